@@ -1,7 +1,7 @@
 //! Two arms: was the candidate better than the reference?
 //!
 //! ```text
-//! do the outputs differ?       -> OutputDiffers     what changes results is never kept, however fast
+//! do the outputs differ?       -> OutputDiffers     an arm that changes results is never kept, however fast
 //! did the candidate fail more? -> Fails
 //! too few pairs?               -> NotEnoughRuns
 //! zeros on one side?           -> NoRatio
@@ -10,9 +10,9 @@
 //! ```
 //!
 //! One primary measure, named before the runs, decides, with a 95 % interval. The secondary ones decide
-//! nothing; they are there to say what a gain costs. They are several, so each has the confidence 1 - 0.05/m
+//! nothing; they show the cost of a gain. They are several, so each has the confidence 1 - 0.05/m
 //! (Bonferroni): all m intervals hold together with 95 %. Holm's procedure would find slightly more, but its
-//! decisions belong to no interval that could be printed beside them.
+//! decisions have no interval that could be printed next to them.
 //!
 //! Not here: three arms ([`crate::verdict`]), and layout ([`crate::render`]).
 
@@ -36,7 +36,7 @@ pub const LARGEST_RATIO_KEPT: f64 = 0.99;
 /// An interval that decides nothing and begins below this does not say that there is no gain: it may be a tenth or more.
 pub const TOO_NOISY_BELOW: f64 = 0.90;
 
-/// What is asked: fixed before the runs.
+/// The question: fixed before the runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Question {
     primary: Measure,
@@ -60,25 +60,25 @@ impl Question {
         self.primary
     }
 
-    /// The measures that are reported beside it.
+    /// The measures that are reported in addition.
     pub fn secondary(&self) -> &[Measure] {
         &self.secondary
     }
 }
 
-/// What one measure says of two arms.
+/// The result of one measure for two arms.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Finding {
-    /// The interval lies below 1 and the gain is at least 1 %.
+    /// The interval is below 1 and the gain is at least 1 %.
     Better(Interval),
-    /// The interval lies above 1 and the loss is at least 1 %.
+    /// The interval is above 1 and the loss is at least 1 %.
     Worse(Interval),
     /// Neither: no difference shown, or one below 1 %.
     Neither(Interval),
     /// No interval: too few pairs.
     TooFew(TooFewPairs),
-    /// No interval: so many pairs have a zero on one side only.
+    /// No interval: this many pairs have a zero on one side only.
     NoRatio {
         /// Pairs with exactly one zero.
         pairs: usize,
@@ -100,7 +100,7 @@ impl Finding {
         }
     }
 
-    /// The interval, where there is one.
+    /// The interval, if there is one.
     pub fn interval(&self) -> Option<&Interval> {
         match self {
             Finding::Better(i) | Finding::Worse(i) | Finding::Neither(i) => Some(i),
@@ -109,14 +109,14 @@ impl Finding {
     }
 }
 
-/// One measure and what it says.
+/// One measure and its result.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Estimate {
     /// The measure.
     pub measure: Measure,
     /// Pairs that both ended well.
     pub pairs: usize,
-    /// What they say.
+    /// Their result.
     pub finding: Finding,
 }
 
@@ -136,18 +136,18 @@ pub enum Outcome {
     Better,
     /// No gain shown, or one below 1 %.
     NoGain,
-    /// No gain shown, but the runs differ so much that there may be one of a tenth or more.
+    /// No gain shown, but the runs differ so much that there may be a gain of a tenth or more.
     TooNoisy,
     /// Worse on the primary measure, beyond chance and by at least 1 %.
     Worse,
     /// Too few pairs for an interval.
     NotEnoughRuns(TooFewPairs),
-    /// The primary measure was zero on one side of so many pairs: too small to measure.
+    /// The primary measure was zero on one side of this many pairs: too small to measure.
     NoRatio {
         /// Pairs with exactly one zero.
         pairs: usize,
     },
-    /// The reference gave the same output every time, the candidate another one in so many runs.
+    /// The reference gave the same output every time, the candidate another one in this many runs.
     OutputDiffers {
         /// Runs of the candidate with another output.
         runs: usize,
@@ -166,17 +166,17 @@ pub enum Outcome {
 pub struct Comparison {
     /// The arm on trial.
     pub candidate: Arm,
-    /// The arm it is held against.
+    /// The arm it is compared with.
     pub reference: Arm,
-    /// Rounds that the plan has.
+    /// Rounds of the plan.
     pub planned: usize,
-    /// Rounds that were run but gave no pair.
+    /// Completed rounds without a pair.
     pub dropped: Dropped,
     /// Whether the outputs agree.
     pub output: OutputCheck,
     /// The measure that decides.
     pub primary: Estimate,
-    /// The measures beside it.
+    /// The other measures.
     pub secondary: Vec<Estimate>,
     /// The decision.
     pub outcome: Outcome,
@@ -188,9 +188,9 @@ impl Comparison {
         Comparison::with_behaviour_of(runs, candidate, reference, reference, question)
     }
 
-    /// As [`Comparison::of`], with the candidate's output and failures held against those of a third arm, too. Where all
+    /// Like [`Comparison::of`], with the candidate's output and failures also compared with those of a third arm. If all
     /// runs of two arms print the addresses of a heap that is laid out alike in every run, only the plain arm shows that
-    /// this output is not repeatable; and a program that fails now and then by itself is not made to fail by options.
+    /// this output is not repeatable; and options are not the cause if a program fails now and then by itself.
     pub fn with_behaviour_of(
         runs: &Runs,
         candidate: Arm,
@@ -242,7 +242,7 @@ fn decide(primary: &Estimate, dropped: &Dropped, fail_by_themselves: usize, outp
     match primary.finding {
         Finding::Better(_) => Outcome::Better,
         Finding::Worse(_) => Outcome::Worse,
-        // Whole figures often come to just this ratio; the last digit of a logarithm must not decide.
+        // Whole figures often give exactly this ratio; the last digit of a logarithm must not decide.
         Finding::Neither(interval) if interval.low < TOO_NOISY_BELOW - 1e-9 => Outcome::TooNoisy,
         Finding::Neither(_) => Outcome::NoGain,
         Finding::TooFew(too_few) => Outcome::NotEnoughRuns(too_few),
@@ -262,7 +262,7 @@ impl fmt::Display for Comparison {
         if *pairs < self.planned {
             write!(f, " of {}", counted(self.planned, "round"))?;
         }
-        // Kept is what tune keeps; of other arms nothing is.
+        // Only tune keeps an arm.
         let (kept, not_kept) =
             if self.candidate == Arm::TUNED { ("kept", "not kept, ") } else { ("better", "") };
         f.write_str(": ")?;

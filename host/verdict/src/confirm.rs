@@ -1,7 +1,7 @@
 //! Confirmation: the set that won is run again, and judged on the fresh runs alone.
 //!
-//! Of several sets tried, the winner owes part of its lead to luck; and whoever looks at many candidates will
-//! see one that is beyond 95 % by chance. Fresh runs owe nothing to that luck, so their ratio is the one to
+//! Of several sets tried, the winner owes part of its lead to luck; among many candidates, one will exceed
+//! 95 % by chance. Fresh runs owe nothing to that luck, so their ratio is the one to
 //! quote. The two books are never pooled.
 //!
 //! ```text
@@ -19,7 +19,7 @@ use serde::Serialize;
 use crate::sample::Runs;
 use crate::verdict::{TuneOutcome, TuneVerdict};
 
-/// Whether a kept set stood its second trial.
+/// Whether a kept set was kept again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Confirmation {
@@ -27,17 +27,17 @@ pub enum Confirmation {
     Confirmed,
     /// Not kept on fresh runs: tried, no gain.
     NotConfirmed,
-    /// Not kept by the fresh runs that there were when it was interrupted: says nothing.
+    /// Not kept by the fresh runs before an interruption: no result.
     Interrupted,
 }
 
-/// Why there is nothing to confirm. Both are faults of the caller.
+/// The reason why there is nothing to confirm. Both are faults of the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConfirmError {
     /// The first verdict kept nothing.
     NothingKept,
-    /// The fresh runs have the seed of the first: they are the same runs, or were planned by the same dice.
+    /// The fresh runs have the seed of the first: they are the same runs, or were planned by the same seed.
     /// [`crate::plan::Plan::fresh`] gives a plan of its own.
     NotFresh,
 }
@@ -53,10 +53,10 @@ impl fmt::Display for ConfirmError {
 
 impl std::error::Error for ConfirmError {}
 
-/// Both verdicts and what follows from them.
+/// Both verdicts and their result.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ConfirmedVerdict {
-    /// What follows.
+    /// The result.
     pub confirmation: Confirmation,
     /// The verdict that chose the set.
     pub first: TuneVerdict,

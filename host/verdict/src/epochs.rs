@@ -1,25 +1,25 @@
-//! Epochs: several ways to do one thing, tried in turns inside one running program.
+//! Epochs: several ways to do one thing, tried alternately inside one running program.
 //!
 //! ```text
 //! one program, running   | COUNT | SLEEP | SIMPLE | SIMPLE | COUNT | SLEEP | ...     epochs
 //!                        |------- round 1 --------|------- round 2 -------|         a round has each arm once
-//! an epoch's figure = what was spent in it / the work that was done in it
+//! an epoch's figure = the cost in it / the work done in it
 //! ```
 //!
 //! The method is that of runs ([`crate::plan`], [`crate::interval`]): the order of every round is drawn by lot and balanced
-//! over the rounds, and each round gives one log ratio per arm on trial and the one in force. What differs is that a
-//! program does not do the same work in every epoch. So an epoch says how much was done in it, and figures are those of
+//! over the rounds, and each round gives one log ratio per arm on trial and the one in force. The difference is that a
+//! program does not do the same work in every epoch. So an epoch records the work done in it, and figures are those of
 //! one unit of work; an epoch without work has none.
 //!
-//! Several arms are held against the one in force, and the best of them is kept: each decides with the confidence
-//! 1 - 0.05/k of k arms (Bonferroni), so that of useless sets of arms at most one in twenty gives something to keep. What
-//! needs less processor time and gets less done is not kept, however certain.
+//! Several arms are compared with the one in force, and the best of them is kept: each decides with the confidence
+//! 1 - 0.05/k of k arms (Bonferroni), so that of useless sets of arms at most one in twenty gives something to keep. An arm
+//! that needs less processor time and gets less done is not kept, however certain the saving.
 //!
 //! Invariant: a round is whole or it is not in the book; |pairs| + idle == rounds.
-//! Not here: changing anything, and clocks; what a unit of work is.
+//! Not here: changing anything, clocks, the definition of a unit of work.
 //!
-//! Limits: an arm's effects must end with its epoch (the caller lets some time pass before each). It speaks of the time
-//! that it saw: a program that does other work later may want otherwise.
+//! Limits: an arm's effects must end with its epoch (the caller lets some time pass before each). The result is about the
+//! measured time: a program that does other work later may need another arm.
 
 use std::fmt;
 
@@ -31,18 +31,18 @@ use crate::pairs::Pair;
 use crate::plan::{Arm, Plan};
 use crate::words::counted;
 
-/// What was measured in one epoch.
+/// The measurements of one epoch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Epoch {
-    /// Units of work that were done.
+    /// Units of work done.
     pub work: u64,
-    /// How long it was, nanoseconds.
+    /// Its length, nanoseconds.
     pub elapsed_ns: u64,
     /// Processor time of the program, nanoseconds.
     pub cpu_ns: u64,
-    /// Time that its threads waited for what is on trial, nanoseconds.
+    /// Time that its threads waited for the object of the trial, nanoseconds.
     pub waited_ns: u64,
-    /// 99 of 100 such waits were at most this long, nanoseconds; 0 where nobody waited.
+    /// 99 of 100 such waits were at most this long, nanoseconds; 0 if no thread waited.
     pub p99_ns: u64,
 }
 
@@ -56,7 +56,7 @@ pub enum Figure {
     Elapsed,
     /// Waiting for a unit of work.
     Waited,
-    /// What 99 of 100 waits did not exceed.
+    /// The limit that 99 of 100 waits did not exceed.
     P99,
 }
 
@@ -101,7 +101,7 @@ impl fmt::Display for NoSuchRound {
 
 impl std::error::Error for NoSuchRound {}
 
-/// A plan, and the epochs made by it so far, in the order in which they were.
+/// A plan, and its epochs so far, in order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Epochs {
     plan: Plan,
@@ -119,11 +119,11 @@ impl Epochs {
         self.plan.orders().get(self.rounds.len()).map(Vec::as_slice)
     }
 
-    /// Enters the next round: its epochs in the order that [`Epochs::next_order`] gave. Of a round that was cut short,
-    /// because the program ended in it, nothing is entered: it is made again.
+    /// Enters the next round: its epochs in the order of [`Epochs::next_order`]. A round that was cut short,
+    /// because the program ended in it, is not entered: it is made again.
     ///
     /// # Errors
-    /// Where that is no round of the plan.
+    /// If that is not a round of the plan.
     pub fn record(&mut self, round: &[Epoch]) -> Result<(), NoSuchRound> {
         match self.next_order() {
             Some(order) if order.len() == round.len() => {
@@ -139,7 +139,7 @@ impl Epochs {
         &self.plan
     }
 
-    /// How many rounds there are.
+    /// The number of rounds.
     pub fn rounds(&self) -> usize {
         self.rounds.len()
     }
@@ -150,7 +150,7 @@ impl Epochs {
         self.rounds.iter().zip(places).filter_map(|(round, place)| round.get(place?))
     }
 
-    /// The figure of an arm's typical epoch, in picoseconds; None where none had work.
+    /// The figure of an arm's typical epoch, in picoseconds; None if none had work.
     pub fn typical(&self, arm: Arm, figure: Figure) -> Option<u64> {
         let mut all: Vec<u64> = self.of(arm).filter_map(|epoch| figure.of(epoch)).collect();
         all.sort_unstable();
@@ -173,34 +173,34 @@ pub enum Outcome {
     Slower,
     /// Too few rounds with work in both epochs.
     TooFew(TooFewPairs),
-    /// The figure that decides was zero on one side of so many pairs.
+    /// The deciding figure was zero on one side of this many pairs.
     NoRatio {
         /// Pairs with exactly one zero.
         pairs: usize,
     },
 }
 
-/// An arm held against the one in force.
+/// An arm compared with the one in force.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Against {
     /// The arm on trial.
     pub candidate: Arm,
     /// Rounds in which one of the two epochs had no work.
     pub idle: usize,
-    /// What each figure says, in the order of [`Figure::ALL`].
+    /// The result of each figure, in the order of [`Figure::ALL`].
     pub findings: [Finding; 4],
     /// The decision.
     pub outcome: Outcome,
 }
 
 impl Against {
-    /// What a figure says.
+    /// The result of a figure.
     pub fn finding(&self, figure: Figure) -> &Finding {
         &self.findings[figure as usize]
     }
 }
 
-/// All arms held against the one in force.
+/// All arms compared with the one in force.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Trial {
     /// The arm in force: the first of the plan.
@@ -211,7 +211,7 @@ pub struct Trial {
     pub against: Vec<Against>,
     /// The best of those that were kept.
     pub best: Option<Arm>,
-    /// The plan and every epoch, raw: all else can be computed again from these.
+    /// The plan and every epoch, raw: everything else can be computed again from these.
     pub epochs: Epochs,
 }
 
@@ -262,7 +262,7 @@ fn held(epochs: &Epochs, candidate: Arm, reference: Arm, primary: Figure, confid
     let pairs = |figure: Figure| -> Vec<Pair> {
         let both = epochs.of(candidate).zip(epochs.of(reference)).enumerate();
         both.filter_map(|(round, (candidate, reference))| {
-            // What was not worked for is nobody's: the round has no pair in any figure.
+            // Without work there is no figure: the round has no pair.
             let (candidate, reference) = (figure.of(candidate)?, figure.of(reference)?);
             Some(Pair { round, candidate, reference })
         })

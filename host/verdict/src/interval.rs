@@ -1,4 +1,4 @@
-//! The interval of a ratio: where the true ratio of two arms lies, judged from the log ratios of n pairs.
+//! The interval of a ratio: the range of the true ratio of two arms, from the log ratios of n pairs.
 //!
 //! The estimate is the median of the n(n+1)/2 Walsh averages (d_i + d_j)/2, i <= j (Hodges and Lehmann 1963);
 //! the interval is the span between two of them, counted from both ends, whose depth comes from the exact
@@ -19,7 +19,7 @@
 //! least the stated confidence.
 //!
 //! Invariant: low <= ratio <= high.
-//! Not here: which confidence to ask for, and what counts as a gain.
+//! Not here: the choice of the confidence, and the definition of a gain.
 
 use std::fmt;
 
@@ -41,18 +41,18 @@ pub struct Interval {
     pub low: f64,
     /// Upper end.
     pub high: f64,
-    /// The confidence asked for, as 0.95; the interval has at least this.
+    /// The requested confidence, as 0.95; the interval has at least this.
     pub confidence: f64,
-    /// Number of pairs it rests on.
+    /// The number of its pairs.
     pub pairs: usize,
 }
 
 /// No interval of this confidence exists for so few pairs: even if all agreed, chance could explain it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct TooFewPairs {
-    /// Pairs at hand.
+    /// Available pairs.
     pub have: usize,
-    /// Pairs needed for the confidence asked for.
+    /// Pairs needed for the requested confidence.
     pub need: usize,
 }
 
@@ -79,7 +79,7 @@ impl Span {
     /// The interval of the value behind `values`, one from each pair, which must be finite. `confidence` is between 0 and 1.
     ///
     /// # Errors
-    /// Where there are too few of them.
+    /// If there are too few of them.
     pub fn of(values: &[f64], confidence: f64) -> Result<Span, TooFewPairs> {
         let pairs = values.len();
         let Some(depth) = depth(pairs, 1.0 - confidence) else {
@@ -104,7 +104,7 @@ fn middle(sorted: &[f64]) -> f64 {
 }
 
 impl Interval {
-    /// The interval of the ratio behind `log_ratios`, which must be finite. `confidence` lies between 0 and
+    /// The interval of the ratio behind `log_ratios`, which must be finite. `confidence` is between 0 and
     /// 1.
     pub fn of(log_ratios: &[f64], confidence: f64) -> Result<Interval, TooFewPairs> {
         let Span { value, low, high } = Span::of(log_ratios, confidence)?;
@@ -117,12 +117,12 @@ impl Interval {
         })
     }
 
-    /// The whole interval lies below 1.
+    /// The whole interval is below 1.
     pub fn is_below_one(&self) -> bool {
         self.high < 1.0 - RESOLUTION
     }
 
-    /// The whole interval lies above 1.
+    /// The whole interval is above 1.
     pub fn is_above_one(&self) -> bool {
         self.low > 1.0 + RESOLUTION
     }

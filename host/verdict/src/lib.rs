@@ -1,7 +1,7 @@
 //! Did it help? Figures of paired runs in, a verdict out.
 //!
-//! This crate knows no resource, no process and no clock. It lays out a plan, keeps the book of what the
-//! caller measured by it, and says whether one arm was better than another: a ratio with its interval, and a
+//! This crate knows no resource, no process and no clock. It makes a plan, keeps the book of the
+//! caller's measurements, and decides whether one arm was better than another: a ratio with its interval, and a
 //! decision. The reading order:
 //!
 //! ```text
@@ -9,7 +9,7 @@
 //! arms,   the book  two runs  ratio and   two arms,  plain,     the winner on
 //! rounds, of runs   of one    95 %        rules      default,   fresh runs
 //! order             round                            tuned                       (render: as text, as JSON)
-//!   \-> epochs: the same by turns inside one running program
+//!   \-> epochs: the same alternately inside one running program
 //! ```
 //!
 //! # The method
@@ -18,7 +18,7 @@
 //! rounds is fixed before the first. From each round comes one log ratio per two arms. The estimate is the
 //! Hodges-Lehmann estimate (Hodges and Lehmann 1963), the interval the one that belongs to Wilcoxon's
 //! signed-rank test (Wilcoxon 1945), with the statistic's exact distribution. A gain counts if the interval
-//! lies below 1 and the estimate is at most 0.99.
+//! is below 1 and the estimate is at most 0.99.
 //!
 //! **Why it holds.** Suppose that the candidate costs the reference's figure times a constant. Take the
 //! constant out, and a round is two figures of pure noise, which the lot has dealt to the arms: the sign of
@@ -43,13 +43,13 @@
 //! # Limits
 //!
 //! - Fewer than six pairs have no 95 % interval without a law of the noise: no verdict.
-//! - A run must not touch the next one. A candidate that fills a cache which the following run enjoys is
-//!   beyond any order.
+//! - A run must not affect the next one. No order corrects for a candidate that fills a cache from which
+//!   the following run gains.
 //! - The ratio is that of a typical round (a pseudo-median), not of sums over a day: a candidate that is a
 //!   little faster in most rounds and ruinous in a few can be kept. Where the gain is no constant but skewed
 //!   from round to round, nothing is promised.
-//! - "No gain" says that none was shown. What is ruled out is what lies outside the interval.
-//! - It speaks of this program, this input and this machine.
+//! - "No gain" means that none was shown. Only values outside the interval are ruled out.
+//! - A verdict is about this program, this input and this machine.
 //!
 //! # Example
 //!

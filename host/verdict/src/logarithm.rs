@@ -1,6 +1,6 @@
 //! Natural logarithm and exponential function, from the crate `libm`.
 //!
-//! Why not those of the standard library: they are the C library's, and lie in a file of their own, `libm.so`. The command
+//! Why not those of the standard library: they are the C library's, in a file of their own, `libm.so`. The command
 //! would load that file before each run of a program, for two functions that `run` never calls: a tenth of a millisecond of
 //! the one or two that a run is longer than the program. So intervals are the same figures everywhere, too.
 //!

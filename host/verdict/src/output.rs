@@ -1,9 +1,9 @@
 //! Whether two arms gave the same output, judged from the fingerprints of their runs.
 //!
-//! Only a program that repeats itself can be checked: if the reference alone gives different outputs (a time
+//! Only a program with repeatable output can be checked: if the reference alone gives different outputs (a time
 //! stamp, an address, a random order), a difference between the arms means nothing.
 //!
-//! Not here: what goes into a fingerprint; that is the caller's choice (output, exit status, checked files).
+//! Not here: the contents of a fingerprint; that is the caller's choice (output, exit status, checked files).
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use crate::plan::Arm;
 use crate::sample::Runs;
 use crate::words::counted;
 
-/// What the fingerprints of the runs that ended well say.
+/// The result of comparing the fingerprints of the runs that ended well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OutputCheck {
@@ -22,7 +22,7 @@ pub enum OutputCheck {
         /// Runs that agree.
         runs: usize,
     },
-    /// All runs of the reference agree, and so many of the candidate's do not agree with them.
+    /// All runs of the reference agree, and this many of the candidate's do not agree with them.
     Differs {
         /// Runs of the candidate with another output.
         runs: usize,
@@ -34,7 +34,7 @@ pub enum OutputCheck {
 }
 
 impl OutputCheck {
-    /// Holds the outputs of `candidate` against those of `reference`.
+    /// Compares the outputs of `candidate` with those of `reference`.
     pub fn of(runs: &Runs, candidate: Arm, reference: Arm) -> OutputCheck {
         let prints =
             |arm| runs.of(arm).filter(|s| s.ended_well).map(|s| s.output).collect::<Option<Vec<u64>>>();

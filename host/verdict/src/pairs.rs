@@ -4,7 +4,7 @@
 //! shared. A failed run has no partner. Its round is dropped for the pairs concerned, and counted.
 //!
 //! Invariant: |pairs| + dropped == rounds.
-//! Not here: what the ratios mean.
+//! Not here: the meaning of the ratios.
 
 use serde::Serialize;
 
@@ -19,7 +19,7 @@ pub struct Pair {
     pub round: usize,
     /// The figure of the arm on trial.
     pub candidate: u64,
-    /// The figure of the arm it is held against.
+    /// The figure of the arm it is compared with.
     pub reference: u64,
 }
 

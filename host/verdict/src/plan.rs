@@ -1,4 +1,4 @@
-//! The plan of an experiment: which arms, how many rounds, in what order. All of it is fixed before the first
+//! The plan of an experiment: its arms, its number of rounds, their order. All of it is fixed before the first
 //! run.
 //!
 //! ```text
@@ -9,11 +9,11 @@
 //!
 //! Invariant: for any two arms, |rounds with the one first - rounds with the other first| <= 1.
 //!
-//! Random, so that nobody's rhythm (a cron job, a fan, a neighbour) can side with an arm. Balanced, so that a
-//! machine that slows down steadily harms all arms alike. The number of rounds is fixed first because whoever
-//! stops when the figures please has chosen the answer.
+//! Random, so that no periodic event (a cron job, a fan, a neighbour) can favour an arm. Balanced, so that a
+//! machine that slows down steadily harms all arms alike. The number of rounds is fixed first, because stopping
+//! when the figures look good would choose the answer.
 //!
-//! Not here: running anything, and measuring how long a run takes.
+//! Not here: running anything, and measuring the time of a run.
 
 use std::fmt;
 
@@ -22,14 +22,14 @@ use serde::Serialize;
 use crate::random::Random;
 use crate::words::counted;
 
-/// Rounds where nobody asked for another number.
+/// The default number of rounds.
 pub const DEFAULT_ROUNDS: usize = 15;
 
-/// The fewest rounds worth starting. Six pairs carry a 95 % interval at all and seven the corrected ones of
+/// The fewest rounds worth starting. Six pairs are enough for a 95 % interval and seven for the corrected ones of
 /// three secondary measures; the eighth is there because a run may fail.
 pub const MINIMUM_ROUNDS: usize = 8;
 
-/// The most rounds of one plan: beyond these the interval hardly narrows, and nobody waits.
+/// The most rounds of one plan: beyond these the interval hardly narrows, and the time is too long.
 pub const MAXIMUM_ROUNDS: usize = 200;
 
 /// One way to run the program.
@@ -40,7 +40,7 @@ pub struct Arm(&'static str);
 impl Arm {
     /// The program alone, without the preload library.
     pub const PLAIN: Arm = Arm("plain");
-    /// Under underbar with the options as they stand before tuning.
+    /// Under underbar with the options from before tuning.
     pub const DEFAULT: Arm = Arm("default");
     /// Under underbar with the suggested options.
     pub const TUNED: Arm = Arm("tuned");
@@ -66,13 +66,13 @@ impl fmt::Display for Arm {
     }
 }
 
-/// Why a plan cannot be made. All are faults of the caller.
+/// The reason why a plan cannot be made. All are faults of the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PlanError {
     /// Fewer than two arms: nothing to compare.
     TooFewArms,
-    /// An arm stands twice in the list.
+    /// An arm is twice in the list.
     SameArmTwice(Arm),
     /// No rounds, or more than [`MAXIMUM_ROUNDS`].
     Rounds(usize),
@@ -99,7 +99,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Lays out `rounds` rounds of `arms`, their order drawn from `seed`.
+    /// Makes `rounds` rounds of `arms`, their order drawn from `seed`.
     pub fn new(arms: &[Arm], rounds: usize, seed: u64) -> Result<Plan, PlanError> {
         if arms.len() < 2 {
             return Err(PlanError::TooFewArms);
@@ -127,7 +127,7 @@ impl Plan {
         }
         // An odd number leaves one order without its reverse: the last one.
         orders.truncate(rounds);
-        // Shuffled as a whole, not within blocks: a block of an order and its reverse would move in step
+        // Shuffled as a whole, not within blocks: blocks of an order and its reverse would coincide
         // with noise of that period.
         random.shuffle(&mut orders);
         Ok(Plan { arms: arms.to_vec(), seed, orders })
@@ -137,16 +137,16 @@ impl Plan {
     pub fn fresh(&self) -> Plan {
         // 53 bits: a JSON reader that knows only floating point reads the seed unharmed.
         let seed = Random::new(self.seed).next_u64() >> 11;
-        // The arms and the number of rounds were good once, so they are good again.
+        // The arms and the number of rounds were valid once, so they are valid again.
         Plan::new(&self.arms, self.orders.len(), seed).unwrap_or_else(|_| self.clone())
     }
 
-    /// The arms, as the caller listed them.
+    /// The arms, in the caller's order.
     pub fn arms(&self) -> &[Arm] {
         &self.arms
     }
 
-    /// The number that the order was drawn from.
+    /// The seed of the order.
     pub fn seed(&self) -> u64 {
         self.seed
     }
@@ -156,7 +156,7 @@ impl Plan {
         &self.orders
     }
 
-    /// How often the program will run.
+    /// The number of program runs.
     pub fn runs(&self) -> usize {
         self.arms.len() * self.orders.len()
     }
@@ -173,7 +173,7 @@ impl fmt::Display for Plan {
     }
 }
 
-/// How many rounds there is time for.
+/// The number of rounds that fit into the time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Rounds {
@@ -183,7 +183,7 @@ pub enum Rounds {
     TooFew {
         /// Rounds that the time allows, possibly 0.
         affordable: usize,
-        /// The fewest rounds asked for.
+        /// The fewest rounds requested.
         needed: usize,
     },
 }
@@ -200,12 +200,12 @@ impl fmt::Display for Rounds {
     }
 }
 
-/// The number of rounds: `default` without a time budget, else as many as fit into it, at most
+/// The number of rounds: `default` without a time budget, otherwise as many as fit into it, at most
 /// [`MAXIMUM_ROUNDS`].
 ///
-/// `one_run_of_each_arm_ns` is what one round was measured to take; 0 counts as 1. Below `minimum`
-/// ([`MINIMUM_ROUNDS`] for most callers) the answer is [`Rounds::TooFew`]. Runs that confirm need time of
-/// their own: a caller who wants them within the budget passes half of it.
+/// `one_run_of_each_arm_ns` is the measured time of one round; 0 counts as 1. Below `minimum`
+/// ([`MINIMUM_ROUNDS`] for most callers) the answer is [`Rounds::TooFew`]. Confirming runs need additional
+/// time: a caller who wants them within the budget passes half of it.
 pub fn rounds_for(
     budget_ns: Option<u64>,
     one_run_of_each_arm_ns: u64,

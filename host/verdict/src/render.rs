@@ -7,7 +7,7 @@
 //! elapsed    ...
 //! ```
 //!
-//! Invariant: line 1 is the verdict's own sentence; a measure that no interval could be given for says why in
+//! Invariant: line 1 is the verdict's own sentence; a measure without an interval has the reason in
 //! its place.
 //! Not here: any decision, and colour.
 
@@ -33,9 +33,9 @@ const COLUMN: usize = 24;
 pub struct CompareVerdict {
     /// [`SCHEMA`].
     pub schema: &'static str,
-    /// What was found.
+    /// The result.
     pub comparison: Comparison,
-    /// What was asked.
+    /// The question.
     pub question: Question,
     /// The plan and every run, raw.
     pub runs: Runs,
@@ -121,7 +121,7 @@ fn failures(runs: &Runs) -> Option<String> {
     (!failed.is_empty()).then(|| format!("failed runs, in no statistic: {}", failed.join(", ")))
 }
 
-/// What the marks mean, and how sure the intervals are.
+/// The meaning of the marks, and the confidence of the intervals.
 fn legend(comparison: &Comparison) -> String {
     let percent = |confidence: f64| 100.0 * confidence;
     let others = match comparison.secondary.len() {

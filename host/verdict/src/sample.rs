@@ -1,13 +1,13 @@
-//! What one run measured, and the book in which the runs of a plan are kept.
+//! The measurements of one run, and the book of a plan's runs.
 //!
 //! ```text
-//! Runs -+- Plan                      what was to be done
-//!       +- round 1: Run Run Run      what was done, in the order it was done;
+//! Runs -+- Plan                      the intended runs
+//!       +- round 1: Run Run Run      the actual runs, in order;
 //!       +- round 2: Run Run          the last round may be short: the user interrupted
 //! ```
 //!
 //! Invariant: round i runs the arms of the plan's order i, from the front; no run is in the book twice.
-//! Not here: how a run is measured, and what its figures mean.
+//! Not here: the measuring of a run, and the meaning of its figures.
 
 use std::fmt;
 
@@ -15,13 +15,13 @@ use serde::Serialize;
 
 use crate::plan::{Arm, Plan};
 
-/// What can be compared. Of all of them, less is better.
+/// The measures. For all of them, less is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Measure {
-    /// CPU time, user and system together: what the program costs.
+    /// CPU time, user and system together: the cost of the program.
     Cpu,
-    /// Time from start to end: what the user waits.
+    /// Time from start to end: the user's waiting time.
     Elapsed,
     /// The most memory that was resident at one time.
     PeakRss,
@@ -61,10 +61,10 @@ pub struct Sample {
     pub peak_rss_bytes: u64,
     /// Minor and major page faults.
     pub faults: u64,
-    /// Ended as it should: the expected exit status, no signal, within its time. What is expected, the caller
-    /// knows. The figures of a run that failed enter no statistic.
+    /// Ended as it should: the expected exit status, no signal, within its time. The caller decides on the expected
+    /// status. The figures of a failed run enter no statistic.
     pub ended_well: bool,
-    /// A fingerprint of all that must not change (output, checked files); `None` where it was not taken.
+    /// A fingerprint of everything that must not change (output, checked files); `None` if it was not taken.
     pub output: Option<u64>,
 }
 
@@ -85,11 +85,11 @@ impl Sample {
 pub struct Run {
     /// Which arm ran.
     pub arm: Arm,
-    /// What it measured.
+    /// Its measurements.
     pub sample: Sample,
 }
 
-/// Why a round cannot be entered. Both are faults of the caller.
+/// The reason why a round cannot be entered. Both are faults of the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RecordError {

@@ -3,15 +3,15 @@
 //! ```text
 //! tuned/plain     is the program better off under underbar, with these options, than without it?   asked first
 //! tuned/default   do the options add anything to underbar without options?
-//! default/plain   what underbar does alone: for information, decides nothing
+//! default/plain   the effect of underbar alone: for information, decides nothing
 //! ```
 //!
-//! All outputs are held against plain's: where plain does not repeat itself, neither arm can be blamed. Kept
-//! only if tuned wins both. That needs no correction for two tests: a useless set must deceive both of them
+//! All outputs are compared with plain's: if plain's output is not repeatable, neither arm can be blamed. Kept
+//! only if tuned beats both. That needs no correction for two tests: a useless set must deceive both of them
 //! to be kept (an intersection-union test, Berger 1982). A set that changes results or makes the program fail
 //! is rejected.
 //!
-//! Not here: who suggested the options; which runs were made to look for them ([`crate::confirm`] wants fresh
+//! Not here: the source of the options; the runs made in the search for them ([`crate::confirm`] needs fresh
 //! ones).
 
 use std::fmt;
@@ -59,9 +59,9 @@ pub struct TuneVerdict {
     pub tuned_default: Comparison,
     /// Default against plain.
     pub default_plain: Comparison,
-    /// What was asked.
+    /// The question.
     pub question: Question,
-    /// The plan and every run, raw: all else can be computed again from these.
+    /// The plan and every run, raw: everything else can be computed again from these.
     pub runs: Runs,
 }
 
@@ -77,15 +77,15 @@ impl TuneVerdict {
         TuneVerdict { schema: SCHEMA, outcome, tuned_plain, tuned_default, default_plain, question, runs }
     }
 
-    /// All three, in the order in which they are said.
+    /// All three, in the order of the report.
     pub fn comparisons(&self) -> [&Comparison; 3] {
         [&self.tuned_plain, &self.tuned_default, &self.default_plain]
     }
 
-    /// The comparison that decided, which a reader must see first.
+    /// The deciding comparison, which a reader must see first.
     pub fn leading(&self) -> &Comparison {
         let first_that = |test: fn(&Comparison) -> bool| {
-            // Plain comes first: default is the guilty one where tuned agrees with plain and default does
+            // Plain comes first: default is at fault if tuned agrees with plain and default does
             // not.
             let said = [&self.tuned_plain, &self.default_plain, &self.tuned_default];
             said.into_iter().find(|c| test(c)).unwrap_or(&self.tuned_plain)
@@ -124,7 +124,7 @@ fn decide(tuned_plain: &Comparison, tuned_default: &Comparison, default_plain: &
     }
 }
 
-/// Did the runs show that there is no gain worth having?
+/// Whether the runs showed that there is no gain worth having.
 fn is_not_better(comparison: &Comparison) -> bool {
     matches!(comparison.outcome, Outcome::NoGain | Outcome::Worse)
 }
@@ -143,7 +143,7 @@ impl fmt::Display for TuneVerdict {
         let leading = self.leading();
         write!(f, "{}: {leading}", leading.candidate)?;
         match (self.outcome, self.default_plain.outcome) {
-            // The words before are about plain; that it also beats default is no less part of it.
+            // The words before are about plain; that it also beats default is equally part of it.
             (TuneOutcome::Kept | TuneOutcome::OnlyBetterThanDefault, _) => {
                 let but = if self.outcome == TuneOutcome::Kept { "" } else { "but better: " };
                 if let Some(interval) = self.tuned_default.primary.finding.interval() {

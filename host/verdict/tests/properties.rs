@@ -1,4 +1,4 @@
-//! What must hold for all data: drawn from seeds that a failure prints.
+//! Properties that must hold for all data: drawn from seeds that a failure prints.
 
 mod common;
 
@@ -111,7 +111,7 @@ fn the_estimate_lies_in_its_interval_and_more_confidence_is_wider() {
 #[test]
 fn the_figures_of_failed_runs_change_nothing() {
     for (seed, runs) in experiments() {
-        // Both arms fail in the same rounds, so that the outcome is still the figures' to decide.
+        // Both arms fail in the same rounds, so that the figures still decide the outcome.
         let failing = |figure: u64| {
             let mut new = Runs::new(runs.plan().clone());
             for (i, round) in runs.rounds().iter().enumerate() {

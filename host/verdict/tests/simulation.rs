@@ -1,4 +1,4 @@
-//! What the crate's page claims, on machines whose truth is known. Every experiment's seed is its number.
+//! The claims of the crate's page, on machines whose truth is known. Every experiment's seed is its number.
 
 mod common;
 
@@ -18,7 +18,7 @@ fn cpu_only() -> Question {
     Question::with(Measure::Cpu, &[])
 }
 
-/// Seeds of plan and machine differ, or the order would know the noise.
+/// Seeds of plan and machine differ, or the order would depend on the noise.
 fn run(arms: &[Arm], rounds: usize, noise: Noise, seed: u64, truth: impl Fn(Arm) -> f64) -> Runs {
     simulate(plan(arms, rounds, seed), noise, !seed, truth)
 }

@@ -25,7 +25,7 @@ pub enum Noise {
 pub const EVERY_NOISE: [Noise; 5] =
     [Noise::LogNormal, Noise::Outliers, Noise::Drift, Noise::Autocorrelated, Noise::Bursts];
 
-/// A machine: give it a run, it says by what log factor the run was slowed.
+/// A machine: for each run it gives the log factor by which the run was slowed.
 pub struct Machine {
     noise: Noise,
     random: Random,
@@ -87,7 +87,7 @@ pub fn simulate(plan: Plan, noise: Noise, seed: u64, truth: impl Fn(Arm) -> f64)
     runs
 }
 
-/// A run of so many seconds of CPU.
+/// A run of this many seconds of CPU.
 pub fn sample(seconds: f64) -> Sample {
     let cpu_ns = (seconds * 1e9).round() as u64;
     let elapsed_ns = cpu_ns + 1_000_000;
