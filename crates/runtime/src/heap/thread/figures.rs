@@ -140,8 +140,13 @@ impl Figures {
         self.tell();
     }
 
-    pub fn looked(&mut self, before: i64, extents: u32, more: i64) {
-        self.tally.looked(before, extents, more);
+    pub fn looked(&mut self, before: i64, back: i64, extents: u32, more: i64) {
+        self.tally.looked(before, back, extents, more);
+        self.tell();
+    }
+
+    pub fn glanced(&mut self, more: i64) {
+        self.tally.glanced(more);
         self.tell();
     }
 
