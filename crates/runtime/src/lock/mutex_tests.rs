@@ -4,6 +4,7 @@ use super::super::set_mode;
 use super::*;
 use std::sync::atomic::AtomicUsize;
 use std::vec::Vec;
+use underbar_sys::syscall;
 
 /// Tests that set the mode, one after the other.
 static MODE_IS_ONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
@@ -164,7 +165,7 @@ fn an_error_checking_mutex_has_the_owner_and_errors_of_the_c_library() {
     const EDEADLK: i32 = 35;
     let _alone = MODE_IS_ONE.lock();
     for mode in [Locks::Off, Locks::Count, Locks::Simple] {
-        configure(mode);
+        set_mode(mode);
         // The first one teaches the thread's number.
         let first = new(owned::CHECKING as u64);
         assert_eq!(
@@ -190,7 +191,7 @@ fn an_error_checking_mutex_has_the_owner_and_errors_of_the_c_library() {
             assert_eq!((release(&mutex, gives), release(&mutex, 0), figures(&mutex)), (0, EPERM, [0; 4]));
         }
     }
-    configure(Locks::Off);
+    set_mode(Locks::Off);
 }
 
 #[test]
