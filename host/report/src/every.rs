@@ -21,13 +21,13 @@ use underbar_ledger::{Key, Unit};
 
 use crate::absent::ABSENT;
 use crate::figures::{Figures, split};
-use crate::memory;
 use crate::model::{Program, Report};
 use crate::page::{Line, Page, Tone, clean, labelled, paint};
 use crate::steps::STEPS;
 use crate::summary;
 use crate::tree::TREE;
 use crate::units;
+use crate::{heaps, memory};
 
 /// Columns of a key, as wide as the longest.
 const KEY: usize = 26;
@@ -45,6 +45,10 @@ pub fn render(report: &Report, page: Page<'_>) -> String {
         lines.push(heading(&format!("{}, {}", clean(&program.name), summary::runs(program))));
         owners(&mut lines, program, page);
         counters(&mut lines, &program.counters, |_| true);
+    }
+    for (words, figures) in heaps::sections(report) {
+        lines.push(heading(&words));
+        rows(&mut lines, heaps::keys().map(|key| (key, figures.known(key))));
     }
     if programs.len() != 1 {
         lines.push(heading("All programs together"));
@@ -72,11 +76,15 @@ fn owners(lines: &mut Vec<Line>, program: &Program, page: Page<'_>) {
 
 fn counters(lines: &mut Vec<Line>, figures: &Figures, is_shown: impl Fn(Key) -> bool) {
     let shown = KEYS.into_iter().filter(|key| is_shown(*key));
+    rows(lines, shown.map(|key| (key, figures.known(key))));
+}
+
+fn rows(lines: &mut Vec<Line>, figures: impl Iterator<Item = (Key, Option<u64>)>) {
     table(
         lines,
-        shown.map(|key| {
+        figures.map(|(key, figure)| {
             let entry = key.entry();
-            (entry.key, entry.label, entry.unit, figures.known(key))
+            (entry.key, entry.label, entry.unit, figure)
         }),
     );
 }

@@ -8,6 +8,7 @@ use underbar_ledger::view::FaultView;
 use underbar_ledger::{self as ledger, AllocatorRole, Key, LedgerView, SlotState, SlotView};
 
 use crate::figures::{Figures, split};
+use crate::heaps::Heap;
 use crate::lock::gather::{Around, find};
 use crate::lock::{Area, Locks};
 use crate::model::{
@@ -128,6 +129,7 @@ fn section(slot: &SlotView<'_>, began_ns: u64, alive: &impl Fn(&SlotView<'_>) ->
         ended_ns: ended,
         option_errors: slot.option_errors(),
         counters: Figures::of_slot(slot),
+        heaps: slot.heaps().map(|heap| Heap::of(&heap)).collect(),
         owners: slot
             .owners()
             .map(|(name, bytes, peak_bytes)| Owner { name: words(name), bytes, peak_bytes })

@@ -40,6 +40,7 @@ pub mod every;
 pub mod figures;
 pub mod gate;
 pub mod gather;
+pub mod heaps;
 mod keyed;
 pub mod le;
 pub mod lock;

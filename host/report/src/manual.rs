@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use underbar_ledger::counter::Exactness;
-use underbar_ledger::{Key, TABLE, Unit};
+use underbar_ledger::{Key, Scope, TABLE, Unit};
 
 use crate::absent::{self, ABSENT};
 use crate::figures::{areas, split};
@@ -63,16 +63,25 @@ pub fn explain(key: &str) -> Option<String> {
     let remedy = Key::find(key).and_then(unseen::remedy);
     let remedy = remedy.map_or(String::new(), |words| format!("\nWhat to do: {words}.\n"));
     Some(format!(
-        "{}: {}\nUnit: {}\nWritten by: {}\nWhile the process runs: {}\nAfter it was killed: {}\nOver several processes: {}\n\n{}\n{remedy}",
+        "{}: {}\nUnit: {}\nOf: {}\nWritten by: {}\nWhile the process runs: {}\nAfter it was killed: {}\nOver several processes: {}\n\n{}\n{remedy}",
         entry.key,
         entry.label,
         entry.unit.name(),
+        entry.scope.words(),
         entry.writer.words(),
         exactness(entry.live),
         exactness(entry.killed),
         fold(entry.fold),
         entry.meaning
     ))
+}
+
+/// The cell of a table.
+fn scope(scope: Scope) -> &'static str {
+    match scope {
+        Scope::Process => "process",
+        Scope::Heap => "process, heap",
+    }
 }
 
 fn fold(fold: underbar_ledger::Fold) -> &'static str {
@@ -120,7 +129,9 @@ pub fn counters() -> String {
          This page is made from the tables in `crates/ledger` and `host/report`; a test keeps it equal to them.\n\n\
          *Exact* means equal to an independent count. *Killed* says how far the figure can be trusted after the process\n\
          was killed without a chance to settle its counts. *Together* says how several processes become one figure.\n\
-         *Written by* names a thread of the process itself: no process writes another's figures.\n",
+         *Written by* names a thread of the process itself: no process writes another's figures.\n\
+         *Of* a heap, too: where a process has more than its default heap, each heap has a figure of its own, besides that\n\
+         of the process. Of the default heap it is what the others leave of the process's; its peaks are null.\n",
     );
     text.push_str("\nBounds, by which a figure may be off the truth, mostly behind it; storage in use and its peak may be ahead, too:\n\n");
     for (at, bound) in bounds().iter().enumerate() {
@@ -138,16 +149,17 @@ pub fn counters() -> String {
         let entries = || TABLE.iter().filter(|entry| split(entry.key).0 == area);
         if entries().next().is_some() {
             text.push_str(
-                "| key | printed as | unit | written by | live | killed | together |\n|---|---|---|---|---|---|---|\n",
+                "| key | printed as | unit | of | written by | live | killed | together |\n|---|---|---|---|---|---|---|---|\n",
             );
         }
         for entry in entries() {
             let _ = writeln!(
                 text,
-                "| `{}` | {} | {} | {} | {} | {} | {} |",
+                "| `{}` | {} | {} | {} | {} | {} | {} | {} |",
                 entry.key,
                 entry.label,
                 entry.unit.name(),
+                scope(entry.scope),
                 entry.writer.words(),
                 cell(entry.live),
                 cell(entry.killed),

@@ -21,6 +21,7 @@ use underbar_ledger::Key;
 use underbar_options::WhereSet;
 
 use crate::figures::Figures;
+use crate::heaps::Heap;
 use crate::lock::Locks;
 use crate::steps::Steps;
 
@@ -213,6 +214,9 @@ pub struct Process {
     pub option_errors: u64,
     /// Its counters.
     pub counters: Figures,
+    /// Its heaps, the default one first; absent where it has no other, and where several processes are folded.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub heaps: Vec<Heap>,
     /// Who else holds anonymous memory in it.
     #[serde(default)]
     pub owners: Vec<Owner>,

@@ -26,6 +26,7 @@ fn process(number: u32, program: &str, figures: &[(Key, u64)]) -> Process {
         ended_ns: Some(1_000_000_000),
         option_errors: 0,
         counters,
+        heaps: Vec::new(),
         owners: Vec::new(),
         allocator: None,
         locks: None,

@@ -11,6 +11,7 @@ use underbar_ledger::{Key, Unit};
 
 use crate::absent::ABSENT;
 use crate::figures::{areas, split};
+use crate::heaps;
 use crate::lock::columns;
 use crate::model::SCHEMA;
 use crate::steps::STEPS;
@@ -39,6 +40,10 @@ pub fn schema() -> Value {
             "ended_ns": maybe("Nanoseconds after the run began; null while it runs and where it was killed."),
             "option_errors": number("Mistakes that the runtime found in its options."),
             "counters": {"$ref": "#/$defs/counters"},
+            "heaps": {
+                "type": "array", "items": heap(),
+                "description": "Its heaps, the default one first; absent where it has no other, and where several processes are folded.",
+            },
             "owners": {"type": "array", "items": object(
                 "A library or program that mapped anonymous memory past the heap.",
                 json!({
@@ -67,6 +72,7 @@ pub fn schema() -> Value {
         }),
     );
     not_required(&mut process, "started_as");
+    not_required(&mut process, "heaps");
     not_required(&mut process, "allocator");
     not_required(&mut process, "locks");
     not_required(&mut process, "fault");
@@ -323,6 +329,28 @@ fn counters() -> Value {
     optional("Counters by area.", areas().into_iter().map(area).collect())
 }
 
+/// A heap of a process that has more than one.
+fn heap() -> Value {
+    let area = |area: &'static str| {
+        let counted = heaps::keys().filter(|key| split(key.entry().key).0 == area).map(|key| {
+            let entry = key.entry();
+            (split(entry.key).1.to_owned(), figure(entry.unit, entry.meaning, Some(entry.live)))
+        });
+        let properties: Map<String, Value> = counted.collect();
+        (!properties.is_empty())
+            .then(|| (area.to_owned(), optional("Null where not known apart.", properties)))
+    };
+    object(
+        "A heap. Of the default heap the sums are what the others leave of the process's.",
+        json!({
+            "kind": {"enum": heaps::KINDS.map(|(_, word)| word)},
+            "name": {"type": "string", "description": "Empty where it has none."},
+            "ended": {"type": "boolean", "description": "Whether all of its storage was given back."},
+            "counters": optional("Counters by area.", areas().into_iter().filter_map(area).collect()),
+        }),
+    )
+}
+
 fn figure(unit: Unit, meaning: &str, live: Option<Exactness>) -> Value {
     let mut figure = json!({
         "type": ["integer", "null"], "minimum": 0, "description": meaning, "x-unit": unit.name(),
@@ -420,9 +448,16 @@ mod tests {
         let mut locks = crate::lock::sample::report();
         locks.name_locks(&mut crate::lock::sample::Symbols);
         locks.tree.other_locks = vec![crate::lock::sample::locks()];
-        for report in
-            [sample::getfree(), sample::tree(), sample::low_coverage(), without_steps, all_options, locks]
-        {
+        let heaps = heaps::tests::sample();
+        for report in [
+            sample::getfree(),
+            sample::tree(),
+            sample::low_coverage(),
+            without_steps,
+            all_options,
+            locks,
+            heaps,
+        ] {
             assert_eq!(errors(&json_of(&report)), [""; 0]);
         }
     }

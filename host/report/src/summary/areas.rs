@@ -14,6 +14,7 @@ use underbar_ledger::Key;
 use underbar_options::LEAST_THREAD_STACK;
 
 use super::{Advice, runs};
+use crate::heaps;
 use crate::lock;
 use crate::memory;
 use crate::model::{Process, Program, Report, Role, State};
@@ -82,6 +83,7 @@ pub(super) fn areas(
         ),
     ));
     lines.extend(memory::lines(leading, page));
+    lines.extend(heaps::line(report, page));
     lines.extend(trouble(leading));
     lines.extend(killed);
     lines.extend(lock::lines::lines(report));

@@ -1,0 +1,290 @@
+//! The heaps of a process that has more than its default one: what the report knows of each, and how it is shown.
+//!
+//! ```text
+//! heaps     default 60 MiB, parser (enclave) 40 MiB, scratch ended, 12 others 3 MiB        summary
+//!
+//! server, process 4711, heap parser (enclave)                                              --all
+//!   heap.gets                            50,002           Successful Get Heap requests
+//! ```
+//!
+//! Invariant: a heap has the counters whose scope is a heap, by the same keys as its process; what of them is not known is null. A
+//! process with its default heap only has none of this.
+//! Not here: where rows are (`underbar_ledger::heaps`).
+
+use serde::de::Error as _;
+use serde::ser::SerializeMap as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value};
+use underbar_ledger::table::{HEAP_COUNTERS, KEYS};
+use underbar_ledger::view::HeapView;
+use underbar_ledger::{HeapKind, Key, RowState, Scope};
+
+use crate::figures::split;
+use crate::model::{Process, Report};
+use crate::page::{Line, Page, clean, clip, labelled};
+use crate::units::bytes;
+
+/// One heap.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Heap {
+    /// What it is for.
+    pub kind: Kind,
+    /// Its name; empty: it has none. Bytes that are no UTF-8 are replaced.
+    pub name: String,
+    /// Whether it has ended, so that all of its storage was given back.
+    pub ended: bool,
+    /// Its counters.
+    pub counters: HeapFigures,
+}
+
+/// What a heap is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// The heap in which each thread begins.
+    Default,
+    /// Created by the program.
+    Additional,
+    /// That of an enclave.
+    Enclave,
+    /// Those of a class of ECBs.
+    Class,
+    /// Several for which the ledger had no room.
+    Others,
+}
+
+/// Every kind, with its word.
+pub(crate) const KINDS: [(Kind, &str); 5] = [
+    (Kind::Default, "default"),
+    (Kind::Additional, "additional"),
+    (Kind::Enclave, "enclave"),
+    (Kind::Class, "class"),
+    (Kind::Others, "others"),
+];
+
+/// The counters of a heap; None: not known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeapFigures([Option<u64>; HEAP_COUNTERS]);
+
+/// The counters that heaps have, in the order of the table.
+pub(crate) fn keys() -> impl Iterator<Item = Key> {
+    KEYS.into_iter().filter(|key| key.entry().scope == Scope::Heap)
+}
+
+impl HeapFigures {
+    /// A counter's figure; None where it is not known, and of a counter that heaps do not have.
+    #[must_use]
+    pub fn known(&self, key: Key) -> Option<u64> {
+        self.0.get(key as usize).copied().flatten()
+    }
+}
+
+impl Serialize for HeapFigures {
+    /// As those of a process: areas of names.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut areas: Vec<(&str, Map<String, Value>)> = Vec::new();
+        for key in keys() {
+            let (area, name) = split(key.entry().key);
+            if areas.last().is_none_or(|(last, _)| *last != area) {
+                areas.push((area, Map::new()));
+            }
+            if let Some((_, names)) = areas.last_mut() {
+                names.insert(name.to_owned(), self.known(key).into());
+            }
+        }
+        let mut map = serializer.serialize_map(Some(areas.len()))?;
+        for (area, names) in &areas {
+            map.serialize_entry(area, names)?;
+        }
+        map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for HeapFigures {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let object = Value::deserialize(deserializer)?;
+        let mut figures = [None; HEAP_COUNTERS];
+        for key in keys() {
+            let path = key.entry().key;
+            let (area, name) = split(path);
+            figures[key as usize] = match object.get(area).and_then(|area| area.get(name)) {
+                None | Some(Value::Null) => None,
+                Some(value) => Some(value.as_u64().ok_or_else(|| {
+                    D::Error::custom(format_args!("{path} is {value}, not an integer of 0 or more"))
+                })?),
+            };
+        }
+        Ok(HeapFigures(figures))
+    }
+}
+
+impl Heap {
+    pub(crate) fn of(heap: &HeapView<'_>) -> Heap {
+        let mut figures = [None; HEAP_COUNTERS];
+        for key in keys() {
+            figures[key as usize] = heap.get(key);
+        }
+        Heap {
+            kind: match heap.kind {
+                HeapKind::Default => Kind::Default,
+                HeapKind::Additional => Kind::Additional,
+                HeapKind::Enclave => Kind::Enclave,
+                HeapKind::Class => Kind::Class,
+                HeapKind::Others => Kind::Others,
+            },
+            name: String::from_utf8_lossy(heap.name()).into_owned(),
+            ended: heap.state == RowState::Ended,
+            counters: HeapFigures(figures),
+        }
+    }
+
+    /// Its name, and what it is for where the name does not say it.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let kind = KINDS.iter().find(|(kind, _)| *kind == self.kind).map_or("", |(_, word)| word);
+        match (self.kind, self.name.is_empty()) {
+            (Kind::Additional, false) => clean(&self.name),
+            (_, true) => kind.to_owned(),
+            (_, false) => format!("{} ({kind})", clean(&self.name)),
+        }
+    }
+}
+
+/// The line of a summary: the heaps of the first process that has more than one, and what is in use of each.
+pub(crate) fn line(report: &Report, page: Page<'_>) -> Option<Line> {
+    let process = report.processes.iter().find(|process| !process.heaps.is_empty())?;
+    let heaps: Vec<String> = process
+        .heaps
+        .iter()
+        .map(|heap| {
+            let used = heap.counters.known(Key::HeapUsed).map(bytes);
+            let used = if heap.ended { Some("ended".to_owned()) } else { used };
+            format!("{} {}", heap.words(), used.as_deref().unwrap_or("unknown"))
+        })
+        .collect();
+    let line = labelled("heaps", String::new());
+    let indent: usize = line.0.iter().map(|(_, text)| text.chars().count()).sum();
+    Some(labelled("heaps", clip(&heaps.join(", "), page.columns.saturating_sub(indent))))
+}
+
+/// Each heap of each process that has more than one, with the words that head its figures.
+pub(crate) fn sections(report: &Report) -> impl Iterator<Item = (String, &HeapFigures)> {
+    report.processes.iter().flat_map(|process: &Process| {
+        process.heaps.iter().map(move |heap| {
+            let ended = if heap.ended { ", ended" } else { "" };
+            let head = format!(
+                "{}, process {}, heap {}{ended}",
+                clean(process.name()),
+                process.process,
+                heap.words()
+            );
+            (head, &heap.counters)
+        })
+    })
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::mem::offset_of;
+
+    use underbar_ledger::heaps::{HeapRow, PAGE_OFFSET};
+    use underbar_ledger::layout::{SLOT_BYTES, SLOTS_OFFSET, Slot};
+    use underbar_ledger::{LedgerView, SlotState};
+
+    use super::*;
+    use crate::gather::Facts;
+    use crate::gather::tests::ledger;
+
+    /// A ledger of two processes, of which the second has heaps; the figure of its first heap, and the name, are the caller's.
+    fn written(name: &[u8], used: u64) -> Vec<u8> {
+        let mut bytes =
+            ledger(&[(SlotState::Ended, 10, "/bin/a", 9_000), (SlotState::Live, 11, "/bin/server", 0)]);
+        let slot = SLOTS_OFFSET + SLOT_BYTES;
+        let mut put = |at: usize, value: u64| bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
+        let counter = |key: Key| offset_of!(Slot, counters) + 8 * key as usize;
+        put(slot + offset_of!(Slot, heaps), 3);
+        put(slot + counter(Key::HeapUsed), 100 << 20);
+        put(slot + counter(Key::HeapUsedPeak), 200 << 20);
+        let row = |place: usize| slot + PAGE_OFFSET + place * size_of::<HeapRow>();
+        let word = |kind, state| HeapRow::word_of(kind, state);
+        put(row(0), word(HeapKind::Enclave, RowState::Live));
+        put(row(0) + offset_of!(HeapRow, counters) + 8 * Key::HeapUsed as usize, used);
+        put(row(0) + offset_of!(HeapRow, counters) + 8 * Key::HeapUsedPeak as usize, 50 << 20);
+        put(row(1), word(HeapKind::Additional, RowState::Ended));
+        put(row(1) + offset_of!(HeapRow, name), u64::from_le_bytes(*b"scratch\0"));
+        put(row(2), u64::MAX);
+        let at = row(0) + offset_of!(HeapRow, name);
+        bytes[at..at + name.len()].copy_from_slice(name);
+        bytes
+    }
+
+    fn report(bytes: &[u8]) -> Report {
+        Report::from_ledger(&LedgerView::new(bytes).expect("a good ledger"), Facts::default(), |_| true)
+    }
+
+    /// A report of the same.
+    pub(crate) fn sample() -> Report {
+        report(&written(b"parser", 40 << 20))
+    }
+
+    #[test]
+    fn heaps_are_a_section_of_their_process_and_of_no_other() {
+        let report = sample();
+        let server = report.processes.iter().find(|process| process.process == 11).expect("the server");
+        let heaps: Vec<_> = server.heaps.iter().map(|heap| (heap.words(), heap.ended)).collect();
+        let expect = [("default", false), ("parser (enclave)", false), ("scratch", true)];
+        assert_eq!(heaps, expect.map(|(words, ended)| (words.to_owned(), ended)));
+        let of = |key| server.heaps.iter().map(|heap| heap.counters.known(key)).collect::<Vec<_>>();
+        assert_eq!(of(Key::HeapUsed), [Some(60 << 20), Some(40 << 20), Some(0)]);
+        assert_eq!(of(Key::HeapUsedPeak), [None, Some(50 << 20), Some(0)]);
+        assert_eq!(of(Key::StackLargest), [None; 3]);
+        assert!(report.processes.iter().all(|process| process.heaps.is_empty() == (process.process == 10)));
+
+        let page = Page { columns: 100, ..Page::of_terminal(None, false) };
+        let text = crate::summary::render_on(&report, &[], page);
+        let line = "  heaps     default 60 MiB, parser (enclave) 40 MiB, scratch ended\n";
+        assert!(text.contains(line), "{text}");
+        let text = crate::every::render(&report, page);
+        assert!(text.contains("server, process 11, heap parser (enclave)\n"), "{text}");
+        assert!(text.contains("server, process 11, heap scratch, ended\n"), "{text}");
+        assert!(text.contains("  heap.used_peak                  52,428,800 50 MiB"), "{text}");
+    }
+
+    #[test]
+    fn json_has_them_by_the_keys_of_the_table() {
+        let report = sample();
+        let json: Value = serde_json::from_str(&report.to_json()).expect("JSON");
+        let of = |number: u64| {
+            let processes = json["processes"].as_array().expect("an array");
+            processes.iter().find(|process| process["process"] == number).expect("a process")
+        };
+        assert!(of(10).get("heaps").is_none(), "one heap is no section");
+        let parser = &of(11)["heaps"][1];
+        assert_eq!(
+            (&parser["kind"], &parser["name"], &parser["ended"]),
+            (&"enclave".into(), &"parser".into(), &false.into())
+        );
+        assert_eq!(parser["counters"]["heap"]["used"], 40 << 20);
+        assert_eq!(of(11)["heaps"][0]["counters"]["heap"]["used_peak"], Value::Null);
+        let names = parser["counters"]["heap"].as_object().expect("an object").len();
+        assert_eq!(names, keys().count());
+        assert_eq!(Report::from_json(report.to_json().as_bytes()).expect("what was written"), report);
+        let error = serde_json::from_str::<HeapFigures>(r#"{"heap": {"gets": -7}}"#).expect_err("negative");
+        assert!(error.to_string().contains("heap.gets is -7"), "{error}");
+    }
+
+    /// Names are the program's, and so are damaged figures: nothing of them steers a terminal or makes a line too long.
+    #[test]
+    fn damaged_rows_give_a_report_all_the_same() {
+        let report = report(&written(b"\x1b[2J\xff\n0123456789012345678901234", u64::MAX - 5));
+        let page = Page { columns: 80, ..Page::of_terminal(None, false) };
+        for text in [crate::summary::render_on(&report, &[], page), crate::every::render(&report, page)] {
+            assert!(!text.contains('\u{1b}'), "{text}");
+        }
+        let text = crate::summary::render_on(&report, &[], page);
+        let line = text.lines().find(|line| line.starts_with("  heaps")).expect("a line");
+        assert!(line.chars().count() <= 80, "{line}");
+        let heap = &report.processes.iter().find(|process| process.process == 11).expect("it").heaps[1];
+        assert_eq!(heap.counters.known(Key::HeapUsed), Some(0), "below zero is none");
+    }
+}
