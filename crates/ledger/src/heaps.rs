@@ -20,6 +20,7 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
+use crate::counter::Fold;
 use crate::layout::Text;
 use crate::table::{FOLDS, HEAP_COUNTERS, Key};
 
@@ -148,14 +149,15 @@ impl HeapRow {
         self.counters.iter().for_each(|counter| counter.store(0, Ordering::Relaxed));
     }
 
-    /// Adds another row's figures to this one, each by its fold rule.
+    /// Adds another row's figures to this one, each by its fold rule. Sums wrap: one of them may be below zero, and the default heap is
+    /// what is left of the process's.
     fn fold(&self, other: &HeapRow) {
-        let folds = FOLDS.iter().zip(self.counters.iter().zip(&other.counters));
-        for (fold, (mine, theirs)) in folds {
-            mine.store(
-                fold.apply(mine.load(Ordering::Relaxed), theirs.load(Ordering::Relaxed)),
-                Ordering::Relaxed,
-            );
+        for (fold, (mine, theirs)) in FOLDS.iter().zip(self.counters.iter().zip(&other.counters)) {
+            let theirs = theirs.load(Ordering::Relaxed);
+            match fold {
+                Fold::Sum => mine.fetch_add(theirs, Ordering::Relaxed),
+                Fold::Max => mine.fetch_max(theirs, Ordering::Relaxed),
+            };
         }
     }
 }
@@ -258,12 +260,15 @@ mod tests {
             set(&heaps.rows[3], key, value);
             set(&heaps.others, key, 50);
         }
+        set(&heaps.rows[3], Key::HeapUsed, (-16_i64) as u64);
+        set(&heaps.others, Key::HeapUsed, 50);
         heaps.rows[3].end();
         assert_eq!(heaps.rows[3].get(), Some((HeapKind::Additional, RowState::Ended)));
         assert_eq!(heaps.take(HeapKind::Enclave, b"late"), Some(3));
         assert_eq!(heaps.rows[3].get(), Some((HeapKind::Enclave, RowState::Live)));
         assert_eq!((figure(&heaps.rows[3], Key::HeapGets), figure(&heaps.others, Key::HeapGets)), (0, 57));
         assert_eq!(figure(&heaps.others, Key::HeapUsedPeak), 100, "the largest");
+        assert_eq!(figure(&heaps.others, Key::HeapUsed), 34, "what was counted late is not lost");
         assert_eq!(heaps.others.get(), Some((HeapKind::Others, RowState::Live)));
     }
 

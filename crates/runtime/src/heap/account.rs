@@ -9,7 +9,7 @@
 //! changed only under the lock of the registry, while nobody is inside.
 //! Not here: what rows there are (`underbar_ledger::heaps`), what threads have counted and not told yet (`thread::figures`).
 
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use underbar_ledger::heaps::{HeapRow, ROWS};
 use underbar_ledger::{HeapKind, Key};
@@ -54,49 +54,77 @@ impl Account {
     }
 
     /// The row; none of the default heap, nor in a child that has no accounts of its own yet.
-    #[inline]
+    #[cfg(test)]
     pub fn row(&self) -> Option<&'static HeapRow> {
         let place = self.0.load(Ordering::Relaxed);
         if place == NONE { None } else { row_at(place) }
     }
 
     /// Adds to a counter of the row.
-    #[inline]
+    #[inline(always)]
     pub fn add(&self, key: Key, amount: u64) {
-        if let Some(cell) = self.row().and_then(|row| row.cell(key)) {
-            cell.fetch_add(amount, Ordering::Relaxed);
+        let place = self.0.load(Ordering::Relaxed);
+        if place != NONE {
+            add_at(place, key, amount);
         }
     }
 
     /// Raises a peak of the row.
-    #[inline]
+    #[inline(always)]
     pub fn raise(&self, key: Key, value: u64) {
-        if let Some(cell) = self.row().and_then(|row| row.cell(key)) {
-            raise(cell, value);
+        let place = self.0.load(Ordering::Relaxed);
+        if place != NONE {
+            raise_at(place, key, value);
         }
     }
 
     /// Adds to, or takes from, the bytes of `now`; `peak` is the most that they were.
+    #[inline(always)]
     pub fn change(&self, now: Key, peak: Key, change: i64) {
-        if let Some(row) = self.row()
-            && let (Some(now), Some(peak)) = (row.cell(now), row.cell(peak))
-        {
-            let all = now.fetch_add(change as u64, Ordering::Relaxed).wrapping_add(change as u64);
-            if change > 0 && all as i64 > 0 {
-                raise(peak, all);
-            }
+        let place = self.0.load(Ordering::Relaxed);
+        if place != NONE {
+            change_at(place, now, peak, change);
         }
     }
 }
 
-#[cold]
-#[inline(never)]
 fn row_at(place: usize) -> Option<&'static HeapRow> {
     let page = ledger::heaps::page()?;
     Some(page.rows.get(place).unwrap_or(&page.others))
 }
 
-fn raise(cell: &core::sync::atomic::AtomicU64, value: u64) {
+// What heaps with a row do is apart, so that the default one has a test and nothing more.
+
+#[cold]
+#[inline(never)]
+fn add_at(place: usize, key: Key, amount: u64) {
+    if let Some(cell) = row_at(place).and_then(|row| row.cell(key)) {
+        cell.fetch_add(amount, Ordering::Relaxed);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn raise_at(place: usize, key: Key, value: u64) {
+    if let Some(cell) = row_at(place).and_then(|row| row.cell(key)) {
+        raise(cell, value);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn change_at(place: usize, now: Key, peak: Key, change: i64) {
+    if let Some(row) = row_at(place)
+        && let (Some(now), Some(peak)) = (row.cell(now), row.cell(peak))
+    {
+        let all = now.fetch_add(change as u64, Ordering::Relaxed).wrapping_add(change as u64);
+        if change > 0 && all as i64 > 0 {
+            raise(peak, all);
+        }
+    }
+}
+
+fn raise(cell: &AtomicU64, value: u64) {
     if cell.load(Ordering::Relaxed) < value {
         cell.fetch_max(value, Ordering::Relaxed);
     }

@@ -130,6 +130,7 @@ impl Figures {
         self.tell();
     }
 
+    #[inline]
     pub fn publish_growth(&mut self) {
         self.tally.publish_growth();
         self.tell();
@@ -169,12 +170,19 @@ impl Figures {
         }
     }
 
-    /// Tells the heap's row.
+    /// Tells the heap's row, if it has one.
+    #[inline(always)]
     fn tell(&mut self) {
         if let Some(account) = self.account {
-            account.add(Key::HeapGets, core::mem::take(&mut self.gets));
-            account.add(Key::HeapFrees, core::mem::take(&mut self.frees));
-            account.change(Key::HeapUsed, Key::HeapUsedPeak, core::mem::take(&mut self.bytes));
+            self.tell_row(account);
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn tell_row(&mut self, account: &Account) {
+        account.add(Key::HeapGets, core::mem::take(&mut self.gets));
+        account.add(Key::HeapFrees, core::mem::take(&mut self.frees));
+        account.change(Key::HeapUsed, Key::HeapUsedPeak, core::mem::take(&mut self.bytes));
     }
 }
