@@ -36,3 +36,27 @@ pub(super) fn holders(path: &Path) -> impl Iterator<Item = u32> {
         fs::read(entry.path().join("maps")).is_ok_and(has).then_some(process)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+    use std::process::{Command, Stdio};
+
+    #[test]
+    fn who_has_a_file_mapped_is_found_and_nobody_else() {
+        let cat = fs::canonicalize("/bin/cat").expect("a program");
+        let mut child =
+            Command::new(&cat).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("started");
+        let mut input = child.stdin.take().expect("a pipe");
+        std::io::Write::write_all(&mut input, b"!").expect("written");
+        // It has answered, so it is no copy of this process any more.
+        child.stdout.as_mut().expect("a pipe").read_exact(&mut [0]).expect("an answer");
+        assert!(holders(&cat).any(|process| process == child.id()));
+        assert!(!holders(&cat).any(|process| process == process::id()));
+        assert_eq!(holders(&cat.join("absent")).next(), None);
+        drop(input);
+        assert!(child.wait().expect("its end").success());
+        assert!(!holders(&cat).any(|process| process == child.id()));
+    }
+}
