@@ -169,6 +169,36 @@ fn keep_and_free_follow_what_comes_and_goes() {
     check("heap-keep-free");
 }
 
+/// Between small blocks, so that the initial segment has room for them, but in pieces.
+#[test]
+fn large_requests_get_an_increment_that_holds_them() {
+    let folder = scratch("rules-large-requests");
+    let program = underbar_zoo::heap::program("large_requests");
+    let with = |arguments: &[&str]| {
+        let mut command = Command::new(underbar());
+        command.args(arguments).current_dir(&folder).env_remove("LD_PRELOAD").env_remove("UNDERBAR_OPTS");
+        let result = left(&mut command);
+        assert_eq!(code(result.status), 0, "{result:?}");
+        result.output
+    };
+    let said = |options: &str| {
+        with(&["run", "--json", "-o", "report", "--opts", options, "--", &program]);
+        let advice: Value = serde_json::from_str(&with(&["advise", "--json", "report"])).expect("JSON");
+        let all = advice["suggestions"].as_array().expect("a list");
+        all.iter().find(|suggestion| suggestion["rule"] == "large-requests").cloned()
+    };
+    let small = "HEAP(4M,64K,,FREE)";
+    let raise = said(small).expect("it fires");
+    assert_eq!((&raise["kind"], &raise["option"]), (&json!("raise"), &json!("HEAP(,1152K)")), "{raise}");
+    let reason = raise["reason"].as_str().expect("words");
+    assert!(reason.contains("requests were larger than 64 KiB"), "{reason}");
+    let tuned =
+        ["tune", "--json", "-q", "--runs", "8", "--primary", "faults", "--opts", small, "--", &program];
+    let tuned: Value = serde_json::from_str(&with(&tuned)).expect("JSON");
+    assert!(tuned["tried"].to_string().contains("HEAP(,1152K"), "{}", tuned["tried"]);
+    assert_eq!(said("HEAP(4M,1152K,,FREE)"), None, "what was followed is no more advised");
+}
+
 #[test]
 fn huge_pages_follow_faults() {
     check("hugepages");

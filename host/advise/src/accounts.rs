@@ -7,7 +7,7 @@ use underbar_report::{Program, Report};
 
 use crate::advice::Advice;
 use crate::rule::{Apply, Area, Platform};
-use crate::rules;
+use crate::{heap, rules};
 
 /// What a rule looks at.
 pub struct Case<'a> {
@@ -24,15 +24,19 @@ pub fn advise(report: &Report) -> Vec<Advice> {
     let mut suggestions = Vec::new();
     for program in &report.programs() {
         let case = Case { report, program };
-        let mut elsewhere = false;
+        let (mut elsewhere, mut is_sized) = (false, false);
         for rule in rules::of(Platform::Linux) {
-            let Apply::Accounts { area, rule: apply, .. } = rule.apply else { continue };
-            // Without coverage nothing is said about the heap, however plain the figures look.
-            if elsewhere && area == Area::Heap {
-                continue;
-            }
-            let Some(found) = apply(&case) else { continue };
+            let found = match rule.apply {
+                // Without coverage nothing is said about the heap, however plain the figures look.
+                Apply::Accounts { area: Area::Heap, .. } | Apply::Supply(_) if elsewhere => None,
+                Apply::Accounts { rule: apply, .. } => apply(&case),
+                // Sizes that are advised hold all requests.
+                Apply::Supply(apply) if !is_sized => heap::supplied(&case, apply),
+                _ => None,
+            };
+            let Some(found) = found else { continue };
             elsewhere |= rule.id == "coverage";
+            is_sized |= rule.id == "heap-size" && found.option.is_some();
             suggestions.push(Advice { target: program.name.clone(), ..rule.gives(Platform::Linux, found) });
         }
     }

@@ -9,7 +9,10 @@ use underbar_report::lock::columns;
 use underbar_report::steps::STEPS;
 use underbar_report::units;
 
-use crate::rule::{Area, Platform};
+use underbar_model::{self as model, Figure};
+pub use underbar_model::{Area, Line};
+
+use crate::rule::Platform;
 
 /// Which way a suggestion goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -127,17 +130,6 @@ pub enum Evidence {
     Line(Line),
 }
 
-/// A line of a listing.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Line {
-    /// The file, as it was named.
-    pub file: String,
-    /// The line, from 1.
-    pub line: u64,
-    /// What stands there.
-    pub text: String,
-}
-
 impl Evidence {
     /// A counter's figure.
     #[must_use]
@@ -158,6 +150,17 @@ impl Evidence {
 impl From<Line> for Evidence {
     fn from(line: Line) -> Self {
         Self::Line(line)
+    }
+}
+
+impl Evidence {
+    /// What a figure of the model rests on; None where it is absent.
+    pub(crate) fn of(figure: &Figure) -> Option<Self> {
+        match &figure.evidence {
+            model::Evidence::Counter(key) => Some(Self::Counter { key, figure: figure.value }),
+            model::Evidence::Line(line) => Some(Self::Line(line.clone())),
+            model::Evidence::Absent(_) => None,
+        }
     }
 }
 

@@ -1,8 +1,10 @@
 //! Rules about the heap: coverage and sizes. KEEP and FREE are in [`crate::keep`].
 
 use underbar_ledger::Key;
+use underbar_model::Supply;
 use underbar_report::Role;
 use underbar_report::memory::mostly_elsewhere;
+use underbar_report::supply::{EXTENT, supply};
 use underbar_report::units::{bytes, counted, share, size as size_text};
 
 use crate::accounts::Case;
@@ -119,6 +121,22 @@ fn growth(initial: u64) -> u64 {
     (initial / 4 / 4096 * 4096).clamp(4096, LARGEST_INCREMENT)
 }
 
+/// An increment that holds the largest request, and what a segment needs for itself. 0 where it is no larger than an extent of
+/// cells, or an increment of that size would be too large.
+fn holding(largest: u64) -> u64 {
+    let fits = largest > EXTENT && largest < LARGEST_INCREMENT;
+    if fits { sensible(largest + 4096) } else { 0 }
+}
+
+/// What a rule about requests says of the heap of a program.
+pub(crate) fn supplied(case: &Case<'_>, rule: fn(&Supply) -> Option<Advice>) -> Option<Advice> {
+    let supply = supply(case.program)?;
+    let increment = holding(supply.largest.value);
+    let found = rule(&supply).filter(|_| increment > 0)?;
+    let option = Setting::new("HEAP", [None, Some(size_text(increment)), None, None]);
+    Some(Advice { option: Some(option), now: case.heap_now(), ..found })
+}
+
 /// An increment by which a handful of segments lead to the peak.
 fn step_to(peak: u64) -> u64 {
     sensible(peak / FEW_SEGMENTS)
@@ -187,9 +205,10 @@ pub fn size(case: &Case<'_>) -> Option<Advice> {
     let taken = held.max(first);
     let share = share(used, taken);
     let lower = need(used, u64::MAX);
-    if !is_well_used(used, taken) && (lower < first || growth(lower) < increment) {
+    let holds = growth(lower).max(holding(case.get(Key::HeapLargestRequest)));
+    if !is_well_used(used, taken) && (lower < first || holds < increment) {
         // AUTO stays as it is; a set increment does not grow in passing.
-        let smaller = if increment == 0 { 0 } else { growth(lower).min(increment) };
+        let smaller = if increment == 0 { 0 } else { holds.min(increment) };
         let sizes = (lower.min(first), smaller);
         let reason = format!("only {} of {} were used ({share}).", bytes(used), bytes(taken));
         return found(Kind::Lower, Some(sizes), reason);

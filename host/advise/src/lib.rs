@@ -11,7 +11,7 @@
 //! | [`render`] | advice as text, JSON, pages, option files |
 //! | [`rules`] | the one table of rules, for all platforms; [`rule`] is a row of it |
 //! | [`accounts`] | suggestions from the accounts of a run |
-//! | [`heap`], [`keep`], [`stack`], [`pages`], [`lock`], [`spin`] | the functions of the rules |
+//! | [`heap`], [`keep`], [`stack`], [`pages`], [`lock`], [`spin`], [`requests`] | the functions of the rules |
 //! | [`listing`] | advice from listings of Language Environment, z/TPF and Natural |
 //! | [`explain`](mod@explain) | what a rule or a counter means, from the tables |
 //!
@@ -29,6 +29,7 @@ pub mod listing;
 pub mod lock;
 pub mod pages;
 pub mod render;
+pub mod requests;
 pub mod rule;
 pub mod rules;
 mod sizes;

@@ -3,6 +3,9 @@
 //! Invariant: `explain` and the manual print these words and no others.
 //! Not here: the table (`rules`).
 
+pub use underbar_model::Area;
+use underbar_model::Supply;
+
 use crate::accounts::Case;
 use crate::advice::Advice;
 use crate::listing::Collected;
@@ -64,33 +67,12 @@ pub enum Apply {
     },
     /// To each program or session of the listings.
     Program(fn(&LeCase<'_>) -> Vec<Advice>),
+    /// To how requests are served, by a heap of a run or by the available lists of a system.
+    Supply(fn(&Supply) -> Option<Advice>),
     /// To everything that was read in listings.
     Listings(fn(&Collected) -> Vec<Advice>),
     /// By `underbar lib survey`, to libraries and lists of them; a listing that holds such a list is answered with that command.
     Survey,
-}
-
-/// An area of a report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Area {
-    /// The heap.
-    Heap,
-    /// Stacks.
-    Stack,
-    /// Locks.
-    Lock,
-}
-
-impl Area {
-    /// Its name in reports.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Heap => "HEAP",
-            Self::Stack => "STACK",
-            Self::Lock => "LOCK",
-        }
-    }
 }
 
 impl Rule {
@@ -98,6 +80,7 @@ impl Rule {
     pub(crate) fn gives(&self, platform: Platform, found: Advice) -> Advice {
         let (area, acts) = match self.apply {
             Apply::Accounts { area, acts, .. } => (Some(area), acts),
+            Apply::Supply(_) if platform == Platform::Linux => (Some(Area::Heap), true),
             _ => (None, true),
         };
         let risk = if found.risk.is_empty() { self.risk.to_owned() } else { found.risk };
@@ -118,6 +101,7 @@ impl Rule {
     pub fn in_manual(&self) -> String {
         let area = match self.apply {
             Apply::Accounts { area, .. } => format!(" (area {})", area.word()),
+            Apply::Supply(_) => " (area HEAP; for z/TPF, too)".to_owned(),
             _ => String::new(),
         };
         format!(

@@ -15,7 +15,7 @@
 
 use crate::listing::{le, natural, ztpf};
 use crate::rule::{Apply, Area, Platform, Rule};
-use crate::{heap, keep, lock, pages, spin, stack};
+use crate::{heap, keep, lock, pages, requests, spin, stack};
 
 /// Where the rules about load libraries come from.
 const LOAD_LIBRARIES: &str = "LongEx Mainframe Quarterly, August 2019, Load Library Performance: a module of 4 MB loaded 1,000 times took \
@@ -23,7 +23,7 @@ const LOAD_LIBRARIES: &str = "LongEx Mainframe Quarterly, August 2019, Load Libr
                       in a PDSE; a module of one block always the same";
 
 /// All rules.
-pub static RULES: [Rule; 45] = [
+pub static RULES: [Rule; 46] = [
     Rule {
         id: "coverage",
         title: "Whether this heap is worth tuning",
@@ -46,13 +46,26 @@ pub static RULES: [Rule; 45] = [
                     Under AUTO: more than 64 segments.",
         formula: "Initial size: the most that was used and an eighth of it for packing, but no more than all segments \
                   together; rounded up to four binary digits and to whole pages. Increment: a quarter of that, from \
-                  4K to 64M. Where memory is limited to less than twice the initial size, or the peak is rare in a \
+                  4K to 64M, but lowered no further than the largest request above 64K. Where memory is limited to less than twice the initial size, or the peak is rare in a \
                   long run, the increment is raised instead.",
         stop: "8 segments or fewer and 62 % or more of them used; under AUTO, 64 segments or fewer: no change.",
         risk: "One run's peak may not be the largest. Address space of the initial size is taken at once; memory is \
                taken only where it is touched. The initial segment is kept to the end, also under FREE.",
         platforms: &[Platform::Linux],
         apply: Apply::Accounts { area: Area::Heap, acts: true, rule: heap::size },
+    },
+    Rule {
+        id: "large-requests",
+        title: "Requests that are larger than what serves them",
+        source: "ECB heap talk, 2025 (PJ47265): the request size report is there to tune the sizes of available lists; own: a request \
+                 that is larger than the increment takes a segment, a kernel call, of its own",
+        condition: "Of 100 requests or more, one in 1,000 and more than 8 are larger than the largest size that serves them: the \
+                    increment of HEAP where sizes are set, the largest available list of z/TPF.",
+        formula: "HEAP: an increment that holds the largest request, below 64M. z/TPF: tpf-avl-size names the sizes.",
+        stop: "Fewer are larger, heap-size advises sizes, or the increments are AUTO: nothing is said.",
+        risk: "Each increment is taken whole, though memory is taken only where it is touched.",
+        platforms: &[Platform::Linux, Platform::Ztpf],
+        apply: Apply::Supply(requests::large),
     },
     Rule {
         id: "heap-keep-free",
@@ -652,6 +665,7 @@ mod tests {
                     Apply::Program(_) => {
                         matches!(platform, Platform::LanguageEnvironment | Platform::Natural)
                     }
+                    Apply::Supply(_) => matches!(platform, Platform::Linux | Platform::Ztpf),
                     Apply::Listings(_) => *platform == Platform::Ztpf,
                     Apply::Survey => *platform == Platform::Libraries,
                 };

@@ -27,6 +27,7 @@
 //! | [`every`] | every figure in one view |
 //! | [`le`] | the Language Environment layout |
 //! | [`lock`] | locks: who waited for which, and because of whom |
+//! | [`supply`] | how the heap served requests, for rules |
 //! | [`diff`], [`gate`] | two reports, figure by figure; `--fail-on` |
 //! | [`manual`] | the manual's list of counters |
 //!
@@ -53,6 +54,7 @@ pub mod read;
 pub mod schema;
 pub mod steps;
 pub mod summary;
+pub mod supply;
 pub mod timing;
 pub mod tree;
 pub mod units;

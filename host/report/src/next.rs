@@ -187,7 +187,7 @@ mod tests {
         let words = |given: &[(&str, bool)]| {
             let advice = given.iter().map(|&(program, risky)| Advice {
                 program: program.to_owned(),
-                area: "HEAP",
+                area: underbar_model::Area::Heap,
                 option: Some("HEAP(1M)".to_owned()),
                 verdict: "raise",
                 reason: String::new(),

@@ -19,6 +19,7 @@ mod areas;
 
 use underbar_ledger::Key;
 use underbar_ledger::table::KEYS;
+use underbar_model::Area;
 use underbar_options::WhereSet;
 
 use crate::figures::split;
@@ -37,8 +38,8 @@ pub const LINES: usize = 20;
 pub struct Advice {
     /// The program that it is for, by file name.
     pub program: String,
-    /// The area of the summary in whose line it is shown: `HEAP`, `STACK` or `THREADSTACK`.
-    pub area: &'static str,
+    /// The area of the summary in whose line it is shown.
+    pub area: Area,
     /// The option to set, or None where nothing is to be changed.
     pub option: Option<String>,
     /// A few words for the column: `no change`, `no heap advice`.
@@ -227,7 +228,7 @@ mod tests {
     fn advice(program: &str, option: Option<&str>, verdict: &'static str, reason: &str) -> Advice {
         Advice {
             program: program.to_owned(),
-            area: "HEAP",
+            area: Area::Heap,
             option: option.map(str::to_owned),
             verdict,
             reason: reason.to_owned(),
@@ -298,7 +299,7 @@ underbar: ./getfree --seed 7: exit 0
         }
         report.host.thread_stack_bytes = Some(8 << 20);
         let mut smaller = advice("getfree", Some("THREADSTACK(ON,1216K)"), "lower", "9 threads at once.");
-        (smaller.area, smaller.risky) = ("THREADSTACK", true);
+        (smaller.area, smaller.risky) = (Area::ThreadStack, true);
         let text = render(&report, std::slice::from_ref(&smaller), false);
         let rows = "  STACK     STACK(128K,128K)                   12 KiB\n  THREADSTACK limit 8 MiB                      300 KiB        THREADSTACK(ON,1216K)\n";
         assert!(text.contains(rows), "{text}");

@@ -9,6 +9,8 @@
 //! Cost: 12 x n x n steps for n ranges, and no more than [`FINEST`] of them: neighbours are put together.
 //! Not here: how many cells of each size are needed.
 
+use underbar_model::{Class, least_waste};
+
 /// A pool has no more sizes.
 pub(crate) const MOST: usize = 12;
 /// The largest cell.
@@ -36,49 +38,9 @@ pub(crate) fn waste(ranges: &[Range], cells: &[u64]) -> Option<(u64, u64)> {
 
 /// The best sizes, in order. None without requests that a cell can hold.
 pub(crate) fn best(ranges: &[Range]) -> Option<Vec<u64>> {
-    let ranges = merged(ranges);
-    let n = ranges.len();
-    if n == 0 {
-        return None;
-    }
-    let cell = |at: usize| ranges[at].to.next_multiple_of(8);
-    // Sums up to each range, so that the waste of any stretch is two subtractions.
-    let (mut counts, mut bytes) = (vec![0_u128; n + 1], vec![0_u128; n + 1]);
-    for (at, range) in ranges.iter().enumerate() {
-        counts[at + 1] = counts[at] + u128::from(range.count);
-        bytes[at + 1] = bytes[at] + u128::from(range.count) * u128::from(range.to);
-    }
-    let stretch = |from: usize, last: usize| {
-        (counts[last + 1] - counts[from]) * u128::from(cell(last)) - (bytes[last + 1] - bytes[from])
-    };
-    // least[k][i]: the first i ranges with k + 1 sizes, the largest of which is that of range i - 1.
-    let mut least = vec![vec![u128::MAX; n + 1]; MOST.min(n)];
-    let mut came = vec![vec![0_usize; n + 1]; MOST.min(n)];
-    for size in 0..least.len() {
-        for end in 1..=n {
-            if size == 0 {
-                least[0][end] = stretch(0, end - 1);
-                continue;
-            }
-            for start in 1..end {
-                let before = least[size - 1][start];
-                let all = before.saturating_add(stretch(start, end - 1));
-                if before < u128::MAX && all < least[size][end] {
-                    (least[size][end], came[size][end]) = (all, start);
-                }
-            }
-        }
-    }
-    // Of equal waste, fewer sizes.
-    let size = (0..least.len()).min_by_key(|size| (least[*size][n], *size))?;
-    let (mut chosen, mut end) = (Vec::new(), n);
-    for size in (0..=size).rev() {
-        chosen.push(cell(end - 1));
-        end = came[size][end];
-    }
-    chosen.reverse();
-    chosen.dedup();
-    Some(chosen)
+    let class = |range: &Range| Class { from: 0, limit: range.to, count: range.count };
+    let classes: Vec<Class> = merged(ranges).iter().map(class).collect();
+    (!classes.is_empty()).then(|| least_waste(&classes, MOST, 8))
 }
 
 /// In order, without empty ones, and no more than [`FINEST`].

@@ -140,7 +140,7 @@ pub fn for_summary(suggestions: &[Advice]) -> Vec<summary::Advice> {
         for (setting, from) in &program.settings {
             advice.push(summary::Advice {
                 program: program.program.clone(),
-                area: from.first().map_or("HEAP", row_of),
+                area: from.first().map_or(Area::Heap, row_of),
                 option: Some(setting.to_string()),
                 verdict: from.first().map_or("", |suggestion| suggestion.kind.word()),
                 // A line of the summary has room for one reason; rules are in the order of weight.
@@ -170,8 +170,8 @@ pub fn for_summary(suggestions: &[Advice]) -> Vec<summary::Advice> {
 }
 
 /// The row of the summary that a suggestion is about: the first thread's stack and those of the others have one each.
-fn row_of(suggestion: &Advice) -> &'static str {
-    if suggestion.rule == "threadstack" { "THREADSTACK" } else { suggestion.area.map_or("HEAP", Area::word) }
+fn row_of(suggestion: &Advice) -> Area {
+    if suggestion.rule == "threadstack" { Area::ThreadStack } else { suggestion.area.unwrap_or(Area::Heap) }
 }
 
 /// Suggestions as JSON, one line and a line feed: all of them, and the options of those that are to be set.

@@ -18,6 +18,8 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
+use underbar_model::Area;
+
 use super::columns::NEVER;
 use super::groups::{Group, groups};
 use super::lines::title;
@@ -57,7 +59,7 @@ pub fn render(report: &Report, advice: &[Advice]) -> String {
             writeln!(text, "\n{number} waited for locks, {} together; --json has all", nanoseconds(waited));
     }
     let spoken = |advice: &&Advice| {
-        advice.area == "LOCK" && (advice.option.is_some() || advice.verdict != "no change")
+        advice.area == Area::Lock && (advice.option.is_some() || advice.verdict != "no change")
     };
     for advice in advice.iter().filter(spoken) {
         let head = advice.option.as_ref().map_or(String::new(), |option| format!("{option}: "));
@@ -399,7 +401,7 @@ mod tests {
     fn advice_is_wrapped_and_what_needs_none_is_left_out() {
         let advice = |verdict, reason: &str| Advice {
             program: "driver".to_owned(),
-            area: "LOCK",
+            area: Area::Lock,
             option: None,
             verdict,
             risky: false,

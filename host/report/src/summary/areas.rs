@@ -11,6 +11,7 @@
 //! Not here: the lines around them, and how many there may be (`summary`); where advice comes from (`advise`).
 
 use underbar_ledger::Key;
+use underbar_model::Area;
 use underbar_options::LEAST_THREAD_STACK;
 
 use super::{Advice, runs};
@@ -44,22 +45,29 @@ pub(super) fn areas(
     }
     let serving = leading.allocator.as_ref().filter(|allocator| allocator.role == Role::Serves);
     lines.push(row("area", "set", "used at most", (None, "suggested"), page));
-    let mut rows = vec![("HEAP", heap_set(report, leading), counters.known(Key::HeapUsedPeak))];
+    let mut rows = vec![(Area::Heap, heap_set(report, leading), counters.known(Key::HeapUsedPeak))];
     if counters.get(Key::ThreadsPeak) > 1 {
         let first = counters.known(Key::StackMain).or(counters.known(Key::StackLargest));
-        rows.push(("STACK", stack_set(report), first));
-        rows.push(("THREADSTACK", threadstack_set(report), counters.known(Key::StackThread)));
+        rows.push((Area::Stack, stack_set(report), first));
+        rows.push((Area::ThreadStack, threadstack_set(report), counters.known(Key::StackThread)));
     } else {
-        rows.push(("STACK", stack_set(report), counters.known(Key::StackLargest)));
+        rows.push((Area::Stack, stack_set(report), counters.known(Key::StackLargest)));
     }
     for (area, set, used) in rows {
         let for_area = advice.iter().find(|a| a.area == area && a.option.is_some());
         let option = for_area.and_then(|advice| advice.option.as_deref());
         let verdict = advice.iter().find(|a| a.area == area).map_or("", |a| a.verdict);
         // A stack is always used: of an underbar that did not say so, 0 means that it was not looked at.
-        let used = used.filter(|&used| used > 0 || area == "HEAP").map_or("not measured".to_owned(), bytes);
-        let is_served = area != "HEAP" || serving.is_none();
-        lines.push(row(area, &set, if is_served { &used } else { "not served" }, (option, verdict), page));
+        let used =
+            used.filter(|&used| used > 0 || area == Area::Heap).map_or("not measured".to_owned(), bytes);
+        let is_served = area != Area::Heap || serving.is_none();
+        lines.push(row(
+            area.word(),
+            &set,
+            if is_served { &used } else { "not served" },
+            (option, verdict),
+            page,
+        ));
     }
     lines.extend(allocator(leading));
     let killed = killed(report, leading);

@@ -9,8 +9,10 @@
 //! Not here: which sizes are best (`super::super::ztpf::avl`).
 
 use super::super::Collected;
+use underbar_model::Class;
+
 use super::super::ztpf::avl::{Choice, choose, too_coarse};
-use super::super::ztpf::population::{Class, line, populations};
+use super::super::ztpf::population::{line, populations};
 use super::{Arm, Row, Simulation, Span};
 
 /// Requests of a class that go to one list, or to none.

@@ -1,20 +1,15 @@
 //! Sizes of the available lists by least waste.
 //!
-//! ```text
-//! classes  u1 < u2 < ... < un, f1 ... fn requests each
-//! lists    cut them into at most k runs; a run's size is its last class's limit s
-//! least    sum over all requests of (s - u), by dynamic programming: exact
-//! ```
-//!
-//! `best[j][i]`: the least waste of the first i classes in j runs = min over m of `best[j-1][m]` + cost(m, i).
 //! Invariant: sizes grow, are class limits rounded up to [`UNIT`], and hold all requests but one in [`RARE`].
-//! Cost: lists times classes squared; a report has some tens of classes, and no more than 1,000 are read.
+//! Not here: how the best sizes are found (`underbar_model::least_waste`).
+
+use underbar_model::{Class, Supply, least_waste};
 
 use super::super::Collected;
 use super::super::simulate::avl::serve;
 use super::super::simulate::grouped;
-use super::population::{Class, Population, line, populations, value};
-use super::{LISTS, about, counted, share};
+use super::population::{Population, line, populations, value};
+use super::{AVL_SIZE, LISTS, about, counted, share};
 use crate::advice::{Advice, Kind, Line, Value, shown};
 
 /// The smallest size that is seen on z/TPF: sizes are its multiples.
@@ -77,7 +72,7 @@ pub(crate) fn choose(population: &Population<'_>) -> Choice {
     } else {
         covered(&used, all.max(read.saturating_add(population.missing.1.unwrap_or(0))))
     };
-    Choice::Sizes(least_waste(&used[..covered], lists))
+    Choice::Sizes(least_waste(&used[..covered], lists, UNIT))
 }
 
 /// How many classes hold all requests but one in [`RARE`].
@@ -93,48 +88,6 @@ fn covered(used: &[Class], all: u64) -> usize {
             move |class| enough(class)
         })
         .map_or(used.len(), |at| at + 1)
-}
-
-/// At most `lists` sizes with the least waste that hold all requests of the classes.
-pub(crate) fn least_waste(classes: &[Class], lists: usize) -> Vec<u64> {
-    let size = |class: &Class| class.limit.next_multiple_of(UNIT);
-    let count = classes.len();
-    // Requests, and the sum of their limits, of the first so many classes.
-    let mut sums = vec![(0_u128, 0_u128)];
-    for class in classes {
-        let (requests, bytes) = sums.last().copied().unwrap_or_default();
-        let f = u128::from(class.count);
-        sums.push((requests + f, bytes + f * u128::from(class.limit)));
-    }
-    let cost = |from: usize, to: usize| {
-        (sums[to].0 - sums[from].0) * u128::from(size(&classes[to - 1])) - (sums[to].1 - sums[from].1)
-    };
-    // For each number of lists: the waste of the first classes, and where the last run begins.
-    let mut best: Vec<Vec<Option<(u128, usize)>>> = vec![vec![None; count + 1]];
-    best[0][0] = Some((0, 0));
-    for list in 1..=lists.min(count) {
-        let waste = |to: usize| {
-            let before = |from: usize| best[list - 1][from].map(|(waste, _)| (waste + cost(from, to), from));
-            (list - 1..to).filter_map(before).min()
-        };
-        let row = (0..=count).map(waste).collect();
-        best.push(row);
-    }
-    // The fewest lists with the least waste.
-    let Some((_, mut list)) =
-        (0..best.len()).filter_map(|list| best[list][count].map(|(waste, _)| (waste, list))).min()
-    else {
-        return Vec::new();
-    };
-    let (mut to, mut sizes) = (count, Vec::new());
-    while list > 0 && to > 0 {
-        sizes.push(size(&classes[to - 1]));
-        to = best[list][to].map_or(0, |(_, from)| from);
-        list -= 1;
-    }
-    sizes.reverse();
-    sizes.dedup();
-    sizes
 }
 
 /// The rule for sizes.
@@ -248,6 +201,19 @@ fn one(collected: &Collected, population: &Population<'_>, all: &[Population<'_>
     said
 }
 
+/// What a rule about requests says of each population. Sizes are set by the rule for sizes, all together.
+pub(crate) fn supplied(collected: &Collected, rule: fn(&Supply) -> Option<Advice>) -> Vec<Advice> {
+    let of = |population: &Population<'_>| {
+        let found = rule(&population.supply(collected))?;
+        let now: Vec<u64> = population.now.iter().map(|now| now.size).collect();
+        let reason =
+            format!("{} {AVL_SIZE} names sizes that hold all but one in {}.", found.reason, grouped(RARE));
+        let (target, certainty) = (population.name.clone(), confidence(population));
+        Some(Advice { target, certainty, now: shown(&values(&now)), reason, ..found })
+    };
+    populations(collected).iter().filter_map(of).collect()
+}
+
 /// Bytes that new sizes spare whatever requests of a class are, over the classes that both hold.
 ///
 /// A present size within a class may serve all its requests; the class then gains nothing, or loses.
@@ -331,57 +297,8 @@ mod tests {
             .collect()
     }
 
-    fn waste(classes: &[Class], sizes: &[u64]) -> Option<u64> {
-        classes
-            .iter()
-            .filter(|class| class.count > 0)
-            .map(|class| {
-                sizes.iter().find(|size| **size >= class.limit).map(|size| (size - class.limit) * class.count)
-            })
-            .sum()
-    }
-
     #[test]
-    fn sizes_are_the_best_of_all_that_are_possible() {
-        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-        let mut random = |most: u64| {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            state % most
-        };
-        for _ in 0..200 {
-            let count = 1 + random(9) as usize;
-            let mut limit = 0;
-            let of: Vec<(u64, u64)> = (0..count)
-                .map(|_| {
-                    limit += 32 * (1 + random(6));
-                    (limit, 1 + random(500))
-                })
-                .collect();
-            let classes = classes(&of);
-            for lists in 1..=5 {
-                let sizes = least_waste(&classes, lists);
-                assert!(sizes.len() <= lists && sizes.windows(2).all(|two| two[0] < two[1]));
-                let got = waste(&classes, &sizes).expect("all are held");
-                // Every set of classes that holds the last one.
-                for set in 0..1_u32 << count {
-                    let chosen: Vec<u64> =
-                        (0..count).filter(|at| set >> at & 1 == 1).map(|at| of[at].0).collect();
-                    if chosen.len() <= lists
-                        && let Some(other) = waste(&classes, &chosen)
-                    {
-                        assert!(got <= other, "{of:?} {lists}: {sizes:?} {got}, {chosen:?} {other}");
-                    }
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn no_more_lists_than_needed_and_rare_requests_left_out() {
-        assert_eq!(least_waste(&classes(&[(32, 5), (100, 7)]), 4), [32, 128]);
-        assert_eq!(least_waste(&[], 4), [0; 0]);
+    fn rare_requests_are_left_out() {
         let of = classes(&[(32, 9_990), (64, 9), (4096, 1)]);
         assert_eq!(covered(&of, 10_000), 1);
         assert_eq!(covered(&of, 20_000), 3);

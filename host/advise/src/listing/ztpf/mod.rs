@@ -81,8 +81,12 @@ pub(super) fn advise(collected: &Collected) -> Vec<Advice> {
         return Vec::new();
     }
     let of = |rule: &'static Rule| {
-        let Apply::Listings(apply) = rule.apply else { return Vec::new() };
-        apply(collected).into_iter().map(|said| rule.gives(Platform::Ztpf, said)).collect()
+        let found = match rule.apply {
+            Apply::Listings(apply) => apply(collected),
+            Apply::Supply(apply) => avl::supplied(collected, apply),
+            _ => Vec::new(),
+        };
+        found.into_iter().map(|found| rule.gives(Platform::Ztpf, found))
     };
     rules::of(Platform::Ztpf).flat_map(of).collect()
 }

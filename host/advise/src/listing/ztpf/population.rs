@@ -8,20 +8,10 @@ use std::collections::BTreeMap;
 
 use underbar_listing::ztpf::model::{Found, Frequencies, Table};
 use underbar_listing::{Evidence, Figure};
+use underbar_model::{self as model, Certainty, Class, Supply};
 
 use super::super::Collected;
 use crate::advice::Line;
-
-/// Requests of a class of sizes: above `from`, up to `limit`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Class {
-    /// The limit of the class below it, in bytes.
-    pub from: u64,
-    /// Its upper limit, in bytes.
-    pub limit: u64,
-    /// How many there were.
-    pub count: u64,
-}
 
 /// A present size of a list: what it is, and where it stands.
 #[derive(Clone, Debug)]
@@ -61,6 +51,50 @@ impl Population<'_> {
     /// All requests that there are for certain, those of missing rows included: what rounded percentages merely allow is none.
     pub fn all(&self) -> u64 {
         self.read().saturating_add(self.missing.0)
+    }
+}
+
+impl Population<'_> {
+    /// How its requests are served by the present lists.
+    pub fn supply(&self, collected: &Collected) -> Supply {
+        let largest_list = self.now.iter().max_by_key(|now| now.size);
+        let serves = largest_list.map_or(model::Figure::absent("the present sizes are not known"), |now| {
+            model::Figure::line(now.line.clone(), now.size, now.likely)
+        });
+        let title = self.reports.last().map(|(file, report)| line(collected, *file, &report.title));
+        let requests = match (title, self.missing.1) {
+            (Some(title), Some(most)) => model::Figure {
+                value: self.read().saturating_add(most),
+                certainty: if most == 0 { Certainty::Certain } else { Certainty::AtMost },
+                evidence: model::Evidence::Line(title),
+            },
+            _ => model::Figure::absent("how many requests there are in all cannot be told"),
+        };
+        let is_beyond = |class: &&Class| class.count > 0 && class.from >= serves.value;
+        let mut beyond = self.classes.iter().filter(is_beyond);
+        let count = beyond.clone().fold(0_u64, |sum, class| sum.saturating_add(class.count));
+        let of_class = |class: &Class, value| {
+            let rows = self.reports.iter().rev().flat_map(|(file, report)| {
+                report.rows.iter().filter(|row| !row.over).map(|row| (*file, row))
+            });
+            let mut rows = rows.filter(|(_, row)| row.limit == class.limit);
+            let row = rows.next().map(|(file, row)| line(collected, file, &row.count.evidence));
+            row.map_or(model::Figure::absent("no row"), |row| model::Figure {
+                value,
+                certainty: Certainty::AtLeast,
+                evidence: model::Evidence::Line(row),
+            })
+        };
+        let none = || model::Figure::absent("every list is large enough");
+        Supply {
+            requests,
+            beyond: beyond
+                .clone()
+                .max_by_key(|class| class.count)
+                .map_or_else(none, |class| of_class(class, count)),
+            largest: beyond.next_back().map_or_else(none, |class| of_class(class, class.limit)),
+            serves,
+        }
     }
 }
 

@@ -1,0 +1,27 @@
+//! Areas that reports and advice are about.
+
+/// One area of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Area {
+    /// The heap.
+    Heap,
+    /// The first thread's stack, and stacks altogether.
+    Stack,
+    /// The stacks of all threads but the first.
+    ThreadStack,
+    /// Locks.
+    Lock,
+}
+
+impl Area {
+    /// Its name in reports.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Heap => "HEAP",
+            Self::Stack => "STACK",
+            Self::ThreadStack => "THREADSTACK",
+            Self::Lock => "LOCK",
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! What is known of a program or a system, whatever told it: the accounts of a run, or listings.
+//!
+//! ```text
+//! ledger  -> report  ─┐
+//!                     ├─> Supply, classes of requests -> rules
+//! listing -> advise  ─┘
+//! ```
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`figure`] | a value with its certainty and its evidence |
+//! | [`area`] | areas of storage, and of locks |
+//! | [`classes`] | requests by size, and the sizes that waste least for them |
+//! | [`supply`] | how requests are served |
+//!
+//! Invariant: no figure without evidence: a counter, a line, or the reason why it is absent.
+//! Not here: where figures come from (`report`, `listing`), and what is made of them (`advise`).
+#![forbid(unsafe_code)]
+
+pub mod area;
+pub mod classes;
+pub mod figure;
+pub mod supply;
+
+pub use area::Area;
+pub use classes::{Class, least_waste};
+pub use figure::{Certainty, Evidence, Figure, Line};
+pub use supply::Supply;

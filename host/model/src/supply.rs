@@ -1,0 +1,23 @@
+//! How requests for storage are served: by a size that holds them, or by storage of their own.
+//!
+//! ```text
+//! z/TPF                       the largest available list serves up to its size; larger ones take the slow way
+//! a heap with sizes (Linux)   an increment serves up to its size; a larger request gets a segment of its own
+//! ```
+//!
+//! Not here: which sizes fit best (`classes`).
+
+use crate::figure::Figure;
+
+/// How the requests of one program or population are served.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Supply {
+    /// All requests.
+    pub requests: Figure,
+    /// The largest size that serves a request.
+    pub serves: Figure,
+    /// Requests that are larger.
+    pub beyond: Figure,
+    /// The largest request, or the limit of its class.
+    pub largest: Figure,
+}
