@@ -1,10 +1,10 @@
-//! What a program of ours is told that asks which file and symbol an address belongs to, or which address a symbol has.
+//! Answers a loaded program's questions for the file and symbol of an address, and for the address of a symbol.
 //!
-//! The C library answers both by its own list of programs, and does not know ours. So `dladdr` of an address in one of them
-//! is answered here; and `RTLD_NEXT`, "behind me", means for them what it means for a program that `dlopen` opened apart:
-//! the programs that all see.
+//! The C library answers both from its own list of programs, which does not contain ours. This module therefore answers
+//! `dladdr` for an address in one of our programs. `RTLD_NEXT` ("after me") means for them what it means for a program that
+//! `dlopen` opened with local scope: the programs of the global scope.
 //!
-//! Invariant: what lies in none of our programs is the C library's to answer.
+//! Invariant: addresses outside our programs are left to the C library.
 //! Not here: symbols by name in a program of ours (`table`).
 
 use core::ffi::{c_char, c_int, c_void};
@@ -16,7 +16,7 @@ use crate::system::{self, AddressInfo, RTLD_DEFAULT, RTLD_NEXT};
 /// `dladdr` for our programs.
 ///
 /// # Safety
-/// As the C library's: `info` can be written; an address in a program of ours is asked for while that is in use.
+/// As the C library's: `info` can be written; an address in one of our programs is asked for while that program is in use.
 pub unsafe extern "C" fn of_address(address: *const c_void, info: *mut AddressInfo) -> c_int {
     let Some(image) = Image::of_address(address as usize) else {
         // SAFETY: the caller's promise.

@@ -1,7 +1,7 @@
-//! A lock that its holder may take again: constructors load programs, visitors give them back.
+//! A reentrant lock: constructors load programs, visitors give them back.
 //!
-//! Invariant: one thread at a time holds it. The value is reached by pointer only, since a second hold of the same thread
-//! may change it in the middle of the first one's work: no reference to it may live across a call of foreign code.
+//! Invariant: one thread at a time holds it. The value is accessed by pointer only, since a second hold of the same thread may
+//! change it during the first one's work: no reference to it may live across a call of foreign code.
 //! Not here: the word and the waiting (`underbar_sys::lock`).
 
 use core::cell::UnsafeCell;
@@ -14,11 +14,11 @@ pub struct Again<T> {
     value: UnsafeCell<T>,
 }
 
-// SAFETY: the value is reached under the lock only, as `place` demands.
+// SAFETY: the value is accessed under the lock only, as `place` demands.
 unsafe impl<T: Send> Sync for Again<T> {}
 
 impl<T> Again<T> {
-    /// Free.
+    /// A free lock.
     pub const fn new(value: T) -> Self {
         Self { lock: Lock::new(()), value: UnsafeCell::new(value) }
     }
@@ -36,7 +36,7 @@ impl<T> Again<T> {
     /// Gives up one hold.
     ///
     /// # Safety
-    /// This thread (or in a forked child, the one it is the copy of) holds it.
+    /// This thread (or in a forked child, the thread that it is a copy of) holds it.
     pub unsafe fn release(&self) {
         // SAFETY: the caller's promise.
         unsafe { self.lock.release() }
@@ -44,7 +44,7 @@ impl<T> Again<T> {
 
     /// Runs with the lock held.
     pub fn with<R>(&self, work: impl FnOnce(*mut T) -> R) -> R {
-        /// Gives up the hold, also when a destructor of C++ unwinds through us.
+        /// Gives up the hold, also when a C++ exception unwinds through us.
         struct Held<'a>(&'a Lock<()>);
         impl Drop for Held<'_> {
             fn drop(&mut self) {

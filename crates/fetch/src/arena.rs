@@ -1,13 +1,13 @@
-//! Storage for the loader's own tables: never the program's heap.
+//! Storage for the loader's tables: never the program's heap.
 //!
 //! ```text
 //! up to 32 KiB   lists of free pieces, one for each power of two from 32, cut from chunks of 64 KiB
-//! beyond         a mapping of its own, given back to the kernel at once
+//! beyond         a separate mapping, given back to the kernel at once
 //! ```
 //!
-//! Invariant: a piece lies at a multiple of its rounded size (of a page at most), and belongs to one user. What a request
-//! and its release say about the size is the same.
-//! Not here: what is kept in it.
+//! Invariant: a piece is aligned to its rounded size (at most to a page), and belongs to one user. A request and its release
+//! give the same size.
+//! Not here: the content of the pieces.
 
 use core::ptr::NonNull;
 
@@ -21,11 +21,11 @@ const PAGE: usize = 4096;
 const CLASSES: usize = (LARGEST / SMALLEST).trailing_zeros() as usize + 1;
 
 struct Lists {
-    /// The first free piece of each class; its first word leads to the next one.
+    /// The first free piece of each class; its first word points to the next one.
     free: [usize; CLASSES],
-    /// What is left of the chunk.
+    /// The rest of the chunk.
     rest: (usize, usize),
-    /// Bytes that the kernel gave for chunks; they stay.
+    /// Bytes that the kernel gave for chunks; they are never returned.
     chunks: usize,
 }
 
@@ -43,7 +43,7 @@ pub(crate) unsafe fn release() {
     unsafe { LISTS.release() }
 }
 
-/// So many bytes, zeroed where they are a mapping of their own only.
+/// So many bytes; they are zeroed only if they have a separate mapping.
 pub fn get(size: usize) -> Result<NonNull<u8>, Errno> {
     let Some(class) = class(size) else {
         return map_anonymous(size.checked_next_multiple_of(PAGE).ok_or(Errno::ENOMEM)?)
@@ -55,11 +55,11 @@ pub fn get(size: usize) -> Result<NonNull<u8>, Errno> {
     if let Some(first) = lists.free.get_mut(class)
         && let Some(piece) = NonNull::new(*first as *mut u8)
     {
-        // SAFETY: a free piece holds the next one's address in its first word, and nobody else uses it.
+        // SAFETY: a free piece holds the next one's address in its first word, and has no user.
         *first = unsafe { piece.cast::<usize>().read() };
         return Ok(piece);
     }
-    // Aligned to its size, up to a page: the chunk is. What is skipped is lost, at most half a chunk of a class.
+    // Aligned to its size, up to a page: the chunk is. Skipped bytes are lost, at most half a chunk for a class.
     let (mut at, mut left) = lists.rest;
     let skip = at.next_multiple_of(bytes.min(PAGE)) - at;
     if left < bytes + skip {
@@ -75,10 +75,10 @@ pub fn get(size: usize) -> Result<NonNull<u8>, Errno> {
 /// Gives a piece back.
 ///
 /// # Safety
-/// It came from [`get`] with the same size, and nobody uses it any more.
+/// It came from [`get`] with the same size, and is no longer used.
 pub unsafe fn put(piece: NonNull<u8>, size: usize) {
     let Some(class) = class(size) else {
-        // SAFETY: a mapping of its own, of this length, that nobody uses.
+        // SAFETY: a separate mapping, of this length, that is no longer used.
         let _ = unsafe { munmap(piece.as_ptr(), size.next_multiple_of(PAGE)) };
         return;
     };
@@ -90,7 +90,7 @@ pub unsafe fn put(piece: NonNull<u8>, size: usize) {
     }
 }
 
-/// The class of a size; nothing for what has a mapping of its own.
+/// The class of a size; none for a size with a separate mapping.
 fn class(size: usize) -> Option<usize> {
     (size <= LARGEST).then(|| (size.max(SMALLEST).next_power_of_two() / SMALLEST).trailing_zeros() as usize)
 }
@@ -110,7 +110,7 @@ pub fn keep<T>(value: T) -> Result<NonNull<T>, Errno> {
 /// Takes a value out of the arena.
 ///
 /// # Safety
-/// It came from [`keep`], and nobody uses it any more.
+/// It came from [`keep`], and is no longer used.
 pub unsafe fn take<T>(place: NonNull<T>) -> T {
     // SAFETY: the caller's promise.
     unsafe {

@@ -1,15 +1,16 @@
-//! Libraries of the system's loader, and which of them others need.
+//! The libraries of the system's loader, and the dependencies among them.
 //!
 //! ```text
 //! the process's program ──needed──> ...  PROCESS        libraries that were opened ──needed──> ...  OPENED
 //! ```
 //!
-//! Names are what the loader goes by (DT_NEEDED): a library has the name that it gives itself (DT_SONAME), or the one of the
-//! file that was found on a path. Where a name has a folder in it, it is the same path or the same file. Where none of these
-//! tells, since the file was found by another name, the loader is asked.
+//! Names are those that the loader uses (DT_NEEDED). A library has the name that it gives itself (DT_SONAME), or that of the
+//! file found on a path. A name with a folder must be the same path or the same file. If none of these matches, since the
+//! file was found by another name, the loader is asked.
 //!
-//! Invariant: the loader's list is walked while it tells of a program, when it does not change, and nothing is got or asked then.
-//! Not here: who asks (`image::lasting`), and what is in an entry of the list (`link_map`).
+//! Invariant: the loader's list is walked while it reports a program, when it does not change; in that time no storage is
+//! allocated and the loader is not asked.
+//! Not here: the user of this (`image::lasting`), and the content of a list entry (`link_map`).
 
 use core::ffi::{CStr, c_int, c_void};
 use core::ptr::{NonNull, null};
@@ -22,12 +23,12 @@ use crate::link_map::{LinkMap, NEEDED};
 use crate::path_room::PathRoom;
 use crate::system::{Handle, ProgramInfo};
 
-/// What the process needs anyway.
+/// The libraries that the process needs in any case.
 pub const PROCESS: u8 = 1;
-/// What was opened, and what it needs.
+/// The libraries that were opened, and those that they need.
 pub const OPENED: u8 = 2;
 
-/// Names that the loader is asked for.
+/// Maximum number of names that the loader is asked for.
 const MOST_ASKED: usize = 16;
 /// The end of a row.
 const END: usize = usize::MAX;
@@ -37,7 +38,7 @@ struct Row {
     map: *const LinkMap,
     soname: Option<&'static CStr>,
     marks: u8,
-    /// The next one whose needs are to be looked at.
+    /// The next library whose needs are to be examined.
     next: usize,
 }
 
@@ -46,13 +47,13 @@ pub struct Libraries<'a> {
     rows: NonNull<Row>,
     room: usize,
     count: usize,
-    /// First and last of those whose needs are to be looked at.
+    /// First and last of those whose needs are to be examined.
     waiting: (usize, usize),
     head: *const LinkMap,
     opened: &'a [Handle],
-    /// Names that only the loader knew, and what it gave.
+    /// Names that only the loader knew, and its answers.
     asked: [Option<(&'static CStr, Handle)>; MOST_ASKED],
-    /// Such a name, and who needs it.
+    /// Such a name, and the library that needs it.
     unknown: Option<(&'static CStr, *const LinkMap)>,
     is_walked: bool,
     is_whole: bool,
@@ -69,7 +70,7 @@ impl Drop for Libraries<'_> {
 }
 
 impl<'a> Libraries<'a> {
-    /// Marks what the process needs, and what these need, which stay open meanwhile.
+    /// Marks the libraries that the process needs, with their own needs; these stay open meanwhile.
     ///
     /// # Errors
     /// No storage.
@@ -105,14 +106,14 @@ impl<'a> Libraries<'a> {
         }
     }
 
-    /// Was each name found that is needed?
+    /// Was every needed name found?
     pub fn is_whole(&self) -> bool {
         self.is_whole
     }
 
-    /// Those that were opened or are needed by these, each with its marks. They stay as long as those that were opened.
+    /// The libraries that were opened or are needed by these, each with its marks. They stay as long as those that were opened.
     pub fn opened(&self) -> impl Iterator<Item = (&LinkMap, u8)> {
-        // SAFETY: rows below `count` are written; maps of libraries that somebody has open stay.
+        // SAFETY: rows below `count` are written; maps of open libraries stay.
         let rows = (0..self.count.min(self.room)).map(|at| unsafe { &*self.rows.as_ptr().add(at) });
         rows.filter(|row| row.marks & OPENED != 0)
             // SAFETY: the same.
@@ -128,10 +129,10 @@ impl<'a> Libraries<'a> {
         Ok(())
     }
 
-    /// Asks the loader for a name. False where it does not have it either, or there are too many.
+    /// Asks the loader for a name. False if it does not have the name either, or if there are too many.
     fn ask(&mut self, (name, by): (&'static CStr, *const LinkMap)) -> bool {
         let mut room = PathRoom::default();
-        // SAFETY: needed by a library that is open, as that is.
+        // SAFETY: needed by an open library, so it is open, too.
         let asked = unsafe { by.as_ref() }.and_then(|by| expanded(name, by, &mut room));
         let Some(place) = self.asked.iter_mut().find(|place| place.is_none()) else { return false };
         *place = asked.and_then(Handle::of_loaded).map(|handle| (name, handle));
@@ -194,7 +195,7 @@ impl<'a> Libraries<'a> {
         (0..self.count).find(|at| self.row(*at).is_some_and(|row| is_it(row)))
     }
 
-    /// Marks what those need that wait for it.
+    /// Marks the needs of the waiting libraries.
     fn spread(&mut self, mark: u8) {
         while let Some(row) = self.row(self.waiting.0) {
             let (map, next) = (row.map, row.next);
@@ -209,7 +210,7 @@ impl<'a> Libraries<'a> {
         }
     }
 
-    /// Marks the library of a name; where several files have it, all of them. False where there is none.
+    /// Marks the library of a name, or all of them if several files have it. False if there is none.
     fn mark_named(&mut self, mark: u8, name: &'static CStr, by: &LinkMap) -> bool {
         if let Some(at) = self.position(|row| row.soname == Some(name)) {
             self.mark_row(mark, at);

@@ -1,6 +1,6 @@
-//! Where the bytes of a program lie: in a file, in a piece of one, or in memory.
+//! The source of a program's bytes: a file, a part of one, or memory.
 //!
-//! Invariant: a content says its length once; what is cut off later is an error of reading, or, where pages of a file are
+//! Invariant: a content gives its length once. A part that is cut off later is a read error or, if pages of the file are
 //! mapped and the file is shortened, SIGBUS, as with every mapping.
 //! Not here: libraries and their members (`library`).
 
@@ -29,12 +29,12 @@ pub trait Content {
     }
 }
 
-/// A piece of an open file.
+/// A part of an open file.
 #[derive(Clone, Copy, Debug)]
 pub struct FileContent {
-    /// The file's descriptor, which stays the owner's.
+    /// The file's descriptor, which still belongs to its owner.
     pub fd: i32,
-    /// Where the piece begins.
+    /// Offset of the part.
     pub offset: u64,
     /// Its bytes.
     pub length: u64,
@@ -44,7 +44,7 @@ impl FileContent {
     /// A whole file.
     ///
     /// # Errors
-    /// Its length is not to be had, or it is no file of bytes.
+    /// Its length is unavailable, or it is not a regular file.
     pub fn whole(fd: i32) -> Result<FileContent, Errno> {
         let status = fstat(fd)?;
         if !status.is_regular() {

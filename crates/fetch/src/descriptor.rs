@@ -1,25 +1,25 @@
-//! Thread descriptors (TLSDESC): the second way in which code reaches its thread storage.
+//! Thread descriptors (TLSDESC): the second way in which code accesses its thread storage.
 //!
 //! ```text
 //! code: lea rax, descriptor; call [rax] ──> resolve: rax = address in this thread - fs:0, every other register kept
 //!                                              descriptor = { resolve, Index }
 //! ```
 //!
-//! The caller expects all registers but rax and the flags to be as before, those of vectors included; and
-//! [`thread_address`] may copy memory. So everything is saved: with xsave, which costs some 100 ns. Compilers write
-//! descriptors only where they are told to (`-mtls-dialect=gnu2`).
+//! The caller expects all registers except rax and the flags to be unchanged, including vector registers; and
+//! [`thread_address`] may copy memory. So everything is saved with xsave, which costs some 100 ns. Compilers write
+//! descriptors only if told to (`-mtls-dialect=gnu2`).
 //!
-//! Invariant: nothing but rax and the flags is changed.
+//! Invariant: only rax and the flags are changed.
 
 use core::arch::x86_64::{__cpuid, __cpuid_count};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::threads::{Index, thread_address};
 
-/// Bytes that the processor saves, of what the kernel has enabled. Written before anybody has a descriptor.
+/// Bytes that the processor saves, of the state that the kernel has enabled. Written before the first descriptor exists.
 static AREA: AtomicUsize = AtomicUsize::new(0);
 
-/// What stands in a descriptor's first word; nothing where the processor cannot save its state so.
+/// The value of a descriptor's first word; none if the processor cannot save its state in this way.
 #[must_use]
 pub fn resolver() -> Option<usize> {
     const KERNEL_USES_XSAVE: u32 = 1 << 27;
@@ -43,7 +43,7 @@ unsafe extern "C" fn distance(index: *const Index) -> usize {
     (unsafe { thread_address(index) } as usize).wrapping_sub(pointer)
 }
 
-/// `rax` leads to the descriptor.
+/// `rax` points to the descriptor.
 #[unsafe(naked)]
 unsafe extern "C" fn resolve() {
     core::arch::naked_asm!(
@@ -59,7 +59,7 @@ unsafe extern "C" fn resolve() {
         "push r10",
         "push r11",
         "push rax",
-        // Room for what the processor saves, by what the kernel has enabled; aligned to 64 bytes.
+        // Room for the saved state, of the size that the kernel has enabled; aligned to 64 bytes.
         "sub rsp, [rip + {area}]",
         "and rsp, -64",
         // The header of the saved state must be zeros.

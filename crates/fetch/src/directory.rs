@@ -1,14 +1,14 @@
-//! The lookaside: what is known of members, without reading directories again (LLA).
+//! The lookaside (LLA): known members, found without reading directories again.
 //!
 //! ```text
 //! (library, name) ── hash ──> bucket ──> Known ──> Known ──> ...
-//!                                        │ member, or "not there"; as of which look at the library
-//!                                        └─ fetches, and the programs that were made of it
+//!                                        │ member, or "not found"; the number of the look at the library
+//!                                        └─ fetches, and the programs that were made from it
 //! ```
 //!
-//! Invariant: an entry is believed while its library is frozen, or its `seen` is the library's.
-//! Cost: a look is a hash of the name, a load of the bucket and a comparison of the name.
-//! Not here: when a library has changed (`table`).
+//! Invariant: an entry is valid while its library is frozen, or while its `seen` equals the library's.
+//! Cost: a search is a hash of the name, a load of the bucket and a comparison of the name.
+//! Not here: the detection of a changed library (`table`).
 
 use core::ptr::{NonNull, null_mut};
 
@@ -26,13 +26,13 @@ pub struct Known {
     /// The library's number.
     pub library: u32,
     name: (NonNull<u8>, u32),
-    /// As of which look at the library this is known.
+    /// The number of the look at the library from which this is known.
     pub seen: u64,
-    /// What the directory says; nothing: not there.
+    /// The directory's entry; none: not found.
     pub member: Option<Member>,
     /// LOADs of it since it is known.
     pub fetches: u64,
-    /// The programs that were made of this member and can be had again, by their form.
+    /// The programs that were made from this member and can be used again, by their form.
     pub programs: [*mut Program; 2],
     /// Never dropped.
     pub is_resident: bool,
@@ -56,7 +56,7 @@ pub struct Directory {
 }
 
 impl Directory {
-    /// Without entries.
+    /// An empty directory.
     pub const EMPTY: Directory = Directory { buckets: null_mut(), size: 0, count: 0 };
 
     /// The entry of a name.
@@ -79,7 +79,7 @@ impl Directory {
         None
     }
 
-    /// The entry of a name, made where there is none.
+    /// The entry of a name, made if there is none.
     ///
     /// # Errors
     /// No storage.
@@ -121,7 +121,7 @@ impl Directory {
         }
     }
 
-    /// Each entry. `look` may change the entry, not the directory.
+    /// Visits each entry. `look` may change the entry, not the directory.
     pub fn each(&self, mut look: impl FnMut(NonNull<Known>)) {
         for bucket in 0..self.size {
             // SAFETY: as in `find`.
@@ -135,10 +135,10 @@ impl Directory {
         }
     }
 
-    /// Takes the entries of a library away, which have no programs.
+    /// Removes the entries of a library; they have no programs.
     pub fn forget(&mut self, library: u32) {
         for bucket in 0..self.size {
-            // SAFETY: as in `find`; who is taken out of the chain is freed once.
+            // SAFETY: as in `find`; an entry taken out of the chain is freed once.
             unsafe {
                 let mut place = self.buckets.add(bucket);
                 while let Some(known) = NonNull::new(*place) {
@@ -178,6 +178,6 @@ impl Directory {
 }
 
 fn key(library: u32, name: &[u8]) -> u32 {
-    // The table takes the lowest bits: those of a hash by 33 are good ones.
+    // The table uses the lowest bits: those of a hash by 33 are good ones.
     gnu_hash(name).wrapping_add(library.wrapping_mul(0x9e37_79b9))
 }

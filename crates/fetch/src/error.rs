@@ -1,7 +1,7 @@
-//! Why a program could not be loaded, and why it was left to the system's loader.
+//! The reasons why a program could not be loaded, and why it was left to the system's loader.
 //!
 //! Invariant: each [`Reason`] has a line of [`REASONS`], and there is no line for "other".
-//! Not here: what is wrong within a file ([`Damage`]).
+//! Not here: the damage within a file ([`Damage`]).
 
 use core::fmt;
 
@@ -10,7 +10,7 @@ use underbar_sys::syscall::Errno;
 
 use crate::elf::Damage;
 
-/// A name or a message, cut where it is longer than its room.
+/// A name or a message, cut if it is longer than its room.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Text {
     bytes: [u8; Text::MOST],
@@ -18,7 +18,7 @@ pub struct Text {
 }
 
 impl Text {
-    /// Bytes that are kept.
+    /// Maximum number of bytes kept.
     pub const MOST: usize = 191;
 
     /// The first bytes of a text.
@@ -57,45 +57,45 @@ impl fmt::Debug for Text {
     }
 }
 
-/// Why a program was not loaded, or another request not done.
+/// The reason why a program was not loaded, or another request not done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Error {
-    /// The file is damaged: whoever made it, or cut it.
+    /// The file is damaged. At fault: the tool that made it, or the one that cut it.
     Damaged(Damage),
-    /// No program of this name in any of the libraries: the caller, or the list of libraries.
+    /// No library has a program of this name. At fault: the caller, or the list of libraries.
     NotFound(Text),
-    /// The library is damaged, or no library.
+    /// The library is damaged, or is none.
     Library(Fault),
-    /// A symbol that the program needs, and nobody has: the program, or the libraries that it was loaded with.
+    /// A symbol that the program needs does not exist. At fault: the program, or the libraries that it was loaded with.
     Unresolved(Text),
-    /// The system's loader, to which the program was left for this reason, refused it; in its words.
+    /// The system's loader, to which the program was left for this reason, refused it; with its message.
     System(Reason, Text),
     /// An executable, which can be started but not loaded.
     Executable,
-    /// A file or folder could not be opened or read: the machine.
+    /// A file or folder could not be opened or read. At fault: the machine.
     Unreadable(Errno),
-    /// No storage: the machine.
+    /// No storage. At fault: the machine.
     NoStorage(Errno),
-    /// Not so many programs with thread storage can be loaded at one time.
+    /// Too many programs with thread storage at one time.
     ThreadStorageFull,
-    /// Not so many libraries can be open, or programs known, at one time.
+    /// Too many open libraries or known programs at one time.
     TablesFull,
-    /// A program that is not loaded any more, or never was: the caller.
+    /// A program that is no longer loaded, or never was. At fault: the caller.
     NotLoaded,
-    /// The program has no entry point, or no `main`: the program, or the caller who takes it for one that has.
+    /// The program has no entry point, or no `main`. At fault: the program, or the caller.
     NoEntry,
-    /// A name that is empty, longer than 255 bytes, or with `/` or a zero byte in it: the caller.
+    /// A name that is empty, longer than 255 bytes, or contains `/` or a zero byte. At fault: the caller.
     BadName,
     /// LINK of a program that was left to the system's loader: its `exit` would end the caller.
     NotIsolated,
     /// XCTL by a program that was not LINKed.
     NotLinked,
-    /// The program's bytes are not those that the library's checksum tells of.
+    /// The program's bytes do not match the library's checksum.
     Checksum,
 }
 
 impl Error {
-    /// The number by which C programs know the kind of error, from 1 on, in the order of the variants; it never changes.
+    /// The number of the kind of error for C programs, from 1 on, in the order of the variants; it never changes.
     #[must_use]
     pub fn number(&self) -> u32 {
         match self {
@@ -155,39 +155,39 @@ impl core::error::Error for Error {}
 /// Makes the enum of reasons and its table from one list.
 macro_rules! reasons {
     ($($(#[doc = $about:literal])+ $name:ident, $key:literal;)*) => {
-        /// Why a program was left to the system's loader.
+        /// The reason why a program was left to the system's loader.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         pub enum Reason { $($(#[doc = $about])+ $name),* }
 
-        /// All reasons in order: the key under which each is counted, and what it means.
+        /// All reasons in order: the key under which each is counted, and its meaning.
         pub const REASONS: &[(Reason, &str, &str)] = &[$((Reason::$name, $key, concat!($($about),*))),*];
     };
 }
 
 reasons! {
-    /// Its thread storage must lie beside that of the program (initial-exec), where only the system's loader has room.
+    /// Its thread storage must be next to that of the program (initial-exec), where only the system's loader has room.
     StaticThreads, "static-threads";
-    /// The system's loader has the same file loaded already, and there must be one of it.
+    /// The system's loader has already loaded the same file, which must exist only once.
     AlreadyLoaded, "already-loaded";
     /// It wants its code changed at loading.
     TextRelocations, "text-relocations";
-    /// It wants stacks that can be executed.
+    /// It wants executable stacks.
     ExecutableStack, "executable-stack";
-    /// A kind of relocation that only executables should have (COPY), or that we do not know.
+    /// A kind of relocation that only executables should have (COPY), or an unknown one.
     Relocation, "relocation";
     /// Two of its segments share a page.
     SharedPages, "shared-pages";
-    /// It has more segments, or needs more libraries, than we keep.
+    /// It has more segments, or needs more libraries, than we support.
     TooMany, "too-many";
-    /// It stands in for another library (a filter).
+    /// It replaces another library (a filter).
     Filter, "filter";
-    /// Its table of frames has no end, as the unwinder's register of programs needs it.
+    /// Its table of frames has no end, which the unwinder's register of programs requires.
     OpenFrames, "open-frames";
     /// A thread variable that may be missing is missing.
     WeakThreadVariable, "weak-thread-variable";
     /// It has no dynamic section, or no segment that can be read.
     NoDynamic, "no-dynamic";
-    /// A library that it needs lies in its own circle, or is not to be had but through the system's loader's own rules.
+    /// A library that it needs is in a dependency cycle, or can be found only by the rules of the system's loader.
     Needed, "needed";
 }
 
@@ -197,12 +197,12 @@ impl fmt::Display for Reason {
     }
 }
 
-/// What became of an attempt of our own: done, not possible, or not for us.
+/// The failure of our own attempt: impossible, or left to the system's loader.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Failure {
-    /// Nobody can.
+    /// Impossible.
     Error(Error),
-    /// The system's loader may.
+    /// The system's loader may succeed.
     Reason(Reason),
 }
 

@@ -1,20 +1,20 @@
-//! Frames: where a program's `exit` goes back to.
+//! Frames: the places to which a program's `exit` returns.
 //!
 //! ```text
 //! the thread's innermost ──> constructor, destructor or resolver ──outer──> LINK ──outer──> LINK ──outer──> none:
-//!                                    '── exit comes back here,      '── and here       the process ends
-//!                                        what is half done is undone,
-//!                                        then settle goes on ──────────^
+//!                                    '── exit returns here,         '── and here       the process ends
+//!                                        unfinished work is undone,
+//!                                        then settle continues ────────^
 //! ```
 //!
-//! A LINKed program runs in a frame. Code of programs that LOAD and DELETE call on its behalf runs in a frame of its own
-//! ([`guard`]): an `exit` in it comes back to the loader first, which gives back what it was making, and only then goes on
+//! A LINKed program runs in a frame. Code of programs that LOAD and DELETE call on its behalf runs in a separate frame
+//! ([`guard`]): an `exit` in it first returns to the loader, which gives back its unfinished work and only then continues
 //! outwards ([`settle`]). Outside a LINK there are no frames, and `exit` ends the process.
 //!
-//! Invariant: the innermost frame of a thread is entered (`exit` can come back to it), or no code of programs runs in the
+//! Invariant: the innermost frame of a thread is entered (`exit` can return to it), or no code of programs runs in the
 //! thread.
 //! Cost: no frame, one `pthread_getspecific`; a frame, two more and some twenty instructions.
-//! Not here: what is run in a frame (`link`, `image`).
+//! Not here: the code that runs in a frame (`link`, `image`).
 
 use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
@@ -25,28 +25,28 @@ use underbar_sys::lock::Lock;
 use crate::error::Error;
 use crate::system;
 
-/// What a processor keeps over calls: rbx, rbp, r12 to r15, rsp, and two control words.
+/// The state that a processor keeps over calls: rbx, rbp, r12 to r15, rsp, and two control words.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 struct Registers([u64; 8]);
 
-/// What is run in a frame.
+/// The function that runs in a frame.
 pub(crate) type Work = unsafe extern "C" fn(*mut c_void);
 
-/// A place on a thread's stack that an `exit` comes back to. Its thread alone touches it.
+/// A place on a thread's stack to which an `exit` returns. Only its thread accesses it.
 #[repr(C)]
 pub(crate) struct Frame {
     registers: Registers,
     outer: *mut Frame,
-    /// `exit` can come back to it.
+    /// `exit` can return to it.
     is_entered: bool,
-    /// Of a LINK, not of a guard.
+    /// Belongs to a LINK, not to a guard.
     is_link: bool,
-    /// Somebody in it has exited with this, and that is not done with yet.
+    /// The status of an exit in this frame that is not finished yet.
     exited: Option<c_int>,
 }
 
-/// The pthread key of the innermost frame, and one; 0: not made yet. Written once, under [`MAKING`].
+/// The pthread key of the innermost frame, plus one; 0: not made yet. Written once, under [`MAKING`].
 static KEY: AtomicU32 = AtomicU32::new(0);
 static MAKING: Lock<()> = Lock::new(());
 
@@ -56,10 +56,10 @@ impl Frame {
         Frame { registers: Registers([0; 8]), outer: null_mut(), is_entered: false, is_link, exited: None }
     }
 
-    /// Makes it the innermost of this thread.
+    /// Makes it the innermost frame of this thread.
     ///
     /// # Safety
-    /// It stays where it is until [`Frame::pop`].
+    /// It does not move until [`Frame::pop`].
     ///
     /// # Errors
     /// No pthread key, or no storage for its value.
@@ -72,7 +72,7 @@ impl Frame {
         }
     }
 
-    /// Makes the outer one the innermost again.
+    /// Makes the outer frame the innermost again.
     ///
     /// # Safety
     /// It is the innermost.
@@ -82,12 +82,12 @@ impl Frame {
         let _ = unsafe { set_innermost(KEY.load(Ordering::Acquire).wrapping_sub(1), (*frame).outer) };
     }
 
-    /// Runs `work(argument)`; gives what it exited with, or nothing where it returned.
+    /// Runs `work(argument)`; returns its exit status, or none if it returned.
     ///
     /// # Safety
-    /// It is the innermost. Between here and an `exit` are frames of C only, or of Rust that has nothing to drop there.
+    /// It is the innermost. Between here and an `exit` are only frames of C, or of Rust without anything to drop there.
     pub(crate) unsafe fn run(frame: *mut Frame, work: Work, argument: *mut c_void) -> Option<c_int> {
-        // SAFETY: `enter` comes back once, from `work` or from `leave`.
+        // SAFETY: `enter` returns once, from `work` or from `leave`.
         unsafe {
             (*frame).is_entered = true;
             enter(&raw mut (*frame).registers, work as *const () as usize, argument);
@@ -96,7 +96,7 @@ impl Frame {
         }
     }
 
-    /// What was exited with, once.
+    /// The exit status, once.
     ///
     /// # Safety
     /// The frame is this thread's.
@@ -105,10 +105,10 @@ impl Frame {
         unsafe { (*frame).exited.take() }
     }
 
-    /// The innermost frame of a LINK; null where there is none.
+    /// The innermost frame of a LINK; null if there is none.
     pub(crate) fn of_link() -> *mut Frame {
         let mut frame = innermost();
-        // SAFETY: frames of this thread's stack, which are there while they are pushed.
+        // SAFETY: frames of this thread's stack, which exist while they are pushed.
         unsafe {
             while !frame.is_null() && !(*frame).is_link {
                 frame = (*frame).outer;
@@ -118,15 +118,15 @@ impl Frame {
     }
 }
 
-/// Runs `work(argument)` so that an `exit` in it comes back here. Gives what it exited with; nothing where it returned.
+/// Runs `work(argument)`; an `exit` in it returns here. Returns the exit status; none if it returned.
 ///
 /// # Safety
 /// As [`Frame::run`].
 pub(crate) unsafe fn guard(work: Work, argument: *mut c_void) -> Option<c_int> {
     let mut place = Frame::new(false);
-    // By pointer only: what runs in the frame changes it.
+    // By pointer only: the code in the frame changes it.
     let frame = &raw mut place;
-    // SAFETY: the caller's promise; the frame is popped before it goes.
+    // SAFETY: the caller's promise; the frame is popped before it ceases to exist.
     unsafe {
         if innermost().is_null() {
             work(argument);
@@ -140,7 +140,7 @@ pub(crate) unsafe fn guard(work: Work, argument: *mut c_void) -> Option<c_int> {
     }
 }
 
-/// Notes that an exit which a [`guard`] caught is to go on when all is put right: at the next [`settle`].
+/// Records that an exit which a [`guard`] caught is to continue after the cleanup: at the next [`settle`].
 pub(crate) fn goes_on(status: c_int) {
     // SAFETY: null, or a frame of this thread.
     if let Some(frame) = unsafe { innermost().as_mut() } {
@@ -148,8 +148,8 @@ pub(crate) fn goes_on(status: c_int) {
     }
 }
 
-/// Goes on with an exit that was caught, if one was: the caller has nothing left to put right. Comes back where none was, or
-/// where it is LINK's own doing, which looks for it itself.
+/// Continues an exit that was caught, if there is one: the caller has finished its cleanup. Returns if there is none, or if the
+/// innermost frame is not entered: then LINK itself checks for the exit.
 pub(crate) fn settle() {
     let frame = innermost();
     // SAFETY: a frame of this thread; entered, so it can be left for.
@@ -160,7 +160,7 @@ pub(crate) fn settle() {
     }
 }
 
-/// No frame is there any more for this thread: the process ends.
+/// This thread has no frame any more: the process ends.
 pub(crate) fn forget() {
     if let Some(key) = KEY.load(Ordering::Acquire).checked_sub(1) {
         // SAFETY: a key that was made. Where it fails there was no frame.
@@ -184,13 +184,13 @@ pub(crate) unsafe fn exit(status: c_int, ends_process: unsafe extern "C" fn(c_in
     }
 }
 
-/// Goes back to where a frame was entered.
+/// Returns to the place where a frame was entered.
 unsafe fn leave(frame: *mut Frame) -> ! {
-    // SAFETY: the frame was entered on this stack, and `enter` has not come back yet.
+    // SAFETY: the frame was entered on this stack, and `enter` has not returned yet.
     unsafe { back(&raw const (*frame).registers) }
 }
 
-/// Notes the registers, and calls `function(argument)`.
+/// Saves the registers, and calls `function(argument)`.
 #[unsafe(naked)]
 unsafe extern "C" fn enter(registers: *mut Registers, function: usize, argument: *mut c_void) {
     core::arch::naked_asm!(
@@ -211,7 +211,7 @@ unsafe extern "C" fn enter(registers: *mut Registers, function: usize, argument:
     )
 }
 
-/// Comes back from the [`enter`] that noted these registers.
+/// Returns from the [`enter`] that saved these registers.
 #[unsafe(naked)]
 unsafe extern "C" fn back(registers: *const Registers) -> ! {
     core::arch::naked_asm!(

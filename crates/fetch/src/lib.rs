@@ -1,27 +1,26 @@
-//! Program fetch: programs are found in libraries, loaded, kept for the next one, called and given back, without the
-//! system's loader.
+//! Program fetch: finds programs in libraries, loads, keeps, calls and gives them back, without the system's loader.
 //!
 //! ```text
 //! table       LOAD, DELETE, BLDL: use counts, search order
-//!  |- library, organised   where programs lie: folders, files, PDS, PDSE          directory   what is known of them (LLA)
-//!  |- image                a program in memory  ── elf: what its file says, checked
+//!  |- library, organised   sources of programs: folders, files, PDS, PDSE             directory   known members (LLA)
+//!  |- image                a program in memory  ── elf: the content of its file, checked
 //!  |   map, bind, relocate, frames (unwinder), debugger; threads, descriptor: its thread storage
-//!  |- pool, written        the initial state of an image, to begin again from (VLF); which pages differ from it
-//!  |- repeat               LOAD and DELETE again and again, for measurements
-//!  '- system, link_map, closure   the C library's loader: for what a program needs, and for programs that we cannot load
-//! link        CALL, LINK, XCTL                        frame    where a program's exit goes back to
+//!  |- pool, written        the initial state of an image, for a new start (VLF); the pages that differ from it
+//!  |- repeat               repeated LOAD and DELETE, for measurements
+//!  '- system, link_map, closure   the C library's loader: for a program's needs, and for programs that we cannot load
+//! link        CALL, LINK, XCTL                        frame    the place to which a program's exit returns
 //! ```
 //!
 //! An ordinary shared object is mapped, relocated and bound here: symbols of the program and its libraries, general-dynamic
-//! thread storage, constructors and destructors, frames for the unwinder, symbols for a debugger, `dl_iterate_phdr`. What
-//! needs more is left to the system's loader, and the reason is counted ([`REASONS`]).
+//! thread storage, constructors and destructors, frames for the unwinder, symbols for a debugger, `dl_iterate_phdr`. A program
+//! that needs more is left to the system's loader, and the reason is counted ([`REASONS`]).
 //!
-//! Why this is faster than dlopen: an image that was loaded once is kept, relocated, and begins again when its few written
-//! pages have been brought back. What is not kept costs what dlopen costs: the kernel's work of mapping and unmapping.
+//! Why this is faster than dlopen: a loaded image is kept in its relocated form, and starts again after its few written pages
+//! have been restored. An image that is not kept costs as much as dlopen: the kernel's work of mapping and unmapping.
 //!
-//! Invariant: a file's words are believed after they were compared with its bounds (`elf`); a damaged one is an [`Error`].
-//! Invariant: the tables lie in memory of their own, never in the program's heap.
-//! Not here: making libraries (`underbar-store`), heaps and stacks of their own for programs (the runtime's enclaves).
+//! Invariant: the content of a file is used only after it was compared with its bounds (`elf`); a damaged one is an [`Error`].
+//! Invariant: the tables are in separate memory, never in the program's heap.
+//! Not here: making libraries (`underbar-store`), separate heaps and stacks for programs (the runtime's enclaves).
 #![no_std]
 #![warn(missing_docs)]
 #![allow(

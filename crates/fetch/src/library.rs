@@ -1,4 +1,4 @@
-//! Libraries: where programs are found by name.
+//! Libraries: the sources in which programs are found by name.
 //!
 //! ```text
 //! Source ──find(name)──> Member ──fetch──> Content
@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Invariant: two members with the same token have the same bytes, as far as the file system tells.
-//! Not here: what is kept of directories (`directory`), and in which order libraries are searched (`table`).
+//! Not here: the stored directory entries (`directory`), and the search order of libraries (`table`).
 
 use core::ffi::CStr;
 
@@ -20,26 +20,26 @@ use crate::content::{Content, FileContent};
 use crate::error::{Error, Text};
 use crate::path_room::PathRoom;
 
-/// The longest name of a member, in bytes.
+/// Maximum length of a member's name, in bytes.
 pub const MOST_NAME: usize = 255;
 
-/// What a directory says of a member.
+/// The directory's data about a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Member {
-    /// Which bytes these are: changes when the member is replaced.
+    /// The identity of its bytes: changes when the member is replaced.
     pub token: Token,
-    /// Where it lies, as its source has it.
+    /// Its location, in the form of its source.
     pub place: u64,
     /// Its bytes.
     pub length: u64,
-    /// One copy serves all, and what it writes into itself may be seen by the next one (RENT).
+    /// One copy serves all users, and the next one may see what it writes into itself (RENT).
     pub is_reentrant: bool,
-    /// Where it is entered, as an address of its file; nothing: at the symbol of its own name, or at `main`.
+    /// Its entry point, as an address of its file; none: the symbol of its own name, or `main`.
     pub entry_at: Option<u64>,
-    /// Its bytes were compared with their sums since it is known: that need not be done again.
+    /// Its bytes were compared with their sums since it is known: that need not be repeated.
     pub is_checked: bool,
-    /// Where its text begins, in a PDS: what is known of the directory is not searched again. None for aliases, whose
-    /// members are not named here.
+    /// The start of its text, in a PDS: a directory entry that is known is not searched again. None for aliases, whose members
+    /// are not named here.
     pub text: Option<FirstText>,
 }
 
@@ -50,17 +50,17 @@ pub struct FirstText {
     pub track: u32,
     /// Its record on the track.
     pub record: u8,
-    /// Where it begins in the track's image.
+    /// Its offset in the track's image.
     pub at: u32,
     /// Its bytes.
     pub length: u16,
 }
 
-/// Which bytes a member has: device and inode of the file, and what tells the member from others in it, and from those that
-/// were there before.
+/// The identity of a member's bytes: device and inode of the file, and data that distinguish the member from others in it and
+/// from earlier ones.
 pub type Token = [u64; 6];
 
-/// What changes when a library does: nothing of it may be believed any more then.
+/// A value that changes when a library does: nothing known of the library is valid any more then.
 pub type Stamp = [u64; 4];
 
 /// A library.
@@ -71,11 +71,11 @@ pub trait Source: Sync {
     /// The library is damaged, or cannot be read.
     fn find(&self, name: &[u8], counts: &mut Counts) -> Result<Option<Member>, Error>;
 
-    /// Gives a member's bytes to `work`, for as long as that runs. True where pages of the library may have been mapped: it
-    /// has to be there, and to leave them as they are, as long as the program does.
+    /// Passes a member's bytes to `work`, for as long as that runs. True if pages of the library may have been mapped: then it
+    /// must stay unchanged as long as the program exists.
     ///
     /// # Errors
-    /// As `find`; [`Error::NotFound`] where the member has gone.
+    /// As `find`; [`Error::NotFound`] if the member no longer exists.
     fn fetch(
         &self,
         name: &[u8],
@@ -84,24 +84,24 @@ pub trait Source: Sync {
         work: &mut dyn FnMut(&dyn Content),
     ) -> Result<bool, Error>;
 
-    /// What the library is now.
+    /// The current stamp of the library.
     ///
     /// # Errors
-    /// It is not there any more.
+    /// It no longer exists.
     fn stamp(&self) -> Result<Stamp, Error>;
 
-    /// Does the stamp change whenever a member does? Else a library that is not frozen is searched each time.
+    /// Does the stamp change whenever a member does? If not, a library that is not frozen is searched each time.
     fn tells_changes(&self) -> bool;
 
-    /// Is a copy of its label damaged or cut short, so that what is read may be the state before the last change?
+    /// Is a copy of its label damaged or cut short, so that the data read may be the state before the last change?
     fn is_doubtful(&self) -> bool {
         false
     }
 
-    /// The path of the library, for names and for the folder of what its programs need.
+    /// The path of the library, for names and for the folder of its programs' needs.
     fn path(&self) -> &CStr;
 
-    /// The path of a member's own file, where it has one: put into `room`. Members of one large file have none.
+    /// Writes the path of a member's own file into `room`, if it has one. Members of one large file have none.
     fn member_path<'a>(&self, _name: &[u8], _member: &Member, _room: &'a mut PathRoom) -> Option<&'a CStr> {
         None
     }
@@ -114,14 +114,14 @@ pub struct Files {
     folder: i32,
 }
 
-/// In `place`: the member's file ends with `.so`, which its name does not.
+/// In `place`: the member's file ends with `.so`, unlike its name.
 const WITH_SUFFIX: u64 = 1;
 
 impl Files {
     /// Opens a folder or a shared object.
     ///
     /// # Errors
-    /// It is not there, or neither.
+    /// It does not exist, or is neither.
     pub fn open(path: &CStr) -> Result<Files, Error> {
         let mut kept = PathRoom::default();
         kept.join(&[path.to_bytes()]).ok_or(Error::BadName)?;
@@ -171,7 +171,7 @@ impl Drop for Files {
     }
 }
 
-/// What of a file's status changes when its bytes do.
+/// The fields of a file's status that change when its bytes do.
 #[must_use]
 pub fn stamp_of(status: &Status) -> Stamp {
     let (seconds, nanoseconds) = status.changed();
@@ -231,7 +231,7 @@ impl Source for Files {
         stat(self.path()).map(|status| stamp_of(&status)).map_err(Error::Unreadable)
     }
 
-    /// A file that is written over leaves its folder as it is.
+    /// A file that is overwritten leaves its folder unchanged.
     fn tells_changes(&self) -> bool {
         false
     }

@@ -1,27 +1,27 @@
-//! CALL, LINK and XCTL: how a loaded program is run.
+//! CALL, LINK and XCTL: running a loaded program.
 //!
 //! ```text
-//! CALL  entry(parameter)                       on the caller's stack; what it returns is returned
+//! CALL  entry(parameter)                       on the caller's stack; its result is returned
 //! LINK  LOAD ─> main(arguments, environment) ─┬─ returns ───────────────┬─> DELETE ─> status, to the caller
 //!                                             └─ exit(): back to LINK ──┘
-//! XCTL  in a LINKed program: it ends here, and LINK goes on with another one instead
+//! XCTL  in a LINKed program: it ends here, and LINK continues with another one instead
 //! ```
 //!
-//! What a LINKed program's `exit` and `_exit` do is bound at loading ([`crate::replaced`]): they go back to the innermost
-//! LINK of their thread, leaving the frames between without unwinding them, as `exit` does; then the program's
-//! destructors and `atexit` functions run, and output is flushed. So they do in its constructors, and in those of programs
-//! that it LOADs, which are given back first; in a destructor they end that destructor. Its arguments and its environment
-//! are copies of its own; where an environment is given, `environ` leads to it meanwhile, for all threads of the process.
-//! A program that is in use has another copy made for LINK, with its own data, unless it is reentrant (RENT).
+//! The actions of a LINKed program's `exit` and `_exit` are bound at loading ([`crate::replaced`]). They return to the
+//! innermost LINK of their thread and skip the frames between without unwinding them, as `exit` does; then the program's
+//! destructors and `atexit` functions run, and output is flushed. They do the same in its constructors, and in those of
+//! programs that it LOADs, which are given back first; in a destructor they end that destructor. The program's arguments and
+//! environment are separate copies. If an environment is given, `environ` points to it meanwhile, for all threads of the
+//! process. If the program is in use, LINK makes another copy with its own data, unless it is reentrant (RENT).
 //!
-//! What is *not* covered, and ends or changes the whole process: `abort`, `quick_exit`, signals, `exec`, `pthread_exit` of
-//! the thread that LINKed, `exit` called in another thread or from within a library of the system (`err`, `assert`), raw
-//! system calls, and process-wide state such as the current directory, locale, signal handlers and open files. A program
-//! that was left to the system's loader is not LINKed at all ([`Error::NotIsolated`]). Storage that it does not free stays.
+//! *Not* covered, with effect on the whole process: `abort`, `quick_exit`, signals, `exec`, `pthread_exit` of the thread that
+//! LINKed, `exit` called in another thread or from within a library of the system (`err`, `assert`), raw system calls, and
+//! process-wide state such as the current directory, locale, signal handlers and open files. A program that was left to the
+//! system's loader is not LINKed at all ([`Error::NotIsolated`]). Storage that the program does not free stays.
 //!
-//! Invariant: a LINK's frame is the innermost of its thread from before its program is LOADed until after its DELETE;
+//! Invariant: a LINK's frame is the innermost of its thread from before the LOAD of its program until after its DELETE;
 //! programs are DELETEd as often as LINK has LOADed them.
-//! Not here: heaps and stacks of their own for LINKed programs; they belong where `main` is called ([`run`]).
+//! Not here: separate heaps and stacks for LINKed programs; their place is the call of `main` ([`run`]).
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr::null_mut;
@@ -33,21 +33,21 @@ use crate::system;
 use crate::table::{self, Library, Loaded};
 use crate::vector::Vector;
 
-/// What a program's `main` is.
+/// The type of a program's `main`.
 type Main = unsafe extern "C" fn(c_int, *const *const c_char, *const *const c_char) -> c_int;
-/// What an entry point that is CALLed is. It may throw.
+/// The type of an entry point that is CALLed. It may throw.
 pub type Entry = unsafe extern "C-unwind" fn(*mut c_void) -> isize;
 
-/// A LINK that is under way.
+/// A LINK in progress.
 #[repr(C)]
 struct Linked {
-    /// First, so that the frame leads to its LINK.
+    /// First, so that the frame's address is that of its LINK.
     frame: Frame,
-    /// What takes over, where the program has asked for that.
+    /// The program that takes over, if the program has asked for one.
     next: Option<Task>,
 }
 
-/// A program to be run.
+/// A program to run.
 #[derive(Clone, Copy)]
 struct Task {
     program: Loaded,
@@ -59,7 +59,7 @@ struct Task {
 /// CALL: runs a loaded program's entry on the caller's stack.
 ///
 /// # Safety
-/// The entry is a function that takes one pointer and returns a number, and does with `parameter` what it may.
+/// The entry is a function that takes one pointer and returns a number, and may use `parameter` as it does.
 ///
 /// # Errors
 /// It is not loaded, or has no entry.
@@ -73,11 +73,11 @@ pub unsafe fn call(loaded: Loaded, parameter: *mut c_void) -> Result<isize, Erro
 /// `environment` may be null: the caller's.
 ///
 /// # Safety
-/// Both lists end with a null pointer and hold C strings (or are null); the program does what it likes in this process,
-/// but for what is said at the head of this file.
+/// Both lists end with a null pointer and hold C strings (or are null); the program may do anything in this process, within
+/// the limits that the head of this file describes.
 ///
 /// # Errors
-/// Why it could not be loaded, or [`Error::NoEntry`] where it has no `main`.
+/// The reason why it could not be loaded, or [`Error::NoEntry`] if it has no `main`.
 pub unsafe fn link(
     libraries: &[Library],
     name: &[u8],
@@ -85,9 +85,9 @@ pub unsafe fn link(
     environment: *const *const c_char,
 ) -> Result<c_int, Error> {
     let mut place = Linked { frame: Frame::new(true), next: None };
-    // By pointer only: what runs in the frame changes it.
+    // By pointer only: the code in the frame changes it.
     let linked = &raw mut place;
-    // SAFETY: the frame is popped before it goes; the caller's promise.
+    // SAFETY: the frame is popped before it ceases to exist; the caller's promise.
     unsafe {
         Frame::push(linked.cast())?;
         let status = turns(linked, libraries, name, arguments, environment);
@@ -96,7 +96,7 @@ pub unsafe fn link(
     }
 }
 
-/// The program, and those that take its place. One whose constructors exit has ended with that status before its `main`.
+/// Runs the program, and those that take its place. If its constructors exit, it has ended with that status before its `main`.
 unsafe fn turns(
     linked: *mut Linked,
     libraries: &[Library],
@@ -125,8 +125,8 @@ unsafe fn turns(
     }
 }
 
-/// XCTL: ends the LINKed program that calls this, and runs another one in its place, whose exit status LINK then gives.
-/// Comes back only where that could not be loaded.
+/// XCTL: ends the LINKed program that calls this, and runs another one in its place; LINK then returns the exit status of that
+/// program. Returns only if it could not be loaded.
 ///
 /// # Safety
 /// As [`link`].
@@ -140,7 +140,7 @@ pub unsafe fn transfer(
     if linked.is_null() {
         return Error::NotLinked;
     }
-    // SAFETY: the caller's promise; the frame is of a LINK further up this stack.
+    // SAFETY: the caller's promise; the frame belongs to a LINK further up this stack.
     unsafe {
         match Task::prepare(libraries, name, arguments, environment) {
             Ok(task) => {
@@ -170,15 +170,14 @@ pub unsafe extern "C" fn exit_now(status: c_int) -> ! {
     unsafe { frame::exit(status, system::_exit) }
 }
 
-/// Becomes a program: loads it, runs its `main` with our environment, and ends the process with its exit status. Comes back
-/// only where that cannot be done; a program that was left to the system's loader is run too, since nobody is to come after
-/// it.
+/// Becomes a program: loads it, runs its `main` with our environment, and ends the process with its exit status. Returns only
+/// on failure. A program that was left to the system's loader is run too, since nothing runs after it.
 ///
-/// This is as safe as `execve`, and for the same reason: nothing of the caller runs after the program has begun, but for
-/// what it left for the end of the process.
+/// This is as safe as `execve`, and for the same reason: nothing of the caller runs after the program has begun, except the
+/// functions that it registered for the end of the process.
 pub fn become_program(libraries: &[Library], name: &[u8], arguments: &[&CStr]) -> Error {
-    // SAFETY: the program's constructors and its `main` have the process for themselves, see above; `arguments` is made
-    // into a list of C strings that ends with null, in memory that stays.
+    // SAFETY: the program's constructors and its `main` have the process for themselves, see above; `arguments` is made into a
+    // list of C strings that ends with null, in memory that stays.
     unsafe {
         let program = match table::load(libraries, name, Some(Form::Fresh)) {
             Ok(program) => program,
@@ -257,7 +256,7 @@ impl Task {
     }
 }
 
-/// Runs a program's `main` in a frame, until it returns or exits. (Here is the door for a heap and a stack of its own.)
+/// Runs a program's `main` in a frame, until it returns or exits. (A separate heap and stack would begin here.)
 unsafe fn run(frame: *mut Frame, task: Task) -> c_int {
     struct Run {
         task: Task,
@@ -265,7 +264,7 @@ unsafe fn run(frame: *mut Frame, task: Task) -> c_int {
     }
     unsafe extern "C" fn inside(run: *mut c_void) {
         let run = run.cast::<Run>();
-        // SAFETY: of the call below, whose frames are there until the frame is left.
+        // SAFETY: of the call below, whose frames exist until the frame is left.
         unsafe {
             let Run { task, .. } = *run;
             let main = core::mem::transmute::<usize, Main>(task.main);
@@ -274,7 +273,7 @@ unsafe fn run(frame: *mut Frame, task: Task) -> c_int {
     }
     let mut run = Run { task, returned: 0 };
     let run = &raw mut run;
-    // SAFETY: the frame is the innermost; between it and an exit are frames of C only, and `inside`, which has nothing to
+    // SAFETY: the frame is the innermost; between it and an exit are only frames of C, and `inside`, which has nothing to
     // drop.
     unsafe {
         let before = system::environ;

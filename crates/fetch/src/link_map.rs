@@ -1,7 +1,7 @@
-//! What the system's loader tells of a library that it has: the public beginning of an entry of its list.
+//! The system loader's data about a library: the public beginning of an entry of its list.
 //!
-//! Invariant: nothing is kept of an entry that may go.
-//! Not here: which libraries need which (`closure`).
+//! Invariant: no data of an entry that may be removed is kept.
+//! Not here: the dependencies of libraries (`closure`).
 
 use core::ffi::{CStr, c_char};
 
@@ -14,7 +14,7 @@ const SYMBOLS: usize = 6;
 const SONAME: usize = 14;
 const GNU_HASH: usize = 0x6fff_fef5;
 const FLAGS_1: usize = 0x6fff_fffb;
-/// That of the names of libraries that are needed.
+/// The tag of the names of needed libraries.
 pub const NEEDED: usize = 1;
 
 /// An entry.
@@ -38,7 +38,7 @@ impl LinkMap {
         entries.take_while(move |entry| !dynamic.is_null() && entry[0] != 0)
     }
 
-    /// An address: the loader has changed it to where it is, but in the kernel's library, which it does not write.
+    /// An address: the loader has replaced it with the actual one, except in the kernel's library, which it does not write.
     fn address(&self, tag: usize) -> usize {
         match self.entries().find(|entry| entry[0] == tag) {
             Some([_, address]) if address < self.bias => address + self.bias,
@@ -56,7 +56,7 @@ impl LinkMap {
             .map(move |entry| unsafe { CStr::from_ptr((strings + entry[1]) as *const c_char) })
     }
 
-    /// The name under which others need it, where it has one.
+    /// The name under which others need it, if it has one.
     pub fn soname(&self) -> Option<&'static CStr> {
         self.names(SONAME).next()
     }
@@ -67,7 +67,7 @@ impl LinkMap {
         unsafe { if self.name.is_null() { c"" } else { CStr::from_ptr(self.name) } }
     }
 
-    /// Does the loader keep it for ever: since it says so, or since it may have symbols of which there is one in the process?
+    /// Does the loader keep it forever: because it says so, or because it may have symbols that are unique in the process?
     pub fn is_for_ever(&self) -> bool {
         const NODELETE: usize = 8;
         if self.entries().any(|[tag, value]| tag == FLAGS_1 && value & NODELETE != 0) {
@@ -78,10 +78,10 @@ impl LinkMap {
         unsafe { !symbols.is_null() && self.symbols().any(|at| (*symbols.add(at as usize)).is_unique()) }
     }
 
-    /// The numbers of the symbols that it defines, among others. Without a table by which they are found it has none.
+    /// The numbers of the symbols that it defines, among others. Without a hash table it has none.
     ///
     /// # Safety
-    /// The loader has loaded it: buckets lead to chains, chains end, and each has its symbol.
+    /// The loader has loaded it: buckets refer to chains, chains end, and each has its symbol.
     unsafe fn symbols(&self) -> core::ops::Range<u32> {
         let (by_name, older) = (self.address(GNU_HASH) as *const u32, self.address(HASH) as *const u32);
         // SAFETY: the caller's promise.

@@ -1,8 +1,8 @@
-//! An open library, whichever it is, as long as anybody needs it.
+//! An open library of any kind, as long as it is needed.
 //!
-//! Invariant: a library that was closed, or has another file at its path now, stays until the last program that holds
-//! pages of it has gone.
-//! Not here: which libraries are open (`table`).
+//! Invariant: a library that was closed, or has another file at its path now, stays until the last program that holds pages
+//! of it is gone.
+//! Not here: the list of open libraries (`table`).
 
 use core::ffi::CStr;
 use core::ptr::NonNull;
@@ -24,17 +24,17 @@ enum Kind {
     Other(&'static dyn Source),
 }
 
-/// A library and how many need it: its place in the table, and programs that hold pages of it. Under the table's lock.
+/// A library and its number of users: its place in the table, and programs that hold pages of it. Under the table's lock.
 pub struct Opened {
     kind: Kind,
     users: u32,
 }
 
 impl Opened {
-    /// Opens what lies at a path: a folder, a shared object, a PDS or a PDSE. One user.
+    /// Opens the folder, shared object, PDS or PDSE at a path. One user.
     ///
     /// # Errors
-    /// It is not there, or none of these.
+    /// It does not exist, or is none of these.
     pub fn at(path: &CStr) -> Result<NonNull<Opened>, Error> {
         let is_other = |error: &Error| {
             matches!(error, Error::Library(Fault::NotALibrary | Fault::OtherOrganisation | Fault::Cut { .. }))
@@ -56,7 +56,7 @@ impl Opened {
         keep(Kind::Files(Files::open(path)?))
     }
 
-    /// One of another kind. One user.
+    /// A library of another kind. One user.
     ///
     /// # Errors
     /// No storage.
@@ -75,22 +75,22 @@ impl Opened {
         }
     }
 
-    /// May it be opened again by its path?
+    /// May it be reopened by its path?
     #[must_use]
     pub fn has_path(&self) -> bool {
         !matches!(self.kind, Kind::Other(_))
     }
 
-    /// One user more.
+    /// Adds a user.
     ///
     /// # Safety
-    /// It is there, and the caller has the table's lock.
+    /// It exists, and the caller holds the table's lock.
     pub unsafe fn share(opened: NonNull<Opened>) {
         // SAFETY: the caller's promise.
         unsafe { (*opened.as_ptr()).users += 1 }
     }
 
-    /// One user less: the last one closes it.
+    /// Removes a user: the last one closes it.
     ///
     /// # Safety
     /// As `share`; the caller was one of its users.

@@ -1,16 +1,16 @@
-//! Libraries of both organisations: a PDS on emulated tracks, and a PDSE, whose members are mapped as they lie.
+//! Libraries of both organisations: a PDS on emulated tracks, and a PDSE, whose members are mapped directly.
 //!
 //! ```text
-//! PDS    search in sequence ─> blocks of text, each checked ─> a copy in storage ─> loaded from there
-//! PDSE   index ─> what is read at LOAD, checked ─> pages mapped from the library; the rest is read when it is touched
+//! PDS    sequential search ─> blocks of text, each checked ─> a copy in storage ─> loaded from there
+//! PDSE   index ─> pages for LOAD, checked ─> pages mapped from the library; the rest is read on reference
 //!//! ```
 //!
-//! Which pages of a PDSE's member are read at LOAD is the documented rule (`underbar_partitioned::attribute`): all of them
-//! under 96 KB, else the first sixteen; with PRIME all; with PACK all, copied.
+//! The pages of a PDSE's member that are read at LOAD follow the documented rule (`underbar_partitioned::attribute`): all of
+//! them under 96 KB, else the first sixteen; with PRIME all; with PACK all, copied.
 //!
-//! Invariant: while a PDSE is open, or pages of it are mapped, its generation is held: no writer uses its pages again until
-//! there is a newer one and the library was looked at, which a LOAD does unless it is frozen.
-//! Not here: what the bytes mean (`underbar_partitioned`), changing libraries (`underbar-store`).
+//! Invariant: while a PDSE is open, or pages of it are mapped, its generation is held. No writer reuses its pages until there
+//! is a newer one and the library was checked, which a LOAD does unless the library is frozen.
+//! Not here: the meaning of the bytes (`underbar_partitioned`), changing libraries (`underbar-store`).
 
 use core::ffi::CStr;
 use core::ptr::NonNull;
@@ -35,7 +35,7 @@ use crate::path_room::PathRoom;
 use crate::remembered::Remembered;
 
 const PAGE: usize = 4096;
-/// Pages of a PDSE that count as a track, as `underbar_partitioned` has it.
+/// Pages of a PDSE that count as a track, as in `underbar_partitioned`.
 const PAGES_PER_TRACK: u32 = 12;
 
 /// An open library file.
@@ -90,7 +90,7 @@ impl PdsFile {
     /// Opens the file at a path.
     ///
     /// # Errors
-    /// It is not there, or no PDS.
+    /// It does not exist, or is no PDS.
     pub fn open(path: &CStr) -> Result<PdsFile, Error> {
         let file = File::open(path)?;
         let status = fstat(file.0).map_err(Error::Unreadable)?;
@@ -113,7 +113,7 @@ impl PdsFile {
             place,
             length: u64::from(entry.size),
             is_reentrant: entry.attributes.has(Attributes::REENTRANT),
-            // The alias tells the entry point of the member beside its own.
+            // The alias gives the member's entry point in addition to its own.
             entry_at: entry.entry_point.map(u64::from),
             is_checked: false,
             text: entry.alias.is_none().then_some(FirstText {
@@ -125,7 +125,7 @@ impl PdsFile {
         }
     }
 
-    /// The entry of a member, as far as reading its blocks goes, from what was found before in this very file.
+    /// The entry of a member, as far as reading its blocks needs it, from an earlier search in this same file.
     fn entry_again(&self, name: Name, member: &Member) -> Option<pds::Entry> {
         let (header, text) = (self.pds.header(), member.text?);
         let [device, inode, identity, generation, _, _] = member.token;
@@ -181,7 +181,7 @@ impl Source for PdsFile {
             Some(entry) => entry,
             None => self.pds.find(&key, counts).map_err(Error::Library)?.ok_or_else(not_found)?,
         };
-        // Before storage is got for what cannot be there.
+        // Before storage is allocated for bytes that cannot exist.
         if u64::from(entry.size) > self.length {
             return Err(Error::Library(Fault::Contradiction("a member is longer than its library")));
         }
@@ -207,11 +207,11 @@ impl Source for PdsFile {
 
 /// Runs with so many zeroed bytes.
 fn with_room<R>(length: usize, work: impl FnOnce(&mut [u8]) -> Result<R, Error>) -> Result<R, Error> {
-    /// Given back also when what runs in a program unwinds.
+    /// Given back also when code of a program unwinds.
     struct Room(NonNull<u8>, usize);
     impl Drop for Room {
         fn drop(&mut self) {
-            // SAFETY: got with this length, and not used any more.
+            // SAFETY: got with this length, and no longer used.
             unsafe { arena::put(self.0, self.1) };
         }
     }
@@ -226,14 +226,14 @@ fn with_room<R>(length: usize, work: impl FnOnce(&mut [u8]) -> Result<R, Error>)
 
 // ---- PDSE ------------------------------------------------------------------------------------------------
 
-/// A PDSE, which may be changed while it is read. What is read here is one generation, held from the opening on: when
-/// there is a newer one, the table opens the file again, and this one goes with the last program that has pages of it.
+/// A PDSE, which may be changed while it is read. Reads are from one generation, held since the opening. If there is a newer
+/// one, the table opens the file again, and this one is closed with the last program that has pages of it.
 pub struct PdseFile {
     path: PathRoom,
     /// Device and inode, as for a PDS.
     which: [u64; 2],
     file: File,
-    /// Bytes of the file when it was opened: this generation needs no more, unless it was cut.
+    /// Bytes of the file at the opening: this generation needs no more, unless the file was cut.
     length: u64,
     superblock: pdse::Superblock,
     remembered: Remembered,
@@ -243,7 +243,7 @@ impl PdseFile {
     /// Opens the file at a path, at its newest generation.
     ///
     /// # Errors
-    /// It is not there, or no PDSE.
+    /// It does not exist, or is no PDSE.
     pub fn open(path: &CStr) -> Result<PdseFile, Error> {
         let file = File::open(path)?;
         let superblock = turns::begin(&file, &file).map_err(|refused| match refused {
@@ -261,7 +261,7 @@ impl PdseFile {
         })
     }
 
-    /// Are these pages in the file? Those of a member that are mapped would else be missed only when they are touched.
+    /// Are these pages in the file? Without this check, missing pages of a mapped member would be noticed only on access.
     fn has(&self, first: u32, bytes: u64) -> Result<(), Error> {
         let offset = u64::from(first) * PAGE as u64;
         match offset.checked_add(bytes).is_some_and(|end| end <= self.length) {
@@ -282,19 +282,19 @@ impl PdseFile {
         Ok(found)
     }
 
-    /// Which bytes a member has.
+    /// The identity of a member's bytes.
     fn token_of(&self, member: &pdse::Member) -> Token {
         let first = member.runs.as_slice().first().map_or(0, |run| run.first);
         let [device, inode] = self.which;
         [device, inode, self.superblock.identity, member.sum, u64::from(first), member.size]
     }
 
-    /// The member with the bytes that a search found: mostly the last one's.
+    /// The member with the bytes that a search found: usually that of the last search.
     fn known(&self, name: &[u8], known: &Member) -> Result<pdse::Member, Error> {
         if let Some(last) = self.remembered.last().filter(|last| self.token_of(last) == known.token) {
             return Ok(last);
         }
-        // The search was counted when the member was found; this one is ours.
+        // The search was counted when the member was found; this one is internal.
         let found = self.member(name, &mut Counts::default())?;
         found.map(|found| found.member).ok_or(Error::NotFound(Text::new(name)))
     }
@@ -346,7 +346,7 @@ impl Content for PdseContent<'_> {
     }
 }
 
-/// What reading the first pages of a run counts.
+/// The count for reading the first pages of a run.
 fn counts_of(first: u32, pages: u32) -> Counts {
     let tracks = first / PAGES_PER_TRACK..=first.saturating_add(pages.saturating_sub(1)) / PAGES_PER_TRACK;
     Counts {
@@ -358,7 +358,7 @@ fn counts_of(first: u32, pages: u32) -> Counts {
     }
 }
 
-/// A piece of a file whose first pages are made present.
+/// A part of a file whose first pages are made present.
 struct Prefetched {
     file: FileContent,
     initial: u64,
@@ -383,7 +383,7 @@ impl Content for Prefetched {
 }
 
 impl PdseContent<'_> {
-    /// Are these the bytes that were stored? As far as they are read at LOAD.
+    /// Do the bytes read at LOAD match those that were stored?
     fn check(&self) -> Result<(), Error> {
         let mut page = [0; PAGE];
         let is_all = self.initial >= self.member.size;
@@ -406,8 +406,8 @@ impl PdseContent<'_> {
     }
 }
 
-/// Where a member lies that has one run of pages and is mapped: its first page and how many are read at LOAD; 0 for
-/// others, which are looked for again.
+/// The location of a member that has one run of pages and is mapped: its first page and the number of pages read at LOAD; 0
+/// for others, which are searched again.
 fn place_of(member: &pdse::Member) -> u64 {
     match (member.runs.as_slice(), member.fetch) {
         (_, FetchOptions::Pack) => 0,
@@ -439,7 +439,7 @@ impl Source for PdseFile {
     ) -> Result<bool, Error> {
         let initial = |pages: u32| u64::from(pages) * PAGE as u64;
         if known.is_checked && known.place != 0 {
-            // The same pages as those that were checked: nobody may write them while they are a member's.
+            // The same pages as those that were checked: no writer may write them while they belong to a member.
             let (first, pages) = (known.place as u32, (known.place >> 32) as u32);
             self.has(first, known.length)?;
             *counts += counts_of(first, pages);
@@ -461,7 +461,7 @@ impl Source for PdseFile {
         let content = PdseContent { pdse: &pdse, member, initial: initial(pages), is_mapped };
         content.check()?;
         work(&content);
-        // The generation is held as long as the library is: so it is enough that the program keeps the library.
+        // The generation is held as long as the library, so it is enough that the program holds the library.
         Ok(is_mapped)
     }
 
@@ -478,7 +478,7 @@ impl Source for PdseFile {
 
     fn is_doubtful(&self) -> bool {
         let is_wrong = || !matches!(self.superblock.other(&self.file), Other::Whole | Other::NotWritten);
-        // A writer may be at it just now: what stays so counts.
+        // A writer may be changing it at this moment: only a result that stays the same counts.
         is_wrong() && is_wrong() && pdse::Superblock::newest(&self.file) == Ok(self.superblock)
     }
 

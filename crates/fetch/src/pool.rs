@@ -1,4 +1,4 @@
-//! The initial state of an image, kept so that the image can begin again (what VLF is to LLA).
+//! The initial state of an image, kept so that the image can start again (as VLF does for LLA).
 //!
 //! ```text
 //! writable pages of an image      kept as                                    restored by
@@ -7,14 +7,14 @@
 //!   zeros                         nothing                                    zeroing pages that were written
 //! ```
 //!
-//! A page that the program has written once stays its own, and is compared each time: to drop it and to take it again costs ten
-//! times as much as to copy it. Where the kernel does not tell which were written, all of the range are dropped.
+//! A page that the program has written once stays private, and is compared each time: dropping it and getting it again costs
+//! ten times as much as copying it. If the kernel does not tell which pages were written, the whole range is dropped.
 //!
-//! Pages that are protected after relocation are not written by the program, so they need neither.
+//! Pages that are protected after relocation are not written by the program, so they need neither copy nor restore.
 //!
-//! Invariant: after [`Copy::restore`] each writable byte is what it was when [`Copy::take`] was called.
+//! Invariant: after [`Copy::restore`] each writable byte has its value from the time of [`Copy::take`].
 //! Cost: a program with one page of data is restored by reading two pages; 4 MiB, each page of them written, in less than 200 us.
-//! Not here: which images are kept, and for how long (`table`).
+//! Not here: the choice of images to keep, and for how long (`table`).
 
 use core::ptr::NonNull;
 
@@ -27,21 +27,21 @@ use crate::image::{Image, Writable};
 use crate::written;
 
 const PAGE: usize = 4096;
-/// Up to so many bytes are compared; beyond, the kernel is asked which pages were written.
+/// Up to so many bytes are compared; for more, the kernel is asked which pages were written.
 const MOST_COPIED: usize = 64 << 10;
-/// So many bytes of zeros are compared; beyond, the kernel is asked which were written.
+/// Up to so many bytes of zeros are compared; for more, the kernel is asked which pages were written.
 const FEW_ZEROS: usize = 16 << 10;
 /// Ranges of writable pages in one image: two for each segment, and their zeros.
 const MOST_RANGES: usize = 8;
 
-/// How one range is brought back.
+/// The way to restore a range.
 #[derive(Clone, Copy, Debug)]
 enum Way {
-    /// All pages from this copy.
+    /// Copies all pages from this copy.
     Copied(NonNull<u8>),
-    /// Pages that were written, from this mapping of the file below.
+    /// Copies pages that were written, from this mapping of the underlying file.
     Written(NonNull<u8>),
-    /// Pages that were written, with zeros.
+    /// Zeroes pages that were written.
     Zeroed,
 }
 
@@ -49,11 +49,11 @@ enum Way {
 #[derive(Clone, Copy, Debug)]
 pub struct Copy {
     ranges: [Option<(usize, usize, Way)>; MOST_RANGES],
-    /// Bytes that the copy takes itself.
+    /// Bytes that the copy itself takes.
     pub bytes: u64,
 }
 
-/// What a restoration did.
+/// The work of a restoration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Restored {
     /// Pages that had been written, and were copied.
@@ -66,7 +66,7 @@ impl Copy {
     /// Keeps the state of an image that was relocated and has not begun.
     ///
     /// # Safety
-    /// Nobody uses the image yet.
+    /// The image is not used yet.
     ///
     /// # Errors
     /// No room for it, more ranges than are kept ([`Errno::E2BIG`]), or code that the program writes ([`Errno::EACCES`]).
@@ -75,14 +75,14 @@ impl Copy {
         let ranges = image.writable().filter(|range| range.length > 0);
         for (number, Writable { start, length, is_zeros, is_code }) in ranges.enumerate() {
             let Some(place) = copy.ranges.get_mut(number) else {
-                // SAFETY: taken just now.
+                // SAFETY: allocated just now.
                 unsafe { copy.free() };
                 return Err(Errno::E2BIG);
             };
             let way = match (is_zeros, length <= MOST_COPIED) {
                 _ if is_code => Err(Errno::EACCES),
                 (true, _) => Ok(Way::Zeroed),
-                // SAFETY: the image's own pages, which nobody uses.
+                // SAFETY: the image's own pages, which are not in use.
                 (false, true) => arena::get(length).map(|room| unsafe {
                     core::ptr::copy_nonoverlapping(start as *const u8, room.as_ptr(), length);
                     Way::Copied(room)
@@ -93,7 +93,7 @@ impl Copy {
             match way {
                 Ok(way) => *place = Some((start, length, way)),
                 Err(errno) => {
-                    // SAFETY: taken just now.
+                    // SAFETY: allocated just now.
                     unsafe { copy.free() };
                     return Err(errno);
                 }
@@ -103,11 +103,11 @@ impl Copy {
         Ok(copy)
     }
 
-    /// Brings the image back to that state. None where it cannot: the program has taken pages away, or sealed them. Then it is not to begin
+    /// Restores the image to that state. None if it cannot: the program has removed pages, or sealed them. Then it must not start
     /// again.
     ///
     /// # Safety
-    /// The image has ended, and nobody uses its data.
+    /// The image has ended, and its data is not in use.
     #[must_use]
     pub unsafe fn restore(&self) -> Option<Restored> {
         let mut restored = Restored::default();
@@ -116,17 +116,17 @@ impl Copy {
             // SAFETY: the image's own pages, which could be read and written before its constructors ran.
             unsafe { syscall::mprotect(start as *mut u8, length, PROT_READ | PROT_WRITE) }.ok()?;
             match way {
-                // SAFETY: the copy is as long as the range, and both are of nobody else's use.
+                // SAFETY: the copy is as long as the range, and neither is used by anything else.
                 Way::Copied(room) => unsafe { restored.pages += copy_back(room.as_ptr(), start, length) },
                 Way::Written(room) => {
                     // SAFETY: the same; runs of pages of the range.
                     let again = |at, length| unsafe { copy_back(room.as_ptr().add(at - start), at, length) };
                     let done = written::each(start, length, |at, length| restored.pages += again(at, length));
-                    // SAFETY: private pages above a file that has what they had at first.
+                    // SAFETY: private pages above a file that has their initial content.
                     unsafe { restored.drop_unless(done, start, length, again) };
                 }
                 Way::Zeroed => {
-                    // SAFETY: pages of the range, which nobody uses.
+                    // SAFETY: pages of the range, which are not in use.
                     let again = |at, length| unsafe { zero_again(at, length) };
                     let done = if length <= FEW_ZEROS {
                         restored.pages += again(start, length);
@@ -142,10 +142,10 @@ impl Copy {
         Some(restored)
     }
 
-    /// Gives the copy back. What is below a mapped range goes with the image.
+    /// Gives the copy back. The file below a mapped range goes with the image.
     ///
     /// # Safety
-    /// It is not used any more.
+    /// It is no longer used.
     pub unsafe fn free(&mut self) {
         for (_, length, way) in self.ranges.iter_mut().filter_map(Option::take) {
             // SAFETY: got, or mapped, with this length.
@@ -160,10 +160,10 @@ impl Copy {
     }
 }
 
-/// Copies the pages that differ; how many.
+/// Copies the pages that differ; returns their number.
 ///
 /// # Safety
-/// Whole pages of nobody else's use, so many bytes in both places.
+/// Whole pages that nothing else uses, so many bytes in both places.
 unsafe fn copy_back(from: *const u8, to: usize, length: usize) -> u64 {
     let mut pages = 0;
     for at in (0..length).step_by(PAGE) {
@@ -180,10 +180,10 @@ unsafe fn copy_back(from: *const u8, to: usize, length: usize) -> u64 {
     pages
 }
 
-/// Zeroes the pages that hold something else; how many. A page that was never touched is not taken for that.
+/// Zeroes the pages with other content; returns their number. A page that was never touched is not allocated for this.
 ///
 /// # Safety
-/// Whole pages of nobody else's use.
+/// Whole pages that nothing else uses.
 unsafe fn zero_again(start: usize, length: usize) -> u64 {
     static ZEROS: [u8; PAGE] = [0; PAGE];
     let mut pages = 0;
@@ -201,11 +201,11 @@ unsafe fn zero_again(start: usize, length: usize) -> u64 {
 }
 
 impl Restored {
-    /// Drops a range of which it is not known what was written. Where the kernel keeps it (pages that the program has locked), all of it is
-    /// brought back by `again`, which tells how many pages differed.
+    /// Drops a range for which the written pages are unknown. If the kernel keeps it (pages that the program has locked), `again`
+    /// restores all of it and returns how many pages differed.
     ///
     /// # Safety
-    /// Private pages whose first content is that of the mapping itself, and nobody uses them.
+    /// Private pages whose first content is that of the mapping itself; they are not in use.
     unsafe fn drop_unless(
         &mut self,
         done: Result<(), Errno>,
@@ -224,7 +224,7 @@ impl Restored {
     }
 }
 
-/// Puts pages into a file in memory, and that below them. Gives where it is mapped a second time, to be read.
+/// Puts pages into a file in memory, and maps that file below them. Returns a second mapping of it, for reading.
 unsafe fn into_file(start: usize, length: usize) -> Result<NonNull<u8>, Errno> {
     let fd = syscall::memfd_create(c"underbar program", false)?;
     // SAFETY: the image's own pages, readable.
@@ -248,7 +248,7 @@ unsafe fn into_file(start: usize, length: usize) -> Result<NonNull<u8>, Errno> {
     done
 }
 
-/// Writes everything to the beginning of a file.
+/// Writes all bytes to the beginning of a file.
 pub(crate) fn write_all(fd: i32, bytes: &[u8]) -> Result<(), Errno> {
     let mut done = 0;
     while let Some(rest) = bytes.get(done..).filter(|rest| !rest.is_empty()) {

@@ -1,4 +1,4 @@
-//! A program that was made of a member: in use, or in the pool.
+//! A program that was made from a member: in use, or in the pool.
 //!
 //! ```text
 //!             ┌── uses 0, worth keeping: ending, restored ──> staged ──┐
@@ -8,12 +8,12 @@
 //!                                       the last of these threads has ended ─┴──> as uses 0
 //! ```
 //!
-//! Its code runs without the table's lock: constructors under the program's own (`life`), so that others who LOAD it wait
-//! until they have run; destructors when nobody finds it any more (no uses, and not staged).
+//! Its code runs without the table's lock. Constructors run under the program's own lock (`life`), so other threads that LOAD
+//! it wait until they have run; destructors run when the program can no longer be found (no uses, and not staged).
 //!
-//! Invariant: a staged program with data of its own is as it was before its constructors ran; one that is shared has begun
-//! and stays so until it goes.
-//! Not here: whether it is worth keeping (`table`).
+//! Invariant: a staged program with its own data is in the state before its constructors ran; a shared one has begun and
+//! stays so until it goes.
+//! Not here: the decision to keep it (`table`).
 
 use core::ptr::{NonNull, null_mut};
 
@@ -26,23 +26,23 @@ use crate::opened::Opened;
 use crate::pool::{Copy, Restored};
 use crate::system::Handle;
 
-/// How a program's data are to be seen by its users, one after the other.
+/// The state of a program's data for successive users.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
 pub enum Form {
-    /// As they were left: for programs that write nothing, or only what they share. Constructors run once, destructors
-    /// when the image goes.
+    /// As they were left: for programs that write nothing, or only shared data. Constructors run once, destructors when the image
+    /// goes.
     Shared = 0,
-    /// As at the first time: constructors and destructors run for each use count from 1 to 0. But what says that it begins only
-    /// once (DF_1_NODELETE, and see `image::lasting`) is as it was left, and so is a program while threads that go on have
-    /// objects of it (`thread_local` with a destructor): dlclose and dlopen do no more.
+    /// As at the first time: constructors and destructors run for each use count from 1 to 0. But a part that begins only once
+    /// (DF_1_NODELETE, and see `image::lasting`) stays as it was left, and so does a program while running threads have objects of
+    /// it (`thread_local` with a destructor). dlclose and dlopen do no more.
     Fresh = 1,
 }
 
-/// Who has loaded it.
+/// The loader of a program.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
-    /// We.
+    /// This crate.
     Own(NonNull<Image>),
     /// The system's loader.
     System(Handle),
@@ -50,53 +50,53 @@ pub enum Kind {
 
 /// A program.
 pub struct Program {
-    /// Others in the pool: used least recently first.
+    /// Links in the pool's list: least recently used first.
     pub next: *mut Program,
     /// See `next`.
     pub before: *mut Program,
-    /// Others of a library that is being closed.
+    /// Links among the programs of a library that is being closed.
     pub detached: *mut Program,
-    /// Its number in the table, and how often the number was used.
+    /// Its number in the table: its slot.
     pub number: u32,
-    /// Counts up with each program that has the number.
+    /// The number of programs that this slot has had.
     pub generation: u32,
-    /// Who has loaded it.
+    /// Its loader.
     pub kind: Kind,
-    /// How its data are seen.
+    /// The state of its data for users.
     pub form: Form,
     /// LOADs without a DELETE.
     pub uses: u64,
-    /// In the pool.
+    /// It is in the pool.
     pub is_staged: bool,
-    /// Nobody uses it, but threads have objects of it: it has not ended, and can be had as it is.
+    /// It has no users, but threads have objects of it: it has not ended, and can be used as it is.
     pub is_waiting: bool,
-    /// One of its constructors has exited, or could not be run: nobody may have it.
+    /// One of its constructors has exited, or could not be run: it cannot be used.
     pub is_broken: bool,
-    /// Which bytes it was made of.
+    /// The identity of the bytes that it was made from.
     pub token: Token,
     /// Others whose bytes have the same hash.
     pub alike: *mut Program,
-    /// Hash of the name by which it was LOADed first, and what the directory said of that name's entry point: who comes by
-    /// another name may enter it elsewhere.
+    /// Hash of the name of its first LOAD, and the directory's entry point for that name: a LOAD by another name may have another
+    /// entry point.
     pub name: u64,
     /// See `name`.
     pub entry_at: Option<u64>,
-    /// A LINK has it for itself.
+    /// It belongs to a LINK alone.
     pub is_alone: bool,
     /// The state before its constructors ran.
     pub copy: Option<Copy>,
-    /// The entry in the lookaside that leads to it; null where none does: the member was replaced, the library closed, or
-    /// it is a copy beside another one.
+    /// The entry in the lookaside that points to it; null if none does: the member was replaced, the library closed, or it is an
+    /// additional copy.
     pub known: *mut Known,
-    /// Where it is entered; 0: nowhere.
+    /// Its entry point; 0: none.
     pub entry: usize,
     /// Bytes that it takes in the pool: its mapping, its copy.
     pub bytes: u64,
     /// The library whose pages it holds.
     pub hold: Option<NonNull<Opened>>,
-    /// What loading it again would cost, in relocations.
+    /// The cost of loading it again, in relocations.
     pub cost: u64,
-    /// Held by the thread that runs its constructors. True where one of these has exited, or could not be run.
+    /// Held by the thread that runs its constructors. True if one of these has exited, or could not be run.
     pub life: Again<bool>,
 }
 
@@ -131,14 +131,14 @@ impl Program {
         }
     }
 
-    /// Must it stay as it is until the process ends?
+    /// Must it stay unchanged until the process ends?
     #[must_use]
     pub fn is_for_ever(&self) -> bool {
         // SAFETY: an image stays as long as its program.
         matches!(self.kind, Kind::Own(image) if unsafe { image.as_ref() }.lasts() == Lasts::ForEver)
     }
 
-    /// How many destructors of threads that go on lead into it.
+    /// The number of destructors of running threads that belong to it.
     #[must_use]
     pub fn pending(&self) -> u32 {
         match self.kind {
@@ -161,16 +161,16 @@ impl Program {
         }
     }
 
-    /// Runs its constructors, unless they ran; waits while another thread does. Says whether the program can be used: where
-    /// it cannot, `broken` is called once, before those who wait come to know.
+    /// Runs its constructors, unless they ran; waits while another thread does. Returns whether the program can be used: if not,
+    /// `broken` is called once, before the waiting threads learn of it.
     ///
     /// # Safety
     /// As [`Image::begin`]; the caller is one of its users.
     ///
     /// # Errors
-    /// As [`Image::begin`], to the one who ran them.
+    /// As [`Image::begin`], for the thread that ran them.
     pub unsafe fn begin(program: NonNull<Program>, broken: impl FnOnce()) -> Result<bool, Error> {
-        // SAFETY: the caller's promise; what is taken here is not changed while the program is used.
+        // SAFETY: the caller's promise; the fields read here do not change while the program is used.
         let (kind, life) = unsafe { ((*program.as_ptr()).kind, &(*program.as_ptr()).life) };
         let Kind::Own(image) = kind else { return Ok(true) };
         // SAFETY: under the lock of its life, and no reference to the value lives across constructors.
@@ -187,10 +187,10 @@ impl Program {
         })
     }
 
-    /// Ends it and makes it as it was, where that is asked for. None where it cannot be made so.
+    /// Ends it and restores its initial state, if its form requires that. None if it cannot be restored.
     ///
     /// # Safety
-    /// Nobody uses it.
+    /// It has no users.
     pub unsafe fn rewind(program: NonNull<Program>) -> Option<Restored> {
         // SAFETY: the caller's promise; no reference lives across the destructors.
         unsafe {
@@ -205,12 +205,12 @@ impl Program {
         }
     }
 
-    /// Gives it back. Says whether it went at once.
+    /// Gives it back. Returns whether it went at once.
     ///
     /// # Safety
-    /// Nobody uses it any more; it is in no list. This thread does not hold the table's lock.
+    /// It has no users any more; it is in no list. This thread does not hold the table's lock.
     pub unsafe fn remove(program: NonNull<Program>) -> bool {
-        // SAFETY: the caller's promise; destructors may call us, but have no way to this program.
+        // SAFETY: the caller's promise; destructors may call us, but cannot reach this program.
         unsafe {
             let mut program = crate::arena::take(program);
             if let Some(mut copy) = program.copy.take() {

@@ -1,5 +1,5 @@
-//! What searches of a PDSE leave for those that follow: inner nodes of the directory, and the member found last. A search
-//! then reads one page, however many members there are, and the fetch behind it none.
+//! The results of searches in a PDSE that serve later ones: inner nodes of the directory, and the member found last. A search
+//! then reads one page, however many members there are, and the following fetch reads none.
 //!
 //! ```text
 //! levels of the tree     places kept
@@ -8,9 +8,9 @@
 //! 3 and more             64, got at the first search
 //! ```
 //!
-//! Invariant: places are got once, given back when the library closes, and never moved. An open library is one generation,
-//! so what is kept stays right. Nobody waits: who comes while another thread has the places does without.
-//! Not here: what a node is, and when it is read (`underbar_partitioned::pdse::Kept`).
+//! Invariant: places are allocated once, given back when the library closes, and never moved. An open library is one
+//! generation, so kept nodes stay valid. No thread waits: if another thread has the places, a search works without them.
+//! Not here: the format of a node, and when it is read (`underbar_partitioned::pdse::Kept`).
 
 use core::ptr::NonNull;
 
@@ -41,7 +41,7 @@ impl Default for Remembered {
 }
 
 impl Remembered {
-    /// Runs with the places that a tree of so many levels deserves; with none where there is no storage, or another thread
+    /// Runs with the places for a tree of so many levels; with none if there is no storage, or if another thread
     /// searches.
     pub fn inner<R>(&self, levels: u8, work: impl FnOnce(&mut [Kept]) -> R) -> R {
         let wanted = match levels {
@@ -52,7 +52,7 @@ impl Remembered {
         let Some(mut places) = self.places.try_lock() else { return work(&mut []) };
         *places = Places(places.0.or_else(|| made(wanted)));
         let Some((first, count)) = places.0 else { return work(&mut []) };
-        // SAFETY: `made` wrote so many, and nobody else has them while this thread holds the lock.
+        // SAFETY: `made` wrote so many, and no other thread has them while this one holds the lock.
         work(unsafe { core::slice::from_raw_parts_mut(first.as_ptr(), count) })
     }
 
@@ -61,7 +61,7 @@ impl Remembered {
         *self.last.try_lock()?
     }
 
-    /// This one was found.
+    /// Records that this one was found.
     pub fn found(&self, member: Option<Member>) {
         if let Some(mut last) = self.last.try_lock() {
             *last = member;
@@ -69,11 +69,11 @@ impl Remembered {
     }
 }
 
-/// So many empty places; none where there is no storage.
+/// So many empty places; none if there is no storage.
 fn made(count: usize) -> Option<(NonNull<Kept>, usize)> {
     let first = (count > 0).then(|| arena::get(count * size_of::<Kept>()).ok())??.cast::<Kept>();
     for place in 0..count {
-        // SAFETY: room for `count`; pieces lie at multiples of their size, of a page at most.
+        // SAFETY: room for `count`; pieces are aligned to their size, at most to a page.
         unsafe { first.add(place).write(Kept::EMPTY) };
     }
     Some((first, count))
@@ -81,11 +81,11 @@ fn made(count: usize) -> Option<(NonNull<Kept>, usize)> {
 
 impl Drop for Remembered {
     fn drop(&mut self) {
-        // Nobody has it any more; but in a forked child a thread that is not there may have had it.
+        // No thread has it any more; but in a forked child, a thread that does not exist there may have had it.
         if let Some(mut places) = self.places.try_lock()
             && let Some((first, count)) = places.0.take()
         {
-            // SAFETY: from `made`, with this size; whoever used them has put them back.
+            // SAFETY: from `made`, with this size; every user has put them back.
             unsafe { arena::put(first.cast(), count * size_of::<Kept>()) };
         }
     }

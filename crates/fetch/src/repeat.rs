@@ -1,11 +1,11 @@
-//! LOAD and DELETE again and again, as measurements do: ours, and the system's beside it.
+//! Repeated LOAD and DELETE for measurements: by our loader, and by the system's for comparison.
 //!
-//! Invariant: nothing of a program is called but what its loader calls (constructors, destructors), and nothing of it is
-//! in use afterwards.
-//! Not here: which programs, how often, and what is made of the figures (`underbar demo`).
+//! Invariant: only the loader calls code of a program (constructors, destructors), and nothing of the program is in use
+//! afterwards.
+//! Not here: the choice of programs, the number of repetitions, and the use of the figures (`underbar demo`).
 //!
-//! These are safe to call, as [`become_program`](crate::link::become_program) is, and for much the same reason: the caller
-//! asks for a program of a file to be run, keeps nothing of it, and answers for the file.
+//! These functions are safe to call, like [`become_program`](crate::link::become_program), and for much the same reason: the
+//! caller asks for a program of a file to be run, keeps nothing of it, and answers for the file.
 
 use core::ffi::CStr;
 
@@ -13,14 +13,14 @@ use crate::error::{Error, Text};
 use crate::system::Handle;
 use crate::table::{self, Library};
 
-/// LOAD and DELETE of a program, so many times, in the form that its attributes say.
+/// Repeats LOAD and DELETE of a program, in the form of its attributes.
 ///
 /// # Errors
 /// It cannot be loaded.
 pub fn load_and_delete(library: Library, name: &[u8], times: u64) -> Result<(), Error> {
     for _ in 0..times {
-        // SAFETY: its constructors are run for whoever asked for the program, see above; between LOAD and DELETE nobody
-        // calls anything of it, and nobody keeps a pointer into it.
+        // SAFETY: its constructors run for the caller who asked for the program, see above; between LOAD and DELETE no code of it
+        // is called, and no pointer into it is kept.
         unsafe {
             let loaded = table::load(&[library], name, None)?;
             table::delete(loaded)?;
@@ -32,7 +32,7 @@ pub fn load_and_delete(library: Library, name: &[u8], times: u64) -> Result<(), 
 /// The same by the system's loader: dlopen and dlclose.
 ///
 /// # Errors
-/// The loader's words.
+/// The loader's message.
 pub fn open_and_close(path: &CStr, times: u64) -> Result<(), Text> {
     for _ in 0..times {
         Handle::open(path, true)?.close();

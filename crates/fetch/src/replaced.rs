@@ -1,11 +1,11 @@
-//! What we stand in for, when a program that we loaded asks for it.
+//! The functions that we replace for programs that we loaded.
 //!
 //! Invariant: a program of the system's loader never gets these.
 
 use crate::image::{self, Replaced};
 use crate::{addresses, link, threads, visible};
 
-/// How many.
+/// Their number.
 const COUNT: usize = 10;
 
 /// Names and functions.

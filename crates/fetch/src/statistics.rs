@@ -1,9 +1,9 @@
-//! What was done, in figures.
+//! The loader's work, in figures.
 //!
 //! Invariant: each figure has one line in the table, from which structure and names are made; `fetches` = `hits_in_use` +
 //! `hits_in_pool` + `loads` + `fallbacks` of all reasons.
 //! Not here: pages that the kernel reads when a mapped program is touched: no program can count these exactly
-//! (`/proc/self/io` tells of the whole process).
+//! (`/proc/self/io` covers the whole process).
 
 use underbar_partitioned::count::Counts;
 
@@ -18,14 +18,14 @@ macro_rules! figures {
             $($(#[doc = $about])+ pub $name: u64,)*
             /// Programs left to the system's loader, by the number of the reason.
             pub fallbacks: [u64; REASONS.len()],
-            /// What searches and loads of our own libraries read: four kinds of figures that are never added to each
-            /// other. A folder of files has neither tracks nor channel programs. What really came from a device only the
-            /// kernel knows: `/proc/self/io`.
+            /// The reads of searches and loads in our own libraries: four kinds of figures that are never added to each other. A
+            /// folder of files has neither tracks nor channel programs. Only the kernel knows the reads from a device:
+            /// `/proc/self/io`.
             pub counts: Counts,
         }
 
         impl Statistics {
-            /// Nothing done.
+            /// No work.
             pub const NONE: Statistics = Statistics {
                 $($name: 0,)*
                 fallbacks: [0; REASONS.len()],
@@ -39,7 +39,7 @@ macro_rules! figures {
                 },
             };
 
-            /// Calls `each` with key, value and meaning of every figure, but for fallbacks and `counts`.
+            /// Calls `each` with key, value and meaning of every figure, except fallbacks and `counts`.
             pub fn each(&self, mut each: impl FnMut(&'static str, u64, &'static str)) {
                 $(each($key, self.$name, concat!($($about),*));)*
             }
@@ -48,9 +48,9 @@ macro_rules! figures {
 }
 
 figures! {
-    /// LOADs that gave a program.
+    /// LOADs that returned a program.
     fetches, "fetches";
-    /// Of these: the program was in use already.
+    /// Of these: the program was already in use.
     hits_in_use, "hits-in-use";
     /// Of these: an image from the pool.
     hits_in_pool, "hits-in-pool";
@@ -58,26 +58,26 @@ figures! {
     loads, "loads";
     /// DELETEs.
     deletes, "deletes";
-    /// Images given to the pool.
+    /// Images put into the pool.
     staged, "staged";
-    /// Images that the pool gave up: its bound, a purge, or a member that was replaced.
+    /// Images that the pool dropped: its bound, a purge, or a member that was replaced.
     dropped, "dropped";
-    /// Images that went at once at their last DELETE.
+    /// Images removed at once at their last DELETE.
     unloaded, "unloaded";
-    /// DELETEs whose program stays as it is, since threads that go on have objects of it.
+    /// DELETEs whose program stays unchanged, since running threads have objects of it.
 
     delayed, "delayed";
-    /// Pages that had been written, and were copied back.
+    /// Pages that had been written and were copied back.
     restored_pages, "restored-pages";
-    /// Bytes of pages that were dropped to bring back what was below them, written or not.
+    /// Bytes of pages that were dropped to restore their original content, written or not.
     reset_bytes, "reset-bytes";
     /// Searches of libraries' directories.
     searches, "searches";
-    /// Searches that were not made, since the lookaside knew.
+    /// Searches that were avoided by the lookaside.
     lookaside_hits, "lookaside-hits";
-    /// Libraries whose kept directory was given up, since they had changed.
+    /// Libraries whose kept directory was given up after a change.
     refreshes, "refreshes";
-    /// PDSEs opened of whose two labels one is damaged or cut short: what is read of them may be the state before the last
+    /// PDSEs opened with one of two labels damaged or cut short: they may be in the state before the last
     /// change.
     doubtful, "doubtful";
     /// Relocations by the place of a program alone.

@@ -1,7 +1,7 @@
-//! The C library's part: its loader, its thread keys, its lists of what is to be done at the end.
+//! The C library's part: its loader, its thread keys, its lists of functions for the end.
 //!
-//! Invariant: the calls that leave a message for `dlerror` behind take it away again, so that the program's next `dlerror`
-//! tells of its own calls.
+//! Invariant: calls that leave a message for `dlerror` remove it again, so the program's next `dlerror` reports its own
+//! calls.
 //! Not here: raw system calls (`underbar-sys`).
 
 use core::ffi::{CStr, c_char, c_int, c_void};
@@ -10,10 +10,10 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use crate::error::Text;
 use crate::link_map::LinkMap;
 
-/// A function to be run at an end, with its argument.
+/// A function to run at an end, with its argument.
 pub type Ending = unsafe extern "C" fn(*mut c_void);
 
-/// What `dl_iterate_phdr` tells of a program.
+/// The data that `dl_iterate_phdr` gives about a program.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct ProgramInfo {
@@ -50,10 +50,10 @@ pub struct ProgramHeader {
     pub alignment: u64,
 }
 
-/// Whom `dl_iterate_phdr` calls for each program; not 0 ends it.
+/// The function that `dl_iterate_phdr` calls for each program; a result other than 0 ends it.
 pub type Visitor = unsafe extern "C" fn(*mut ProgramInfo, usize, *mut c_void) -> c_int;
 
-/// What `dladdr` tells: the file that an address lies in and where that begins, the symbol and where it begins.
+/// The result of `dladdr`: the file of an address and its start, the symbol and its start.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct AddressInfo {
@@ -109,7 +109,7 @@ pub struct Handle(*mut c_void);
 unsafe impl Send for Handle {}
 
 impl Handle {
-    /// None.
+    /// No library.
     pub const NONE: Handle = Handle(core::ptr::null_mut());
 
     /// The program of this process, which stays.
@@ -119,13 +119,13 @@ impl Handle {
         (!handle.is_null()).then_some(Handle(handle))
     }
 
-    /// Opens a library, or the program of a member. Its constructors run. `now`: all its symbols are looked for.
+    /// Opens a library, or the program of a member. Its constructors run. `now`: binds all its symbols at once.
     ///
     /// # Errors
-    /// The loader's words.
+    /// The loader's message.
     pub fn open(name: &CStr, now: bool) -> Result<Handle, Text> {
         let flags = if now { RTLD_NOW } else { RTLD_LAZY };
-        // SAFETY: a C string; that its constructors do what they like is the library's affair.
+        // SAFETY: a C string; the library answers for the actions of its constructors.
         let handle = unsafe { dlopen(name.as_ptr(), flags) };
         if handle.is_null() { Err(message()) } else { Ok(Handle(handle)) }
     }
@@ -142,15 +142,15 @@ impl Handle {
         Some(Handle(handle))
     }
 
-    /// Gives it up; its destructors may run.
+    /// Closes it; its destructors may run.
     pub fn close(self) {
         if self != Handle::NONE {
-            // SAFETY: an open handle, closed once: `Handle`s are closed by whoever keeps them.
+            // SAFETY: an open handle, closed once: the owner of a `Handle` closes it.
             unsafe { dlclose(self.0) };
         }
     }
 
-    /// The address of a symbol in it or in what it needs.
+    /// The address of a symbol in it or in its dependencies.
     ///
     /// # Safety
     /// Both are null (for the version) or C strings.
@@ -160,7 +160,7 @@ impl Handle {
         unsafe { find(self.0, name, version) }
     }
 
-    /// The path from which it was loaded, as long as it is; empty for the program itself.
+    /// The path from which it was loaded, valid while it is loaded; empty for the program itself.
     #[must_use]
     pub fn path(self) -> Option<&'static CStr> {
         self.link_map().map(LinkMap::path)
@@ -190,7 +190,7 @@ impl Handle {
     }
 }
 
-/// The first entry of the loader's list: the program itself. Found once, the same for whoever finds it.
+/// The first entry of the loader's list: the program itself. Found once; every thread finds the same.
 pub(crate) fn first_in_list() -> Option<*const LinkMap> {
     static FIRST: AtomicUsize = AtomicUsize::new(0);
     let mut first = FIRST.load(Ordering::Relaxed);
@@ -203,7 +203,7 @@ pub(crate) fn first_in_list() -> Option<*const LinkMap> {
     (first != 0).then_some(first as *const LinkMap)
 }
 
-/// The address of a symbol of the program, or of the libraries that are there for everybody.
+/// The address of a symbol of the program, or of the libraries of the global scope.
 ///
 /// # Safety
 /// As [`Handle::symbol`].
@@ -240,9 +240,9 @@ fn message() -> Text {
     }
 }
 
-/// Ends the process with a message on standard error, where there is no way to say no: as the system's loader does.
+/// Ends the process with a message on standard error if an error cannot be returned, as the system's loader does.
 pub(crate) fn end_with(text: &[u8]) -> ! {
     let _ = underbar_sys::syscall::write(2, text);
-    // SAFETY: it does not come back.
+    // SAFETY: it does not return.
     unsafe { abort() }
 }

@@ -9,13 +9,13 @@
 //!                                              new block: initial bytes, then zeros
 //! ```
 //!
-//! A thread's blocks are found by a pthread key, whose destructor frees them: it runs after the destructors of C++'s
-//! `thread_local`, and a key's destructor that touches such a variable later gets a new block, freed in the next round.
+//! A pthread key finds a thread's blocks; its destructor frees them. It runs after the destructors of C++'s `thread_local`. If
+//! a key's destructor touches such a variable later, it gets a new block, freed in the next round.
 //!
-//! Invariant: a block belongs to one thread and one generation of a slot. A slot's generation changes when its program
-//! goes, and by then no thread has a block of it.
+//! Invariant: a block belongs to one thread and one generation of a slot. A slot's generation changes when its program goes;
+//! at that time no thread has a block of it.
 //! Cost: a touch is a call, `pthread_getspecific` and four loads.
-//! Not here: initial-exec storage, which only the system's loader can give (`Reason::StaticThreads`).
+//! Not here: initial-exec storage, which only the system's loader can provide (`Reason::StaticThreads`).
 
 use core::ffi::c_void;
 use core::ptr::{NonNull, null_mut};
@@ -28,27 +28,27 @@ use crate::elf::ThreadStorage;
 use crate::error::Error;
 use crate::system;
 
-/// Programs with thread storage at one time.
+/// Maximum number of programs with thread storage at one time.
 pub const MOST_MODULES: usize = 1024;
 
 /// The top bit of a number: ours, not the C library's, which counts from 1.
 const OURS: usize = 1 << 63;
 const SLOT_BITS: u32 = 16;
 
-/// What `__tls_get_addr` is given: a program's number, and the place in its storage.
+/// The argument of `__tls_get_addr`: a program's number, and the offset in its storage.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Index {
     /// The program's number.
     pub module: usize,
-    /// Bytes from the beginning of its storage.
+    /// Offset in its storage.
     pub place: usize,
 }
 
 /// A program's initial storage.
 #[derive(Clone, Copy)]
 struct Module {
-    /// Odd while the slot is used; counted up at each change. Never 0 for a block that is there.
+    /// Odd while the slot is used; counted up at each change. Never 0 for an existing block.
     generation: u32,
     /// Threads that have a block.
     blocks: u32,
@@ -71,9 +71,9 @@ struct Block {
     size: usize,
 }
 
-/// A thread's blocks. The thread alone changes what a block is; `forget` empties blocks of programs that no thread uses.
+/// A thread's blocks. Only the thread changes a block; `forget` empties blocks of programs that no thread uses.
 struct Thread {
-    /// What it has left for its end (`image::life`). Only the thread itself looks here.
+    /// Its work for its end (`image::life`). Only the thread itself reads this.
     left: *mut c_void,
     next: *mut Thread,
     before: *mut *mut Thread,
@@ -88,13 +88,13 @@ struct Modules {
     threads: *mut Thread,
 }
 
-// SAFETY: the pointers lead to what is touched under the lock, but for a thread's own blocks.
+// SAFETY: the pointers refer to data accessed under the lock, except a thread's own blocks.
 unsafe impl Send for Modules {}
 
 static MODULES: Lock<Modules> =
     Lock::new(Modules { slots: [NO_MODULE; MOST_MODULES], used: 0, threads: null_mut() });
 
-/// The pthread key and one; 0: not made yet. Written once under the lock of [`MODULES`]; who reads a number of ours got it
+/// The pthread key plus one; 0: not made yet. Written once under the lock of [`MODULES`]; a reader of one of our numbers got it
 /// after that, through the table of the program.
 static KEY: AtomicU32 = AtomicU32::new(0);
 
@@ -110,7 +110,7 @@ pub(crate) unsafe fn release() {
     unsafe { MODULES.release() }
 }
 
-/// Gives a program a number. `initial` is where its initial bytes lie, as long as the number is used.
+/// Gives a program a number. `initial` is the address of its initial bytes, valid as long as the number is used.
 ///
 /// # Errors
 /// No slot, or no key of pthreads.
@@ -127,11 +127,11 @@ pub fn register(storage: ThreadStorage, initial: usize) -> Result<usize, Error> 
     Ok(number)
 }
 
-/// The key, made where there is none yet.
+/// The key, made if there is none yet.
 fn key(_: &mut Modules) -> Result<u32, Error> {
     if KEY.load(Ordering::Relaxed) == 0 {
         let mut key = 0;
-        // SAFETY: the destructor takes what `setspecific` was given: a `Thread`.
+        // SAFETY: the destructor takes the value of `setspecific`: a `Thread`.
         if unsafe { system::pthread_key_create(&raw mut key, end_of_thread) } != 0 {
             return Err(Error::ThreadStorageFull);
         }
@@ -140,12 +140,12 @@ fn key(_: &mut Modules) -> Result<u32, Error> {
     Ok(KEY.load(Ordering::Relaxed).wrapping_sub(1))
 }
 
-/// Where this thread keeps what it has left for its end: null at first, and its alone. Nothing where there is no storage.
+/// The place for this thread's work at its end: null at first, and private to it. None if there is no storage.
 pub(crate) fn left() -> Option<NonNull<*mut c_void>> {
     let mut modules = MODULES.lock();
     let key = key(&mut modules).ok()?;
-    // SAFETY: the value of the key is null or this thread's own structure, which stays until the thread's end; the list is
-    // changed under its lock.
+    // SAFETY: the value of the key is null or this thread's own structure, which stays until the thread's end; the list is changed
+    // under its lock.
     unsafe {
         let mut thread = system::pthread_getspecific(key).cast::<Thread>();
         if thread.is_null() {
@@ -155,7 +155,7 @@ pub(crate) fn left() -> Option<NonNull<*mut c_void>> {
     }
 }
 
-/// Takes the blocks of a program away from all threads: the next touch finds the initial bytes.
+/// Removes the blocks of a program from all threads: the next touch finds the initial bytes.
 ///
 /// # Safety
 /// No thread uses its thread variables at this time.
@@ -164,10 +164,10 @@ pub unsafe fn forget(number: usize) {
     unsafe { forget_locked(&mut MODULES.lock(), number) }
 }
 
-/// [`forget`], and the number means nothing any more.
+/// [`forget`], after which the number is invalid.
 ///
 /// # Safety
-/// As [`forget`], for ever.
+/// As [`forget`], permanently.
 pub unsafe fn unregister(number: usize) {
     let mut modules = MODULES.lock();
     // SAFETY: the caller's promise.
@@ -208,19 +208,19 @@ unsafe fn forget_locked(modules: &mut Modules, number: usize) {
 }
 
 /// # Safety
-/// A block that nobody uses.
+/// A block that is not in use.
 unsafe fn give_back(block: &mut Block) {
     if let Some(start) = NonNull::new(block.start) {
-        // SAFETY: got with this size, used by nobody.
+        // SAFETY: got with this size, used by no thread.
         unsafe { arena::put(start, block.size) };
     }
     *block = Block { generation: 0, start: null_mut(), size: 0 };
 }
 
-/// The address of a thread variable in this thread: what `__tls_get_addr` is for the programs that we loaded.
+/// The address of a thread variable in this thread: the `__tls_get_addr` of the programs that we loaded.
 ///
 /// # Safety
-/// The index is one that relocation wrote: of the C library, or of a program of ours that is loaded.
+/// The index is one that relocation wrote: of the C library, or of a loaded program of ours.
 pub unsafe extern "C" fn thread_address(index: *const Index) -> *mut u8 {
     // SAFETY: the caller's promise.
     let Index { module, place } = unsafe { *index };
@@ -271,8 +271,8 @@ unsafe fn make(
     slot: usize,
     module: Module,
 ) -> Option<*mut u8> {
-    // SAFETY: `thread` is null or this thread's; what comes from the arena has the size asked for; the initial bytes
-    // lie in the program, which is loaded; the list is changed under the lock, whose value `modules` is.
+    // SAFETY: `thread` is null or this thread's; pieces of the arena have the requested size; the initial bytes are in the
+    // program, which is loaded; the list is changed under the lock, whose value `modules` is.
     unsafe {
         let thread = match NonNull::new(thread) {
             Some(thread) => thread.as_ptr(),
@@ -297,7 +297,7 @@ unsafe fn enter(modules: &mut Modules, key: u32) -> Option<*mut Thread> {
     let before = &raw mut modules.threads;
     let thread = Thread { left: null_mut(), next: first, before, count: 0, blocks: null_mut() };
     let thread = arena::keep(thread).ok()?.as_ptr();
-    // SAFETY: the list's own pointers, under its lock; `MODULES` is static, so the head stays where it is.
+    // SAFETY: the list's own pointers, under its lock; `MODULES` is static, so the head does not move.
     unsafe {
         if system::pthread_setspecific(key, thread.cast()) != 0 {
             arena::take(NonNull::new(thread)?);
@@ -334,8 +334,8 @@ unsafe fn grow(thread: *mut Thread, slot: usize) -> Option<()> {
 unsafe extern "C" fn end_of_thread(thread: *mut c_void) {
     let Some(thread) = NonNull::new(thread.cast::<Thread>()) else { return };
     let mut modules = MODULES.lock();
-    // SAFETY: the value of the key is this thread's structure, which nobody else frees; the key is empty by now, so a
-    // later touch makes a new one.
+    // SAFETY: the value of the key is this thread's structure, which only this call frees; the key is empty by now, so a later
+    // touch makes a new one.
     unsafe {
         let Thread { next, before, count, blocks, .. } = arena::take(thread);
         *before = next;
@@ -357,7 +357,7 @@ unsafe extern "C" fn end_of_thread(thread: *mut c_void) {
     }
 }
 
-/// Where a thread variable of a library of the system's loader lies, by its address in this thread.
+/// The location of a thread variable of a library of the system's loader, by its address in this thread.
 #[must_use]
 pub fn of_system(address: usize) -> Option<Index> {
     struct Search {

@@ -4,7 +4,7 @@
 //! [pointer][pointer]...[null] text\0 text\0 ...      one piece of the arena
 //! ```
 //!
-//! Invariant: the copy leads nowhere but into itself, so whoever gave the original may go.
+//! Invariant: the copy points only into itself, so the original may be freed.
 
 use core::ffi::{CStr, c_char};
 use core::ptr::NonNull;
@@ -18,7 +18,7 @@ use crate::arena;
 pub struct Vector {
     start: NonNull<u8>,
     size: usize,
-    /// How many texts.
+    /// The number of texts.
     pub count: usize,
 }
 
@@ -67,7 +67,7 @@ impl Vector {
     /// Gives it back.
     ///
     /// # Safety
-    /// Nobody uses it any more.
+    /// It is no longer used.
     pub unsafe fn free(self) {
         // SAFETY: got with this size.
         unsafe { arena::put(self.start, self.size) }

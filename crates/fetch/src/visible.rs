@@ -1,16 +1,16 @@
-//! Our programs among those that `dl_iterate_phdr` tells of.
+//! Our programs in the output of `dl_iterate_phdr`.
 //!
 //! ```text
 //! iterate ──> the C library's programs, each with our count added ──> then ours, in the order in which they were loaded
 //! ```
 //!
-//! Unwinders, profilers and sanitizers find programs by `dl_iterate_phdr`. A program that we loaded is bound to
-//! [`iterate`] itself. For the rest of the process the symbol has to be exported by the program that carries this
-//! library: the C library's is then not seen by anybody else (`underbar_c` does it; Rust programs by a macro of the crate
-//! `underbar`). The unwinder of libgcc needs neither: it asks by `_dl_find_object`, or is told (`image::frames`).
+//! Unwinders, profilers and sanitizers find programs by `dl_iterate_phdr`. A program that we loaded is bound to [`iterate`]
+//! itself. For the rest of the process, the program that contains this library has to export the symbol, which then hides the
+//! C library's from all others (`underbar_c` does it; Rust programs use a macro of the crate `underbar`). The unwinder of
+//! libgcc needs neither: it asks by `_dl_find_object`, or is told (`image::frames`).
 //!
-//! Invariant: a program is told of from before its constructors run until after its destructors did.
-//! Not here: the list itself changes under the lock of `image`.
+//! Invariant: a program is reported from before its constructors run until after its destructors have run.
+//! Not here: changes to the list, which happen under the lock of `image`.
 
 use core::ffi::{c_char, c_int, c_void};
 use core::ptr::{NonNull, null_mut};
@@ -20,19 +20,19 @@ use crate::again::Again;
 use crate::system::{self, ProgramHeader};
 pub use crate::system::{ProgramInfo, Visitor};
 
-/// A program that can be seen. It stands in the program's own structure, and is linked while it is loaded.
+/// A visible program. The entry is part of the program's own structure, and is linked while the program is loaded.
 pub struct Entry {
     next: *mut Entry,
     before: *mut *mut Entry,
-    /// What is told.
+    /// The data that is reported.
     pub bias: usize,
     /// A C string.
     pub name: *const c_char,
-    /// Its program headers, in memory of ours or its own.
+    /// Its program headers, in our memory or its own.
     pub headers: *const ProgramHeader,
-    /// How many.
+    /// Their number.
     pub count: u16,
-    /// Its first address, and the one after its last.
+    /// Its first address, and the address after its last.
     pub range: (usize, usize),
 }
 
@@ -45,15 +45,15 @@ struct List {
 unsafe impl Send for List {}
 
 static LIST: Again<List> = Again::new(List { first: null_mut(), last: null_mut() });
-/// Programs that were added and taken away so far, for callers that keep what they saw. Relaxed: they are told with the
-/// list, under its lock.
+/// Programs that were added and removed so far, for callers that cache the list. Relaxed: they are reported with the list,
+/// under its lock.
 static ADDS: AtomicU64 = AtomicU64::new(0);
 static SUBS: AtomicU64 = AtomicU64::new(0);
-/// The C library's own `dl_iterate_phdr`; found once, the same for whoever finds it.
+/// The C library's own `dl_iterate_phdr`; found once, every thread finds the same.
 static SYSTEM: AtomicUsize = AtomicUsize::new(0);
 
 impl Entry {
-    /// Not linked. `headers` and `name` can be read as long as the entry is shown.
+    /// Not linked. `headers` and `name` stay readable as long as the entry is shown.
     #[must_use]
     pub fn new(
         bias: usize,
@@ -66,10 +66,10 @@ impl Entry {
     }
 }
 
-/// Makes a program seen.
+/// Makes a program visible.
 ///
 /// # Safety
-/// The entry stays where it is, and what it leads to can be read, until [`hide`].
+/// The entry does not move, and the memory that it points to stays readable, until [`hide`].
 pub unsafe fn show(entry: *mut Entry) {
     // SAFETY: under the lock; entries in the list are valid until they are hidden.
     LIST.with(|list| unsafe {
@@ -84,10 +84,10 @@ pub unsafe fn show(entry: *mut Entry) {
     ADDS.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Takes a program away again. No visitor is with it after this, but in this thread.
+/// Hides a program again. After this no visitor uses it, except in this thread.
 ///
 /// # Safety
-/// The entry was shown and not hidden since.
+/// The entry was shown and has not been hidden since.
 pub unsafe fn hide(entry: *mut Entry) {
     // SAFETY: under the lock; the neighbours are in the list.
     LIST.with(|list| unsafe {
@@ -101,7 +101,7 @@ pub unsafe fn hide(entry: *mut Entry) {
     SUBS.fetch_add(1, Ordering::Relaxed);
 }
 
-/// The program that an address lies in.
+/// The program that contains an address.
 #[must_use]
 pub fn find(address: usize) -> Option<NonNull<Entry>> {
     let mut found = None;
@@ -115,7 +115,7 @@ pub fn find(address: usize) -> Option<NonNull<Entry>> {
     found
 }
 
-/// Each program, under the lock; `look` changes nothing.
+/// Visits each program, under the lock; `look` changes nothing.
 pub fn each(mut look: impl FnMut(NonNull<Entry>)) {
     // SAFETY: under the lock, entries in the list are valid.
     LIST.with(|list| unsafe {
@@ -139,10 +139,10 @@ pub(crate) unsafe fn release() {
     unsafe { LIST.release() }
 }
 
-/// `dl_iterate_phdr` for everybody: the C library's programs, then ours.
+/// `dl_iterate_phdr` for the whole process: the C library's programs, then ours.
 ///
 /// # Safety
-/// The visitor is a function that takes what `dl_iterate_phdr` gives; `data` is what it expects.
+/// The visitor is a function with the signature for `dl_iterate_phdr`; `data` is its argument.
 pub unsafe extern "C" fn iterate(visitor: Visitor, data: *mut c_void) -> c_int {
     struct Through {
         visitor: Visitor,
@@ -163,8 +163,8 @@ pub unsafe extern "C" fn iterate(visitor: Visitor, data: *mut c_void) -> c_int {
     if result != 0 {
         return result;
     }
-    // A visitor may load and give back programs itself: the lock can be held again by the same thread.
-    // SAFETY: under the lock the list changes only if the visitor changes it; the next one is read before the visit.
+    // A visitor may load and give back programs itself: the lock is reentrant.
+    // SAFETY: under the lock only the visitor changes the list; the next entry is read before the visit.
     LIST.with(|list| unsafe {
         let mut entry = (*list).first;
         while let Some(one) = entry.as_mut() {
@@ -186,7 +186,7 @@ unsafe fn visit(entry: &Entry, visitor: Visitor, data: *mut c_void) -> c_int {
         count: entry.count,
         adds: ADDS.load(Ordering::Relaxed),
         subs: SUBS.load(Ordering::Relaxed),
-        // Numbers of thread storage are the C library's; ours are told by nobody.
+        // Numbers of thread storage are the C library's; ours are not reported.
         tls_module: 0,
         tls_data: null_mut(),
     };
@@ -202,7 +202,7 @@ pub(crate) unsafe fn system_programs(visitor: Visitor, data: *mut c_void) -> c_i
     type Iterate = unsafe extern "C" fn(Visitor, *mut c_void) -> c_int;
     let mut address = SYSTEM.load(Ordering::Relaxed);
     if address == 0 {
-        // Not by linking: the name may be exported by the program that carries us.
+        // Not by linking: the program that contains us may export the name.
         let Some(found) = system::next_symbol(c"dl_iterate_phdr") else { return 0 };
         SYSTEM.store(found, Ordering::Relaxed);
         address = found;

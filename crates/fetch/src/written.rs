@@ -1,26 +1,26 @@
-//! Which pages of a private mapping were written.
+//! Finds the written pages of a private mapping.
 //!
 //! ```text
-//! /proc/self/pagemap ── scan (Linux 6.7) ──> runs of pages that are no pages of the file below, nor of zeros
-//!                    '─ read, an entry a page ──> the same, one page after the other
+//! /proc/self/pagemap ── scan (Linux 6.7) ──> runs of pages that belong neither to the file below nor to zeros
+//!                    '─ read, an entry a page ──> the same, page by page
 //! ```
 //!
-//! The file is opened each time: one that was opened before a fork tells of the parent.
+//! The file is opened each time: a descriptor from before a fork shows the parent.
 //!
-//! Invariant: each page that was written is told of; others may be.
+//! Invariant: every written page is reported; other pages may be, too.
 //! Cost: three system calls, a few microseconds.
-//! Not here: what is done with them (`pool`).
+//! Not here: the use of these pages (`pool`).
 
 use underbar_sys::syscall::{self, Errno, O_CLOEXEC, O_RDONLY, Pages};
 
 const PAGE: usize = 4096;
-/// Runs, or entries, that are looked at at once.
+/// Maximum number of runs, or of entries, per call.
 const AT_ONCE: usize = 64;
 
 /// Calls `each` with start and length of runs of pages.
 ///
 /// # Errors
-/// The kernel does not tell: there is no /proc, or it is not this process's to read.
+/// The kernel does not tell: there is no /proc, or this process may not read it.
 pub fn each(start: usize, length: usize, mut each: impl FnMut(usize, usize)) -> Result<(), Errno> {
     let fd = syscall::open(c"/proc/self/pagemap", O_RDONLY | O_CLOEXEC, 0)?;
     let done = match scan(fd, start, length, &mut each) {
@@ -80,7 +80,7 @@ mod tests {
         let place = syscall::map_anonymous(LENGTH).expect("room");
         let written = [0, 1, 7, 120, 299];
         for page in written {
-            // SAFETY: a page of ours.
+            // SAFETY: a page that this test mapped.
             unsafe { place.add(page * PAGE).write_volatile(1) };
         }
         let fd = syscall::open(c"/proc/self/pagemap", O_RDONLY | O_CLOEXEC, 0).expect("the file");
