@@ -1,12 +1,12 @@
-//! The dynamic section: where the tables lie, and what the program wants.
+//! The dynamic section: the addresses of tables, and the program's requirements.
 //!
-//! Invariant: the section has an end within its segment, and the sizes of tables are multiples of what is in them. The
-//! addresses are not checked here; whoever asks for a table gets it within a segment, or [`Damage::Table`].
-//! Not here: what is in the tables.
+//! Invariant: the section has an end within its segment, and the size of a table is a multiple of its entry's size. The
+//! addresses are not checked here; a caller that asks for a table gets one within a segment, or [`Damage::Table`].
+//! Not here: the content of the tables.
 
 use super::{Damage, Layout, Memory, Table};
 
-/// So many needed libraries are kept.
+/// Maximum number of needed libraries.
 pub const MOST_NEEDED: usize = 64;
 
 /// Tags of entries that are read.
@@ -49,7 +49,7 @@ pub(super) mod tag {
     pub const FILTER: u64 = 0x7fff_ffff;
 }
 
-/// What the section says. Addresses are those in the file; 0 where there is none.
+/// The content of the section. Addresses are those in the file; 0 if absent.
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs, reason = "each is named for its tag")]
 pub struct Dynamic {
@@ -67,25 +67,25 @@ pub struct Dynamic {
     pub fini: u64,
     pub init_array: (u64, u64),
     pub fini_array: (u64, u64),
-    /// Places in the table of names.
+    /// Offsets in the table of names.
     pub soname: Option<u64>,
     pub rpath: Option<u64>,
     pub runpath: Option<u64>,
     needed: [u64; MOST_NEEDED],
     needed_count: usize,
-    /// More libraries are needed than are kept.
+    /// It needs more libraries than are kept.
     pub needs_more: bool,
     /// Its own symbols come before the program's.
     pub is_symbolic: bool,
-    /// Code is to be changed.
+    /// Code has to be changed.
     pub has_text_relocations: bool,
-    /// Its thread storage must be beside that of the program.
+    /// Its thread storage must be next to that of the program.
     pub has_static_threads: bool,
     /// Never to be unloaded.
     pub is_kept: bool,
-    /// An executable that can lie anywhere, not a library.
+    /// A position-independent executable, not a library.
     pub is_program: bool,
-    /// It stands in for another library.
+    /// It replaces another library.
     pub is_filter: bool,
     /// Relocations of the form that x86-64 does not have.
     pub has_rel: bool,
@@ -95,7 +95,7 @@ impl Dynamic {
     /// Reads the section.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The damage of the section.
     pub fn read(layout: &Layout, memory: &impl Memory) -> Result<Dynamic, Damage> {
         let (address, size) = layout.dynamic;
         if size == 0 {
@@ -126,7 +126,7 @@ impl Dynamic {
         Ok(dynamic)
     }
 
-    /// The names of needed libraries, as places in the table of names.
+    /// The names of needed libraries, as offsets in the table of names.
     #[must_use]
     pub fn needed(&self) -> &[u64] {
         self.needed.get(..self.needed_count).unwrap_or_default()

@@ -1,6 +1,6 @@
 //! The first 64 bytes of an ELF file.
 //!
-//! Invariant: a [`Header`] is of a file for x86-64, a shared object or an executable, and its program headers lie within
+//! Invariant: a [`Header`] is that of a file for x86-64, a shared object or an executable, and its program headers are within
 //! the file.
 //! Not here: the program headers themselves (`layout`).
 
@@ -10,23 +10,23 @@ use super::Damage;
 pub(super) const HEADER: usize = 64;
 /// Bytes of a program header.
 pub(super) const PROGRAM_HEADER: usize = 56;
-/// So many program headers are believed; the largest known real file has some 20.
+/// Maximum number of program headers; the largest known real file has some 20.
 const MOST_PROGRAM_HEADERS: u16 = 256;
 
 const X86_64: u16 = 62;
 const EXECUTABLE: u16 = 2;
 const SHARED: u16 = 3;
 
-/// What the header says of interest.
+/// The relevant fields of the header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// Made to run at fixed addresses, not as a shared object.
     pub is_fixed: bool,
-    /// Where a process would begin; 0 in most shared objects. Not checked.
+    /// The entry point of a process; 0 in most shared objects. Not checked.
     pub entry: u64,
-    /// Where the program headers lie in the file, in bytes.
+    /// Offset of the program headers in the file.
     pub offset: u64,
-    /// How many there are, 1 to 256.
+    /// Their number, 1 to 256.
     pub count: u16,
 }
 
@@ -34,7 +34,7 @@ impl Header {
     /// Reads the first bytes of a file that is `length` bytes long.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The damage of the header.
     pub fn read(bytes: &[u8], length: u64) -> Result<Header, Damage> {
         let bytes: &[u8; HEADER] = bytes.first_chunk().ok_or(Damage::NoHeader)?;
         if bytes[..4] != *b"\x7fELF" {
@@ -69,17 +69,17 @@ impl Header {
     }
 }
 
-/// Two bytes; 0 where they are not there, which no caller lets happen.
+/// Two bytes; 0 if they are missing, which no caller allows.
 pub(super) fn half(bytes: &[u8], at: usize) -> u16 {
     bytes.get(at..).and_then(|rest| rest.first_chunk()).map_or(0, |bytes| u16::from_le_bytes(*bytes))
 }
 
-/// Four bytes, as [`half`].
+/// Four bytes, like [`half`].
 pub(super) fn word(bytes: &[u8], at: usize) -> u32 {
     bytes.get(at..).and_then(|rest| rest.first_chunk()).map_or(0, |bytes| u32::from_le_bytes(*bytes))
 }
 
-/// Eight bytes, as [`half`].
+/// Eight bytes, like [`half`].
 pub(super) fn giant(bytes: &[u8], at: usize) -> u64 {
     bytes.get(at..).and_then(|rest| rest.first_chunk()).map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }

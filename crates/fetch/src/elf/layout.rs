@@ -1,4 +1,4 @@
-//! The segments of a program: what lies where in memory, and from where in the file.
+//! The segments of a program: their addresses in memory and their offsets in the file.
 //!
 //! ```text
 //! file    |headers, tables |  code     | constants |  data  |
@@ -6,30 +6,30 @@
 //!         low                                                        high    span = high - low, whole pages
 //! ```
 //!
-//! Invariant: segments are in ascending order without sharing a byte, each lies within the file and within
-//! [low, high), and high is below 2^47. What is said of thread storage, RELRO and the unwinder lies within segments.
-//! Not here: where in the process they come to lie (`image`).
+//! Invariant: segments ascend without overlap, each is within the file and within [low, high), and high is below 2^47. The
+//! ranges of thread storage, RELRO and the unwinder are within segments.
+//! Not here: their addresses in the process (`image`).
 
 use super::header::{PROGRAM_HEADER, giant, word};
 use super::{Damage, Header};
 
 /// Bytes of a page.
 pub const PAGE: u64 = 4096;
-/// So many segments to be loaded are kept; real files have 2 to 6.
+/// Maximum number of segments to be loaded; real files have 2 to 6.
 pub const MOST_SEGMENTS: usize = 16;
-/// No address of a program lies beyond.
+/// The upper limit of a program's addresses.
 const HIGHEST: u64 = 1 << 47;
 /// The largest alignment of a segment that is honoured: 1 GiB, a page of the largest kind.
 const MOST_ALIGNMENT: u64 = 1 << 30;
 
-/// A segment to be loaded. Addresses are those in the file, to which the place of the program is added.
+/// A segment to be loaded. Addresses are those in the file, to which the program's bias is added.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Segment {
     /// Its first byte.
     pub address: u64,
-    /// Its bytes in memory; what the file does not have is zeros.
+    /// Its bytes in memory; those that the file does not have are zeros.
     pub size: u64,
-    /// Where it lies in the file.
+    /// Its offset in the file.
     pub offset: u64,
     /// Its bytes in the file, at most `size`.
     pub in_file: u64,
@@ -62,27 +62,27 @@ impl Segment {
         self.rights & 1 != 0
     }
 
-    /// Do these bytes lie in it?
+    /// Does it contain these bytes?
     #[must_use]
     pub fn holds(&self, address: u64, length: u64) -> bool {
         address >= self.address && length <= self.size && address - self.address <= self.size - length
     }
 }
 
-/// Thread storage: what each thread gets a copy of.
+/// Thread storage: the initial content of each thread's copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadStorage {
-    /// Its first bytes lie here,
+    /// Address of its initial bytes.
     pub address: u64,
-    /// so many;
+    /// Number of its initial bytes.
     pub in_file: u64,
-    /// the rest up to this size is zeros.
+    /// Its size; the rest is zeros.
     pub size: u64,
     /// A power of two.
     pub alignment: u64,
 }
 
-/// Where everything lies.
+/// The addresses of all parts.
 #[derive(Clone, Copy, Debug)]
 pub struct Layout {
     segments: [Segment; MOST_SEGMENTS],
@@ -91,27 +91,27 @@ pub struct Layout {
     pub low: u64,
     /// After the last page.
     pub high: u64,
-    /// What `low` in memory must be a multiple of, apart from its own value: a power of two, a page or more.
+    /// Alignment of `low` in memory, relative to its value in the file: a power of two, a page or more.
     pub alignment: u64,
     /// The dynamic section: address and bytes.
     pub dynamic: (u64, u64),
     /// Thread storage.
     pub threads: Option<ThreadStorage>,
-    /// What is read-only after relocation: address and bytes, whole pages within a writable segment.
+    /// The range that is read-only after relocation: address and bytes, whole pages within a writable segment.
     pub relro: Option<(u64, u64)>,
     /// The unwinder's table of contents: address and bytes.
     pub frames: Option<(u64, u64)>,
-    /// It wants stacks that can be executed.
+    /// It wants executable stacks.
     pub wants_executable_stack: bool,
-    /// There are more segments than are kept.
+    /// It has more segments than are kept.
     pub has_more: bool,
 }
 
 impl Layout {
-    /// Reads the program headers, all of whose bytes are given, of a file that is `length` bytes long.
+    /// Reads the program headers, given completely, of a file that is `length` bytes long.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// The damage of the headers.
     pub fn read(header: &Header, bytes: &[u8], length: u64) -> Result<Layout, Damage> {
         if bytes.len() < header.size() {
             return Err(Damage::ProgramHeaders);
@@ -150,13 +150,13 @@ impl Layout {
         self.segments.get(..self.count).unwrap_or_default()
     }
 
-    /// Bytes from the first page to the last, with what lies between segments.
+    /// Bytes from the first page to the last, including gaps between segments.
     #[must_use]
     pub fn span(&self) -> u64 {
         self.high - self.low
     }
 
-    /// The segment that holds these bytes whole.
+    /// The segment that contains all these bytes.
     #[must_use]
     pub fn segment(&self, address: u64, length: u64) -> Option<&Segment> {
         self.segments().iter().find(|segment| segment.holds(address, length))
@@ -200,7 +200,7 @@ impl Layout {
         Ok(())
     }
 
-    /// A header that says where something lies within the segments.
+    /// A header of a range within the segments.
     fn note(&mut self, bytes: &[u8]) -> Result<(), Damage> {
         const DYNAMIC: u32 = 2;
         const THREADS: u32 = 7;
@@ -240,7 +240,7 @@ impl Layout {
         Ok(())
     }
 
-    /// The whole pages of what is to be protected, which linkers let end anywhere in, or one page behind, its segment.
+    /// The whole pages to be protected; linkers let this range end anywhere in its segment, or one page after it.
     fn protected(&self, address: u64, size: u64) -> Result<Option<(u64, u64)>, Damage> {
         let end = address.checked_add(size).ok_or(Damage::Relro)?;
         let segment =
@@ -248,7 +248,7 @@ impl Layout {
         if !segment.is_writable() || end > segment.end().next_multiple_of(PAGE) {
             return Err(Damage::Relro);
         }
-        // As the system's loader does it: the start down, the end down, so nothing that others write is protected.
+        // Like the system's loader: start and end are rounded down, so nothing that others write is protected.
         let (start, end) = (address & !(PAGE - 1), end & !(PAGE - 1));
         Ok((end > start && start >= segment.address & !(PAGE - 1)).then(|| (start, end - start)))
     }

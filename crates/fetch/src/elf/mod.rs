@@ -1,14 +1,14 @@
-//! What is written in an ELF file, checked.
+//! The content of an ELF file, checked.
 //!
 //! ```text
 //! header ──> program headers ──> Layout ──> dynamic section ──> Dynamic ──> Tables: symbols, names, versions,
 //! (64 bytes)  (56 each)          segments    (16 each)          addresses    relocations, each within a segment
 //! ```
 //!
-//! Invariant: nothing that a file says is believed before it was compared with the bounds of what holds it; a file that
-//! lies gets a [`Damage`] that names where. No function here panics, loops without end or reads outside of the bytes it
-//! was given, whatever they are.
-//! Not here: mapping segments and changing them (`image`); what to do about features that we do not have.
+//! Invariant: no value of a file is used before it was compared with the bounds of its container. A file with wrong values
+//! gets a [`Damage`] that names the place. No function here panics, loops forever or reads outside its bytes, whatever they
+//! are.
+//! Not here: mapping segments and changing them (`image`); the handling of features that we do not support.
 
 mod dynamic;
 mod header;
@@ -28,51 +28,51 @@ pub use versions::Wanted;
 
 use core::fmt;
 
-/// What is wrong with a file that says it is a shared object. The file, or whoever made or cut it, is to blame.
+/// The damage of a file that claims to be a shared object. At fault: the file, or the tool that made or cut it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Damage {
     /// Shorter than the header of ELF.
     NoHeader,
     /// The first four bytes are not those of ELF.
     NotElf,
-    /// Not of 64 bits, not little-endian, or of a version of ELF that nobody has written yet.
+    /// Not of 64 bits, not little-endian, or of an unknown version of ELF.
     Class,
     /// Made for another machine: its number in the header (62 is x86-64).
     OtherMachine(u16),
-    /// Neither a shared object nor an executable, but the kind with this number.
+    /// Neither a shared object nor an executable, but of the kind with this number.
     Kind(u16),
-    /// The program headers lie outside of the file, have another size than 56 bytes, or are more than 256.
+    /// The program headers are outside the file, have another size than 56 bytes, or are more than 256.
     ProgramHeaders,
-    /// No segment is to be loaded.
+    /// It has no segment to be loaded.
     NoSegments,
-    /// A segment to be loaded, with its number among the program headers: outside of the file, longer in the file than in
-    /// memory, out of order, on another place in its page than in the file, or beyond 47 bits of address.
+    /// A segment to be loaded, with its number among the program headers: outside the file, longer in the file than in memory,
+    /// out of order, at another offset in its page than in the file, or beyond 47 bits of address.
     Segment(u16),
-    /// There is no dynamic section, or not within a segment.
+    /// It has no dynamic section, or not within a segment.
     NoDynamic,
     /// The dynamic section has no end within its segment.
     DynamicWithoutEnd,
-    /// A table of the dynamic section (its tag) lies outside of the segments, or its size is not what it must be.
+    /// A table of the dynamic section (its tag) is outside the segments, or has a wrong size.
     Table(u64),
-    /// Thread storage: its initial bytes outside of the segments, or an alignment that is no power of two.
+    /// Thread storage: its initial bytes are outside the segments, or its alignment is no power of two.
     ThreadStorage,
     /// The range to be protected after relocation is not within a segment.
     Relro,
-    /// A relocation, by its place in its table, changes bytes that are in no segment.
+    /// A relocation, by its index in its table, changes bytes outside the segments.
     RelocationPlace(u32),
-    /// A relocation, by its place in its table, names a symbol that is not in the table of symbols.
+    /// A relocation, by its index in its table, names a symbol that is not in the table of symbols.
     RelocationSymbol(u32),
     /// The name of a symbol, with its number, has no end within the table of names.
     Name(u32),
-    /// A chain of a hash table leads outside of it, or in a circle.
+    /// A chain of a hash table goes outside it, or in a circle.
     Hash,
-    /// The tables of versions lead outside of themselves.
+    /// The tables of versions refer outside themselves.
     Versions,
-    /// A symbol, with its number, has an address outside of the segments.
+    /// A symbol, with its number, has an address outside the segments.
     SymbolPlace(u32),
-    /// A function to be run at the beginning or the end lies outside of the code.
+    /// A function for the beginning or the end is outside the code.
     Function(u64),
-    /// The frames of the unwinder's table lead outside of it.
+    /// The frames of the unwinder's table are outside it.
     Frames,
 }
 

@@ -1,15 +1,15 @@
-//! Relocations: what is to be changed where.
+//! Relocations: the changes to a program's words.
 //!
 //! ```text
 //! RELA   { place, kind and symbol, addend }            24 bytes each
-//! RELR   even word: an address, to which the place is added; odd word: 63 bits for the 63 words after it
+//! RELR   even word: an address, to which the bias is added; odd word: 63 bits for the 63 words after it
 //! ```
 //!
-//! Invariant: what is read here is not believed; `image::relocate` compares each place with the segments.
+//! Invariant: the values read here are unchecked; `image::relocate` compares each address with the segments.
 
 use super::Table;
 
-/// What a relocation does; the numbers of x86-64.
+/// The kinds of relocations; the numbers of x86-64.
 #[allow(missing_docs, reason = "each is named as in the processor supplement")]
 pub mod kind {
     pub const NONE: u32 = 0;
@@ -30,16 +30,16 @@ pub mod kind {
 pub struct Relocation {
     /// The address that is changed.
     pub place: u64,
-    /// How, see [`kind`].
+    /// The kind, see [`kind`].
     pub kind: u32,
-    /// By which symbol; 0: none.
+    /// The symbol; 0: none.
     pub symbol: u32,
-    /// With what added.
+    /// The addend.
     pub addend: u64,
 }
 
 impl Relocation {
-    /// The one with this number in its table.
+    /// The relocation with this number in its table.
     #[inline]
     #[must_use]
     pub fn read(table: &Table<'_>, number: usize) -> Option<Relocation> {
@@ -48,14 +48,14 @@ impl Relocation {
     }
 }
 
-/// The addresses that a compressed table tells, one after the other.
+/// The addresses of a compressed table, in order.
 #[derive(Clone, Debug)]
 pub struct Relr<'a> {
     table: Table<'a>,
     at: usize,
-    /// The word after those that were told.
+    /// The word after those already returned.
     next: u64,
-    /// Bits of the current odd word that were not looked at yet, and the address of the lowest one's word.
+    /// Bits of the current odd word that were not examined yet, and the address of the word of the lowest one.
     bits: u64,
     place: u64,
 }

@@ -5,8 +5,8 @@
 //! ```
 //!
 //! Invariant: a search reads each link of a chain once, and chains end within their table: a circle is [`Damage::Hash`].
-//! Cost: a name that is not there costs two loads in most cases, by the filter.
-//! Not here: which of several programs' symbols is meant (`image::bind`).
+//! Cost: a name that is not found usually costs two loads, by the filter.
+//! Not here: the choice among several programs' symbols (`image::bind`).
 
 use super::dynamic::tag;
 use super::table::Plain;
@@ -17,16 +17,16 @@ const UNDEFINED: u16 = 0;
 /// Its value is no address.
 const ABSOLUTE: u16 = 0xfff1;
 
-/// A symbol, as it stands in the file.
+/// A symbol, as the file has it.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Symbol {
-    /// Place in the table of names.
+    /// Offset in the table of names.
     pub name: u32,
     info: u8,
     other: u8,
     section: u16,
-    /// Address in the file, or what the kind says.
+    /// Address in the file, or another value by its kind.
     pub value: u64,
     /// Bytes.
     pub size: u64,
@@ -49,7 +49,7 @@ impl Symbol {
         self.section == ABSOLUTE
     }
 
-    /// Known in its file only.
+    /// Known only in its file.
     #[must_use]
     pub fn is_local(&self) -> bool {
         self.info >> 4 == 0
@@ -61,25 +61,25 @@ impl Symbol {
         self.info >> 4 == 2
     }
 
-    /// One of its name in the whole process, which makes a library that has it stay for ever (STB_GNU_UNIQUE).
+    /// Unique by its name in the whole process, so that its library stays forever (STB_GNU_UNIQUE).
     #[must_use]
     pub fn is_unique(&self) -> bool {
         self.info >> 4 == 10
     }
 
-    /// Bound within its file, whoever else has the name: hidden, internal or protected.
+    /// Bound within its file, even if others have the name: hidden, internal or protected.
     #[must_use]
     pub fn is_bound_here(&self) -> bool {
         self.other & 3 != 0
     }
 
-    /// A variable of threads: its value is its place in thread storage.
+    /// A thread variable: its value is its offset in thread storage.
     #[must_use]
     pub fn is_of_threads(&self) -> bool {
         self.info & 15 == 6
     }
 
-    /// A function that says where the function is.
+    /// A function that returns the address of the actual function.
     #[must_use]
     pub fn is_indirect(&self) -> bool {
         self.info & 15 == 10
@@ -91,7 +91,7 @@ impl Symbol {
         matches!(self.info & 15, 2 | 10)
     }
 
-    /// Is it what a search may answer: nothing, data, a function, common, of threads, or indirect?
+    /// Is it of a kind that a search may return: nothing, data, a function, common, thread-local, or indirect?
     fn is_candidate(&self) -> bool {
         let kind = self.info & 15;
         self.is_defined()
@@ -119,10 +119,10 @@ pub struct Tables<'a> {
 }
 
 impl<'a> Tables<'a> {
-    /// Finds the tables that the dynamic section tells of.
+    /// Finds the tables of the dynamic section.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// The damage of the tables.
     pub fn read(dynamic: &Dynamic, memory: &'a impl Memory) -> Result<Tables<'a>, Damage> {
         let open = |tag, address| match address {
             0 => Ok(Table::EMPTY),
@@ -145,7 +145,7 @@ impl<'a> Tables<'a> {
         Ok(tables)
     }
 
-    /// Relocations with addends, in the order in which they are to be done.
+    /// Relocations with addends, in the order of their application.
     #[must_use]
     pub fn relocations(&self) -> [Table<'a>; 2] {
         [self.rela, self.jump]
@@ -163,7 +163,7 @@ impl<'a> Tables<'a> {
         self.names
     }
 
-    /// How many symbols there are; 0 where no hash table tells.
+    /// The number of symbols; 0 without a hash table.
     #[must_use]
     pub fn count(&self) -> u32 {
         self.count
@@ -189,11 +189,11 @@ impl<'a> Tables<'a> {
         Ok((self.names.after(at).ok_or(Damage::Name(number))?, length))
     }
 
-    /// The symbol that a program means which asks for this name, as the system's loader chooses: without a version the
-    /// default one.
+    /// The symbol that a program gets for this name, chosen like the system's loader: without a version, the default
+    /// one.
     ///
     /// # Errors
-    /// The tables lead outside of themselves.
+    /// The tables refer outside themselves.
     pub fn find(&self, name: &[u8], version: Option<&[u8]>) -> Result<Option<(u32, Symbol)>, Damage> {
         if !self.gnu.is_empty() {
             self.find_gnu(name, version)
@@ -245,7 +245,7 @@ impl<'a> Tables<'a> {
         if number == 0 { Ok(choice.only()) } else { Err(Damage::Hash) }
     }
 
-    /// The symbol of this number, if it is the one; one of several versions is noted in `choice`.
+    /// The symbol of this number, if it matches; one of several versions is recorded in `choice`.
     fn matches(
         &self,
         number: u32,
@@ -262,7 +262,7 @@ impl<'a> Tables<'a> {
         if let Some(version) = version {
             let its = self.defined_version(index)?;
             let is_it = its.is_some_and(|at| self.names.is_text(at, version));
-            // A library whose symbols have no versions answers for all of them.
+            // A library without symbol versions matches any version.
             return Ok((is_it || index < 2 && !hidden).then_some((number, symbol)));
         }
         if index < 2 {
@@ -274,7 +274,7 @@ impl<'a> Tables<'a> {
         Ok(None)
     }
 
-    /// How many symbols there are, from a hash table.
+    /// The number of symbols, from a hash table.
     fn counted(&self) -> Result<u32, Damage> {
         let most = (self.symbols.len() / 24) as u64;
         let count = if !self.hash.is_empty() {
@@ -288,7 +288,7 @@ impl<'a> Tables<'a> {
     }
 }
 
-/// One of several versions: right where it is the only one that is not hidden.
+/// One of several versions: correct if it is the only one that is not hidden.
 #[derive(Default)]
 struct Choice {
     found: Option<(u32, Symbol)>,
@@ -326,7 +326,7 @@ impl<'a> Gnu<'a> {
         self.table.read(16 + self.filters as usize * 8 + number as usize * 4)
     }
 
-    /// The number of the first symbol of a hash's chain; inside nothing where there is none.
+    /// The number of the first symbol of a hash's chain; an inner None if there is none.
     #[inline]
     fn first(&self, hash: u32) -> Option<Option<u32>> {
         if self.buckets == 0 {
@@ -340,7 +340,7 @@ impl<'a> Gnu<'a> {
         Some((first >= self.first).then_some(first))
     }
 
-    /// The hash of a symbol, whose lowest bit says that its chain ends.
+    /// The hash of a symbol; its lowest bit marks the end of its chain.
     fn link(&self, number: u32) -> Option<u32> {
         let chains = 16 + self.filters as usize * 8 + self.buckets as usize * 4;
         self.table.read(chains + number.checked_sub(self.first)? as usize * 4)
@@ -361,7 +361,7 @@ impl<'a> Gnu<'a> {
     }
 }
 
-/// The hash by which names are found in the table of GNU.
+/// The hash of names in the table of GNU.
 #[must_use]
 pub fn gnu_hash(name: &[u8]) -> u32 {
     name.iter().fold(5381_u32, |hash, byte| hash.wrapping_mul(33).wrapping_add(u32::from(*byte)))

@@ -1,14 +1,14 @@
-//! Bytes that a file or a loaded program has at an address, read by copying.
+//! The bytes of a file or a loaded program at an address, read by copying.
 //!
 //! ```text
 //! Memory::table(address, length) ──> Table ──> read::<u32>(at) ──> Some(value), or None beyond the end
 //! ```
 //!
-//! A loaded program's tables may lie in memory that the program can write (patchelf puts them there), and relocating
-//! writes beside them. So there are no references to those bytes, only copies made by [`Table::read`].
+//! A loaded program's tables may be in memory that the program can write (patchelf puts them there), and relocation writes
+//! next to them. So there are no references to those bytes, only copies made by [`Table::read`].
 //!
-//! Invariant: a [`Table`] lies within bytes that stay readable for its lifetime.
-//! Not here: what the bytes mean.
+//! Invariant: a [`Table`] is within bytes that stay readable for its lifetime.
+//! Not here: the meaning of the bytes.
 
 use core::marker::PhantomData;
 
@@ -22,7 +22,7 @@ pub struct Table<'a> {
     of: PhantomData<&'a [u8]>,
 }
 
-/// A value for which any bytes are a value.
+/// A type for which any bytes are a valid value.
 ///
 /// # Safety
 /// Every pattern of bits is a value of the type.
@@ -51,7 +51,7 @@ impl<'a> Table<'a> {
     /// The bytes at an address of this process.
     ///
     /// # Safety
-    /// They can be read for the time `'a`; others may write them meanwhile only in this thread, between reads.
+    /// They stay readable for the time `'a`; only this thread may write them meanwhile, between reads.
     #[must_use]
     pub unsafe fn at(start: *const u8, length: usize) -> Self {
         Self { start, length, of: PhantomData }
@@ -63,18 +63,18 @@ impl<'a> Table<'a> {
         self.length
     }
 
-    /// Is there nothing?
+    /// Is it empty?
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }
 
-    /// The value at this place.
+    /// The value at this offset.
     #[inline]
     #[must_use]
     pub fn read<T: Plain>(&self, at: usize) -> Option<T> {
         let end = at.checked_add(size_of::<T>())?;
-        // SAFETY: the bytes lie within the table, which can be read; any bytes are a value of T, at any alignment.
+        // SAFETY: the bytes are within the table, which can be read; any bytes are a value of T, at any alignment.
         (end <= self.length).then(|| unsafe { self.start.add(at).cast::<T>().read_unaligned() })
     }
 
@@ -82,17 +82,17 @@ impl<'a> Table<'a> {
     #[must_use]
     pub fn part(&self, at: usize, length: usize) -> Option<Table<'a>> {
         let end = at.checked_add(length)?;
-        // The sum cannot leave the table.
+        // The sum stays within the table.
         (end <= self.length).then(|| Self { start: self.start.wrapping_add(at), length, of: PhantomData })
     }
 
-    /// From a place to the end.
+    /// From an offset to the end.
     #[must_use]
     pub fn after(&self, at: usize) -> Option<Table<'a>> {
         self.part(at, self.length.checked_sub(at)?)
     }
 
-    /// Where a text at this place ends: its length without the zero byte after it; nothing where there is none.
+    /// The length of the text at this offset, without the zero byte after it; none if the text has no end.
     #[must_use]
     pub fn text_length(&self, at: usize) -> Option<usize> {
         let mut length = 0;
@@ -104,7 +104,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Does a text that ends with a zero byte stand at this place?
+    /// Is there a text that ends with a zero byte at this offset?
     #[must_use]
     pub fn is_text(&self, at: usize, text: &[u8]) -> bool {
         let Some(end) = at.checked_add(text.len()) else { return false };
@@ -112,16 +112,16 @@ impl<'a> Table<'a> {
             && text.iter().zip(at..).all(|(byte, at)| self.read::<u8>(at) == Some(*byte))
     }
 
-    /// The address of the byte at this place.
+    /// The address of the byte at this offset.
     #[must_use]
     pub fn address(&self, at: usize) -> *const u8 {
         self.start.wrapping_add(at)
     }
 }
 
-/// What has bytes at the addresses of a file.
+/// A source of bytes by addresses of a file.
 pub trait Memory {
-    /// The bytes from an address on, up to the end of what the file has of that segment.
+    /// The bytes from an address on, up to the end of the file's part of that segment.
     fn from(&self, address: u64) -> Option<Table<'_>>;
 
     /// So many bytes from an address on.
@@ -135,7 +135,7 @@ pub trait Memory {
 pub struct FileBytes<'a> {
     /// All of it.
     pub bytes: &'a [u8],
-    /// Where what lies.
+    /// Its segments.
     pub layout: &'a Layout,
 }
 
@@ -159,8 +159,8 @@ impl<'a> LoadedBytes<'a> {
     /// A program whose addresses are its file's plus `bias`.
     ///
     /// # Safety
-    /// All readable segments of the layout are mapped there, as long as `'a`, and only this thread writes them when they
-    /// are read through this.
+    /// All readable segments of the layout are mapped there as long as `'a`, and only this thread writes them while they are
+    /// read through this.
     #[must_use]
     pub unsafe fn new(bias: usize, layout: &'a Layout) -> Self {
         Self { bias, layout }
@@ -172,7 +172,7 @@ impl Memory for LoadedBytes<'_> {
         let segment = self.layout.segment(address, 1).filter(|segment| segment.is_readable())?;
         let length = segment.in_file.checked_sub(address - segment.address)?;
         let start = self.bias.wrapping_add(address as usize) as *const u8;
-        // SAFETY: `new`'s promise: the segment is mapped and readable, and these bytes lie in it.
+        // SAFETY: `new`'s promise: the segment is mapped and readable, and contains these bytes.
         Some(unsafe { Table::at(start, length as usize) })
     }
 }

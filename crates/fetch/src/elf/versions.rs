@@ -1,4 +1,4 @@
-//! Versions of symbols: which one a reference wants, and which one a definition has.
+//! Versions of symbols: the version that a reference wants, and that of a definition.
 //!
 //! ```text
 //! versym[number] ──> index ──> verneed: name of the wanted version      (undefined symbols)
@@ -6,25 +6,25 @@
 //! ```
 //!
 //! Invariant: links lead forward only, so every walk ends.
-//! Not here: which definition a version chooses (`symbols`).
+//! Not here: the choice of a definition by its version (`symbols`).
 
 use super::{Damage, Symbol, Table, Tables};
 
 /// The version that a reference wants.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wanted {
-    /// None in particular.
+    /// Any version.
     Any,
-    /// The one whose name stands at this place of the table of names.
+    /// The version whose name is at this offset of the table of names.
     Named(u32),
 }
 
 impl Tables<'_> {
-    /// The version that a reference to the symbol wants: of other programs' definitions where it is not defined here,
-    /// its own otherwise.
+    /// The version that a reference to the symbol wants: for an undefined symbol that of another program's definition, otherwise
+    /// its own.
     ///
     /// # Errors
-    /// The tables lead outside of themselves, or know no such version.
+    /// The tables refer outside themselves, or do not contain the version.
     pub fn wanted(&self, number: u32, symbol: &Symbol) -> Result<Wanted, Damage> {
         let Some(index) = self.version_index(number).map(|index| index & 0x7fff) else {
             return Ok(Wanted::Any);
@@ -42,12 +42,12 @@ impl Tables<'_> {
         }
     }
 
-    /// The version index of a symbol, with the bit of hidden ones; nothing where there are no versions.
+    /// The version index of a symbol, with the bit of hidden ones; none without versions.
     pub(super) fn version_index(&self, number: u32) -> Option<u16> {
         self.versym.read((number as usize).checked_mul(2)?)
     }
 
-    /// The place of the name of an own version.
+    /// The offset of the name of an own version.
     pub(super) fn defined_version(&self, index: u16) -> Result<Option<usize>, Damage> {
         let (table, count) = self.verdef;
         walk(&table, count, 16, |at| {
@@ -60,7 +60,7 @@ impl Tables<'_> {
         })
     }
 
-    /// The place of the name of a version of another program.
+    /// The offset of the name of a version of another program.
     fn needed_version(&self, index: u16) -> Result<Option<u32>, Damage> {
         let (table, count) = self.verneed;
         walk(&table, count, 12, |at| {
@@ -77,8 +77,8 @@ impl Tables<'_> {
     }
 }
 
-/// Looks at up to `count` entries, each of which says at `next_at` how far the next one is; the closure answers nothing
-/// where it is led outside, else whether this is the one.
+/// Examines up to `count` entries; each contains at `next_at` the distance to the next one. The closure returns none if it is
+/// sent outside, else whether this is the entry.
 fn walk<T>(
     table: &Table<'_>,
     count: u64,

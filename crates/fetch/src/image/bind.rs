@@ -1,17 +1,17 @@
-//! Whose symbol is meant.
+//! The definition to which a symbol is bound.
 //!
 //! ```text
 //! local, hidden, protected ───────────────────────────────────────────────> its own
-//! undefined, and in the table of what we stand in for ────────────────────> ours (thread storage, exit, ...)
-//! somebody in the process exports the name? no ──> its own, 0 where weak, or unresolved
-//!   yes ──> program and libraries for everybody ──> its own ──> libraries it needs ──> 0 where weak, or unresolved
+//! undefined, and in the table of replaced functions ──────────────────────> ours (thread storage, exit, ...)
+//! do others in the process export the name? no ──> its own, 0 if weak, or unresolved
+//!   yes ──> program and libraries of the global scope ──> its own ──> libraries it needs ──> 0 if weak, or unresolved
 //! ```
 //!
-//! That is the order of the system's loader for what it opens. The first question is asked once for all symbols of a
-//! program ([`elsewhere`]), since a search of the system's loader that finds nothing costs a microsecond.
+//! This is the order in which the system's loader binds what it opens. The first question is asked once for all symbols of a
+//! program ([`elsewhere`]), since an unsuccessful search of the system's loader costs a microsecond.
 //!
-//! Invariant: a symbol that a version was asked for with gets no other version.
-//! Not here: what is done with addresses (`relocate`), opening the libraries (`needed`).
+//! Invariant: a symbol that is requested with a version gets no other version.
+//! Not here: the use of addresses (`relocate`), opening the libraries (`needed`).
 
 use core::ffi::{c_char, c_int, c_void};
 use core::ptr::NonNull;
@@ -23,39 +23,39 @@ use crate::error::{Error, Failure, Reason, Text};
 use crate::system::{self, Handle, ProgramHeader, ProgramInfo};
 use crate::threads::{self, Index};
 
-/// What a symbol was bound to.
+/// The definition of a symbol.
 #[derive(Clone, Copy, Debug)]
 pub enum Bound {
-    /// An address, or a number; 0 for what is missing and may be.
+    /// An address, or a number; 0 for a missing symbol that may be missing.
     Address(usize),
-    /// A function of the program that says where the function is, to be asked when all else is done.
+    /// A function of the program that returns the address of the actual function; called after everything else.
     Resolver(usize),
 }
 
 /// Binds the symbols of one program.
 pub struct Binder<'a> {
-    /// What is added to its addresses.
+    /// The bias of its addresses.
     pub bias: usize,
     /// Its segments.
     pub layout: &'a Layout,
     /// Its symbols.
     pub tables: &'a Tables<'a>,
-    /// Whether its own come first.
+    /// Whether its own symbols come first.
     pub is_symbolic: bool,
-    /// What it needs.
+    /// The libraries that it needs.
     pub needed: &'a [Handle],
-    /// What we stand in for.
+    /// The functions that we replace.
     pub replaced: &'a [Replaced],
     /// The number of its thread storage; 0: none.
     pub threads: usize,
-    /// Which symbols others export, see [`elsewhere`].
+    /// The symbols that others export, see [`elsewhere`].
     pub exported: Bits,
     /// The symbol that was bound last: relocations of the same one often follow each other.
     pub last: Option<(u32, Bound)>,
 }
 
 impl Binder<'_> {
-    /// What the symbol with this number is bound to. `at` is the relocation, for the message.
+    /// The binding of the symbol with this number. `at` is the relocation, for the message.
     #[inline]
     pub fn bind(&mut self, number: u32, at: u32) -> Result<Bound, Failure> {
         if let Some((last, bound)) = self.last
@@ -92,7 +92,7 @@ impl Binder<'_> {
         }
     }
 
-    /// Where the thread variable of a symbol lies.
+    /// The location of a symbol's thread variable.
     pub fn thread_variable(&self, number: u32, at: u32) -> Result<Index, Failure> {
         if number == 0 {
             return Ok(Index { module: self.threads, place: 0 });
@@ -116,7 +116,7 @@ impl Binder<'_> {
         }
     }
 
-    /// Is it bound without asking anybody?
+    /// Is it bound without a search?
     fn is_own(&self, number: u32, symbol: &Symbol) -> bool {
         symbol.is_defined()
             && (symbol.is_local() || symbol.is_bound_here() || self.is_symbolic || !self.exported.has(number))
@@ -162,7 +162,7 @@ impl Binder<'_> {
             Wanted::Named(at) => self.tables.names().address(at as usize).cast(),
         };
         let name: *const c_char = name.address(0).cast();
-        // SAFETY: both texts end within the table of names: `Tables::name` and `Tables::wanted` have looked.
+        // SAFETY: both texts end within the table of names: `Tables::name` and `Tables::wanted` have checked this.
         unsafe {
             if let Some(address) = system::global_symbol(name, version) {
                 return Ok(Some(address));
@@ -218,8 +218,8 @@ impl Drop for Bits {
     }
 }
 
-/// Which symbols of a program somebody in the process exports, in whatever scope or version: for the others nobody need be
-/// asked. All of them where that cannot be known.
+/// The symbols of a program that others in the process export, in any scope or version: for all other symbols no search is
+/// needed. All of them if this cannot be determined.
 #[must_use]
 pub fn elsewhere(tables: &Tables<'_>) -> Bits {
     struct Search<'a> {
@@ -286,7 +286,7 @@ struct Exports {
 }
 
 impl Exports {
-    /// Nothing where it has no hash table of GNU.
+    /// None if it has no hash table of GNU.
     unsafe fn of(info: &ProgramInfo) -> Option<Exports> {
         const DYNAMIC: u32 = 2;
         // SAFETY: the loader's own list of headers; a dynamic section ends with a zero entry.
@@ -306,7 +306,7 @@ impl Exports {
                 }
                 entry = entry.add(1);
             }
-            // The loader has changed the addresses to where they are, but in the kernel's library, which it does not write.
+            // The loader has replaced the addresses with the actual ones, except in the kernel's library, which it does not write.
             let place = |address: usize| if address < info.bias { address + info.bias } else { address };
             if hash == 0 || symbols == 0 || names == 0 {
                 return None;
@@ -320,9 +320,9 @@ impl Exports {
         }
     }
 
-    /// Does it define the name of a symbol of ours?
+    /// Does it define the name of one of our symbols?
     unsafe fn has(&self, hash: u32, tables: &Tables<'_>, number: u32) -> bool {
-        // SAFETY: a hash table that the system's loader uses itself: buckets lead to chains, chains end.
+        // SAFETY: a hash table that the system's loader itself uses: buckets refer to chains, chains end.
         unsafe {
             let [buckets, first, filters, shift] = *self.hash.cast::<[u32; 4]>();
             let filter = self.hash.add(4).cast::<u64>();

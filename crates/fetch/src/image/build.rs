@@ -1,12 +1,12 @@
-//! Loading: an image is made of a program's bytes.
+//! Loading: makes an image from a program's bytes.
 //!
 //! ```text
 //! read_layout ─> refuse ─> map ─> Building: needed ─> thread storage ─> relocate ─> protect ─> tell ─> Image
-//!                                    '── dropped on the way: everything is undone
+//!                                    '── dropped before the end: everything is undone
 //! ```
 //!
-//! Invariant: nobody finds the program before it is whole; what fails leaves nothing behind.
-//! Not here: what an image does afterwards (`life`).
+//! Invariant: the program cannot be found before it is complete; a failure leaves nothing behind.
+//! Not here: the life of an image afterwards (`life`).
 
 use core::ffi::CStr;
 use core::ptr::NonNull;
@@ -27,7 +27,7 @@ use crate::system::{Handle, ProgramHeader};
 use crate::threads;
 use crate::visible::{self, Entry};
 
-/// Loads a program from its bytes. `name` is what debuggers and unwinders are told; `origin` the folder of its library.
+/// Loads a program from its bytes. `name` is the name for debuggers and unwinders; `origin` the folder of its library.
 ///
 /// # Errors
 /// It is damaged, or the machine has no room; or a [`Reason`] for the system's loader.
@@ -66,12 +66,12 @@ pub fn load(content: &dyn Content, name: &CStr, origin: &[u8]) -> Result<NonNull
         done: false,
     };
     let headers = bytes.headers(&header);
-    // SAFETY: mapped just now, seen by nobody else.
+    // SAFETY: mapped just now, not visible to others.
     unsafe { building.finish(headers, name, origin) }
 }
 
-/// Says what is wrong with a program that neither [`load`] nor the system's loader takes, as far as its file tells: for those who
-/// keep programs for later.
+/// Reports the damage of a program that neither [`load`] nor the system's loader takes, as far as its file shows: for callers
+/// that store programs.
 ///
 /// # Errors
 /// It is damaged, or an executable.
@@ -106,7 +106,7 @@ pub struct First {
 }
 
 impl First {
-    /// What is read at once: the headers of nearly all programs lie in it.
+    /// The bytes read at once: they contain the headers of nearly all programs.
     const AT_ONCE: usize = 1024;
     const ROOM: usize = 64 + 256 * 56;
 
@@ -115,10 +115,10 @@ impl First {
     }
 }
 
-/// Reads where everything lies.
+/// Reads the layout.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The damage of the file.
 pub fn read_layout(content: &dyn Content) -> Result<(Header, Layout, First), Error> {
     let length = content.length();
     let mut first = First { bytes: [0; First::ROOM], headers_at: 0 };
@@ -137,7 +137,7 @@ pub fn read_layout(content: &dyn Content) -> Result<(Header, Layout, First), Err
     Ok((header, layout, first))
 }
 
-/// A program that is not whole yet: what is dropped here is undone.
+/// A program that is not complete yet: dropping it undoes it.
 struct Building {
     mapping: Mapping,
     layout: Layout,
@@ -155,7 +155,7 @@ impl Drop for Building {
         if self.done {
             return;
         }
-        // SAFETY: nobody has seen the program but resolvers of its own, which have answered.
+        // SAFETY: only the program's own resolvers have seen it, and they have returned.
         unsafe {
             if let Some(known) = self.known {
                 debugger::untell(known);
@@ -177,7 +177,7 @@ impl Drop for Building {
 
 impl Building {
     /// # Safety
-    /// The mapping is of the layout, complete, and nobody else uses it.
+    /// The mapping is that of the layout, complete, and not used by others.
     unsafe fn finish(
         &mut self,
         headers: &[u8],
@@ -298,7 +298,7 @@ impl Building {
     }
 }
 
-/// What the dynamic section says that we cannot do.
+/// The features of the dynamic section that we do not support.
 fn refuse(dynamic: &Dynamic) -> Result<(), Failure> {
     for (is_so, reason) in [
         (dynamic.has_text_relocations, Reason::TextRelocations),
@@ -314,7 +314,7 @@ fn refuse(dynamic: &Dynamic) -> Result<(), Failure> {
     if dynamic.is_program { Err(Error::Executable.into()) } else { Ok(()) }
 }
 
-/// Is the library that the system's loader has the file that we are to load?
+/// Has the system's loader loaded the same file as this library?
 fn is_same_file(handle: Handle, name: &CStr) -> bool {
     let of = |path| underbar_sys::file::stat(path).map(|status| (status.device, status.inode));
     match (handle.path().map(of), of(name)) {
@@ -331,7 +331,7 @@ fn kept(bytes: &[u8]) -> Result<(NonNull<u8>, usize), Error> {
 }
 
 /// # Safety
-/// Nothing that is bound to them is used any more.
+/// Nothing that is bound to them is in use any more.
 pub(super) unsafe fn close(needed: Needed) {
     for handle in needed.list().iter().rev() {
         handle.close();

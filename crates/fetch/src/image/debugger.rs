@@ -1,16 +1,16 @@
-//! Debuggers told of a program, by the interface that gdb and lldb have for code that nobody's loader loaded.
+//! Reports programs to debuggers, by the interface of gdb and lldb for code that no loader has loaded.
 //!
 //! ```text
-//! __jit_debug_descriptor ──> entry ──> entry ──> ...        each leads to an ELF file in memory:
+//! __jit_debug_descriptor ──> entry ──> entry ──> ...        each points to an ELF file in memory:
 //! __jit_debug_register_code(): a debugger stops here          header | frames | symbols | names | sections
 //! ```
 //!
-//! The file says where the program's code lies and which functions it has, with the addresses that they have in this
-//! process; and its frames, so that a debugger finds the way out of it. Lines and variables come by gdb's
-//! `add-symbol-file FILE -o BIAS`, which needs the file.
+//! The file gives the address of the program's code and its functions, with their addresses in this process, and its frames,
+//! so that a debugger can unwind through it. Lines and variables need the program's file: gdb's
+//! `add-symbol-file FILE -o BIAS`.
 //!
-//! Invariant: an entry and its file stay as they are until the debugger was told that they go.
-//! Not here: symbols that are not exported: the file that holds them is not read at loading.
+//! Invariant: an entry and its file do not change until the debugger was told that they go.
+//! Not here: symbols that are not exported: loading does not read the file that contains them.
 
 use core::ptr::{NonNull, null_mut};
 
@@ -38,7 +38,7 @@ struct Descriptor {
     first: *mut Entry,
 }
 
-// Weak: a program that has another compiler in it has these names already, and both share them.
+// Weak: a program that contains another compiler has these names already, and both share them.
 core::arch::global_asm!(
     ".pushsection .text.__jit_debug_register_code,\"ax\",@progbits",
     ".weak __jit_debug_register_code",
@@ -87,7 +87,7 @@ pub struct Known {
     size: usize,
 }
 
-/// Tells debuggers of a program. `frames` is where its frames begin and how many bytes they are.
+/// Reports a program to debuggers. `frames` is the address of its frames and their length in bytes.
 ///
 /// # Errors
 /// No storage.
@@ -107,7 +107,7 @@ pub fn tell(
     let entry = match arena::keep(entry) {
         Ok(entry) => entry,
         Err(errno) => {
-            // SAFETY: got above, seen by nobody.
+            // SAFETY: got above, not visible to others.
             unsafe { arena::put(file, plan.size()) };
             return Err(errno);
         }
@@ -126,12 +126,12 @@ pub fn tell(
     Ok(Some(Known { entry, file, size: plan.size() }))
 }
 
-/// Tells debuggers that a program goes.
+/// Tells debuggers that a program goes away.
 ///
 /// # Safety
 /// It was told, and not untold since.
 pub unsafe fn untell(known: Known) {
-    // SAFETY: as in `tell`; nobody has the entry after this.
+    // SAFETY: as in `tell`; the entry is not used after this.
     unsafe {
         LOCK.with(|_| {
             let Entry { next, before, .. } = *known.entry.as_ptr();
@@ -173,7 +173,7 @@ const SYMBOL: usize = 24;
 const SECTIONS: usize = 6;
 const SECTION_NAMES: &[u8] = b"\0.text\0.eh_frame\0.symtab\0.strtab\0.shstrtab\0";
 
-/// What goes where.
+/// The layout of the file.
 struct Plan {
     bias: usize,
     code: (u64, u64),
@@ -233,7 +233,7 @@ impl Plan {
     }
 
     fn write(&self, file: *mut u8, tables: &Tables<'_>) {
-        // SAFETY: `file` has `size()` bytes of ours, which nobody reads yet.
+        // SAFETY: `file` has `size()` bytes of ours, which nothing reads yet.
         let bytes = unsafe {
             file.write_bytes(0, self.size());
             core::slice::from_raw_parts_mut(file, self.size())
@@ -241,7 +241,7 @@ impl Plan {
         let (symbols_at, names_at, sections_at) = (self.symbols_at(), self.names_at(), self.sections_at());
         let section_names_at = names_at + self.names;
         put(bytes, 0, b"\x7fELF\x02\x01\x01");
-        // A shared object, so that addresses are what they are; for x86-64; version 1.
+        // A shared object, so that addresses are taken literally; for x86-64; version 1.
         put(bytes, 16, &3_u16.to_le_bytes());
         put(bytes, 18, &62_u16.to_le_bytes());
         put(bytes, 20, &1_u32.to_le_bytes());
@@ -302,7 +302,7 @@ impl Plan {
     }
 }
 
-/// Bytes into the file, where there is room for them, as the plan says there is.
+/// Writes bytes into the file, if there is room for them, as the plan provides.
 fn put(bytes: &mut [u8], at: usize, value: &[u8]) {
     if let Some(into) = bytes.get_mut(at..at + value.len()) {
         into.copy_from_slice(value);

@@ -1,19 +1,20 @@
-//! What can become of a program that nobody uses: whether it can begin again.
+//! The possible fates of an unused program: whether it can begin again.
 //!
-//! Libraries that a program needs keep what it told them: options that its constructors entered, factories, addresses of its
-//! functions. They are the system's loader's, and are not brought back with the program. So a program begins again
+//! Libraries that a program needs keep data that the program gave them: options that its constructors registered, factories,
+//! addresses of its functions. These libraries belong to the system's loader, and are not restored with the program. So a
+//! program begins again
 //!
 //! ```text
-//! from the pool               if it needs the C runtime alone, or what the process itself needs
-//! with all that it needs      if dlclose gives that back: it is loaded anew each time
-//! never                       if something of it stays for ever: the program then stays too, as it was left
+//! from the pool               if it needs only the C runtime, or only libraries that the process itself needs
+//! with all its dependencies   if dlclose gives these back: they are loaded anew each time
+//! never                       if part of it stays forever: the program then stays too, as it was left
 //! ```
 //!
-//! The last is what dlclose does: a library that stays is bound to what was loaded with it, and keeps that.
+//! dlclose does the same in the last case: a library that stays is bound to the libraries loaded with it, and keeps them.
 //!
-//! Invariant: no program begins twice beside a library that was loaded for it and has stayed.
-//! Cost: nothing for programs that need the C runtime alone; else a look at the symbols of all that it needs.
-//! Not here: what is done about it (`table`).
+//! Invariant: no program begins twice with a library that was loaded for it and has stayed.
+//! Cost: nothing for programs that need only the C runtime; else an examination of the symbols of all dependencies.
+//! Not here: the consequences (`table`).
 
 use core::ffi::CStr;
 
@@ -24,18 +25,18 @@ use crate::error::{Error, Failure};
 use crate::link_map::LinkMap;
 use crate::system::Handle;
 
-/// What can become of a program that nobody uses.
+/// The fate of an unused program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lasts {
-    /// It can begin again as often as it is wanted.
+    /// It can begin again any number of times.
     BeginsAgain,
-    /// It begins again with the libraries that it needs: all of them are closed, and opened anew.
+    /// It begins again with the libraries that it needs: all of them are closed and opened anew.
     BeginsWithOthers,
-    /// It begins once, and stays until the process ends: it says so itself (DF_1_NODELETE), or something that it needs stays.
+    /// It begins once, and stays until the process ends: it requests this (DF_1_NODELETE), or a library that it needs stays.
     ForEver,
 }
 
-/// What can become of a program with these tables, for which these libraries were opened.
+/// The fate of a program with these tables, for which these libraries were opened.
 ///
 /// # Errors
 /// The name of a library that it needs has no end, or there is no storage.
@@ -65,7 +66,7 @@ pub fn lasts(dynamic: &Dynamic, tables: &Tables<'_>, needed: &[Handle]) -> Resul
     Ok(if is_unique || stays() { Lasts::ForEver } else { Lasts::BeginsWithOthers })
 }
 
-/// The C and C++ runtime: whatever begins again, nothing of it is kept there that its beginning asks for.
+/// The C and C++ runtime: it keeps no data of a program that the program's next start would query.
 fn is_runtime(name: &CStr) -> bool {
     const RUNTIME: [&[u8]; 9] = [
         b"libc.so.6",

@@ -1,4 +1,4 @@
-//! What an image does: it begins, ends, and goes.
+//! The life of an image: beginning, end, and removal.
 //!
 //! ```text
 //! begin ─> constructors      end ─> destructors ─> functions left for the end of the process ─> thread variables
@@ -6,16 +6,16 @@
 //!         '─ else: gone with the last of these (thread_ends)
 //! ```
 //!
-//! A program that nobody uses ends what the calling thread has left of it first (`end_of_thread`), as the end of a process does.
-//! While other threads have objects of it, it does not end at all: dlclose keeps such programs too.
+//! An unused program first runs the destructors that the calling thread has left (`end_of_thread`), as the end of a process
+//! does. While other threads have objects of it, it does not end at all: dlclose keeps such programs too.
 //!
-//! What the program leaves with `__cxa_atexit` and `__cxa_thread_atexit` is noted on the way to the C library's own lists,
-//! so that nothing of it is called when the program has gone.
+//! Functions that the program registers with `__cxa_atexit` and `__cxa_thread_atexit` are recorded before they reach the C
+//! library's own lists, so that none of them is called after the program has gone.
 //!
 //! Each constructor and destructor may `exit`: see `frame`.
 //!
 //! Invariant: constructors run once between two ends, and an image is not removed while `pending` > 0.
-//! Not here: making it (`build`), the end of the process (`process`).
+//! Not here: making the image (`build`), the end of the process (`process`).
 
 use core::ffi::{c_char, c_int, c_void};
 use core::ptr::NonNull;
@@ -33,18 +33,18 @@ use crate::system::{self, Ending};
 use crate::threads;
 use crate::visible;
 
-/// Whose constructors ran when, and whose threads' destructors wait.
+/// The order in which constructors ran, and the waiting destructors of threads.
 pub(super) static LIFE: Again<u64> = Again::new(0);
 
 impl Image {
     /// Runs its constructors, unless they ran.
     ///
     /// # Safety
-    /// The image is loaded; its constructors are run in this thread, which holds no lock of the loader's tables.
+    /// The image is loaded; its constructors run in this thread, which holds no lock of the loader's tables.
     ///
     /// # Errors
-    /// A constructor lies where no code is; or [`Error::NotLoaded`] where one has exited, for a LINK to go on with: the
-    /// image is to be ended and given back.
+    /// A constructor is outside the code; or [`Error::NotLoaded`] if one has exited, to be continued by a LINK: the image then
+    /// has to be ended and given back.
     pub unsafe fn begin(image: NonNull<Image>) -> Result<(), Error> {
         // SAFETY: the image stays; no reference to it lives across a constructor, which may load programs itself.
         unsafe {
@@ -66,11 +66,11 @@ impl Image {
         }
     }
 
-    /// Runs its destructors and what it left for the end of the process, unless that was done; forgets its thread variables.
-    /// An `exit` in one of these ends that one alone: the program is ending already.
+    /// Runs its destructors and the functions that it registered for the end of the process, unless that was done; discards its
+    /// thread variables. An `exit` in one of these ends only that one: the program is already ending.
     ///
     /// # Safety
-    /// No thread runs in the program or uses its data, but its own destructors in this thread, which holds no lock of the
+    /// No thread runs in the program or uses its data, except its own destructors in this thread, which holds no lock of the
     /// loader's tables.
     pub unsafe fn end(image: NonNull<Image>) {
         // SAFETY: as in `begin`.
@@ -81,10 +81,10 @@ impl Image {
             if let Ok(mut functions) = Functions::of(&*image.as_ptr(), false) {
                 while functions.run().is_some() {}
             }
-            // Most programs have done that in their destructors; for the others nothing must be left that leads into them.
+            // Most programs have done that in their destructors; the others must leave no function that belongs to them.
             let finals = core::mem::take(&mut (*image.as_ptr()).finals);
             for handle in finals.into_iter().filter(|handle| *handle != 0) {
-                // What was called once is not called again.
+                // A function that was called is not called again.
                 while frame::guard(finalize, handle as *mut c_void).is_some() {}
             }
             if (*image.as_ptr()).threads != 0 && (*image.as_ptr()).pending() == 0 {
@@ -93,11 +93,11 @@ impl Image {
         }
     }
 
-    /// Gives everything back: at once, or when no thread has a destructor of the program left. Says whether at once.
-    /// `hold` is the library whose pages it holds.
+    /// Gives everything back: at once, or when no thread has a destructor of the program left. Returns whether at once. `hold` is
+    /// the library whose pages it holds.
     ///
     /// # Safety
-    /// As [`Image::end`], which was called; nobody uses the image any more.
+    /// As [`Image::end`], which was called; the image is not used any more.
     pub unsafe fn unload(image: NonNull<Image>, hold: Option<NonNull<Opened>>) -> bool {
         // SAFETY: under the lock that `pending` changes under.
         let waits = LIFE.with(|_| unsafe {
@@ -108,7 +108,7 @@ impl Image {
         if waits {
             return false;
         }
-        // SAFETY: nobody uses it.
+        // SAFETY: it is not in use.
         unsafe { Image::remove(image) };
         true
     }
@@ -145,12 +145,12 @@ struct Functions {
     start: *const usize,
     count: usize,
     is_first: bool,
-    /// How many of all were called.
+    /// The number of functions called so far.
     called: usize,
 }
 
 unsafe extern "C" fn finalize(handle: *mut c_void) {
-    // SAFETY: what the program left under its own handle.
+    // SAFETY: the functions that the program registered under its own handle.
     unsafe { system::__cxa_finalize(handle) }
 }
 
@@ -186,12 +186,12 @@ impl Functions {
         Ok(Functions { single, start, count, is_first, called: 0 })
     }
 
-    /// Calls those that were not called yet. Where one exits, gives with what; the others are left for the next call.
+    /// Calls the functions that were not called yet. If one exits, returns its status; the others are left for the next call.
     unsafe fn run(&mut self) -> Option<c_int> {
         unsafe extern "C" fn inside(functions: *mut c_void) {
             type Function = unsafe extern "C" fn(c_int, *const *const c_char, *const *const c_char);
             let functions = functions.cast::<Functions>();
-            // SAFETY: of the call below. A function of the program's code, as its own tables say, which an exit may leave;
+            // SAFETY: of the call below. A function of the program's code, according to its own tables, which an exit may leave;
             // destructors ignore the arguments.
             unsafe {
                 while let Some(function) = (*functions).next() {
@@ -200,7 +200,7 @@ impl Functions {
                 }
             }
         }
-        // SAFETY: `inside` has nothing to drop where an exit leaves it.
+        // SAFETY: `inside` has nothing to drop if an exit leaves it.
         unsafe { frame::guard(inside, (&raw mut *self).cast()) }
     }
 
@@ -208,7 +208,7 @@ impl Functions {
         while self.called <= self.count {
             let number = self.called;
             self.called += 1;
-            // SAFETY: `start` leads to `count` words of the loaded program.
+            // SAFETY: `start` points to `count` words of the loaded program.
             let at = |number: usize| unsafe { self.start.add(number).read_unaligned() };
             let function = match (self.is_first, number) {
                 (true, 0) => self.single,
@@ -226,7 +226,7 @@ impl Functions {
 
 // ---- what programs of ours are bound to ------------------------------------------------------------------
 
-/// `__cxa_atexit` for our programs: notes under what the program leaves functions.
+/// `__cxa_atexit` for our programs: records the handle under which the program registers functions.
 ///
 /// # Safety
 /// As the C library's.
@@ -248,20 +248,20 @@ pub unsafe extern "C" fn leave_for_exit(
     unsafe { system::__cxa_atexit(ending, argument, program) }
 }
 
-/// A destructor of a thread variable that waits for its thread to end: a place in the C library's list and in this thread's own.
+/// A destructor of a thread variable that waits for its thread to end: an entry in the C library's list and in this thread's.
 ///
 /// ```text
 /// left (newest) ──> Waiting ──> Waiting ──> ...      older and older, as the C library calls them
 /// ```
 ///
-/// A place whose destructor was run before the thread's end is free. The C library keeps it all the same; so the next destructor
-/// gets the oldest of the free places before the first that is not: so many places as were needed at one time, and what a
-/// thread's programs leave is still run in the reverse order.
+/// An entry whose destructor ran before the thread's end is free, but the C library keeps it. The next destructor therefore
+/// gets the oldest of the free entries before the first used one. The list has only as many entries as were needed at one
+/// time, and the destructors of a thread's programs still run in reverse order.
 struct Waiting {
     older: *mut Waiting,
     ending: Ending,
     argument: *mut c_void,
-    /// Nothing: the place is free.
+    /// None: the entry is free.
     image: Option<NonNull<Image>>,
 }
 
@@ -292,8 +292,8 @@ pub unsafe extern "C" fn leave_for_thread(
         if free.is_null() {
             let waiting = Waiting { older: *left, ending, argument, image: None };
             let Ok(waiting) = arena::keep(waiting) else { return -1 };
-            // The program's own address would mean nothing to the system's loader, and with none the C library reads through
-            // a null pointer where this is the thread's first: so it is told of the file in which our function lies.
+            // The system's loader does not know the program's address, and without one the C library reads through a null pointer
+            // if this is the thread's first entry. So it gets the file that contains our function.
             let ours = thread_ends as *const () as *mut c_void;
             let result = system::__cxa_thread_atexit_impl(thread_ends, waiting.as_ptr().cast(), ours);
             if result != 0 {
@@ -311,8 +311,8 @@ pub unsafe extern "C" fn leave_for_thread(
 }
 
 impl Image {
-    /// Runs what this thread has left of the program for its end, unless other threads have left something, too: then the
-    /// program goes on as it is, and so do this thread's objects. An `exit` in one of these ends that one alone.
+    /// Runs the functions that this thread has left of the program for its end, unless other threads have left some, too: then
+    /// the program continues unchanged, and so do this thread's objects. An `exit` in one of these ends only that one.
     ///
     /// # Safety
     /// As [`Image::end`], which comes after.
@@ -322,7 +322,7 @@ impl Image {
             // SAFETY: the copy below.
             unsafe { ((*waiting).ending)((*waiting).argument) }
         }
-        // SAFETY: this thread's own list; the image is there.
+        // SAFETY: this thread's own list; the image exists.
         unsafe {
             let Some(left) = threads::left() else { return };
             let (mut own, mut place) = (0, *left.cast::<*mut Waiting>().as_ptr());
@@ -334,7 +334,7 @@ impl Image {
                 return;
             }
         }
-        // SAFETY: this thread's own list, looked at from its newest place each time, since destructors may leave more.
+        // SAFETY: this thread's own list, read from its newest entry each time, since destructors may register more.
         unsafe {
             while (*image.as_ptr()).pending() > 0
                 && let Some(left) = threads::left()
@@ -362,8 +362,8 @@ impl Image {
 
 unsafe extern "C" fn thread_ends(waiting: *mut c_void) {
     let Some(waiting) = NonNull::new(waiting.cast::<Waiting>()) else { return };
-    // SAFETY: what `leave_for_thread` kept, once, in the list of this thread; the image stays while it is counted, and the last
-    // one removes it only after its destructor has returned.
+    // SAFETY: the value that `leave_for_thread` stored, once, in the list of this thread; the image stays while it is counted, and
+    // the last thread removes it only after its destructor has returned.
     unsafe {
         if let Some(left) = threads::left() {
             let mut link = left.cast::<*mut Waiting>().as_ptr();
@@ -383,7 +383,7 @@ unsafe extern "C" fn thread_ends(waiting: *mut c_void) {
         });
         match (is_last, is_leaving) {
             (true, true) => Image::remove(image),
-            // It may wait for this, to begin again or to go.
+            // A program may wait for this, to begin again or to go.
             (true, false) => crate::table::thread_ended(image),
             _ => {}
         }

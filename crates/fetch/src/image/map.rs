@@ -1,14 +1,14 @@
 //! A program's segments in memory.
 //!
 //! ```text
-//! reserved: |....|headers r|code rx|constants r|data rw|zeros rw|....|     start .. start + length: what is given back
+//! reserved: |....|headers r|code rx|constants r|data rw|zeros rw|....|     start .. start + length: the range to give back
 //!                ^ bias + low
 //! ```
 //!
-//! Where the content lies in a file at a whole page, pages are mapped from it and read when they are touched; else they
-//! are copied.
+//! If the content is in a file at a whole page, pages are mapped from it and read on reference; else they are
+//! copied.
 //!
-//! Invariant: everything lies within one reservation, which nobody else gets while the program is there.
+//! Invariant: everything is within one reservation, which belongs to the program as long as it exists.
 //! Not here: relocation.
 
 use underbar_sys::syscall::{
@@ -32,24 +32,24 @@ const POPULATE_READ: u32 = 22;
 pub struct Mapping {
     start: usize,
     length: usize,
-    /// What is added to the addresses of the file.
+    /// The bias of the file's addresses.
     pub bias: usize,
 }
 
 impl Mapping {
-    /// Maps or copies the segments. Those that are not written have their rights then; the others can be written.
+    /// Maps or copies the segments. Read-only segments then have their rights; the others can be written.
     ///
     /// # Errors
     /// Those of the machine.
     pub fn new(layout: &Layout, content: &dyn Content) -> Result<Mapping, Errno> {
         let slack = layout.alignment - PAGE;
         let length = layout.span().checked_add(slack).ok_or(Errno::ENOMEM)? as usize;
-        // Where the file can be mapped, its own first segment is the reservation: a call less, and one less for each other that
-        // is only read and as far from its place in the file. What lies between segments then is pages of the file that nobody
-        // has an address of.
+        // If the file can be mapped, its own first segment is the reservation. This saves one call, and one more for each other
+        // segment that is only read and has the same distance from its offset in the file. The gaps between segments are then
+        // pages of the file to which no address refers.
         let first = layout.segments().first().filter(|first| first.rights == READ_ONLY && first.in_file > 0);
         let of_file = first.zip(content.mapping()).filter(|_| slack == 0);
-        // SAFETY: without MAP_FIXED a mapping replaces nothing; the file's part lies within the file.
+        // SAFETY: without MAP_FIXED a mapping replaces nothing; the file's part is within the file.
         let start = unsafe {
             match of_file {
                 Some((first, (fd, offset))) => {
@@ -62,7 +62,7 @@ impl Mapping {
                 }
             }
         } as usize;
-        // The first place in the reservation that is to the alignment what `low` is.
+        // The first address in the reservation with the same alignment as `low`.
         let skip = layout.low.wrapping_sub(start as u64) & (layout.alignment - 1);
         let bias = start.wrapping_add(skip as usize).wrapping_sub(layout.low as usize);
         let mapping = Mapping { start, length, bias };
@@ -78,9 +78,9 @@ impl Mapping {
             })
         };
         for segment in layout.segments().iter().filter(|segment| !is_mapped(segment)) {
-            // SAFETY: the segment lies in [low, high), and so in the reservation, which nobody else uses.
+            // SAFETY: the segment is within [low, high), and so in the reservation, which has no other user.
             if let Err(errno) = unsafe { mapping.fill(segment, content) } {
-                // SAFETY: nothing has seen the pages yet.
+                // SAFETY: the pages are not in use yet.
                 unsafe { mapping.unmap() };
                 return Err(errno);
             }
@@ -91,7 +91,7 @@ impl Mapping {
     /// Gives all of it back.
     ///
     /// # Safety
-    /// Nobody uses anything in it any more.
+    /// Nothing in it is in use any more.
     pub unsafe fn unmap(&self) {
         // SAFETY: the caller's promise; the reservation is ours.
         let _ = unsafe { syscall::munmap(self.start as *mut u8, self.length) };
@@ -106,31 +106,31 @@ impl Mapping {
     /// Changes the rights of whole pages.
     ///
     /// # Safety
-    /// The pages are of this program, and nobody relies on a right that is taken away.
+    /// The pages are of this program, and nothing relies on a right that is removed.
     pub unsafe fn protect(&self, address: u64, length: u64, rights: u32) -> Result<(), Errno> {
         // SAFETY: the caller's promise.
         unsafe { syscall::mprotect(self.at(address), length as usize, rights) }
     }
 
-    /// Brings a segment's bytes in.
+    /// Maps or copies a segment's bytes.
     unsafe fn fill(&self, segment: &Segment, content: &dyn Content) -> Result<(), Errno> {
         let (page, end) = (segment.address & !(PAGE - 1), segment.end().next_multiple_of(PAGE));
         let file_end = (segment.address + segment.in_file).next_multiple_of(PAGE).min(end);
         let rights = protection(segment);
         let zeros = segment.in_file < segment.size;
-        // SAFETY: all in the reservation, by page; the file's part lies within the file, as the layout was checked.
+        // SAFETY: all in the reservation, by page; the file's part is within the file, as the layout was checked.
         unsafe {
             let mapped = match content.mapping() {
                 Some((fd, offset)) if segment.in_file > 0 => {
                     let at = offset + (segment.offset & !(PAGE - 1));
                     let rights = if zeros { rights | PROT_WRITE } else { rights };
                     let length = (file_end - page) as usize;
-                    // All of it at once, where it is to be there at LOAD; a part of it, where a part is.
+                    // At once: all of it if LOAD reads all, or the part that LOAD reads.
                     let present = content.initial().saturating_sub(segment.offset & !(PAGE - 1)) as usize;
                     let populate = if present >= length { MAP_POPULATE } else { 0 };
                     syscall::mmap(self.at(page), length, rights, MAP_PRIVATE | MAP_FIXED | populate, fd, at)?;
                     if present > 0 && present < length && segment.is_readable() {
-                        // Older kernels do not know it; the pages come when they are touched then.
+                        // Older kernels do not support this; the pages are then read on reference.
                         let _ = syscall::madvise(self.at(page), present, POPULATE_READ);
                     }
                     file_end
@@ -147,7 +147,7 @@ impl Mapping {
                 let into = core::slice::from_raw_parts_mut(self.at(segment.address), length);
                 content.read(segment.offset, into)?;
             } else if zeros {
-                // The rest of the last page of the file's part holds what comes after it in the file.
+                // The rest of the last page of the file's part contains the bytes that follow in the file.
                 let rest = segment.address + segment.in_file;
                 self.at(rest).write_bytes(0, (file_end - rest) as usize);
             }
@@ -160,7 +160,7 @@ impl Mapping {
     }
 }
 
-/// The rights of a segment, as the kernel counts them.
+/// The rights of a segment, in the kernel's numbers.
 fn protection(segment: &Segment) -> u32 {
     let mut rights = PROT_NONE;
     for (has, right) in [

@@ -1,15 +1,15 @@
-//! A program in memory, loaded by us: from its bytes to its end.
+//! A program in memory that we loaded: from its bytes to its end.
 //!
 //! ```text
-//! build    load:   map ─> open what it needs ─> relocate ─> protect ─> tell unwinder, debugger, dl_iterate_phdr
+//! build    load:   map ─> open its dependencies ─> relocate ─> protect ─> tell unwinder, debugger, dl_iterate_phdr
 //! life     begin:  constructors                        (the same image may begin and end many times, see `pool`)
-//!          end:    destructors, what it left for the end of the process, its thread variables
-//!          unload: untell ─> unmap ─> close what it needed      at once, or with the last thread that has destructors of it
+//!          end:    destructors, functions for the end of the process, its thread variables
+//!          unload: untell ─> unmap ─> close its dependencies     at once, or with the last thread that has destructors of it
 //! process  the end of the process, and fork
 //! ```
 //!
-//! Invariant: an image that `load` gave is relocated whole, and can be found by any address in it until `unload`.
-//! Not here: use counts and names (`table`), keeping images (`pool`), whose symbol is meant (`bind`).
+//! Invariant: an image from `load` is completely relocated, and can be found by any address in it until `unload`.
+//! Not here: use counts and names (`table`), keeping images (`pool`), the binding of symbols (`bind`).
 
 mod bind;
 mod build;
@@ -43,7 +43,7 @@ use crate::system::Handle;
 use crate::threads;
 use crate::visible::{self, Entry};
 
-/// A symbol that we stand in for, when a program of ours asks for it.
+/// A function that we replace for our programs.
 #[derive(Clone, Copy, Debug)]
 pub struct Replaced {
     /// Its name.
@@ -55,12 +55,12 @@ pub struct Replaced {
 /// A loaded program.
 #[repr(C)]
 pub struct Image {
-    /// First, so that an entry of the list leads to its image.
+    /// First, so that an entry of the list has its image's address.
     entry: Entry,
     layout: Layout,
     dynamic: Dynamic,
     mapping: Mapping,
-    /// The headers that `entry` leads to, and the name: with their sizes.
+    /// The headers that `entry` refers to, and the name: with their sizes.
     headers: (NonNull<u8>, usize),
     name: (NonNull<u8>, usize),
     needed: Needed,
@@ -69,18 +69,18 @@ pub struct Image {
     descriptors: Descriptors,
     registered: Option<frames::Registered>,
     known: Option<debugger::Known>,
-    /// Under what it left functions for the end of the process (`__dso_handle`, as far as it is known).
+    /// The handle under which it registers functions for the end of the process (`__dso_handle`, if known).
     finals: [usize; 4],
-    /// Destructors of thread variables that wait for their threads to end. Each thread counts its own up and down (Release);
-    /// who finds 0 and ends the program then sees what they did (Acquire).
+    /// Destructors of thread variables that wait for their threads to end. Each thread counts its own up and down (Release); a
+    /// thread that finds 0 and ends the program then sees their effects (Acquire).
     pending: AtomicU32,
     lasts: Lasts,
-    /// `unload` was called, and waits for these; with what it holds of its library.
+    /// `unload` was called, and waits for these; with its hold of its library.
     is_leaving: bool,
     hold: Option<NonNull<Opened>>,
-    /// When its constructors ran, counted from 1; 0: they have not, or its destructors have since.
+    /// The position of its constructors in the order of all, from 1; 0: they have not run, or its destructors have since.
     begun: u64,
-    /// What was relocated.
+    /// The relocations done.
     pub relocations: Done,
 }
 
@@ -91,9 +91,9 @@ pub struct Writable {
     pub start: usize,
     /// Bytes.
     pub length: usize,
-    /// All of them were zeros at the beginning, and no file lies below them.
+    /// All of them were zeros at the beginning, and belong to no file.
     pub is_zeros: bool,
-    /// It can be executed too.
+    /// It is executable too.
     pub is_code: bool,
 }
 
@@ -113,20 +113,20 @@ impl Needed {
 }
 
 impl Image {
-    /// What is added to the addresses of its file.
+    /// The bias of its file's addresses.
     #[must_use]
     pub fn bias(&self) -> usize {
         self.mapping.bias
     }
 
-    /// Does the address lie in it?
+    /// Does it contain the address?
     #[must_use]
     pub fn holds(&self, address: usize) -> bool {
         let (low, high) = self.entry.range;
         (low..high).contains(&address)
     }
 
-    /// What can become of it when nobody uses it.
+    /// Its fate when it is not used.
     #[must_use]
     pub fn lasts(&self) -> Lasts {
         self.lasts
@@ -151,7 +151,7 @@ impl Image {
         self.layout.segments().iter().filter(|segment| segment.is_writable()).flat_map(move |segment| {
             let (start, end) = (segment.address & !(PAGE - 1), segment.end().next_multiple_of(PAGE));
             let zeros = (segment.address + segment.in_file).next_multiple_of(PAGE).clamp(start, end);
-            // What is protected lies in the file's part of one segment; what is before and after it can be written.
+            // The protected range is in the file's part of one segment; the bytes before and after it can be written.
             let parts = match length > 0 && low >= start && high <= end {
                 true => [(start, low, false), (high, zeros.max(high), false), (zeros.max(high), end, true)],
                 false => [(start, zeros, false), (zeros, end, true), (end, end, true)],
@@ -165,7 +165,7 @@ impl Image {
         })
     }
 
-    /// How many destructors of thread variables wait for their threads to end.
+    /// The number of destructors of thread variables that wait for their threads to end.
     #[must_use]
     pub fn pending(&self) -> u32 {
         self.pending.load(Ordering::Acquire)
@@ -188,7 +188,7 @@ impl Image {
         let Some((number, symbol)) = tables.find(name, version)? else { return Ok(None) };
         if symbol.is_of_threads() {
             let index = threads::Index { module: self.threads, place: symbol.value as usize };
-            // SAFETY: the number is this image's, and the storage is as large as the symbols say or the program is wrong.
+            // SAFETY: the number is this image's; if the storage were smaller than the symbols say, the program would be wrong.
             let address = unsafe { threads::thread_address(&raw const index) };
             return Ok((self.threads != 0).then_some(address as usize));
         }
@@ -206,14 +206,14 @@ impl Image {
         Ok(Some(address))
     }
 
-    /// The address in this process of an address of its code; nothing where no code is.
+    /// The address in this process of an address of its code; none outside the code.
     #[must_use]
     pub fn code_at(&self, address: u64) -> Option<usize> {
         let segment = self.layout.segment(address, 1).filter(|segment| segment.is_executable());
         segment.map(|_| self.bias().wrapping_add(address as usize))
     }
 
-    /// Each symbol that it defines and others may use: name and whether it is a function.
+    /// Each symbol that it defines for others: its name and whether it is a function.
     ///
     /// # Errors
     /// Its tables are damaged.
@@ -226,7 +226,7 @@ impl Image {
                 tables.symbol(number).filter(|symbol| symbol.is_defined() && !symbol.is_local())
             {
                 let (name, _) = tables.name(number, &symbol)?;
-                // SAFETY: `name` has found its end, and the program's names are not changed any more.
+                // SAFETY: `name` has found its end, and the program's names no longer change.
                 each(unsafe { CStr::from_ptr(name.address(0).cast()) }, symbol.is_function());
             }
         }
@@ -239,7 +239,7 @@ impl Image {
         (self.entry.name, self.entry.range.0)
     }
 
-    /// The symbol that an address lies in: its name, a C string, and where it begins. Of several, the last to begin.
+    /// The symbol that contains an address: its name, a C string, and its start. Of several, the one with the highest start.
     #[must_use]
     pub fn symbol_at(&self, address: usize) -> Option<(*const c_char, usize)> {
         let place = address.wrapping_sub(self.bias()) as u64;
@@ -259,7 +259,7 @@ impl Image {
         Some((name.address(0).cast(), self.bias().wrapping_add(symbol.value as usize)))
     }
 
-    /// The image that an address lies in.
+    /// The image that contains an address.
     #[must_use]
     pub fn of_address(address: usize) -> Option<NonNull<Image>> {
         // The entry is the image's first field.

@@ -1,11 +1,11 @@
 //! The libraries that a program needs (DT_NEEDED), opened by the system's loader.
 //!
 //! ```text
-//! libc.so.6 ──> nothing: it is there      others ──> RUNPATH or RPATH, $ORIGIN the folder of the library ──> dlopen
+//! libc.so.6 ──> nothing: already loaded   others ──> RUNPATH or RPATH, $ORIGIN the folder of the library ──> dlopen
 //! ```
 //!
-//! Invariant: what is opened here is told to the caller, who closes it.
-//! Not here: whose symbol is meant (`bind`). Members of libraries are not looked at: only LOAD finds them.
+//! Invariant: every library opened here is reported to the caller, who closes it.
+//! Not here: the binding of symbols (`bind`). Members of libraries are not searched: only LOAD finds them.
 
 use core::ffi::CStr;
 
@@ -17,10 +17,10 @@ use crate::system::Handle;
 
 const MOST_PATH: usize = 4096;
 
-/// Opens each, in order, and tells `opened`. `origin` is the folder of the program's library.
+/// Opens each, in order, and reports it to `opened`. `origin` is the folder of the program's library.
 ///
 /// # Errors
-/// One could not be opened: the system's loader may know why, and gets the whole program.
+/// One could not be opened: the system's loader may find it, and gets the whole program.
 pub fn open(
     dynamic: &Dynamic,
     tables: &Tables<'_>,
@@ -30,7 +30,7 @@ pub fn open(
     let path = dynamic.runpath.or(dynamic.rpath);
     for at in dynamic.needed() {
         let name = text(tables, *at)?;
-        // It is there as long as we are, for everybody: nothing is gained by opening it once more.
+        // It stays loaded for the whole process as long as this crate does: opening it once more has no effect.
         if name == c"libc.so.6" {
             continue;
         }
@@ -53,8 +53,8 @@ pub fn open(
 pub fn text<'a>(tables: &Tables<'a>, at: u64) -> Result<&'a CStr, Damage> {
     let (names, at) = (tables.names(), usize::try_from(at).map_err(|_| Damage::Name(0))?);
     names.text_length(at).ok_or(Damage::Name(0))?;
-    // SAFETY: it ends within the table, whose memory stays for 'a and is not written: relocations of names would be
-    // stores into a table that is read, which `relocate` does not do before the texts are done with.
+    // SAFETY: it ends within the table, whose memory stays for 'a and is not written: relocations of names would be stores into a
+    // table that is being read; `relocate` runs only after the texts are no longer used.
     Ok(unsafe { CStr::from_ptr(names.address(at).cast()) })
 }
 

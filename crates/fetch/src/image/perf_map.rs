@@ -1,17 +1,17 @@
-//! The functions of a program as profilers read them of code that lies in no program file: a line for each.
+//! The functions of a program, in the format by which profilers read functions outside program files: one line each.
 //!
 //! ```text
 //! UNDERBAR_PERF_MAP=FOLDER ──> FOLDER/perf-PID.map:   7f12a4010 3e report_line [/srv/job.pds(REPORT)]
 //!                                                     address   bytes  function  library and member
 //! ```
 //!
-//! `perf` reads /tmp/perf-PID.map, for addresses in memory that is no file's; `underbar profile` reads such files in a folder of its
-//! own, for members of libraries too that are mapped. All functions of the file are written, those that are not exported too,
-//! where it has them.
+//! `perf` reads /tmp/perf-PID.map for addresses in anonymous memory. `underbar profile` reads such files in a separate folder,
+//! also for members of libraries that are mapped. All functions of the file are written, including those that are not
+//! exported, if the file has them.
 //!
-//! Invariant: nothing is written unless the variable is set, and only whole lines are; what cannot be written is left out.
+//! Invariant: nothing is written unless the variable is set, and only whole lines; anything that cannot be written is omitted.
 //! Known limit: a line stays after its program was given back.
-//! Not here: programs that have a file of their own: profilers find their names there. Debuggers (`debugger`).
+//! Not here: programs with their own file: profilers find their names there. Debuggers (`debugger`).
 
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicI32, Ordering};
@@ -30,22 +30,22 @@ pub const VARIABLE: &CStr = c"UNDERBAR_PERF_MAP";
 
 const O_TRUNC: u32 = 0o1000;
 const O_APPEND: u32 = 0o2000;
-/// Bytes of a name that are written.
+/// Maximum number of bytes of a name.
 const MOST_NAME: usize = 512;
 
-/// The process that has begun its file.
+/// The process that has started its file.
 static BEGUN: AtomicI32 = AtomicI32::new(0);
 
-/// The folder, where there is to be a file in one.
+/// The folder, if a file is wanted.
 fn folder<'a>() -> Option<&'a CStr> {
-    // SAFETY: a C string; the answer is null, or one that stays as long as the environment.
+    // SAFETY: a C string; the result is null, or a string that stays as long as the environment.
     unsafe {
         let folder = system::secure_getenv(VARIABLE.as_ptr());
         (!folder.is_null()).then(|| CStr::from_ptr(folder))
     }
 }
 
-/// A forked child has the programs of its parent, and a number of its own: it gets a copy of the file.
+/// A forked child has the programs of its parent but another process number: it gets a copy of the file.
 pub(super) fn forked() {
     let parent = BEGUN.load(Ordering::Relaxed);
     let Some(folder) = folder().filter(|_| parent != 0) else { return };
@@ -69,7 +69,7 @@ fn path<'a>(folder: &CStr, process: i32, room: &'a mut PathRoom) -> Option<&'a C
     room.join(&[folder.to_bytes(), b"/perf-", number, b".map"])
 }
 
-/// Writes the functions of a program whose bytes these are. `title` is its library and its name.
+/// Writes the functions of the program with these bytes. `title` is its library and its name.
 pub fn tell(image: &Image, content: &dyn Content, title: &CStr) {
     let Some(mut lines) = folder().and_then(Lines::open) else { return };
     let mut each = |symbol: &Symbol, name: &[u8]| {
@@ -104,7 +104,7 @@ fn exported(image: &Image, each: &mut dyn FnMut(&Symbol, &[u8])) {
     }
 }
 
-/// All symbols of a file that was not stripped; nothing where it was.
+/// All symbols of a file that was not stripped; none if it was.
 fn all_symbols(content: &dyn Content, each: &mut dyn FnMut(&Symbol, &[u8])) -> Option<()> {
     const SECTION: usize = 64;
     const SYMBOLS: u32 = 2;
@@ -148,7 +148,7 @@ fn all_symbols(content: &dyn Content, each: &mut dyn FnMut(&Symbol, &[u8])) -> O
     Some(())
 }
 
-/// The file while it is written, always whole lines.
+/// The file while it is written, always with whole lines.
 struct Lines {
     fd: i32,
     bytes: [u8; 4096],
@@ -174,7 +174,7 @@ impl Lines {
         fstat(fd).is_ok_and(|status| status.is_regular()).then_some(lines)
     }
 
-    /// A line, unless it is longer than all that is written at once.
+    /// Writes a line, unless it is longer than one write.
     fn add(&mut self, address: u64, size: u64, name: &[&[u8]]) {
         let (mut first, mut second) = ([0; 20], [0; 20]);
         let numbers = [digits_of(address, 16, &mut first), b" ", digits_of(size, 16, &mut second), b" "];
@@ -187,7 +187,7 @@ impl Lines {
         for (to, byte) in into.iter_mut().zip(parts().flatten()) {
             *to = *byte;
         }
-        // A name with a line's end in it is one line all the same.
+        // A name with a line end in it is still one line.
         let end = into.len() - 1;
         into.iter_mut().take(end).filter(|byte| **byte < b' ').for_each(|byte| *byte = b'?');
         self.used += length;

@@ -1,7 +1,7 @@
-//! The process around our programs: its arguments, its forks, its end.
+//! The process of our programs: its arguments, its forks, its end.
 //!
-//! Invariant: a child has the locks of the loader free, whichever thread forked.
-//! Not here: what an image does at its end (`life`).
+//! Invariant: in a child the locks of the loader are free, whichever thread forked.
+//! Not here: the end of an image (`life`).
 
 use core::ffi::{c_char, c_int, c_void};
 use core::ptr::NonNull;
@@ -17,11 +17,11 @@ use crate::visible;
 /// 1 when [`at_exit`] and the handlers of fork are registered.
 static PREPARED: AtomicU32 = AtomicU32::new(0);
 
-/// The arguments that this process was started with. Written once before `main`.
+/// The arguments of this process. Written once before `main`.
 static ARGUMENT_COUNT: AtomicUsize = AtomicUsize::new(0);
 static ARGUMENTS: AtomicUsize = AtomicUsize::new(0);
 
-// Miri passes no arguments to what runs before `main`.
+// Miri passes no arguments to functions that run before `main`.
 #[cfg(not(miri))]
 #[used]
 #[unsafe(link_section = ".init_array")]
@@ -48,7 +48,7 @@ pub(super) fn arguments() -> (c_int, *const *const c_char) {
 pub(super) fn prepare() {
     if PREPARED.swap(1, Ordering::Relaxed) == 0 {
         objects::prepare();
-        // SAFETY: functions of ours, which stay as long as the process, or as the library that carries us.
+        // SAFETY: functions of ours, which stay as long as the process, or as the library that contains us.
         unsafe {
             system::__cxa_atexit(at_exit, core::ptr::null_mut(), core::ptr::null_mut());
             system::pthread_atfork(before_fork, after_fork, after_fork_in_child);
@@ -56,9 +56,9 @@ pub(super) fn prepare() {
     }
 }
 
-/// The process ends: programs that are still there end first, the last one to begin before the others.
+/// The process ends: remaining programs end first, in reverse order of their beginning.
 unsafe extern "C" fn at_exit(_: *mut c_void) {
-    // Also where a library of the system has exited within a LINK: there is no way back any more.
+    // Also if a library of the system has exited within a LINK: from here there is no return.
     crate::frame::forget();
     loop {
         let mut last: Option<(u64, NonNull<Image>)> = None;
@@ -87,7 +87,7 @@ unsafe extern "C" fn before_fork() {
 }
 
 unsafe extern "C" fn after_fork() {
-    // SAFETY: held before, by this thread or by the one it is the copy of.
+    // SAFETY: held before, by this thread or by the thread that it is a copy of.
     unsafe {
         arena::release();
         threads::release();

@@ -1,15 +1,15 @@
-//! A program's words changed to where everything lies.
+//! Adjusts a program's words to the actual addresses.
 //!
 //! ```text
-//! RELR, RELATIVE      + bias                         DTPMOD64, DTPOFF64, TLSDESC   number and place of thread storage
+//! RELR, RELATIVE      + bias                         DTPMOD64, DTPOFF64, TLSDESC   number and offset of thread storage
 //! 64, GLOB_DAT,       address of a symbol            TPOFF64                       left to the system's loader
 //! JUMP_SLOT                                          COPY and others               left to the system's loader
-//! IRELATIVE, and symbols that are resolvers: last, when the code that answers can run
+//! IRELATIVE, and symbols that are resolvers: last, when the resolver's code can run
 //! ```
 //!
-//! Invariant: only words that lie whole in writable segments are changed.
+//! Invariant: only words that are completely in writable segments are changed.
 //! Cost: a relative relocation is a load of 24 bytes, a comparison and a store.
-//! Not here: whose symbol is meant (`bind`).
+//! Not here: the binding of symbols (`bind`).
 
 use core::ffi::c_void;
 
@@ -24,7 +24,7 @@ use crate::threads::Index;
 /// The relocations that are not relative, counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Done {
-    /// By the place of the program alone.
+    /// By the program's bias alone.
     pub relative: u64,
     /// By symbols and thread storage.
     pub bound: u64,
@@ -34,7 +34,7 @@ pub struct Done {
 struct Words<'a> {
     bias: usize,
     layout: &'a Layout,
-    /// What the file has of the writable segment that held the last word: first place and last one.
+    /// The file's part of the writable segment that contained the last word: first and last address.
     range: (u64, u64),
 }
 
@@ -51,13 +51,13 @@ impl Words<'_> {
     #[cold]
     fn find(&self, place: u64) -> Option<(u64, u64)> {
         let segment = self.layout.segment(place, 8).filter(|segment| segment.is_writable())?;
-        // Not in the zeros: `pool` takes them for zeros for ever, and no linker writes there.
+        // Not in the zeros: `pool` assumes that they are zeros, and no linker writes there.
         let last = (segment.address + segment.in_file).checked_sub(8)?;
         (place <= last).then_some((segment.address, last))
     }
 }
 
-/// Thread descriptors of a program: pairs that their second words lead to.
+/// Thread descriptors of a program: pairs that their second words point to.
 #[derive(Clone, Copy, Debug)]
 pub struct Descriptors {
     start: *mut Index,
@@ -69,7 +69,7 @@ impl Descriptors {
     /// None.
     pub const NONE: Descriptors = Descriptors { start: core::ptr::null_mut(), room: 0, used: 0 };
 
-    /// Room for all that the tables have.
+    /// Room for all descriptors of the tables.
     fn of(tables: &[Table<'_>]) -> Result<Descriptors, Error> {
         let mut room = 0;
         for table in tables {
@@ -97,7 +97,7 @@ impl Descriptors {
     /// Gives the room back.
     ///
     /// # Safety
-    /// The program is not used any more.
+    /// The program is no longer used.
     pub unsafe fn free(&mut self) {
         if let Some(start) = core::ptr::NonNull::new(self.start) {
             // SAFETY: got with this size.
@@ -110,7 +110,7 @@ impl Descriptors {
 /// Relocates a mapped program, whose code can be run and whose writable segments can be written.
 ///
 /// # Safety
-/// `binder` is of this program; nobody else uses it yet. Its resolvers are called.
+/// `binder` is of this program, which is not used by others yet. Its resolvers are called.
 pub unsafe fn relocate(binder: &mut Binder<'_>, descriptors: &mut Descriptors) -> Result<Done, Failure> {
     let (bias, tables) = (binder.bias, binder.tables);
     let mut words = Words { bias, layout: binder.layout, range: (1, 0) };
@@ -191,7 +191,7 @@ fn addend(relocation: &Relocation) -> usize {
     if relocation.kind == kind::ABSOLUTE_64 { relocation.addend as usize } else { 0 }
 }
 
-/// The relocations for which a function of the program must be asked.
+/// The relocations that need a call of a function of the program.
 unsafe fn ask_resolvers(binder: &mut Binder<'_>, words: &mut Words<'_>) -> Result<(), Failure> {
     for table in binder.tables.relocations() {
         let mut number = 0;
@@ -216,20 +216,20 @@ unsafe fn ask_resolvers(binder: &mut Binder<'_>, words: &mut Words<'_>) -> Resul
                 _ => continue,
             };
             let word = words.word(relocation.place, at)?;
-            // SAFETY: a function of the program's code, as its symbol or relocation says; a whole word.
+            // SAFETY: a function of the program's code, according to its symbol or relocation; a whole word.
             unsafe { word.write_unaligned(ask(resolver)?.wrapping_add(addend(&relocation))) };
         }
     }
     Ok(())
 }
 
-/// Asks a resolver for its function.
+/// Calls a resolver for the address of its function.
 ///
 /// # Safety
-/// The address is of such a function, in a relocated program; this thread holds no lock of the loader's tables.
+/// The address is that of a resolver, in a relocated program; this thread holds no lock of the loader's tables.
 ///
 /// # Errors
-/// [`Error::NotLoaded`] where it has exited, for a LINK to go on with.
+/// [`Error::NotLoaded`] if it has exited, to be continued by a LINK.
 pub unsafe fn ask(resolver: usize) -> Result<usize, Error> {
     unsafe extern "C" fn inside(word: *mut c_void) {
         let word = word.cast::<usize>();
@@ -237,7 +237,7 @@ pub unsafe fn ask(resolver: usize) -> Result<usize, Error> {
         unsafe { *word = core::mem::transmute::<usize, unsafe extern "C" fn() -> usize>(*word)() }
     }
     let mut word = resolver;
-    // SAFETY: `inside` has nothing to drop where an exit leaves it.
+    // SAFETY: `inside` has nothing to drop if an exit leaves it.
     match unsafe { frame::guard(inside, (&raw mut word).cast()) } {
         Some(status) => {
             frame::goes_on(status);

@@ -1,15 +1,15 @@
-//! Programs by the bytes that they were made of.
+//! Programs by the bytes that they were made from.
 //!
 //! ```text
 //! token ── hash ──> bucket ──> program ──> program ──> ...      linked by the programs themselves
 //! ```
 //!
-//! A program is found here when its entry in the directory does not lead to it: two handles to one library have an entry
-//! each, and a program that begins only once has one for each of its names.
+//! This search finds a program that its directory entry does not point to: two handles to one library have an entry each, and a
+//! program that begins only once has one for each of its names.
 //!
 //! Invariant: each program with a number is in one chain, once.
-//! Cost: asked only by a LOAD whose own entry has no program: a hash of six words.
-//! Not here: which of them may be had (`load`).
+//! Cost: used only by a LOAD whose own entry has no program: a hash of six words.
+//! Not here: the decision which of them may be used (`load`).
 
 use core::ptr::{NonNull, null_mut};
 
@@ -30,13 +30,13 @@ pub(super) struct Alike {
 impl Alike {
     pub(super) const NONE: Alike = Alike { buckets: null_mut(), size: 0, count: 0 };
 
-    /// The first program of a chain that has all programs of these bytes, among others; the next one is its `alike`.
+    /// The first program of the chain that contains all programs of these bytes, among others; the next one is its `alike`.
     pub(super) fn first(&self, token: &Token) -> *mut Program {
         // SAFETY: a bucket, as there are some.
         if self.size == 0 { null_mut() } else { unsafe { *self.bucket(token) } }
     }
 
-    /// Enters a program, which is in no chain.
+    /// Enters a program that is in no chain.
     pub(super) fn enter(&mut self, program: NonNull<Program>) -> Result<(), Errno> {
         if self.count >= self.size {
             self.grow()?;
@@ -51,7 +51,7 @@ impl Alike {
         Ok(())
     }
 
-    /// Takes a program out of its chain, where it is in one.
+    /// Takes a program out of its chain, if it is in one.
     pub(super) fn forget(&mut self, program: NonNull<Program>) {
         if self.size == 0 {
             return;

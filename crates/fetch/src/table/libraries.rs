@@ -1,11 +1,11 @@
-//! Which libraries are open, and the search for a name in a list of them.
+//! The open libraries, and the search for a name in a list of them.
 //!
 //! ```text
 //! number ──> Open ──> Opened (the file; shared with programs that hold pages of it)
-//!             '─ stamp: what it was at the last look      seen: counts up when nothing known of it may be believed
+//!             '─ stamp: its state at the last look       seen: counts up when all knowledge of it becomes invalid
 //! ```
 //!
-//! Invariant: an entry of the directory is believed while the library's `seen` is the entry's.
+//! Invariant: an entry of the directory is valid while the library's `seen` equals the entry's.
 //! Not here: the entries themselves (`directory`), reading libraries (`library`, `organised`).
 
 use core::ffi::CStr;
@@ -32,7 +32,7 @@ impl Library {
         self.0
     }
 
-    /// From [`Library::number`]; a number that is none is an error of each call.
+    /// From [`Library::number`]; each call reports an invalid number as an error.
     #[must_use]
     pub fn from_number(number: u32) -> Library {
         Library(number)
@@ -44,7 +44,7 @@ struct Open {
     opened: Option<NonNull<Opened>>,
     is_frozen: bool,
     stamp: Stamp,
-    /// Counts up when what is known of it is not believed any more.
+    /// Counts up when the knowledge about it becomes invalid.
     seen: u64,
 }
 
@@ -67,11 +67,11 @@ impl Libraries {
     }
 }
 
-/// Opens a PDS, a PDSE, a folder or a shared object as a library. Frozen: what was read of its directory is believed until
-/// [`refresh`]; else it is compared at each LOAD with what the file system says.
+/// Opens a PDS, a PDSE, a folder or a shared object as a library. Frozen: directory data once read stays valid until
+/// [`refresh`]; else each LOAD compares it with the file system.
 ///
 /// # Errors
-/// It is not there, or there are too many.
+/// It does not exist, or there are too many.
 pub fn open(path: &CStr, is_frozen: bool) -> Result<Library, Error> {
     enter(Opened::at(path)?, is_frozen)
 }
@@ -79,7 +79,7 @@ pub fn open(path: &CStr, is_frozen: bool) -> Result<Library, Error> {
 /// Opens a library of another kind.
 ///
 /// # Errors
-/// There are too many, or it cannot be looked at.
+/// There are too many, or its state cannot be read.
 pub fn open_source(source: &'static dyn Source, is_frozen: bool) -> Result<Library, Error> {
     enter(Opened::of(source)?, is_frozen)
 }
@@ -97,7 +97,7 @@ fn enter(opened: NonNull<Opened>, is_frozen: bool) -> Result<Library, Error> {
             Ok(Library(number as u32))
         });
         if entered.is_err() {
-            // SAFETY: nobody else has it.
+            // SAFETY: it has no other user.
             unsafe { Opened::leave(opened) };
         }
         entered
@@ -120,10 +120,10 @@ pub fn close(library: Library) -> Result<(), Error> {
     })
 }
 
-/// Gives up what is known of a library's directory, also of a frozen one, and opens its file again.
+/// Discards the known directory data of a library, also of a frozen one, and opens its file again.
 ///
 /// # Errors
-/// It is not open, or not there any more.
+/// It is not open, or no longer exists.
 pub fn refresh(library: Library) -> Result<(), Error> {
     with(|table| {
         let opened = table.libraries.get(library)?.renew()?;
@@ -133,8 +133,8 @@ pub fn refresh(library: Library) -> Result<(), Error> {
     })
 }
 
-/// Is one of the two labels of a PDSE damaged or cut short, so that what is read may be the state before the last change?
-/// Nothing is loaded from a label that is damaged; `underbar lib verify` says which it is.
+/// Is one of the two labels of a PDSE damaged or cut short, so that the data read may be the state before the last change?
+/// Nothing is loaded from a damaged label; `underbar lib verify` names it.
 ///
 /// # Errors
 /// It is not open.
@@ -152,7 +152,7 @@ fn doubtful(opened: NonNull<Opened>) -> u64 {
 }
 
 impl Open {
-    /// The library's file as it is now. Under the table's lock.
+    /// The library's current file. Under the table's lock.
     fn renew(&mut self) -> Result<NonNull<Opened>, Error> {
         let mut opened = self.opened.ok_or(Error::NotLoaded)?;
         // SAFETY: the place in the table is a user, of the old one and then of the new one.
@@ -171,7 +171,7 @@ impl Open {
 }
 
 impl Table {
-    /// The first library with the name, and the entry for it, whose member is there.
+    /// The first library with the name, and the entry for it, whose member exists.
     pub(super) fn search(
         &mut self,
         libraries: &[Library],
@@ -188,7 +188,7 @@ impl Table {
     fn look(&mut self, library: Library, name: &[u8]) -> Result<Option<NonNull<Known>>, Error> {
         let open = self.libraries.get(library)?;
         let mut opened = open.opened.ok_or(Error::NotLoaded)?;
-        // SAFETY: the place in the table is a user of what it leads to; sources call nothing of ours.
+        // SAFETY: the place in the table is a user of its library; sources call nothing of ours.
         unsafe {
             let is_kept =
                 self.options.lookaside && (open.is_frozen || opened.as_ref().source().tells_changes());
@@ -215,7 +215,7 @@ impl Table {
             let entry = self.directory.enter(library.0, name).map_err(Error::NoStorage)?;
             let known = entry.as_ptr();
             let before = core::mem::replace(&mut (*known).member, member);
-            // Another entry point of the same bytes, too, is another program for those who enter it.
+            // Another entry point of the same bytes also is another program for callers that enter it.
             let identity = |member: Member| (member.token, member.entry_at);
             let is_same = before.map(identity) == member.map(identity);
             if let (true, Some(before), Some(member)) = (is_same, before, &mut (*known).member) {
@@ -233,7 +233,7 @@ impl Table {
         }
     }
 
-    /// The entry of a member that is still the one of an earlier look.
+    /// The entry of a member, if it is still the one from an earlier look.
     pub(super) fn known_as(
         &mut self,
         library: Library,
@@ -248,8 +248,8 @@ impl Table {
         is_it.then_some(known)
     }
 
-    /// The member of an entry is another one now, or the library is closed: the program that was made of the old one is not
-    /// found any more. In the pool, it goes; one that waits for threads goes with them.
+    /// The member of an entry has been replaced, or the library is closed: the program that was made from the old member can no
+    /// longer be found. If it is in the pool, it goes; one that waits for threads goes with them.
     fn give_away(&mut self, program: NonNull<Program>) {
         Table::unlink(program);
         // SAFETY: under the lock; a program that is staged has no users.
@@ -266,10 +266,10 @@ impl Table {
         }
     }
 
-    /// Forgets what is known of a library.
+    /// Discards the known data of a library.
     fn detach(&mut self, library: Library) {
         let mut programs: *mut Program = null_mut();
-        // SAFETY: under the lock. Programs to be given away are linked by the entries, which they lead to themselves.
+        // SAFETY: under the lock. Programs to be given away are linked by the entries that they themselves point to.
         self.directory.each(|known| unsafe {
             let known = known.as_ptr();
             if (*known).library == library.0 {

@@ -3,15 +3,15 @@
 //! ```text
 //! LOAD    choose ──There──────────────────────> begin ──> Loaded      choose, enter, finish: under the table's lock
 //!            '────Make──> make ──> enter ────────^  '─ broken: given back; another thread's: chosen again
-//! DELETE  one user less ──the last──> ending: destructors, restored ──> staged, or leaving
+//! DELETE  remove one user ──the last──> ending: destructors, restored ──> staged, or leaving
 //! ```
 //!
-//! Programs are reached by pointer. One that a caller uses stays, since its number is counted; one without users is either
-//! staged (under the lock), or belongs to the one thread that ends it. `kind`, `copy`, `entry` and the numbers do not change
-//! once it is entered; `uses`, `form`, `known` and the list's fields change under the lock.
+//! Programs are accessed by pointer. A program with users stays, since they are counted; one without users is either staged
+//! (under the lock), or belongs to the one thread that ends it. `kind`, `copy`, `entry` and the numbers do not change after
+//! the program is entered; `uses`, `form`, `known` and the list's fields change under the lock.
 //!
 //! Invariant: no code of programs runs under the lock.
-//! Not here: which program a LOAD has (`there`), how one is made (`make`), whether it is kept (`staged`).
+//! Not here: the choice of a program (`there`), making one (`make`), the decision to keep it (`staged`).
 
 use core::ffi::CStr;
 use core::ptr::NonNull;
@@ -28,14 +28,13 @@ use crate::library::Member;
 use crate::opened::Opened;
 use crate::program::{Form, Kind, Program};
 
-/// LOAD: the program of this name in the first library that has it. `form` is by the member's attributes where none is
-/// asked for.
+/// LOAD: the program of this name in the first library that has it. If no `form` is given, the member's attributes decide.
 ///
 /// # Safety
 /// The program's constructors run, with all that they do.
 ///
 /// # Errors
-/// Why it could not be loaded.
+/// The reason why it could not be loaded.
 pub unsafe fn load(libraries: &[Library], name: &[u8], form: Option<Form>) -> Result<Loaded, Error> {
     // SAFETY: the caller's promise.
     let loaded = unsafe { load_as(libraries, name, form, false) };
@@ -43,7 +42,7 @@ pub unsafe fn load(libraries: &[Library], name: &[u8], form: Option<Form>) -> Re
     loaded
 }
 
-/// LOAD for LINK: fresh data, and a copy of its own where the program is in use, unless it is reentrant.
+/// LOAD for LINK: fresh data, and a separate copy if the program is in use, unless it is reentrant.
 ///
 /// # Safety
 /// As [`load`].
@@ -65,7 +64,7 @@ unsafe fn load_as(
 ) -> Result<Loaded, Error> {
     check(name)?;
     loop {
-        // SAFETY: the caller's promise; each program has a user more, who is given back where it cannot be used.
+        // SAFETY: the caller's promise; each program has one more user, which is removed if it cannot be used.
         unsafe {
             let Had { program, stranger } = match with(|table| table.choose(libraries, name, form, is_alone))?
             {
@@ -81,13 +80,13 @@ unsafe fn load_as(
             match Program::begin(program, broken) {
                 Ok(true) => {
                     let Some(member) = stranger else { return Ok(Loaded::of(program)) };
-                    // Asked without the lock: a symbol's resolver may have to be.
+                    // Called without the lock: a symbol's resolver may have to run.
                     let entry = entry_of(program.as_ref(), name, &member);
                     let number =
                         entry.and_then(|entry| with(|table| table.slots.number(program, entry.unwrap_or(0))));
                     return number.inspect_err(|_| retract(program));
                 }
-                // Another thread's constructor has exited: for us, it is not there.
+                // Another thread's constructor has exited: for this thread, the program does not exist.
                 Ok(false) => retract(program),
                 Err(error) => {
                     retract(program);
@@ -98,10 +97,10 @@ unsafe fn load_as(
     }
 }
 
-/// DELETE: one LOAD less. Says whether the program has other users.
+/// DELETE: removes one LOAD. Returns whether the program has other users.
 ///
 /// # Safety
-/// Whoever loaded it does not use it any more: no frame of it is on a stack, nobody has a pointer into it.
+/// The caller of LOAD no longer uses it: no frame of it is on a stack, and no pointer into it exists.
 ///
 /// # Errors
 /// It is not loaded.
@@ -131,7 +130,7 @@ pub fn entry(loaded: Loaded) -> Result<usize, Error> {
 /// # Errors
 /// It is not loaded, or damaged.
 pub fn symbol(loaded: Loaded, name: &CStr) -> Result<Option<usize>, Error> {
-    // A user more meanwhile: the symbol's resolver may have to be asked, or the system's loader, without the lock.
+    // One more user meanwhile: the symbol's resolver or the system's loader may have to be called, without the lock.
     let program = with(|table| {
         let program = table.slots.find(loaded)?;
         // SAFETY: a program in use stays while the lock is held.
@@ -162,20 +161,20 @@ pub fn is_of_system(loaded: Loaded) -> Result<bool, Error> {
 
 // ---- LOAD ------------------------------------------------------------------------------------------------
 
-/// What a LOAD has found.
+/// The result of a LOAD's search.
 enum Choice {
-    /// A program that is there.
+    /// An existing program.
     There(Had),
     /// A member.
     Make(Order),
 }
 
-/// A program that is to be made.
+/// A program to be made.
 struct Order {
     library: Library,
-    /// Shared for this.
+    /// Shared for this order.
     opened: NonNull<Opened>,
-    /// As of which look at the library.
+    /// The number of the look at the library.
     seen: u64,
     member: Member,
     form: Form,
@@ -212,13 +211,13 @@ impl Table {
     }
 }
 
-/// Makes a program and enters it; or gives the one that another thread has entered meanwhile.
+/// Makes a program and enters it; or returns the one that another thread has entered meanwhile.
 ///
 /// # Safety
 /// The order's library was shared for it.
 unsafe fn enter(order: &Order, name: &[u8]) -> Result<Had, Error> {
     let mut counts = Counts::default();
-    // SAFETY: shared, so the library is there.
+    // SAFETY: shared, so the library exists.
     let source = unsafe { order.opened.as_ref() }.source();
     let made = make(source, name, &order.member, order.form, order.takes_copy, &mut counts);
     with(|table| {
@@ -231,7 +230,7 @@ unsafe fn enter(order: &Order, name: &[u8]) -> Result<Had, Error> {
                 return Err(error);
             }
         };
-        // SAFETY: under the lock; the program is known to nobody yet.
+        // SAFETY: under the lock; the program is not visible to others yet.
         unsafe {
             if holds_pages {
                 (*program.as_ptr()).hold = Some(order.opened);
@@ -285,15 +284,15 @@ unsafe fn enter(order: &Order, name: &[u8]) -> Result<Had, Error> {
 
 // ---- DELETE ----------------------------------------------------------------------------------------------
 
-/// What is left to do with a program that has a user less.
+/// The next step for a program that lost a user.
 enum After {
-    /// It has others.
+    /// None: it has other users.
     InUse,
     /// It is staged, or leaves.
     Done,
-    /// It is to be ended and restored, without the lock: nobody finds it meanwhile.
+    /// It is to be ended and restored, without the lock: it cannot be found meanwhile.
     Restore,
-    /// Threads have objects of it: those of this thread are to be ended, without the lock. Nobody finds it meanwhile.
+    /// Threads have objects of it: those of this thread are to be ended, without the lock. It cannot be found meanwhile.
     Threads,
 }
 
@@ -312,9 +311,9 @@ impl Table {
         self.unused(program)
     }
 
-    /// What is left to do with a program that nobody uses, when this thread has ended its own objects of it.
+    /// The next step for a program without users, after this thread has ended its own objects of it.
     fn unused(&mut self, program: NonNull<Program>) -> After {
-        // SAFETY: nobody has it but this thread, under the lock.
+        // SAFETY: only this thread has it, under the lock.
         let one = unsafe { &mut *program.as_ptr() };
         let is_kept = self.is_worth_keeping(one);
         if one.is_for_ever() && !one.is_broken {
@@ -346,24 +345,24 @@ impl Table {
     }
 }
 
-/// Does what is left. Says whether the program has other users.
+/// Takes the next step. Returns whether the program has other users.
 ///
 /// # Safety
-/// `after` is what [`Table::one_less`] said of the program just now.
+/// `after` is the result of [`Table::one_less`] for the program just now.
 unsafe fn finish(after: After, program: NonNull<Program>) -> bool {
     if let After::Threads = after {
-        // SAFETY: it has no users, and nobody finds it: this thread alone has it.
+        // SAFETY: it has no users, and cannot be found: only this thread has it.
         let after = unsafe {
             if let Kind::Own(image) = (*program.as_ptr()).kind {
                 Image::end_of_thread(image);
             }
             with(|table| table.unused(program))
         };
-        // SAFETY: said just now; not `Threads` again.
+        // SAFETY: returned just now; not `Threads` again.
         return unsafe { finish(after, program) };
     }
     if let After::Restore = after {
-        // SAFETY: it has no users, and is not staged: this thread alone has it.
+        // SAFETY: it has no users, and is not staged: only this thread has it.
         let restored = unsafe { Program::rewind(program) };
         with(|table| {
             if let Some(restored) = restored {
@@ -380,12 +379,12 @@ unsafe fn finish(after: After, program: NonNull<Program>) -> bool {
     matches!(after, After::InUse)
 }
 
-/// The last thread that had objects of a program has ended: it begins again, or goes, where it waited for that.
+/// The last thread that had objects of a program has ended: the program begins again, or goes, if it waited for that.
 pub(crate) fn thread_ended(image: NonNull<Image>) {
     let waiting = with(|table| {
         let mut found = None;
         table.slots.each(|program| {
-            // SAFETY: under the lock, a program in a slot is there.
+            // SAFETY: under the lock, a program in a slot exists.
             let one = unsafe { program.as_ref() };
             let is_it = matches!(one.kind, Kind::Own(its) if its == image);
             if is_it && one.is_waiting && !one.is_for_ever() && one.pending() == 0 {
@@ -393,18 +392,18 @@ pub(crate) fn thread_ended(image: NonNull<Image>) {
             }
         });
         found.map(|program| {
-            // SAFETY: the same; nobody finds it any more.
+            // SAFETY: the same; it can no longer be found.
             unsafe { (*program.as_ptr()).is_waiting = false };
             (table.unused(program), program)
         })
     });
     if let Some((after, program)) = waiting {
-        // SAFETY: said just now.
+        // SAFETY: returned just now.
         unsafe { finish(after, program) };
     }
 }
 
-/// A LOAD whose program cannot be used is taken back.
+/// Takes back a LOAD whose program cannot be used.
 ///
 /// # Safety
 /// As [`give_back`].
@@ -413,16 +412,16 @@ unsafe fn retract(program: NonNull<Program>) {
         table.statistics.deletes += 1;
         table.one_less(program)
     });
-    // SAFETY: said just now.
+    // SAFETY: returned just now.
     unsafe { finish(after, program) };
 }
 
-/// One user less, who was not counted as a LOAD.
+/// Removes a user that was not counted as a LOAD.
 ///
 /// # Safety
 /// The caller was a user of the program, and is none any more.
 unsafe fn give_back(program: NonNull<Program>) {
     let after = with(|table| table.one_less(program));
-    // SAFETY: said just now.
+    // SAFETY: returned just now.
     unsafe { finish(after, program) };
 }

@@ -1,12 +1,12 @@
-//! A program made of a member: by us, or by the system's loader.
+//! Makes a program from a member: by our loader, or by the system's.
 //!
 //! ```text
 //! fetch the member's bytes ──> image::load ──> Own
 //!                                  '─ a reason ──> its own file, or a copy in memory ──> the system's loader ──> System
 //! ```
 //!
-//! Invariant: what is made is known to nobody, and its constructors have not run (the system's loader's have).
-//! Not here: who asks for it, and who may have it (`load`).
+//! Invariant: a new program is not visible to others, and its constructors have not run (those of the system's loader have).
+//! Not here: the requests for programs, and who may use them (`load`).
 
 use core::ffi::CStr;
 use core::ptr::NonNull;
@@ -24,19 +24,19 @@ use crate::pool::{Copy, write_all};
 use crate::program::{Form, Kind, Program};
 use crate::system::Handle;
 
-/// What a load costs at least, in relocations: some twenty system calls.
+/// The minimum cost of a load, in relocations: some twenty system calls.
 const LEAST_COST: u64 = 1000;
 
 /// A program, in the arena.
 pub(super) struct Made {
     pub(super) program: NonNull<Program>,
-    /// Why it was left to the system's loader.
+    /// The reason why it was left to the system's loader.
     pub(super) reason: Option<Reason>,
     /// Whether it may hold pages of the library.
     pub(super) holds_pages: bool,
 }
 
-/// Makes a program with one user. `takes_copy`: its initial state is kept, where that can be.
+/// Makes a program with one user. `takes_copy`: its initial state is kept if possible.
 pub(super) fn make(
     source: &dyn Source,
     name: &[u8],
@@ -59,7 +59,7 @@ pub(super) fn make(
     let is_mapped = match fetched {
         Ok(is_mapped) => is_mapped,
         Err(error) => {
-            // What a source has given to `work` is of no use where it says so afterwards.
+            // If a source reports an error after it has called `work`, the result is discarded.
             if let Ok(kind) = kind {
                 give_back(kind);
             }
@@ -67,11 +67,11 @@ pub(super) fn make(
         }
     };
     let kind = kind?;
-    // What the system's loader has is a copy.
+    // The system's loader has a copy.
     let holds_pages = is_mapped && matches!(kind, Kind::Own(_));
     let mut program = Program::new(kind, form);
     if let Kind::Own(image) = kind {
-        // SAFETY: made just now, and nobody uses it.
+        // SAFETY: made just now, and not in use.
         let image = unsafe { image.as_ref() };
         program.cost = LEAST_COST + image.relocations.relative + 20 * image.relocations.bound;
         program.bytes = image.span();
@@ -92,7 +92,7 @@ pub(super) fn make(
     });
     if kept.is_err() {
         if let Some(copy) = copy.as_mut() {
-            // SAFETY: nobody uses it.
+            // SAFETY: it is not in use.
             unsafe { copy.free() };
         }
         give_back(kind);
@@ -100,18 +100,18 @@ pub(super) fn make(
     Ok(Made { program: kept?, reason, holds_pages })
 }
 
-/// Gives back what no program is made of.
+/// Gives back what was made for a program that failed.
 fn give_back(kind: Kind) {
     match kind {
         Kind::Own(image) => {
-            // SAFETY: it has not begun, and nobody uses it.
+            // SAFETY: it has not begun, and is not in use.
             unsafe { Image::unload(image, None) };
         }
         Kind::System(handle) => handle.close(),
     }
 }
 
-/// Our own way.
+/// By our loader.
 fn attempt(
     source: &dyn Source,
     name: &[u8],
@@ -131,7 +131,7 @@ fn attempt(
             let path = source.path();
             let title = other.join(&[path.to_bytes(), b"(", name, b")"]).ok_or(Error::BadName)?;
             let image = image::load(content, title, folder(path))?;
-            // SAFETY: made just now, and nobody gives it back.
+            // SAFETY: made just now, and not given back.
             image::perf_map::tell(unsafe { image.as_ref() }, content, title);
             image
         }
@@ -139,7 +139,7 @@ fn attempt(
     Ok(Kind::Own(image))
 }
 
-/// The system's loader's way: the member's own file, or a copy of it in memory.
+/// By the system's loader: the member's own file, or a copy of it in memory.
 fn by_system(
     source: &dyn Source,
     name: &[u8],
@@ -190,7 +190,7 @@ fn decimal(mut number: u32, room: &mut [u8; 10]) -> &[u8] {
     }
 }
 
-/// The entry point: where the directory says, or at the symbol of the program's own name, or at `main`.
+/// The entry point: the one in the directory, or the symbol of the program's own name, or `main`.
 pub(super) fn entry_of(program: &Program, name: &[u8], member: &Member) -> Result<Option<usize>, Error> {
     if let Some(at) = member.entry_at {
         let address = match program.kind {
@@ -209,7 +209,7 @@ pub(super) fn entry_of(program: &Program, name: &[u8], member: &Member) -> Resul
             Ok(None) => {}
             // Its resolver has exited.
             Err(Error::NotLoaded) => return Err(Error::NotLoaded),
-            // Damaged tables do not keep the rest of the program from being used.
+            // Damaged tables do not prevent other use of the program.
             found => return Ok(found.ok().flatten()),
         }
     }

@@ -3,27 +3,27 @@
 //! ```text
 //! LOAD    search (libraries) ──> program in use? count it ──────────────> constructors, unless they ran
 //!                          │     in the pool? begin it again ──────────────^
-//!                          │     else: make it of its member, or leave it to the system's loader
-//! DELETE  the last user's: destructors; into the pool (staged) where that pays, else unloaded
+//!                          │     else: make it from its member, or leave it to the system's loader
+//! DELETE  the last user's: destructors; into the pool (staged) if that saves time, else unloaded
 //!
-//! libraries   which are open, and the search for a name       load     LOAD, DELETE
-//! staged      the pool's list, and what it gives up            make     a program of a member
-//! slots       numbers of programs                              there    which program a LOAD has
+//! libraries   the open libraries, and the search for a name    load     LOAD, DELETE
+//! staged      the pool's list, and what it gives up            make     making a program from a member
+//! slots       numbers of programs                              there    the choice of a program for a LOAD
 //! alike       programs by their bytes
 //! ```
 //!
-//! One lock, for the tables alone: it is never held while code of programs runs, nor while the system's loader does, which
-//! runs constructors of libraries under a lock of its own. So these may LOAD, whatever other threads LOAD meanwhile.
-//! Instead, a program's constructors run under its own lock, and others who LOAD it wait for them: a constructor that waits
-//! for such a thread waits for ever, as with the system's loader. Two threads that LOAD a program which is not there may
-//! both make it; the second one's is given back before it begins. What is to go is put into a list (`leaving`) and goes
-//! when the lock has been given up.
+//! One lock, for the tables alone. It is never held while code of programs runs, nor while the system's loader runs, which
+//! calls constructors of libraries under its own lock. Such constructors may therefore LOAD, whatever other threads LOAD
+//! meanwhile. Instead, a program's constructors run under the program's own lock, and other threads that LOAD it wait for
+//! them: a constructor that waits for such a thread waits forever, as with the system's loader. Two threads that LOAD a
+//! program that is not loaded may both make it; the second one's is given back before it begins. Programs to be removed are
+//! put into a list (`leaving`) and go after the lock has been released.
 //!
 //! Invariant: a program is in use (uses > 0), staged, waiting, ending in one thread, or gone; the bytes of the pool's list are
-//! `staged.bytes`, at most `options.pool_bytes` and what is resident.
-//! Invariant: `program.known` is the entry of whose `programs` it is one, or null.
-//! Cost: a LOAD from the pool makes no system call where its library is frozen.
-//! Not here: what an image is (`image`), how it is brought back (`pool`), entries of directories (`directory`).
+//! `staged.bytes`, at most `options.pool_bytes` plus resident programs.
+//! Invariant: `program.known` is the entry whose `programs` contain it, or null.
+//! Cost: a LOAD from the pool makes no system call if its library is frozen.
+//! Not here: images (`image`), restoring them (`pool`), entries of directories (`directory`).
 
 mod alike;
 mod libraries;
@@ -55,12 +55,12 @@ use libraries::Libraries;
 use slots::Slots;
 use staged::Staged;
 
-/// How much is kept.
+/// The limits of the pool.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Options {
-    /// The most that images in the pool may take, in bytes; 0: nothing is kept (VLF off).
+    /// Maximum size of the images in the pool, in bytes; 0: nothing is kept (VLF off).
     pub pool_bytes: u64,
-    /// A program is kept from this LOAD of it on; 1: at once. Program objects' lookaside on z/OS is said to wait for five.
+    /// A program is kept from this LOAD of it on; 1: at once. Program objects' lookaside on z/OS reportedly waits for five.
     pub keep_after: u64,
     /// Directories are kept (LLA).
     pub lookaside: bool,
@@ -77,13 +77,13 @@ struct Table {
     directory: Directory,
     slots: Slots,
     staged: Staged,
-    /// Programs in no other list, which go when the lock has been given up.
+    /// Programs in no other list, which go after the lock has been released.
     leaving: *mut Program,
     alike: Alike,
     statistics: Statistics,
 }
 
-// SAFETY: what the pointers lead to is used under the lock, but for programs: see `load`.
+// SAFETY: the data that the pointers refer to is used under the lock, except programs: see `load`.
 unsafe impl Send for Table {}
 
 static TABLE: Lock<Table> = Lock::new(Table {
@@ -109,12 +109,12 @@ pub(crate) unsafe fn release() {
     unsafe { TABLE.release() }
 }
 
-/// In a forked child: programs that another thread was beginning or ending at the fork stay as they are, since that thread is
-/// not there. Nobody finds them any more, by their entry or by their bytes: who LOADs one gets another copy.
+/// In a forked child: programs that another thread was beginning or ending at the fork stay unchanged, since that thread does
+/// not exist there. They can no longer be found, by their entry or by their bytes: a LOAD gets another copy.
 pub(crate) fn forget_unfinished() {
     with(|table| {
         table.slots.each(|program| {
-            // SAFETY: a program in a slot is there while the lock is held, and this is the only thread.
+            // SAFETY: a program in a slot exists while the lock is held, and this is the only thread.
             let one = unsafe { &mut *program.as_ptr() };
             if one.life.is_anothers() || one.uses == 0 && !one.is_staged && !one.is_waiting {
                 one.is_broken = true;
@@ -125,7 +125,7 @@ pub(crate) fn forget_unfinished() {
 }
 
 /// Works on the table; then, without the lock, gives back the programs that the work has put into `leaving`: their
-/// destructors may come here again. The work itself calls no code of programs, and none of the system's loader.
+/// destructors may call this module again. The work itself calls no code of programs, and none of the system's loader.
 fn with<R>(work: impl FnOnce(&mut Table) -> R) -> R {
     let mut table = TABLE.lock();
     let result = work(&mut table);
@@ -133,7 +133,7 @@ fn with<R>(work: impl FnOnce(&mut Table) -> R) -> R {
     drop(table);
     let mut delayed = 0;
     while let Some(program) = NonNull::new(leaving) {
-        // SAFETY: taken out of all lists under the lock, so nobody else has it.
+        // SAFETY: taken out of all lists under the lock, so no other thread has it.
         unsafe {
             leaving = (*program.as_ptr()).next;
             delayed += u64::from(!Program::remove(program));
@@ -146,10 +146,10 @@ fn with<R>(work: impl FnOnce(&mut Table) -> R) -> R {
 }
 
 impl Table {
-    /// A program that nobody uses goes, when the lock is given up.
+    /// Removes a program without users, after the lock is released.
     ///
     /// # Safety
-    /// It is in no list, and no entry leads to it.
+    /// It is in no list, and no entry points to it.
     unsafe fn leave(&mut self, program: NonNull<Program>) {
         // SAFETY: the caller's promise.
         unsafe {
@@ -160,9 +160,9 @@ impl Table {
         self.leaving = program.as_ptr();
     }
 
-    /// No entry leads to the program any more.
+    /// Removes the program from its entry.
     fn unlink(program: NonNull<Program>) {
-        // SAFETY: under the lock; an entry is there while a program leads to it.
+        // SAFETY: under the lock; an entry exists while a program points to it.
         unsafe {
             let known = core::mem::replace(&mut (*program.as_ptr()).known, null_mut());
             if let Some(known) = known.as_mut() {
@@ -174,7 +174,7 @@ impl Table {
     }
 }
 
-/// A program's pages are not mapped any more.
+/// A program's pages are no longer mapped.
 ///
 /// # Safety
 /// The hold is given up once.
@@ -185,7 +185,7 @@ pub(crate) unsafe fn give_up(hold: Option<NonNull<Opened>>) {
     }
 }
 
-/// Sets how much is kept; what is beyond the new bound goes at once.
+/// Sets the limits; images beyond the new bound go at once.
 pub fn set_options(options: Options) {
     with(|table| {
         table.options = options;
@@ -193,21 +193,21 @@ pub fn set_options(options: Options) {
     });
 }
 
-/// How much is kept.
+/// The current limits.
 #[must_use]
 pub fn options() -> Options {
     with(|table| table.options)
 }
 
-/// Drops all images in the pool but resident ones.
+/// Drops all images in the pool except resident ones.
 pub fn purge() {
     with(|table| table.shrink(0));
 }
 
-/// Makes a program resident: kept from its first DELETE on, beyond the bound, never dropped; or not any more.
+/// Makes a program resident: kept from its first DELETE on, beyond the bound, never dropped. Or ends this.
 ///
 /// # Errors
-/// The name is none, or no library has it.
+/// The name is invalid, or no library has it.
 pub fn set_resident(libraries: &[Library], name: &[u8], is_resident: bool) -> Result<(), Error> {
     check(name)?;
     with(|table| {
@@ -219,22 +219,22 @@ pub fn set_resident(libraries: &[Library], name: &[u8], is_resident: bool) -> Re
     })
 }
 
-/// What was done.
+/// The loader's figures.
 #[must_use]
 pub fn statistics() -> Statistics {
     with(|table| table.statistics)
 }
 
-/// Bytes of images in the pool, with what is kept of their state.
+/// Bytes of images in the pool, including the kept initial states.
 #[must_use]
 pub fn pooled() -> u64 {
     with(|table| table.staged.bytes)
 }
 
-/// BLDL: what the first library that has the program says of it.
+/// BLDL: the entry of the program in the first library that has it.
 ///
 /// # Errors
-/// The name is none, or no library has it.
+/// The name is invalid, or no library has it.
 pub fn find(libraries: &[Library], name: &[u8]) -> Result<(Library, Member), Error> {
     check(name)?;
     with(|table| {

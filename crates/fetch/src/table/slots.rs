@@ -1,13 +1,12 @@
-//! Numbers of programs: what callers have instead of pointers.
+//! Numbers of programs, which callers use instead of pointers.
 //!
 //! ```text
 //! Loaded = generation << 32 | slot        a slot's generation counts up with each program that has it
 //! slot ──> program, entry point            a program has a slot for each of its entry points that were asked for
 //! ```
 //!
-//! Invariant: a number is never 0, and never means another program than the one it was given for (until a slot has had
-//! 2^32 of them).
-//! Not here: who uses them (`load`).
+//! Invariant: a number is never 0, and never refers to a program other than its own (until a slot has had 2^32 programs).
+//! Not here: the use of numbers (`load`).
 
 use core::ptr::{NonNull, null_mut};
 
@@ -26,18 +25,18 @@ impl Loaded {
         self.0
     }
 
-    /// From [`Loaded::number`]; a number that is none is an error of each call.
+    /// From [`Loaded::number`]; each call reports an invalid number as an error.
     #[must_use]
     pub fn from_number(number: u64) -> Loaded {
         Loaded(number)
     }
 
-    /// That of a program.
+    /// The number of a program.
     ///
     /// # Safety
-    /// The program is there.
+    /// The program exists.
     pub(super) unsafe fn of(program: NonNull<Program>) -> Loaded {
-        // SAFETY: the caller's promise; both are written before the program is entered, and not changed then.
+        // SAFETY: the caller's promise; both are written before the program is entered, and do not change afterwards.
         let (generation, number) = unsafe { ((*program.as_ptr()).generation, (*program.as_ptr()).number) };
         Loaded(u64::from(generation) << 32 | u64::from(number))
     }
@@ -51,7 +50,7 @@ struct Slot {
     generation: u32,
     /// The program's next slot, or [`LAST`]. Its first one has the program's own number.
     next: u32,
-    /// Where callers of this number enter the program; 0: nowhere.
+    /// The entry point for this number; 0: none.
     entry: usize,
 }
 
@@ -59,7 +58,7 @@ struct Slot {
 pub(super) struct Slots {
     start: *mut Slot,
     count: usize,
-    /// No slot below this one is free.
+    /// All slots below this one are in use.
     free_from: usize,
 }
 
@@ -68,7 +67,7 @@ impl Slots {
 
     /// Gives a program a number.
     pub(super) fn enter(&mut self, program: NonNull<Program>) -> Result<(), Error> {
-        // SAFETY: the program is there.
+        // SAFETY: the program exists.
         unsafe {
             let (number, generation) = self.take(program, (*program.as_ptr()).entry)?;
             (*program.as_ptr()).number = number;
@@ -77,9 +76,9 @@ impl Slots {
         Ok(())
     }
 
-    /// The number of a program in use for those who enter it here.
+    /// The number of a program in use for callers that enter it here.
     pub(super) fn number(&mut self, program: NonNull<Program>, entry: usize) -> Result<Loaded, Error> {
-        // SAFETY: the program is there, and its slots are.
+        // SAFETY: the program exists, and so do its slots.
         unsafe {
             let mut number = (*program.as_ptr()).number;
             loop {
@@ -98,9 +97,9 @@ impl Slots {
         }
     }
 
-    /// A free slot for a program and an entry point of it: its number and generation.
+    /// A free slot for a program and an entry point of it: returns its number and generation.
     fn take(&mut self, program: NonNull<Program>, entry: usize) -> Result<(u32, u32), Error> {
-        // SAFETY: slots below `count` are there.
+        // SAFETY: slots below `count` exist.
         let is_free = |number: &usize| unsafe { (*self.start.add(*number)).program.is_null() };
         let number = match (self.free_from..self.count).find(is_free) {
             Some(number) => number,
@@ -109,13 +108,13 @@ impl Slots {
         self.free_from = number + 1;
         // SAFETY: a slot below `count`.
         let slot = unsafe { &mut *self.start.add(number) };
-        // Never 0, so that no number is.
+        // Never 0, so no number is 0.
         let generation = slot.generation.wrapping_add(1).max(1);
         *slot = Slot { program: program.as_ptr(), generation, next: LAST, entry };
         Ok((number as u32, generation))
     }
 
-    /// More slots: gives the first new one.
+    /// More slots: returns the first new one.
     fn grow(&mut self) -> Result<usize, Error> {
         let count = (self.count * 2).max(64);
         let slots = arena::get(count * size_of::<Slot>()).map_err(Error::NoStorage)?.cast::<Slot>().as_ptr();
@@ -134,9 +133,9 @@ impl Slots {
         Ok(first)
     }
 
-    /// A program's numbers mean nothing any more.
+    /// Makes a program's numbers invalid.
     pub(super) fn forget(&mut self, program: NonNull<Program>) {
-        // SAFETY: the program is there; a slot below `count`.
+        // SAFETY: the program exists; a slot below `count`.
         unsafe {
             let mut number = (*program.as_ptr()).number as usize;
             while number < self.count && (*self.start.add(number)).program == program.as_ptr() {
@@ -148,7 +147,7 @@ impl Slots {
         }
     }
 
-    /// Each program, once for each of its numbers.
+    /// Visits each program, once for each of its numbers.
     pub(super) fn each(&self, mut look: impl FnMut(NonNull<Program>)) {
         for number in 0..self.count {
             // SAFETY: a slot below `count`.
@@ -163,13 +162,13 @@ impl Slots {
         self.find_entry(loaded).map(|(program, _)| program)
     }
 
-    /// The same, and where it is entered.
+    /// The same, with its entry point.
     pub(super) fn find_entry(&self, loaded: Loaded) -> Result<(NonNull<Program>, usize), Error> {
         let (number, generation) = (loaded.0 as u32 as usize, (loaded.0 >> 32) as u32);
         if number >= self.count {
             return Err(Error::NotLoaded);
         }
-        // SAFETY: a slot below `count`; a program in a slot is there.
+        // SAFETY: a slot below `count`; a program in a slot exists.
         unsafe {
             let slot = &*self.start.add(number);
             let program = NonNull::new(slot.program).filter(|_| slot.generation == generation);

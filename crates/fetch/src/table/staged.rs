@@ -1,35 +1,35 @@
-//! The pool's list: images that nobody uses, kept for the next LOAD.
+//! The pool's list: unused images, kept for the next LOAD.
 //!
 //! ```text
 //! first (used longest ago) <──> ... <──> last (used last)        LOAD takes out, DELETE puts in at the end
-//!   '─ of the first 32, the one that its LOADs have paid for least, by its room, goes when the bound is passed
+//!   '─ of the first 32, the one whose LOADs cost least for its size goes when the bound is exceeded
 //! ```
 //!
-//! Invariant: `bytes` is the sum of the programs' own; a program in the list is `is_staged`, and no other is.
-//! Not here: what is kept of an image's state, and how it is brought back (`pool`).
+//! Invariant: `bytes` is the sum of the programs' sizes; a program in the list is `is_staged`, and no other is.
+//! Not here: the kept state of an image, and its restoration (`pool`).
 
 use core::ptr::{NonNull, null_mut};
 
 use super::{Options, Table};
 use crate::program::{Form, Kind, Program};
 
-/// Of the programs that were not used for longest, so many are compared when the pool has to give one up.
+/// The number of least recently used programs that are compared when the pool has to give one up.
 const COMPARED: usize = 32;
 
 /// The list. Under the table's lock.
 pub(super) struct Staged {
     first: *mut Program,
     last: *mut Program,
-    /// What its images take.
+    /// The bytes of its images.
     pub(super) bytes: u64,
 }
 
 impl Staged {
     pub(super) const EMPTY: Staged = Staged { first: null_mut(), last: null_mut(), bytes: 0 };
 
-    /// Into the pool, as the one used last.
+    /// Adds a program to the pool, as the most recently used one.
     pub(super) fn put_in(&mut self, program: NonNull<Program>) {
-        // SAFETY: the program is in no list; neighbours in the list are there.
+        // SAFETY: the program is in no list; neighbours in the list exist.
         unsafe {
             let one = program.as_ptr();
             (*one).is_staged = true;
@@ -43,7 +43,7 @@ impl Staged {
         }
     }
 
-    /// Out of the pool.
+    /// Removes a program from the pool.
     pub(super) fn take_out(&mut self, program: NonNull<Program>) {
         // SAFETY: the program is in the pool's list, as are its neighbours.
         unsafe {
@@ -62,7 +62,7 @@ impl Staged {
         }
     }
 
-    /// The one to be given up first; nothing where all are resident.
+    /// The program to be given up first; none if all are resident.
     fn worst(&self) -> Option<NonNull<Program>> {
         let mut worst: Option<(u128, NonNull<Program>)> = None;
         let mut at = self.first;
@@ -70,7 +70,7 @@ impl Staged {
         while let Some(program) = NonNull::new(at)
             && compared < COMPARED
         {
-            // SAFETY: programs of the list, and the entries that lead to them, are there.
+            // SAFETY: programs of the list, and the entries that point to them, exist.
             let one = unsafe { program.as_ref() };
             at = one.next;
             // SAFETY: the same.
@@ -92,22 +92,22 @@ impl Staged {
 }
 
 impl Table {
-    /// Drops images until the pool keeps to a bound: of those not used for longest, the one whose LOADs have cost least for
-    /// the room that it takes.
+    /// Drops images until the pool is within a bound: of the least recently used ones, the one whose LOADs cost least for its
+    /// size.
     pub(super) fn shrink(&mut self, bound: u64) {
         while self.staged.bytes > bound {
             let Some(program) = self.staged.worst() else { return };
             self.staged.take_out(program);
             Table::unlink(program);
             self.statistics.dropped += 1;
-            // SAFETY: taken out of the pool just now, so nobody has it.
+            // SAFETY: taken out of the pool just now, so it has no other user.
             unsafe { self.leave(program) };
         }
     }
 
-    /// Is a program that nobody uses any more to be kept?
+    /// Should a program without users be kept?
     pub(super) fn is_worth_keeping(&self, program: &Program) -> bool {
-        // SAFETY: an entry stays while a program leads to it; an image as long as its program.
+        // SAFETY: an entry stays while a program points to it; an image as long as its program.
         unsafe {
             let (Some(known), Kind::Own(image)) = (program.known.as_ref(), program.kind) else {
                 return false;

@@ -1,15 +1,15 @@
-//! Which program serves a LOAD, of those that are there.
+//! The choice of an existing program for a LOAD.
 //!
 //! ```text
-//! the entry of its name ──> its two programs, of the form that is asked for first
-//!            '─ none of use ──> those of the same bytes (alike): LOADed by this name, or beginning only once
+//! the entry of its name ──> its two programs, that of the requested form first
+//!            '─ none usable ──> those of the same bytes (alike): LOADed by this name, or beginning only once
 //! ```
 //!
-//! Another handle to the same library has entries of its own, and a program that begins only once is there for all of its
-//! names: so bytes are looked for, too. A name that is not the one by which the program came has an entry point of its own.
+//! Another handle to the same library has separate entries, and a program that begins only once serves all of its names. So
+//! the search covers bytes, too. A name other than the program's first name has a separate entry point.
 //!
-//! Invariant: a program that a LINK has for itself, that is ended, or broken, is given to nobody.
-//! Not here: what is done where there is none (`load`).
+//! Invariant: a program is not given out if it belongs to a LINK alone, is ended, or is broken.
+//! Not here: the next step if there is none (`load`).
 
 use core::ptr::NonNull;
 
@@ -18,10 +18,10 @@ use crate::directory::Known;
 use crate::library::Member;
 use crate::program::{Form, Program};
 
-/// A program with a user more.
+/// A program with one more user.
 pub(super) struct Had {
     pub(super) program: NonNull<Program>,
-    /// The member as its name says, where it is another one's name: its entry point is to be found.
+    /// The member under its requested name, if this is not the program's name: its entry point has to be found.
     pub(super) stranger: Option<Member>,
 }
 
@@ -32,7 +32,7 @@ impl Had {
 }
 
 impl Table {
-    /// A program of an entry, or of the same bytes, with a user more.
+    /// A program of an entry, or of the same bytes, with one more user.
     pub(super) fn there(&mut self, known: &mut Known, form: Form, is_alone: bool) -> Option<Had> {
         let [shared, fresh] = known.programs;
         let (first, second) = if form == Form::Shared { (shared, fresh) } else { (fresh, shared) };
@@ -46,7 +46,7 @@ impl Table {
         for is_of_form in [true, false] {
             let mut next = self.alike.first(&member.token);
             while let Some(program) = NonNull::new(next) {
-                // SAFETY: under the lock, a program in a chain is there.
+                // SAFETY: under the lock, a program in a chain exists.
                 let one = unsafe { program.as_ref() };
                 next = one.alike;
                 let is_own = one.name == name && one.entry_at == member.entry_at;
@@ -66,7 +66,7 @@ impl Table {
         None
     }
 
-    /// The entry is the program's from now on, where neither has another.
+    /// Makes the entry the program's, if neither has another.
     pub(super) fn link(program: NonNull<Program>, known: &mut Known) {
         // SAFETY: under the lock; the program has a user.
         let one = unsafe { &mut *program.as_ptr() };
@@ -79,8 +79,8 @@ impl Table {
         }
     }
 
-    /// One more user of a program that is there; or not, where its form is of no use, another thread is ending it, or it is
-    /// in use and to be had alone. What begins only once is there for all.
+    /// Adds a user to an existing program; fails if its form does not match, if another thread is ending it, or if it is in use and
+    /// wanted alone. A program that begins only once serves all.
     fn again(&mut self, program: NonNull<Program>, form: Form, is_alone: bool) -> bool {
         // SAFETY: under the lock; no reference lives on.
         let one = unsafe { &mut *program.as_ptr() };
@@ -103,7 +103,7 @@ impl Table {
     }
 }
 
-/// A name, for those who compare it with another one of the same bytes.
+/// A name, for comparison with another name of the same bytes.
 pub(super) fn hash_of(name: &[u8]) -> u64 {
     name.iter()
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
