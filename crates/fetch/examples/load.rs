@@ -1,6 +1,6 @@
-//! What a LOAD, a call and a DELETE cost, beside dlopen and memfd with dlopen: one run, in turns, medians of rounds.
+//! The cost of a LOAD, a call and a DELETE, compared with dlopen and memfd with dlopen: one run, alternating, medians of rounds.
 //!
-//! `cargo run --release -p underbar-fetch --example load -- [ROUNDS [tiny|plain|relocated]]`; it needs a C compiler, and one processor at least.
+//! `cargo run --release -p underbar-fetch --example load -- [ROUNDS [tiny|plain|relocated]]`; needs a C compiler.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::io::Write as _;
@@ -126,7 +126,7 @@ fn pdse(path: &Path, name: &str) -> CString {
     CString::new(library.as_os_str().as_encoded_bytes()).expect("a path")
 }
 
-/// Only what was loaded by us counts, and from where the title says.
+/// Counts only programs that our loader loaded, from the source in the title.
 fn check(before: &Statistics, title: &str, times: u64) {
     let now = table::statistics();
     assert_eq!(now.fallbacks, before.fallbacks, "{title}");

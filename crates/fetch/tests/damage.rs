@@ -1,4 +1,4 @@
-//! Programs with bits turned over, and cut short: an error with a name, or a program, never a crash.
+//! Programs with flipped bits, and truncated ones: a named error, or a program, never a crash.
 
 mod common;
 
@@ -8,7 +8,7 @@ use underbar_fetch::content::MemoryContent;
 use underbar_fetch::image::{self, Image};
 use underbar_fetch::{Error, Failure};
 
-/// A generator of numbers, the same at each run.
+/// A generator of numbers, equal in each run.
 struct Random(u64);
 
 impl Random {
@@ -18,11 +18,11 @@ impl Random {
     }
 }
 
-/// Loads, and gives back, without running anything of it. Is it a program?
+/// Loads and gives back, without running any of its code. Returns whether it is a program.
 fn load(bytes: &[u8]) -> bool {
     match image::load(&MemoryContent(bytes), c"damaged", b".") {
         Ok(image) => {
-            // SAFETY: loaded, never begun, used by nobody.
+            // SAFETY: loaded, never begun, not in use.
             unsafe {
                 let _ = image.as_ref().symbol(b"tiny", None);
                 let _ = image.as_ref().exports(|_, _| ());
@@ -55,7 +55,7 @@ fn turned_bits_are_errors_with_names() {
     for member in members() {
         assert!(read(&member).is_some() && load(&member), "as it was made");
         let (mut refused, mut loaded) = (0, 0);
-        // Headers and tables come first: half of the bits are turned there.
+        // Headers and tables come first: half of the bits are flipped there.
         for turn in 0..1500 {
             let mut bytes = member.clone();
             for _ in 0..1 + random.below(3) {
@@ -79,7 +79,7 @@ fn what_is_cut_is_refused() {
             read(&member[..end]);
             whole += usize::from(load(&member[..end]));
         }
-        // The section headers at the end are of no use for loading; all else is.
+        // Loading does not use the section headers at the end, but everything else.
         assert!(whole * 64 <= 64 * 40, "{whole} of {} cuts", member.len() / 64);
         assert!(!load(&member[..member.len() / 2]));
     }

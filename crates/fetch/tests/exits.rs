@@ -15,7 +15,7 @@ fn run(library: Library, texts: &[&str]) -> Result<i32, Error> {
     common::link(library, texts, None)
 }
 
-/// Another thread can LOAD, which it could not while a lock was left behind.
+/// Another thread can LOAD; it could not if a lock were left taken.
 fn others_load(library: &Opened) {
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -55,7 +55,7 @@ fn an_exit_before_or_after_main_ends_the_linked_program_alone() {
 
 static LIBRARY: OnceLock<Library> = OnceLock::new();
 
-/// What a LINKed program calls: LOADs a program whose constructor exits, and so comes no further.
+/// The function of a LINKed program: LOADs a program whose constructor exits, so that it does not continue.
 extern "C" fn loads_a_leaver() {
     let library = *LIBRARY.get().expect("set");
     // SAFETY: a program of our own.
@@ -88,7 +88,7 @@ fn an_exit_in_a_program_that_a_linked_one_loads_ends_both() {
         others_load(&library);
     }
     assert_eq!(since(&before, |all| all.fetches), since(&before, |all| all.deletes));
-    // Threads at once: who waits for another one's constructor to end finds it gone, and runs its own.
+    // Threads at once: a thread that waits for another one's constructor finds it gone, and runs its own.
     std::thread::scope(|scope| {
         for _ in 0..4 {
             let library = library.0;
@@ -102,6 +102,6 @@ fn an_exit_in_a_program_that_a_linked_one_loads_ends_both() {
     });
     others_load(&library);
     assert_eq!(since(&before, |all| all.fetches), since(&before, |all| all.deletes));
-    // And the frames are as they were: a program that does not exit says what it returns.
+    // And the frames are unchanged: the result of a program that does not exit is its return value.
     assert_eq!(run(library.0, &["job", "return", "6"]), Ok(6));
 }

@@ -1,4 +1,4 @@
-//! What C++ and threads expect of a program, and what debuggers see of it.
+//! The requirements of C++ and threads for a program, and a debugger's view of it.
 
 #![allow(clippy::result_large_err, reason = "an error carries the name that it is about")]
 
@@ -35,7 +35,7 @@ fn exceptions_pass_from_program_to_program() {
         assert_eq!(ask(catcher, c"catcher", function), 1);
         assert_eq!(ask(thrower, c"destroyed_so_far", 0), 1);
         assert_eq!(ask(catcher, c"itself", 41), 42);
-        // Through Rust too, which lets it pass out of a function that says so.
+        // Through Rust too, in a function that is declared to let it pass.
         let passed = std::panic::catch_unwind(|| ask(thrower, c"thrower", 3));
         assert_eq!(passed.ok(), Some(3));
         delete(thrower);
@@ -57,8 +57,8 @@ fn throw_from(depth: usize) -> usize {
     std::hint::black_box(throw_from(depth - 1)) + 1
 }
 
-/// The least time of some hundred throws, each caught, over some rounds: by this program through frames of its own, and by the
-/// one that was loaded.
+/// The least time of some hundred throws, each caught, over some rounds: by this program through its own frames, and by the
+/// loaded program.
 fn throws(catcher: Loaded) -> [std::time::Duration; 2] {
     let least = |throw: &dyn Fn()| {
         let round = || {
@@ -74,7 +74,7 @@ fn throws(catcher: Loaded) -> [std::time::Duration; 2] {
     ]
 }
 
-/// What is registered with the unwinder it looks through at each frame of everybody's; so nothing is, where it asks.
+/// The unwinder searches registered frames for each frame of the process; so none are registered if it can ask.
 #[test]
 fn exceptions_cost_the_same_however_many_programs_are_loaded() {
     let _alone = alone();
@@ -98,7 +98,7 @@ fn exceptions_cost_the_same_however_many_programs_are_loaded() {
     println!(
         "with {MANY} programs loaded a throw costs {ratios:.2?} times one with one ({before:?}, {after:?})"
     );
-    // Registered they cost the first of these over 3 times as much.
+    // If they were registered, the first of these would cost over 3 times as much.
     assert!(ratios.iter().all(|ratio| *ratio < 1.7), "{ratios:?}");
     crowd.into_iter().for_each(|loaded| assert!(!delete(loaded)));
     delete(catcher);
@@ -227,7 +227,7 @@ fn thread_variables_are_right_in_eight_threads() {
                                 "{name} in turn {turn}"
                             );
                         }
-                        // By the symbol, as by the code.
+                        // By the symbol, with the same result as by the code.
                         let counted = table::symbol(loaded, c"counted").expect("whole").expect("there");
                         // SAFETY: a long of this thread.
                         assert_eq!(unsafe { *(counted as *const i64) }, 1000 + 199 * (thread as i64 + 1));
@@ -271,7 +271,7 @@ fn a_descriptor_keeps_all_registers() {
     type Function = unsafe extern "C" fn(f64, f64, f64, f64) -> f64;
     let function = |name| {
         let address = table::symbol(loaded, name).expect("whole").expect("there");
-        // SAFETY: functions of this kind.
+        // SAFETY: functions of this type.
         unsafe { std::mem::transmute::<usize, Function>(address) }
     };
     let (with, without) = (function(c"registers"), function(c"registers_alone"));
@@ -287,7 +287,7 @@ fn a_descriptor_keeps_all_registers() {
     delete(loaded);
 }
 
-/// What the calling thread has of a program ends before the program does, as at the end of a process.
+/// The calling thread's objects of a program end before the program does, as at the end of a process.
 #[test]
 fn objects_of_the_thread_that_deletes_end_with_the_program() {
     let _alone = alone();
@@ -306,8 +306,8 @@ fn objects_of_the_thread_that_deletes_end_with_the_program() {
     }
 }
 
-/// A program of which a thread that goes on has objects stays as it is, as with dlclose: the next LOAD has it again. It is gone
-/// with the thread.
+/// A program of which a running thread has objects stays unchanged, as with dlclose: the next LOAD gets it again. It goes with
+/// the thread.
 #[test]
 fn a_program_that_a_living_thread_has_objects_of_can_be_loaded_again_and_again() {
     let _alone = alone();
@@ -323,7 +323,7 @@ fn a_program_that_a_living_thread_has_objects_of_can_be_loaded_again_and_again()
         // Joined, not scoped: a scope ends when a thread's work does, before the thread's destructors.
         let thread = std::thread::spawn(move || {
             for function in asked {
-                // SAFETY: a function of a loaded program, which takes a word and gives one.
+                // SAFETY: a function of a loaded program, which takes a word and returns one.
                 let function =
                     unsafe { std::mem::transmute::<usize, unsafe extern "C" fn(usize) -> usize>(function) };
                 // SAFETY: the same.
@@ -353,14 +353,14 @@ fn a_program_that_a_living_thread_has_objects_of_can_be_loaded_again_and_again()
         let told = unsafe { *Box::from_raw(told as *mut i64) };
         assert_eq!(told, 1000 + 1_103, "the thread's, then the static's");
         assert_eq!(maps().contains("locals.so"), pool_bytes > 0, "gone, or in the pool");
-        // From the pool, or anew: as at the first time.
+        // From the pool, or loaded again: in its initial state.
         let loaded = library.load("locals", Form::Fresh).expect("loaded");
         assert_eq!(ask(loaded, c"locals", 0), 3);
         delete(loaded);
     }
 }
 
-/// Threads of C's own have nothing left for their end before the program does so; Rust's have.
+/// Threads made by C have no objects left to end before the program does; Rust's have.
 #[test]
 fn destructors_of_threads_run_in_a_thread_that_had_none_before() {
     unsafe extern "C" {
@@ -372,10 +372,10 @@ fn destructors_of_threads_run_in_a_thread_that_had_none_before() {
         ) -> i32;
         fn pthread_join(thread: usize, result: *mut *mut c_void) -> i32;
     }
-    /// The function, and the number that it is told of.
+    /// The function, and its argument.
     struct Task(usize, i64);
     extern "C" fn work(task: *mut c_void) -> *mut c_void {
-        // SAFETY: the task, which is this thread's until it has ended; the function takes a word and gives one.
+        // SAFETY: the task, which is this thread's until it has ended; the function takes a word and returns one.
         unsafe {
             let task = task.cast::<Task>();
             let function = std::mem::transmute::<usize, extern "C" fn(usize) -> usize>((*task).0);
@@ -421,7 +421,7 @@ fn a_program_sees_itself_and_so_does_who_asks_us() {
         _: usize,
         found: *mut std::ffi::c_void,
     ) -> i32 {
-        // SAFETY: what `iterate` gives, and our own count.
+        // SAFETY: the data of `iterate`, and our own count.
         unsafe {
             let name = std::ffi::CStr::from_ptr((*info).name);
             *found.cast::<u32>() += u32::from(name.to_bytes().ends_with(b"seen.so"));
@@ -446,7 +446,7 @@ fn a_program_sees_itself_and_so_does_who_asks_us() {
 
 const TRAP: &str = "UNDERBAR_FETCH_TRAP";
 
-/// What the debugged process does: nothing unless it is one.
+/// The debugged process: does nothing unless it is started as one.
 #[test]
 fn debugged() {
     let Some(place) = std::env::var_os(TRAP) else { return };

@@ -88,7 +88,7 @@ fn xctl_puts_another_program_in_its_place() {
     LIBRARY.set(library.0).expect("set once");
     extern "C" fn transfer() {
         let library = *LIBRARY.get().expect("set");
-        // SAFETY: lists that end with null; a program of our own. The vectors are left as they are: memory, no more.
+        // SAFETY: lists that end with null; a program of our own. The vectors stay allocated, which is harmless.
         unsafe {
             let arguments = std::mem::ManuallyDrop::new(common::list(&["job", "exit", "77"]));
             let arguments = &arguments.1;
@@ -103,7 +103,7 @@ fn xctl_puts_another_program_in_its_place() {
     assert_eq!(run(library.0, &["call", &address], None), Ok(77));
     assert_eq!(since(&before, |all| all.fetches), 2);
     assert_eq!(since(&before, |all| all.deletes), 2);
-    // SAFETY: nothing is done.
+    // SAFETY: the call has no effect.
     let error = unsafe { link::transfer(&[library.0], b"job", std::ptr::null(), std::ptr::null()) };
     assert_eq!(error, Error::NotLinked);
 }
@@ -115,12 +115,12 @@ fn call_runs_the_entry_on_our_stack() {
     member(&place, "tiny.c", &[]);
     let library = Opened::folder(&place, true);
     let loaded = library.load("tiny", Form::Fresh).expect("loaded");
-    // SAFETY: its entry takes a number and gives one.
+    // SAFETY: its entry takes a number and returns one.
     let result = unsafe { link::call(loaded, 41 as *mut _) }.expect("an entry");
     assert_eq!(result as i32, 42);
     common::delete(loaded);
     assert_eq!(run(library.0, &[], None), Err(Error::NotFound(underbar_fetch::Text::new(b"job"))));
     let none = std::ptr::null();
-    // SAFETY: nothing is run.
+    // SAFETY: nothing runs.
     assert_eq!(unsafe { link::link(&[library.0], b"tiny", none, none) }, Err(Error::NoEntry));
 }

@@ -1,8 +1,8 @@
-//! The machine's own shared objects, 300 of them, each in a process of its own: most are loaded by us, the rest is left to
-//! the system's loader for a reason that has a name, and every function that they export is found where dlsym finds it.
+//! 300 of the machine's own shared objects, each in a separate process. Our loader loads most; the others are left to the
+//! system's loader for a named reason. Each exported function is found at the address that dlsym finds.
 //!
 //! The test program starts itself twice for each library, and each child prints one line: one compares without running
-//! constructors (a library that registers itself somewhere may not be there twice), one runs them, and the destructors.
+//! constructors (a library that registers itself may not be loaded twice), one runs them and the destructors.
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_char, c_void};
@@ -29,7 +29,7 @@ struct LinkMap {
     bias: usize,
 }
 
-/// What the child does: nothing unless a library is named.
+/// The child's part: runs only if a library is named.
 #[test]
 fn child() {
     let Some(path) = std::env::var_os(ASKED) else { return };
@@ -40,7 +40,7 @@ fn child() {
     match image::load(&content, &path, folder) {
         Err(Failure::Reason(reason)) => println!("=reason {reason}"),
         Err(Failure::Error(error)) => {
-            // SAFETY: a C string. Would the system's loader have it?
+            // SAFETY: a C string. Can the system's loader load it?
             let handle = unsafe { dlopen(path.as_ptr(), 2) };
             println!("={} {error}", if handle.is_null() { "nobody" } else { "error" });
         }
@@ -56,7 +56,7 @@ fn child() {
     std::process::exit(0);
 }
 
-/// How many functions are found where the system's loader finds them.
+/// The number of functions found at the address that the system's loader finds.
 fn compare(image: std::ptr::NonNull<Image>, path: &CStr) -> String {
     // SAFETY: a C string, the image that was loaded; handles of dlopen are link maps.
     unsafe {
@@ -74,7 +74,7 @@ fn compare(image: std::ptr::NonNull<Image>, path: &CStr) -> String {
         for name in &names {
             let there = dlsym(handle, name.as_ptr()) as usize;
             let here = image.as_ref().symbol(name.to_bytes(), None).expect("whole tables");
-            // A name of several versions, all hidden, is found by nobody; what another library has too is theirs.
+            // A name with several versions, all hidden, is never found; a name that another library has too is that library's.
             let in_file = there.wrapping_sub(theirs);
             let same = match here {
                 Some(here) => here.wrapping_sub(ours) == in_file,
@@ -103,7 +103,7 @@ fn libraries() -> Vec<PathBuf> {
     found
 }
 
-/// What the child says of a library; and all that there is to say if it says nothing.
+/// The child's line about a library, and its diagnostics if it prints none.
 fn ask(path: &Path, runs: bool) -> (String, String) {
     let mut command = Command::new(std::env::current_exe().expect("this program"));
     command.args(["--exact", "child", "--nocapture"]).env(ASKED, path).env("DISPLAY", "");

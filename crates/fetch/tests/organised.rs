@@ -63,7 +63,7 @@ fn members(of: &str) -> PathBuf {
 /// Calls a program's entry.
 fn enter(loaded: table::Loaded, argument: usize) -> usize {
     let entry = table::entry(loaded).expect("an entry");
-    // SAFETY: functions of members of our own, which take a word and give one.
+    // SAFETY: functions of members of our own, which take a word and return one.
     unsafe { std::mem::transmute::<usize, extern "C" fn(usize) -> usize>(entry)(argument) }
 }
 
@@ -100,7 +100,7 @@ fn members_of_both_organisations_are_loaded() {
     }
 }
 
-/// Two parts of a process open one library, and use its programs in both forms: each form has one image, whoever asks.
+/// Two parts of a process open one library, and use its programs in both forms: each form has one image for both.
 #[test]
 fn two_handles_and_two_forms_load_each_program_once_for_each_form() {
     let _alone = alone();
@@ -124,7 +124,7 @@ fn two_handles_and_two_forms_load_each_program_once_for_each_form() {
     }
 }
 
-/// A program that begins once is found by its bytes, under whichever name: each name keeps its own entry point.
+/// A program that begins once is found by its bytes, under any name: each name keeps its own entry point.
 #[test]
 fn an_alias_of_a_program_that_stays_has_its_own_entry() {
     let _alone = alone();
@@ -152,7 +152,7 @@ fn an_alias_of_a_program_that_stays_has_its_own_entry() {
             assert_eq!(table::entry(alias), Err(Error::NotLoaded));
         }
     }
-    // Two names of one file: each is entered at the symbol of its own name.
+    // Two names of one file: each has the entry point at the symbol of its own name.
     std::fs::hard_link(place.join("tiny.so"), place.join("next.so")).expect("a second name");
     let library = Opened::folder(&place, true);
     let program = library.load("tiny", Form::Fresh).expect("loaded");
@@ -162,7 +162,7 @@ fn an_alias_of_a_program_that_stays_has_its_own_entry() {
     delete(other);
 }
 
-/// Copies of one library go their own ways: what each puts in its place is another program, of the same length.
+/// Copies of one library change independently: each gets another program in the same place, of the same length.
 #[test]
 fn copies_of_a_library_are_not_taken_for_each_other() {
     let _alone = alone();
@@ -188,7 +188,7 @@ fn copies_of_a_library_are_not_taken_for_each_other() {
     delete(there);
 }
 
-/// The figures of the article, as far as one program of one block goes; and a large one in blocks.
+/// The figures of the article for one program of one block, and a large one in blocks.
 #[test]
 fn what_a_load_reads_is_counted() {
     let _alone = alone();
@@ -220,7 +220,7 @@ fn what_a_load_reads_is_counted() {
     assert_eq!(load(&pdse, "LARGE").2, all);
 }
 
-/// Calls of read so far by this thread; nothing where the kernel does not count them.
+/// Calls of read so far by this thread; none if the kernel does not count them.
 fn reads() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/thread-self/io").ok()?;
     text.lines().find_map(|line| line.strip_prefix("syscr: "))?.parse().ok()
@@ -236,7 +236,7 @@ fn without_the_lookaside_a_load_reads_one_page_of_the_directory() {
     for (count, levels) in [(2, 1), (400, 2), (3000, 3)] {
         let path = place.join(format!("{count}"));
         create(&path, &Wanted::usual(NOW)).expect("made");
-        // Long names: few in a page, so that few members make a tree of three levels.
+        // Long names: few fit in a page, so that few members make a tree of three levels.
         let of = |number: usize| format!("{number:05}{}", "X".repeat(55));
         let mut edits: Vec<Edit> = (0..count)
             .map(|number| Addition::new(name(&of(number)), Vec::new(), None, NOW).expect("data"))
@@ -270,7 +270,7 @@ fn without_the_lookaside_a_load_reads_one_page_of_the_directory() {
     }
 }
 
-/// What is read of a small program that is mapped, beside the directory.
+/// The bytes read of a small program that is mapped, without the directory.
 const HEADERS: u64 = 1;
 
 #[test]
@@ -283,7 +283,7 @@ fn a_directory_that_is_known_is_not_searched_again() {
     let library = Opened::folder(&path, true);
     let first = library.load("TINY", Form::Fresh).expect("loaded");
     delete(first);
-    // The key and the data of the first directory block: whoever searches it finds it damaged.
+    // The key and the data of the first directory block: each search of it finds the damage.
     let file = std::fs::File::options().write(true).open(&path).expect("open");
     file.write_all_at(&[0xA5; 64], 4096 + 32 + 16).expect("written");
     let again = library.load("TINY", Form::Fresh).expect("loaded without a search");
@@ -301,7 +301,7 @@ fn a_member_that_is_replaced_or_moved_while_it_is_loaded_stays_as_it_is() {
         let library = Opened::folder(&path, false);
         let old = library.load("LARGE", Form::Fresh).expect("loaded");
         assert_eq!(enter(old, 5), 1);
-        // Again and again, so that a PDSE would use the pages of the old one if it could.
+        // Repeatedly, so that a PDSE would reuse the pages of the old one if it could.
         for turn in 0..10 {
             let by =
                 addition("LARGE", &place.join(if turn % 2 == 0 { "threads.so" } else { "large.so" }), None);
@@ -400,8 +400,8 @@ fn a_label_that_is_damaged_is_told_and_the_other_one_counts() {
     }
 }
 
-/// Cut at 512 bytes or a multiple of it, a library gives its programs or errors: also where the pages that are missing are
-/// mapped, and would be read only later.
+/// Cut at 512 bytes or a multiple, a library gives its programs or errors: also if the missing pages are mapped and would be
+/// read only later.
 #[test]
 fn of_a_cut_library_programs_are_loaded_whole_or_not_at_all() {
     let _alone = alone();
@@ -416,7 +416,7 @@ fn of_a_cut_library_programs_are_loaded_whole_or_not_at_all() {
         let add = |of: &str, file: &str, function: &str| {
             Edit::Add(Box::new(addition(of, &place.join(file), Some(function))))
         };
-        // What is deleted leaves room for a PDSE's index, so that the last program lies behind it.
+        // Deleted members leave room for a PDSE's index, so that the last program comes after it.
         change(&path, vec![add("GOES", "tiny.so", "tiny"), add("TINY", "tiny.so", "tiny")]);
         change(&path, vec![Edit::Delete(name("GOES"))]);
         change(&path, vec![Edit::Alias { alias: name("ALIAS"), of: name("TINY"), function: None }]);
@@ -424,7 +424,7 @@ fn of_a_cut_library_programs_are_loaded_whole_or_not_at_all() {
         let whole = std::fs::read(&path).expect("a library");
         let cut = place.join("cut");
         let mut outcomes = [0, 0];
-        // Every 512 bytes at both ends, where what is small lies; fewer between.
+        // Every 512 bytes at both ends, which contain the small parts; fewer between.
         let ends = (0..whole.len())
             .step_by(512)
             .filter(|at| *at < 20_000 || whole.len() - at < 30_000 || at % (512 * 13) == 0);
@@ -452,7 +452,7 @@ fn of_a_cut_library_programs_are_loaded_whole_or_not_at_all() {
     }
 }
 
-/// The most that was resident at any time so far, in KiB.
+/// The peak of resident memory so far, in KiB.
 fn most_resident() -> u64 {
     let text = std::fs::read_to_string("/proc/self/status").expect("status");
     let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a line");
@@ -470,7 +470,7 @@ fn a_member_that_lies_about_its_length_costs_no_storage() {
     change(&path, vec![Edit::Add(Box::new(addition("TINY", &place.join("tiny.so"), Some("tiny"))))]);
     let mut bytes = std::fs::read(&path).expect("a library");
     let identity = underbar_partitioned::pds::Pds::open(&bytes[..]).expect("a PDS").header().identity;
-    // The directory's first block, of one entry: count, sum, key, and data, in which the length has its place; see `pds`.
+    // The directory's first block, of one entry: count, sum, key, and data, which contains the length; see `pds`.
     let first = underbar_partitioned::pds::HEADER + underbar_partitioned::pds::TRACK_HEADER;
     let block = &mut bytes[first..][..16 + 8 + 256];
     let (entry, length) = (16 + 8 + 2, std::fs::metadata(place.join("tiny.so")).expect("there").len());

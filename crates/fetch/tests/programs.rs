@@ -1,4 +1,4 @@
-//! LOAD and DELETE: use counts, forms, the pool, the lookaside, and what is left in memory.
+//! LOAD and DELETE: use counts, forms, the pool, the lookaside, and the memory left.
 
 #![allow(clippy::result_large_err, reason = "an error carries the name that it is about")]
 
@@ -45,7 +45,7 @@ fn a_shared_image_is_as_it_was_left() {
         assert_eq!(ask(loaded, c"next", 0), 40 + turn);
         delete(loaded);
     }
-    // Who asks for fresh data gets them all the same, and so does who comes after.
+    // A caller that asks for fresh data gets them nevertheless, and so does the next one.
     for _ in 0..2 {
         let loaded = library.load("tiny", Form::Fresh).expect("loaded");
         assert_eq!(ask(loaded, c"next", 0), 41);
@@ -75,7 +75,7 @@ fn the_two_forms_of_a_program_do_not_reload_each_other() {
     assert_eq!(since(&before, |all| all.hits_in_pool), 118);
 }
 
-/// A library that is opened twice, by two parts of a process, is one library: what one of them has loaded the other has too.
+/// A library that two parts of a process open is one library: a program that one of them has loaded is loaded for the other.
 #[test]
 fn two_handles_to_one_library_share_its_pool() {
     let _alone = alone();
@@ -93,7 +93,7 @@ fn two_handles_to_one_library_share_its_pool() {
         assert_eq!(here, there, "one program, with two users");
         assert!(delete(here) && !delete(there));
         assert_eq!(since(&before, |all| all.loads), 1);
-        // The one that was opened first goes: the other one keeps what it uses, and has its own from then on.
+        // The handle opened first is closed: the other one keeps the programs in use, and has its own from then on.
         let there = two.load("tiny", form).expect("loaded");
         drop(one);
         assert_eq!(ask(there, c"tiny", 1), 2);
@@ -103,7 +103,7 @@ fn two_handles_to_one_library_share_its_pool() {
         }
         assert!(since(&before, |all| all.loads) <= 2, "{is_frozen} {form:?}");
     }
-    // Copies that LINK has for itself are nobody else's.
+    // Copies that belong to a LINK alone are not shared.
     member(&place, "job.c", &[]);
     let (one, two) = (Opened::folder(&place, true), Opened::folder(&place, true));
     let loaded = two.load("job", Form::Fresh).expect("loaded");
@@ -124,7 +124,7 @@ fn users_are_counted() {
     assert_eq!(first, second);
     assert_eq!((ask(first, c"next", 0), ask(second, c"next", 0)), (41, 42));
     assert!(delete(first) && !delete(second));
-    // SAFETY: it is not loaded, so nothing is done.
+    // SAFETY: it is not loaded, so the call has no effect.
     assert_eq!(unsafe { table::delete(first) }, Err(Error::NotLoaded));
     assert_eq!(table::entry(first), Err(Error::NotLoaded));
     assert_eq!(table::entry(underbar_fetch::table::Loaded::from_number(u64::MAX)), Err(Error::NotLoaded));
@@ -150,7 +150,7 @@ fn the_kept_directory_is_believed_until_it_is_refreshed() {
     }
     assert_eq!((since(&before, |all| all.searches), since(&before, |all| all.lookaside_hits)), (0, 100));
 
-    // Replaced while it is loaded, and another one beside it.
+    // Replaced while it is loaded, with another one in the same folder.
     let old = other.load("tiny", Form::Fresh).expect("loaded");
     member_as(&place, "tiny.c", "tiny", &["-Dtiny=other"]);
     member_as(&place, "tiny.c", "late", &[]);
@@ -224,7 +224,7 @@ fn a_hundred_thousand_loads_leave_memory_as_it_was() {
     assert!(maps() <= lines, "{lines} mappings, then {}", maps());
 }
 
-/// 4 MiB of relocated data: with them dropped, resident memory is less by that at once.
+/// 4 MiB of relocated data: after it is dropped, resident memory is lower by that at once.
 #[test]
 fn what_the_pool_drops_is_given_back_at_once() {
     let _alone = alone();
@@ -263,7 +263,7 @@ fn what_the_pool_drops_is_given_back_at_once() {
     }
 }
 
-/// Data that were written are as at the first time, and their pages are not taken from the kernel again.
+/// Written data are restored to the initial state, and their pages are not requested from the kernel again.
 #[test]
 fn pages_that_the_program_sealed_are_as_at_first_again() {
     let _alone = alone();
@@ -303,7 +303,7 @@ fn written_data_are_copied_back_in_place() {
                 before = faults();
             }
         }
-        // What is dropped is faulted in again: two areas of so many pages, four times.
+        // Dropped pages are faulted in again: two areas of so many pages, four times.
         if since(&told, |all| all.reset_bytes) == 0 {
             assert!(faults() - before < 64, "{name}: {} faults", faults() - before);
         } else {
@@ -377,7 +377,7 @@ fn what_needs_the_systems_loader_is_left_to_it_and_counted() {
     assert_eq!(since(&before, |all| all.loads), 0);
     let missing = library.load("missing", Form::Fresh);
     assert_eq!(missing, Err(Error::Unresolved(Text::new(b"nobody_has_this_function"))));
-    // What is no program at all.
+    // A file that is no program.
     std::fs::write(place.join("text.so"), "not a program").expect("written");
     std::fs::write(place.join("empty.so"), "").expect("written");
     std::fs::create_dir(place.join("folder.so")).expect("made");

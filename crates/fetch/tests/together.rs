@@ -1,4 +1,4 @@
-//! Several at once: threads that LOAD the same programs, constructors that LOAD, libraries of the system's loader whose
+//! Concurrent use: threads that LOAD the same programs, constructors that LOAD, libraries of the system's loader whose
 //! constructors LOAD, copies of one program, and programs that need others.
 
 #![allow(clippy::result_large_err, reason = "an error carries the name that it is about")]
@@ -30,7 +30,7 @@ unsafe extern "C" {
 
 const NOW: c_int = 2;
 
-/// A library that the system's loader has.
+/// A library loaded by the system's loader.
 struct Shared(*mut c_void);
 
 impl Shared {
@@ -49,7 +49,7 @@ impl Drop for Shared {
     }
 }
 
-/// `door.so`, with a function behind it.
+/// `door.so`, with a function that it calls.
 struct Door(Shared);
 
 static BEHIND: Mutex<Option<fn(c_int)>> = Mutex::new(None);
@@ -62,7 +62,7 @@ extern "C" fn enter(number: c_int) {
 impl Door {
     fn open(place: &Path, function: fn(c_int)) -> Door {
         *BEHIND.lock().expect("not poisoned") = Some(function);
-        // A name of its own: the door of a program that stays stays, too, and would be found by its name.
+        // A separate name: the door of a program that stays stays, too, and would be found by its name.
         let name = place.file_name().expect("a name").to_string_lossy();
         let path = member(place, "door.c", &[&format!("-Wl,-soname,{name}-door.so")]);
         let shared = Shared::open(&path);
@@ -82,7 +82,7 @@ impl Drop for Door {
     }
 }
 
-/// A member that goes through the door.
+/// A member that calls through the door.
 fn through(place: &Path, name: &str, flags: &[&str]) -> std::path::PathBuf {
     let here = format!("-L{}", place.display());
     let linked = [&here, "-l:door.so", "-Wl,--enable-new-dtags,-rpath,$ORIGIN"];
@@ -130,11 +130,11 @@ impl Source for Meeting {
     }
 }
 
-/// What the test below shares with what is behind its door.
+/// The data shared by the test below and the function that its door calls.
 static MEETING: Mutex<Option<(&'static Meeting, Library)>> = Mutex::new(None);
 
-/// One thread is in a LOAD, on its way to the system's loader; the other one is in the system's loader, on its way to a
-/// LOAD. Neither may hold what the other one waits for.
+/// One thread is in a LOAD, and about to call the system's loader; the other one is in the system's loader, and about to LOAD.
+/// Neither may hold a lock that the other one waits for.
 #[test]
 fn a_constructor_of_the_systems_loader_loads_while_another_thread_loads() {
     let _alone = alone();
@@ -178,7 +178,7 @@ fn a_constructor_of_the_systems_loader_loads_while_another_thread_loads() {
 static INNER: Mutex<Option<(Library, CString)>> = Mutex::new(None);
 static DEPTH: AtomicI64 = AtomicI64::new(0);
 
-/// Members whose constructors and destructors LOAD, DELETE, dlopen and dlclose: what they do stays theirs.
+/// Members whose constructors and destructors LOAD, DELETE, dlopen and dlclose: each keeps its own results.
 #[test]
 fn constructors_and_destructors_load_and_open() {
     let _alone = alone();
@@ -225,7 +225,7 @@ fn constructors_and_destructors_load_and_open() {
 
 static RUNNING: AtomicUsize = AtomicUsize::new(0);
 
-/// Eight threads LOAD, call and DELETE the same programs: who gets one gets it after its constructors, and before its
+/// Eight threads LOAD, call and DELETE the same programs: a thread gets a program after its constructors, and before its
 /// destructors.
 #[test]
 fn eight_threads_load_the_same_programs() {
@@ -276,12 +276,12 @@ fn eight_threads_load_the_same_programs() {
 static PARENT: AtomicUsize = AtomicUsize::new(0);
 static MET: [std::sync::OnceLock<Barrier>; 2] = [const { std::sync::OnceLock::new() }; 2];
 
-/// Where the first of them comes, the second one waits for it.
+/// Where the first of them arrives, the second one waits for it.
 fn meet(number: usize) {
     MET[number].get_or_init(|| Barrier::new(2)).wait();
 }
 
-/// A fork while another thread is in a constructor: that thread is not there in the child, which waits for nobody.
+/// A fork while another thread is in a constructor: that thread does not exist in the child, which must not wait for it.
 #[test]
 fn a_forked_child_loads_what_another_thread_was_beginning() {
     let _alone = alone();
@@ -294,7 +294,7 @@ fn a_forked_child_loads_what_another_thread_was_beginning() {
         }
     });
     through(&place, "through", &[]);
-    // Found by its entry, and by its bytes, which the child is not to wait for either.
+    // Found by its entry, and by its bytes; the child must not wait for either.
     fork_while_it_begins(&place);
     through(&place, "through", &["-Wl,-z,nodelete"]);
     fork_while_it_begins(&place);
@@ -306,7 +306,7 @@ fn fork_while_it_begins(place: &Path) {
     std::thread::scope(|scope| {
         scope.spawn(|| delete(library.load("through", Form::Fresh).expect("loaded")));
         meet(0);
-        // SAFETY: the child LOADs, calls, DELETEs and ends; where it waited for ever, the alarm would end it.
+        // SAFETY: the child LOADs, calls, DELETEs and ends; if it waited forever, the alarm would end it.
         let status = unsafe {
             let child = fork();
             if child == 0 {
@@ -327,7 +327,7 @@ fn fork_while_it_begins(place: &Path) {
     });
 }
 
-/// A constructor that forks goes on in the child, which is the same thread: the program is what it was.
+/// A constructor that forks continues in the child, which is the same thread: the program is unchanged.
 #[test]
 fn a_constructor_that_forks_goes_on_in_the_child() {
     static CHILD: AtomicI64 = AtomicI64::new(-1);
@@ -335,7 +335,7 @@ fn a_constructor_that_forks_goes_on_in_the_child() {
     let place = folder("forking");
     let door = Door::open(&place, |number| {
         if number == 1 {
-            // SAFETY: the child goes on as the parent does, and ends below.
+            // SAFETY: the child continues as the parent does, and ends below.
             CHILD.store(i64::from(unsafe { fork() }), Ordering::Relaxed);
         }
     });
@@ -343,7 +343,7 @@ fn a_constructor_that_forks_goes_on_in_the_child() {
     let library = Opened::folder(&place, true);
     let loaded = library.load("through", Form::Fresh);
     if CHILD.load(Ordering::Relaxed) == 0 {
-        // SAFETY: where it waited for ever, the alarm would end it.
+        // SAFETY: if it waited forever, the alarm would end it.
         unsafe {
             alarm(60);
             let again = library.load("through", Form::Fresh);
@@ -373,7 +373,7 @@ fn copies_of_one_program_have_data_of_their_own() {
     assert!(!delete(here));
     assert_eq!(ask(there, c"next", 0), 42, "the other one's end is not its own");
     delete(there);
-    // A LINK of a program that is in use is another copy too: a job is not disturbed by one within it.
+    // A LINK of a program in use also gets another copy: a job within a job does not disturb it.
     let place = folder("nested");
     member(&place, "job.c", &[]);
     let library = Opened::folder(&place, true);
@@ -384,8 +384,8 @@ fn copies_of_one_program_have_data_of_their_own() {
     assert!(!delete(loaded));
 }
 
-/// A member's DT_NEEDED is looked for where the system's loader looks, with `$ORIGIN` for the library's folder: other members
-/// are not. One that is not found is named.
+/// A member's DT_NEEDED is searched where the system's loader searches, with `$ORIGIN` for the library's folder; other members
+/// are not searched. A library that is not found is named.
 #[test]
 fn what_a_member_needs_is_found_beside_its_library_or_named() {
     let _alone = alone();
@@ -398,7 +398,7 @@ fn what_a_member_needs_is_found_beside_its_library_or_named() {
     };
     needs("beside", "-Wl,--enable-new-dtags,-rpath,$ORIGIN");
     needs("nowhere", "-Wl,-z,defs");
-    // Or the image that is kept would keep what it needs.
+    // Otherwise the image in the pool would keep its needed libraries.
     table::set_options(table::Options { pool_bytes: 0, ..table::options() });
     let library = Opened::folder(&place, true);
     let loaded = library.load("beside", Form::Fresh).expect("loaded");
@@ -408,13 +408,13 @@ fn what_a_member_needs_is_found_beside_its_library_or_named() {
     let refused = library.load("nowhere", Form::Fresh).expect_err("nobody has it");
     let Error::System(Reason::Needed, message) = refused else { panic!("{refused}") };
     assert!(message.to_string().contains("needed-door.so"), "{message}");
-    // And nothing is left of the attempt.
+    // The attempt leaves nothing.
     assert_eq!(library.load("nobody", Form::Fresh), Err(Error::NotFound(Text::new(b"nobody"))));
     let again = library.load("beside", Form::Fresh).expect("loaded");
     delete(again);
 }
 
-/// A library that a program needs may keep what the program's constructors told it. It begins again with the program, or the
+/// A library that a program needs may keep data from the program's constructors. It begins again with the program, or the
 /// program begins only once.
 #[test]
 fn what_a_needed_library_was_told_is_not_told_twice() {
@@ -471,14 +471,14 @@ fn what_a_needed_library_was_told_is_not_told_twice() {
     }
 }
 
-/// What a library that a program needs needs itself, and what is behind two hundred others, counts as much.
+/// The needs of a needed library count, too, and so does a library after two hundred others.
 #[test]
 fn libraries_behind_others_are_found_whatever_names_them() {
     let _alone = alone();
     let place = folder("behind");
     let here = format!("-L{}", place.display());
     let path = "-Wl,-rpath,$ORIGIN";
-    // Others between: more than a table of a fixed size would hold.
+    // Libraries between: more than a table of a fixed size would contain.
     let between = 300;
     let script = format!(
         "set -e; cd '{}'; : | cc -xc -c -o empty.o -; i=0; while [ $i -lt {between} ]; do \

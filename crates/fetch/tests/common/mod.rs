@@ -1,5 +1,5 @@
-//! What the tests share: members made by the compiler when they are asked for, and one test at a time, since the table of
-//! programs is the process's.
+//! Shared code of the tests: members that the compiler makes on demand, and one test at a time, since the table of programs
+//! belongs to the process.
 #![allow(clippy::result_large_err, reason = "an error carries the name that it is about")]
 #![allow(dead_code, reason = "no test program uses all of it")]
 
@@ -15,7 +15,7 @@ use underbar_fetch::{Error, Form, Statistics, link};
 
 static ONE: Mutex<()> = Mutex::new(());
 
-/// Until the end of a test, with an empty pool and the usual options.
+/// The state during a test, with an empty pool and the usual options.
 pub fn alone() -> MutexGuard<'static, ()> {
     let guard = ONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     table::set_options(Options { pool_bytes: 0, ..Options::DEFAULT });
@@ -42,7 +42,7 @@ pub fn member(folder: &Path, source: &str, flags: &[&str]) -> PathBuf {
 pub fn member_as(folder: &Path, source: &str, name: &str, flags: &[&str]) -> PathBuf {
     let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/members").join(source);
     let to = folder.join(format!("{name}.so"));
-    // Renamed into place, as a program that is used must be.
+    // Renamed into place, as required for a program in use.
     let fresh = folder.join(format!(".{name}.new"));
     let compiler = if source.ends_with(".cc") { "c++" } else { "cc" };
     let output = Command::new(compiler)
@@ -57,7 +57,7 @@ pub fn member_as(folder: &Path, source: &str, name: &str, flags: &[&str]) -> Pat
     to
 }
 
-/// A path as C has it.
+/// A path as a C string.
 pub fn c(path: &Path) -> CString {
     CString::new(path.as_os_str().as_encoded_bytes()).expect("a path")
 }
@@ -90,7 +90,7 @@ pub fn delete(loaded: Loaded) -> bool {
     unsafe { table::delete(loaded) }.expect("loaded")
 }
 
-/// LINK of the program that is the first of the texts; with an environment of its own, or ours.
+/// LINK of the program that the first text names; with a separate environment, or ours.
 pub fn link(library: Library, texts: &[&str], environment: Option<&[&str]>) -> Result<i32, Error> {
     let (_texts, arguments) = list(texts);
     let environment = environment.map(list);
@@ -99,7 +99,7 @@ pub fn link(library: Library, texts: &[&str], environment: Option<&[&str]>) -> R
     unsafe { link::link(&[library], texts[0].as_bytes(), arguments.as_ptr(), pointer) }
 }
 
-/// Texts, and their list for C, which leads to them.
+/// Texts, and a list for C that points to them.
 pub fn list(texts: &[&str]) -> (Vec<CString>, Vec<*const c_char>) {
     let texts: Vec<CString> = texts.iter().map(|text| CString::new(*text).expect("a text")).collect();
     let list = texts.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]).collect();
@@ -109,11 +109,11 @@ pub fn list(texts: &[&str]) -> (Vec<CString>, Vec<*const c_char>) {
 /// Calls a function of a program.
 pub fn ask(loaded: Loaded, function: &CStr, argument: usize) -> usize {
     let address = table::symbol(loaded, function).expect("whole tables").expect("the function");
-    // SAFETY: functions of members of our own, which take a word and give one.
+    // SAFETY: functions of members of our own, which take a word and return one.
     unsafe { std::mem::transmute::<usize, unsafe extern "C-unwind" fn(usize) -> usize>(address)(argument) }
 }
 
-/// What changed since.
+/// The changes since then.
 pub fn since(before: &Statistics, what: fn(&Statistics) -> u64) -> u64 {
     what(&table::statistics()) - what(before)
 }
@@ -124,7 +124,7 @@ pub fn resident() -> usize {
     text.split(' ').nth(1).expect("a figure").parse().expect("a number")
 }
 
-/// Says loudly that something is not tested here, as the zoo does.
+/// Reports loudly that something is not tested here, as the zoo does.
 pub fn skip(what: &str) {
     use std::io::Write as _;
     assert!(std::env::var_os("UNDERBAR_REQUIRE_ALL").is_none(), "may not be skipped: {what}");

@@ -1,14 +1,14 @@
-//! All of a program that can be read without loading it: for the tests of damaged programs, and for the fuzzer.
+//! Reads all parts of a program that can be read without loading it: for the tests of damaged programs, and for the fuzzer.
 //!
 //! Not here: loading.
 
 use underbar_fetch::elf::{Dynamic, FileBytes, Header, Layout, Relocation, Tables, kind};
 
-/// Symbols that are looked at, of tables that may say they have 2^32.
+/// Maximum number of symbols that are read, since tables may claim 2^32.
 const MOST_SYMBOLS: u32 = 1000;
 
-/// Reads headers, tables, names and relocations; nothing where one is refused. Says whether loading the program runs nothing
-/// of it and opens no libraries: no resolvers, no symbols of others.
+/// Reads headers, tables, names and relocations; none if one is refused. Returns whether loading the program runs none of its
+/// code and opens no libraries: no resolvers, no symbols of others.
 pub fn read(bytes: &[u8]) -> Option<bool> {
     let header = Header::read(bytes, bytes.len() as u64).ok()?;
     let at = usize::try_from(header.offset).ok()?;

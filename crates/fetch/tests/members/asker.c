@@ -1,4 +1,4 @@
-/* What dladdr and dlsym say to this program: a bit for each answer that is right. */
+/* The answers of dladdr and dlsym to this program: a bit for each correct one. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>

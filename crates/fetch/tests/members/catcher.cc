@@ -1,4 +1,4 @@
-// Calls a function of another program, and catches what it throws.
+// Calls a function of another program, and catches its exception.
 #include <cstring>
 #include <exception>
 #include <stdexcept>
@@ -16,7 +16,7 @@ extern "C" long catcher(long function) {
 // Lets it pass.
 extern "C" long passer(long function) { return reinterpret_cast<long (*)(long)>(function)(-7); }
 
-// Throws and catches itself, with a type of its own.
+// Throws and catches itself, with its own type.
 struct Own {
     long value;
 };

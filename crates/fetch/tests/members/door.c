@@ -1,2 +1,2 @@
-/* A word that others find by linking with this: what their constructors and destructors call. */
+/* A word that others find by linking with this: the function that their constructors and destructors call. */
 void (*door)(int);

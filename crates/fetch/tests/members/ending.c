@@ -1,4 +1,4 @@
-/* Constructors, destructors and atexit, told to a word of the caller's. */
+/* Constructors, destructors and atexit, recorded in a word of the caller. */
 #include <stdlib.h>
 
 static long *told;

@@ -1,4 +1,4 @@
-/* A program with a main: what it does is its first argument. */
+/* A program with a main: its first argument is the action. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* 65,536 words to be relocated, beside a large area of zeros. */
+/* 65,536 words to be relocated, and a large area of zeros. */
 struct row {
     const char *text;
     char rest[56];

@@ -1,4 +1,4 @@
-/* A program that exits where it is compiled to: in a constructor, a destructor, at its exit, or in a resolver. */
+/* A program that exits at a place chosen at compilation: in a constructor, a destructor, at its exit, or in a resolver. */
 #include <stdlib.h>
 
 static int began;

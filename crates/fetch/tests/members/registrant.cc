@@ -1,4 +1,4 @@
-// Its constructor tells a library that it needs of itself: twice is an error.
+// Its constructor registers it with a library that it needs: twice is an error.
 extern "C" long enter_name(const char *);
 
 #define TEXT(name) #name
@@ -7,7 +7,7 @@ static long entered = enter_name(TEXT_OF(NAME));
 static long calls = 40;
 
 #ifdef UNIQUE
-// One of its name in the process: the system's loader keeps who has it.
+// Unique by its name in the process: the system's loader keeps its library.
 template <class T> struct Shared {
     static long value;
 };

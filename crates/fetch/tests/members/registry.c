@@ -1,4 +1,4 @@
-/* Keeps what others tell it: each name once. */
+/* Keeps the names that others register: each once. */
 static const char *names[16];
 
 long enter_name(const char *name) {
@@ -14,7 +14,7 @@ long enter_name(const char *name) {
 }
 
 #ifdef UNIQUE
-/* One of its name in the process: the system's loader keeps who has it. */
+/* Unique by its name in the process: the system's loader keeps its library. */
 __asm__(".section .data.only,\"aw\"\n"
         ".globl only\n"
         ".type only, @gnu_unique_object\n"

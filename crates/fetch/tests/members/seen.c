@@ -1,4 +1,4 @@
-/* Is this program among those that dl_iterate_phdr tells of, and how many are there? */
+/* Does dl_iterate_phdr report this program, and how many does it report? */
 #define _GNU_SOURCE
 #include <link.h>
 #include <string.h>

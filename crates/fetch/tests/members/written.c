@@ -1,4 +1,4 @@
-/* Two areas, of data and of zeros: writes each page, and says how many of the two were written before. */
+/* Two areas, of data and of zeros: writes each page, and returns how many of the two were written before. */
 char data[PAGES * 4096] = {7};
 char zeros[PAGES * 4096];
 
