@@ -4,14 +4,14 @@
 //! program headers -> PT_NOTE -> | name size | content size | type | "GNU\0" | content | ...
 //! ```
 //!
-//! Invariant: a file that makes no sense has no build-id; nothing is read beyond what was asked for.
-//! Not here: what is done with it (`options`).
+//! Invariant: a malformed file has no build-id; nothing is read beyond the requested range.
+//! Not here: its use (`options`).
 
-/// The longest build-id that is known: SHA-1 has 20 bytes, SHA-256 32.
+/// Maximum length of a build-id: SHA-1 has 20 bytes, SHA-256 32.
 pub const LONGEST: usize = 32;
 
-/// Puts the build-id of a 64-bit file into `room`, and returns it; empty where it has none. `read(offset, buffer)`
-/// fills as much of `buffer` as the file has there and says how much.
+/// Writes the build-id of a 64-bit file into `room`, and returns it; empty if it has none. `read(offset, buffer)` fills as
+/// much of `buffer` as the file has there and returns how much.
 pub fn build_id(mut read: impl FnMut(u64, &mut [u8]) -> usize, room: &mut [u8; LONGEST]) -> &[u8] {
     let length = find(&mut read, room).unwrap_or(0);
     room.get(..length).unwrap_or_default()

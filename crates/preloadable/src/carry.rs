@@ -5,18 +5,18 @@
 //!      ── \x7fELF, 64 bit, x86-64 ── PT_INTERP ── ld-linux-x86-64.so.2 ──> Carries
 //!      │        │ else: Bits32, OtherMachine │ none: Static    │ else: OtherLibc
 //!      │                                     PT_DYNAMIC ── needs libasan.so: Sanitizer
-//!      ── anything else ───────────────────> Carries: it will be run by /bin/sh or a registered interpreter
+//!      ── anything else ───────────────────> Carries: /bin/sh or a registered interpreter will run it
 //! ```
 //!
-//! Invariant: safe code over bytes that anybody may have written; a wrong file gives an answer, never a panic.
+//! Invariant: safe code over bytes that anybody may have written; a malformed file gets an answer, never a panic.
 //! The reader is asked for bytes at an offset because tools such as patchelf move headers to the file's end.
-//! Not here: which libraries it needs (`needed`), opening files, rights, and what is done about the answer (`target`).
+//! Not here: the needed libraries (`needed`), opening files, rights, and the use of the answer (`target`).
 
 use crate::needed::{Parts, needs_sanitizer};
 
-/// Why a program is not followed: why the preload library is not in it.
+/// The reason why a program is not followed: why the preload library is not in it.
 ///
-/// Each variant says whose property it is.
+/// Each variant names the party whose property it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 #[repr(u8)]
@@ -31,28 +31,28 @@ pub enum Reason {
     Bits32,
     /// The program: its loader is not the GNU C library's (musl, for instance).
     OtherLibc,
-    /// The program: needs AddressSanitizer's library, which ends the program where another one comes before it.
+    /// The program: needs AddressSanitizer's library, which ends the program if another library comes before it.
     Sanitizer,
     /// The program: made for another processor.
     OtherMachine,
     /// The program: may be executed but not read, so nothing is known about it.
     Unreadable,
-    /// The program: an ELF file that makes no sense.
+    /// The program: a malformed ELF file.
     Malformed,
     /// The process that starts it: sees another file system (chroot, mount namespace) or lacks the right to
     /// read the library.
     PreloadNotVisible,
     /// The process that starts it: gave it an environment without the library.
     EnvironmentCleared,
-    /// The process that starts it: runs as another user now, or sees another file system, so that the new program could not
-    /// write to the ledger.
+    /// The process that starts it: now runs as another user, or sees another file system, so the new program could not write to
+    /// the ledger.
     LedgerOutOfReach,
-    /// The process that starts it: its limits (`ulimit -v`, `-d`) leave so little memory that what is ours would be much of it.
+    /// The process that starts it: its limits (`ulimit -v`, `-d`) leave so little memory that our part would be a large share.
     LittleMemory,
-    /// The process that starts it: stands behind a filter of system calls (seccomp) that it installed itself, and that may kill for
-    /// calls which only our library makes.
+    /// The process that starts it: is subject to a filter of system calls (seccomp) that it installed itself, and that may kill it
+    /// for calls that only our library makes.
     Filtered,
-    /// The process that starts it: is an `underbar` of its own, whose accounts are others.
+    /// The process that starts it: is another `underbar`, with other accounts.
     OtherRun,
     /// The user: asked that children are not followed.
     NotAsked,
@@ -79,7 +79,7 @@ impl Reason {
         Reason::NotAsked,
     ];
 
-    /// A key for JSON, a few words for people.
+    /// A key for JSON, and a short text for people.
     #[must_use]
     pub const fn texts(self) -> (&'static str, &'static str) {
         match self {
@@ -109,15 +109,15 @@ impl Reason {
     }
 }
 
-/// What the bytes of a file say.
+/// The result for the bytes of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(clippy::large_enum_variant, reason = "there is no heap to box it in, and it lives for a moment")]
 pub enum Look {
-    /// The GNU loader will run and load what LD_PRELOAD names.
+    /// The GNU loader will run and load the libraries of LD_PRELOAD.
     Carries,
     /// It cannot carry the library.
     Cannot(Reason),
-    /// A script; what counts is its interpreter.
+    /// A script; its interpreter decides.
     Script(Interpreter),
 }
 
@@ -142,10 +142,10 @@ impl Interpreter {
     }
 }
 
-/// The kernel reads so much of a script's first line.
+/// The kernel reads this many bytes of a script's first line.
 const LINE: usize = 256;
 
-/// Looks at a file. `read(offset, buffer)` fills as much of `buffer` as the file has there and says how much.
+/// Examines a file. `read(offset, buffer)` fills as much of `buffer` as the file has there and returns how much.
 pub fn look(mut read: impl FnMut(u64, &mut [u8]) -> usize) -> Look {
     let mut head = [0; LINE];
     let length = read(0, &mut head).min(LINE);
@@ -159,7 +159,7 @@ pub fn look(mut read: impl FnMut(u64, &mut [u8]) -> usize) -> Look {
     }
 }
 
-/// The interpreter of a script: what stands after `#!` and blanks, up to a blank or the end of the line.
+/// The interpreter of a script: the text after `#!` and blanks, up to a blank or the end of the line.
 fn script(head: &[u8]) -> Look {
     let line = head.get(2..).unwrap_or_default();
     let line = line.split(|&byte| byte == b'\n' || byte == 0).next().unwrap_or_default();
@@ -187,7 +187,7 @@ fn elf(head: &[u8], mut read: impl FnMut(u64, &mut [u8]) -> usize) -> Result<(),
     const LOAD: u32 = 1;
     const DYNAMIC: u32 = 2;
     const LOADER: u32 = 3; // PT_INTERP
-    /// More program headers than any real program has; a bound on our work.
+    /// More program headers than any real program has; limits our work.
     const MOST_ENTRIES: u16 = 256;
 
     let class = *head.get(4).ok_or(Reason::Malformed)?;
@@ -240,9 +240,9 @@ fn elf(head: &[u8], mut read: impl FnMut(u64, &mut [u8]) -> usize) -> Result<(),
     }
 }
 
-/// Is the loader, whose path lies at `offset` with `length` bytes, that of the GNU C library?
+/// Is the loader, whose path is at `offset` with `length` bytes, that of the GNU C library?
 ///
-/// Only its name counts: some distributions keep it elsewhere than in /lib64.
+/// Only its name matters: some distributions keep it in a folder other than /lib64.
 fn loader(offset: u64, length: u64, read: &mut impl FnMut(u64, &mut [u8]) -> usize) -> Result<(), Reason> {
     let mut path = [0; 256];
     let length = usize::try_from(length).unwrap_or(usize::MAX).min(path.len());

@@ -1,16 +1,16 @@
-//! Can a program carry the preload library? The command asks before it starts one, the library before its program executes one:
-//! both by this code.
+//! Can a program carry the preload library? The command asks before it starts a program, the library before its program
+//! executes one; both use this code.
 //!
 //! ```text
 //! target    the file, found as the C library finds it; limits, rights
 //!   carry   its first bytes, as kernel and loader will read them
-//!     needed  which libraries it needs
+//!     needed  the libraries that it needs
 //! build_id  the fingerprint by which an options file can name it
 //! ```
 //!
-//! Invariant: system calls and the stack only, so all of it works between vfork and exec and in signal handlers; any bytes give an
-//! answer, never a panic.
-//! Not here: what follows from the answer (`launch`, and `follow` of the runtime).
+//! Invariant: system calls and the stack only, so all of it works between vfork and exec and in signal handlers; any bytes
+//! get an answer, never a panic.
+//! Not here: the consequences of the answer (`launch`, and `follow` of the runtime).
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
@@ -24,21 +24,21 @@ use underbar_ledger::Key;
 
 /// The loader's list of libraries that are loaded before all others.
 pub const PRELOAD: &[u8] = b"LD_PRELOAD";
-/// Where the accounts are kept.
+/// The variable with the ledger's location.
 pub const LEDGER: &[u8] = b"UNDERBAR_LEDGER";
-/// The variable that says "follow only the program itself": its value is the process that gave the order, so
-/// the program is whose process that is (`run --exec`) or whose parent (`run`).
+/// The variable that means "follow only the program itself". Its value is the process that gave the order; the program is the
+/// one whose process this is (`run --exec`) or whose parent it is (`run`).
 pub const NO_FOLLOW: &[u8] = b"UNDERBAR_NO_FOLLOW";
 
-/// Is this entry of LD_PRELOAD our library? It is known by its file's name, or by lying in no folder at all
-/// (`/proc/PID/fd/N`: the way out of the command where every folder is closed to it).
+/// Is this entry of LD_PRELOAD our library? It is recognised by its file's name, or because it is in no folder
+/// (`/proc/PID/fd/N`: the command uses this if it can use no folder).
 #[must_use]
 pub fn is_our_library(entry: &[u8]) -> bool {
     let name = entry.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
     name == b"libunderbar.so" || is_in_memory(entry)
 }
 
-/// Does this entry lie in no folder?
+/// Is this entry in no folder?
 #[must_use]
 pub fn is_in_memory(entry: &[u8]) -> bool {
     entry.starts_with(b"/proc/") && without_number(entry).ends_with(b"/fd/")

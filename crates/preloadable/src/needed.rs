@@ -2,10 +2,10 @@
 //!
 //! ```text
 //! PT_DYNAMIC   NEEDED name | NEEDED name | STRTAB address | ...   each name an offset into the strings
-//!                                              └─ PT_LOAD says where in the file that is
+//!                                              └─ PT_LOAD gives its offset in the file
 //! ```
 //!
-//! Invariant: as in `super::carry`; what makes no sense here the loader will say.
+//! Invariant: as in `super::carry`; the loader will report anything malformed.
 
 /// Where parts of the file come to lie: address, offset, length. More than any real program has are left out.
 pub struct Parts {
@@ -25,7 +25,7 @@ impl Parts {
         }
     }
 
-    /// Where in the file an address is.
+    /// The file offset of an address.
     fn offset_of(&self, wanted: u64) -> Option<u64> {
         let mut parts = self.all.iter().take(self.length);
         let part = parts.find(|(address, _, length)| wanted.wrapping_sub(*address) < *length);
@@ -48,7 +48,7 @@ pub fn needs_sanitizer(
     const STRINGS: u64 = 5; // DT_STRTAB
     const ENTRY: usize = 16;
     const SANITIZER: &[u8] = b"libasan.so";
-    /// More entries and libraries than any real program has; a bound on our work.
+    /// More entries and libraries than any real program has; limits our work.
     const MOST_BYTES: u64 = 512 * ENTRY as u64;
     const MOST_NEEDED: usize = 128;
     let (mut strings, mut needed, mut libraries) = (None, [0; MOST_NEEDED], 0);
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
     use std::vec::Vec;
 
-    /// A file that needs these libraries; its strings come to lie at an address of their own.
+    /// A file that needs these libraries; its strings have a separate address.
     fn needs(libraries: &[&str], fillers: usize) -> bool {
         const ADDRESS: u64 = 0x40_0000;
         let mut strings = std::vec![0_u8];

@@ -1,8 +1,8 @@
-//! The file that is about to be executed, found as the C library finds it and looked at as it lies there.
+//! The file that is about to be executed, found like the C library finds it and examined directly.
 //!
 //! Invariant: system calls and the stack only, so it works between vfork and exec and in signal handlers.
-//! A file that cannot be opened gives no reason: exec will tell the program what is wrong.
-//! Not here: what the bytes mean (`carry`), and what is done about it (the callers).
+//! A file that cannot be opened gets no reason: exec will tell the program the error.
+//! Not here: the meaning of the bytes (`carry`), and the consequences (the callers).
 
 use crate::carry::{Interpreter, Look, Reason, look};
 use core::ffi::CStr;
@@ -15,21 +15,21 @@ use underbar_sys::syscall::{
 /// The longest path that the kernel takes, with its final zero byte.
 pub const PATH_BYTES: usize = 4096;
 
-/// What is to be executed.
+/// The file to execute.
 #[derive(Clone, Copy)]
 pub enum Target<'a> {
     /// The file at a path, relative to the directory of the descriptor.
     At(i32, &'a CStr),
     /// An open file.
     Open(i32),
-    /// A name to be searched in these folders, as `execvp` does; with a slash in it, a path.
+    /// A name to be searched in these folders, as `execvp` does; a name with a slash is a path.
     Search(&'a CStr, Option<&'a CStr>),
 }
 
 /// Reads from a descriptor into a buffer at an offset, as `pread` does. The library counts its reads, the command need not.
 pub type Read = fn(i32, &mut [u8], u64) -> Result<usize, Errno>;
 
-/// Why the target cannot carry the library, or has no room for it; Ok where it can, or where exec will fail anyway.
+/// The reason why the target cannot carry the library, or has no room for it; Ok if it can, or if exec will fail anyway.
 ///
 /// # Errors
 /// The reason.
@@ -38,7 +38,7 @@ pub fn examine(target: Target<'_>, read: Read) -> Result<(), Reason> {
     match target {
         Target::At(directory, path) => examine_at(directory, path, read),
         Target::Open(fd) => {
-            // The descriptor may be for naming only (O_PATH): open the file anew to read it.
+            // The descriptor may be a mere reference (O_PATH): open the file again to read it.
             let mut room = [0; 32];
             examine_at(AT_FDCWD, path_of_descriptor(fd, &mut room), read)
         }
@@ -49,7 +49,7 @@ pub fn examine(target: Target<'_>, read: Read) -> Result<(), Reason> {
     }
 }
 
-/// Is there a file at all? Who tries folder after folder asks for many that are not.
+/// Does the file exist? A caller that tries folder after folder asks for many that do not.
 #[must_use]
 pub fn is_there(target: Target<'_>) -> bool {
     match target {
@@ -66,7 +66,7 @@ pub fn is_there(target: Target<'_>) -> bool {
     }
 }
 
-/// Do the limits, which a program inherits, leave room beside what is ours?
+/// Do the inherited limits leave room in addition to our memory?
 fn has_room() -> Result<(), Reason> {
     const LEAST: [(Resource, u64); 2] = [(Resource::AddressSpace, 64 << 20), (Resource::Data, 32 << 20)];
     let is_little = |(resource, least)| matches!(limit(resource), Ok(Some(most)) if most < least);
@@ -93,7 +93,7 @@ pub fn is_ours(path: &[u8]) -> bool {
     status.is_some_and(|status| status.user == 0 || status.user == geteuid())
 }
 
-/// `access` asks for the real user and without capabilities that a user loses at exec; `open` would not.
+/// `access` checks for the real user and without capabilities that a user loses at exec; `open` would not.
 fn is_open_to(path: &[u8], rights: u32) -> bool {
     let mut room = [0; PATH_BYTES];
     join(&[path], &mut room).is_some_and(|path| access(path, rights).is_ok())
@@ -102,7 +102,7 @@ fn is_open_to(path: &[u8], rights: u32) -> bool {
 fn examine_at(directory: i32, path: &CStr, read: Read) -> Result<(), Reason> {
     let mut interpreter: Interpreter;
     let (mut directory, mut path) = (directory, path);
-    // The kernel follows at most five interpreters that are scripts themselves.
+    // The kernel follows at most five interpreters that are scripts.
     for _ in 0..6 {
         let fd = match openat(directory, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0) {
             Ok(fd) => fd,
@@ -149,9 +149,9 @@ fn rights(fd: i32, status: &Status) -> Result<(), Reason> {
     }
 }
 
-/// The first executable file called `name`; None where there is none.
+/// The first executable file called `name`; None if there is none.
 fn search<'a>(name: &CStr, folders: Option<&CStr>, room: &'a mut [u8; PATH_BYTES]) -> Option<&'a CStr> {
-    /// What the C library takes where PATH is not set.
+    /// The C library's default if PATH is not set.
     const STANDARD: &CStr = c"/bin:/usr/bin";
     let name = name.to_bytes();
     if name.contains(&b'/') {
@@ -170,7 +170,7 @@ fn search<'a>(name: &CStr, folders: Option<&CStr>, room: &'a mut [u8; PATH_BYTES
     }
 }
 
-/// The parts, one after the other, as a C string in `room`. None where they are too long or hold a zero byte.
+/// The parts, one after the other, as a C string in `room`. None if they are too long or contain a zero byte.
 fn join<'a>(parts: &[&[u8]], room: &'a mut [u8]) -> Option<&'a CStr> {
     let mut length = 0;
     for part in parts {
