@@ -1,5 +1,5 @@
-//! Names under which glibc offers the same functions a second time. Whoever calls malloc by one name and free
-//! by the other must reach the same heap.
+//! glibc's second names for the same functions. A program that calls malloc by one name and free by the other must reach the
+//! same heap.
 #![cfg_attr(not(feature = "artifact"), allow(dead_code, reason = "called by their C names only"))]
 
 use core::ffi::c_void;

@@ -1,12 +1,12 @@
-//! clone, since its child needs the same as one by fork.
+//! clone: its child needs the same treatment as a child of fork.
 #![cfg_attr(not(feature = "artifact"), allow(dead_code, reason = "called by their C names only"))]
 
 use core::ffi::{c_int, c_void};
 
 use underbar_runtime::clone::{self, Function};
 
-/// Defines `clone` by a name. In C it has a variable number of arguments; called with fewer than seven, the last ones are what
-/// happens to be in their places, which can be read, and which the flags say not to use.
+/// Defines `clone` by a name. In C it has a variable number of arguments. If it is called with fewer than seven, the last ones
+/// are the present contents of their places, which can be read, and which the flags say not to use.
 macro_rules! clones {
     ($($name:ident)*) => { $(
         #[doc = concat!("C's `", stringify!($name), "`.")]

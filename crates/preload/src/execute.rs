@@ -1,6 +1,6 @@
-//! The C functions that start a program, taken over so that it can be followed.
+//! The C functions that start a program, replaced so that it can be followed.
 //!
-//! Not here: `system` and `popen`, which the C library serves without these symbols.
+//! Not here: `system` and `popen`, which the C library implements without these symbols.
 #![cfg_attr(not(feature = "artifact"), allow(dead_code, reason = "called by their C names only"))]
 
 use core::ffi::{c_char, c_int, c_void};
@@ -37,16 +37,16 @@ symbols! {
         arguments: Strings, environment: Strings);
 }
 
-/// Defines C functions with a variable number of arguments, which Rust cannot declare: the first
-/// instructions put the six argument registers beside each other and pass on where they and the arguments on
-/// the stack are.
+/// Defines C functions with a variable number of arguments, which Rust cannot declare. The first instructions store the six
+/// argument registers next to each other and pass on the addresses of these and of the arguments on the
+/// stack.
 ///
 /// ```text
 /// stack:  [rdi rsi rdx rcx r8 r9 | 8 bytes | return address | seventh argument ...]
 ///          ^ registers                                        ^ stack
 /// ```
 ///
-/// At entry rsp is 8 above a multiple of 16; 56 less is one, as the call demands.
+/// At entry rsp is 8 above a multiple of 16; 56 less is a multiple, as the call requires.
 macro_rules! variadic_symbols {
     ($($name:ident => $to:ident;)*) => { $(
         #[doc = concat!("C's `", stringify!($name), "`.")]
@@ -78,7 +78,7 @@ macro_rules! variadic_symbols {
         }
 
         unsafe extern "C" fn $to(registers: Strings, stack: Strings) -> c_int {
-            // SAFETY: the instructions above pass where the arguments are; the caller's promise is passed on.
+            // SAFETY: the instructions above pass the arguments' addresses; the caller's promise is passed on.
             unsafe { calls::$name(Arguments { registers, stack }) }
         }
     )* };

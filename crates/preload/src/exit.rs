@@ -1,4 +1,4 @@
-//! The ways out of a process that skip destructors: the accounts are settled before they are taken.
+//! The exits from a process that skip destructors: the accounts are settled first.
 #![cfg_attr(not(feature = "artifact"), allow(dead_code, reason = "called by their C names only"))]
 
 use core::ffi::c_int;

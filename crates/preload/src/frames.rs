@@ -1,5 +1,5 @@
-//! What a program compiled with `-finstrument-functions` calls as it enters and leaves its functions. The C library
-//! has functions of these names that do nothing.
+//! The calls of a program compiled with `-finstrument-functions` as it enters and leaves its functions. The C library's
+//! functions of these names do nothing.
 #![cfg_attr(not(feature = "artifact"), allow(dead_code, reason = "called by their C names only"))]
 
 use core::ffi::c_void;

@@ -1,4 +1,4 @@
-//! mallinfo and its relatives, by the names and in the structures of glibc.
+//! mallinfo and related functions, with the names and structures of glibc.
 #![cfg_attr(not(feature = "artifact"), allow(dead_code, reason = "called by their C names only"))]
 
 use core::ffi::{c_char, c_int, c_void};
@@ -15,14 +15,14 @@ pub struct MallInfo<T> {
     /// Free chunks: not counted.
     ordblks: T,
     smblks: T,
-    /// Mappings outside of the arena: there are none.
+    /// Mappings outside the arena: there are none.
     hblks: T,
     hblkhd: T,
     usmblks: T,
     fsmblks: T,
-    /// Bytes that the program holds.
+    /// Bytes in use by the program.
     uordblks: T,
-    /// Bytes that it does not.
+    /// Bytes not in use.
     fordblks: T,
     /// Bytes that malloc_trim would return.
     keepcost: T,

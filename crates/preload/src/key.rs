@@ -1,4 +1,4 @@
-//! pthread_key_create and tss_create, so that a program which needs every key that the C library has gets ours, too.
+//! pthread_key_create and tss_create, so that a program that needs all keys of the C library also gets ours.
 #![cfg_attr(not(feature = "artifact"), allow(dead_code, reason = "called by their C names only"))]
 
 use core::ffi::c_int;

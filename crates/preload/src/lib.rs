@@ -1,8 +1,8 @@
-//! libunderbar.so: C symbols that lead to the runtime
+//! libunderbar.so: C symbols that call the runtime
 //!
-//! May use: the runtime. Knows no logic: each symbol is one call.
-//! Only with the feature `artifact` do the functions bear their C names; without it this is an ordinary
-//! library that can be linted and linked anywhere without taking a program's functions over.
+//! May use: the runtime. Has no logic: each symbol is one call.
+//! The functions have their C names only with the feature `artifact`; without it this is an ordinary library that can be
+//! linted and linked anywhere without replacing a program's functions.
 #![no_std]
 
 mod alias;
@@ -23,8 +23,8 @@ mod signals;
 mod start;
 mod thread;
 
-/// Nothing may unwind into a C program. Nothing here is meant to panic either; if it does all the same, the
-/// process ends by SIGABRT like any program that has found itself wrong.
+/// Nothing may unwind into a C program. Nothing here should panic either; if it does, the process ends by SIGABRT, like any
+/// program that detects its own error.
 #[cfg(all(feature = "artifact", not(test)))]
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {

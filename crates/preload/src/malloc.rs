@@ -1,7 +1,7 @@
-//! malloc and its relatives, by the names that C gives them.
+//! malloc and related functions, with their C names.
 //!
-//! The whole family is here: a program that finds half of it elsewhere would hand pointers of one heap to
-//! another. What each call means is in `runtime::heap`; here are only C's conventions about bad arguments.
+//! The whole family is here: a program that finds half of it elsewhere would pass pointers of one heap to another. The meaning
+//! of each call is in `runtime::heap`; this file has only C's conventions for bad arguments.
 #![cfg_attr(not(feature = "artifact"), allow(dead_code, reason = "called by their C names only"))]
 
 use core::ffi::{c_int, c_void};
@@ -50,7 +50,7 @@ unsafe extern "C" fn reallocarray(address: *mut c_void, count: usize, size: usiz
     unsafe { heap::realloc(address.cast(), bytes).cast() }
 }
 
-/// memalign: an alignment that is no power of two is taken up to the next one, as glibc does.
+/// memalign: an alignment that is no power of two is rounded up to the next one, as in glibc.
 #[cfg_attr(feature = "artifact", unsafe(no_mangle))]
 pub unsafe extern "C" fn memalign(alignment: usize, size: usize) -> *mut c_void {
     let Some(alignment) = alignment.checked_next_power_of_two() else {
@@ -68,7 +68,7 @@ unsafe extern "C" fn aligned_alloc(alignment: usize, size: usize) -> *mut c_void
     unsafe { memalign(alignment, size) }
 }
 
-/// posix_memalign of POSIX: the error is returned. Where there is no storage errno says so, too, as glibc has it.
+/// posix_memalign of POSIX: returns the error. Without storage it also sets errno, as glibc does.
 #[cfg_attr(feature = "artifact", unsafe(no_mangle))]
 unsafe extern "C" fn posix_memalign(result: *mut *mut c_void, alignment: usize, size: usize) -> c_int {
     if !alignment.is_power_of_two() || !alignment.is_multiple_of(size_of::<*mut c_void>()) {
@@ -123,7 +123,7 @@ unsafe extern "C" fn free_aligned_sized(address: *mut c_void, _alignment: usize,
     unsafe { heap::free(address.cast()) }
 }
 
-/// cfree, of old: programs linked long ago still call it.
+/// cfree, an old name: programs linked long ago still call it.
 #[cfg_attr(feature = "artifact", unsafe(no_mangle))]
 unsafe extern "C" fn cfree(address: *mut c_void) {
     // SAFETY: the caller's contract is that of C.
@@ -136,11 +136,11 @@ extern "C" fn malloc_trim(_pad: usize) -> c_int {
     c_int::from(heap::trim())
 }
 
-/// mallopt of glibc: its parameters are those of another heap; taken without effect, and said to be done where glibc would.
+/// mallopt of glibc: its parameters belong to another heap; accepted without effect, with glibc's return value.
 #[cfg_attr(feature = "artifact", unsafe(no_mangle))]
 extern "C" fn mallopt(parameter: c_int, value: c_int) -> c_int {
     const M_MXFAST: c_int = 1;
     const LARGEST_FAST: usize = 80 * size_of::<usize>() / 4;
-    // As glibc reads it: what is negative is large.
+    // As in glibc: a negative value is large.
     c_int::from(parameter != M_MXFAST || value as usize <= LARGEST_FAST)
 }

@@ -1,5 +1,5 @@
-//! mmap, munmap and madvise, to know who maps memory past the heap, and how much there was before much of it goes. What is done,
-//! and how, is not touched.
+//! mmap, munmap and madvise, to record memory mapped outside the heap, and how much there was before much of it goes. The calls
+//! themselves do not change.
 #![cfg_attr(not(feature = "artifact"), allow(dead_code, reason = "called by their C names only"))]
 
 use core::ffi::{c_int, c_void};
@@ -7,7 +7,7 @@ use core::ffi::{c_int, c_void};
 use underbar_runtime::{coverage, start};
 use underbar_sys::syscall;
 
-/// Defines mmap by a name: passes on its six arguments, and where it was called from.
+/// Defines mmap by a name: passes on its six arguments and the address of its call.
 macro_rules! mmap {
     ($($name:ident)*) => { $(
         #[doc = concat!("C's `", stringify!($name), "`.")]
@@ -74,7 +74,7 @@ unsafe extern "C" fn madvise(address: *mut c_void, length: usize, advice: c_int)
     as_c(unsafe { syscall::madvise(address.cast(), length, advice) })
 }
 
-/// What C's functions return.
+/// The return value of C's functions.
 fn as_c(done: syscall::Result<()>) -> c_int {
     done.map_or_else(
         |reason| {

@@ -1,4 +1,4 @@
-//! Mutexes of POSIX, to know who waits for whom, and to wait better.
+//! Mutexes of POSIX, to record which thread waits for which, and to improve the waiting.
 //!
 //! Each name is two instructions: the address of the call becomes one more argument, and a jump goes to the runtime, or under
 //! LOCK(OFF) to the C library, which ignores the argument.
@@ -40,7 +40,7 @@ symbols! {
     pthread_mutex_clocklock(*const Mutex, i32, *const Timespec) "rcx" => clocklock;
 }
 
-/// Found by simple locks that a program carries in itself.
+/// Simple locks that are part of a program find it.
 #[allow(non_upper_case_globals, reason = "a name of C")]
 #[cfg_attr(feature = "artifact", unsafe(no_mangle))]
 #[used]

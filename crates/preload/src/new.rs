@@ -5,9 +5,9 @@
 //! _Zdl _Zda            delete, delete[]        Pv  the address
 //! ...St11align_val_t   aligned                 ...RKSt9nothrow_t   returns null in place of throwing
 //! ```
-//! All forms pass three arguments on. In C's convention, those that a form does not have are registers that the next function does
-//! not read.
-//! Not here: what happens without storage (`runtime::heap::new`).
+//! All forms pass three arguments on. By C's convention, arguments that a form does not have are registers that the next
+//! function does not read.
+//! Not here: the case without storage (`runtime::heap::new`).
 #![cfg_attr(not(feature = "artifact"), allow(dead_code, reason = "called by their C names only"))]
 #![allow(non_snake_case, reason = "the names are those of the C++ ABI")]
 

@@ -1,13 +1,13 @@
-//! dlopen and dlmopen, to know of libraries that would find another heap than this one.
+//! dlopen and dlmopen, to detect libraries that would find a heap other than this one.
 //!
-//! The loader asks from where it was called: that library's paths are searched. So the call goes on by a jump.
+//! The loader uses the caller's address: it searches that library's paths. So the call continues by a jump.
 #![cfg_attr(not(feature = "artifact"), allow(dead_code, reason = "called by their C names only"))]
 
 use core::ffi::{c_char, c_int, c_void};
 
 use underbar_runtime::{deepbind, keep_three_arguments, restore_three_arguments};
 
-/// Defines a C function that asks the runtime where to go on: what the runtime is to know as its arguments, and its function.
+/// Defines a C function that asks the runtime for the function to continue with; gives the runtime's arguments and its function.
 macro_rules! opens {
     ($($(#[doc = $text:literal])* $name:ident($($type:ty),*) $arguments:literal => $function:path;)*) => { $(
         $(#[doc = $text])*

@@ -6,15 +6,15 @@ use core::ffi::c_int;
 use underbar_runtime::sandbox;
 use underbar_sys::syscall::number;
 
-/// prctl of Linux. In C it takes what follows the operation as it comes; on this machine that is four registers.
+/// prctl of Linux. In C its arguments after the operation are variable; on this machine they are four registers.
 #[cfg_attr(feature = "artifact", unsafe(no_mangle))]
 unsafe extern "C" fn prctl(operation: c_int, a: usize, b: usize, c: usize, d: usize) -> c_int {
     // SAFETY: the caller's contract is that of C.
     unsafe { sandbox::prctl(operation, [a, b, c, d]) }
 }
 
-/// syscall of Linux. All but two numbers are passed on at once, with registers and stack untouched: it is called often, and takes
-/// its sixth argument of the kernel's from the stack.
+/// syscall of Linux. All but two numbers are passed on at once, with registers and stack unchanged: it is called often, and takes
+/// the kernel's sixth argument from the stack.
 ///
 /// # Safety
 /// As C's.

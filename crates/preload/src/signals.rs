@@ -1,5 +1,5 @@
-//! Handlers and sets of signals, so that the program finds the one that the timers of `underbar profile` send as if nobody
-//! used it.
+//! Handlers and sets of signals. They hide the signal of the timers of `underbar profile`: the program finds it
+//! unused.
 #![cfg_attr(not(feature = "artifact"), allow(dead_code, reason = "called by their C names only"))]
 
 use core::ffi::c_int;

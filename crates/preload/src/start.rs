@@ -1,4 +1,4 @@
-//! The constructor: what runs before the program's `main`.
+//! The constructor, which runs before the program's `main`.
 //!
 //! Invariant: small, quiet, without allocation.
 
@@ -8,7 +8,7 @@ use core::ffi::{c_char, c_int};
 #[cfg_attr(not(feature = "artifact"), expect(dead_code, reason = "only the shared object has a constructor"))]
 static AT_START: unsafe extern "C" fn(c_int, *const *const c_char, *const *const c_char) = at_start;
 
-/// The loader of the GNU C library passes constructors what it passes `main`.
+/// The loader of the GNU C library passes constructors the arguments of `main`.
 unsafe extern "C" fn at_start(_: c_int, arguments: *const *const c_char, environment: *const *const c_char) {
     // SAFETY: the loader passes arguments and environment; no other thread runs yet.
     unsafe {

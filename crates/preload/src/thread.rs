@@ -1,4 +1,4 @@
-//! pthread_create, to know how much of their stacks threads use, and to make them as large as THREADSTACK says.
+//! pthread_create, to measure threads' stacks, and to make them as large as THREADSTACK requires.
 #![cfg_attr(not(feature = "artifact"), allow(dead_code, reason = "called by its C name only"))]
 
 use core::ffi::{c_int, c_void};
