@@ -1,14 +1,14 @@
-//! The calls of `sys/simplelock.h` in its debug form (`-DSIMPLE_LOCK_DEBUG`): as the plain ones, with the place of each call.
+//! The calls of `sys/simplelock.h` in its debug form (`-DSIMPLE_LOCK_DEBUG`): the plain ones plus the place of each call.
 //!
 //! ```text
-//! fault ─> the program's handler, if it has set one ─returns─> the call fails (simple_lock waits for ever, as it would)
+//! fault ─> the program's handler, if it has set one ─returns─> the call fails (simple_lock waits forever, as without it)
 //!             │ none
 //!             v
 //!          one line on standard error, and abort
 //! ```
 //!
 //! Invariant: nothing here allocates: a fault may be found in a signal handler.
-//! Not here: how faults are found (`underbar_lock::debug`).
+//! Not here: the detection of faults (`underbar_lock::debug`).
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::fmt::{self, Write as _};
@@ -35,7 +35,7 @@ pub struct CFault {
 /// `simplelock_fault_handler`.
 type Handler = unsafe extern "C" fn(*const CFault);
 
-/// The program's handler; 0: none. Whoever sets it has made what it needs ready; Release and Acquire.
+/// The program's handler; 0: none. The thread that sets it has prepared its data; Release and Acquire.
 static HANDLER: AtomicUsize = AtomicUsize::new(0);
 
 /// simple_lock_on_fault.
@@ -47,7 +47,7 @@ pub extern "C" fn simple_lock_on_fault(handler: Option<Handler>) {
 /// simple_lock_init in the debug form.
 ///
 /// # Safety
-/// As [`simple_lock_init`]. So for all of them; a place is one of the header's macros.
+/// As [`simple_lock_init`]. The same applies to all calls here; a place comes from the header's macros.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn simple_lock_init_debug(lock: *mut SimpleLock) {
     debug::renew(lock);
@@ -65,7 +65,7 @@ pub unsafe extern "C" fn simple_lock_debug(lock: *const SimpleLock, place: &'sta
     let lock = unsafe { &*lock };
     if let Err(fault) = debug::lock(lock, Place::C(place)) {
         report(&fault);
-        // As without the debug form: who must not have it does not get it.
+        // As without the debug form: a thread that must not have the lock does not get it.
         lock.lock();
     }
 }
@@ -119,7 +119,7 @@ pub unsafe extern "C" fn simple_unlock_debug(lock: *const SimpleLock, place: &'s
     }
 }
 
-/// Text in a room of its own, cut where that ends; one byte is left for the zero behind it.
+/// Text in a buffer, cut at its end; one byte is left for the final zero.
 struct Line {
     bytes: [u8; 1024],
     length: usize,
@@ -137,7 +137,7 @@ impl fmt::Write for Line {
     }
 }
 
-/// Tells the program's handler, or tells people and ends the program.
+/// Calls the program's handler, or prints a message and ends the program.
 #[cold]
 fn report(fault: &Fault) {
     let mut line = Line { bytes: [0; 1024], length: 0 };
@@ -154,7 +154,7 @@ fn report(fault: &Fault) {
             lock: std::ptr::with_exposed_provenance(fault.lock),
             text: text.as_ptr(),
         };
-        // SAFETY: a handler that the program has set, called as the header says.
+        // SAFETY: a handler that the program has set, called as the header describes.
         unsafe { std::mem::transmute::<usize, Handler>(handler)(&raw const told) };
         return;
     }
@@ -163,7 +163,7 @@ fn report(fault: &Fault) {
         fn write(fd: c_int, bytes: *const u8, length: usize) -> isize;
         safe fn abort() -> !;
     }
-    // SAFETY: the bytes are there. That nobody reads them is no failure.
+    // SAFETY: the bytes exist. A missing reader is no failure.
     unsafe { write(2, line.bytes.as_ptr(), line.length) };
     abort()
 }

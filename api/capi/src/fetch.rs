@@ -1,8 +1,8 @@
 //! The calls of `underbar/fetch.h`.
 //!
-//! Invariant: each call does what the call of `underbar_fetch` does whose name it has, and notes its error for
+//! Invariant: each call does what the call of the same name in `underbar_fetch` does, and keeps its error for
 //! `underbar_fetch_message`.
-//! Not here: what they do (`underbar_fetch`), and the words of the contract (the header).
+//! Not here: the actions (`underbar_fetch`), and the words of the contract (the header).
 
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_int, c_long, c_void};
@@ -16,12 +16,12 @@ thread_local! {
     static MESSAGE: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// 0, or the error's number, whose words are noted.
+/// 0, or the error's number; the error is kept for its message.
 fn told(done: Result<(), Error>) -> c_int {
     match done {
         Ok(()) => 0,
         Err(error) => {
-            // A thread that ends has none any more.
+            // A thread that ends has no message any more.
             let _ = MESSAGE.try_with(|message| {
                 if let Ok(mut message) = message.try_borrow_mut() {
                     *message = error.to_string();
@@ -35,7 +35,7 @@ fn told(done: Result<(), Error>) -> c_int {
 /// A list of libraries.
 ///
 /// # Safety
-/// `count` numbers, or null where there are none.
+/// `count` numbers, or null if there are none.
 unsafe fn list(libraries: *const u32, count: usize) -> Vec<Library> {
     if count == 0 {
         return Vec::new();
@@ -55,7 +55,7 @@ unsafe fn text<'a>(name: *const c_char) -> &'a [u8] {
 /// underbar_library_open.
 ///
 /// # Safety
-/// The pointers lead to what the header says. So for all calls; and programs do what their authors wrote.
+/// The pointers match the header's description. This applies to all calls; and programs do what their authors wrote.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn underbar_library_open(
     path: *const c_char,
@@ -148,10 +148,10 @@ pub unsafe extern "C" fn underbar_symbol(program: u64, name: *const c_char) -> *
     }
 }
 
-/// underbar_call. What the program throws passes through.
+/// underbar_call. Exceptions of the program pass through.
 ///
 /// # Safety
-/// The entry takes one pointer, gives a number, and does with the parameter what it may.
+/// The entry takes one pointer, returns a number, and may use the parameter as it does.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn underbar_call(
     program: u64,
@@ -204,7 +204,7 @@ pub unsafe extern "C" fn underbar_xctl(
     arguments: *const *const c_char,
     environment: *const *const c_char,
 ) -> c_int {
-    // What this frame holds would not be dropped: so the list lies in a room that has nothing to drop.
+    // Values in this frame would not be dropped, so the list is in an array that has nothing to drop.
     const MOST: usize = table::MOST_LIBRARIES;
     let mut room = [Library::from_number(0); MOST];
     let Some(into) = room.get_mut(..count) else { return told(Err(Error::TablesFull)) };
@@ -286,7 +286,7 @@ pub unsafe extern "C" fn underbar_fetch_resident(
 /// underbar_fetch_statistics.
 ///
 /// # Safety
-/// `each` is a function that takes a text, a number, and what `data` is.
+/// `each` is a function that takes a text, a number, and the value of `data`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn underbar_fetch_statistics(
     each: unsafe extern "C" fn(*const c_char, u64, *mut c_void),

@@ -1,7 +1,7 @@
-//! What C programs link: `libunderbar_c.a`, with `include/` for its headers.
+//! The library that C programs link: `libunderbar_c.a`, with `include/` for its headers.
 //!
-//! The preload library has the same names, so that a program which was linked with this one and runs under `underbar run`
-//! is served by either; both know the same words.
+//! The preload library has the same names. A program that was linked with this library and runs under `underbar run` is served
+//! by either; both use the same lock words.
 #![warn(missing_docs)]
 
 pub mod debug;

@@ -1,7 +1,7 @@
 //! The calls of `sys/simplelock.h`.
 //!
 //! Invariant: no call touches a lock after it has given it up.
-//! Not here: what they do (`underbar_lock`), and the words of the contract (the header).
+//! Not here: the actions (`underbar_lock`), and the words of the contract (the header).
 
 use std::ffi::{c_int, c_long};
 
@@ -20,7 +20,7 @@ pub struct Timespec {
 }
 
 impl Timespec {
-    /// As one number; None where it is none of C's times. Times before the clock's beginning have passed, as it has.
+    /// As one number; None for an invalid time of C. Times before the clock's beginning have passed, as its beginning has.
     pub(crate) fn nanoseconds(&self) -> Option<u64> {
         let nanoseconds = u64::try_from(self.nanoseconds).ok().filter(|part| *part < 1_000_000_000)?;
         let seconds = u64::try_from(self.seconds).unwrap_or(0);
@@ -31,16 +31,16 @@ impl Timespec {
 /// simple_lock_init.
 ///
 /// # Safety
-/// `lock` leads to eight bytes, aligned to four, that nobody uses as a lock at this moment. So for all calls, but that
-/// others may use it.
+/// `lock` points to eight bytes, aligned to four, that are not in use as a lock at this moment. This applies to all calls,
+/// except that the lock may be in use.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn simple_lock_init(lock: *mut SimpleLock) {
     // SAFETY: the caller's promise.
     unsafe { lock.write(SimpleLock::new()) }
 }
 
-/// Defines a C function that calls another one with the address it was called from as one more argument: who waits, and
-/// who gives up while others wait, is known by that.
+/// Defines a C function that calls another one with the address of its own call as an additional argument. This address
+/// identifies a thread's wait, and its release of a lock with waiters.
 macro_rules! from_caller {
     ($(#[$about:meta])* $name:ident($($argument:ident: $kind:ty),*) $(-> $result:ty)?, $register:literal, $inner:ident) => {
         $(#[$about])*

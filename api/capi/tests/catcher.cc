@@ -1,4 +1,4 @@
-// A program that CALLs one that throws, and catches what it throws; and goes on.
+// A program that CALLs one that throws, catches the exception, and continues.
 #include <cstdio>
 #include <cstring>
 #include <stdexcept>

@@ -1,5 +1,5 @@
-/* faults WHAT [told]: makes the fault of that name. Without `told` the debug form ends the program; with it a handler says
-   what it was told, and the program ends with 7. `none` makes no fault, and ends with 7. */
+/* faults WHAT [told]: makes the fault of that name. Without `told` the debug form ends the program; with it a handler
+   prints the fault, and the program ends with 7. `none` makes no fault, and ends with 7. */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -23,7 +23,7 @@ static void told(const struct simplelock_fault *fault) {
     printf("code %u, holder %s, signal %u: %s\n", fault->code,
            !fault->holder ? "none" : fault->holder == fault->thread ? "itself" : "another", fault->signal, fault->text);
     if (fault->lock != &lock) _exit(81);
-    /* These would wait for ever. */
+    /* These would wait forever. */
     if (fault->code != SIMPLE_LOCK_NOT_HOLDER && fault->code != SIMPLE_LOCK_NOT_LOCKED) end();
 }
 #endif
@@ -89,14 +89,14 @@ static void none(void) {
         if (simple_unlock(&lock)) exit(88);
     }
     if (simple_timedlock(&lock, &wrong) != EINVAL || simple_timedlock(&lock, &past)) exit(89);
-    /* A thread that forks has in the child what it held. */
+    /* A thread that forks holds its locks in the child, too. */
     with_child(gives_up);
 }
 
 int main(int words, char **word) {
     if (words < 2) return 80;
     const char *what = word[1];
-    alarm(60); /* A fault that is not found may wait for ever. */
+    alarm(60); /* A fault that is not found may wait forever. */
 #ifdef SIMPLE_LOCK_DEBUG
     if (words > 2) simple_lock_on_fault(told);
 #endif

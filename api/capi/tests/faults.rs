@@ -1,5 +1,5 @@
-//! The debug form of `sys/simplelock.h`: each fault made by a C program, found, named and placed; and no fault where there
-//! is none, in either form.
+//! The debug form of `sys/simplelock.h`: a C program makes each fault, which is found, named and placed. A correct program has
+//! no fault, in either form.
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ fn profile() -> PathBuf {
     test.ancestors().nth(2).expect("target/PROFILE/deps/TEST").to_path_buf()
 }
 
-/// The library that Cargo has made for this test: the newest, as others lie beside it.
+/// The library that Cargo has made for this test: the newest one, as there are others in the folder.
 fn library() -> PathBuf {
     let folders = [profile(), profile().join("deps")];
     let files = folders.iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten().flatten();
@@ -32,7 +32,7 @@ fn source() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/faults.c")
 }
 
-/// The program with these flags; by each name once.
+/// The program with these flags; built once for each name.
 fn program(name: &str, flags: &[&str]) -> PathBuf {
     let path = profile().join(format!("faults-{name}-{}", std::process::id()));
     let output = Command::new("cc")
@@ -57,7 +57,7 @@ fn run(program: &Path, words: &[&str]) -> (Output, String) {
     (output, text)
 }
 
-/// The place of the line of the source that holds this.
+/// The place of the source line that contains this text.
 fn place(text: &str) -> String {
     let source_text = std::fs::read_to_string(source()).expect("the source");
     let line = source_text.lines().position(|line| line.contains(text)).expect("a line") + 1;

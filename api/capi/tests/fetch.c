@@ -1,4 +1,4 @@
-/* A C program that carries the library: LOAD, CALL, LINK, XCTL, BLDL, DELETE. Its argument is a folder of programs. */
+/* A C program that contains the library: LOAD, CALL, LINK, XCTL, BLDL, DELETE. Its argument is a folder of programs. */
 #define _GNU_SOURCE
 #include <link.h>
 #include <stdio.h>

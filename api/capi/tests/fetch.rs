@@ -1,9 +1,9 @@
-//! `underbar/fetch.h` as a C program has it: compiled, linked with the static library, and run.
+//! `underbar/fetch.h` in a C program: compiled, linked with the static library, and run.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The static library, which Cargo has built beside this test.
+/// The static library, which Cargo has built along with this test.
 fn library() -> PathBuf {
     let program = std::env::current_exe().expect("this program");
     let folder = program.parent().expect("a folder");
@@ -29,7 +29,7 @@ fn a_c_program_loads_links_and_gives_back() {
     compile(&["-shared", "-fPIC", "-Wall"], &[&own.join("tests/member.c")], &folder.join("MEMBER.so"));
     let include = format!("-I{}", own.join("include").display());
     let library = library();
-    // -rdynamic: MEMBER calls a function of the program, and the C library's dl_iterate_phdr is stood in for.
+    // -rdynamic: MEMBER calls a function of the program, and the C library's dl_iterate_phdr is replaced.
     let flags = ["-Wall", "-Wextra", "-Werror", "-rdynamic", &include];
     let program = folder.join("program");
     let sources = [&*own.join("tests/fetch.c"), &library];

@@ -1,4 +1,4 @@
-/* A program of a library, entered at its own name or at main. */
+/* A program of a library, with its entry point at its own name or at main. */
 #include <stdlib.h>
 #include <string.h>
 

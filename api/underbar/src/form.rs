@@ -1,6 +1,6 @@
-//! The calls of a lock, plain or in the debug form: which, the feature `debug-locks` says.
+//! The calls of a lock, in the plain or the debug form; the feature `debug-locks` selects the form.
 //!
-//! Invariant: both have the same lock. In the debug form a fault is a panic that names it, where it was found.
+//! Invariant: both have the same lock. In the debug form a fault is a panic that names it, at the place of detection.
 
 pub(crate) use calls::{lock, try_lock, try_lock_for, unlock};
 
@@ -56,7 +56,7 @@ mod calls {
     }
 
     /// # Safety
-    /// This thread took the lock, or nobody's safety rests on it.
+    /// This thread took the lock, or no safety depends on it.
     #[track_caller]
     pub unsafe fn unlock(lock: &SimpleLock) {
         // SAFETY: the caller's promise.

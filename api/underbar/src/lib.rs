@@ -1,7 +1,7 @@
-//! What Rust programs build on.
+//! The library for Rust programs.
 //!
-//! A [`SimpleLock`] is used like a mutex of the standard library. It needs nothing of underbar to run; when the program
-//! runs under `underbar run`, the locks that somebody waited for stand in the report.
+//! A [`SimpleLock`] is used like a mutex of the standard library. It needs nothing of underbar to run. If the program runs
+//! under `underbar run`, the report lists the locks that threads waited for.
 //!
 //! ```
 //! use underbar::SimpleLock;
@@ -18,16 +18,16 @@
 //!
 //! # Faults
 //!
-//! | what must not be done | what comes of it | with the feature `debug-locks` |
+//! | error | consequence | with the feature `debug-locks` |
 //! |---|---|---|
-//! | lock what this thread holds | it waits for ever | a panic that says where it was taken |
+//! | lock a lock that this thread holds | it waits forever | a panic that names the place where it was taken |
 //! | lock in a signal handler that interrupted the holder | the same | the same, and the signal |
-//! | end a thread that holds one (by forgetting its guard) | it stays taken | who waits for it panics, and says whose it was |
-//! | wait, in a child made by fork, for what another thread of the parent held | waits for ever | a panic that says so |
-//! | unlock what another thread holds (`force_unlock` of `lock_api`) | it is given up: one word cannot tell whose it is | a panic, and nothing is done |
-//! | unlock what nobody holds (the same) | nothing | a panic |
+//! | end a thread that holds one (by forgetting its guard) | it stays taken | a waiting thread panics, and names the holder |
+//! | wait, in a child made by fork, for a lock that another thread of the parent held | waits forever | a panic that says so |
+//! | unlock another thread's lock (`force_unlock` of `lock_api`) | it is released: one word has no holder | a panic, no change |
+//! | unlock a lock that no thread holds (the same) | nothing | a panic |
 //!
-//! A lock has the same size and the same words with and without the feature; who holds it stands in a table beside it.
+//! A lock has the same size and the same words with and without the feature; its holder is in a separate table.
 //!
 //! [`programs`] loads programs from libraries, runs them, and gives them back.
 #![warn(missing_docs)]
@@ -38,7 +38,7 @@ mod simple_lock;
 
 pub use simple_lock::{Guard, SimpleLock};
 
-/// A mutex with the guards of `lock_api`, on a simple lock: what `parking_lot::Mutex` is on its own.
+/// A mutex with the guards of `lock_api`, on a simple lock; the counterpart of `parking_lot::Mutex`.
 ///
 /// ```
 /// let table = underbar::Mutex::new(vec![1, 2, 3]);

@@ -18,9 +18,9 @@
 //! # }
 //! ```
 //!
-//! Programs are kept, relocated, when they are given back, so that the next LOAD of one costs less than a microsecond
-//! ([`set_options`] says how many, [`statistics`] how often that helped). What our loader cannot load is left to dlopen, and
-//! counted by its reason.
+//! Programs are kept in relocated form when they are given back, so the next LOAD of one costs less than a microsecond
+//! ([`set_options`] sets the limits, [`statistics`] counts the hits). Programs that our loader cannot load are left to dlopen,
+//! and counted by the reason.
 //!
 //! Invariant: a [`Program`] that is dropped is DELETEd, a [`Library`] that is dropped is closed.
 //! Not here: making libraries (`underbar lib`).
@@ -36,12 +36,12 @@ pub use underbar_fetch::library::Member;
 pub use underbar_fetch::table::Options;
 pub use underbar_fetch::{Form, REASONS, Reason, Statistics};
 
-/// Why something could not be done.
+/// The reason for a failure.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Error(Box<underbar_fetch::Error>);
 
 impl Error {
-    /// The kind of error, with what it is about.
+    /// The kind of error, with the object concerned.
     #[must_use]
     pub fn kind(&self) -> &underbar_fetch::Error {
         &self.0
@@ -62,7 +62,7 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// What a call gives.
+/// The result of a call.
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// An open library: a PDS, a PDSE, a folder, or a shared object. Closed when dropped; its programs in use stay.
@@ -73,15 +73,15 @@ impl Library {
     /// Opens a library whose directory is compared with the file at each LOAD (NOFREEZE).
     ///
     /// # Errors
-    /// It is not there, or no library.
+    /// It does not exist, or is no library.
     pub fn open(path: impl AsRef<Path>) -> Result<Library> {
         Library::open_as(path.as_ref(), false)
     }
 
-    /// Opens a library whose directory is believed, once read, until [`Library::refresh`] (FREEZE).
+    /// Opens a library whose directory, once read, stays valid until [`Library::refresh`] (FREEZE).
     ///
     /// # Errors
-    /// It is not there, or no library.
+    /// It does not exist, or is no library.
     pub fn open_frozen(path: impl AsRef<Path>) -> Result<Library> {
         Library::open_as(path.as_ref(), true)
     }
@@ -91,16 +91,16 @@ impl Library {
         Ok(Library(table::open(&path, is_frozen)?))
     }
 
-    /// Reads the directory anew from now on.
+    /// Reads the directory again from now on.
     ///
     /// # Errors
-    /// It is not there any more.
+    /// It no longer exists.
     pub fn refresh(&self) -> Result<()> {
         Ok(table::refresh(self.0)?)
     }
 
-    /// Is one of the two labels of a PDSE damaged or cut short, so that what is read may be the state before the last
-    /// change? LOAD goes on with the other one; `underbar lib verify` says more.
+    /// Is one of the two labels of a PDSE damaged or cut short, so that the data read may be the state before the last
+    /// change? LOAD continues with the other one; `underbar lib verify` tells more.
     #[must_use]
     pub fn is_doubtful(&self) -> bool {
         // It is open.
@@ -110,7 +110,7 @@ impl Library {
 
 impl Drop for Library {
     fn drop(&mut self) {
-        // It is open: nobody else closes it.
+        // It is open: only this value closes it.
         let _ = table::close(self.0);
     }
 }
@@ -120,20 +120,20 @@ impl Drop for Library {
 pub struct Program(table::Loaded);
 
 impl Program {
-    /// LOAD: the program of this name in the first library that has it; in the form that its attributes say.
+    /// LOAD: the program of this name in the first library that has it, in the form of its attributes.
     ///
     /// # Safety
-    /// The program is code of its author's: its constructors run, and nothing of it, no function and no pointer, is used
-    /// after the last `Program` of this name was dropped.
+    /// The program is its author's code. Its constructors run, and nothing of it, no function and no pointer, is used after the
+    /// last `Program` of this name was dropped.
     ///
     /// # Errors
-    /// Why it could not be loaded.
+    /// The reason why it could not be loaded.
     pub unsafe fn load(libraries: &[&Library], name: &str) -> Result<Program> {
         // SAFETY: the caller's promise.
         Ok(Program(unsafe { table::load(&list(libraries), name.as_bytes(), None)? }))
     }
 
-    /// LOAD in a form that is asked for.
+    /// LOAD in a given form.
     ///
     /// # Safety
     /// As [`Program::load`].
@@ -165,7 +165,7 @@ impl Program {
     /// CALL: its entry with one parameter, on this stack.
     ///
     /// # Safety
-    /// The entry is a function that takes one pointer, gives a number, and does with the parameter what it may.
+    /// The entry is a function that takes one pointer, returns a number, and may use the parameter as it does.
     ///
     /// # Errors
     /// It has no entry point.
@@ -188,14 +188,14 @@ impl Drop for Program {
     }
 }
 
-/// LINK: loads a program, runs its `main`, gives it back; its exit status, 0 to 255. With an environment, the program sees
-/// that alone; without, ours. What `exit` covers, and what not, is said in `underbar_fetch::link`.
+/// LINK: loads a program, runs its `main`, gives it back; returns its exit status, 0 to 255. With an environment, the program
+/// sees only that; without, ours. `underbar_fetch::link` describes which exits are covered.
 ///
 /// # Safety
-/// The program is code of its author's, and does what it likes in this process.
+/// The program is its author's code, and may do anything in this process.
 ///
 /// # Errors
-/// Why it could not be loaded.
+/// The reason why it could not be loaded.
 pub unsafe fn link(
     libraries: &[&Library],
     name: &str,
@@ -209,7 +209,7 @@ pub unsafe fn link(
     Ok(unsafe { linking::link(&list(libraries), name.as_bytes(), arguments.list(), environment)? })
 }
 
-/// BLDL: which library has a program, by its place in the list, and what its directory says.
+/// BLDL: the library that has a program, by its index in the list, and the directory's entry.
 ///
 /// # Errors
 /// None has it.
@@ -219,7 +219,7 @@ pub fn find(libraries: &[&Library], name: &str) -> Result<(usize, Member)> {
     Ok((place.unwrap_or_default(), member))
 }
 
-/// Makes a program resident (kept from its first DELETE on, whatever the bound), or not any more.
+/// Makes a program resident (kept from its first DELETE on, beyond the bound), or ends this.
 ///
 /// # Errors
 /// No library has it.
@@ -227,25 +227,25 @@ pub fn set_resident(libraries: &[&Library], name: &str, is_resident: bool) -> Re
     Ok(table::set_resident(&list(libraries), name.as_bytes(), is_resident)?)
 }
 
-/// How much is kept (LLA and VLF); what is beyond the bound goes at once.
+/// Sets how much is kept (LLA and VLF); programs beyond the bound go at once.
 pub fn set_options(options: Options) {
     table::set_options(options);
 }
 
-/// Drops all programs that are kept, but for resident ones.
+/// Drops all programs that are kept, except resident ones.
 pub fn purge() {
     table::purge();
 }
 
-/// What was done since the process began.
+/// The figures since the process began.
 #[must_use]
 pub fn statistics() -> Statistics {
     table::statistics()
 }
 
-/// Lets the whole process find the programs that were loaded here by `dl_iterate_phdr`, for profilers and sanitizers: to
-/// be written once in the program, which then has a function of this name. (Exceptions, panics and debuggers find them
-/// without.)
+/// Lets the whole process find the programs loaded here by `dl_iterate_phdr`, for profilers and sanitizers. Use it once in the
+/// program, which then has a function of this name. (Exceptions, panics and debuggers find the programs without
+/// it.)
 #[macro_export]
 macro_rules! export_dl_iterate_phdr {
     () => {
@@ -254,7 +254,7 @@ macro_rules! export_dl_iterate_phdr {
             visitor: $crate::programs::Visitor,
             data: *mut ::core::ffi::c_void,
         ) -> ::core::ffi::c_int {
-            // SAFETY: the caller's promise: a visitor, and what it expects.
+            // SAFETY: the caller's promise: a visitor, and its argument.
             unsafe { $crate::programs::iterate(visitor, data) }
         }
     };
@@ -270,10 +270,10 @@ fn text(text: &OsStr) -> Result<CString> {
     CString::new(text.as_bytes()).map_err(|_| underbar_fetch::Error::BadName.into())
 }
 
-/// Texts as C has them.
+/// Texts in C's form.
 struct Texts {
     pointers: Vec<*const c_char>,
-    /// What the pointers lead to.
+    /// The texts to which the pointers refer.
     _texts: Vec<CString>,
 }
 

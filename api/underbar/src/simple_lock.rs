@@ -2,7 +2,7 @@
 //!
 //! Invariant: one guard of a lock at a time. A guard stays on the thread that took it.
 //! A panic under the lock does not poison it: the value is as the thread left it.
-//! Not here: how it waits (`underbar_lock`).
+//! Not here: the waiting (`underbar_lock`).
 
 use std::cell::UnsafeCell;
 use std::fmt;
@@ -12,25 +12,25 @@ use std::time::Duration;
 
 use crate::form;
 
-/// A value that one thread at a time may touch; eight bytes beside the value.
+/// A value that one thread at a time may touch; eight bytes in addition to the value.
 ///
-/// Uncontended, locking and unlocking are one compare-and-swap each. Threads that wait look for a short while, few at a
-/// time, then sleep; one that has waited for a millisecond has the lock reserved.
+/// Without waiters, locking and unlocking are one compare-and-swap each. Waiting threads look for a short while, few at a
+/// time, then sleep; the lock is reserved for a thread that has waited for a millisecond.
 #[derive(Default)]
 pub struct SimpleLock<T: ?Sized> {
     raw: underbar_lock::SimpleLock,
     value: UnsafeCell<T>,
 }
 
-// SAFETY: the lock gives the value to one thread at a time, which may then move it away: so it must be Send; nobody has
-// two references at once, so it need not be Sync.
+// SAFETY: the lock gives the value to one thread at a time, which may then move it away, so it must be Send; two references
+// never exist at once, so it need not be Sync.
 unsafe impl<T: ?Sized + Send> Sync for SimpleLock<T> {}
 
 /// The right to touch the value of a [`SimpleLock`], until dropped.
 #[must_use = "the lock is given up at once if the guard is not kept"]
 pub struct Guard<'a, T: ?Sized> {
     lock: &'a SimpleLock<T>,
-    /// It is given up by the thread that took it: accounts and the processor's number are that thread's.
+    /// The thread that took it releases it: accounts and the processor's number are that thread's.
     here: PhantomData<*const ()>,
 }
 
@@ -44,14 +44,14 @@ impl<T> SimpleLock<T> {
         Self { raw: underbar_lock::SimpleLock::new(), value: UnsafeCell::new(value) }
     }
 
-    /// The value, when nobody else can have the lock any more.
+    /// The value, if no other thread can have the lock any more.
     pub fn into_inner(self) -> T {
         self.value.into_inner()
     }
 }
 
 impl<T: ?Sized> SimpleLock<T> {
-    /// Waits for the lock. A thread that holds it already waits for ever; with the feature `debug-locks` it panics.
+    /// Waits for the lock. A thread that already holds it waits forever; with the feature `debug-locks` it panics.
     #[inline]
     #[cfg_attr(feature = "debug-locks", track_caller)]
     pub fn lock(&self) -> Guard<'_, T> {
@@ -66,19 +66,19 @@ impl<T: ?Sized> SimpleLock<T> {
         form::try_lock(&self.raw).then(|| Guard { lock: self, here: PhantomData })
     }
 
-    /// Waits for the lock, at most for so long.
+    /// Waits for the lock, at most for this time.
     #[cfg_attr(feature = "debug-locks", track_caller)]
     pub fn try_lock_for(&self, time: Duration) -> Option<Guard<'_, T>> {
         let time = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         form::try_lock_for(&self.raw, time).then(|| Guard { lock: self, here: PhantomData })
     }
 
-    /// The value, through a reference that nobody else has.
+    /// The value, through an exclusive reference.
     pub fn get_mut(&mut self) -> &mut T {
         self.value.get_mut()
     }
 
-    /// Whether somebody holds it, at this moment.
+    /// Whether a thread holds it, at this moment.
     pub fn is_locked(&self) -> bool {
         self.raw.is_locked()
     }
@@ -132,7 +132,7 @@ impl<T> From<T> for SimpleLock<T> {
     }
 }
 
-/// The lock alone, as `lock_api` wants it.
+/// The lock alone, in the form of `lock_api`.
 #[cfg(feature = "lock_api")]
 pub struct RawSimpleLock(underbar_lock::SimpleLock);
 
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn one_guard_at_a_time_and_a_panic_leaves_the_lock_free() {
-        // The interpreter runs one at a time.
+        // The interpreter runs one thread at a time.
         const THREADS: u32 = if cfg!(miri) { 3 } else { 4 };
         const EACH: u32 = if cfg!(miri) { 30 } else { 10_000 };
         let lock = Arc::new(SimpleLock::new((0_u32, 0_u32)));

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use underbar::SimpleLock;
 
-/// What it says as it panics; that is said to be in this file, at the call with the fault.
+/// The message of its panic, which must be located in this file, at the call with the fault.
 fn panics(work: impl FnOnce()) -> String {
     std::panic::set_hook(Box::new(|info| {
         assert!(info.location().is_some_and(|place| place.file().ends_with("debug.rs")), "{info}");
@@ -60,12 +60,12 @@ fn guards_of_panicking_threads_give_their_locks_up_in_good_order() {
 #[test]
 fn unlocking_by_force_says_whose_it_is_or_that_it_is_nobodys() {
     let lock = underbar::Mutex::new(());
-    // SAFETY: nothing rests on it.
+    // SAFETY: nothing depends on it.
     assert!(panics(|| unsafe { lock.force_unlock() }).contains("nobody holds it"));
     let (line, guard) = (line!(), lock.lock());
     thread::scope(|scope| {
         let other = scope.spawn(|| {
-            // SAFETY: nothing rests on it.
+            // SAFETY: nothing depends on it.
             panics(|| unsafe { lock.force_unlock() })
         });
         let text = other.join().expect("caught");

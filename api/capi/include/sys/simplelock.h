@@ -1,25 +1,25 @@
 /* sys/simplelock.h: simple locks, by the names of z/TPF.
  *
  * A lock of eight bytes. All zeros are a free lock, so static locks need no call. Size, alignment and the meaning of
- * zeros are a promise; what stands in the words is not: use the calls alone, and no later version needs a change.
+ * zeros are a promise; the content of the words is not. If you use only the calls, no later version needs a change.
  *
- * One compare-and-swap to lock and one to unlock where nobody waits. Threads that wait only read, few of them and
- * briefly, then sleep; one that has waited for a millisecond has the lock reserved. The memory of a lock is not touched
- * after it was given up: the next holder may free it.
+ * Without waiters, locking and unlocking are one compare-and-swap each. Waiting threads only read, few of them and
+ * briefly, then sleep; the lock is reserved for a thread that has waited for a millisecond. The memory of a lock is not
+ * touched after its release: the next holder may free it.
  *
- * Not recursive. Not for memory shared between processes. What must not be done, and what comes of it:
+ * Not recursive. Not for memory shared between processes. Errors and their consequences:
  *
- *   locking what one holds            waits for ever
- *   locking in a signal handler       the same, where the handler interrupted the holder; only simple_trylock is safe
+ *   locking a lock that one holds     waits forever
+ *   locking in a signal handler       the same, if the handler interrupted the holder; only simple_trylock is safe
  *                                     there, and only together with its simple_unlock
- *   unlocking what nobody holds       EPERM, and nothing is done
- *   unlocking what another holds      gives it up: one word cannot tell whose it is
+ *   unlocking a free lock             EPERM, without any change
+ *   unlocking another thread's lock   releases it: one word cannot tell its holder
  *   ending a thread that holds one    it stays taken
- *   fork while others hold some       in the child they stay taken; what the forking thread holds, the child holds
+ *   fork while others hold some       in the child they stay taken; the child holds the locks of the forking thread
  *
  * With SIMPLE_LOCK_DEBUG defined before this header each of these is found, named with the lock, the threads and both
- * places in the source, and ends the program by abort; see below. Locks are of the same size and the same words in both
- * forms: files compiled with it and without it may share one, as long as each unlocks what it has locked.
+ * places in the source, and ends the program by abort; see below. Locks have the same size and the same words in both
+ * forms: files compiled with it and without it may share one, as long as each unlocks the locks that it takes.
  */
 #ifndef UNDERBAR_SYS_SIMPLELOCK_H
 #define UNDERBAR_SYS_SIMPLELOCK_H
@@ -41,7 +41,7 @@ typedef struct simplelock {
 /* A free lock. */
 #define SIMPLE_LOCK_INIT {{0, 0}}
 
-/* Makes a lock free, whatever was in its memory. Nobody may hold it or wait for it. */
+/* Makes a lock free, whatever was in its memory. No thread may hold it or wait for it. */
 void simple_lock_init(simplelock_t *lock);
 
 /* Waits for the lock. */
@@ -53,14 +53,14 @@ int simple_trylock(simplelock_t *lock);
 /* Waits for the lock until a time of CLOCK_MONOTONIC: 0, ETIMEDOUT, or EINVAL for nanoseconds out of range. */
 int simple_timedlock(simplelock_t *lock, const struct timespec *until);
 
-/* Gives the lock up: 0, or EPERM where nobody held it. */
+/* Releases the lock: 0, or EPERM if no thread held it. */
 int simple_unlock(simplelock_t *lock);
 
 /* ---- the debug form --------------------------------------------------------------------------------------------- */
 
 #ifdef SIMPLE_LOCK_DEBUG
 
-/* What was found. */
+/* Kinds of faults. */
 enum simplelock_fault_code {
     SIMPLE_LOCK_LOCKED_TWICE = 1,
     SIMPLE_LOCK_IN_SIGNAL_HANDLER = 2,
@@ -70,8 +70,8 @@ enum simplelock_fault_code {
     SIMPLE_LOCK_HELD_ACROSS_FORK = 6
 };
 
-/* A fault. Numbers of threads are the system's (gettid); holder is 0 where nobody holds the lock, signal where none is
- * known. The text is one line that says all of it, and lasts as long as the call of the handler. */
+/* A fault. Numbers of threads are the system's (gettid); holder is 0 if no thread holds the lock, signal is 0 if
+ * unknown. The text is one line with the whole message, valid during the call of the handler. */
 struct simplelock_fault {
     unsigned int code;
     unsigned int thread;
@@ -83,13 +83,13 @@ struct simplelock_fault {
 
 typedef void (*simplelock_fault_handler)(const struct simplelock_fault *fault);
 
-/* Calls this for each fault, in place of one line on standard error and abort; NULL: as before. It may be called in a
- * signal handler, where the fault is found in one. When it returns, the call fails: simple_unlock with EPERM,
- * simple_timedlock with EDEADLK, both having done nothing; simple_lock, which cannot fail, waits as it would without the
- * debug form. */
+/* Calls this function for each fault, in place of one line on standard error and abort; NULL: as before. It may be called
+ * in a signal handler, if the fault is found in one. When it returns, the call fails without any change: simple_unlock
+ * with EPERM, simple_timedlock with EDEADLK; simple_lock, which cannot fail, waits as it would without the debug
+ * form. */
 void simple_lock_on_fault(simplelock_fault_handler handler);
 
-/* Where a call is. */
+/* The place of a call. */
 struct simplelock_place {
     const char *file;
     unsigned int line;
