@@ -1,4 +1,4 @@
-//! How a peer becomes a shared library: the sources that its crate carries, and the compiler's command line.
+//! The build of a peer's shared library: the sources in its crate, and the compiler's command line.
 //!
 //! The crates are dependencies of `bench/peers`, a package that is never compiled: Cargo downloads them, its lock
 //! file pins them, and their C and C++ sources are compiled here into `target/peers/NAME-VERSION.so`, each the way
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// How one peer is built.
+/// The build of one peer.
 #[derive(Debug, Clone, Copy)]
 pub enum Recipe {
     /// mimalloc; `line` is `v2` or `v3`.
@@ -32,16 +32,16 @@ pub enum Recipe {
 /// A shared library that can be preloaded.
 #[derive(Debug, Clone)]
 pub struct Library {
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
-    /// What its package, crate or header says.
+    /// The version in its package, crate or header.
     pub version: String,
 }
 
-/// Where Cargo put each crate, and its version.
+/// Cargo's folder for each crate, and its version.
 pub type Sources = BTreeMap<String, (PathBuf, String)>;
 
-/// The command's standard output without the last line's end; its failure is an error that carries its last words.
+/// The command's standard output without the last line's end; its failure is an error with its last words.
 pub(crate) fn output(program: &str, words: &[&str]) -> Result<String, Error> {
     run(Command::new(program).args(words))
 }
@@ -59,7 +59,7 @@ pub(crate) fn run(command: &mut Command) -> Result<String, Error> {
     Ok(String::from_utf8_lossy(&done.stdout).trim_end().to_owned())
 }
 
-/// Asks Cargo for the crates that carry the peers' sources; downloads what is not there yet.
+/// Finds the crates with the peers' sources by Cargo, which downloads missing ones.
 ///
 /// # Errors
 /// [`Error::Missing`] or [`Error::Build`] when Cargo is not there or cannot reach its registry.
@@ -135,7 +135,7 @@ fn own_version(recipe: Recipe, source: &Path, of_crate: &str) -> String {
     stated.unwrap_or_else(|| format!("of crate {of_crate}"))
 }
 
-/// A compiler with the flags that every peer is built with.
+/// A compiler with the common flags of all peers.
 fn compiler(name: &str, to: &Path) -> Command {
     let mut command = Command::new(name);
     command.args(["-O3", "-DNDEBUG", "-w", "-fPIC", "-shared", "-ftls-model=initial-exec", "-o"]).arg(to);
@@ -177,7 +177,7 @@ fn snmalloc(source: &Path, to: &Path) -> Result<(), Error> {
         .arg("-I")
         .arg(source.join("src"))
         .args([shim.join("malloc.cc"), shim.join("new.cc")])
-        // As in its own build, a program in C does not get the C++ library into its memory by this.
+        // As in its own build, a program in C does not load the C++ library because of it.
         .args(["-static-libstdc++", "-static-libgcc", "-lpthread", "-latomic"]))
     .map(drop)
 }
@@ -187,7 +187,7 @@ fn jemalloc(source: &Path, version: &str, folder: &Path, to: &Path) -> Result<()
     // A folder left by an interrupted build would confuse configure.
     let _ = std::fs::remove_dir_all(folder);
     run(Command::new("cp").arg("-r").arg(source.join("jemalloc")).arg(folder))?;
-    // The crate carries the generated script beside the sources, in a folder of the same name.
+    // The crate carries the generated script next to the sources, in a folder of the same name.
     run(Command::new("cp").arg(source.join("configure/configure")).arg(folder.join("configure")))?;
     run(Command::new("sh")
         .args(["./configure", "--disable-cxx", &format!("--with-version={version}")])
@@ -249,7 +249,7 @@ fn tcmalloc_object(source: &Path, file: &str, folder: &Path) -> Result<(), Error
     .map(drop)
 }
 
-/// Where the object of a source file goes.
+/// The path of the object of a source file.
 fn object(file: &str, folder: &Path) -> PathBuf {
     folder.join(format!("{}.o", file.replace('/', "_")))
 }

@@ -1,4 +1,4 @@
-//! How much of the machine others used while rounds ran: without it nobody can tell our share from theirs.
+//! The part of the machine that other programs used during the rounds: without it, their influence is unknown.
 
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
@@ -13,7 +13,7 @@ pub struct Busy {
 }
 
 impl Busy {
-    /// At this moment.
+    /// The current values.
     pub fn now() -> Self {
         let of = |who| {
             getrusage(who).map_or(0, |usage| {
@@ -25,7 +25,7 @@ impl Busy {
         Self { all, ours: ours as f64 / 1e6 }
     }
 
-    /// The part of all processors' time that others had since then, 0 to 1.
+    /// The part of all processors' time that other programs used since then, 0 to 1.
     pub fn others_since(self, before: &Self, elapsed: Duration, processors: usize) -> f64 {
         let others = (self.all - before.all) - (self.ours - before.ours);
         (others / (elapsed.as_secs_f64().max(1e-3) * processors as f64)).clamp(0.0, 1.0)

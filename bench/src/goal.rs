@@ -1,19 +1,19 @@
-//! What became of a goal: held or missed, with what was found.
+//! The result of a goal: held or missed, with the measured values.
 //!
-//! None of them fails a build: a machine that others use too proves nothing by one run.
-//! Not here: which goals there are (`lock::goals`, `load::goals`); those of `accounts` are bounds on figures.
+//! None of them fails a build: one run on a shared machine proves nothing.
+//! Not here: the goals (`lock::goals`, `load::goals`); those of `accounts` are bounds on figures.
 
 use serde_json::{Value, json};
 use std::fmt;
 
-/// What became of a goal.
+/// The result of a goal.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Goal {
-    /// What was wanted.
+    /// Its text.
     pub wanted: String,
-    /// Whether it is so.
+    /// Whether it is held.
     pub held: bool,
-    /// What was found, one line each; of several cells, the lost ones.
+    /// The measured values, one line each; for several cells, the lost ones.
     pub found: Vec<String>,
 }
 

@@ -1,14 +1,14 @@
-//! On what a run was made: processor, number of processors, memory, kernel, huge pages; never the machine's name.
+//! The host of a run: processor, number of processors, memory, kernel, huge pages; never the machine's name.
 
 use std::fmt;
 use std::fs::read_to_string;
 
-/// What decides how far two runs can be compared.
+/// The properties that limit the comparison of two runs.
 #[derive(Debug, Clone)]
 pub struct Host {
     /// The processor's model, as the kernel names it.
     pub processor: String,
-    /// How many processors this process may use.
+    /// The number of processors that this process may use.
     pub processors: usize,
     /// Main memory in GiB, rounded.
     pub memory_gib: u64,
@@ -19,7 +19,7 @@ pub struct Host {
 }
 
 impl Host {
-    /// Reads it from the kernel; what cannot be read is called unknown.
+    /// Reads it from the kernel; an unreadable value is called unknown.
     #[must_use]
     pub fn here() -> Self {
         let unknown = || "unknown".to_owned();

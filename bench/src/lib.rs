@@ -1,7 +1,7 @@
-//! Benchmarks side by side with rivals, in one run.
+//! Benchmarks next to rivals, in one run.
 //!
 //! ```text
-//! runner --> launch --> workload        one sample: CPU time, peak memory, and what the program printed
+//! runner --> launch --> workload        one sample: CPU time, peak memory, and the program's output
 //!    |                     ^
 //!    |                     LD_PRELOAD of one allocator (none: glibc)
 //!    +--> samples --> paired log ratios to the best peer --> table, raw.csv, summary.json
@@ -36,19 +36,19 @@ pub mod workloads;
 
 use std::fmt;
 
-/// Why a benchmark could not be run, and who is at fault.
+/// The reason why a benchmark could not be run, by its cause.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
     /// The caller: an unknown word on the command line, or a value out of range.
     Usage(String),
-    /// The machine: something that the benchmark needs is not installed; names it and how to get it.
+    /// The machine: something that the benchmark needs is not installed; names it and the way to get it.
     Missing(String),
-    /// The sources of a peer, or our own: they did not compile; carries the compiler's last words.
+    /// The sources of a peer, or our own: they did not compile; has the compiler's last words.
     Build(String),
-    /// The measured program or its allocator: it failed, or printed something else than the others did.
+    /// The measured program or its allocator: it failed, or its output differs from the others'.
     Workload(String),
-    /// The operating system: a file or a process could not be had.
+    /// The operating system: a file or a process could not be created.
     System(String),
 }
 

@@ -8,7 +8,7 @@ use crate::workloads::Workload;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// What one run used, from the kernel's own accounts.
+/// The usage of one run, from the kernel's own accounts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sample {
     /// Time in the program and its libraries, in microseconds.
@@ -19,7 +19,7 @@ pub struct Sample {
     pub peak_kib: u64,
     /// Page faults served without reading a disk.
     pub faults: u64,
-    /// What the workload printed.
+    /// The workload's output.
     pub printed: String,
 }
 
@@ -31,7 +31,7 @@ impl Sample {
     }
 }
 
-/// The two programs that a sample needs.
+/// The two programs of a sample.
 #[derive(Debug, Clone)]
 pub struct Programs {
     /// `underbar-bench-launch`.
@@ -41,7 +41,7 @@ pub struct Programs {
 }
 
 impl Programs {
-    /// Finds them beside the running program.
+    /// Finds them next to the running program.
     ///
     /// # Errors
     /// [`Error::Missing`] when they were not built.
@@ -50,7 +50,7 @@ impl Programs {
     }
 }
 
-/// A program beside the running one, built by the same call.
+/// A program next to the running one, built by the same call.
 ///
 /// # Errors
 /// [`Error::Missing`] when it was not built.
@@ -91,7 +91,7 @@ pub fn sample(
         .output()
         .map_err(|error| Error::system("starting the launcher", &error))?;
     let complaint = String::from_utf8_lossy(&done.stderr);
-    // A library that cannot be preloaded is only a complaint of the loader: the run would measure glibc.
+    // If a library cannot be preloaded the loader only prints a complaint: the run would measure glibc.
     if !done.status.success() || complaint.contains("cannot be preloaded") {
         return Err(Error::Workload(format!(
             "{} under {}: {}: {}",
@@ -106,7 +106,7 @@ pub fn sample(
     })
 }
 
-/// Takes the launcher's last line apart.
+/// Parses the launcher's last line.
 fn parse(text: &str) -> Option<Sample> {
     let (printed, usage) = text.trim_end().rsplit_once('\n')?;
     let numbers: Vec<u64> =

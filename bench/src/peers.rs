@@ -1,14 +1,14 @@
-//! Against whom: one table entry per allocator, with where it comes from and how it is loaded.
+//! The rivals: one table entry per allocator, with its origin and the way to load it.
 //!
 //! Peers come from Debian packages or from sources that crates carry (pinned by `bench/peers/Cargo.lock`), so that
 //! a run can be repeated elsewhere with the same versions. Adding a peer is one entry of [`TABLE`].
-//! Not here: how a peer is compiled ([`crate::build`]).
+//! Not here: the compilation of a peer ([`crate::build`]).
 
 use crate::build::{self, Recipe};
 use crate::{Error, build::Library};
 use std::path::{Path, PathBuf};
 
-/// Where an allocator comes from.
+/// The origin of an allocator.
 #[derive(Clone, Copy)]
 pub enum Source {
     /// The C library's own malloc: nothing is preloaded.
@@ -30,11 +30,11 @@ pub enum Source {
 
 /// One allocator: an entry of [`TABLE`].
 pub struct Peer {
-    /// What the user types and the table prints.
+    /// The name on the command line and in tables.
     pub name: &'static str,
-    /// Where it comes from.
+    /// Its origin.
     pub source: Source,
-    /// Variables that belong to this way of running it.
+    /// Variables of this way of running it.
     pub variables: &'static [(&'static str, &'static str)],
 }
 
@@ -74,11 +74,11 @@ pub const TABLE: &[Peer] = &[
 /// An allocator that is ready to be measured.
 #[derive(Debug, Clone)]
 pub struct Allocator {
-    /// Its name in [`TABLE`], or the one that the user gave it.
+    /// Its name in [`TABLE`], or the user's name for it.
     pub name: String,
     /// The version, as its package or crate states it.
     pub version: String,
-    /// What `LD_PRELOAD` is set to; nothing for the C library's own.
+    /// The value of `LD_PRELOAD`; None for the C library's own.
     pub preload: Option<PathBuf>,
     /// Further variables, for the measured program only.
     pub variables: &'static [(&'static str, &'static str)],
@@ -88,10 +88,10 @@ pub struct Allocator {
     pub rival: bool,
 }
 
-/// Everything that could be had, and what could not, with the reason.
+/// Available allocators, and missing ones with the reason.
 #[derive(Debug, Default)]
 pub struct Found {
-    /// Ready to be measured, in the order of the table.
+    /// Available ones, in the order of the table.
     pub allocators: Vec<Allocator>,
     /// Name and reason of each that is missing.
     pub missing: Vec<(&'static str, String)>,
@@ -175,7 +175,7 @@ fn libc_version() -> String {
         .unwrap_or_else(|_| "of unknown version".to_owned())
 }
 
-/// The preload library: `UNDERBAR_PRELOAD`, else the newest that a build of the command left in its output folder.
+/// The preload library: `UNDERBAR_PRELOAD`, otherwise the newest that a build of the command left in its output folder.
 pub(crate) fn underbar_mainframe(target: &Path) -> Result<PathBuf, Error> {
     if let Some(path) = std::env::var_os("UNDERBAR_PRELOAD") {
         return Ok(PathBuf::from(path));
@@ -212,7 +212,7 @@ fn library_below(folder: &Path, depth: usize) -> Option<(std::time::SystemTime, 
     newest
 }
 
-/// The command: `UNDERBAR_BIN`, else the release build, else the debug build.
+/// The command: `UNDERBAR_BIN`, otherwise the release build, otherwise the debug build.
 pub(crate) fn underbar_command(target: &Path) -> Result<PathBuf, Error> {
     if let Some(path) = std::env::var_os("UNDERBAR_BIN") {
         return Ok(PathBuf::from(path));

@@ -9,7 +9,7 @@ use underbar_verdict::random::Random as Generator;
 pub struct Random(Generator);
 
 impl Random {
-    /// A sequence that starts at `seed`; any seed will do, zero too.
+    /// A sequence that starts at `seed`; any seed is valid, zero too.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self(Generator::new(seed))

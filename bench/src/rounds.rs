@@ -1,11 +1,11 @@
-//! What is asked of a benchmark that always measures all it has (`load`, `command`): how many rounds, and whether they count.
+//! The request to a benchmark that always measures everything (`load`, `command`): its rounds, and whether they are recorded.
 
-/// What the command line asks for.
+/// The request on the command line.
 #[derive(Debug, Clone)]
 pub struct Request {
     /// Rounds, at least one.
     pub rounds: usize,
-    /// Three rounds and less work in each: to see that it runs.
+    /// Three rounds and less work in each: a quick check.
     pub quick: bool,
     /// The seed of the order.
     pub seed: u64,
@@ -14,7 +14,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// So many rounds, and the rest as usual.
+    /// This many rounds, and defaults for the rest.
     #[must_use]
     pub fn of(rounds: usize) -> Self {
         Self { rounds, quick: false, seed: 1, record: true }

@@ -1,12 +1,12 @@
-//! Ways to load, call and give back a program: one of them so many times, in a process of its own.
+//! Ways to load, call and give back a program: one of them, a given number of times, in its own process.
 //!
 //! ```text
 //! WAY LIBRARY MEMBER TIMES  ──>  once, not timed ──> TIMES times, timed ──> "elapsed_ns N"
 //! ```
 //!
-//! Invariant: every turn calls the program and looks at what it gave; of ours, every turn came from where the way says
+//! Invariant: every turn calls the program and checks its result; for ours, every turn came from the source that the way states
 //! (`check`), and none was left to the system's loader.
-//! Not here: what is loaded, and what the times mean (`underbar-bench`).
+//! Not here: the loaded programs, and the meaning of the times (`underbar-bench`).
 
 mod ours;
 mod peers;
@@ -14,10 +14,10 @@ mod peers;
 use std::ffi::CString;
 use std::time::Instant;
 
-/// Who a way is.
+/// The owner of a way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// What programs have: loads from files.
+    /// Other loaders: from files.
     Peer,
     /// Our own: loads from libraries.
     Ours,
@@ -28,9 +28,9 @@ pub enum Role {
 pub struct Way {
     /// Its name on the command line and in files.
     pub name: &'static str,
-    /// What tables print.
+    /// The name in tables.
     pub about: &'static str,
-    /// Who it is.
+    /// Its owner.
     pub role: Role,
     open: fn(&Program) -> Result<Box<dyn Turns>, String>,
 }
@@ -84,7 +84,7 @@ pub fn find(name: &str) -> Option<&'static Way> {
     TABLE.iter().find(|way| way.name == name)
 }
 
-/// What is loaded: a file, or a member of a library.
+/// The object to load: a file, or a member of a library.
 struct Program {
     path: CString,
     member: String,
@@ -93,19 +93,19 @@ struct Program {
 /// The function of every program that is measured: `int entry(int x) { return x + 1; }`.
 type Entry = unsafe extern "C" fn(i32) -> i32;
 
-/// Something that loads, calls and gives back.
+/// A loader that loads, calls and gives back.
 trait Turns {
-    /// One turn: what the program made of 41.
+    /// One turn: the program's result for 41.
     fn turn(&mut self) -> Result<i32, String>;
 
-    /// After so many turns since the first: did they what the way says?
+    /// After this many turns since the first: checks that they were done in the stated way.
     fn check(&self, times: u64) -> Result<(), String>;
 }
 
-/// Runs the words of a command line, and gives what is to be printed.
+/// Runs the arguments of a command line, and returns the output.
 ///
 /// # Errors
-/// Words that are none, or a program that could not be loaded as the way says.
+/// Invalid arguments, or a program that could not be loaded in the stated way.
 pub fn program(words: &[&str]) -> Result<String, String> {
     let [way, path, member, times] = words else { return Err("WAY LIBRARY MEMBER TIMES".to_owned()) };
     let way = find(way).ok_or_else(|| format!("no way {way}"))?;

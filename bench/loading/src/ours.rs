@@ -1,6 +1,6 @@
 //! Our own loader, from a library.
 //!
-//! The library is frozen: with the lookaside its directory is not looked at again, without it is searched each time.
+//! The library is frozen: with the lookaside its directory is not read again, without it is searched each time.
 
 use std::ffi::CStr;
 
@@ -12,11 +12,11 @@ use crate::{Entry, Program, Turns};
 /// Room for what is kept.
 const POOL: u64 = 64 << 20;
 
-/// What is kept, and in which form programs are asked for.
+/// The kind of caching, and the form in which programs are requested.
 pub type Kept = (Form, u64);
-/// One image, whose data is as the last user left it.
+/// One image, with the data of the last user.
 pub const SHARED: Kept = (Form::Shared, POOL);
-/// One image, whose data is fresh each time.
+/// One image, with fresh data each time.
 pub const FRESH: Kept = (Form::Fresh, POOL);
 /// Each LOAD begins at the library.
 pub const NOTHING: Kept = (Form::Fresh, 0);

@@ -1,4 +1,4 @@
-//! What programs have: the system's loader, on a file and on a copy in memory, and a loader from a crate.
+//! Other loaders: the system's, on a file and on a copy in memory, and one from a crate.
 
 use std::ffi::{CStr, CString, c_void};
 
@@ -11,7 +11,7 @@ pub fn dlopen(program: &Program) -> Result<Box<dyn Turns>, String> {
     Ok(Box::new(System { path: program.path.clone(), symbol: symbol(program)? }))
 }
 
-/// The same of a copy in memory, made anew each time.
+/// The same for a copy in memory, made anew each time.
 pub fn memfd(program: &Program) -> Result<Box<dyn Turns>, String> {
     let bytes = std::fs::read(path(program)?).map_err(|error| error.to_string())?;
     Ok(Box::new(Memory { bytes, symbol: symbol(program)? }))
@@ -90,7 +90,7 @@ impl Turns for Memory {
     }
 }
 
-/// As the crate's examples have it: made once.
+/// As in the crate's examples: made once.
 static LOADER: Loader = Loader::new();
 
 struct Crate {

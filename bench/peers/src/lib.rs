@@ -1,1 +1,1 @@
-//! Empty: this package exists for its lock file. See `Cargo.toml` beside this folder.
+//! Empty: this package exists for its lock file. See `Cargo.toml` next to this folder.

@@ -1,13 +1,13 @@
 //! Instructions, counted by callgrind.
 //!
 //! Per pair of malloc and free: a workload is run with two numbers of steps; the difference of the instruction
-//! counts, divided by the difference of the pairs, leaves start and end of the program out. What remains is malloc,
+//! counts, divided by the difference of the pairs, excludes start and end of the program. The rest is malloc,
 //! free and the loop around them, which is the same for all; so the difference of two allocators is exact.
 //!
-//! For a whole workload the count of a program that does no step is what there is to take off.
+//! For a whole workload the count of a program without steps is subtracted.
 //!
-//! Valgrind runs one thread at a time, and hands over when it likes: the counts of workloads with threads vary a
-//! little from run to run, and hold nothing of what threads cost each other.
+//! Valgrind runs one thread at a time, and switches at arbitrary points: the counts of workloads with threads vary a
+//! little from run to run, and contain nothing of the cost that threads cause each other.
 //! Not here: time.
 
 use super::{Both, Counted, Pairs};
@@ -17,7 +17,7 @@ use crate::peers::Allocator;
 use crate::workloads::{self, Workload};
 use std::process::{Command, Stdio};
 
-/// Whose pairs are counted, with the pairs of malloc and free in one step, and a step count that warms up.
+/// The workloads whose pairs are counted, with the pairs of malloc and free in one step, and a step count that warms up.
 const COUNTED: [(&str, usize, usize); 2] = [("lifo", 1, 20_000), ("random-order", 1_000, 20)];
 
 /// Instructions per pair, of those workloads that are among the `chosen`.
@@ -41,7 +41,7 @@ pub fn pairs(
         for other in others {
             beside.push(match count(other) {
                 Ok(figure) => Some(figure),
-                // Some allocators do not start under valgrind; that is no reason not to count the others.
+                // Some allocators do not start under valgrind; the others are still counted.
                 Err(error) if other.rival && !require_all => {
                     let text = error.to_string();
                     eprintln!("NOT COUNTED: {}: {}", other.name, text.lines().last().unwrap_or(&text));
@@ -55,7 +55,7 @@ pub fn pairs(
     Ok(rows)
 }
 
-/// What one pair takes, of two counts that lie so many pairs apart.
+/// The cost of one pair, from two counts with this difference in pairs.
 fn per_pair(fewer: u64, more: u64, pairs: usize) -> f64 {
     more.saturating_sub(fewer) as f64 / pairs as f64
 }
@@ -67,10 +67,10 @@ pub fn start(programs: &Programs, libraries: &Both<Allocator>) -> Result<Both<u6
     both(programs, libraries, lifo, 0)
 }
 
-/// Steps of a workload that are counted at least, where it has so many: fewer would be its beginning alone.
+/// The fewest counted steps of a workload, if it has as many: fewer would be its beginning alone.
 const LEAST: usize = 4;
 
-/// Instructions of a workload: a tenth of what is timed, quickly a hundredth; callgrind takes fifty times as long.
+/// Instructions of a workload: a tenth of the timed steps, a hundredth with `--quick`; callgrind takes fifty times as long.
 pub fn whole(
     programs: &Programs,
     libraries: &Both<Allocator>,
@@ -105,8 +105,8 @@ fn instructions(
     let mut command = Command::new("valgrind");
     command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
     command.envs(allocator.variables.iter().copied());
-    // Valgrind's launcher is preloaded too, and starts a static program. A library that follows programs knows itself
-    // by its file's name, and would take itself out there; under another name it is one library among others.
+    // Valgrind's launcher is preloaded, too, and starts a static program. A library that follows programs recognises itself
+    // by its file's name, and would remove itself there; under another name it is one library among others.
     if let Some(preload) = &allocator.preload {
         let copy = programs.workload.with_file_name(format!("counted-{}.so", allocator.name));
         std::fs::copy(preload, &copy).map_err(|error| Error::system("copying a library", &error))?;
@@ -119,7 +119,7 @@ fn instructions(
         .output()
         .map_err(|error| Error::Missing(format!("valgrind: {error}; apt-get install valgrind")))?;
     let text = String::from_utf8_lossy(&done.stderr);
-    // A library that cannot be preloaded is only a complaint of the loader: the count would be glibc's.
+    // If a library cannot be preloaded the loader only prints a complaint: the count would be glibc's.
     let ended_well = done.status.success() && !text.contains("cannot be preloaded");
     collected(&text).filter(|_| ended_well).ok_or_else(|| {
         let own: Vec<&str> =

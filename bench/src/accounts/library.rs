@@ -1,8 +1,8 @@
-//! The library with accounts, which is the one that the command carries, and the same without them.
+//! The library with accounts, which the command carries, and the same without them.
 //!
-//! The second has a target folder of its own, `target/accounts/build`: Cargo finds there what it built before, and
-//! builds anew only what has changed. Both are copied to `target/accounts` under other names than the command's
-//! library has: a library that follows programs knows itself by its file's name, and would act on that.
+//! The second has its own target folder, `target/accounts/build`: Cargo finds its earlier build there, and
+//! builds only the changes. Both are copied to `target/accounts` under other names than the command's
+//! library has: a library that follows programs recognises itself by its file's name, and would act on that.
 //!
 //! Invariant: two libraries of the same bytes are an error, not a ratio of one.
 
@@ -11,7 +11,7 @@ use crate::peers::{self, Allocator};
 use crate::{Error, build};
 use std::path::{Path, PathBuf};
 
-// How the command's library is built is said once; a second list of its arguments would drift away.
+// The arguments for the command's library exist once; a second list would drift away.
 #[path = "../../../host/cli/nested.rs"]
 mod nested;
 
@@ -37,7 +37,7 @@ pub fn both(workspace: &Path, target: &Path) -> Result<Both<Allocator>, Error> {
     Ok(Both { with: allocator("with", with), without: allocator("without", without) })
 }
 
-/// Builds the library without accounts as the command's is built, stripped like it.
+/// Builds the library without accounts like the command's, stripped like it.
 fn built(workspace: &Path, folder: &Path) -> Result<PathBuf, Error> {
     let about = build::output("rustc", &["-vV"])?;
     let triple = about
@@ -58,7 +58,7 @@ fn built(workspace: &Path, folder: &Path) -> Result<PathBuf, Error> {
     Ok(if nested::strip(&built, &stripped) { stripped } else { built })
 }
 
-/// Copies a library to a place where it stays as it is while it is measured.
+/// Copies a library to a place where it does not change during the measurement.
 fn keep(from: &Path, to: &Path) -> Result<PathBuf, Error> {
     // Renamed into place: a program that has the old one mapped keeps that.
     let partial = to.with_extension("partial");

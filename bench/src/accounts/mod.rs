@@ -1,15 +1,15 @@
-//! `bench accounts`: what keeping accounts costs, by the same library with and without them, in one run.
+//! `bench accounts`: the cost of keeping accounts, by the same library with and without them, in one run.
 //!
 //! ```text
 //! library  with, without ----+--> count  instructions per pair of malloc and free, and of every workload
 //!                            |            (callgrind: exact, no time)
-//!                            +--> heap   CPU time in interleaved rounds (what it comes to on this machine)
-//!                                   both --> table: ratios, and whether the goals were held
+//!                            +--> heap   CPU time in interleaved rounds (the cost on this machine)
+//!                                   both --> table: ratios, and the goals
 //! ```
 //!
-//! Invariant: both libraries come from the same sources by the same call of Cargo, features apart, and lie under
-//! names of equal length: even the length of a variable moves a program's stack.
-//! Not here: other allocators' times (`bench heap`); their instructions per pair stand beside ours for orientation.
+//! Invariant: both libraries come from the same sources by the same call of Cargo, features apart, and have
+//! paths of equal length: even the length of a variable moves a program's stack.
+//! Not here: other allocators' times (`bench heap`); their instructions per pair are listed next to ours for orientation.
 
 mod count;
 mod library;
@@ -40,16 +40,16 @@ pub struct Pairs {
     pub workload: &'static str,
     /// Instructions per pair.
     pub instructions: Both<f64>,
-    /// The other allocators', in the order of [`Run::others`]; nothing where callgrind could not count them.
+    /// The other allocators', in the order of [`Run::others`]; None if callgrind could not count them.
     pub others: Vec<Option<f64>>,
 }
 
-/// Instructions of one workload from its program's first to its last.
+/// Instructions of one workload, over its whole program.
 #[derive(Debug, Clone)]
 pub struct Counted {
     /// The workload's name.
     pub workload: &'static str,
-    /// How many steps of it.
+    /// The number of its steps.
     pub steps: usize,
     /// Instructions.
     pub instructions: Both<u64>,
@@ -62,7 +62,7 @@ pub struct Run {
     pub others: Vec<(String, String)>,
     /// Instructions per pair.
     pub pairs: Vec<Pairs>,
-    /// A program that does no step: what starting and ending takes.
+    /// A program without steps: its start and end.
     pub start: Both<u64>,
     /// Instructions, one entry per workload.
     pub counted: Vec<Counted>,
@@ -70,9 +70,9 @@ pub struct Run {
     pub times: heap::Run,
 }
 
-/// The place of the library with accounts among the allocators of [`Run::times`].
+/// The index of the library with accounts in the allocators of [`Run::times`].
 pub const WITH: usize = 0;
-/// The place of the one without.
+/// The index of the one without.
 pub const WITHOUT: usize = 1;
 
 /// Builds the library without accounts, counts, takes the times, prints the tables and writes the files.

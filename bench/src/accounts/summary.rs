@@ -1,10 +1,10 @@
-//! What follows from the figures: ratios of with to without, and whether the goals were held.
+//! The conclusions from the figures: ratios of with to without, and the goals.
 //!
-//! A goal is held or missed by the figure as it is printed. Where a figure has an interval and the goal lies within
-//! it, that is said too: the run could not tell.
+//! A goal is held or missed by the figure as it is printed. If a figure has an interval and the goal is within
+//! it, the result says so, too: the run could not decide.
 //!
-//! Invariant: a goal appears where its figures were taken, whether it was held or not; nothing is left out for
-//! being bad.
+//! Invariant: a goal appears if its figures were measured, whether it was held or not; bad results are not
+//! left out.
 
 use super::{Both, Counted, Run, WITH, WITHOUT};
 use crate::heap::table::{cpu_ms, values};
@@ -12,19 +12,19 @@ use crate::workloads;
 use serde_json::{Value, json};
 use underbar_verdict::ratios::{LogRatios, Ratio, geometric_mean, paired};
 
-/// At most so many instructions may be added to a pair of malloc and free.
+/// The most instructions that may be added to a pair of malloc and free.
 const MOST_PER_PAIR: f64 = 2.0;
-/// At most so large may the geometric mean over all workloads be, with accounts to without.
+/// The limit of the geometric mean over all workloads, with accounts to without.
 const MOST_ON_AVERAGE: f64 = 1.02;
-/// At most so large may the ratio of any workload be.
+/// The limit of the ratio of any workload.
 const MOST_AT_WORST: f64 = 1.05;
 
-/// A figure, and how large it may be.
+/// A figure, and its limit.
 #[derive(Debug, Clone)]
 pub struct Goal {
     what: String,
     figure: f64,
-    /// What a repetition may come to; nothing for a count.
+    /// The interval of a repetition; None for a count.
     interval: Option<Ratio>,
     most: f64,
 }
@@ -35,7 +35,7 @@ impl Goal {
         (self.figure * 1e3).round() <= (self.most * 1e3).round()
     }
 
-    /// Whether the interval lies on one side of the goal.
+    /// Whether the interval is on one side of the goal.
     fn is_certain(&self) -> bool {
         self.interval.is_none_or(|ratio| ratio.high <= self.most || ratio.low > self.most)
     }
@@ -60,9 +60,9 @@ impl Goal {
     }
 }
 
-/// What follows from a run's figures.
+/// The conclusions from a run's figures.
 pub struct Summary {
-    /// One entry per workload: instructions with to without, start and end of the program taken off.
+    /// One entry per workload: instructions with to without, start and end of the program subtracted.
     pub instructions: Vec<(&'static str, f64)>,
     /// One entry per workload: CPU time.
     pub times: Vec<(&'static str, LogRatios)>,
@@ -70,7 +70,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Draws it up.
+    /// Makes it.
     pub fn of(run: &Run) -> Self {
         let instructions: Vec<(&'static str, f64)> =
             run.counted.iter().map(|counted| (counted.workload, ratio(counted, &run.start))).collect();
@@ -148,17 +148,17 @@ impl Summary {
     }
 }
 
-/// Nothing to take off.
+/// Nothing to subtract.
 pub const NOTHING: Both<u64> = Both { with: 0, without: 0 };
 
-/// Instructions with to without, those of a program that does nothing taken off both.
+/// Instructions with to without, those of a program that does nothing subtracted from both.
 pub fn ratio(counted: &Counted, start: &Both<u64>) -> f64 {
     // At least one, since a logarithm is taken.
     let net = |count: u64, start: u64| count.saturating_sub(start).max(1) as f64;
     net(counted.instructions.with, start.with) / net(counted.instructions.without, start.without)
 }
 
-/// The geometric mean of ratios that have no interval.
+/// The geometric mean of ratios without an interval.
 pub fn mean(ratios: impl ExactSizeIterator<Item = f64>) -> f64 {
     let count = ratios.len() as f64;
     (ratios.map(f64::ln).sum::<f64>() / count).exp()
@@ -173,7 +173,7 @@ pub mod tests {
     use crate::{peers, workloads};
     use underbar_verdict::ratios::Ratio;
 
-    /// Two workloads: the first takes so much more with accounts, the second a tenth less, in every round.
+    /// Two workloads: the first takes this much more with accounts, the second a tenth less, in every round.
     pub fn run(loss: f64) -> Run {
         let request = Request { rounds: 6, seed: 1, ..Request::default() };
         let libraries = Both { with: peers::library("with", "/w"), without: peers::library("without", "/n") };

@@ -1,7 +1,7 @@
 //! A run of `bench accounts` as text and as JSON.
 //!
 //! Invariant: everything printed is made from [`Run`] alone; every sample of the times is in `accounts.csv`.
-//! Not here: what the figures mean (`summary`).
+//! Not here: the meaning of the figures (`summary`).
 
 use super::summary::{Goal, NOTHING, Summary, mean, ratio};
 use super::{Both, Run, WITH, WITHOUT};

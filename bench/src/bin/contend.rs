@@ -1,4 +1,4 @@
-//! `underbar-bench-contend ...`: one lock under one cell, in a process of its own; prints its figures on one line.
+//! `underbar-bench-contend ...`: one lock under one cell, in its own process; prints its figures on one line.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! `underbar-bench-launch [NAME=VALUE...] -- PROGRAM ARGS`: runs one program and prints what it used.
+//! `underbar-bench-launch [NAME=VALUE...] -- PROGRAM ARGS`: runs one program and prints its resource usage.
 //!
 //! The variables are set for the program alone: the launcher itself always runs under glibc.
 //! The last line on standard output is `usage USER_MICROSECONDS SYSTEM_MICROSECONDS PEAK_KIBIBYTES MINOR_FAULTS`;
@@ -63,7 +63,7 @@ fn main() -> ExitCode {
     ExitCode::from(code as u8)
 }
 
-/// Says what went wrong and ends with the status of an own failure.
+/// Prints the fault and ends with the status of an own failure.
 fn fail(why: &str) -> ExitCode {
     eprintln!("underbar-bench-launch: {why}");
     ExitCode::from(125)

@@ -1,4 +1,4 @@
-//! `underbar-bench-load WAY LIBRARY MEMBER TIMES`: one way of loading, so many times, in a process of its own.
+//! `underbar-bench-load WAY LIBRARY MEMBER TIMES`: one way of loading, TIMES times, in its own process.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;

@@ -58,7 +58,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Takes the words apart and runs what they name.
+/// Parses the arguments and runs the benchmark.
 fn obey(words: &[String]) -> Result<(), Error> {
     let Some((what, flags)) = words.split_first() else { return Err(Error::Usage(USAGE.to_owned())) };
     if what == "lock" {
@@ -150,7 +150,7 @@ fn parse_lock(flags: &[String]) -> Result<lock::Request, Error> {
     Ok(request)
 }
 
-/// Flags of `load` and `command` into a request; so many rounds where they name no number.
+/// Flags of `load` and `command` into a request; with this default number of rounds.
 fn parse_rounds(flags: &[String], rounds: usize) -> Result<rounds::Request, Error> {
     let mut request = rounds::Request::of(rounds);
     let mut words = flags.iter();

@@ -1,4 +1,4 @@
-//! `underbar-bench-spin TURNS`: computes so many turns, and touches no memory: what takes longer, others took.
+//! `underbar-bench-spin TURNS`: computes TURNS turns, and touches no memory: additional time is due to other programs.
 #![forbid(unsafe_code)]
 
 use std::hint::black_box;

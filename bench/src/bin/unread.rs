@@ -1,6 +1,6 @@
-//! `underbar-bench-unread RATE -- PROGRAM ARGS`: runs a program that the kernel samples at that rate, and reads no sample.
+//! `underbar-bench-unread RATE -- PROGRAM ARGS`: runs a program that the kernel samples at that rate, without reading a sample.
 //!
-//! What is left of the cost of a profile when nobody reads it is the machine's: its timer interrupts.
+//! The remaining cost of a profile is then the machine's: its timer interrupts.
 #![forbid(unsafe_code)]
 
 use std::process::{Command, ExitCode};
@@ -24,7 +24,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Says what went wrong and ends with the status of an own failure.
+/// Prints the fault and ends with the status of an own failure.
 fn fail(why: &str) -> ExitCode {
     eprintln!("underbar-bench-unread: {why}");
     ExitCode::from(125)

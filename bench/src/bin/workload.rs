@@ -1,6 +1,6 @@
 //! `underbar-bench-workload NAME STEPS SEED`: runs one workload and prints its checksum.
 //!
-//! Invariant: what it prints depends on its arguments alone, so that two allocators can be compared byte for byte.
+//! Invariant: its output depends on its arguments alone, so that two allocators can be compared byte for byte.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! The arms: what is run, and what of it is measured.
+//! The arms: the commands, and the measure of each.
 
 use crate::Error;
 use crate::measure::beside;
@@ -10,23 +10,23 @@ use std::time::Instant;
 pub const CHILDREN: usize = 100;
 /// Samples a second of the arms that sample.
 pub const RATE: u32 = 1_000;
-/// Turns of the program that is sampled: long enough that its start does not count, and no memory in them, whose speed
-/// changes with what others do.
+/// Turns of the sampled program: long enough that its start does not count, and without memory, whose speed
+/// changes with other programs' work.
 const TURNS: &str = "150000000";
 
-/// What of a run is measured.
+/// The measure of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// From before it is started until its end is known.
+    /// From before its start until its end is known.
     Start,
-    /// The same, of a shell with children.
+    /// The same, for a shell with children.
     Children,
     /// CPU time of the program alone, as the launcher prints it.
     Work,
 }
 
 impl Kind {
-    /// So often in each round.
+    /// Its runs in each round.
     pub fn turns(self) -> usize {
         match self {
             Kind::Start => 25,
@@ -39,29 +39,29 @@ impl Kind {
 /// One arm.
 #[derive(Debug, Clone)]
 pub struct Arm {
-    /// What files and goals name it by.
+    /// Its name in files and goals.
     pub name: &'static str,
     /// One line for the table.
     pub about: String,
-    /// What is measured.
+    /// Its measure.
     pub kind: Kind,
     /// The command line.
     words: Vec<String>,
 }
 
-/// The programs that arms are made of.
+/// The programs of the arms.
 #[derive(Debug)]
 pub struct Programs {
     underbar: String,
     launch: String,
     unread: String,
     spin: String,
-    /// Where `perf` is installed.
+    /// The path of `perf`, if it is installed.
     perf: bool,
 }
 
 impl Programs {
-    /// Finds them beside the running program.
+    /// Finds them next to the running program.
     ///
     /// # Errors
     /// [`Error::Missing`] when they were not built.
@@ -84,8 +84,8 @@ impl Programs {
     }
 }
 
-/// A copy of a program, as installing makes it: written in one go. What a linker has just written lies in the kernel's cache
-/// page by page, and a tenth of a millisecond goes into mapping that.
+/// A copy of a program, as installing makes it: written at once. The output of a linker is in the kernel's cache
+/// page by page, and mapping that takes a tenth of a millisecond.
 fn installed(program: &Path) -> Result<PathBuf, Error> {
     let folder = program.with_file_name("installed");
     let copy = folder.join(program.file_name().unwrap_or_default());
@@ -95,7 +95,7 @@ fn installed(program: &Path) -> Result<PathBuf, Error> {
     Ok(copy)
 }
 
-/// All arms that can be run here.
+/// All arms that can run here.
 pub fn all(programs: &Programs) -> Vec<Arm> {
     let mut arms = Vec::new();
     let mut add = |name, about: &str, kind, words: &[&str]| {
@@ -141,7 +141,7 @@ pub fn all(programs: &Programs) -> Vec<Arm> {
     arms
 }
 
-/// A script that starts so many children, each when the one before has ended.
+/// A script that starts this many children, each when the previous one has ended.
 fn children(count: usize) -> String {
     format!("i=0; while [ $i -lt {count} ]; do /bin/true; i=$((i+1)); done")
 }

@@ -1,4 +1,4 @@
-//! The goals of the command, judged: each printed as held or missed, with what was found.
+//! The goals of the command: each printed as held or missed, with the measured values.
 
 use super::Run;
 use super::arms::CHILDREN;
@@ -6,11 +6,11 @@ use crate::goal::Goal;
 use underbar_verdict::interval::Span;
 use underbar_verdict::ratios::difference;
 
-/// What a run may take longer than its program, in microseconds.
+/// The limit of a run's additional time, in microseconds.
 const START: f64 = 2_000.0;
-/// What each followed child may.
+/// The limit of each followed child.
 const CHILD: f64 = 300.0;
-/// What a sampled program may take, of what it takes unsampled.
+/// The limit of a sampled program's ratio to the unsampled one.
 const SAMPLED: f64 = 1.01;
 
 /// All goals whose arms could be run.
@@ -41,7 +41,8 @@ fn child(run: &Run) -> Option<Goal> {
     })
 }
 
-/// What a followed child takes more, in microseconds: what the shell takes more with all of them than with none.
+/// The additional time of a followed child, in microseconds: the additional time of the shell with all of them, less that with
+/// none.
 fn of_child(run: &Run) -> Option<Span> {
     let [followed, alone, plain, shell] =
         ["children-followed", "shell-followed", "children", "shell"].map(|name| run.find(name));

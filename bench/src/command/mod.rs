@@ -1,4 +1,4 @@
-//! `bench command`: what the command adds to a program: to its start, to each child that is followed, and by sampling it.
+//! `bench command`: the time that the command adds to a program: at its start, for each followed child, and by sampling it.
 //!
 //! ```text
 //! arms (true, timeout true, underbar run -- true ...)
@@ -26,7 +26,7 @@ use underbar_verdict::random::Random;
 use underbar_verdict::ratios::{LogRatios, difference, median, paired};
 use underbar_verdict::turns::{Turn, rounds};
 
-/// Rounds, where no others are asked for.
+/// The default number of rounds.
 pub const ROUNDS: usize = 20;
 
 /// One sample.
@@ -43,15 +43,15 @@ pub struct Record {
 /// A whole run.
 #[derive(Debug)]
 pub struct Run {
-    /// What it was made on.
+    /// Its host.
     pub host: Host,
-    /// What was asked for.
+    /// Its request.
     pub request: Request,
     /// The arms, in the order of the table.
     pub arms: Vec<Arm>,
-    /// All samples, in the order in which they were taken.
+    /// All samples, in order.
     pub records: Vec<Record>,
-    /// Part of all processors' time that others used meanwhile, 0 to 1.
+    /// Part of all processors' time that other programs used meanwhile, 0 to 1.
     pub others: f64,
 }
 
@@ -87,14 +87,14 @@ pub fn run(request: Request, workspace: &Path) -> Result<(), Error> {
 }
 
 impl Run {
-    /// The place of the arm of that name; None where it could not be run here.
+    /// The index of the arm of that name; None if it could not run here.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<usize> {
         self.arms.iter().position(|arm| arm.name == name)
     }
 
-    /// What counts of an arm's turns, round by round: the middle one; of work on the processor alone the least, since whoever
-    /// else uses the processor's core can only add to it.
+    /// The value of an arm's turns, round by round: the median; for work on the processor alone the least, since another
+    /// user of the processor's core can only add to it.
     #[must_use]
     pub fn values(&self, arm: usize) -> Vec<f64> {
         (0..self.request.rounds)
@@ -110,13 +110,13 @@ impl Run {
             .collect()
     }
 
-    /// The middle of an arm's rounds.
+    /// The median of an arm's rounds.
     #[must_use]
     pub fn median(&self, arm: usize) -> f64 {
         median(&self.values(arm))
     }
 
-    /// What an arm takes more than another, in microseconds.
+    /// The difference between two arms, in microseconds.
     #[must_use]
     pub fn more(&self, arm: usize, base: usize) -> Span {
         let pairs = self.values(arm).into_iter().zip(self.values(base));

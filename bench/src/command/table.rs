@@ -1,4 +1,4 @@
-//! What a run means, for a person and for programs.
+//! The results of a run, for a person and for programs.
 
 use super::arms::Kind;
 use super::{Run, goals};

@@ -21,7 +21,7 @@ use std::path::Path;
 use underbar_verdict::random::Random;
 use underbar_verdict::turns::{self, Turn};
 
-/// What the command line asks for.
+/// The request on the command line.
 #[derive(Debug, Clone, Default)]
 pub struct Request {
     /// Rounds of each workload, at least one.
@@ -47,30 +47,30 @@ pub struct Request {
 pub struct Record {
     /// The round, from 0.
     pub round: usize,
-    /// The place in the round's order, from 0.
+    /// The index in the round's order, from 0.
     pub place: usize,
     /// The workload's name.
     pub workload: &'static str,
-    /// The allocator's place in [`Run::allocators`].
+    /// The allocator's index in [`Run::allocators`].
     pub allocator: usize,
-    /// What was measured.
+    /// Its measurements.
     pub sample: Sample,
 }
 
 /// A whole run.
 #[derive(Debug)]
 pub struct Run {
-    /// What it was made on.
+    /// Its host.
     pub host: Host,
-    /// What was asked for.
+    /// Its request.
     pub request: Request,
     /// Names of the workloads, in the order of the table.
     pub workloads: Vec<&'static str>,
     /// The allocators, in the order of the table.
     pub allocators: Vec<Allocator>,
-    /// Those that are not there, with the reason.
+    /// Missing ones, with the reason.
     pub missing: Vec<(&'static str, String)>,
-    /// All samples, in the order in which they were taken.
+    /// All samples, in order.
     pub records: Vec<Record>,
 }
 
@@ -103,10 +103,10 @@ pub fn run(request: Request, workspace: &Path, target: &Path) -> Result<(), Erro
     Ok(())
 }
 
-/// What [`allocators`] finds: those that are ready, and those that are not with the reason.
+/// The result of [`allocators`]: available ones, and missing ones with the reason.
 pub(crate) type Ready = (Vec<Allocator>, Vec<(&'static str, String)>);
 
-/// The allocators that the request names; says loudly which are missing.
+/// The allocators that the request names; reports missing ones loudly.
 pub(crate) fn allocators(request: &Request, workspace: &Path, target: &Path) -> Result<Ready, Error> {
     for name in &request.allocators {
         if !peers::TABLE.iter().any(|peer| peer.name == name) {
@@ -181,7 +181,7 @@ fn rounds(
     })
 }
 
-/// Writes a run's files into `bench/runs/DATE-KIND`, and says where that is.
+/// Writes a run's files into `bench/runs/DATE-KIND`, and prints the path.
 pub(crate) fn record(host: &Host, files: &[(&str, String)], workspace: &Path) -> Result<(), Error> {
     let date = build::output("date", &["-u", "+%F"])?;
     let folder = workspace.join("bench/runs").join(format!("{date}-{}", host.kind()));

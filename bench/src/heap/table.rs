@@ -1,7 +1,7 @@
-//! What a run means: ratios to the best peer of each workload, with intervals; as text, CSV and JSON.
+//! The results of a run: ratios to the best peer of each workload, with intervals; as text, CSV and JSON.
 //!
 //! The best peer of a workload is the rival with the lowest median of that figure; ours never counts as the best,
-//! so a ratio below 1 means that we beat them all. Losses are printed in the same words as gains.
+//! so a ratio below 1 means that we beat them all. Losses have the same words as gains.
 //!
 //! Invariant: everything printed is made from [`Run::records`] alone; `heap.csv` holds them all.
 
@@ -10,7 +10,7 @@ use crate::measure::Sample;
 use std::fmt::Write as _;
 use underbar_verdict::ratios::{LogRatios, geometric_mean, median, paired};
 
-/// A figure that is compared: its heading, its unit, and how a sample yields it.
+/// A compared figure: its heading, its unit, and its computation from a sample.
 struct Figure {
     heading: &'static str,
     key: &'static str,
@@ -32,7 +32,7 @@ const FIGURES: [Figure; 2] = [
 /// One workload's comparison for one figure.
 struct Comparison {
     workload: &'static str,
-    /// Place of the best rival among the allocators, and its median.
+    /// Index of the best rival among the allocators, and its median.
     best: (usize, f64),
     /// Log ratios to the best rival, in the order of the allocators.
     ratios: Vec<LogRatios>,
@@ -237,7 +237,7 @@ pub fn json(run: &Run) -> String {
     format!("{document:#}\n")
 }
 
-/// A ratio and its interval; an endless end is null.
+/// A ratio and its interval; an infinite end is null.
 pub(crate) fn interval(mean: &LogRatios) -> serde_json::Value {
     let ratio = mean.ratio();
     let finite =

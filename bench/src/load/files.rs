@@ -6,7 +6,7 @@ use crate::heap::table::interval;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
-/// Every sample, one a line; organisation and members are empty where a file is loaded.
+/// Every sample, one a line; organisation and members are empty for a file.
 pub fn csv(run: &Run) -> String {
     let mut out = String::from("program,organisation,members,way,round,place,microseconds\n");
     for record in &run.records {

@@ -1,4 +1,4 @@
-//! The goals of loading, judged: each printed as held or missed, with what was found.
+//! The goals of loading: each printed as held or missed, with the measured values.
 
 use super::Run;
 use super::rows::{MEMBERS, SMALL, Stored};
@@ -55,14 +55,14 @@ pub fn text(run: &Run) -> String {
     out
 }
 
-/// So many times faster than `dlopen`.
+/// The factor to `dlopen`.
 fn faster(run: &Run, program: &str, way: &str, times: f64, wanted: &str) -> Option<Goal> {
     let ours = run.find(program, Some(SMALL), way)?;
     let ratio = run.against(run.base(ours)?, ours).ratio();
     Some(Goal { wanted: wanted.to_owned(), held: ratio.value >= times, found: vec![ratio.times()] })
 }
 
-/// At most so many microseconds.
+/// The limit in microseconds.
 fn within(run: &Run, program: &str, most: f64, wanted: &str) -> Option<Goal> {
     let median = run.median(run.find(program, Some(SMALL), "fresh")?);
     Some(Goal { wanted: wanted.to_owned(), held: median <= most, found: vec![format!("{median:.1} us")] })
@@ -82,7 +82,7 @@ fn ways(is_searched: bool) -> impl Iterator<Item = &'static Way> {
     TABLE.iter().filter(move |way| way.role == Role::Ours && way.name.ends_with("searched") == is_searched)
 }
 
-/// Of each way, many members against two.
+/// For each way, many members against two.
 fn flat(run: &Run, wanted: &str, organisation: Organisation, is_searched: bool) -> Option<Goal> {
     let (mut held, mut found) = (true, Vec::new());
     for way in ways(is_searched) {
@@ -109,7 +109,7 @@ fn linear(run: &Run) -> Option<Goal> {
         let each = |members: usize, time: f64, least: f64| (time - least) * 1e3 / members as f64;
         let least = median(few)?;
         let (of_some, of_many) = (each(some, median(some)?, least), each(many, median(many)?, least));
-        // Linear: what a member adds is the same, to a factor of two, from the smaller to the larger library.
+        // Linear: the time per member is the same, to a factor of two, from the smaller to the larger library.
         held &= of_some > 0.0 && (0.5..=2.0).contains(&(of_many / of_some));
         found.push(format!("{}: {of_some:.2} ns a member at {some}, {of_many:.2} at {many}", way.about));
     }

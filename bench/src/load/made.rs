@@ -1,7 +1,7 @@
-//! What is loaded: some programs, and libraries of them with few and many members.
+//! The loaded objects: some programs, and libraries of them with few and many members.
 //!
-//! Invariant: the member that is loaded is the middle one by name, so that a search in sequence reads half of the directory.
-//! Its neighbours hold nothing: only the directory grows.
+//! Invariant: the loaded member is the middle one by name, so that a search in sequence reads half of the directory.
+//! The other members are empty: only the directory grows.
 
 use crate::Error;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use underbar_store::make::{Wanted, create};
 pub struct Program {
     /// Its function, and its file without `.so`.
     pub name: &'static str,
-    /// What it is.
+    /// Its description.
     pub about: &'static str,
     /// Its source.
     source: &'static str,
@@ -26,7 +26,7 @@ pub struct Program {
 pub const TINY: Program =
     Program { name: "tiny", about: "a tiny program", source: "int tiny(int x) { return x + 1; }\n" };
 
-/// 4 MB beside the function, none of which is touched.
+/// 4 MB next to the function, none of which is touched.
 pub const PLAIN: Program = Program {
     name: "plain",
     about: "4 MB, untouched",
@@ -53,7 +53,7 @@ struct row rows[65536] = {R4,R4,R4,R4,R4,R4,R4,R4,R4,R4,R4,R4,R4,R4,R4,R4};
 int relocated(int x) { return x + 1; }\n",
 };
 
-/// 64 KB of data beside the function, which writes into each page of them.
+/// 64 KB of data next to the function, which writes into each page of them.
 pub const TOUCHED_64K: Program = Program {
     name: "touched_64k",
     about: "64 KB, each page written",
@@ -78,7 +78,7 @@ pub const TOUCHED_4M: Program = Program {
 int touched_4m(int x) { for (unsigned at = 0; at < sizeof rows; at += 4096) rows[at] += x; return x + 1; }\n",
 };
 
-/// A folder that goes when this does.
+/// A folder that is removed on drop.
 #[derive(Debug)]
 pub struct Folder(PathBuf);
 
@@ -114,7 +114,7 @@ impl Folder {
         }
     }
 
-    /// A library of so many members, of which the middle one is the program: its path, and the member's name.
+    /// A library of this many members, of which the middle one is the program: its path, and the member's name.
     ///
     /// # Errors
     /// The system's.
@@ -149,7 +149,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What is left behind is in the folder of temporary files.
+        // A folder that cannot be removed is among the temporary files.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }

@@ -1,4 +1,4 @@
-//! `bench load`: LOAD, call and DELETE of programs from libraries, beside `dlopen` and `dlclose` of their files.
+//! `bench load`: LOAD, call and DELETE of programs from libraries, next to `dlopen` and `dlclose` of their files.
 //!
 //! ```text
 //! rows (program x library x way)           once: compiled, libraries filled
@@ -7,7 +7,7 @@
 //! all times ──> medians, ratios to dlopen   goals (held or missed)   csv, json
 //! ```
 //!
-//! Invariant: a sample is a process of its own; one that did not load as its row says is an error, no sample.
+//! Invariant: a sample is a process of its own; one that did not load as its row states is an error, not a sample.
 //! Not here: the ways of loading (`loading`).
 
 mod files;
@@ -29,7 +29,7 @@ use underbar_verdict::random::Random;
 use underbar_verdict::ratios::{LogRatios, median, paired};
 use underbar_verdict::turns::{Turn, rounds};
 
-/// Rounds, where no others are asked for.
+/// The default number of rounds.
 pub const ROUNDS: usize = 15;
 
 /// One sample.
@@ -37,9 +37,9 @@ pub const ROUNDS: usize = 15;
 pub struct Record {
     /// The round, from 0.
     pub round: usize,
-    /// The place in the round's order, from 0.
+    /// The index in the round's order, from 0.
     pub place: usize,
-    /// The row's place in [`Run::rows`].
+    /// The row's index in [`Run::rows`].
     pub row: usize,
     /// Time of a turn in microseconds.
     pub microseconds: f64,
@@ -48,15 +48,15 @@ pub struct Record {
 /// A whole run.
 #[derive(Debug)]
 pub struct Run {
-    /// What it was made on.
+    /// Its host.
     pub host: Host,
-    /// What was asked for.
+    /// Its request.
     pub request: Request,
     /// The rows, in the order of the table.
     pub rows: Vec<Row>,
-    /// All samples, in the order in which they were taken.
+    /// All samples, in order.
     pub records: Vec<Record>,
-    /// Part of all processors' time that others used meanwhile, 0 to 1.
+    /// Part of all processors' time that other programs used meanwhile, 0 to 1.
     pub others: f64,
 }
 
@@ -122,7 +122,7 @@ impl Run {
         records.iter().map(|record| record.microseconds).collect()
     }
 
-    /// The middle time of a row, in microseconds.
+    /// The median time of a row, in microseconds.
     #[must_use]
     pub fn median(&self, row: usize) -> f64 {
         median(&self.values(row))
@@ -134,7 +134,7 @@ impl Run {
         paired(&self.values(row), &self.values(other))
     }
 
-    /// The place of the row of this way, program and library.
+    /// The index of the row of this way, program and library.
     #[must_use]
     pub fn find(&self, program: &str, library: Option<rows::Stored>, way: &str) -> Option<usize> {
         self.rows

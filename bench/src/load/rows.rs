@@ -1,4 +1,4 @@
-//! What is measured: each row once, with what it loads, from where, how, and how often.
+//! The rows: each once, with its object, its source, its way, and its number of turns.
 
 use super::made::{Folder, PLAIN, Program, RELOCATED, TINY, TOUCHED_4M, TOUCHED_64K, TOUCHED_256K};
 use crate::Error;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use underbar_loading::{Role, TABLE, Way};
 use underbar_store::library::Organisation;
 
-/// Numbers of members that are compared.
+/// The compared numbers of members.
 pub const MEMBERS: [usize; 3] = [2, 4_200, 100_000];
 /// Turns of a tiny program.
 const TIMES: u64 = 5_000;
@@ -16,23 +16,23 @@ const TIMES: u64 = 5_000;
 pub struct Stored {
     /// PDS or PDSE.
     pub organisation: Organisation,
-    /// So many members.
+    /// The number of members.
     pub members: usize,
 }
 
-/// Where the large programs lie, alone, and the tiny one for the first table.
+/// The library of the large programs, alone, and of the tiny one for the first table.
 pub const SMALL: Stored = Stored { organisation: Organisation::Pdse, members: 2 };
 
 /// One row.
 #[derive(Debug, Clone, Copy)]
 pub struct Row {
-    /// What is loaded.
+    /// The object.
     pub program: Program,
-    /// From where; nothing: its file.
+    /// Its library; None: its file.
     pub library: Option<Stored>,
-    /// How.
+    /// The way.
     pub way: &'static Way,
-    /// So many times in a sample.
+    /// Turns in a sample.
     pub times: u64,
 }
 
@@ -78,7 +78,7 @@ pub fn all() -> Vec<Row> {
     rows
 }
 
-/// Where everything lies.
+/// The paths of everything.
 #[derive(Debug)]
 pub struct Places {
     files: Vec<(Program, PathBuf)>,
@@ -116,7 +116,7 @@ impl Places {
         found.map(|(_, _, path, member)| (path.clone(), member.clone()))
     }
 
-    /// What a row loads: the path, and the name of member or function.
+    /// The object of a row: the path, and the name of member or function.
     ///
     /// # Errors
     /// It was not made.

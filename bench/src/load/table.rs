@@ -1,4 +1,4 @@
-//! What a run means, for a person: medians, and ratios to `dlopen` with intervals. Losses are printed in the words of gains.
+//! The results of a run, for a person: medians, and ratios to `dlopen` with intervals. Losses have the same words as gains.
 
 use super::Run;
 use super::rows::{Row, SMALL};
@@ -31,7 +31,7 @@ pub fn text(run: &Run) -> String {
     out
 }
 
-/// Which block a row stands in.
+/// The block of a row.
 fn heading_of(row: &Row) -> String {
     match row.library {
         Some(stored) if row.way.role == Role::Ours && (stored != SMALL || row.program.name == "tiny") => {

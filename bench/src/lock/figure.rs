@@ -1,18 +1,18 @@
-//! What is made of a sample: each figure once, with its heading, its name in JSON, and how a sample yields it.
+//! The figures of a sample: each once, with its heading, its name in JSON, and its computation.
 //!
-//! Not here: medians and ratios (`table`), what a good figure is (`goals`).
+//! Not here: medians and ratios (`table`), the goals for a figure (`goals`).
 
 use super::{OPEN, UNCONTENDED};
 use underbar_contention::Figures;
 
-/// A figure that is made of a sample.
+/// A figure of a sample.
 #[derive(Debug)]
 pub struct Figure {
     /// Its name in JSON.
     pub key: &'static str,
     /// Its heading.
     pub heading: &'static str,
-    /// How a sample yields it.
+    /// Its computation from a sample.
     pub value: fn(&Figures) -> Option<f64>,
 }
 
@@ -52,7 +52,7 @@ pub const WORST_QUEUED: Figure = Figure {
     heading: "queued us",
     value: |figures| Some(number(figures, "queued_worst_ns")?.max(1.0)),
 };
-/// What one wait in a thousand exceeds, in nanoseconds.
+/// The wait that one in a thousand exceeds, in nanoseconds.
 pub const P999: Figure = Figure {
     key: "wait_p999_ns",
     heading: "p99.9 us",
@@ -64,7 +64,7 @@ pub const FAIRNESS: Figure = Figure {
     heading: "Jain",
     value: |figures| Some(number(figures, "fairness_ppm")? / 1e6),
 };
-/// Time from wanting the lock to having it, for each operation, in nanoseconds.
+/// Time from the request of the lock to the lock, for each operation, in nanoseconds.
 pub const QUEUED: Figure = Figure {
     key: "queued_ns_per_operation",
     heading: "queued ns",
@@ -97,7 +97,7 @@ pub const RECORDS: Figure = Figure {
     heading: "records/s",
     value: |figures| Some(number(figures, "records")? * 1e9 / number(figures, "elapsed_ns")?.max(1.0)),
 };
-/// Processors' time in percent of one: the reader knows how many there are.
+/// Processors' time in percent of one: the reader knows their number.
 pub const BUSY: Figure = Figure {
     key: "cpu_percent_of_one_processor",
     heading: "CPU %",
@@ -109,7 +109,7 @@ pub const RECORD_CPU: Figure = Figure {
     heading: "CPU us/record",
     value: |figures| Some(number(figures, "cpu_ns")? / number(figures, "records")?.max(1.0)),
 };
-/// How late a record is appended, the middle one, in nanoseconds.
+/// The median delay of a record, in nanoseconds.
 pub const LATE: Figure =
     Figure { key: "late_p50_ns", heading: "late p50 us", value: |figures| number(figures, "late_p50_ns") };
 /// The latest record, in nanoseconds.

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use underbar_verdict::ratios::median;
 
-/// Every sample, one a line; a figure that it does not have is empty.
+/// Every sample, one a line; a missing figure is empty.
 pub fn csv(run: &Run) -> String {
     let names: BTreeSet<&str> =
         run.records.iter().flat_map(|record| record.figures.all()).map(|(name, _)| name).collect();

@@ -1,4 +1,4 @@
-//! The goals of the simple lock, judged: each printed as held or missed, with the cells that were lost.
+//! The goals of the simple lock: each printed as held or missed, with the lost cells.
 //!
 //! A goal whose cells were not run is not printed.
 
@@ -9,7 +9,7 @@ use crate::goal::Goal;
 use std::fmt::Write as _;
 use underbar_verdict::ratios::median;
 
-/// The lock that is judged.
+/// The judged lock.
 const OURS: &str = "simple";
 
 /// All goals that the run can judge.
@@ -60,7 +60,7 @@ fn uncontended(run: &Run, ours: usize) -> Option<Goal> {
     })
 }
 
-/// A goal on every contended cell: `lost` says what is wrong with one, if anything.
+/// A goal on every contended cell: `lost` returns the fault of one, if any.
 fn cells(run: &Run, wanted: &str, lost: impl Fn(usize) -> Option<String>) -> Option<Goal> {
     run.contended().next()?;
     let found: Vec<String> = run.contended().filter_map(lost).collect();
@@ -70,7 +70,7 @@ fn cells(run: &Run, wanted: &str, lost: impl Fn(usize) -> Option<String>) -> Opt
 fn throughput(run: &Run, ours: usize) -> Option<Goal> {
     cells(run, "throughput at least 0.9 of the best peer in every cell", |cell| {
         let (peer, _) = best(run, cell, &TIME)?;
-        // What is done in a time is the inverse of the time that it takes.
+        // Work done in a time is the inverse of the time for the work.
         let throughput = against(run, cell, peer, ours, &TIME).ratio();
         (throughput.value < 0.9)
             .then(|| format!("{}: {throughput} of {}", name(run, cell), run.locks[peer].name))
@@ -114,7 +114,7 @@ fn worst_wait(run: &Run, ours: usize, of_what: &str, figure: &Figure) -> Option<
     })
 }
 
-/// Not a goal: both are to be seen beside each other.
+/// Not a goal: both are printed next to each other.
 fn tail(run: &Run) -> String {
     let (Some(ours), Some(floor)) = (run.lock(OURS), run.lock("fifo")) else { return String::new() };
     let us = |cell, lock| median(&run.values(cell, lock, &P999)) / 1e3;
@@ -126,7 +126,7 @@ fn tail(run: &Run) -> String {
     if out.is_empty() { out } else { format!("\np99.9 of {OURS}, beside a queue that never spins\n{out}") }
 }
 
-/// Something that glibc's mutex is started through: it must not be felt where nobody contends.
+/// A command through which glibc's mutex is started: it must not be noticeable without contention.
 fn through(run: &Run, lock: usize) -> Option<Goal> {
     let cell = run.cells.iter().position(|cell| cell.section == UNCONTENDED)?;
     let pthread = run.lock("pthread").filter(|_| !run.locks[lock].before.is_empty())?;

@@ -7,8 +7,8 @@
 //! all figures ──> table (ratios to the best peer)   goals (held or missed)   csv, json
 //! ```
 //!
-//! Invariant: a sample is a process of its own, so that its CPU time is exactly what this lock under this cell took;
-//! and all processes are told the same length of work, found out once.
+//! Invariant: a sample is a process of its own, so that its CPU time is exactly that of this lock under this cell;
+//! and all processes get the same length of work, measured once.
 //! Not here: the locks and their threads (`contention`).
 
 mod figure;
@@ -31,23 +31,23 @@ use underbar_contention::{Figures, work::Rate};
 use underbar_verdict::random::Random;
 use underbar_verdict::turns::{self, Turn};
 
-/// The cell of one thread that nobody disturbs.
+/// The cell of one undisturbed thread.
 pub const UNCONTENDED: &str = "uncontended";
-/// The cell of tasks that log, so many records a second each.
+/// The cell of tasks that log, at a given rate each.
 pub const OPEN: &str = "open";
-/// Tasks of that cell, their records in a second, and how much longer its runs are: records come slowly.
+/// Tasks of that cell, their records a second, and the factor of its runs' length: records come slowly.
 const TASKS: usize = 100;
 const PER_SECOND: u64 = 10;
 const OPEN_LONGER: u64 = 5;
-/// With more threads than these a run is longer, in proportion: what a thread gets in a few turns of the scheduler says
-/// more of the scheduler than of the lock.
+/// With more threads than these a run is longer, in proportion: a thread's share in a few turns of the scheduler depends
+/// more on the scheduler than on the lock.
 const AS_LONG: u64 = 8;
-/// Who is compared there: before, after, and what programs have anyway.
+/// The locks of that comparison: before, after, and the ones that programs have anyway.
 const OPEN_LOCKS: [&str; 3] = ["naive", "std", "simple"];
 /// Threads of the other cells.
 const THREADS: [usize; 4] = [1, 2, 8, 32];
 
-/// What the command line asks for.
+/// The request on the command line.
 #[derive(Debug, Clone)]
 pub struct Request {
     /// Rounds of each cell, at least one.
@@ -93,17 +93,17 @@ impl Request {
 /// A lock of this run.
 #[derive(Debug, Clone)]
 pub struct Arm {
-    /// What the tables print.
+    /// The name in tables.
     pub name: String,
-    /// Which lock it is.
+    /// The lock.
     pub entry: &'static Entry,
-    /// What it is to the comparison.
+    /// Its role in the comparison.
     pub role: Role,
-    /// What its processes are started through; empty: nothing.
+    /// The command that starts its processes; empty: none.
     pub before: Vec<String>,
 }
 
-/// A section under so many threads.
+/// A section with a number of threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cell {
     /// The section's name, [`UNCONTENDED`], or [`OPEN`].
@@ -117,22 +117,22 @@ pub struct Cell {
 pub struct Record {
     /// The round, from 0.
     pub round: usize,
-    /// The place in the round's order, from 0.
+    /// The index in the round's order, from 0.
     pub place: usize,
-    /// The cell's place in [`Run::cells`].
+    /// The cell's index in [`Run::cells`].
     pub cell: usize,
-    /// The lock's place in [`Run::locks`].
+    /// The lock's index in [`Run::locks`].
     pub lock: usize,
-    /// What was measured.
+    /// Its measurements.
     pub figures: Figures,
 }
 
 /// A whole run.
 #[derive(Debug)]
 pub struct Run {
-    /// What it was made on.
+    /// Its host.
     pub host: Host,
-    /// What was asked for.
+    /// Its request.
     pub request: Request,
     /// Steps of work in a millisecond.
     pub rate: Rate,
@@ -140,9 +140,9 @@ pub struct Run {
     pub cells: Vec<Cell>,
     /// The locks, in the order of the table.
     pub locks: Vec<Arm>,
-    /// All samples, in the order in which they were taken.
+    /// All samples, in order.
     pub records: Vec<Record>,
-    /// Part of all processors' time that others used meanwhile, 0 to 1.
+    /// Part of all processors' time that other programs used meanwhile, 0 to 1.
     pub others: f64,
 }
 
@@ -190,7 +190,7 @@ fn rounds(run: &mut Run, program: &Path, cell: usize, order: &mut Random) -> Res
     })
 }
 
-/// What one process is told.
+/// The arguments of one process.
 fn words(run: &Run, cell: usize, lock: usize, round: usize) -> Vec<String> {
     let (cell, name) = (run.cells[cell], run.locks[lock].entry.name);
     let Rate(rate) = run.rate;
@@ -257,7 +257,7 @@ fn chosen_locks(request: &Request) -> Result<Vec<Arm>, Error> {
         let (name, role, before) = (entry.name.to_owned(), entry.role, Vec::new());
         Arm { name, entry, role, before }
     };
-    // What was only tried takes no time of a whole run.
+    // An experiment takes no time of a whole run.
     let takes_part =
         |entry: &&Entry| wanted(entry.name) && (entry.role != Role::Experiment || !request.locks.is_empty());
     let mut arms: Vec<Arm> = locks::TABLE.iter().filter(takes_part).map(itself).collect();
@@ -276,7 +276,7 @@ fn chosen_locks(request: &Request) -> Result<Vec<Arm>, Error> {
 }
 
 impl Run {
-    /// One figure of one lock in one cell, round by round; empty where it was not measured.
+    /// One figure of one lock in one cell, round by round; empty if it was not measured.
     #[must_use]
     pub fn values(&self, cell: usize, lock: usize, figure: &Figure) -> Vec<f64> {
         let mut records: Vec<&Record> =
@@ -285,7 +285,7 @@ impl Run {
         records.iter().filter_map(|record| (figure.value)(&record.figures)).collect()
     }
 
-    /// The place of the lock of that name.
+    /// The index of the lock of that name.
     #[must_use]
     pub fn lock(&self, name: &str) -> Option<usize> {
         self.locks.iter().position(|arm| arm.name == name)
@@ -303,7 +303,7 @@ mod tests {
     use crate::host::Host;
     use underbar_contention::{Figures, work::Rate};
 
-    /// std, naive, simple and fifo under `long` with eight threads; given is the CPU time for an operation, in ns, and
+    /// std, naive, simple and fifo under `long` with eight threads; the CPU time for an operation is given, in ns, and
     /// everything else follows from it. The two rounds are repeated, as fewer than six have no interval.
     pub(super) fn run(times: [[u64; 4]; 2]) -> Run {
         let locks = ["std", "naive", "simple", "fifo"].map(str::to_owned).to_vec();
@@ -368,7 +368,7 @@ mod tests {
     fn every_process_is_told_the_same_work() {
         let run = run([[1; 4]; 2]);
         assert_eq!(words(&run, 0, 2, 5), ["contend", "simple", "long", "8", "400", "1", "6"]);
-        // Words of one program are words of the other.
+        // The words of one command line equal those of the other.
         let words = words(&run, 0, 2, 5);
         let words: Vec<&str> =
             words.iter().map(String::as_str).map(|word| if word == "400" { "1" } else { word }).collect();

@@ -1,6 +1,6 @@
-//! What a run means, for a person: medians of each cell, and ratios to its best peer with intervals.
+//! The results of a run, for a person: medians of each cell, and ratios to its best peer with intervals.
 //!
-//! The best peer of a cell is the one with the lowest median; ours never counts as the best. Losses are printed in the
+//! The best peer of a cell is the one with the lowest median; ours never counts as the best. Losses have the
 //! same words as gains.
 
 use super::figure::{CPU, Figure, PAIR, TIME, figures};

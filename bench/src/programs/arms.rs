@@ -1,4 +1,4 @@
-//! How a program is run: plain, under underbar, and with another allocator preloaded.
+//! The ways of running a program: plain, under underbar, and with another allocator preloaded.
 //!
 //! Invariant: arms differ in the words before the program only.
 
@@ -13,28 +13,28 @@ pub const UNDER: usize = 1;
 /// One way of running a program.
 #[derive(Debug, Clone)]
 pub struct Arm {
-    /// What the tables call it.
+    /// The name in tables.
     pub name: &'static str,
     /// Words before the program's own.
     pub before: Vec<String>,
 }
 
-/// Allocators of Debian that a program can have by a preload: name, package, library.
+/// Debian's allocators that can be preloaded: name, package, library.
 pub const PEERS: [(&str, &str, &str); 3] = [
     ("jemalloc", "libjemalloc2", "libjemalloc.so.2"),
     ("tcmalloc", "libtcmalloc-minimal4", "libtcmalloc_minimal.so.4"),
     ("mimalloc", "libmimalloc2.0", "libmimalloc.so.2"),
 ];
 
-/// Where the library of one of [`PEERS`] is.
+/// The path of the library of one of [`PEERS`].
 pub fn library(file: &str) -> PathBuf {
     Path::new("/usr/lib").join(format!("{}-linux-gnu", std::env::consts::ARCH)).join(file)
 }
 
-/// All arms; those of [`PEERS`] where they are asked for.
+/// All arms; with those of [`PEERS`] on request.
 ///
 /// # Errors
-/// [`Error::Missing`] where one of them is not installed.
+/// [`Error::Missing`] if one of them is not installed.
 pub fn all(underbar: &Path, options: &[String], has_peers: bool) -> Result<Vec<Arm>, Error> {
     let run = [underbar.display().to_string(), "run".to_owned()];
     let under = run.into_iter().chain(options.iter().cloned()).chain(["--".to_owned()]).collect();

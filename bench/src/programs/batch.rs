@@ -13,10 +13,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-/// Runs the command so many times, one after another, with `before` in front of it.
+/// Runs the command this many times, one after another, with `before` in front of it.
 ///
 /// # Errors
-/// [`Error::System`] where it could not be started, [`Error::Workload`] where a launcher left no figures.
+/// [`Error::System`] if it could not be started, [`Error::Workload`] if a launcher left no figures.
 pub fn sample(
     name: &str,
     words: &[&str],

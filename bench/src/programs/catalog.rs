@@ -1,36 +1,36 @@
-//! The programs: what each does, what it needs, and how it is run.
+//! The programs: their work, their requirements, and the way to run them.
 //!
 //! Adding one is an entry of the table. A batch program prints the same in every run; a server is loaded from outside with a
-//! fixed number of operations. Each works in a folder of its own, in which its preparation was run once, plain.
+//! fixed number of operations. Each works in a folder of its own, which was prepared once, plain.
 //!
 //! Invariant: no entry opens a network port to others; servers listen on a socket in their folder, or on loopback.
 
 /// One real program.
 #[derive(Debug)]
 pub struct Program {
-    /// What the table and `--workloads` call it.
+    /// The name in the table and for `--workloads`.
     pub name: &'static str,
-    /// What it does here, in a few words.
+    /// Its work, in a few words.
     pub about: &'static str,
-    /// Programs that must be on the path, each with Debian's package that has it.
+    /// Programs that must be on the path, each with its Debian package.
     pub needs: &'static [(&'static str, &'static str)],
     /// Shell text, run once in the program's folder before the first round. Empty: nothing to prepare.
     pub prepare: &'static str,
-    /// How it is run.
+    /// The way to run it.
     pub work: Work,
 }
 
 /// The two kinds of programs.
 #[derive(Debug)]
 pub enum Work {
-    /// It ends by itself: so many turns of the command make one sample.
+    /// It ends by itself: a number of turns of the command make one sample.
     Batch {
         /// The command.
         words: &'static [&'static str],
-        /// How often one after another.
+        /// The number of turns.
         turns: usize,
     },
-    /// It serves until it is told to end.
+    /// It serves until it gets a signal to end.
     Server {
         /// The command; it stays in the foreground.
         words: &'static [&'static str],
@@ -38,7 +38,7 @@ pub enum Work {
         ready: &'static str,
         /// Shell text that loads the server, with the same operations each time.
         load: &'static str,
-        /// How many operations that are.
+        /// The number of these operations.
         operations: u64,
         /// The signal that ends it.
         stop: &'static str,

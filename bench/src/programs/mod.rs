@@ -1,16 +1,16 @@
-//! `bench programs`: real programs and servers, plain against `underbar run` with its defaults, in one run; if asked for,
-//! with other allocators preloaded, too.
+//! `bench programs`: real programs and servers, plain against `underbar run` with its defaults, in one run; on request
+//! also with other allocators preloaded.
 //!
 //! ```text
 //! catalog ──> a folder for each program, prepared once, plain
 //! each round, each program: plain, under underbar and the peers, in an order drawn anew
-//!    batch   launch ──> [underbar run --] ──> launch ──> program     CPU of all, peak of the program, what it printed
+//!    batch   launch ──> [underbar run --] ──> launch ──> program     CPU of all, peak of the program, its output
 //!    server  [underbar run --] ──> server <── load from outside      CPU and time of the load, memory of its processes
 //! samples ──> ratios within rounds, with intervals ──> docs/programs-tried.md, csv
 //! ```
 //!
-//! Invariant: a batch program that prints otherwise under underbar, or ends otherwise, is shown as such and has no ratio.
-//! Not here: workloads made for allocators (`heap`); what one call costs (`accounts`).
+//! Invariant: a batch program with another output under underbar, or another end, is marked and has no ratio.
+//! Not here: workloads made for allocators (`heap`); the cost of one call (`accounts`).
 
 mod arms;
 mod batch;
@@ -33,10 +33,10 @@ use underbar_verdict::random::Random;
 use underbar_verdict::ratios::{Ratio, median, paired};
 use underbar_verdict::turns::{Turn, rounds};
 
-/// Rounds, where no others are asked for.
+/// The default number of rounds.
 pub const ROUNDS: usize = 10;
 
-/// What the command line asks for.
+/// The request on the command line.
 #[derive(Debug, Clone)]
 pub struct Request {
     /// Rounds, at least one.
@@ -49,7 +49,7 @@ pub struct Request {
     pub programs: Vec<String>,
     /// Words between `underbar run` and `--`.
     pub options: Vec<String>,
-    /// Whether other allocators are tried, too.
+    /// Whether other allocators are measured, too.
     pub peers: bool,
     /// A missing program is an error.
     pub require_all: bool,
@@ -69,10 +69,10 @@ impl Default for Request {
     }
 }
 
-/// What one sample measured. What a kind of program has not is 0.
+/// The measurements of one sample. Those that a kind of program does not have are 0.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Sample {
-    /// CPU time in microseconds: of a batch program with everything that it started, underbar's command among it; of a server's
+    /// CPU time in microseconds: for a batch program with everything that it started, underbar's command included; for a server's
     /// processes while they were loaded.
     pub cpu_us: f64,
     /// From start to end, or while the server was loaded, in microseconds.
@@ -83,7 +83,7 @@ pub struct Sample {
     pub final_kib: f64,
     /// Page faults without reading, of a server's processes while they were loaded.
     pub faults: f64,
-    /// Exit status, and a sum over everything that a batch program printed.
+    /// Exit status, and a sum over the whole output of a batch program.
     pub outcome: (i32, u64),
 }
 
@@ -94,22 +94,22 @@ pub struct Tried {
     pub program: &'static Program,
     /// By arm, and for each by rounds.
     pub samples: Vec<Vec<Sample>>,
-    /// Why there is nothing, where there is nothing.
+    /// The reason if there are none.
     pub missing: Option<String>,
 }
 
 /// A whole run.
 #[derive(Debug)]
 pub struct Run {
-    /// What it was made on.
+    /// Its host.
     pub host: Host,
-    /// What was asked for.
+    /// Its request.
     pub request: Request,
     /// The arms.
     pub arms: Vec<Arm>,
     /// Each program, in the order of the catalog.
     pub tried: Vec<Tried>,
-    /// Part of all processors' time that others used meanwhile, 0 to 1.
+    /// Part of all processors' time that other programs used meanwhile, 0 to 1.
     pub others: f64,
 }
 
@@ -194,7 +194,7 @@ fn is_there(needed: &str) -> Result<bool, Error> {
     Ok(shell(&tests.join(" || "), Path::new("/"))?.0)
 }
 
-/// Installs what the programs need, where this is root's and Debian's; otherwise the rows say what is missing.
+/// Installs the programs' requirements, if this is root on Debian; otherwise the rows name what is missing.
 fn provide(chosen: &[&Program], has_peers: bool) -> Result<(), Error> {
     let of_peers = PEERS.into_iter().filter(|(_, _, file)| has_peers && !arms::library(file).exists());
     let mut packages: Vec<&str> = of_peers.map(|(_, package, _)| package).collect();
@@ -221,7 +221,7 @@ fn provide(chosen: &[&Program], has_peers: bool) -> Result<(), Error> {
 /// Makes the program's folder anew and prepares it.
 ///
 /// # Errors
-/// [`Error::Missing`] where something that it needs is not installed, [`Error::Workload`] where the preparation failed.
+/// [`Error::Missing`] if a requirement is not installed, [`Error::Workload`] if the preparation failed.
 fn prepared(program: &Program, scratch: &Path) -> Result<PathBuf, Error> {
     for (needed, package) in program.needs {
         if !is_there(needed)? {
@@ -237,7 +237,7 @@ fn prepared(program: &Program, scratch: &Path) -> Result<PathBuf, Error> {
     }
 }
 
-/// Runs a text in the shell, plain: whether it succeeded, and what it printed.
+/// Runs a text in the shell, plain: whether it succeeded, and its output.
 fn shell(text: &str, folder: &Path) -> Result<(bool, String), Error> {
     let done = Command::new("sh")
         .args(["-c", text])
@@ -258,7 +258,7 @@ impl Tried {
         all().next().is_some_and(|first| all().all(|outcome| outcome == first))
     }
 
-    /// The ratio of a figure, of an arm to plain.
+    /// The ratio of a figure, for an arm to plain.
     #[must_use]
     pub fn ratio_of(&self, arm: usize, figure: impl Fn(&Sample) -> f64) -> Ratio {
         let of = |arm: usize| self.samples[arm].iter().map(&figure).collect::<Vec<f64>>();
@@ -271,7 +271,7 @@ impl Tried {
         self.ratio_of(UNDER, figure)
     }
 
-    /// The middle of a figure's rounds: plain and under underbar.
+    /// The median of a figure's rounds: plain and under underbar.
     #[must_use]
     pub fn medians(&self, figure: impl Fn(&Sample) -> f64) -> (f64, f64) {
         let of = |arm: usize| median(&self.samples[arm].iter().map(&figure).collect::<Vec<f64>>());

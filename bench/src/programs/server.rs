@@ -1,11 +1,11 @@
-//! One sample of a server: started, loaded from outside, looked at, ended.
+//! One sample of a server: started, loaded from outside, measured, ended.
 //!
 //! ```text
 //! start ── ready? ── ticks ── load ───────────── ticks ── a second ── one request ── a second ── memory ── end
 //!                             memory every 100 ms: the most
 //! ```
 //!
-//! Invariant: the server is ended whatever happened, by the number of its process.
+//! Invariant: the server is ended in any case, by the number of its process.
 
 use super::tree::Tree;
 use super::{Sample, shell};
@@ -16,14 +16,14 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Clock ticks of /proc/N/stat in a second: the same on every Linux of today's architectures.
+/// Clock ticks of /proc/N/stat in a second: the same on all current architectures of Linux.
 const TICKS: f64 = 100.0;
-/// How long a server may take until it answers, and until it has ended.
+/// The limits of a server's time until it answers, and until it has ended.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Between two looks at memory under load.
+/// The interval of reading its memory under load.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// How a server is started, loaded and ended.
+/// The commands that start, load and end a server.
 #[derive(Debug)]
 pub struct Server<'a> {
     /// The program's name.
@@ -42,7 +42,7 @@ impl Server<'_> {
     /// Runs it once, with `before` in front of it.
     ///
     /// # Errors
-    /// [`Error::Workload`] where it did not come up, the load failed, or it did not end.
+    /// [`Error::Workload`] if it did not come up, the load failed, or it did not end.
     pub fn sample(&self, before: &[String], underbar: &Path, folder: &Path) -> Result<Sample, Error> {
         let words: Vec<&str> = before.iter().map(String::as_str).chain(self.words.iter().copied()).collect();
         let making = |error| Error::system("making a file", &error);
@@ -65,7 +65,7 @@ impl Server<'_> {
         Ok(sample)
     }
 
-    /// Waits until it answers, loads it, and looks.
+    /// Waits until it answers, loads it, and measures.
     fn loaded(&self, server: &mut Child, underbar: &Path, folder: &Path) -> Result<Sample, Error> {
         let wrong = |what: &str| Error::Workload(format!("{}: {what}", self.name));
         let began = Instant::now();
@@ -89,7 +89,7 @@ impl Server<'_> {
             });
             let done = shell(&format!("set -eu\n{}", self.load), folder);
             let elapsed = began.elapsed();
-            // Relaxed: the flag carries nothing else.
+            // Relaxed: the flag publishes nothing else.
             is_over.store(true, Ordering::Relaxed);
             (done, elapsed, looking.join().unwrap_or(0))
         });
@@ -112,7 +112,7 @@ impl Server<'_> {
         })
     }
 
-    /// Ends it: by its signal, and by force where that does not help.
+    /// Ends it: by its signal, and by KILL if that does not help.
     fn end(&self, server: &mut Child) -> Result<ExitStatus, Error> {
         let system = |error| Error::system("ending a server", &error);
         shell(&format!("kill -{} {}", self.stop, server.id()), Path::new("/"))?;

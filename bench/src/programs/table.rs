@@ -1,6 +1,6 @@
 //! The page `docs/programs-tried.md`, and the samples as CSV.
 //!
-//! Invariant: every program of the catalog that was chosen has its row, losses like gains, and what is missing with its reason.
+//! Invariant: every chosen program of the catalog has its row, losses like gains, and missing ones with the reason.
 
 use super::arms::{Arm, UNDER};
 use super::catalog::Work;
@@ -94,7 +94,7 @@ fn row(one: &Tried) -> String {
         format!("{} → {}", mebibytes(plain), mebibytes(under))
     };
     let peak = one.ratio(|sample| sample.peak_kib);
-    // Of a server: how many times as many requests in the same time.
+    // For a server: the factor of requests in the same time.
     let speed = if is_server {
         one.ratio(|sample| 1.0 / sample.elapsed_us)
     } else {
@@ -117,7 +117,7 @@ fn row(one: &Tried) -> String {
     )
 }
 
-/// One program in a line, while the run goes on.
+/// One program in a line, during the run.
 #[must_use]
 pub fn line(one: &Tried) -> String {
     match &one.missing {
@@ -152,7 +152,7 @@ pub fn csv(run: &Run) -> String {
     text
 }
 
-/// KiB as MiB, one digit behind the point below 100.
+/// KiB as MiB, one decimal below 100.
 fn mebibytes(kib: f64) -> String {
     let mib = kib / 1024.0;
     if mib < 100.0 { format!("{mib:.1} MiB") } else { format!("{mib:.0} MiB") }

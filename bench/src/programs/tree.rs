@@ -1,6 +1,6 @@
 //! A process with all its descendants: CPU time, page faults and memory, from /proc.
 //!
-//! Invariant: a process that ends while it is looked at counts as nothing.
+//! Invariant: a process that ends while it is read counts as nothing.
 
 use std::fs::{read_dir, read_link, read_to_string};
 use std::path::Path;
@@ -45,7 +45,7 @@ impl Tree {
         self.processes.iter().filter_map(of).sum()
     }
 
-    /// Page faults for which nothing was read, with those of children that have ended.
+    /// Page faults without a read from disk, with those of children that have ended.
     #[must_use]
     pub fn faults(&self) -> u64 {
         let of = |number: &u32| -> Option<u64> {
@@ -68,7 +68,7 @@ impl Tree {
     }
 }
 
-/// The fields of /proc/N/stat behind the program's name, which may itself hold blanks and brackets.
+/// The fields of /proc/N/stat after the program's name, which may itself hold blanks and brackets.
 fn fields(process: u32) -> Option<Vec<String>> {
     let text = read_to_string(format!("/proc/{process}/stat")).ok()?;
     let (_, rest) = text.rsplit_once(')')?;

@@ -1,12 +1,12 @@
-//! The workloads: what is asked of an allocator, one table entry each.
+//! The workloads: the requests to an allocator, one table entry each.
 //!
 //! Every block is a `Vec<u8>` of the default (System) allocator, which is libc's malloc, realloc and free: a preload
-//! swaps the allocator of an unchanged program. Blocks are handed to `black_box`, else the compiler would remove
+//! swaps the allocator of an unchanged program. Blocks are passed to `black_box`, otherwise the compiler would remove
 //! pairs of malloc and free.
 //!
 //! Invariant: a workload returns a checksum that depends on the seed and the scale, never on the allocator,
 //! the number of processors, or the order in which threads ran.
-//! Not here: how long it took; nothing in this module reads a clock.
+//! Not here: the time; nothing in this module reads a clock.
 
 mod single;
 mod storage;
@@ -16,13 +16,13 @@ use std::hint::black_box;
 
 /// One workload: an entry of [`TABLE`].
 pub struct Workload {
-    /// What the user types and the table prints.
+    /// The name on the command line and in tables.
     pub name: &'static str,
-    /// One line: what is asked of the allocator.
+    /// One line: the requests to the allocator.
     pub about: &'static str,
-    /// How many steps a full measurement takes; `--quick` takes a tenth.
+    /// The number of steps of a full measurement; `--quick` takes a tenth.
     pub steps: usize,
-    /// Runs so many steps with a seed and returns the checksum.
+    /// Runs a number of steps with a seed and returns the checksum.
     pub run: fn(steps: usize, seed: u64) -> u64,
 }
 

@@ -6,11 +6,11 @@ use super::{add, get};
 use crate::random::Random;
 use std::hint::black_box;
 
-/// How many gets the Language Environment's example makes.
+/// The number of gets of the Language Environment's example.
 const GETS: usize = 50_000;
 /// The largest of them, in bytes.
 const LARGEST: usize = 32_768;
-/// How many are freed, and got again, in its second form.
+/// The number that are freed, and got again, in its second form.
 const AGAIN: usize = 20_000;
 const PAGE: usize = 4_096;
 
@@ -23,7 +23,7 @@ pub(super) fn large(steps: usize, seed: u64) -> u64 {
     for step in 0..steps {
         let slot = random.below(blocks.len());
         let size = random.between(5 * MIB, 25 * MIB);
-        // Freed before the next is got, as a program does that reuses a buffer.
+        // Freed before the next get, as in a program that reuses a buffer.
         blocks[slot] = Vec::new();
         // Zeroed memory from calloc: fresh pages need no clearing, and a read of an untouched page costs none.
         let mut block = black_box(vec![0u8; size]);
@@ -47,7 +47,7 @@ pub(super) fn getfree(steps: usize, seed: u64) -> u64 {
     sum
 }
 
-/// The example with every byte written, as a program does that needs what it asks for.
+/// The example with every byte written, as in a program that needs all its requests.
 pub(super) fn getfree_written(steps: usize, seed: u64) -> u64 {
     let mut random = Random::new(seed);
     let mut sum = seed;
@@ -78,8 +78,8 @@ pub(super) fn getfree_again(steps: usize, seed: u64) -> u64 {
     sum
 }
 
-/// Many small blocks, nine in ten freed at random, then the same bytes in blocks of another size: what stays
-/// behind in half-empty pages is the allocator's fragmentation.
+/// Many small blocks, nine in ten freed at random, then the same bytes in blocks of another size: the remains
+/// in half-empty pages are the allocator's fragmentation.
 pub(super) fn phases(steps: usize, seed: u64) -> u64 {
     const BYTES: usize = 12 << 20;
     let mut random = Random::new(seed);
@@ -106,7 +106,7 @@ pub(super) fn phases(steps: usize, seed: u64) -> u64 {
     total(sum, &survivors)
 }
 
-/// Adds the blocks' first bytes and, where the generator alone decides it, their lengths.
+/// Adds the blocks' first bytes and, if the generator alone decides it, their lengths.
 fn total(sum: u64, blocks: &[Vec<u8>]) -> u64 {
     blocks.iter().fold(sum, |sum, block| add(sum, u64::from(block[0]) + ((block.len() as u64) << 8)))
 }

@@ -47,7 +47,7 @@ pub(super) fn thread_churn(steps: usize, seed: u64) -> u64 {
     sum
 }
 
-/// What one thread of [`thread_churn`] does; returns the bytes it asked for.
+/// The work of one thread of [`thread_churn`]; returns the bytes requested.
 fn life(seed: u64, estate: &Mutex<Blocks>) -> u64 {
     let mut random = Random::new(seed);
     let mut bytes = 0;
@@ -69,8 +69,8 @@ fn life(seed: u64, estate: &Mutex<Blocks>) -> u64 {
     bytes
 }
 
-/// Two threads, each with a table of 1,000 blocks: one replacement at random a step, and after each 20,000 the tables
-/// change hands, so that much of what a thread frees was got by the other.
+/// Two threads, each with a table of 1,000 blocks: one replacement at random a step, and after each 20,000 they swap
+/// tables, so that a thread frees many blocks that the other got.
 pub(super) fn server(steps: usize, seed: u64) -> u64 {
     const THREADS: usize = 2;
     const TABLE: usize = 1_000;
@@ -96,7 +96,7 @@ pub(super) fn server(steps: usize, seed: u64) -> u64 {
     })
 }
 
-/// One thread of [`server`]; returns the bytes it asked for.
+/// One thread of [`server`]; returns the bytes requested.
 fn worker(
     turns: usize,
     turn: usize,

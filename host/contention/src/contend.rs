@@ -1,16 +1,16 @@
-//! One cell: so many threads lock, work inside, unlock, work outside; for a while.
+//! One cell: a number of threads lock, work inside, unlock, work outside; for a given time.
 //!
 //! ```text
 //! each thread   [wait for the lock | inside | maybe sleep ] outside, half to one and a half times as long ...
-//!                ^ timed, one acquisition in so many
+//!                ^ timed, one acquisition in a given number
 //! ```
 //!
-//! The longest wait is told twice: as it was, and without the time during which the thread could have run and had no
-//! processor, since that much any lock would have cost. The second is the longest of the waits so shortened, not the
+//! The longest wait is reported twice: measured, and without the time during which the thread could have run and had no
+//! processor, since any lock would have cost that much. The second is the longest of the waits so shortened, not the
 //! longest wait shortened.
 //!
-//! After the time is up each thread finishes what it waits for; so a thread that starved has at least one acquisition,
-//! and its wait ends in the figures. Rates are per elapsed time up to the last thread's end.
+//! After the time is up each thread finishes its current acquisition; so a starved thread has at least one acquisition,
+//! and its wait is in the figures. Rates are per elapsed time up to the last thread's end.
 //!
 //! Invariant: the protected number is read before the work inside and written after it, by plain operations; at the
 //! end it equals the sum of acquisitions, or the run panics.
@@ -25,15 +25,15 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The queue in turn has room for as many.
+/// The most threads of the `fifo` queue.
 pub const MOST_THREADS: usize = 127;
 
-/// What happens inside and outside.
+/// The work inside and outside.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Cell {
-    /// What the user types and the tables print.
+    /// The name on the command line and in tables.
     pub name: &'static str,
-    /// In words.
+    /// Its description.
     pub about: &'static str,
     /// Work under the lock, in nanoseconds.
     pub inside_ns: u64,
@@ -41,7 +41,7 @@ pub struct Cell {
     pub sleep_ns: u64,
     /// Work without it.
     pub outside_ns: u64,
-    /// One acquisition in so many is timed: two readings of the clock must not be much of the work.
+    /// One acquisition in this number is timed: two readings of the clock must not be much of the work.
     pub timed_one_in: u64,
 }
 
@@ -53,7 +53,7 @@ pub static CELLS: [Cell; 3] = [
         inside_ns: 50,
         sleep_ns: 0,
         outside_ns: 1_000,
-        // Two readings of the clock would be half of what is inside.
+        // Two readings of the clock would be half of the work inside.
         timed_one_in: 16,
     },
     Cell {
@@ -62,7 +62,7 @@ pub static CELLS: [Cell; 3] = [
         inside_ns: 1_000,
         sleep_ns: 0,
         outside_ns: 100,
-        // A thread that starves has few acquisitions, and its waits are what is looked for.
+        // A starving thread has few acquisitions, and its waits are the subject.
         timed_one_in: 1,
     },
     Cell {
@@ -82,22 +82,22 @@ pub fn find(name: &str) -> Option<&'static Cell> {
     CELLS.iter().find(|cell| cell.name == name)
 }
 
-/// What is run.
+/// The parameters of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Asked {
     /// Work inside and outside.
     pub cell: &'static Cell,
     /// Threads, from 1 to [`MOST_THREADS`].
     pub threads: usize,
-    /// How long.
+    /// Its length.
     pub milliseconds: u64,
-    /// How fast this processor works.
+    /// The speed of this processor.
     pub rate: Rate,
-    /// Which outside works, and which acquisitions are timed.
+    /// The seed of the work outside and of the timed acquisitions.
     pub seed: u64,
 }
 
-/// What the lock protects, in a line of its own.
+/// The data under the lock, in its own cache line.
 #[repr(align(128))]
 struct Apart<T>(T);
 
@@ -108,7 +108,7 @@ struct Shared<L> {
     ready: Barrier,
 }
 
-/// What one thread did.
+/// The counts of one thread.
 struct Did {
     acquisitions: u64,
     waits: Histogram,
@@ -132,7 +132,7 @@ pub fn run<L: Lock>(asked: &Asked) -> Figures {
         let shared = &shared;
         let threads: Vec<_> =
             (0..asked.threads).map(|which| scope.spawn(move || one(shared, asked, which))).collect();
-        // All have what they need, and none has begun.
+        // All are ready, and none has begun.
         let (began, cpu) = (Instant::now(), process_cpu());
         shared.ready.wait();
         thread::sleep(Duration::from_millis(asked.milliseconds));
@@ -176,7 +176,7 @@ fn one<L: Lock>(shared: &Shared<L>, asked: &Asked, which: usize) -> Did {
             queued.ends(waited.as_nanos() as u64);
         }
         value = work(after, outside / 2 + (lot >> 40) % outside.max(1));
-        // Asked last: who came to run only now has one acquisition all the same.
+        // Tested last: a thread that came to run only now still has one acquisition.
         if shared.stop.0.load(Ordering::Relaxed) {
             break;
         }
@@ -184,14 +184,14 @@ fn one<L: Lock>(shared: &Shared<L>, asked: &Asked, which: usize) -> Did {
     Did { acquisitions, waits, queued, account: Account::now().since(before) }
 }
 
-/// How old what is known of [`Runnable`] may be when a wait begins: what came in between is taken for a part of the wait.
-/// Asked at each wait, it would be a tenth of the work of many threads.
+/// The greatest age of [`Runnable`]'s last value at the beginning of a wait: later time counts as part of the wait.
+/// A reading for each wait would be a tenth of the work of many threads.
 const STALE: Duration = Duration::from_millis(2);
 
 /// The longest wait without the time in which its thread had no processor.
 struct Queued {
     runnable: Runnable,
-    /// What `runnable` said, and when.
+    /// The last value of `runnable`, and its time.
     known: (u64, Instant),
     longest: u64,
 }
@@ -203,7 +203,7 @@ impl Queued {
         Self { runnable, known, longest: 0 }
     }
 
-    /// A wait begins, at the time that is returned.
+    /// A wait begins, at the returned time.
     fn begins(&mut self) -> Instant {
         let now = Instant::now();
         if now.duration_since(self.known.1) < STALE {
@@ -214,7 +214,7 @@ impl Queued {
         self.known.1
     }
 
-    /// It is over; called when the lock has been given up, so that others do not wait for this.
+    /// It is over; called after the unlock, so that other threads do not wait for this.
     fn ends(&mut self, waited: u64) {
         if waited > self.longest {
             let runnable = self.runnable.nanoseconds();
@@ -230,7 +230,7 @@ fn figures(did: &[Did], elapsed: Duration, cpu_ns: u64) -> Figures {
     let mut waits = Histogram::default();
     did.iter().for_each(|did| waits.merge(&did.waits));
     let sum = |get: fn(&Account) -> u64| did.iter().map(|did| get(&did.account)).sum();
-    // As many times more as there were acquisitions that nobody timed.
+    // Scaled from the timed acquisitions to all.
     let queued = u128::from(waits.sum()) * u128::from(operations) / u128::from(waits.number().max(1));
     Figures::default()
         .with("operations", operations)
@@ -251,7 +251,7 @@ fn figures(did: &[Did], elapsed: Duration, cpu_ns: u64) -> Figures {
         .with("fairness_ppm", (jain(&counts) * 1e6) as u64)
 }
 
-/// Jain's index: 1 where all got the same, 1/n where one got everything.
+/// Jain's index: 1 if all got the same, 1/n if one got everything.
 fn jain(counts: &[u64]) -> f64 {
     let sum: f64 = counts.iter().map(|count| *count as f64).sum();
     let squares: f64 = counts.iter().map(|count| (*count as f64).powi(2)).sum();

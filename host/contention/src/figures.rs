@@ -1,4 +1,4 @@
-//! What a run found, as `name=number` on one line: how one process tells another.
+//! The figures of a run, as `name=number` on one line: the output of one process for another.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,7 +8,7 @@ use std::fmt;
 pub struct Figures(BTreeMap<String, u64>);
 
 impl Figures {
-    /// With one more.
+    /// Adds one.
     #[must_use]
     pub fn with(mut self, name: &str, figure: u64) -> Self {
         self.0.insert(name.to_owned(), figure);
@@ -26,7 +26,7 @@ impl Figures {
         self.0.iter().map(|(name, figure)| (name.as_str(), *figure))
     }
 
-    /// From the line; None where it is not such a line.
+    /// From the line; None if it is not such a line.
     #[must_use]
     pub fn parse(line: &str) -> Option<Self> {
         let pair = |word: &str| {

@@ -1,6 +1,6 @@
 //! Waits, counted by length: sixteen steps to each doubling, so that a figure is off by at most 1/16.
 
-/// Doublings from 16 ns on that are told apart; the longest is more than half an hour.
+/// Distinct doublings from 16 ns on; the longest is more than half an hour.
 const DOUBLINGS: usize = 38;
 const STEPS: usize = 16;
 
@@ -28,7 +28,7 @@ impl Histogram {
         self.longest = self.longest.max(nanoseconds);
     }
 
-    /// All of another's.
+    /// Adds all of another's.
     pub fn merge(&mut self, other: &Self) {
         for (mine, more) in self.counts.iter_mut().zip(other.counts.iter()) {
             *mine += more;
@@ -38,13 +38,13 @@ impl Histogram {
         self.longest = self.longest.max(other.longest);
     }
 
-    /// How many.
+    /// Their number.
     #[must_use]
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// All together, in nanoseconds.
+    /// Their sum, in nanoseconds.
     #[must_use]
     pub fn sum(&self) -> u64 {
         self.sum
@@ -56,7 +56,7 @@ impl Histogram {
         self.longest
     }
 
-    /// The wait that so many of a million do not exceed, in nanoseconds; rounded up, and never above the longest.
+    /// The wait that this many of a million do not exceed, in nanoseconds; rounded up, and never above the longest.
     #[must_use]
     pub fn quantile(&self, of_a_million: u64) -> u64 {
         let wanted = (self.number * of_a_million).div_ceil(1_000_000);
@@ -71,7 +71,7 @@ impl Histogram {
     }
 }
 
-/// Below 16 ns each has a place; then sixteen places to a doubling.
+/// Below 16 ns each has an entry; then sixteen entries to a doubling.
 fn place(nanoseconds: u64) -> usize {
     if nanoseconds < STEPS as u64 {
         return nanoseconds as usize;
@@ -81,7 +81,7 @@ fn place(nanoseconds: u64) -> usize {
     ((doubling + 1) * STEPS + step).min(STEPS * (DOUBLINGS + 1) - 1)
 }
 
-/// The longest wait of a place.
+/// The longest wait of an entry.
 fn last(place: usize) -> u64 {
     if place < STEPS {
         return place as u64;

@@ -1,19 +1,19 @@
-//! Locks side by side: many threads on one lock, and what each of them then costs.
+//! Locks in comparison: many threads on one lock, and its cost for each of them.
 //!
 //! ```text
 //! locks ──┬── contend      threads of a cell: lock, work inside, unlock, work outside; for a while
 //!         ├── uncontended  one thread, pairs of lock and unlock
-//!         └── open         tasks that log so many records a second each, under one lock
-//!                │ each in a process of its own, so that its CPU time is the lock's and nobody else's
-//!                └──> figures   `name=number` on one line, for whoever started the process
+//!         └── open         tasks that log a given number of records a second, under one lock
+//!                │ each in a process of its own, so that its CPU time is the lock's alone
+//!                └──> figures   `name=number` on one line, for the parent process
 //! ```
 //!
-//! Invariant: every lock does the same work, asked for by the same words; and each run asserts that as many were added
-//! to what the lock protects as there were acquisitions.
+//! Invariant: every lock does the same work, with the same parameters; and each run asserts that the number of additions
+//! to the protected data equals the number of acquisitions.
 //! Not here: rounds, ratios and tables (`bench lock`, `underbar demo lock`).
 //!
-//! `unsafe` is allowed in this crate for three files alone: glibc's mutexes can be had from C only, our own lock's bare
-//! calls promise nothing about who unlocks, and the restartable sequence of the lock that was tried is assembly.
+//! `unsafe` is allowed in this crate for three files alone: glibc's mutexes are available from C only, our own lock's bare
+//! calls promise nothing about who unlocks, and the restartable sequence of the experimental lock is assembly.
 
 pub mod contend;
 pub mod figures;
@@ -27,14 +27,14 @@ pub mod work;
 
 pub use figures::Figures;
 
-/// What the program understands.
+/// The command-line usage.
 pub const USAGE: &str = "contend LOCK CELL THREADS MILLISECONDS RATE SEED | uncontended LOCK | \
                          open LOCK TASKS PER_SECOND MILLISECONDS SEED | membarrier THREADS";
 
-/// The program that measures one lock, by its words: see [`USAGE`].
+/// The program that measures one lock, by its arguments: see [`USAGE`].
 ///
 /// # Errors
-/// What is wrong with the words.
+/// The fault in the arguments.
 pub fn program(words: &[&str]) -> Result<Figures, String> {
     let lock = |name: &str| {
         locks::find(name).ok_or_else(|| {

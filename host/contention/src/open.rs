@@ -1,4 +1,4 @@
-//! What a system's log does: many tasks format records and append them under one lock, so many a second each.
+//! The work of a system log: many tasks format records and append them under one lock, at a given rate each.
 //!
 //! ```text
 //! task   ... due: format a record | lock: append; every eighth time hand over what there is, and wait | sleep until due
@@ -7,10 +7,10 @@
 //! device                                                       read, take 2 ms, say that it is safe
 //! ```
 //!
-//! The load is open: a record is due when it is due, whether or not the one before is done. A task that is late goes on at
-//! once. So a lock that lets the holder run keeps up with what is asked, and one that does not falls behind.
+//! The load is open: a record is due at its time, whether or not the previous one is done. A late task continues at
+//! once. So a lock that lets the holder run keeps up with the demand, and one that does not falls behind.
 //!
-//! Invariant: what the lock protects is also in a mutex that is only tried; two holders at once end the run.
+//! Invariant: the data under the lock is also in a mutex that is only tried; two holders at once end the run.
 
 use crate::Figures;
 use crate::histogram::Histogram;
@@ -24,25 +24,25 @@ use std::sync::{Barrier, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How many records are handed over at a time.
+/// The number of records that are handed over at a time.
 const BATCH: u64 = 8;
-/// How long the device takes.
+/// The time of the device.
 const DEVICE: Duration = Duration::from_millis(2);
 
-/// What is run.
+/// The parameters of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Asked {
     /// Tasks.
     pub tasks: u64,
-    /// Records of each in a second.
+    /// Records of each a second.
     pub per_second: u64,
-    /// How long.
+    /// Its length.
     pub milliseconds: u64,
-    /// When each task begins.
+    /// The start of each task.
     pub seed: u64,
 }
 
-/// The log: what the lock protects.
+/// The log: the data under the lock.
 struct Log {
     records: u64,
     gathered: Vec<u8>,
@@ -97,7 +97,7 @@ pub fn run<L: Lock>(asked: &Asked) -> Figures {
         let (began, cpu) = (Instant::now(), process_cpu());
         shared.ready.wait();
         thread::sleep(Duration::from_millis(asked.milliseconds));
-        // All three at one moment, whenever this thread came to run.
+        // All three at one moment, whenever this thread comes to run.
         let figures = Figures::default()
             .with("records", shared.appended.load(Ordering::Relaxed))
             .with("elapsed_ns", began.elapsed().as_nanos() as u64)
@@ -107,7 +107,7 @@ pub fn run<L: Lock>(asked: &Asked) -> Figures {
         tasks.into_iter().for_each(|task| late.merge(&task.join().expect("a task's end")));
         (figures, late)
     });
-    // The device ends when nobody can write to it any more.
+    // The device ends when no task can write to it any more.
     drop(shared);
     served.join().expect("the device's end").expect("its pipes");
     figures
@@ -117,7 +117,7 @@ pub fn run<L: Lock>(asked: &Asked) -> Figures {
         .with("late_worst_ns", late.longest())
 }
 
-/// The device: takes its time over whatever comes, then says that it is safe.
+/// The device: takes its time over its input, then confirms it.
 fn serve(mut reader: PipeReader, mut writer: PipeWriter) -> io::Result<()> {
     let mut room = [0; 8192];
     while reader.read(&mut room)? > 0 {
@@ -127,7 +127,7 @@ fn serve(mut reader: PipeReader, mut writer: PipeWriter) -> io::Result<()> {
     Ok(())
 }
 
-/// One task: how late its records were appended.
+/// One task: the delays of its records.
 fn task<L: Lock>(shared: &Shared<L>, asked: &Asked, which: u64) -> Histogram {
     let between = Duration::from_nanos(1_000_000_000 / asked.per_second.max(1));
     let lot = work((asked.seed << 20) + which, 8) >> 16;
@@ -174,7 +174,7 @@ mod tests {
         let figures = run::<SimpleLock<()>>(&asked);
         let get = |name| figures.get(name).expect("a figure");
         assert!(get("records") > 0 && get("offered_per_second") == 8_000, "{figures}");
-        // Nobody is asked for more than was due: one in a millisecond each, and one that begins at once.
+        // No task is asked for more than was due: one in a millisecond each, and one that begins at once.
         assert!(get("records") <= 8 * (get("elapsed_ns") / 1_000_000 + 1), "{figures}");
         assert!(get("late_worst_ns") >= get("late_p99_ns") && get("late_p99_ns") >= get("late_p50_ns"));
     }

@@ -1,4 +1,4 @@
-//! What the kernel's scheduler knows of the calling thread, and of the whole process.
+//! The kernel scheduler's data about the calling thread, and about the whole process.
 
 use std::fs::{File, read_to_string};
 use std::os::unix::fs::FileExt;
@@ -16,16 +16,16 @@ pub fn process_cpu() -> u64 {
 /// A thread's own account; all of it since the thread began.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Account {
-    /// Nanoseconds during which it could run, and another did.
+    /// Nanoseconds during which it could run, and another thread ran.
     pub runnable_ns: u64,
-    /// How often it gave up its processor, mostly to sleep.
+    /// Voluntary switches, mostly to sleep.
     pub slept: u64,
-    /// How often its processor was taken away.
+    /// Involuntary switches.
     pub preempted: u64,
 }
 
 impl Account {
-    /// The calling thread's; zeros where the kernel keeps none.
+    /// The calling thread's; zeros if the kernel keeps none.
     #[must_use]
     pub fn now() -> Self {
         let read = |path| read_to_string(path).unwrap_or_default();
@@ -44,7 +44,7 @@ impl Account {
         }
     }
 
-    /// What came in between.
+    /// The difference to an earlier one.
     #[must_use]
     pub fn since(self, before: Self) -> Self {
         Self {
@@ -55,23 +55,23 @@ impl Account {
     }
 }
 
-/// The second of: time on a processor, time waiting for one, number of turns.
+/// The second of: time on a processor, time waiting for one, number of runs.
 fn runnable(schedstat: &str) -> u64 {
     schedstat.split_ascii_whitespace().nth(1).and_then(|word| word.parse().ok()).unwrap_or(0)
 }
 
-/// How long the calling thread could run while another did: asked so often that the file stays open.
+/// The time during which the calling thread could run while another did: read so often that the file stays open.
 #[derive(Debug)]
 pub struct Runnable(Option<File>);
 
 impl Runnable {
-    /// For the calling thread, and for no other.
+    /// For the calling thread only.
     #[must_use]
     pub fn of_this_thread() -> Self {
         Self(File::open("/proc/thread-self/schedstat").ok())
     }
 
-    /// Nanoseconds since the thread began; 0 where the kernel keeps no account. About a microsecond to ask.
+    /// Nanoseconds since the thread began; 0 if the kernel keeps no account. A read takes about a microsecond.
     #[must_use]
     pub fn nanoseconds(&self) -> u64 {
         let mut text = [0; 64];

@@ -1,7 +1,7 @@
-//! Nobody else wants it: pairs of lock and unlock of one thread, in a process that has another.
+//! No contention: pairs of lock and unlock of one thread, in a process with a second one.
 //!
-//! The other thread sleeps. It must exist: glibc does without atomic operations in a process of one thread. The lock lies in
-//! cache lines of its own: beside what the loop keeps on the stack, the compiler's layout would be measured too.
+//! The other thread sleeps. It must exist: glibc does without atomic operations in a process of one thread. The lock is in
+//! its own cache lines: next to the loop's data on the stack, the compiler's layout would be measured, too.
 
 use crate::Figures;
 use crate::lock::Lock;
@@ -16,7 +16,7 @@ const TRIALS: u64 = 25;
 #[repr(align(128))]
 struct Apart<L>(L);
 
-/// Times pairs; the fastest of many short trials, since whatever disturbs makes them slower.
+/// Times pairs; the fastest of many short trials, since any disturbance makes them slower.
 #[must_use]
 pub fn run<L: Lock>() -> Figures {
     let lock = Box::new(Apart(L::new()));
@@ -34,7 +34,7 @@ pub fn run<L: Lock>() -> Figures {
     };
     let best = (0..TRIALS).map(trial).min().unwrap_or(0);
     drop(end);
-    // It ends because nobody can send any more: an error that is expected.
+    // It ends because no thread can send any more: an expected error.
     let _ = other.join();
     // Thousandths of a nanosecond: a pair takes few.
     Figures::default().with("pair_ps", best * 1_000 / PAIRS)

@@ -1,7 +1,7 @@
 //! Work of a known length: a chain of multiplications, each of which waits for the one before.
 //!
-//! How many of them a microsecond holds is found out once, by whoever starts the runs, and told to each: so that all
-//! locks are given the same work, not each what its process happened to measure.
+//! The number of them in a microsecond is measured once, by the process that starts the runs, and passed to each: so that all
+//! locks get the same work, not each its own measurement.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -11,7 +11,7 @@ use std::time::Instant;
 pub struct Rate(pub u64);
 
 impl Rate {
-    /// Finds out: the fastest of many short trials, since whatever disturbs makes it slower.
+    /// Measures it: the fastest of many short trials, since any disturbance makes it slower.
     #[must_use]
     pub fn measure() -> Self {
         const STEPS: u64 = 50_000;
@@ -24,14 +24,14 @@ impl Rate {
         Self((STEPS * 1_000_000 / best).max(1))
     }
 
-    /// Steps for so many nanoseconds.
+    /// Steps for this many nanoseconds.
     #[must_use]
     pub fn steps(self, nanoseconds: u64) -> u64 {
         self.0 * nanoseconds / 1_000_000
     }
 }
 
-/// Does so many steps.
+/// Does this many steps.
 #[inline]
 #[must_use]
 pub fn work(mut value: u64, steps: u64) -> u64 {

@@ -4,7 +4,7 @@
 //! within a round is one value. Estimate and interval are those by which `tune` and `compare` judge ([`crate::interval`]): signed
 //! ranks, two-sided, 95 %. So a disturbed round moves an end by its rank and not by its size.
 //!
-//! Invariant: nothing here looks at a value alone; only at ratios and differences within a round. Fewer than six rounds have an
+//! Invariant: only ratios and differences within a round are used, never a value alone. Fewer than six rounds have an
 //! estimate and no interval.
 
 use std::fmt;
@@ -17,16 +17,16 @@ const CONFIDENCE: f64 = 0.95;
 /// A ratio with its 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ratio {
-    /// The best guess: below 1 is better than what it is compared with.
+    /// The best estimate: below 1 is better than the reference.
     pub value: f64,
     /// The interval's lower end.
     pub low: f64,
-    /// The interval's upper end: infinite where there is no interval.
+    /// The interval's upper end: infinite if there is no interval.
     pub high: f64,
 }
 
 impl Ratio {
-    /// What it comes to, where less is better: `gain`, `loss`, or `no difference` where the interval holds 1.
+    /// The result, if less is better: `gain`, `loss`, or `no difference` if the interval contains 1.
     #[must_use]
     pub fn word(self) -> &'static str {
         match () {
@@ -37,7 +37,7 @@ impl Ratio {
         }
     }
 
-    /// `2.1 [1.9, 2.3] times`, of a ratio that is far from 1.
+    /// `2.1 [1.9, 2.3] times`, for a ratio that is far from 1.
     #[must_use]
     pub fn times(self) -> String {
         if self.high.is_infinite() {
@@ -67,8 +67,8 @@ pub fn paired(ours: &[f64], theirs: &[f64]) -> LogRatios {
     LogRatios(ours.iter().zip(theirs).map(|(our, their)| ln(our / their)).collect())
 }
 
-/// The geometric mean of several workloads' ratios, round by round; each weighs the same. Of rounds that not every workload has,
-/// nothing follows.
+/// The geometric mean of several workloads' ratios, round by round; each weighs the same. Rounds that not every workload has
+/// are not used.
 #[must_use]
 pub fn geometric_mean(parts: &[LogRatios]) -> LogRatios {
     let rounds = parts.iter().map(|part| part.0.len()).min().unwrap_or(0);
@@ -100,7 +100,7 @@ impl LogRatios {
     }
 }
 
-/// A difference with its 95 % interval, in the unit of what it was made of; endless where there are too few rounds.
+/// A difference with its 95 % interval, in the unit of its values; unbounded if there are too few rounds.
 #[must_use]
 pub fn difference(of_rounds: &[f64]) -> Span {
     Span::of(of_rounds, CONFIDENCE).unwrap_or_else(|_| Span {
@@ -110,7 +110,7 @@ pub fn difference(of_rounds: &[f64]) -> Span {
     })
 }
 
-/// The middle value; of two middle values their mean.
+/// The median; of two middle values their mean.
 #[must_use]
 pub fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
@@ -136,7 +136,7 @@ mod tests {
         assert_eq!((ratio.word(), ratio.to_string().as_str()), ("loss", "1.250 [1.250, 1.250]"));
     }
 
-    /// Student's interval of these rounds holds 1: it is as wide as the one disturbed round is long.
+    /// Student's interval of these rounds contains 1: the one disturbed round makes it wide.
     #[test]
     fn a_disturbed_round_does_not_hide_a_gain() {
         let mut ours: Vec<f64> = (0..15).map(|round| 0.9 + f64::from(round) / 1000.0).collect();

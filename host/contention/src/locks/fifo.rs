@@ -1,14 +1,14 @@
-//! Tickets, and everybody sleeps for its own: strict order, nobody looks twice.
+//! Tickets, and each thread sleeps for its own: strict order, without spinning.
 //!
 //! ```text
 //! lock    ticket = next++          sleep while turns[ticket mod 128] is not the ticket
-//! unlock  turns[(ticket + 1) mod 128] = ticket + 1; if somebody has drawn that ticket, wake it
+//! unlock  turns[(ticket + 1) mod 128] = ticket + 1; if that ticket has been drawn, wake its thread
 //! ```
 //!
-//! The floor for how long waiting in a row takes where each is served in turn: no lock that lets threads sleep can be
-//! fairer. It pays with a sleep and a wake for each acquisition that met another.
+//! The lower bound for the time of a queue that serves each thread in turn: no lock that lets threads sleep can be
+//! fairer. The price is a sleep and a wake for each acquisition that met another.
 //!
-//! Invariant: fewer than 128 threads, so that no two wait for one place.
+//! Invariant: fewer than 128 threads, so that no two wait for one entry.
 
 use crate::lock::Lock;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -17,7 +17,7 @@ use underbar_sys::syscall;
 const PLACES: u32 = 128;
 const _: () = assert!(crate::contend::MOST_THREADS < PLACES as usize);
 
-/// A place of its own line, so that sleepers disturb nobody.
+/// An entry in its own cache line, so that sleepers disturb no other thread.
 #[repr(align(64))]
 struct Turn(AtomicU32);
 
@@ -39,7 +39,7 @@ impl Fifo {
             if seen == ticket {
                 return;
             }
-            // It may return for no reason; then look again.
+            // The futex call may return without a reason; then test again.
             let _ = syscall::futex_wait(turn, seen, None);
         }
     }

@@ -1,15 +1,15 @@
-//! The locks, one face: run this while nobody else runs anything under the same lock.
+//! The locks behind one interface: run this while no other thread runs anything under the same lock.
 //!
 //! | name | waits by |
 //! |---|---|
 //! | naive | comparing and swapping in a loop; gives up with a plain store |
-//! | std | 100 looks, then the kernel |
-//! | parking_lot | a few looks, some yields, then a queue of its own |
+//! | std | 100 tries, then the kernel |
+//! | parking_lot | a few tries, some yields, then its own queue |
 //! | pthread | the kernel at once |
-//! | pthread-adaptive | as many looks as helped lately, at most 100; then the kernel |
+//! | pthread-adaptive | as many tries as helped lately, at most 100; then the kernel |
 //! | simple, small | our own, of eight and of four bytes |
-//! | one_rmw | as std; gives up with a plain store, and whoever goes to sleep pays for that: an experiment |
-//! | fifo | strict order, the kernel at once: the floor of what waiting in a row costs |
+//! | one_rmw | as std; unlocks with a plain store, and a thread that goes to sleep pays for that: an experiment |
+//! | fifo | strict order, the kernel at once: the lower bound of the cost of a queue |
 //!
 
 mod fifo;
@@ -29,22 +29,22 @@ pub use pthread::{Adaptive, Normal};
 /// What a lock is to the comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// Compared with.
+    /// A peer.
     Peer,
-    /// Judged.
+    /// The one that is judged.
     Ours,
-    /// Neither: it shows what is to be had at best.
+    /// Neither: it shows a bound.
     Floor,
-    /// Tried, and offered to nobody; runs where it is named.
+    /// An experiment that is not offered; runs only if it is named.
     Experiment,
 }
 
 /// One lock.
 #[derive(Debug)]
 pub struct Entry {
-    /// What the user types and the tables print.
+    /// The name on the command line and in tables.
     pub name: &'static str,
-    /// What it is to the comparison.
+    /// Its role in the comparison.
     pub role: Role,
     /// Many threads on it.
     pub contend: fn(&contend::Asked) -> Figures,
@@ -84,7 +84,7 @@ impl Lock for std::sync::Mutex<()> {
 
     #[inline]
     fn with<R>(&self, work: impl FnOnce() -> R) -> R {
-        // As programs write it; a holder that panicked ends the run anyway.
+        // As in programs; a holder that panicked ends the run anyway.
         let _held = self.lock().expect("no holder panics");
         work()
     }
@@ -114,14 +114,14 @@ mod tests {
         }
     }
 
-    /// Additions that are lost where two threads are inside at once.
+    /// Additions that are lost if two threads are inside at once.
     pub(super) fn one_at_a_time<L: Lock>(lock: &L) {
         let sum = AtomicU64::new(0);
         std::thread::scope(|scope| {
             for _ in 0..3 {
                 scope.spawn(|| {
                     for _ in 0..2_000 {
-                        // Not an addition of the processor's: two at once would lose some.
+                        // Not an atomic addition: two at once would lose some.
                         lock.with(|| sum.store(sum.load(Ordering::Relaxed) + 1, Ordering::Relaxed));
                     }
                 });

@@ -1,7 +1,7 @@
-//! The lock as it was: everybody compares and swaps in a loop until it works.
+//! The old lock: every thread compares and swaps in a loop until it succeeds.
 //!
-//! Its two calls are functions of their own, so that a profile names them. They are written as the document's profile
-//! shows them: no look before the swap, no pause, nobody gives up a processor.
+//! Its two calls are functions of their own, so that a profile names them. They are written as in the document's
+//! profile: no load before the swap, no pause, no yield.
 
 use crate::lock::Lock;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,4 @@
-//! An experiment: one read-modify-write for a pair of lock and unlock. It gives up by a plain store.
+//! An experiment: one read-modify-write for a pair of lock and unlock. It unlocks by a plain store.
 //!
 //! ```text
 //! lock     0 -> HELD by compare-and-swap            else  swap(AWAITED); was it HELD: membarrier; sleep while AWAITED
@@ -6,31 +6,33 @@
 //!                ^ ---- race ---- ^
 //! ```
 //!
-//! **The race.** The holder loads HELD; a waiter swaps AWAITED in and means to sleep; the holder's store wipes that out,
-//! and nobody wakes the waiter. Two things keep that from happening:
+//! **The race.** The holder loads HELD; a waiter swaps AWAITED in and is about to sleep; the holder's store overwrites that,
+//! and no thread wakes the waiter. Two things prevent that:
 //!
 //! 1. The load and the store are a restartable sequence of the kernel's (rseq). A thread that is interrupted between the
 //!    two, because its processor is taken away, by a signal, or by (2), begins again at the load. The store is the
-//!    sequence's last instruction: either it is done and the lock given up, or nothing is.
+//!    sequence's last instruction: either it is done and the lock released, or nothing is.
 //! 2. A waiter that turned HELD into AWAITED calls membarrier(PRIVATE_EXPEDITED_RSEQ) before it sleeps. Each processor
-//!    that runs a thread of this process is interrupted: its sequence restarts, or it was over, and then what it stored
-//!    is visible. Threads that do not run have been interrupted before. So afterwards either the mark was wiped out, the
-//!    word is no longer AWAITED, and the futex call, which compares it, returns at once; or the mark stands, and the
-//!    holder, who can only be before its load, sees it. That comparison is the second look; another one is not needed.
+//!    that runs a thread of this process is interrupted: its sequence restarts, or it was over, and then its store
+//!    is visible. Threads that do not run were interrupted before. So afterwards either the mark was overwritten, the
+//!    word is no longer AWAITED, and the futex call, which compares it, returns at once; or the mark is still there, and the
+//!    holder, who can only be before its load, sees it. That comparison is the second test; no further one is needed.
 //!
-//! **Who relies on another's mark.** Whoever swaps and finds AWAITED sleeps without a membarrier: who marked the word
-//! first is awake until the mark is certain, and if it was wiped out puts it back, or takes the lock *with* it, and wakes
-//! the next one when giving up. That one is either the last to have turned HELD into AWAITED, or relies on whoever was.
-//! A mark put there by taking the lock cannot be wiped out: only the holder stores, and it sees its own mark.
+//! **Relying on another's mark.** A thread that swaps and finds AWAITED sleeps without a membarrier: the thread that marked the
+//! word
+//! first is awake until the mark is certain, and if it was overwritten sets it again, or takes the lock *with* it, and wakes
+//! the next one when it unlocks. That one is either the last to have turned HELD into AWAITED, or relies on the one that was.
+//! A mark that was set by taking the lock cannot be overwritten: only the holder stores, and it sees its own mark.
 //!
-//! **Ends.** After the store nothing of the lock is touched. Only one thread can be between its load and its store: the
-//! holder. Where the kernel or the C library has no such sequences, all give up by swapping and nobody calls membarrier;
-//! so do threads beside others that store. Where membarrier fails later on (a child after fork registers again), a waiter
-//! does not sleep: it yields, and looks again. Not between processes, and not for threads that the C library did not make.
+//! **Ends.** After the store nothing of the lock is accessed. Only one thread can be between its load and its store: the
+//! holder. If the kernel or the C library has no such sequences, all unlock by swapping and no thread calls membarrier;
+//! the same holds for threads next to others that store. If membarrier fails later on (a child after fork registers again), a
+//! waiter
+//! does not sleep: it yields, and tests again. Not between processes, and not for threads that the C library did not make.
 //!
-//! It waits as std does (100 looks, then the kernel): what differs from std is the way in which it gives up, and its price.
+//! It waits as std does (100 tries, then the kernel): it differs from std in the unlock, and in its price.
 //!
-//! `unsafe` stands here because of the sequence's assembly. Not here: all orders of events (`one_rmw_model`).
+//! `unsafe` is needed for the sequence's assembly. Not here: all orders of events (`one_rmw_model`).
 
 use crate::Figures;
 use crate::histogram::Histogram;
@@ -42,17 +44,17 @@ use underbar_sys::syscall;
 
 const FREE: u32 = 0;
 const HELD: u32 = 1;
-/// Held, and somebody may sleep.
+/// Held, and a thread may sleep.
 const AWAITED: u32 = 2;
 
-/// How often a waiter looks before it sleeps: as std's mutex does.
+/// The number of tries of a waiter before it sleeps: as in std's mutex.
 const LOOKS: u32 = 100;
 
 /// See the head of this file.
 pub struct OneRmw {
     word: AtomicU32,
-    /// Where each thread's area for sequences lies, from the thread pointer; 0: there is none, and nobody stores.
-    /// In the lock, though it is the same for all: in the line that is needed anyway.
+    /// The offset of each thread's area for sequences from the thread pointer; 0: there is none, and no thread stores.
+    /// In the lock, though it is the same for all: in the cache line that is needed anyway.
     area: isize,
 }
 
@@ -111,7 +113,7 @@ impl OneRmw {
         self.mark_and_sleep(seen);
     }
 
-    /// Takes it, with the mark, as who may have to sleep. `seen`: what the word was.
+    /// Takes it, with the mark, for a thread that may have to sleep. `seen`: the last value of the word.
     fn mark_and_sleep(&self, mut seen: u32) {
         loop {
             if seen != AWAITED {
@@ -122,20 +124,20 @@ impl OneRmw {
                     _ => {}
                 }
             }
-            // It may return for no reason; then look again.
+            // The futex call may return without a reason; then test again.
             let _ = syscall::futex_wait(&self.word, AWAITED, None);
             seen = self.look();
         }
     }
 
-    /// For a waiter who cannot make sure of its mark. It is awake until it has the lock, with the mark.
+    /// For a waiter that cannot make sure of its mark. It is awake until it has the lock, with the mark.
     fn take_awake(&self) {
         while self.word.swap(AWAITED, Ordering::Acquire) != FREE {
             std::thread::yield_now();
         }
     }
 
-    /// Looks as long as the lock is held and nobody sleeps.
+    /// Tests while the lock is held and no thread sleeps.
     fn look(&self) -> u32 {
         let mut left = LOOKS;
         loop {
@@ -155,7 +157,7 @@ fn wake(address: *const AtomicU32) {
     let _ = syscall::futex_wake_at(address, 1, u32::MAX);
 }
 
-/// Every sequence that another thread is in begins again, and what it had stored is visible. False: not possible.
+/// Every sequence of another thread begins again, and its stores are visible. False: not possible.
 fn restart_all() -> bool {
     const RESTART: libc::c_int = 1 << 7;
     membarrier(RESTART) || (is_registered() && membarrier(RESTART))
@@ -176,10 +178,10 @@ mod sequences {
     use super::{FREE, HELD, OnceLock, is_registered};
     use std::sync::atomic::AtomicU32;
 
-    /// What stands before the place where the kernel goes on with an interrupted sequence: the C library's choice.
+    /// The word before the restart address of an interrupted sequence: the C library's choice.
     const SIGNATURE: u32 = 0x5305_3053;
 
-    /// Distance of this process's areas from the thread pointer; 0 where it has none, or no membarrier for them.
+    /// Offset of this process's areas from the thread pointer; 0 if it has none, or no membarrier for them.
     pub fn area() -> isize {
         static AREA: OnceLock<isize> = OnceLock::new();
         *AREA.get_or_init(|| find().filter(|_| is_registered()).unwrap_or(0))
@@ -198,15 +200,15 @@ mod sequences {
         }
     }
 
-    /// Stores FREE if HELD is there, as one restartable sequence. False, and nothing done, if something else is there.
+    /// Stores FREE over HELD, as one restartable sequence. False, without effect, if there is any other value.
     ///
-    /// The first instruction tells the kernel of the sequence, by writing where its description lies (start, length,
-    /// where to go on) into the thread's area; from there to the store it restarts. The kernel forgets the description
-    /// when it interrupts, so it is written anew each time. A plain store is a releasing one on this processor.
+    /// The first instruction announces the sequence to the kernel, by writing the address of its description (start, length,
+    /// restart address) into the thread's area; from there to the store it restarts. The kernel clears the
+    /// address when it interrupts, so it is written anew each time. A plain store is a release on this processor.
     ///
     /// # Safety
-    /// `area` is what [`area`] gave, and not 0; the C library made this thread. Nobody else stores into the word without
-    /// a read-modify-write, and it stays where it is up to the store.
+    /// `area` is the result of [`area`], and not 0; the C library made this thread. No other thread stores into the word without
+    /// a read-modify-write, and it stays in place up to the store.
     #[inline(always)]
     pub unsafe fn store_if_held(word: &AtomicU32, area: isize) -> bool {
         // By the caller's promise `area` is the distance of this thread's registered area, whose field at 8 the thread may
@@ -229,7 +231,7 @@ mod sequences {
                 "mov dword ptr [{word}], {free}",
                 "5:",
                 ".pushsection .text.rseq_restart, \"ax\", @progbits",
-                // An instruction that nobody executes, of which the signature is a part.
+                // An instruction that is never executed, of which the signature is a part.
                 ".byte 0x0f, 0xb9, 0x3d",
                 ".long {signature}",
                 "6:",
@@ -261,15 +263,15 @@ mod sequences {
     /// Never does anything.
     ///
     /// # Safety
-    /// As the other one: its callers promise the same.
+    /// As for the other one: its callers promise the same.
     pub unsafe fn store_if_held(_: &AtomicU32, _: isize) -> bool {
         false
     }
 }
 
-/// What the membarrier of a waiter costs while so many other threads of the process want to run, each on a processor of
-/// its own as long as there are enough: medians of single calls, apart for those during which another thread ran and had
-/// to be interrupted. `possible` is 0 where there is none.
+/// The cost of a waiter's membarrier while a given number of other threads of the process want to run, each on its own
+/// processor as long as there are enough: medians of single calls, separate for those during which another thread ran and had
+/// to be interrupted. `possible` is 0 if there is none.
 #[must_use]
 pub fn price(others: usize) -> Figures {
     const CALLS: u64 = 20_000;
@@ -307,7 +309,8 @@ pub fn price(others: usize) -> Figures {
         .with("met_p50_ns", met.quantile(500_000))
 }
 
-/// The calling thread runs on one of the processors that it may use, counted from 0 and round. Where that is refused, on any.
+/// The calling thread runs on one of the processors that it may use, counted from 0, modulo their number. If that is refused, on
+/// any.
 fn stay_on(which: usize) {
     // SAFETY: sets of processors are plain bits, of which nothing is set is one; the calls read and write one of that size.
     unsafe {

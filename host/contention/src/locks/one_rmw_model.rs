@@ -1,4 +1,4 @@
-//! Every order of events of the lock of one read-modify-write, with the store that lingers in its processor's buffer.
+//! Every order of events of the lock of one read-modify-write, with the store buffer of the processor.
 //!
 //! ```text
 //! each thread   Take -> Inside -> Load -> Commit (store into the buffer) -> ... buffer -> memory, at any later time
@@ -6,8 +6,8 @@
 //!                               \ from Commit back to Load; its buffer goes to memory
 //! ```
 //!
-//! One step of one thread is one access of memory; all orders of steps are gone through. Wanted: never two inside, and
-//! no state in which nothing can happen while somebody has not come to its end. Each planted fault must break that.
+//! One step of one thread is one access of memory; all orders of steps are tried. Required: never two inside, and
+//! no state in which nothing can happen before all threads have ended. Each planted fault must break that.
 
 use std::collections::HashSet;
 
@@ -33,11 +33,11 @@ enum Fault {
     NoBarrier,
     /// It calls membarrier, and marks the word then.
     BarrierFirst,
-    /// A membarrier that is one for memory alone: sequences go on.
+    /// A membarrier that is one for memory alone: sequences are not restarted.
     NoRestart,
-    /// Sequences restart, but what they stored before stays in the buffer.
+    /// Sequences restart, but their earlier stores stay in the buffer.
     NoFlush,
-    /// Whoever has to take the lock again after its sleep does so without the mark.
+    /// A thread that has to take the lock again after its sleep does so without the mark.
     NoMarkAfterSleep,
 }
 
@@ -45,7 +45,7 @@ enum Fault {
 struct Thread {
     at: At,
     left: u8,
-    /// A store of 0 that nobody else sees yet.
+    /// A store of 0 that no other thread sees yet.
     buffered: bool,
     has_slept: bool,
 }
@@ -74,11 +74,11 @@ impl State {
         thread.at = if thread.left == 0 { At::End } else { At::Take };
     }
 
-    /// What the next step of a thread can lead to.
+    /// The possible states after the next step of a thread.
     fn steps(&self, which: usize, fault: Fault) -> Vec<State> {
         let mut next = self.clone();
         let others = self.threads.len() as u8;
-        // An operation that reads, modifies and writes empties the buffer first; so does entering the kernel.
+        // A read-modify-write empties the buffer first; so does entering the kernel.
         if !matches!(self.threads[which].at, At::Inside | At::Load | At::Commit | At::End | At::Asleep) {
             next.flush(which);
         }
@@ -155,7 +155,7 @@ impl State {
     }
 }
 
-/// What goes wrong, and how many states there are.
+/// The fault, and the number of states.
 fn explore(threads: usize, each: u8, fault: Fault) -> (Option<&'static str>, usize) {
     let thread = Thread { at: At::Take, left: each, buffered: false, has_slept: false };
     let first = State { word: FREE, threads: vec![thread; threads] };

@@ -1,8 +1,8 @@
-//! An interrupted sequence begins again: shown one instruction at a time.
+//! An interrupted sequence begins again: one instruction at a time.
 //!
 //! The thread traps after each instruction, and each trap is a signal, before which the kernel sends the thread back to
-//! the sequence's beginning. So while it traps it never gets to the store, however many steps it makes; afterwards it does.
-//! Were the sequence not known to the kernel, it would be over after a few.
+//! the sequence's beginning. So while it traps it never reaches the store, in any number of steps; afterwards it does.
+//! If the sequence were not known to the kernel, it would be over after a few.
 
 use super::{FREE, HELD, sequences};
 use std::cell::Cell;
@@ -14,7 +14,7 @@ const STEPS: u32 = 20_000;
 const TRAP: i64 = 1 << 8;
 
 thread_local! {
-    /// Steps that this thread still makes, and what the word was at the last one.
+    /// The remaining steps of this thread, and the value of the word at the last one.
     static LEFT: Cell<u32> = const { Cell::new(0) };
     static SEEN: Cell<u32> = const { Cell::new(u32::MAX) };
 }
@@ -34,7 +34,7 @@ extern "C" fn trapped(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut lib
 fn a_step_inside_begins_again() {
     let area = sequences::area();
     if area == 0 {
-        // No rseq or no membarrier here: nobody uses a sequence.
+        // No rseq or no membarrier here: no thread uses a sequence.
         return;
     }
     WORD.store(HELD, Ordering::Relaxed);

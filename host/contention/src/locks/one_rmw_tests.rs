@@ -1,7 +1,7 @@
-//! The lock of one read-modify-write under the real kernel: exact sums, and nobody sleeps for ever.
+//! The lock of one read-modify-write under the real kernel: exact sums, and no thread sleeps for ever.
 //!
-//! Whether somebody does is asked of the kernel and of no clock: a wake of all sleepers says how many there were. If
-//! that is all threads that are not done, nobody was left who could have woken them.
+//! The test for that uses the kernel and no clock: a wake of all sleepers returns their number. If
+//! that is all threads that are not done, there was no thread left to wake them.
 
 use super::{AWAITED, FREE, HELD, OneRmw, restart_all, sequences, syscall};
 use crate::lock::Lock;
@@ -9,20 +9,20 @@ use crate::locks::tests::one_at_a_time;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-/// How the threads of a run take the lock and give it up.
+/// The calls of lock and unlock in a run.
 #[derive(Clone, Copy)]
 enum Way {
     /// As the lock does.
     Own,
-    /// Whoever finds it held marks it without a look: so marks meet stores as often as they can.
+    /// Each thread that finds it held marks it without a load before: so marks meet stores as often as possible.
     Eager,
-    /// Some give up as where there are no sequences.
+    /// Some unlock as if there were no sequences.
     Mixed,
 }
 
 /// One run; the number of times that all were found asleep.
 fn contend(threads: u64, each: u64, way: Way) -> u64 {
-    /// The watchdog looks so often without any progress before it asks the kernel.
+    /// The number of tests without any progress before the watchdog uses the kernel.
     const LOOKS: u32 = 2_000;
     let lock = OneRmw::new();
     let (sum, done, mut lost) = (AtomicU64::new(0), AtomicU64::new(0), 0);
@@ -40,9 +40,9 @@ fn contend(threads: u64, each: u64, way: Way) -> u64 {
                         }
                         _ => lock.take(),
                     }
-                    // Not an addition of the processor's: two at once would lose some.
+                    // Not an atomic addition: two at once would lose some.
                     sum.store(sum.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-                    // Now and then the others have time to go to sleep.
+                    // Now and then the other threads get time to go to sleep.
                     if (turn + which) % 64 == 0 && !matches!(way, Way::Eager) {
                         thread::yield_now();
                     }
@@ -56,7 +56,7 @@ fn contend(threads: u64, each: u64, way: Way) -> u64 {
         }
         let (mut looks, mut before) = (0, 0);
         loop {
-            // Read before the wake: whoever is awake at the wake is among those that are left here.
+            // Read before the wake: a thread that is awake at the wake is among those that are left here.
             let left = threads - done.load(Ordering::Acquire);
             if left == 0 {
                 break;
@@ -120,7 +120,7 @@ fn a_waiter_who_cannot_make_sure_leaves_its_mark_with_the_lock() {
 fn the_sequence_stores_over_held_alone() {
     let area = sequences::area();
     if area == 0 {
-        // No rseq or no membarrier here: the lock swaps, and that is tested above.
+        // No rseq or no membarrier here: the lock swaps, and other tests cover that.
         return;
     }
     for (before, is_stored) in [(HELD, true), (AWAITED, false), (FREE, false)] {

@@ -1,6 +1,6 @@
-//! glibc's mutexes: the normal kind, and the one that looks for a while.
+//! glibc's mutexes: the normal kind, and the one that spins for a while.
 //!
-//! `unsafe` stands here because C alone offers them. Each mutex has an allocation of its own and never moves.
+//! `unsafe` is needed because only C offers them. Each mutex has its own allocation and never moves.
 
 use crate::lock::Lock;
 use std::cell::UnsafeCell;

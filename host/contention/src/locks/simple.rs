@@ -1,6 +1,6 @@
-//! Our own: the lock of eight bytes as Rust programs have it, and the one of four by its bare calls.
+//! Our own: the lock of eight bytes in its form for Rust programs, and the one of four by its bare calls.
 //!
-//! `unsafe` stands here because a bare unlock trusts its caller to hold the lock.
+//! `unsafe` is needed because a bare unlock trusts its caller to hold the lock.
 
 use crate::lock::Lock;
 use underbar::SimpleLock;
