@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: builds the benchmark and the command, then hands over to the runner in `bench/`.
+//! `cargo xtask bench`: builds the benchmark and the command, then runs the runner in `bench/`.
 
 use crate::steps::{self, cargo, step, succeeds, target};
 
@@ -10,8 +10,8 @@ pub fn command(words: &[&str]) -> bool {
     }
     let runner = target().join("release/underbar-bench");
     let mut run = steps::command(&runner.display().to_string(), words);
-    // Set by Cargo for what it runs: the loader would look for the libraries of each program that is started in five folders
-    // more, which is a sixth of a millisecond that no user has.
+    // Cargo sets this for the programs that it runs: the loader would search five more folders for the libraries of each
+    // started program, which takes a sixth of a millisecond that no user has.
     run.env_remove("LD_LIBRARY_PATH");
     succeeds(&mut run)
 }

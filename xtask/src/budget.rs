@@ -1,6 +1,6 @@
-//! How many crates of others each artefact may carry. What runs inside the user's process carries almost none.
+//! The number of third-party crates that each artefact may carry. Code inside the user's process carries almost none.
 //!
-//! Why: every crate is code that runs in someone else's program or must be reviewed, and seconds of every build.
+//! The reason: every crate is code that runs in someone else's program or must be reviewed, and seconds of every build.
 
 use crate::steps::{Sum, cargo, output};
 use std::collections::BTreeSet;
@@ -33,7 +33,7 @@ pub fn check(sum: &mut Sum) {
     }
 }
 
-/// The lines of `cargo tree` that are no packages of this workspace: those come with a path in brackets.
+/// The lines of `cargo tree` for packages outside of this workspace: its own have a path in brackets.
 fn foreign(tree: &str) -> BTreeSet<&str> {
     tree.lines()
         .map(str::trim)

@@ -1,4 +1,4 @@
-//! `cargo xtask ci`: what a change must pass, and what `.ci/run` calls.
+//! `cargo xtask ci`: the checks that a change must pass; `.ci/run` calls it.
 
 use crate::policy::Policy;
 use crate::steps::{self, Sum, cargo, on_path, output, root, step, succeeds, target};
@@ -15,7 +15,7 @@ pub fn command() -> bool {
     sum.close(true)
 }
 
-/// The checks that are no tests, cheap ones first.
+/// The checks that are not tests, cheap ones first.
 fn checks(sum: &mut Sum) {
     let fmt = ["fmt", "--all", "--check"];
     sum.check("cargo fmt --check", step("cargo fmt --check", || succeeds(&mut cargo(&fmt))));
@@ -28,8 +28,8 @@ fn checks(sum: &mut Sum) {
     step("cargo doc --workspace", || documentation(sum));
 }
 
-/// What stands in `[...]` must be there. That something is private is no fault: the documents are for those who read the
-/// code, too.
+/// The targets of `[...]` must exist. Links to private items are allowed: the documents are also for those who read the
+/// code.
 fn documentation(sum: &mut Sum) {
     let mut command =
         cargo(&["doc", "--workspace", "--no-deps", "--document-private-items", "--locked", "--quiet"]);
@@ -56,12 +56,12 @@ fn dependencies(sum: &mut Sum) {
     circles::check(sum);
 }
 
-/// Known vulnerabilities, by RustSec's database; cargo-deny, which reads it, is built where it is not there. Where the
-/// database cannot be reached this is said in capitals, here and in the last line; it is no skipped test, since a project
+/// Known vulnerabilities, by RustSec's database; cargo-deny, which reads it, is built if it is missing. If the
+/// database cannot be reached, a message in capitals says so, here and in the last line; this is no skipped test, since a project
 /// must be testable without a network.
 fn advisories(sum: &mut Sum) {
     const DATABASE: &str = "https://github.com/RustSec/advisory-db";
-    // Without a question for a name and a password.
+    // Without a prompt for a name and a password.
     let words = ["ls-remote", "--quiet", "--exit-code", DATABASE, "HEAD"];
     let is_reached = succeeds(steps::command("git", &words).env("GIT_TERMINAL_PROMPT", "0"));
     if !is_reached {
@@ -94,7 +94,7 @@ fn tools() -> PathBuf {
     root().join(target()).join("tools")
 }
 
-/// Names crates that are there in two versions; one of them is often old. No failure, but never unseen.
+/// Names crates that are present in two versions; one of them is often old. This is no failure, but is always printed.
 fn duplicates() {
     let words = ["tree", "--duplicates", "--locked", "--depth", "0", "--prefix", "none"];
     match output(&mut cargo(&words)) {
@@ -106,7 +106,7 @@ fn duplicates() {
     }
 }
 
-/// The preload library is another program with its feature `artifact`: with C symbols and a panic handler, so only
+/// With its feature `artifact` the preload library is another program: with C symbols and a panic handler, so it is checked only
 /// under the profile in which a panic aborts.
 fn preload_clippy(sum: &mut Sum) {
     let has_artifact = steps::metadata().is_some_and(|metadata| {

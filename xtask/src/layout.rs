@@ -1,15 +1,15 @@
-//! `cargo xtask layout`: which functions a run of a program passes through, so that the linker can lay them side by side.
+//! `cargo xtask layout`: the functions that a run of a program calls, so that the linker can place them together.
 //!
 //! ```text
 //! underbar run -- true, under callgrind ──> names of functions ──> host/cli/layout.ld ──> build.rs gives it to the linker
 //! ```
 //!
-//! The kernel maps code by pieces of 64 KiB as it is first touched, which takes some microseconds each time. The functions of
-//! a run are some 200 kilobytes, and lie all over six megabytes where nothing is said.
+//! The kernel maps code in pieces of 64 KiB when it is first touched, which takes some microseconds each time. The functions of
+//! a run are some 200 kilobytes, and without this file they are spread over six megabytes.
 //!
-//! Invariant: what the file names changes where functions lie, and nothing else; a name that no function has any more is
-//! passed over. So it need not be made anew with each change, only when a run has come to take longer.
-//! Not here: whether it pays (`cargo xtask bench command`).
+//! Invariant: the names in the file change the places of functions, and nothing else; a name without a function is
+//! ignored. So it need not be made anew with each change, only when a run takes longer.
+//! Not here: the gain (`cargo xtask bench command`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -40,7 +40,7 @@ pub fn write() -> bool {
     true
 }
 
-/// Names of a program's functions in callgrind's file, in which a name stands once, and its number afterwards.
+/// Names of a program's functions in callgrind's file, which has a name once, and its number afterwards.
 fn passed<'a>(counts: &'a str, program: &str) -> BTreeSet<&'a str> {
     let (mut objects, mut functions) = (BTreeMap::new(), BTreeMap::new());
     let (mut is_in_program, mut passed) = (false, BTreeSet::new());
@@ -54,7 +54,7 @@ fn passed<'a>(counts: &'a str, program: &str) -> BTreeSet<&'a str> {
             "fn" | "cfn" => {
                 let function = named(&mut functions, value);
                 if key == "fn" && is_in_program {
-                    // Behind the quote: how deep in itself.
+                    // After the quote: the depth of recursion.
                     passed.insert(function.split('\'').next().unwrap_or(function));
                 }
             }
@@ -64,7 +64,7 @@ fn passed<'a>(counts: &'a str, program: &str) -> BTreeSet<&'a str> {
     passed
 }
 
-/// The name in `(12) name`, or the one that had the number before.
+/// The name in `(12) name`, or the earlier one of the number.
 fn named<'a>(names: &mut BTreeMap<&'a str, &'a str>, value: &'a str) -> &'a str {
     match value.split_once(' ') {
         Some((number, name)) => {
@@ -87,7 +87,7 @@ fn script(functions: &BTreeSet<&str>) -> String {
     )
 }
 
-/// A mangled name with `*` for what changes from one build to the next: at the end of a name of the older form, behind
+/// A mangled name with `*` for the parts that change from one build to the next: at the end of a name of the older form, after
 /// each crate's `Cs` in the newer one.
 fn without_hashes(name: &str) -> String {
     if let Some((rest, hash)) = name.rsplit_once("17h")

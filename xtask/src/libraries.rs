@@ -1,9 +1,9 @@
-//! `cargo xtask try-libraries DIR`: every reader over a folder of real files, and what it understood.
+//! `cargo xtask try-libraries DIR`: every reader over a folder of real files, and the results.
 //!
-//! One line for each library, in the form of the folder's `truth/`: what other readers found, kept beside the files. Where
-//! there is such a folder, every line is compared with it. Real files are other people's: they lie outside of the project.
+//! One line for each library, in the form of the folder's `truth/`: the results of other readers, kept next to the files. If
+//! there is such a folder, every line is compared with it. Real files are other people's: they are kept outside of the project.
 //!
-//! Invariant: a file that cannot be read is a line that says why; a figure that differs from the truth is a failure.
+//! Invariant: an unreadable file is a line with the reason; a figure that differs from the truth is a failure.
 
 use crate::encode::hexadecimal;
 use sha2::{Digest, Sha256};
@@ -16,14 +16,14 @@ use underbar_mainframe::program::Program;
 use underbar_mainframe::tree::{Item, Options, What};
 use underbar_partitioned::track::D3390;
 
-/// What is printed.
+/// The output.
 #[derive(Clone, Copy, Default)]
 struct Flags {
     members: bool,
     programs: bool,
 }
 
-/// Reads a folder; true when nothing differs from the truth beside it.
+/// Reads a folder; true when nothing differs from the truth next to it.
 pub fn command(words: &[&str]) -> Result<bool, String> {
     let usage = || "cargo xtask try-libraries DIR [--members] [--programs]".to_owned();
     let (mut flags, mut folder) = (Flags::default(), None);
@@ -52,7 +52,7 @@ pub fn command(words: &[&str]) -> Result<bool, String> {
     Ok(truth.differ == 0)
 }
 
-/// What was found in a file: a line for each thing, and the members of each library.
+/// The contents of a file: a line for each item, and the members of each library.
 #[derive(Default)]
 struct Found {
     lines: Vec<String>,
@@ -193,7 +193,7 @@ fn members_line(library: &Library, member: &Member) -> String {
     format!("{name:<8} {mark} {ttr} {blocks} {bytes} {digest}")
 }
 
-/// What a program is, in one line, and what is wrong with it.
+/// A program's summary, in one line, and its faults.
 fn program_line(library: &Library, member: &Member) -> String {
     let name = &member.name;
     match library.program(member, Options::default().page) {
@@ -216,7 +216,7 @@ fn program_line(library: &Library, member: &Member) -> String {
     }
 }
 
-/// Lines compared with what others found.
+/// Lines compared with those of other readers.
 #[derive(Default)]
 struct Truth {
     agree: usize,
@@ -227,7 +227,7 @@ impl Truth {
     fn compare(&mut self, folder: &Path, path: &Path, found: &Found) {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-        // A map or another text beside a file may share its stem: only what holds a library is meant.
+        // A map or another text next to a file may share its stem: only a file with a library counts.
         if found.lines.is_empty() {
             return;
         }

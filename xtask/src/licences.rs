@@ -1,11 +1,11 @@
-//! Licences of everything that the workspace depends on, compared with the list in `deny.toml`.
+//! Licences of all dependencies of the workspace, compared with the list in `deny.toml`.
 //!
 //! Invariant: a crate without a licence expression, or with one that cannot be read, is refused.
 
 use crate::policy::Policy;
 use serde_json::Value;
 
-/// Checks every package of other authors; prints those that are refused.
+/// Checks every third-party package; prints the refused ones.
 pub fn check(metadata: &Value, policy: &Policy) -> bool {
     let mut held = true;
     let mut seen = 0;
@@ -22,7 +22,7 @@ pub fn check(metadata: &Value, policy: &Policy) -> bool {
     held && seen > 0
 }
 
-/// Checks that no refused crate is there; prints those that are.
+/// Checks that no refused crate is there; prints any.
 pub fn refused(metadata: &Value, policy: &Policy) -> bool {
     let mut held = true;
     for package in packages(metadata) {
@@ -56,7 +56,7 @@ fn allowed(expression: &str, allow: &[String]) -> bool {
     met == Some(true) && rest.is_empty()
 }
 
-/// `a OR b OR c`; nothing when the expression cannot be read.
+/// `a OR b OR c`; None if the expression cannot be read.
 fn either(words: &mut &[&str], allow: &[String]) -> Option<bool> {
     let mut met = both(words, allow)?;
     while words.first() == Some(&"OR") {

@@ -1,9 +1,9 @@
-//! `cargo xtask try-listings DIR`: every file of a folder as a listing, and what was understood of it.
+//! `cargo xtask try-listings DIR`: every file of a folder as a listing, and the findings.
 //!
-//! With `--advice` also what is advised, as `underbar advise` would of that file alone. Real listings are other people's:
-//! they lie outside of the project.
+//! With `--advice` also the advice, as `underbar advise` would give it for that file alone. Real listings are other people's:
+//! they are kept outside of the project.
 //!
-//! Invariant: each file has a line, be it that nothing was found in it; a file that cannot be read is a failure.
+//! Invariant: each file has a line, even without findings; an unreadable file is a failure.
 
 use std::fs::{self, File};
 use std::io::{self, Read};

@@ -7,10 +7,10 @@
 //! browsers, [`fuzz`]; last [`mod@bench`], [`layout`] (where the linker lays functions), [`release`], and [`libraries`], [`listings`], [`programs`] and [`glibc`],
 //! which are run by hand.
 //!
-//! Invariant: what was not done is said. A check that cannot be made here is counted as skipped and named, and
+//! Invariant: an omitted check is reported. A check that is not possible here is counted as skipped and named, and
 //! with `--require-all` a skipped one is a failure.
-//! What is absent: nothing here measures time to decide anything, but that tests which say nothing for a quarter of an hour
-//! hang ([`processes`] shows where); durations are printed for the reader.
+//! What is absent: no measured time decides anything, except that tests without output for a quarter of an hour
+//! count as hanging ([`processes`] shows where); durations are printed for the reader.
 #![forbid(unsafe_code)]
 
 mod aside;

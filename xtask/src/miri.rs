@@ -1,22 +1,23 @@
-//! The simple locks under Miri, which interprets them and sees what no machine shows: undefined behaviour, data races, loads
-//! of old values that the memory model permits, threads that nobody wakes.
+//! The simple locks under Miri, which interprets them and detects faults that no machine shows: undefined behaviour, data races,
+//! loads
+//! of old values that the memory model permits, threads that are never woken.
 //!
-//! Miri belongs to nightly compilers (`rustup +nightly component add miri rust-src`). Where it is not installed this is said
-//! in capitals, here and in the last line, as for advisories; it fails nobody.
+//! Miri belongs to nightly compilers (`rustup +nightly component add miri rust-src`). If it is not installed, a message
+//! in capitals says so, here and in the last line, as for advisories; it fails no run.
 //!
 //! Not here: every order of events, which the models try (`test`). Miri tries one for each seed.
 
 use crate::steps::{Sum, command, on_path, root, step, succeeds, target};
 
-/// What is interpreted: a package, and flags for it. Their tests ask for three threads there, and few rounds.
-/// The loader of programs goes through machine code, which Miri cannot: its tests are left out.
+/// The interpreted tests: a package, and flags for it. There the tests use three threads, and few rounds.
+/// The loader of programs runs machine code, which Miri cannot interpret: its tests are left out.
 const INTERPRETED: [(&str, &[&str]); 2] =
     [("underbar-lock", &[]), ("underbar", &["--no-default-features", "simple_lock"])];
 
-/// As many orders of events.
+/// The number of orders of events.
 const SEEDS: &str = "-Zmiri-many-seeds=0..8";
 
-/// Interprets all of them, where that can be done.
+/// Interprets all of them, if that is possible.
 pub fn check(sum: &mut Sum) {
     if !is_there() {
         sum.not_checked(
@@ -29,7 +30,7 @@ pub fn check(sum: &mut Sum) {
         let mut run =
             command("rustup", &["run", "nightly", "cargo", "miri", "test", "--lib", "--package", package]);
         run.args(flags).env("MIRIFLAGS", SEEDS).env("CARGO_TARGET_DIR", root().join(target()).join("miri"));
-        // What Cargo told this process of its own compiler is not for that one.
+        // Cargo's variables for this process name its own compiler, not Miri's.
         for variable in ["RUSTUP_TOOLCHAIN", "CARGO", "RUSTC", "RUSTFLAGS"] {
             run.env_remove(variable);
         }

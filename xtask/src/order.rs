@@ -20,7 +20,7 @@ pub fn members(text: &str) -> Vec<String> {
     lines.filter_map(|line| Some(line.trim().strip_prefix('"')?.split_once('"')?.0.to_owned())).collect()
 }
 
-/// Which folder uses which, but for tests.
+/// The folders that each folder uses, except for tests.
 fn uses(metadata: &Value) -> Vec<(String, String)> {
     let packages: Vec<&Value> = metadata["packages"].as_array().into_iter().flatten().collect();
     let place = |package: &Value| -> Option<String> {

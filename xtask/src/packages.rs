@@ -1,6 +1,6 @@
-//! What the tests need from the distribution: one table, from which everything is checked and installed.
+//! The tests' requirements from the distribution: one table, from which everything is checked and installed.
 //!
-//! As root on Debian what is missing is installed; elsewhere it is named, with the tests that will not run.
+//! As root on Debian missing packages are installed; elsewhere they are named, with the tests that will not run.
 //! The table has no `redis-server` and no `mariadb-server`: installing those packages starts a server. `redis-tools` carries
 //! the same program under another name, which the test links; `mariadb-server-core` is what tests start themselves. Those of
 //! memcached, PostgreSQL, PHP-FPM and apache start one on loopback, where the machine starts services at all.
@@ -8,14 +8,14 @@
 use crate::steps::{Sum, command, on_path, succeeds};
 use std::path::Path;
 
-/// A package, how to see that it is there, and what needs it.
+/// A package, a file that shows its presence, and its users.
 struct Package {
     /// Debian's name.
     name: &'static str,
     /// A program on the path; with a slash a file below the folder of the architecture's libraries; with a star, which
-    /// stands for a folder of any name, a file below /usr/lib.
+    /// matches a folder of any name, a file below /usr/lib.
     shows: &'static str,
-    /// What does not run without it.
+    /// The tests that do not run without it.
     needed_by: &'static str,
 }
 
@@ -77,7 +77,7 @@ const TABLE: &[Package] = &[
     },
 ];
 
-/// Installs what is missing where that is possible, and says what then is still missing.
+/// Installs missing packages if possible, and reports those still missing.
 pub fn provide(sum: &mut Sum) {
     let missing: Vec<&Package> = TABLE.iter().filter(|package| !package.is_there()).collect();
     if missing.is_empty() {
@@ -88,11 +88,11 @@ pub fn provide(sum: &mut Sum) {
     if is_root() && on_path("apt-get").is_some() {
         let apt =
             |words: &[&str]| succeeds(command("apt-get", words).env("DEBIAN_FRONTEND", "noninteractive"));
-        // The update may fail for one of several sources; the install then says what it could not find.
+        // The update may fail for one of several sources; the install then reports missing packages.
         apt(&["update", "-qq"]);
         let words = ["install", "-y", "-qq", "--no-install-recommends"];
         if !apt(&[&words, names.as_slice()].concat()) {
-            // One package that a distribution lacks must not keep the others away.
+            // One package that a distribution lacks must not block the others.
             for name in &names {
                 apt(&[&words[..], &[name]].concat());
             }
@@ -117,7 +117,7 @@ impl Package {
                 .join(format!("{}-linux-gnu", std::env::consts::ARCH))
                 .join(library)
                 .exists(),
-            // Servers lie where an ordinary user's path does not lead.
+            // Servers are in folders outside of an ordinary user's path.
             None => on_path(self.shows).is_some() || Path::new("/usr/sbin").join(self.shows).is_file(),
         }
     }

@@ -1,12 +1,12 @@
-//! No file of the project may name a path of the machine that it was written on.
+//! No file of the project may contain a path of the machine that it was written on.
 //!
-//! What is looked for is made from this machine, not kept in a list: the folder of the checkout and the one around
-//! it, the home folder, and the host's name. So the check holds wherever it runs, and names none of them itself.
+//! The searched texts come from this machine, not from a list: the folder of the checkout and its parent,
+//! the home folder, and the host's name. So the check works wherever it runs, and contains none of them itself.
 
 use crate::steps::{Sum, command, output, root};
 use std::path::Path;
 
-/// Folders that every Linux system has: naming them says nothing about a machine.
+/// Folders that every Linux system has: their names reveal nothing about a machine.
 const COMMON: &[&str] = &[
     "",
     "bin",
@@ -29,7 +29,7 @@ const COMMON: &[&str] = &[
     "workspace",
 ];
 
-/// Looks through every file that is tracked, or could be.
+/// Searches every file that is tracked, or could be.
 pub fn check(sum: &mut Sum) {
     let listed = output(&mut command("git", &["ls-files", "-co", "--exclude-standard", "-z"]));
     let Some(listed) = listed else {
@@ -52,10 +52,10 @@ pub fn check(sum: &mut Sum) {
     sum.check("no path of this machine in any file", held && files > 0);
 }
 
-/// What must not be named.
+/// The forbidden texts.
 fn needles(root: &Path, home: Option<&str>, host: &str) -> Vec<String> {
     let mut needles = vec![root.display().to_string()];
-    // The first folder of the checkout's path, when it is one that only this machine has.
+    // The first folder of the checkout's path, if only this machine has it.
     let first = root.iter().nth(1).map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     if !COMMON.contains(&first.as_str()) && first != "root" {
         needles.push(format!("/{first}/"));
@@ -70,7 +70,7 @@ fn needles(root: &Path, home: Option<&str>, host: &str) -> Vec<String> {
     needles
 }
 
-/// Line numbers, from 1, with what was found there.
+/// Line numbers, from 1, with the text found there.
 fn found<'a>(text: &str, needles: &'a [String]) -> Vec<(usize, &'a str)> {
     let lines = text.lines().enumerate();
     lines

@@ -1,4 +1,4 @@
-//! What `deny.toml` says: the licences that are allowed and the crates that are refused.
+//! The content of `deny.toml`: the allowed licences and the refused crates.
 //!
 //! The file is cargo-deny's, which reads it when it is installed. This reader understands as much of TOML as the
 //! file uses: tables, and arrays of strings or of inline tables with a `crate`.
@@ -59,14 +59,14 @@ fn array(text: &str, table: &str, key: &str) -> String {
     found
 }
 
-/// Every first quoted string of each element: names stand first, reasons after them.
+/// Every first quoted string of each element: names come first, reasons after them.
 fn strings(array: &str) -> Vec<String> {
     let mut rest = array;
     let mut found = Vec::new();
     while let Some((_, after)) = rest.split_once('"') {
         let Some((word, next)) = after.split_once('"') else { break };
         found.push(word.to_owned());
-        // An inline table carries more strings; they belong to the same element.
+        // An inline table has more strings; they belong to the same element.
         rest = match (next.find('}'), next.find('{'), next.find(',')) {
             (Some(end), open, Some(comma)) if comma < end && open.is_none_or(|open| end < open) => {
                 &next[end..]

@@ -1,9 +1,9 @@
-//! What a command that hangs is made of: each process that it started, and what each thread of that waits for.
+//! The processes of a hanging command: each process that it started, and the call in which each of its threads waits.
 
 use std::fs;
 use std::process::{Command, Stdio};
 
-/// Shows a process and all that it started, a line for each thread, and ends them.
+/// Shows a process and its descendants, a line for each thread, and ends them.
 pub fn end_all_of(process: u32) {
     let mut all = vec![process];
     let parents = parents();
@@ -15,7 +15,7 @@ pub fn end_all_of(process: u32) {
     for process in &all {
         show(*process);
     }
-    // The shell's own: not every machine has it as a program. One that has ended meanwhile is no failure.
+    // The shell's own `kill`: not every machine has it as a program. A process that has ended meanwhile is no failure.
     let numbers = all.iter().map(u32::to_string);
     let mut shell = Command::new("sh");
     let _ = shell.args(["-c", "kill -KILL \"$@\"", "sh"]).args(numbers).stdin(Stdio::null()).output();

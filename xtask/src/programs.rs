@@ -1,15 +1,15 @@
-//! `cargo xtask try-programs DIR...`: every shared object below the folders, loaded and given back by us and by dlopen.
+//! `cargo xtask try-programs DIR...`: every shared object below the folders, loaded and given back by underbar and by dlopen.
 //!
 //! ```text
 //! for each file: a process for dlopen, one for LOADs from the pool, one for LOADs with nothing kept
 //!                each opens and closes twice ──> opened | refused | died | took too long
 //! ```
 //!
-//! A file fails where dlopen opens it twice and a LOAD does not, or the other way round, or where the process of a LOAD ends
+//! A file fails if dlopen opens it twice and a LOAD does not, or the other way round, or if the process of a LOAD ends
 //! and that of dlopen does not. The files are other people's: they run their constructors here.
 //!
-//! Invariant: each shared object is counted once, by its file, whatever links lead to it.
-//! Not here: what programs do between LOAD and DELETE (the tests of `underbar-fetch`).
+//! Invariant: each shared object is counted once, by its file, however many links it has.
+//! Not here: calls between LOAD and DELETE (the tests of `underbar-fetch`).
 
 use std::collections::HashSet;
 use std::ffi::CString;
@@ -28,13 +28,13 @@ use underbar_fetch::{REASONS, repeat};
 
 /// Seconds for one process.
 const BOUND: &str = "60";
-/// Times that a file is opened and closed.
+/// The number of times that a file is opened and closed.
 const TIMES: u64 = 2;
 
 const WAYS: [(&str, &str); 3] =
     [("dlopen", "dlopen, dlclose"), ("kept", "LOAD, DELETE"), ("anew", "LOAD, DELETE, nothing kept")];
 
-/// Loads everything; true where nothing went another way than with dlopen.
+/// Loads everything; true if all results are those of dlopen.
 pub fn command(words: &[&str]) -> Result<bool, String> {
     let (all, folders): (Vec<&str>, Vec<&str>) = words.iter().partition(|word| word.starts_with('-'));
     if folders.is_empty() || all.iter().any(|word| *word != "--all") {
@@ -97,10 +97,10 @@ fn open_and_close(way: &str, path: &str) -> Result<String, String> {
     Ok(left.map_or_else(String::new, |((_, key, _), _)| (*key).to_owned()))
 }
 
-/// What became of a process.
+/// The result of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Outcome {
-    /// Both times; with the reason for which it was left to the system's loader, if it was.
+    /// Both times; with the reason why it was left to the system's loader, if it was.
     Opened(String),
     Refused(String),
     Died(String),
@@ -143,7 +143,7 @@ fn try_one(way: &str, file: &Path) -> Outcome {
     }
 }
 
-/// Where dlopen ends the process, there is nothing to be like.
+/// If dlopen ends the process, there is nothing to compare with.
 fn is_alike([system, others @ ..]: &[Outcome; 3]) -> bool {
     matches!(system, Outcome::Died(_)) || others.iter().all(|one| one.kind() == system.kind())
 }
@@ -195,7 +195,7 @@ fn find(folder: &Path, files: &mut Vec<PathBuf>, seen: &mut HashSet<(u64, u64)>)
     }
 }
 
-/// Begins as a shared object for 64 bits does.
+/// Whether it begins like a shared object for 64 bits.
 fn is_shared_object(path: &Path) -> bool {
     let mut head = [0; 20];
     let read = fs::File::open(path).and_then(|mut file| file.read_exact(&mut head));

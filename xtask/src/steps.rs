@@ -1,7 +1,7 @@
-//! Steps: commands that are run one after another, named and with their durations, and the sum of what they found.
+//! Steps: commands that run one after another, with their names and durations, and the sum of their results.
 //!
-//! Invariant: passed + failed + skipped + not checked == checks and tests that a run knows of. None of the last two is
-//! silent.
+//! Invariant: passed + failed + skipped + not checked == checks and tests of a run. The last two are always
+//! reported.
 
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
@@ -13,23 +13,23 @@ use std::time::{Duration, Instant};
 
 use crate::processes;
 
-/// What a run has found so far.
+/// The results of a run so far.
 #[derive(Debug, Default)]
 pub struct Sum {
-    /// Checks and tests that held.
+    /// Passed checks and tests.
     pub passed: usize,
-    /// Those that did not.
+    /// Failed ones.
     pub failed: usize,
-    /// Those that were not made, each with its reason.
+    /// Skipped ones, each with its reason.
     pub skipped: Vec<String>,
     /// Names of failed steps, for the end of a long log.
     pub failures: Vec<String>,
-    /// What could not be checked for want of something outside of the project, and fails nobody for it.
+    /// Checks that need something outside of the project that is missing; these are no failures.
     pub unchecked: Vec<String>,
 }
 
 impl Sum {
-    /// Counts a check that held or not.
+    /// Counts a check that passed or not.
     pub fn check(&mut self, name: &str, held: bool) {
         if held {
             self.passed += 1;
@@ -39,7 +39,7 @@ impl Sum {
         }
     }
 
-    /// Counts something that was not done, and says so at once.
+    /// Counts a skipped check, and reports it at once.
     pub fn skip(&mut self, reason: String) {
         println!("SKIPPED: {reason}");
         self.skipped.push(reason);
@@ -61,7 +61,7 @@ impl Sum {
         self.unchecked.push(what.to_owned());
     }
 
-    /// Prints the slowest steps, what failed, what was skipped and what could not be checked, then the one closing line; true
+    /// Prints the slowest steps, failures, skips and impossible checks, then the one closing line; true
     /// when the run is green.
     pub fn close(&self, require_all: bool) -> bool {
         let taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -117,7 +117,7 @@ pub fn taken(name: &str, took: Duration) {
 
 /// Every step so far, with its duration.
 static TAKEN: Mutex<Vec<(Duration, String)>> = Mutex::new(Vec::new());
-/// So many steps are named at the end.
+/// The number of steps named at the end.
 const NAMED: usize = 10;
 
 /// The slowest steps, the slowest first.
@@ -135,14 +135,14 @@ fn seconds(duration: Duration) -> String {
     }
 }
 
-/// The workspace's root. This file is compiled in it, and Cargo names it when it runs us.
+/// The workspace's root. This file is compiled in it, and Cargo names it when it runs this program.
 pub fn root() -> PathBuf {
     let package = std::env::var_os("CARGO_MANIFEST_DIR")
         .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
     package.parent().map_or(package.clone(), PathBuf::from)
 }
 
-/// The folder that Cargo builds into.
+/// Cargo's target folder.
 pub fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), |path| root().join(path))
 }
@@ -154,7 +154,7 @@ pub fn command(program: &str, words: &[&str]) -> Command {
     command
 }
 
-/// Cargo itself: the one that runs us, else the one on the path.
+/// Cargo itself: the one that runs this program, otherwise the one on the path.
 pub fn cargo(words: &[&str]) -> Command {
     command(&std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned()), words)
 }
@@ -176,11 +176,11 @@ pub fn output(command: &mut Command) -> Option<String> {
     done.status.success().then(|| String::from_utf8_lossy(&done.stdout).into_owned())
 }
 
-/// A command that says nothing for so long hangs: tests name themselves as they end.
+/// A command without output for this long hangs: tests print their names as they end.
 const QUIET: Duration = Duration::from_secs(15 * 60);
 
-/// Runs a command, shows each line of its standard output and hands it to `see`; true when it ended with status 0. One
-/// that hangs is ended with all that it started, after what those wait for was shown.
+/// Runs a command, shows each line of its standard output and passes it to `see`; true when it ended with status 0. A hanging
+/// one is ended with all its descendants, after their waits were shown.
 pub fn watch(command: &mut Command, see: impl FnMut(&str)) -> bool {
     watch_for(QUIET, command, see)
 }
@@ -195,7 +195,7 @@ fn watch_for(quiet: Duration, command: &mut Command, mut see: impl FnMut(&str)) 
     };
     let (send, lines) = mpsc::channel();
     if let Some(pipe) = child.stdout.take() {
-        // Not waited for: what outlives the command may keep the pipe open.
+        // Not waited for: a descendant that outlives the command may keep the pipe open.
         thread::spawn(move || {
             let lines = BufReader::new(pipe).split(b'\n').map_while(Result::ok);
             lines.map(|line| send.send(line)).take_while(Result::is_ok).for_each(drop);
@@ -220,14 +220,14 @@ fn watch_for(quiet: Duration, command: &mut Command, mut see: impl FnMut(&str)) 
     child.wait().is_ok_and(|status| status.success())
 }
 
-/// What `cargo metadata` says about the workspace and everything that it depends on here.
+/// The output of `cargo metadata` about the workspace and all its dependencies here.
 pub fn metadata() -> Option<serde_json::Value> {
     let platform = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
     let words = ["metadata", "--format-version", "1", "--locked", "--filter-platform", &platform];
     serde_json::from_str(&output(&mut cargo(&words))?).ok()
 }
 
-/// Where a program is on the path.
+/// The path of a program, found in PATH.
 pub fn on_path(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file())
@@ -283,7 +283,7 @@ mod tests {
         let mut hangs = command("sh", &["-c", "sleep 1000 & echo $!; wait"]);
         assert!(!watch_for(Duration::from_millis(200), &mut hangs, |line| lines.push(line.to_owned())));
         let [sleeper] = lines.as_slice() else { panic!("{lines:?}") };
-        // Whoever takes it over buries it, sooner or later.
+        // Its new parent reaps it, sooner or later.
         let is_there = || {
             let state = std::fs::read_to_string(format!("/proc/{sleeper}/stat")).unwrap_or_default();
             !state.is_empty() && !state.contains(") Z ")

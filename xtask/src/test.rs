@@ -1,7 +1,7 @@
 //! `cargo xtask test`: packages, builds, every test of the workspace, the zoo with the release build of the command.
 //!
 //! A test that cannot run on this machine appends a line to the file that `UNDERBAR_SKIPS` names and returns; the
-//! test runner calls that passed, so it is taken off the passed here and counted as skipped. With `--require-all`
+//! test runner counts that as passed, so it is subtracted from the passed here and counted as skipped. With `--require-all`
 //! such a test fails by itself, since `UNDERBAR_REQUIRE_ALL` is set.
 
 use crate::aside::Aside;
@@ -12,14 +12,14 @@ use std::fs;
 /// The flags of the command.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Flags {
-    /// What was skipped counts as failed.
+    /// Skipped tests count as failed.
     pub require_all: bool,
     /// No release build and no zoo.
     pub quick: bool,
 }
 
 impl Flags {
-    /// Takes the words apart; the error is what the user should read.
+    /// Parses the arguments; the error is the message for the user.
     pub fn parse(words: &[&str]) -> Result<Self, String> {
         let mut flags = Self::default();
         for word in words {
@@ -77,7 +77,7 @@ pub fn everything(flags: &Flags, release: Option<Aside>, sum: &mut Sum) {
     tests(flags, &zoo, sum);
 }
 
-/// Faults that the sources plant on request, by package; each test of a model must fail then, and says so by passing.
+/// Faults that the sources plant on request, by package; each test of a model must find them then, and passes if it does.
 const PLANTED: [(&str, &[&str]); 3] = [
     ("underbar-sys", &["relaxed_unlock", "forgotten_sleeper"]),
     (
@@ -130,8 +130,8 @@ fn models(sum: &mut Sum) {
     }
 }
 
-/// Builds a package's models, with a fault or none, and says where the program is. The fault is told to that package
-/// alone, so that those below it are built once. `bench` is Cargo's name for tests that are optimised.
+/// Builds a package's models, with a fault or none, and returns the program's path. The fault is passed to that package
+/// alone, so that its dependencies are built once. `bench` is Cargo's name for optimised tests.
 fn model(package: &str, planted: Option<&str>) -> Option<String> {
     let mut build = cargo(&[
         "rustc",
@@ -148,7 +148,7 @@ fn model(package: &str, planted: Option<&str>) -> Option<String> {
     if let Some(fault) = planted {
         build.arg("--cfg").arg(format!("seeded_bug=\"{fault}\""));
     }
-    // Seventeen programs, each of which runs for a moment: what the shipped one is linked with costs more than it saves.
+    // Seventeen programs, each of which runs for a moment: the shipped program's link options cost more time than they save.
     for (name, value) in [("LTO", "off"), ("CODEGEN_UNITS", "16"), ("DEBUG", "none")] {
         build.env(format!("CARGO_PROFILE_BENCH_{name}"), value);
     }
@@ -159,11 +159,11 @@ fn model(package: &str, planted: Option<&str>) -> Option<String> {
     messages.lines().filter_map(message).filter_map(path).next_back()
 }
 
-/// One call of `cargo test`, its result lines added up.
+/// One call of `cargo test`; its result lines are added up.
 fn tests(flags: &Flags, which: &[&str], sum: &mut Sum) {
     let name = format!("cargo test {}", which.join(" "));
     let skips = target().join("skipped-tests.txt");
-    // What an earlier run left there is not of this run.
+    // The list of an earlier run is removed.
     let _ = fs::remove_file(&skips);
     let mut command = cargo(&["test", "--no-fail-fast"]);
     command.args(which).env("UNDERBAR_SKIPS", &skips);
@@ -198,7 +198,7 @@ fn tests(flags: &Flags, which: &[&str], sum: &mut Sum) {
     for _ in 0..found.ignored {
         sum.skip(format!("a test marked #[ignore] in {name}"));
     }
-    // It did not compile, or a test ended the whole process: no result line tells.
+    // It did not compile, or a test ended the whole process: there is no result line.
     if !green && found.failed == 0 {
         sum.check(&name, false);
     }

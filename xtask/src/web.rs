@@ -1,13 +1,13 @@
-//! `cargo xtask web`: the page that gives the advice of `underbar advise` in a browser, as one file.
+//! `cargo xtask web`: the page with the advice of `underbar advise` in a browser, as one file.
 //!
 //! ```text
 //! web/src  -- cargo, wasm32 --> underbar_web.wasm -- Base64 --\
 //! web/page -- page.html, page.css, the scripts, the example ---+--> underbar-advise.html
 //! ```
 //!
-//! Invariant: the page needs nothing but itself. It names no address at all, and its policy forbids every request, every
+//! Invariant: the page needs only itself. It contains no address at all, and its policy forbids every request, every
 //! script but its own (by hash), forms, and frames.
-//! What is absent: whether the page is right; `zoo/tests/page.rs` opens it in a browser.
+//! What is absent: checks of the page; `zoo/tests/page.rs` opens it in a browser.
 
 use crate::encode::base64;
 use crate::steps::{Sum, cargo, command, on_path, output, root, step, succeeds, target};
@@ -17,10 +17,10 @@ use std::path::{Path, PathBuf};
 
 const TARGET: &str = "wasm32-unknown-unknown";
 
-/// The scripts, each a part of one: what a part uses stands before it.
+/// The scripts, each a part of one: a part comes after those that it uses.
 const SCRIPTS: [&str; 5] = ["words.js", "engine.js", "picture.js", "show.js", "page.js"];
 
-/// `cargo xtask web [--out FILE]`; true when the page was made, the error is what the user should read.
+/// `cargo xtask web [--out FILE]`; true when the page was made, the error is the message for the user.
 pub fn page(words: &[&str]) -> Result<bool, String> {
     let out = match words {
         [] => default_place(),
@@ -33,11 +33,11 @@ pub fn page(words: &[&str]) -> Result<bool, String> {
     Ok(make(&out))
 }
 
-/// Makes the page for tests of it, and says where it is. Where WebAssembly cannot be compiled to, that is said in capitals,
+/// Makes the page for its tests, and returns its path. If the compiler has no WebAssembly, a message in capitals says so,
 /// here and in the last line, as for Miri: a project must be testable with a compiler of a distribution.
 pub fn provide(sum: &mut Sum) -> Option<PathBuf> {
     if !has_target() && on_path("rustup").is_some() {
-        // As packages are installed; a folder that is not ours to write to, or no network, and it fails.
+        // As packages are installed; without write permission or network it fails.
         succeeds(&mut command("rustup", &["target", "add", TARGET]));
     }
     if !has_target() {
@@ -104,7 +104,7 @@ fn assemble(folder: &Path, wasm: &[u8]) -> std::io::Result<String> {
         ("{{example}}", format!("\n{}", read("example.txt")?)),
         ("{{wasm}}", base64(wasm)),
     ];
-    // One after the other, from the start on: what was put in is not searched again.
+    // One after the other, from the start on: inserted text is not searched again.
     let mut html = String::new();
     let template = read("page.html")?;
     let mut rest = template.as_str();
@@ -139,7 +139,7 @@ mod tests {
         {
             assert!(!page.contains(address), "{address}");
         }
-        // Links lead within the page.
+        // Links are within the page.
         for link in page.split("href=").skip(1) {
             assert!(link.starts_with("\"#") || link.starts_with("'#"), "{}", &link[..20]);
         }

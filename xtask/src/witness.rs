@@ -1,16 +1,16 @@
-//! A reader and writer of transmissions that others wrote: PyPI's xmi-reader, in a Python environment below the target folder.
+//! A third-party reader and writer of transmissions: PyPI's xmi-reader, in a Python environment below the target folder.
 //!
-//! Where the package cannot be had this is said in capitals, here and in the last line, as for advisories: a project must be
+//! If the package is not available, a message in capitals says so, here and in the last line, as for advisories: a project must be
 //! testable without a network.
 //!
-//! Not here: what is compared (`host/mainframe`, `tests/xmi_reader.rs`).
+//! Not here: the comparison (`host/mainframe`, `tests/xmi_reader.rs`).
 
 use crate::steps::{Sum, cargo, command, succeeds, target};
 
-/// The version that the tests were written with.
+/// The version for which the tests were written.
 const PACKAGE: &str = "xmi-reader==1.0.5";
 
-/// Gets the package, and runs the tests that need it.
+/// Installs the package, and runs the tests that need it.
 pub fn check(sum: &mut Sum) {
     let folder = target().join("xmi-reader");
     let python = folder.join("bin/python");

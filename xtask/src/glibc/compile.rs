@@ -1,15 +1,16 @@
-//! The tests as programs: a small build of our own in the place of the C library's.
+//! The tests as programs: a small build of our own in place of the C library's.
 //!
 //! ```text
-//! headers/ (ours: what the C library's build would generate)  ┐
+//! headers/ (ours: as the C library's build would generate them)  ┐
 //! installed headers                                           ├─> support.a ─┬─> tst-NAME
 //! private headers of the source, last of all (-idirafter)     ┘              └─> tst-NAMEmod.so
 //! ```
 //!
-//! The installed headers come before the private ones, so that a test sees what programs see. Flags that the makefiles give to a
-//! single file are read there; what cannot be read is in [`table`].
+//! The installed headers come before the private ones, so that a test sees the headers of programs. Flags that the makefiles set
+//! for a
+//! single file are read there; others are in [`table`].
 //!
-//! Invariant: a file that is newer than what was made of it is compiled again, and all is if the headers change.
+//! Invariant: a file that is newer than its output is compiled again, and all files are if the headers change.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,7 +21,7 @@ use super::{side_by_side, stem, table};
 
 /// The folders of tests, below the source.
 const FOLDERS: [&str; 3] = ["malloc", "nptl", "sysdeps/pthread"];
-/// Headers in the place of those that the C library's build has or makes.
+/// Headers in place of those that the C library's build has or makes.
 const HEADERS: [(&str, &str); 5] = [
     ("prelude.h", include_str!("headers/prelude.h")),
     ("atomic.h", include_str!("headers/atomic.h")),
@@ -48,7 +49,7 @@ const PRIVATE: [&str; 17] = [
     "sysdeps/x86",
     "sysdeps/generic",
 ];
-/// Where the tests' support library finds what it does not need here.
+/// The folder in which the tests' support library finds files that it does not need here.
 const PATHS: [&str; 10] = [
     "SRCDIR_PATH",
     "OBJDIR_PATH",
@@ -61,7 +62,7 @@ const PATHS: [&str; 10] = [
     "COMPLOCALEDIR_PATH",
     "SLIBDIR_PATH",
 ];
-/// Pieces of the C library that its tests use and that it exports to nobody.
+/// Pieces of the C library that its tests use and that it does not export.
 const PIECES: [&str; 4] =
     ["malloc/dynarray_", "malloc/scratch_buffer_", "malloc/alloc_buffer_", "misc/allocate_once"];
 
@@ -72,7 +73,7 @@ pub struct Test {
     pub file: PathBuf,
 }
 
-/// The tests of the three folders. What is linked statically is not ours to serve.
+/// The tests of the three folders. Statically linked programs are not served by this project.
 pub fn find(source: &Path) -> Result<Vec<Test>, String> {
     let mut tests: Vec<Test> = files(source)?
         .into_iter()
@@ -107,7 +108,7 @@ fn files(source: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(found)
 }
 
-/// Compiles the tests and what they need; those that were refused, each with the compiler's first complaint.
+/// Compiles the tests and their requirements; returns the failed ones, each with the compiler's first complaint.
 pub fn all(
     source: &Path,
     programs: &Path,
@@ -128,7 +129,7 @@ pub fn all(
         }
     }
     let _ = std::os::unix::fs::symlink(source.join("support"), headers.join("support"));
-    // Tests of cancellation open and read the makefile of the folder that they run in.
+    // Tests of cancellation open and read the makefile of their working folder.
     let makefile = programs.join("Makefile");
     fs::write(&makefile, "").map_err(|error| format!("{}: {error}", makefile.display()))?;
     let compiler = Compiler { source, programs, headers: &headers, flags: makefile_flags(source), fresh };
@@ -138,7 +139,7 @@ pub fn all(
         let object = objects.join(format!("{}.o", stem(file)));
         compiler.make(file, &object, &["-c"], &[]).map(|()| object)
     });
-    // Those that use the C library's inside are needed by few tests or none, which then say so.
+    // Files that need the C library's internals do not compile; few tests or none use them, and those then fail to link.
     let made: Vec<PathBuf> = made.into_iter().flatten().collect();
     let archive = objects.join("support.a");
     let _ = fs::remove_file(&archive);
@@ -167,7 +168,7 @@ pub fn all(
     Ok(results.into_iter().filter_map(|(name, made)| Some((name, made.err()?))).collect())
 }
 
-/// The files of the tests' support library, by the list in its makefile, and what else tests use.
+/// The files of the tests' support library, by the list in its makefile, and other files that tests use.
 fn support_files(source: &Path) -> Result<Vec<PathBuf>, String> {
     let folder = source.join("support");
     let text = fs::read_to_string(folder.join("Makefile")).map_err(|error| format!("support: {error}"))?;
@@ -203,7 +204,7 @@ struct Compiler<'a> {
     programs: &'a Path,
     headers: &'a Path,
     flags: BTreeMap<String, Vec<String>>,
-    /// The headers are those that were compiled with before.
+    /// Whether the headers are those of the last build.
     fresh: bool,
 }
 
@@ -233,7 +234,7 @@ impl Compiler<'_> {
                 call.arg("-lstdc++");
             }
         }
-        // Files are found from beside their source, as the C library's build does.
+        // Files are found relative to their source, as in the C library's build.
         let done = call.current_dir(folder).stdin(Stdio::null()).output();
         let done = done.map_err(|error| format!("gcc: {error}"))?;
         if done.status.success() {
@@ -246,8 +247,8 @@ impl Compiler<'_> {
     }
 }
 
-/// What the makefiles add to the flags of single files, by the file's name without its ending: `CFLAGS-NAME.c += -fexceptions`,
-/// `LDFLAGS-NAME = -Wl,-z,lazy`. A line that names variables is not for us.
+/// The flags that the makefiles set for single files, by the file's name without its extension: `CFLAGS-NAME.c += -fexceptions`,
+/// `LDFLAGS-NAME = -Wl,-z,lazy`. A line with variables is skipped.
 fn makefile_flags(source: &Path) -> BTreeMap<String, Vec<String>> {
     let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for folder in FOLDERS {
@@ -265,7 +266,7 @@ fn flags_of_line(line: &str) -> Option<(&str, Vec<String>)> {
     let name = name.trim_end_matches([' ', '+', ':']);
     let name = [".c", ".so", ".o"].iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(name);
     let wanted = !flags.contains('$') && (name.starts_with("tst-") || name == "timespec");
-    // Another standard of C++ does not compile C.
+    // A flag for another standard of C++ does not compile C.
     let flags = flags.split_whitespace().filter(|flag| {
         !flag.starts_with("-std=gnu++") && !flag.starts_with("-W") || flag.starts_with("-Wl,")
     });

@@ -1,16 +1,16 @@
-//! `cargo xtask glibc-tests`: the test programs of the installed C library, plain and under us.
+//! `cargo xtask glibc-tests`: the test programs of the installed C library, plain and under underbar.
 //!
 //! ```text
 //! Debian's source ──> malloc/, nptl/, sysdeps/pthread/ ──> a program for each test
 //!                         plain ── passes ──> LOCK(COUNT), LOCK(SIMPLE) ──> passes | FAILS | exception
-//!                               └─ fails or cannot run here ──> says nothing about us
+//!                               └─ fails or cannot run here ──> no result about us
 //! ```
 //!
-//! The tests are compiled outside of the C library's own build, against the installed library. The source comes from the
-//! Debian mirrors that this machine is set up for, by `apt-get source` with a folder of its own, and is never committed.
+//! The tests are compiled outside of the C library's own build, against the installed library. The source comes from this
+//! machine's Debian mirrors, by `apt-get source` with its own folder, and is never committed.
 //!
-//! Invariant: a test that passes plain passes under each way, or [`table::EXCEPTIONS`] says why not. Nothing is tried twice.
-//! Not here: what the C library does wrong itself; a test that fails plain is named and not counted.
+//! Invariant: a test that passes plain passes under each way, or [`table::EXCEPTIONS`] has the reason. Nothing is retried.
+//! Not here: faults of the C library itself; a test that fails plain is named and not counted.
 
 mod compile;
 mod run;
@@ -28,10 +28,10 @@ use run::{Outcome, WAYS};
 
 const USAGE: &str = "cargo xtask glibc-tests [--jobs N] [TEST]...";
 
-/// What became of a test: plain, then in each way.
+/// The results of a test: plain, then in each way.
 type Row = (Outcome, Vec<Outcome>);
 
-/// Runs all tests, or those that are named; true where none that passes plain fails under us.
+/// Runs all tests, or the named ones; true if none that passes plain fails under underbar.
 pub fn command(words: &[&str]) -> Result<bool, String> {
     let (jobs, names) = parse(words)?;
     let library = step("the command", build).ok_or("the command was not built")?;
@@ -85,7 +85,7 @@ fn parse<'a>(words: &[&'a str]) -> Result<(usize, Vec<&'a str>), String> {
     Ok((jobs, names))
 }
 
-/// The command, optimised: `UNDERBAR_BIN` if it is set, else the one that is built now.
+/// The command, optimised: `UNDERBAR_BIN` if it is set, otherwise built now.
 fn build() -> Option<std::path::PathBuf> {
     if let Some(command) = std::env::var_os("UNDERBAR_BIN") {
         return Some(command.into());
@@ -94,7 +94,7 @@ fn build() -> Option<std::path::PathBuf> {
     built.then(|| root().join(target()).join("release/underbar"))
 }
 
-/// Does the work for each thing, in so many threads.
+/// Calls the function for each item, in this many threads.
 fn side_by_side<T: Sync, R: Send>(things: &[T], jobs: usize, work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
@@ -110,7 +110,7 @@ fn side_by_side<T: Sync, R: Send>(things: &[T], jobs: usize, work: impl Fn(&T) -
     done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// What is said of a test that passes plain and not under us.
+/// The entry of a test that passes plain and not under underbar.
 fn failure(name: &str, (plain, ours): &Row) -> Option<String> {
     if *plain != Outcome::Passed || ours.iter().all(|outcome| *outcome == Outcome::Passed) {
         return None;
@@ -126,7 +126,7 @@ fn failure(name: &str, (plain, ours): &Row) -> Option<String> {
     Some(text)
 }
 
-/// The table, and whether it is as it must be.
+/// The table, and whether it is as required.
 fn summary(rows: &BTreeMap<String, Row>, refused: &BTreeMap<String, String>) -> (String, bool) {
     let mut text = String::new();
     for (name, reason) in refused {
@@ -162,7 +162,7 @@ fn summary(rows: &BTreeMap<String, Row>, refused: &BTreeMap<String, String>) -> 
     (text, held)
 }
 
-/// A file's name without its ending.
+/// A file's name without its extension.
 fn stem(file: &Path) -> String {
     file.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }

@@ -1,9 +1,9 @@
-//! One test: run plain, and if it passes under us in each way.
+//! One test: run plain, and if it passes under underbar in each way.
 //!
-//! The skeleton of the tests has a time limit of its own, the test's `TIMEOUT`; it is stretched, since other work may be on
-//! the machine. A second limit outside ends what hangs before or after it.
+//! The skeleton of the tests has its own time limit, the test's `TIMEOUT`; it is stretched, since the machine may have
+//! other work. A second limit outside ends a hang before or after it.
 //!
-//! Invariant: each run has the same arguments, environment and folder, but for the command before it.
+//! Invariant: each run has the same arguments, environment and folder, except for the command before it.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -15,23 +15,23 @@ use super::Row;
 use super::compile::Test;
 use super::table;
 
-/// The options that tests run under.
+/// The options for tests.
 pub const WAYS: [&str; 2] = ["LOCK(COUNT)", "LOCK(SIMPLE)"];
-/// How often a test's own limit fits into the one that it gets.
+/// The factor from a test's own limit to the one that it gets.
 const STRETCH: u64 = 3;
-/// Seconds that a test has if it names none; the skeleton's default.
+/// Seconds of a test without its own limit; the skeleton's default.
 const USUAL: u64 = 20;
-/// Seconds that the outer limit leaves to the inner one.
+/// Seconds from the inner limit to the outer one.
 const REST: u64 = 30;
 /// The skeleton's status of a test that this machine cannot run.
 const UNSUPPORTED: i32 = 77;
 
-/// What became of a run.
+/// The result of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     Passed,
     Unsupported,
-    /// In words.
+    /// The result as text.
     Failed(String),
 }
 
@@ -45,7 +45,7 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// Where things are.
+/// The paths of everything.
 pub struct Runner<'a> {
     pub command: &'a Path,
     pub programs: &'a Path,
@@ -96,7 +96,7 @@ impl Runner<'_> {
     }
 }
 
-/// What the test said last, in brackets.
+/// The test's last output, in brackets.
 fn last_line(written: &Path) -> String {
     let text = fs::read(written).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
@@ -105,7 +105,7 @@ fn last_line(written: &Path) -> String {
     if shown.is_empty() { shown } else { format!(" ({shown})") }
 }
 
-/// The `TIMEOUT` of a test, which it may take from the file of another one.
+/// The `TIMEOUT` of a test, which may be in the file of another one.
 fn limit_of(file: &Path, depth: usize) -> Option<u64> {
     let text = fs::read_to_string(file).ok()?;
     let number = |line: &str| {

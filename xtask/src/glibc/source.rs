@@ -1,7 +1,7 @@
-//! The source package of the installed C library, from the mirrors that this machine's apt knows.
+//! The source package of the installed C library, from the mirrors of this machine's apt.
 //!
-//! apt gets lists and folders of its own below `target/`, so that nothing of the machine's is changed; its `deb` lines are
-//! read as `deb-src`. What was fetched once is not fetched again.
+//! apt gets its own lists and folders below `target/`, so that nothing of the machine's is changed; its `deb` lines are
+//! read as `deb-src`. A fetched package is not fetched again.
 //!
 //! Invariant: the source is of exactly the installed version. A folder without its mark is half unpacked and made again.
 
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use crate::steps::{command, output, succeeds};
 
-/// The folder of the unpacked source, which is fetched if it is not there.
+/// The folder of the unpacked source, which is fetched if it is missing.
 pub fn provide(folder: &Path) -> Result<PathBuf, String> {
     let asked =
         output(&mut command("dpkg-query", &["-W", "-f", "${source:Package} ${source:Version}", "libc6"]));
@@ -79,7 +79,7 @@ fn fetch(folder: &Path, what: &str) -> Result<(), String> {
         }
         succeeds(call.current_dir(folder))
     };
-    // One of several mirrors may not answer; the next call then says what it did not find.
+    // One of several mirrors may not answer; the next call then reports missing packages.
     apt_get(&["update"]);
     if apt_get(&["source", "--download-only", what]) {
         Ok(())
@@ -88,7 +88,7 @@ fn fetch(folder: &Path, what: &str) -> Result<(), String> {
     }
 }
 
-/// The lines of a `.list` file that name binary packages, as lines that name sources.
+/// The lines of a `.list` file for binary packages, as lines for sources.
 fn source_lines(text: &str) -> String {
     let binary = text.lines().filter_map(|line| line.trim().strip_prefix("deb "));
     binary.map(|rest| format!("deb-src {rest}\n")).collect()

@@ -1,15 +1,16 @@
-//! What single tests need, and those that do not hold under us, each with its reason: the only lists of tests.
+//! Special requirements of single tests, and those that fail under underbar, each with its reason: the only lists of tests.
 //!
-//! Invariant: an exception asserts how the C library is made inside, and no program could care. What a program could notice is
-//! a fault of ours and is put right.
+//! Invariant: an exception asserts an internal of the C library, on which no program could depend. A difference that a program
+//! could notice is
+//! a fault of ours and is corrected.
 
-/// What a test needs beyond the usual call of the compiler and the usual run.
+/// Requirements of a test besides the usual call of the compiler and the usual run.
 #[derive(Debug, Clone, Copy)]
 pub struct Special {
     pub name: &'static str,
     /// Of the compiler.
     pub flags: &'static [&'static str],
-    /// Other sources, beside the test's.
+    /// Other sources, next to the test's.
     pub sources: &'static [&'static str],
     /// Modules that it is linked with.
     pub libraries: &'static [&'static str],
@@ -21,7 +22,7 @@ pub struct Special {
 const USUAL: Special =
     Special { name: "", flags: &[], sources: &[], libraries: &[], arguments: &[], environment: &[] };
 
-/// The C library's own debugging heap, which stands before malloc by being preloaded.
+/// The C library's own debugging heap, which precedes malloc by a preload.
 const DEBUG: &str = "libc_malloc_debug.so.0";
 
 const SPECIAL: &[Special] = &[
@@ -60,7 +61,7 @@ const SPECIAL: &[Special] = &[
     Special { name: "tst-tls5", libraries: &["tst-tls5mod.so"], flags: &["-Wl,--no-as-needed"], ..USUAL },
     Special { name: "tst-execstack", flags: &["-Wl,-z,noexecstack"], ..USUAL },
     Special { name: "tst-execstack-mod", flags: &["-Wl,-z,execstack"], ..USUAL },
-    // The debugging heap beside ours.
+    // The debugging heap next to ours.
     Special {
         name: "tst-malloc-check",
         environment: &[("MALLOC_CHECK_", "3"), ("LD_PRELOAD", DEBUG)],
@@ -117,10 +118,10 @@ const SPECIAL: &[Special] = &[
     },
 ];
 
-/// Files named as tests are that others include.
+/// Files named like tests that others include.
 pub const PARTS: &[&str] = &["tst-cancel-self-cleanup"];
 
-/// Tests that pass plain and not under us, and why that is right.
+/// Tests that pass plain and not under underbar, and the reason.
 pub const EXCEPTIONS: &[(&str, &str)] = &[
     (
         "tst-compathooks-on",
@@ -152,17 +153,17 @@ pub const EXCEPTIONS: &[(&str, &str)] = &[
 const NOT_COMPILED: &[(&str, &str)] =
     &[("tst-mallocstate", "is linked with malloc_set_state, which programs are no longer linked with")];
 
-/// What a test needs.
+/// The requirements of a test.
 pub fn special(name: &str) -> Special {
     SPECIAL.iter().find(|special| special.name == name).copied().unwrap_or(USUAL)
 }
 
-/// Why a test may fail under us.
+/// The reason why a test may fail under underbar.
 pub fn exception(name: &str) -> Option<&'static str> {
     EXCEPTIONS.iter().find(|(one, _)| *one == name).map(|(_, why)| *why)
 }
 
-/// Why a test cannot be compiled.
+/// The reason why a test cannot be compiled.
 pub fn not_compiled(name: &str) -> Option<&'static str> {
     NOT_COMPILED.iter().find(|(one, _)| *one == name).map(|(_, why)| *why)
 }
