@@ -1,5 +1,5 @@
 /* forbidden PROGRAM: forbids this process (seccomp) the system calls `access` and `fgetxattr`, by which the
-   library looks at a program before it is started, and becomes PROGRAM. */
+   library inspects a program before it is started, and becomes PROGRAM. */
 #include "filter.h"
 
 int main(int count, char **arguments) {

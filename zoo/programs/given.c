@@ -1,5 +1,5 @@
-/* given FILE ARGUMENTS: writes into FILE everything that a program is given at exec, but for process numbers
-   and what belongs to underbar. */
+/* given FILE ARGUMENTS: writes into FILE everything that a program gets at exec, except for process numbers
+   and underbar's own parts. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>

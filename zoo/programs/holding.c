@@ -1,7 +1,7 @@
-/* holding BLOCKS ROUNDS: gets so many blocks, each a little larger than the one before, writes them, and frees all but every
-   seventh; then, in so many rounds, gets, writes and frees 40 blocks that fit into none of the gaps. Plain gives the pages of
+/* holding BLOCKS ROUNDS: gets BLOCKS blocks, each a little larger than the previous one, writes them, and frees all but every
+   seventh; then, in ROUNDS rounds, gets, writes and frees 40 blocks that fit into none of the gaps. Plain gives the pages of
    these back at each free and takes them again, so that it has many faults; this heap has more memory, for cells of every size.
-   Prints the bytes that are kept. */
+   Prints the bytes kept. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

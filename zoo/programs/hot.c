@@ -1,8 +1,8 @@
-/* hot WHAT COUNT: spends its time where a profile is to find it, and says so on its output.
+/* hot WHAT COUNT: spends its time in known functions, for profiles, and prints a line.
    lock     COUNT times one locked instruction in a loop of three
    divide   the same with a division
-   two      half of COUNT locked instructions in `first`, a quarter in `second`, in turns, so that what else the machine
-            does meets both
+   two      half of COUNT locked instructions in `first`, a quarter in `second`, alternately, so that the machine's other work
+            affects both
    threads  lock, in four threads
    tree     lock, in a child and in a program executed by another */
 #include <pthread.h>

@@ -1,5 +1,5 @@
-/* loaded: says "followed" where the library of underbar is in this process, "plain" where nothing of
-   underbar is, and otherwise what is left of it. */
+/* loaded: prints "followed" if the library of underbar is in this process, "plain" if nothing of
+   underbar is, and otherwise the rest of it. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,11 +1,11 @@
-/* sampled WHAT COUNT [FILE]: does what a sampler by signals might disturb, spends its time in `locked`, and says on its
-   output what it saw. It ends with 5.
+/* sampled WHAT COUNT [FILE]: does things that a sampler by signals might disturb, spends its time in `locked`, and prints
+   its observations. It ends with 5.
    blocked  one thread reads from a pipe, one sleeps for ever, while the first uses the processor
    reads    two threads hand bytes to and fro, using the processor in calls that can be interrupted
-   errno    errno is looked at all the time
-   masked   all signals are held back
+   errno    errno is checked all the time
+   masked   all signals are blocked
    defaults all signals get their default action
-   taken    all signals that have no action of their own get a handler, after it was seen that they had none
+   taken    all signals that have no action of their own get a handler, after a check that they had none
    churn    thousands of threads, one after the other, and one that runs
    loads    FILE is loaded, and its `locked` is called
    locks-in only the calls that strict mode allows are left

@@ -1,5 +1,5 @@
 /* signals: writes "ready PID", then each signal's number on a line as it comes, with the value of one that has one
-   (sigqueue); TERM (15) ends with 7, and so does nobody's listening any more, with 8.
+   (sigqueue); TERM (15) ends with 7, a missing reader of its output with 8.
    `signals quiet`: without the PID, so that two runs write the same.
    `signals anyhow`: those, too, that were ignored when it was started.
    `signals group`: sends its whole process group signal 35, once, when it is ready.

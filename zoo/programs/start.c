@@ -1,5 +1,5 @@
 /* start WAY PROGRAM: starts PROGRAM (which is also found in PATH by its last part) in one of many ways and
-   returns its exit code; with "start WAY PROGRAM ARGUMENT..." passes arguments on where the way can. */
+   returns its exit code; with "start WAY PROGRAM ARGUMENT..." passes arguments on if the way can. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-/* storage ROUNDS BLOCKS: in each round gets so many blocks of 1 to 32,768 bytes, writes the first byte of each,
+/* storage ROUNDS BLOCKS: in each round gets BLOCKS blocks of 1 to 32,768 bytes, writes the first byte of each,
    and frees all; prints a sum that depends on every block. The same each time. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* terminal MODE COMMAND...: runs COMMAND, which must end in the program `signals quiet`, as the job of a small
-   shell on a terminal of its own, types at it, and writes down what happens.
+   shell on a terminal of its own, types at it, and logs the events.
 
    interrupt: Ctrl-C, then USR1 to the job's process alone, then TERM. A second INT, sent on by a wrapper,
               would have come before the USR1.
@@ -8,7 +8,7 @@
    hangup:    COMMAND is the leader of the terminal's session, as in a window of its own, and its output is a pipe;
               the terminal goes away, then TERM. The kernel tells the leader only, by HUP and CONT.
    Nothing waits for time but for the 30 seconds after which a test that hangs fails. However this program ends, the
-   job ends with it: it listens for signals, and after a hangup nobody else would send one. */
+   job ends with it: it listens for signals, and after a hangup no other process would send one. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <poll.h>
@@ -26,7 +26,7 @@
 static char seen[65536];
 static size_t length, from;
 
-/* Waits until the terminal has shown `text` (after what was waited for before). */
+/* Waits until the terminal has shown `text` (after the previous text). */
 static void expect(int terminal, const char *text) {
     for (;;) {
         char *found = strstr(seen + from, text);

@@ -4,8 +4,8 @@
 //! test --in (fifo)--> descriptor 3, chromium, descriptor 4 --out (fifo)--> test
 //! ```
 //!
-//! Invariant: nobody waits for time: each call waits for its own answer, and a page is ready when its load event came.
-//! Not here: what a page should show (`tests/page.rs`).
+//! Invariant: no call waits for time: each waits for its own answer, and a page is ready at its load event.
+//! Not here: the expected contents of a page (`tests/page.rs`).
 
 use serde_json::{Value, json};
 use std::fs::{File, OpenOptions};
@@ -31,7 +31,7 @@ pub struct Page<'b> {
     session: String,
 }
 
-/// Where the program is.
+/// The path of the program.
 #[must_use]
 pub fn chromium() -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
@@ -43,10 +43,10 @@ pub fn chromium() -> Option<PathBuf> {
 }
 
 impl Browser {
-    /// Starts one; everything that it writes goes below `folder`.
+    /// Starts one; all its files go below `folder`.
     ///
     /// # Panics
-    /// Where it does not start.
+    /// If it does not start.
     #[must_use]
     pub fn start(program: &Path, folder: &Path) -> Self {
         let fifo = |name: &str| {
@@ -56,8 +56,9 @@ impl Browser {
             path
         };
         let (to, from) = (fifo("to"), fifo("from"));
-        // The shell opens the pipes where the program looks for them. Our own page in our own container: no sandbox, which
-        // the superuser may not have.
+        // The shell opens the pipes on the descriptors that the program uses. The page and the container are our own: no sandbox,
+        // which
+        // root may not have.
         let child = Command::new("sh")
             .args(["-c", "to=$1 from=$2; shift 2; exec \"$@\" 3<\"$to\" 4>\"$from\"", "sh"])
             .args([&to, &from])
@@ -161,10 +162,10 @@ impl Page<'_> {
         self.call("Emulation.setEmulatedMedia", &json!({"features": features}));
     }
 
-    /// What an expression of JavaScript is, as JSON; a promise is waited for.
+    /// The value of a JavaScript expression, as JSON; a promise is awaited.
     ///
     /// # Panics
-    /// Where it throws.
+    /// If it throws.
     pub fn evaluate(&mut self, expression: &str) -> Value {
         let parameters = json!({"expression": expression, "awaitPromise": true, "returnByValue": true, "userGesture": true});
         let answer = self.call("Runtime.evaluate", &parameters);
@@ -180,7 +181,7 @@ impl Page<'_> {
         self.call("DOM.setFileInputFiles", &parameters);
     }
 
-    /// Addresses of all that was requested since the page was opened.
+    /// Addresses of all requests since the page was opened.
     #[must_use]
     pub fn requests(&self) -> Vec<String> {
         let ours = self.browser.events.iter().filter(|event| event["sessionId"] == self.session.as_str());
@@ -192,7 +193,7 @@ impl Page<'_> {
     /// A picture of the whole page, as a PNG file.
     ///
     /// # Panics
-    /// Where it cannot be written.
+    /// If it cannot be written.
     pub fn picture(&mut self, file: &Path) {
         let parameters = json!({"format": "png", "captureBeyondViewport": true});
         let answer = self.call("Page.captureScreenshot", &parameters);

@@ -1,6 +1,6 @@
 //! Running programs on underbar's heap alone: the preload library and option text, without the command.
 //!
-//! Not here: what the command adds (`crate::command`).
+//! Not here: the effects of the command (`crate::command`).
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use crate::{Left, Way, command, compiled, folder, left};
 
 /// Option texts under which every program must do the same: the default, cells and none, segments that are kept
-/// and given back, storage filled.
+/// and given back, filled storage.
 pub const OPTIONS: [&str; 6] = [
     "",
     "HEAP(4M,1M,,KEEP)",
@@ -22,7 +22,7 @@ pub const OPTIONS: [&str; 6] = [
 /// The preload library: that of UNDERBAR_PRELOAD, or built now.
 ///
 /// # Panics
-/// Where it cannot be built.
+/// If it cannot be built.
 #[must_use]
 pub fn preload() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
@@ -53,10 +53,10 @@ pub fn program(name: &str) -> String {
     text(compiled(&format!("heap/{name}"), &format!("heap-{name}"), &["-pthread"]))
 }
 
-/// What is made from `programs/heap/NAME.cpp`, with threads, and these flags of the C++ compiler.
+/// The program from `programs/heap/NAME.cpp`, with threads, and these flags of the C++ compiler.
 ///
 /// # Panics
-/// Where it cannot be compiled.
+/// If it cannot be compiled.
 #[must_use]
 pub fn cpp(name: &str, flags: &[&str]) -> String {
     let path = folder().join(format!("heap-{name}-cpp"));
@@ -77,7 +77,7 @@ pub fn cpp(name: &str, flags: &[&str]) -> String {
 /// A path as text.
 ///
 /// # Panics
-/// Where it is none.
+/// If it is not text.
 #[must_use]
 pub fn text(path: PathBuf) -> String {
     path.into_os_string().into_string().expect("a path of text")
@@ -95,11 +95,11 @@ pub fn on_heap(options: &str, arguments: &[&str]) -> Left {
     left(command(Way::Bare, arguments).env("LD_PRELOAD", preload()).env("UNDERBAR_OPTS", options))
 }
 
-/// Runs a program by itself and under each of [`OPTIONS`]: each time it must end well and write the same.
-/// Returns what it wrote.
+/// Runs a program by itself and under each of [`OPTIONS`]: each time it must end well with the same output.
+/// Returns its output.
 ///
 /// # Panics
-/// Where it does not.
+/// If it does not.
 pub fn check(arguments: &[&str]) -> String {
     let plain = plain(arguments);
     assert!(plain.status.success(), "{arguments:?} fails by itself: {plain:?}");

@@ -1,12 +1,12 @@
 //! Small awkward programs that every change must leave unharmed.
 //!
 //! ```text
-//! zoo/programs/NAME.c ── cc ──> target/zoo/NAME ──┬─ bare          what the user has without us
-//!                                                 └─ underbar run  what he has with us: the same
+//! zoo/programs/NAME.c ── cc ──> target/zoo/NAME ──┬─ bare          the user's view without us
+//!                                                 └─ underbar run  the view with us: the same
 //! ```
 //!
-//! Tests compare the two, or say what must be. They wait for what a program writes, never for time.
-//! What a machine lacks (superuser, a tool) is skipped loudly; with UNDERBAR_REQUIRE_ALL set it fails.
+//! Tests compare the two, or state the required result. They wait for a program's output, never for time.
+//! If a machine lacks something (root, a tool), the test is skipped loudly; with UNDERBAR_REQUIRE_ALL set it fails.
 #![forbid(unsafe_code)]
 
 pub mod browser;
@@ -23,10 +23,10 @@ use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::{Mutex, Once, OnceLock};
 use underbar_sys::signal::{Disposition, name, set_disposition};
 
-/// The folder of what tests build, in the target folder: on a file system that allows programs.
+/// The folder of the tests' build outputs, in the target folder: on a file system that allows programs.
 ///
 /// # Panics
-/// Where it cannot be made.
+/// If it cannot be made.
 #[must_use]
 pub fn folder() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
@@ -37,13 +37,13 @@ pub fn folder() -> &'static Path {
     })
 }
 
-/// `target/debug` or the like: the test program lies in `deps` below it.
+/// `target/debug` or the like: the test program is in `deps` below it.
 fn profile_folder() -> PathBuf {
     let test = std::env::current_exe().expect("the path of the test program");
     test.ancestors().nth(2).expect("target/PROFILE/deps/TEST").to_path_buf()
 }
 
-/// `target`, or the folder that stands for it.
+/// `target`, or the folder in its place.
 fn target_folder() -> PathBuf {
     profile_folder().parent().expect("a target folder").to_path_buf()
 }
@@ -51,7 +51,7 @@ fn target_folder() -> PathBuf {
 /// The `underbar` command: that of UNDERBAR_BIN, or built now, in the profile of the test.
 ///
 /// # Panics
-/// Where it cannot be built.
+/// If it cannot be built.
 #[must_use]
 pub fn underbar() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
@@ -77,28 +77,28 @@ pub fn underbar() -> &'static Path {
     })
 }
 
-/// The program made from `programs/NAME.c`.
+/// The program from `programs/NAME.c`.
 #[must_use]
 pub fn program(name: &str) -> PathBuf {
     compiled(name, name, &[])
 }
 
-/// The program `result` made from `programs/SOURCE.c` with these flags of the C compiler.
+/// The program `result` from `programs/SOURCE.c` with these flags of the C compiler.
 ///
 /// # Panics
-/// Where it cannot be compiled.
+/// If it cannot be compiled.
 #[must_use]
 pub fn compiled(source: &str, result: &str, flags: &[&str]) -> PathBuf {
     try_compiled(source, result, flags).unwrap_or_else(|error| panic!("{source}.c: {error}"))
 }
 
-/// As [`compiled`], for flags that the compiler of this machine may not serve.
+/// Like [`compiled`], for flags that this machine's compiler may not support.
 ///
 /// # Errors
-/// What the compiler said.
+/// The compiler's output.
 ///
 /// # Panics
-/// Where there is no C compiler.
+/// If there is no C compiler.
 pub fn try_compiled(source: &str, result: &str, flags: &[&str]) -> Result<PathBuf, String> {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let path = folder().join(result);
@@ -110,7 +110,7 @@ pub fn try_compiled(source: &str, result: &str, flags: &[&str]) -> Result<PathBu
     if time(&path).is_some_and(|made| Some(made) > time(&source).max(shared)) {
         return Ok(path);
     }
-    // Test programs run beside each other: written beside and renamed, so that nobody runs half a file.
+    // Test programs run at the same time: written under another name and renamed, so that no test runs half a file.
     let beside = folder().join(format!("{result}.{}", std::process::id()));
     let output = Command::new("cc")
         .args(["-O1", "-Wall", "-Wextra", "-Werror", "-o"])
@@ -129,7 +129,7 @@ pub fn try_compiled(source: &str, result: &str, flags: &[&str]) -> Result<PathBu
 /// A folder of one test, empty at first.
 ///
 /// # Panics
-/// Where it cannot be made.
+/// If it cannot be made.
 #[must_use]
 pub fn scratch(name: &str) -> PathBuf {
     let folder = folder().join(format!("scratch-{name}"));
@@ -138,7 +138,7 @@ pub fn scratch(name: &str) -> PathBuf {
     folder
 }
 
-/// How a program is run.
+/// The ways of running a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// By itself.
@@ -164,7 +164,7 @@ pub fn line(way: Way, arguments: &[&str]) -> Vec<String> {
     before.iter().chain(arguments).map(ToString::to_string).collect()
 }
 
-/// A command that runs `arguments` in this way, without what the test's own environment may have of ours.
+/// A command that runs `arguments` in this way, without underbar's variables of the test's environment.
 ///
 /// # Panics
 /// Without arguments.
@@ -176,17 +176,17 @@ pub fn command(way: Way, arguments: &[&str]) -> Command {
     command
 }
 
-/// How many files are in the folder of ledgers of whose XDG_RUNTIME_DIR this is; the report of the last run is none of them.
+/// The number of files in the folder of ledgers for this XDG_RUNTIME_DIR, without the report of the last run.
 ///
 /// # Panics
-/// Where there is no such folder.
+/// If there is no such folder.
 #[must_use]
 pub fn ledger_files(runtime: &Path) -> usize {
     let files = fs::read_dir(runtime.join("underbar")).expect("the folder of ledgers");
     files.flatten().filter(|file| file.file_name() != "last.json").count()
 }
 
-/// The program made from `programs/faults/NAME.c`.
+/// The program from `programs/faults/NAME.c`.
 ///
 /// # Panics
 /// If it does not compile.
@@ -196,7 +196,7 @@ pub fn fault(name: &str) -> String {
     program.to_str().expect("a path of text").to_owned()
 }
 
-/// `underbar run` with these flags, without what the test's environment may have of ours.
+/// `underbar run` with these flags, without underbar's variables of the test's environment.
 #[must_use]
 pub fn run(flags: &[&str], line: &[&str]) -> Command {
     let mut run = Command::new(underbar());
@@ -205,7 +205,7 @@ pub fn run(flags: &[&str], line: &[&str]) -> Command {
     run
 }
 
-/// What a program left.
+/// The result of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Left {
     /// Its wait status.
@@ -216,8 +216,8 @@ pub struct Left {
     pub error: String,
 }
 
-/// The command without the variables that are for the tests themselves: a user has none of them, and some tests
-/// look for what is left of underbar in a program's environment.
+/// The command without the variables for the tests themselves: a user has none of them, and some tests
+/// search a program's environment for variables of underbar.
 pub fn as_user(command: &mut Command) -> &mut Command {
     as_in_the_foreground();
     ["UNDERBAR_BIN", "UNDERBAR_SKIPS", "UNDERBAR_REQUIRE_ALL"]
@@ -225,8 +225,8 @@ pub fn as_user(command: &mut Command) -> &mut Command {
         .fold(command, |command, name| command.env_remove(name))
 }
 
-/// A shell without job control starts what runs in the background with INT and QUIT ignored, nohup with HUP, and what is
-/// ignored stays so in programs that are started: tests that wait for one of them would hang.
+/// A shell without job control starts background programs with INT and QUIT ignored, nohup with HUP, and ignored signals
+/// stay so in started programs: tests that wait for one of them would hang.
 fn as_in_the_foreground() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -239,7 +239,7 @@ fn as_in_the_foreground() {
 /// Runs a command to its end.
 ///
 /// # Panics
-/// Where it cannot be started.
+/// If it cannot be started.
 #[must_use]
 pub fn left(command: &mut Command) -> Left {
     let output =
@@ -254,9 +254,9 @@ pub fn code(status: ExitStatus) -> i32 {
     status.code().unwrap_or_else(|| -status.signal().unwrap_or(0))
 }
 
-/// A program that runs, and what it writes, line by line.
+/// A running program, and its output, line by line.
 pub struct Running {
-    /// The process that was started: the wrapper, where there is one.
+    /// The started process: the wrapper, if there is one.
     pub child: Child,
     lines: BufReader<ChildStdout>,
 }
@@ -265,7 +265,7 @@ impl Running {
     /// Starts a command.
     ///
     /// # Panics
-    /// Where it cannot be started.
+    /// If it cannot be started.
     #[must_use]
     pub fn start(command: &mut Command) -> Running {
         let mut child =
@@ -274,20 +274,20 @@ impl Running {
         Running { child, lines }
     }
 
-    /// The next line that the program writes; empty at the end, when all who could write are gone.
+    /// The next line of the program's output; empty at the end, when all writers are gone.
     ///
     /// # Panics
-    /// Where it is no text.
+    /// If it is not text.
     pub fn line(&mut self) -> String {
         let mut line = String::new();
         self.lines.read_line(&mut line).expect("a line");
         line.trim_end().to_owned()
     }
 
-    /// Sends the started process, and only it, a signal.
+    /// Sends a signal to the started process only.
     ///
     /// # Panics
-    /// Where it is gone.
+    /// If it is gone.
     pub fn send(&self, signal: i32) {
         let pid = i32::try_from(self.child.id()).expect("a process number");
         underbar_sys::syscall::kill(pid, signal).expect("sent");
@@ -296,7 +296,7 @@ impl Running {
     /// Waits for the end.
     ///
     /// # Panics
-    /// Where it is not our child.
+    /// If it is not our child.
     #[must_use]
     pub fn end(mut self) -> i32 {
         code(self.child.wait().expect("our child"))
@@ -304,20 +304,20 @@ impl Running {
 }
 
 impl Drop for Running {
-    /// A test that fails leaves nothing running.
+    /// A failing test leaves nothing running.
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Is this the superuser?
+/// Whether this is root.
 #[must_use]
 pub fn is_superuser() -> bool {
     underbar_sys::syscall::geteuid() == 0
 }
 
-/// Is this the superuser? Where not, says what is skipped; fails where nothing may be.
+/// Whether this is root. If not, reports the skip; fails if nothing may be skipped.
 #[must_use]
 pub fn is_superuser_or_skips(what: &str) -> bool {
     let is = is_superuser();
@@ -327,8 +327,8 @@ pub fn is_superuser_or_skips(what: &str) -> bool {
     is
 }
 
-/// Shell words that show the target folder a second time, at [`aside`], in a mount namespace of its own: for tests that mount
-/// something over a folder in which this clone may be, such as /tmp.
+/// Shell words that mount the target folder a second time, at [`aside`], in a mount namespace of its own: for tests that mount
+/// something over a folder that may contain this clone, such as /tmp.
 #[must_use]
 pub fn show_aside() -> String {
     format!("mount --bind '{}' {ASIDE}", target_folder().display())
@@ -345,17 +345,17 @@ pub fn aside(path: &Path) -> String {
     moved.into_os_string().into_string().expect("a path of text")
 }
 
-/// A folder that every machine has and that no test mounts anything else over.
+/// A folder that every machine has and over which no test mounts anything else.
 const ASIDE: &str = "/mnt";
 
-/// Says loudly that something is not tested here.
+/// Reports loudly that something is not tested here.
 ///
 /// # Panics
 /// With UNDERBAR_REQUIRE_ALL set.
 pub fn skip(what: &str) {
     assert!(std::env::var_os("UNDERBAR_REQUIRE_ALL").is_none(), "may not be skipped: {what}");
     eprintln!("SKIPPED {what}");
-    // What a test that held prints is not shown: `cargo xtask test` counts the lines of this file instead.
+    // The output of a passed test is not shown: `cargo xtask test` counts the lines of this file instead.
     if let Some(path) = std::env::var_os("UNDERBAR_SKIPS") {
         let mut file =
             fs::OpenOptions::new().create(true).append(true).open(path).expect("the list of the skipped");

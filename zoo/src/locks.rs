@@ -1,6 +1,6 @@
-//! Programs under each mode of LOCK, and what their reports say of locks.
+//! Programs under each mode of LOCK, and the lock figures of their reports.
 //!
-//! Not here: which programs (`tests/locks.rs`, `tests/lock_programs.rs`).
+//! Not here: the programs (`tests/locks.rs`, `tests/lock_programs.rs`).
 
 use std::fs;
 use std::os::unix::process::CommandExt as _;
@@ -11,28 +11,28 @@ use serde_json::Value;
 
 use crate::{Left, left};
 
-/// What LOCK may say.
+/// The values of LOCK.
 pub const MODES: [&str; 3] = ["OFF", "COUNT", "SIMPLE"];
 
 /// One way to run a program under underbar.
 pub struct Run<'a> {
     /// The command.
     pub underbar: &'a Path,
-    /// What LOCK says.
+    /// The value of LOCK.
     pub mode: &'a str,
     /// The folder in which the program runs.
     pub folder: &'a Path,
-    /// The file of the report; removed when it was read.
+    /// The file of the report; removed after it was read.
     pub report: &'a Path,
-    /// The user who runs it, where that is not the test's own.
+    /// The user who runs it, if it is not the test's own.
     pub user: Option<u32>,
 }
 
 impl Run<'_> {
-    /// Runs a line; returns what it left, and the report.
+    /// Runs a line; returns its result, and the report.
     ///
     /// # Panics
-    /// Where there is no report.
+    /// If there is no report.
     #[must_use]
     pub fn of(&self, line: &[&str]) -> (Left, Value) {
         let mut run = Command::new(self.underbar);
@@ -52,7 +52,7 @@ impl Run<'_> {
 /// A figure of locks, summed over the processes of this program, or of all.
 ///
 /// # Panics
-/// Where the report has no such figure.
+/// If the report has no such figure.
 #[must_use]
 pub fn sum(report: &Value, program: Option<&str>, key: &str) -> u64 {
     let is_meant = |process: &&Value| {

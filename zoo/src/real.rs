@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Both runs happen in a folder of the same name, so that a program that prints or stores its own path prints and
-//! stores the same. Not here: which programs; they are the table in `tests/real_programs.rs`.
+//! stores the same. Not here: the programs; they are the table in `tests/real_programs.rs`.
 
 use std::fs;
 use std::os::unix::fs::chown;
@@ -20,33 +20,33 @@ use std::process::{Command, Output, Stdio};
 pub struct Program {
     /// Programs that must be on the path, or any one of several joined by `|`.
     pub needs: &'static [&'static str],
-    /// Files to be there before the first step, by name.
+    /// Files that exist before the first step, by name.
     pub files: &'static [(&'static str, Content)],
     /// Exit status (128 and the signal's number for death by signal) and command, run one after another in the
     /// scratch folder, each as a process of its own.
     pub steps: &'static [(i32, &'static [&'static str])],
     /// Files whose bytes must be the same afterwards.
     pub outputs: &'static [&'static str],
-    /// Something that the last step's standard output must hold: proof that the program did its work.
+    /// A text that the last step's standard output must contain: proof that the program did its work.
     pub proof: &'static str,
-    /// It refuses to be run by the superuser: nobody runs it then.
+    /// It refuses to be run by root: `nobody` runs it then.
     pub refuses_superuser: bool,
 }
 
-/// What a file holds at the start.
+/// The contents of a file at the start.
 pub enum Content {
     /// This text.
     Text(&'static str),
-    /// What the function returns; it must return the same each time.
+    /// The result of the function, which must be the same each time.
     Made(fn() -> String),
 }
 
-/// Who runs what the superuser must not run: nobody.
+/// The user for programs that root must not run: nobody.
 const NOBODY: u32 = 65_534;
-/// How long one step may take before it counts as hanging. Never reached by a program that works.
+/// The time limit of one step before it counts as hanging. Never reached by a program that works.
 const LIMIT_SECONDS: &str = "300";
 
-/// Variables that make programs print the same each time, whoever runs them.
+/// Variables that make programs print the same each time, for any user.
 const VARIABLES: [(&str, &str); 13] = [
     ("LC_ALL", "C"),
     ("TZ", "UTC"),
@@ -66,8 +66,8 @@ const VARIABLES: [(&str, &str); 13] = [
 /// Runs `program` both ways and compares.
 ///
 /// # Panics
-/// When anything differs, when a step fails to start, or when the proof is missing. Where a needed program is not
-/// installed the test is skipped, aloud; with `UNDERBAR_REQUIRE_ALL` set that panics too.
+/// When anything differs, when a step fails to start, or when the proof is missing. If a required program is not
+/// installed the test is skipped loudly; with `UNDERBAR_REQUIRE_ALL` set that panics, too.
 pub fn same_under_underbar(name: &str, program: &Program) {
     for need in program.needs {
         if !need.split('|').any(on_path) {
@@ -101,12 +101,12 @@ fn on_path(program: &str) -> bool {
         .is_some_and(|path| std::env::split_paths(&path).any(|folder| folder.join(program).is_file()))
 }
 
-/// A folder for one test, removed when the test held.
+/// A folder for one test, removed when the test passed.
 struct Scratch {
     folder: PathBuf,
-    /// The command: a copy of it where others run it, since the place where tests are built may be closed to them.
+    /// The command: a copy of it for another user, since the folder of the build outputs may be closed to others.
     underbar: PathBuf,
-    /// Who runs the steps, where it is not who runs the tests.
+    /// The user who runs the steps, if it is not the test's own.
     user: Option<u32>,
 }
 
@@ -124,7 +124,7 @@ impl Scratch {
         Self { folder, underbar, user }
     }
 
-    /// Writes the inputs, runs all steps with `before` in front of each, and puts the folder aside as `aside`.
+    /// Writes the inputs, runs all steps with `before` in front of each, and renames the folder to `aside`.
     fn run(&self, program: &Program, before: &[&str], aside: &str) -> Vec<Output> {
         let work = self.folder.join("work");
         fs::create_dir(&work).expect("a working folder");
@@ -144,7 +144,7 @@ impl Scratch {
         outputs
     }
 
-    /// Runs one step in `work`, with a limit that also ends what the step started.
+    /// Runs one step in `work`, with a limit that also ends its descendants.
     fn one(&self, work: &Path, before: &[&str], step: &[&str]) -> Output {
         let mut command = Command::new("timeout");
         command.args(["--signal=KILL", LIMIT_SECONDS]).args(before).args(step);
@@ -169,7 +169,7 @@ impl Drop for Scratch {
         if std::thread::panicking() {
             eprintln!("left for you to look at: {}", self.folder.display());
         } else {
-            // What cannot be removed is only left behind in the folder for temporary files.
+            // Files that cannot be removed stay in the folder for temporary files.
             let _ = fs::remove_dir_all(&self.folder);
         }
     }

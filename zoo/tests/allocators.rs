@@ -1,4 +1,4 @@
-//! Programs that have another allocator: the report says which one serves.
+//! Programs with another allocator: the report names the one that serves.
 #![forbid(unsafe_code)]
 
 use std::fs;
@@ -12,7 +12,7 @@ use underbar_zoo::{compiled, fault, folder, left, program, run, scratch, skip};
 
 const JEMALLOC: &str = "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2";
 
-/// Is jemalloc's library there? Where not, says what is skipped.
+/// Whether jemalloc's library is installed. If not, reports the skip.
 fn has_jemalloc(what: &str) -> bool {
     let has = Path::new(JEMALLOC).exists();
     if !has {
@@ -71,7 +71,7 @@ fn an_allocator_that_the_program_is_linked_with_is_replaced() {
     assert!(words.contains(expected), "{words}");
 }
 
-/// The server of Debian's package is the same program as its tool that checks files; it looks at the name that it is called by.
+/// The server of Debian's package is the same program as its tool that checks files; its name selects the function.
 #[test]
 fn redis_is_told_that_its_jemalloc_is_replaced() {
     let folders = ["/usr/bin", "/usr/local/bin"];
@@ -103,7 +103,7 @@ fn an_allocator_that_the_user_preloads_is_replaced() {
     assert!(words.contains("brings libjemalloc.so.2 along"), "{words}");
 }
 
-/// `env` puts it in front of ours within the run.
+/// `env` puts it before ours within the run.
 #[test]
 fn an_allocator_before_ours_serves_and_no_advice_is_given() {
     if !has_jemalloc("an allocator before ours") {
@@ -148,7 +148,7 @@ fn an_allocator_inside_the_program_is_named() {
     assert!(words.contains("no heap advice") && !words.contains("Nothing to change"), "{words}");
 }
 
-/// A child by fork has a slot of its own, and the same allocator.
+/// A child by fork has its own slot, and the same allocator.
 #[test]
 fn children_tell_it_too() {
     if !has_jemalloc("children with another allocator") {

@@ -1,5 +1,5 @@
 //! Libraries that find the C library's functions before those of a preload: opened with RTLD_DEEPBIND, by the C library's own
-//! handle, or in a namespace of their own.
+//! handle, or in their own namespace.
 #![forbid(unsafe_code)]
 
 use std::fs;
@@ -11,7 +11,7 @@ use underbar_zoo::{compiled, folder, left, run};
 
 const LIBRARY: [&str; 3] = ["-shared", "-fPIC", "-fno-builtin"];
 
-/// The library that others depend on.
+/// The library that the others depend on.
 fn below() -> PathBuf {
     compiled("heap/deep_below", "libheap-deep-below.so", &LIBRARY)
 }
@@ -25,7 +25,7 @@ fn deep() -> Vec<String> {
     vec![program, text(library), cpp("deep_new", &LIBRARY)]
 }
 
-/// The report of a run, of which there is one for each program.
+/// The report of a run, one for each program.
 fn report(line: &[&str]) -> Value {
     let program = Path::new(line[0]).file_name().and_then(|name| name.to_str()).expect("a name");
     let file = folder().join(format!("{program}-{}.json", std::process::id()));
@@ -64,7 +64,7 @@ fn the_c_librarys_own_handle_leads_to_the_heap() {
     );
 }
 
-/// What the program does ends some plain ones: glibc's heaps look at each other's blocks as at their own.
+/// The program's actions end some plain ones: glibc's heaps treat each other's blocks as their own.
 #[test]
 fn storage_of_another_namespace_is_left_alone_and_can_be_resized() {
     let program = text(compiled("heap/namespace", "heap-namespace", &["-fno-builtin", "-ldl"]));
@@ -80,7 +80,7 @@ fn storage_of_another_namespace_is_left_alone_and_can_be_resized() {
     assert_eq!(process["heap"]["foreign_frees"], 60, "those freed, and those resized: {process}");
 }
 
-/// A program that brings an allocator along which comes before ours is not touched: as plain, whatever it does.
+/// A program with its own allocator, which precedes ours, is not changed: it behaves as plain, in any case.
 #[test]
 fn names_that_another_library_serves_are_left_to_it() {
     const JEMALLOC: &str = "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2";

@@ -1,4 +1,4 @@
-//! The demos: their counts, and the same counts as the kernel has them. Times are nobody's business here.
+//! The demos: their counts, and the same counts from the kernel. Times are not tested here.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -14,7 +14,7 @@ const SMALL_KEEP: &str = "HEAP(32K,32K,ANYWHERE,KEEP)";
 const SMALL_FREE: &str = "HEAP(32K,32K,ANYWHERE,FREE)";
 const LARGE: &str = "HEAP(100M,100M,ANYWHERE,KEEP)";
 
-/// What a demo prints with --json; its counts must be right.
+/// The output of a demo with --json; its counts must be right.
 fn demo(arguments: &[&str]) -> Value {
     let result = left(Command::new(underbar()).arg("demo").args(arguments).args(["--json", "-q"]));
     assert_eq!(code(result.status), 0, "{arguments:?}\n{}\n{}", result.output, result.error);
@@ -122,7 +122,7 @@ fn keepfree_gives_back_what_it_should() {
     }
     let (free, keep) = (row(&json, "HEAP(32K,32K) FREE"), row(&json, "HEAP(32K,32K) KEEP"));
     assert!(heap(free, "segments_allocated") > heap(keep, "segments_allocated"));
-    // The initial segment stays, and what lies in it.
+    // The initial segment stays, with its contents.
     assert!(heap(free, "segments_allocated") - heap(free, "segments_freed") <= 4);
     assert_eq!(heap(keep, "segments_freed"), 0);
     for arm in [free, keep] {
@@ -178,12 +178,12 @@ fn lock_loses_nothing_under_any_lock() {
         let done = if table == 0 { "records" } else { "operations" };
         for arm in arms {
             assert!(arm["said"][done].as_u64().expect("a count") > 0, "{arm}");
-            // All of the load is in its own account; the kernel's of the whole process has its start besides.
+            // Its account has all of the load; the kernel's account of the whole process also has its start.
             let (own, whole) = (arm["said"]["cpu_ns"].as_u64(), arm["cpu_ns"].as_u64());
             assert!(own.expect("a time") <= whole.expect("a time") + 10_000_000, "{arm}");
         }
     }
-    // Where the kernel lets samples be taken, those of the naive lock fall on its loop.
+    // If the kernel allows samples, those of the naive lock are in its loop.
     if let Some(naive) = json["profiled"].get(0) {
         let rows = naive["instructions"].as_array().expect("rows");
         let of =
@@ -218,7 +218,7 @@ fn a_demo_without_a_name_lists_them_and_a_wrong_name_is_wrong_usage() {
     let wrong = left(Command::new(underbar()).args(["demo", "getfre"]));
     assert_eq!((code(wrong.status), wrong.output.as_str()), (2, ""));
     assert!(wrong.error.contains("getfree"), "{}", wrong.error);
-    // The programs are hidden, and say so little where they are asked for wrongly.
+    // The programs are hidden, and print only a short message for wrong arguments.
     let help = left(Command::new(underbar()).arg("--help"));
     assert!(!help.output.contains("__program"), "{}", help.output);
     assert_eq!(code(left(Command::new(underbar()).args(["__program", "no-such"])).status), 125);
@@ -243,7 +243,7 @@ fn accounts(ledger: &Path) -> impl Fn(Key) -> u64 {
     }
 }
 
-/// How often the demo program `name` calls mmap and munmap.
+/// The number of calls of mmap and munmap of the demo program `name`.
 fn kernel_calls(folder: &Path, name: &str, variables: &[String]) -> [u64; 2] {
     let counts = folder.join("counts");
     let mut command = Command::new("strace");
@@ -279,14 +279,14 @@ fn each_segment_is_a_kernel_call_of_its_own() {
         let segments = [accounts(Key::HeapSegmentsAllocated), accounts(Key::HeapSegmentsFreed)];
         assert!(segments[0] >= 8 && (segments[1] > 30_000) == (options == SMALL_FREE), "{segments:?}");
         for at in 0..2 {
-            // What is left over maps the library and underbar's own tables.
+            // The remaining calls map the library and underbar's own tables.
             let more = calls[at].checked_sub(bare[at]).expect("at least the calls of the bare program");
             assert!(more.abs_diff(segments[at]) <= 64, "{options}: {calls:?} {bare:?} {segments:?}");
         }
     }
 }
 
-/// A demo program that says where it is and waits.
+/// A demo program that prints its position and waits.
 struct Waiting {
     child: Child,
     input: ChildStdin,
@@ -308,19 +308,19 @@ impl Waiting {
         Waiting { child, input, lines }
     }
 
-    /// Waits until the program is at that place.
+    /// Waits until the program is at that position.
     fn is_at(&mut self, place: &str) {
         let mut line = String::new();
         self.lines.read_line(&mut line).expect("a line");
         assert_eq!(line.trim_end(), place);
     }
 
-    /// Lets it go on.
+    /// Lets it continue.
     fn go_on(&mut self) {
         self.input.write_all(b"\n").expect("it waits");
     }
 
-    /// Bytes of its private anonymous mappings, but for stacks and what the kernel adds.
+    /// Bytes of its private anonymous mappings, except for stacks and the kernel's additions.
     fn mapped(&self) -> u64 {
         let text = fs::read_to_string(format!("/proc/{}/maps", self.child.id())).expect("it lives");
         let mut sum = 0;
@@ -351,7 +351,7 @@ fn the_programs_memory_map_is_what_the_segments_add_up_to() {
             let segments = accounts(Key::HeapSegmentBytes);
             let now = (program.mapped(), segments, accounts(Key::HeapOwnBytes));
             let start = *before.get_or_insert(now);
-            // Since the start nothing but segments and underbar's own tables was mapped.
+            // Since the start only segments and underbar's own tables were mapped.
             let expected = (now.1 + now.2).checked_sub(start.1 + start.2).expect("no less than at the start");
             assert_eq!(now.0 - start.0, expected, "{options}, {place}: {start:?} {now:?}");
             if place == "got" {
@@ -366,7 +366,7 @@ fn the_programs_memory_map_is_what_the_segments_add_up_to() {
     }
 }
 
-/// What the program says of its resident memory: with all pieces, with the last one, with none.
+/// The program's output about its resident memory: with all pieces, with the last one, with none.
 fn resident(options: &str, name: &str) -> [u64; 3] {
     let result = left(
         Command::new(underbar())

@@ -1,4 +1,4 @@
-//! The demos of load libraries: their counts, and that nothing of them is left behind. Times are nobody's business here.
+//! The demos of load libraries: their counts, and that they leave nothing. Times are not tested here.
 
 use std::fs;
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::Value;
 use underbar_zoo::{code, left, scratch, underbar};
 
-/// What a demo prints with --json, and the checks that it has; its counts must be right, and its folder gone.
+/// The output of a demo with --json, and its checks; its counts must be right, and its folder removed.
 fn demo(name: &str) -> Value {
     let folder = scratch(&format!("demo-{name}"));
     let mut command = Command::new(underbar());
@@ -38,14 +38,14 @@ fn said(json: &Value, table: usize, row: &str, figure: &str) -> u64 {
     row["said"][figure].as_u64().unwrap_or_else(|| panic!("{figure} in {row}"))
 }
 
-/// The same of one LOAD.
+/// The same for one LOAD.
 fn each(json: &Value, table: usize, row: &str, figure: &str) -> u64 {
     let (figure, loads) = (said(json, table, row, figure), said(json, table, row, "loads"));
     assert!(figure.is_multiple_of(loads), "{figure} of {loads} LOADs: {row}");
     figure / loads
 }
 
-/// Can the file system of the demo be read past the page cache? Then the table has rows.
+/// Whether the file system of the demo can be read past the page cache. Then the table has rows.
 fn has_rows(json: &Value, table: usize) -> bool {
     let rows = json["tables"][table]["arms"].as_array().expect("rows");
     let notes = json["notes"].as_array().expect("notes");
@@ -64,7 +64,7 @@ fn large_programs_are_cheaper_in_large_blocks_and_tiny_ones_are_not() {
         &["large_article", "large_fetch", "large_blocks", "tiny_article", "tiny_blocks", "own_loader"],
     );
     let article = PDS.map(|row| each(&json, 0, row, "programs_by_article"));
-    // The text fills blocks: no fewer than the size allows, and few more, as some fill a track.
+    // The text fills blocks: at least as many as the size requires, and few more, as some fill a track.
     for (size, programs) in [6_144, 23_440, 32_760].into_iter().zip(article) {
         let least = (4_u64 << 20).div_ceil(size);
         assert!((2 * least..4 * least).contains(&programs), "{size}: {programs}");
@@ -81,7 +81,7 @@ fn large_programs_are_cheaper_in_large_blocks_and_tiny_ones_are_not() {
         passed(&json, &["large_same", "tiny_same", "large_reads", "tiny_reads"]);
         for row in PDS {
             assert_eq!(each(&json, 3, row, "device_reads"), 2, "directory and block");
-            // What a track holds is no more than a few requests, and no block is asked for twice.
+            // The contents of a track are no more than a few requests, and no block is requested twice.
             let (reads, blocks) = (each(&json, 1, row, "device_reads"), each(&json, 1, row, "blocks"));
             assert!(reads > blocks / 2 && reads <= blocks + 1, "{row}: {reads} {blocks}");
         }
@@ -115,10 +115,10 @@ fn a_pdse_reads_what_is_needed_and_knows_no_block_size() {
     }
     for size in ["6,144", "23,440", "32,760"] {
         assert_eq!(each(&json, 2, &format!("424 bytes, {size}"), "blocks"), 1);
-        // 264 KB, and what makes a program of them.
+        // 264 KB, and the rest of a program around them.
         assert!((66..=68).contains(&each(&json, 2, &format!("264 KB, {size}"), "blocks")));
     }
-    // dlopen knows no tracks, so that nothing is counted.
+    // dlopen has no tracks, so nothing is counted.
     let rows = json["tables"][0]["arms"].as_array().expect("rows");
     let system = rows.iter().find(|row| row["name"] == "dlopen, dlclose").expect("a row");
     assert!(system["said"]["programs_by_article"].is_null() && system["said"]["loads"].is_u64());

@@ -3,11 +3,13 @@
 //! ```text
 //! program bare ──────────────────┐
 //!                                ├── same standard output, same end, nothing more on its standard error
-//! program with us, and a fault ──┘   but, where one is due, a message of ours: its exact words stand here
+//! program with us, and a fault ──┘   but, in some cases, our message: its exact words are here
 //! ```
 //!
-//! Elsewhere: limits of memory and of files (`limits`); filters of system calls (`sandboxes`, and `follow` where one forbids
-//! looking); chroot, mount namespaces, other preloads (`follow`); folders for the library that are absent or forbid code (`places`); closed descriptors
+//! Elsewhere: limits of memory and of files (`limits`); filters of system calls (`sandboxes`, and `follow` for a filter that
+//! forbids
+//! the inspection of programs); chroot, mount namespaces, other preloads (`follow`); folders for the library that are absent or
+//! forbid code (`places`); closed descriptors
 //! (`manners`); saved reports that are cut short or of another version (the command's own tests).
 
 use std::fs::{self, File, OpenOptions};
@@ -31,7 +33,7 @@ fn text(path: &Path) -> &str {
     path.to_str().expect("a path of text")
 }
 
-/// Checks that the program is the same as bare, and returns what underbar said after it.
+/// Checks that the program is the same as bare, and returns underbar's output after it.
 #[track_caller]
 fn said_after(bare: &Left, with: &Left) -> String {
     assert_eq!((code(with.status), &with.output), (code(bare.status), &bare.output), "{}", with.error);
@@ -82,9 +84,9 @@ fn what_is_wrong_with_an_option_text_is_said_once_and_the_program_runs() {
     ] {
         let said = same(&["-q", "--opts", options], &[text(&exit3)]);
         assert_eq!(said, format!("underbar: warning: --opts: {expect}"));
-        // Without a parent nobody prints; the program is the same.
+        // Without a parent there is no printing; the program is the same.
         assert_eq!(same(&["-q", "--exec", "--opts", options], &[text(&exit3)]), "");
-        // What is right about the text counts.
+        // The correct part of the text counts.
         let report = report(&["--opts", &format!("{options}\nSTACK(8M)")], &[text(&exit3)]);
         assert_eq!(report["options"]["errors"].as_array().map(Vec::len), Some(1), "{report}");
         assert_eq!(report["processes"][0]["option_errors"], 1);
@@ -140,13 +142,13 @@ fn an_options_file_that_cannot_be_used_is_named() {
         (folder.clone(), "was left out: Is a directory (os error 21)".to_owned()),
         (this, "was left out: Too many levels of symbolic links (os error 40)".to_owned()),
         (write("noise", &[0xff, 0xfe, 0, 1]), "was left out: it is not text".to_owned()),
-        // More than the program's environment has room for.
+        // More than fits into the program's environment.
         (large, "was left out: it is too large; all option texts together may have 100000 bytes".to_owned()),
     ] {
         let said = same(&["-q", "--opts-file", text(&path)], &[text(&exit3)]);
         assert_eq!(said, format!("underbar: warning: options file {} {expect}\n", path.display()));
     }
-    // One that nobody asked for, and that others can write.
+    // A file that was not requested, and that others can write.
     let open = write("config/underbar/opts", b"HEAP(1M)");
     fs::set_permissions(&open, fs::Permissions::from_mode(0o666)).expect("opened");
     let mut with = run(&["-q"], &[text(&exit3)]);
@@ -163,7 +165,7 @@ fn an_options_file_that_cannot_be_used_is_named() {
 
 // ---- the ledger --------------------------------------------------------------------------------------------------
 
-/// The library, where `underbar run` puts it for this user.
+/// The library, in the place where `underbar run` puts it for this user.
 fn library() -> String {
     let result = left(&mut run(&["-q"], &["/bin/sh", "-c", "echo $LD_PRELOAD"]));
     result.output.trim().to_owned()
@@ -196,7 +198,7 @@ fn a_ledger_that_is_none_is_left_alone() {
     let link = folder.join("link");
     symlink(&good, &link).expect("a link");
     let mut spoiled = fs::read(&good).expect("a ledger");
-    // All of the head behind what says that it is a head, and all slots.
+    // All of the head after its mark, and all slots.
     spoiled[56..].copy_from_slice(&noise[56..other.len()]);
     let unchanged = [
         write("noise", &noise),
@@ -268,7 +270,7 @@ fn without_room_for_a_ledger_the_program_runs_all_the_same() {
     }
 }
 
-/// Accounts are part of what is compared: without them, the verdict would be about something that the user does not run.
+/// Accounts are part of the comparison: without them, the verdict would be about something that the user does not run.
 #[test]
 fn without_room_for_a_ledger_nothing_is_compared() {
     let own = aside(underbar());
@@ -363,7 +365,7 @@ fn a_program_without_a_parent_leaves_its_ledger_where_it_was_told() {
     names.sort();
     let with = |word: &str| names.iter().filter(|path| text(path).contains(word)).collect::<Vec<_>>();
     assert_eq!(with("exec-faults-children-").len(), 1, "{names:?}");
-    // Each program of a tree that nobody leads names its own ledger, by its own process.
+    // Each program of a tree without a parent names its own ledger, by its own process.
     assert_eq!(with("bare-faults-children-").len(), 4, "{names:?}");
     assert_eq!(in_ledger(with("exec-")[0]), (4, 21, 4));
     for path in with("bare-") {
@@ -413,7 +415,7 @@ fn a_forked_child_has_accounts_of_its_own() {
     let forks = fault("forks");
     for how in ["fork", "blocked", "_exit", "quick", "clone", "cloned", "exec", "works", "twice"] {
         for size in ["40000", "40"] {
-            // A clone that nobody announces takes with it what its parent counted and had not published; and so does a
+            // A clone without the C library takes its parent's unpublished counts with it; and so does a
             // fork that may be in the middle of a request (docs/counters.md).
             let unpublished = if ["clone", "blocked"].contains(&how) && size == "40" { 1024 } else { 0 };
             let report = report(&[], &[&forks, how, size]);
@@ -464,7 +466,7 @@ fn a_forked_child_has_accounts_of_its_own() {
         (&1.into(), &1000.into())
     );
     assert_eq!(same(&["-q"], &[&forks, "thread", "40"]), "");
-    // One that gets and frees elements, so that it holds the lock that a child would have a copy of.
+    // A thread that gets and frees elements, so that it holds the lock that a child would have a copy of.
     assert_eq!(same(&["-q", "--opts", "HEAP(32K,32K,,FREE)"], &[&forks, "crowd", "300000"]), "");
 }
 
@@ -523,7 +525,7 @@ fn a_program_with_another_heap_inside_works() {
     let program = compiled("faults/jemalloc", "faults-jemalloc", &[JEMALLOC]);
     let report = report(&[], &[text(&program)]);
     let heap = &report["processes"][0]["counters"]["heap"];
-    // What it got from its own heap and gave to ours was left alone.
+    // Pointers from its own heap, passed to ours, were left alone.
     assert_eq!(heap["foreign_frees"], 9999);
     assert!(heap["gets"].as_u64() >= Some(9999), "{heap}");
 }

@@ -1,4 +1,4 @@
-//! Which programs have the library in them, and that those which cannot run as if plain, without a word of
+//! Programs with the library in them; programs that cannot have it run as if plain, without output of
 //! the loader on their standard error.
 
 use std::fs;
@@ -13,7 +13,7 @@ fn text(path: &Path) -> &str {
     path.to_str().expect("a path of text")
 }
 
-/// What `loaded` says at the end of this command line under `underbar run FLAGS --`.
+/// The output of `loaded` at the end of this command line under `underbar run FLAGS --`.
 fn check(flags: &[&str], line: &[&str], expect: &str) {
     let mut run = Command::new(underbar());
     let result = left(run.arg("run").arg("-q").args(flags).arg("--").args(line).env_remove("LD_PRELOAD"));
@@ -24,7 +24,7 @@ fn check(flags: &[&str], line: &[&str], expect: &str) {
     );
 }
 
-/// The reasons that the report gives for programs that are not followed, when this one is started, and when a shell
+/// The report's reasons for programs that are not followed, when this one is started, and when a shell
 /// starts it.
 fn reason(line: &[&str]) -> String {
     let alone = reasons(line);
@@ -171,7 +171,7 @@ fn a_32_bit_program_runs_plain() {
 
 #[test]
 fn a_program_with_another_loader_runs_plain() {
-    // The GNU loader under another name stands for another loader: what counts is that ours is not sent in.
+    // The GNU loader under another name represents another loader: the test is that our library is not loaded.
     let loader = PathBuf::from(format!("/tmp/ub{:05}", std::process::id() % 100_000)).join("ld-musl-x64.so");
     let folder = loader.parent().expect("a folder");
     fs::create_dir_all(folder).expect("a folder");
@@ -187,7 +187,7 @@ fn a_program_with_another_loader_runs_plain() {
     fs::remove_dir_all(folder).expect("removed");
 }
 
-/// Its library ends the program where it is not the first.
+/// Its library ends the program if it is not the first.
 #[test]
 fn a_program_with_address_sanitizer_runs_plain() {
     let loaded = match try_compiled("loaded", "loaded-asan", &["-fsanitize=address"]) {
@@ -213,7 +213,7 @@ fn a_program_with_another_users_rights_runs_plain() {
     check(&[], &[text(&loaded)], "plain");
     check(&[], &["sh", "-c", &format!("{}; :", text(&loaded))], "plain");
     assert_eq!(reason(&[text(&loaded)]), "setuid");
-    // Its owner is who runs it: nothing special, it is followed.
+    // Its owner is the user who runs it: nothing special, it is followed.
     chown(&loaded, Some(0), None).expect("our own");
     fs::set_permissions(&loaded, fs::Permissions::from_mode(0o4755)).expect("setuid");
     check(&[], &[text(&loaded)], "followed");
@@ -223,7 +223,7 @@ fn a_program_with_another_users_rights_runs_plain() {
 fn a_cleared_environment_stays_cleared() {
     let loaded = program("loaded");
     check(&[], &["env", "-i", text(&loaded)], "plain");
-    // Only the library was taken out; what else there is of ours is not known to matter, and stays.
+    // Only the library was taken out; other variables of ours have no known effect, and stay.
     let script = format!("{}; :", text(&loaded));
     check(&["--opts", "HEAP(1M)"], &["env", "-u", "LD_PRELOAD", "sh", "-c", &script], "left over 2");
 }
@@ -242,7 +242,7 @@ fn another_root_runs_plain() {
         }
     }
     fs::copy(program("loaded"), root.join("loaded")).expect("copied");
-    // There is no /proc in there, so "followed" could not be said; nothing of ours may be left, though.
+    // There is no /proc in there, so "followed" cannot be printed; but nothing of ours may be left.
     check(&[], &["chroot", text(&root), "/loaded"], "plain");
 }
 
@@ -269,7 +269,7 @@ fn a_user_who_may_not_read_the_library_runs_plain() {
     }
     let cache = scratch("unreadable");
     fs::set_permissions(&cache, fs::Permissions::from_mode(0o700)).expect("ours alone");
-    // In /tmp, since the way to the target folder may be closed to others.
+    // In /tmp, since the path to the target folder may be closed to others.
     let loaded = PathBuf::from(format!("/tmp/underbar-loaded-{}", std::process::id()));
     fs::copy(program("loaded"), &loaded).expect("copied");
     // setpriv keeps its capabilities until exec; su drops them before.

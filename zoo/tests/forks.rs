@@ -1,4 +1,4 @@
-//! Children by fork and clone, and what other threads of their parents were in the middle of.
+//! Children by fork and clone while other threads of their parents are in the middle of a call.
 #![forbid(unsafe_code)]
 
 use std::fs;
@@ -7,8 +7,8 @@ use underbar_ledger::LedgerView;
 use underbar_zoo::heap::{OPTIONS, check, on_heap, text};
 use underbar_zoo::{code, compiled, fault, left, run, scratch};
 
-/// By itself the program may wait for ever: the lock of the C library's loader, which its other thread has, is not given up in the
-/// child. On this heap it waits only where the first library is opened.
+/// By itself the program may wait for ever: the lock of the C library's loader, which its other thread has, is not released in the
+/// child. On this heap it waits only if the first library is opened.
 #[test]
 fn a_fork_beside_a_library_that_is_bound_deeply_waits_for_it() {
     let below =
@@ -20,7 +20,7 @@ fn a_fork_beside_a_library_that_is_bound_deeply_waits_for_it() {
     }
 }
 
-/// Looking up a function of the C library by `dlsym` would change it.
+/// A lookup of a C library function by `dlsym` would change it.
 #[test]
 fn the_loaders_last_error_stays_the_programs() {
     let program = text(compiled("heap/last_error", "heap-last_error", &["-fno-builtin", "-pthread", "-ldl"]));
@@ -28,7 +28,7 @@ fn the_loaders_last_error_stays_the_programs() {
     assert!(output.ends_with("done\n") && !output.contains("LOST") && !output.contains("WRONG"), "{output}");
 }
 
-/// A child that may not ask for a ledger of its own is on nobody's way, nor are its children.
+/// A child that may not open a ledger of its own blocks no other process, nor do its children.
 #[test]
 fn no_more_children_come_than_were_on_their_way() {
     let file = scratch("nested").join("accounts");

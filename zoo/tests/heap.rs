@@ -1,6 +1,6 @@
 //! The heap under programs that use it in every way that C and C++ allow, and some that they do not.
 //!
-//! Each program runs by itself and with the preload under several option texts; what it writes must be the same.
+//! Each program runs by itself and with the preload under several option texts; its output must be the same.
 #![forbid(unsafe_code)]
 
 use std::process::Command;
@@ -19,7 +19,7 @@ fn the_whole_c_family_keeps_to_its_conventions() {
     assert!(output.ends_with("done\n") && !wrong(&output), "{output}");
 }
 
-/// The compiler must not know what malloc is, or it takes calls out; and old functions are called, too.
+/// The compiler must not know malloc, or it removes calls; and old functions are called, too.
 const FAMILY: [&str; 4] =
     ["-fno-builtin", "-Wno-deprecated-declarations", "-Wno-alloc-size-larger-than", "-Wno-use-after-free"];
 
@@ -40,7 +40,7 @@ fn out_of_storage_is_null_and_enomem() {
     for options in ["", "HEAP(1M,512K,,FREE)", "STORAGE(AA)", "HEAP(4M,1M,,KEEP)"] {
         let left = on_heap(options, &[&program]);
         assert!(left.status.success(), "under {options:?}: {left:?}");
-        // What is kept in increments of 1M cannot serve 3000000 bytes, and KEEP says to keep it.
+        // Storage kept in increments of 1M cannot serve 3000000 bytes, and KEEP demands to keep it.
         let keeps = "3000000 bytes: FEW";
         let expected = if left.output.contains(keeps) && options.contains("KEEP") {
             plain.output.replace("3000000 bytes: enough", keeps)
@@ -66,15 +66,15 @@ fn the_last_2_mib_of_address_space_are_the_program_s() {
     for size in ["100", "5000", "20000", "100000", "1200000"] {
         for options in ["", "HEAP(64K,32K,,FREE)"] {
             assert_eq!(plain(&[&program, size]).output, "enough\n", "{size} plain");
-            // Rarely the part of the address space that the heap knows is full but for some kilobytes: where it begins is chance.
+            // Rarely the part of the address space that the heap knows is full but for some kilobytes: its start is random.
             let once = (0..4).any(|_| on_heap(options, &[&program, size]).output == "enough\n");
             assert!(once, "{size} under {options:?}");
         }
     }
 }
 
-/// A stack that may grow to half a gigabyte has nothing of the heap in its way, although there is hardly another place that the
-/// heap knows. Without chance in the addresses the kernel's mappings begin right below it.
+/// A stack that may grow to half a gigabyte has no heap storage in its way, although the heap knows hardly another place.
+/// Without randomised addresses the kernel's mappings begin right below it.
 #[test]
 fn no_segment_is_where_the_stack_may_grow() {
     let program = program("far");
@@ -167,12 +167,12 @@ fn pointers_of_strangers_are_left_alone() {
     }
 }
 
-/// The figure that a program writes on standard error.
+/// The figure in a program's standard error.
 fn figure(error: &str) -> u64 {
     error.trim().parse().expect("a number")
 }
 
-/// Resident memory at most this many times what it is without us, and 8 MiB for our own.
+/// Resident memory at most this many times that without us, and 8 MiB for our own.
 fn resident_is_bounded(name: &str, times: u64) {
     let program = program(name);
     let alone = figure(&plain(&[&program]).error);
@@ -212,7 +212,7 @@ fn emptied_increments_are_kept_or_returned_as_heap_says() {
     }
 }
 
-/// Under AUTO what is not needed goes back while the program goes on, also where it only has small requests left.
+/// Under AUTO unneeded storage goes back while the program continues, also if it only has small requests left.
 #[test]
 fn a_program_that_becomes_small_gives_its_storage_back() {
     let program = program("returns");

@@ -1,4 +1,4 @@
-//! Limits of the shell (`ulimit`): memory that runs out, or hardly is there, and files that may not grow, end no program otherwise
+//! Limits of the shell (`ulimit`): memory that runs out, or is scarce, and files that may not grow, end no program otherwise
 //! than bare.
 
 use std::path::Path;
@@ -28,7 +28,7 @@ fn memory_that_runs_out_is_the_program_s_to_handle() {
     }
 }
 
-/// Under limits of a few megabytes, where our heap had no room, a shell came to no end of its stack and perl had no memory.
+/// Under limits of a few megabytes, with no room for our heap, a shell found no end of its stack and perl had no memory.
 #[test]
 fn little_memory_changes_no_end() {
     for limit in ["-d 1000", "-d 4000", "-d 8000", "-v 5000", "-v 6000", "-v 16000"] {
@@ -46,7 +46,7 @@ fn limits_of_the_shell_change_no_end() {
     for limit in ["-f 0", "-f 10", "-d 4000", "-d 8000", "-v 8000", "-v 10000", "-v 12000"] {
         let starts = format!("ulimit {limit}; exec {underbar} --version");
         if !left(Command::new("/bin/sh").args(["-c", &starts])).status.success() {
-            // Not even its loader has room: a build with all its checks is larger.
+            // There is no room even for its loader: a build with all its checks is larger.
             continue;
         }
         for flags in ["-q", "--json"] {

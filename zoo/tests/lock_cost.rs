@@ -1,7 +1,7 @@
-//! What LOCK costs a program: instructions of a mutex that is free, and how its waits differ from plain ones.
+//! The cost of LOCK for a program: instructions of a free mutex, and the differences of its waits from plain ones.
 //!
 //! Counted by valgrind and strace, so that the tests hold on a busy machine.
-//! Not here: that mutexes do the same as plain ones (`locks`).
+//! Not here: that mutexes behave like plain ones (`locks`).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ fn library() -> String {
 
 /// Instructions of one lock and one unlock, by the difference of two runs.
 ///
-/// By a copy of the library: valgrind's tools are static programs, before whose start the library takes its own path out of
+/// By a copy of the library: valgrind's tools are static programs, before whose start the library removes its own path from
 /// the environment.
 fn pair(kind: &str, copy: &Path, options: Option<&str>) -> u64 {
     let instructions = |pairs: &str| {
@@ -65,8 +65,9 @@ fn a_free_mutex_costs_as_much_as_plain_or_a_few_instructions_more() {
     }
 }
 
-/// Each recorded wait sleeps until a time, so that it can look at the holder meanwhile; plain ones do not. From 2,500 waits a second
-/// on some are plain. On a machine that does other work, too, the program under strace may wait less often than that.
+/// Each recorded wait sleeps until a time, so that it can look at the holder meanwhile; plain ones do not. From 2,500 waits a
+/// second
+/// on some are plain. On a machine with other work, the program under strace may wait less often than that.
 #[test]
 fn where_threads_wait_all_the_time_waits_are_plain_ones_too() {
     const OFTEN: f64 = 5_000.0;
@@ -94,7 +95,7 @@ fn where_threads_wait_all_the_time_waits_are_plain_ones_too() {
     );
 }
 
-/// What is recorded stands for the rest.
+/// The recorded ones represent the rest.
 #[test]
 fn where_threads_wait_all_the_time_their_number_is_kept() {
     let program = program();

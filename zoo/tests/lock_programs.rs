@@ -1,14 +1,14 @@
-//! Real programs under each mode of LOCK: those whose threads wait for mutexes of the C library are seen to wait, and all
+//! Real programs under each mode of LOCK: those whose threads wait for mutexes of the C library are recorded with waits, and all
 //! of them answer and end as they do by themselves.
 //!
 //! ```text
-//! folder/seed  <- files; once: plain            what is long to make: compiled programs, empty databases
+//! folder/seed  <- files; once: plain            results of long preparation: compiled programs, empty databases
 //! folder/work  <- a copy of it; run plain                          ─┐ the same status and output, the same files;
-//! folder/work  <- a copy; run under LOCK(OFF | COUNT | SIMPLE)     ─┘ and what contends was seen to
+//! folder/work  <- a copy; run under LOCK(OFF | COUNT | SIMPLE)     ─┘ and waits where there is contention
 //! ```
 //!
-//! Servers are started by the scripts, on a socket in that folder, and ended by their process number. What they answer
-//! does not depend on who came first.
+//! Servers are started by the scripts, on a socket in that folder, and ended by their process number. Their answers
+//! do not depend on the order of requests.
 //! Not here: kinds of mutex, one by one (`locks`); programs without threads (`real_programs`).
 
 use std::fs;
@@ -22,11 +22,11 @@ use serde_json::Value;
 use underbar_zoo::locks::{MODES, Run, sum};
 use underbar_zoo::{Left, Way, code, command, compiled, folder, is_superuser, left, skip, underbar};
 
-/// Who runs what must not be run by the superuser: nobody.
+/// The user for programs that root must not run: nobody.
 const NOBODY: u32 = 65_534;
-/// After so many seconds a run hangs. Never reached by a program that works.
+/// After this many seconds a run hangs. Never reached by a program that works.
 const LIMIT: &str = "300";
-/// Whether threads meet is chance: it may take another run, but not so many.
+/// Contention is random: it may take another run, but not this many.
 const TRIES: usize = 8;
 
 /// A program to be left unharmed.
@@ -37,22 +37,22 @@ struct Program<'a> {
     needs: &'a [&'a str],
     /// Files in its folder, by name.
     files: &'a [(&'a str, &'a str)],
-    /// What is run once, plain, before all else.
+    /// The commands that run once, plain, before all else.
     once: &'a [&'a str],
-    /// What is run.
+    /// The command.
     line: &'a [&'a str],
-    /// Files that must come out the same.
+    /// Files that must be the same afterwards.
     outputs: &'a [&'a str],
-    /// The program of which threads must be seen to wait.
+    /// The program whose threads must be recorded with waits.
     contends: Option<&'a str>,
-    /// It refuses to be run by the superuser.
+    /// It refuses to be run by root.
     refuses_superuser: bool,
-    /// What else the report must say.
+    /// Other requirements of the report.
     check: Option<fn(&Value)>,
 }
 
 impl Program<'_> {
-    /// Runs it plain and under all modes. Returns what it wrote; None where something that it needs is not installed.
+    /// Runs it plain and under all modes. Returns its output; None if a requirement is not installed.
     fn is_left_unharmed(&self) -> Option<String> {
         if let Some(missing) = self.needs.iter().find(|program| !is_there(program)) {
             skip(&format!("real program {} under LOCK: {missing} is not installed", self.name));
@@ -88,7 +88,7 @@ impl Program<'_> {
         Some(plain.output)
     }
 
-    /// Past the test runner, which shows what a test prints only where it fails.
+    /// Past the test runner, which shows a test's output only if it fails.
     fn tell(&self, mode: &str, report: &Value) {
         let of = |key| sum(report, self.contends, key);
         let text = format!(
@@ -103,7 +103,7 @@ impl Program<'_> {
     }
 }
 
-/// Whether a program is on the path, or in a folder that not everybody has there.
+/// Whether a program is on the path, or in a folder outside of most users' path.
 fn is_there(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
@@ -113,7 +113,7 @@ fn is_there(program: &str) -> bool {
         .any(|folder| folder.join(program).is_file())
 }
 
-/// A folder with a short name, since the paths of sockets are short; removed when the test held.
+/// A folder with a short name, since the paths of sockets are short; removed when the test passed.
 struct Place {
     folder: PathBuf,
     underbar: PathBuf,
@@ -132,7 +132,7 @@ impl Place {
         let user = (program.refuses_superuser && is_superuser()).then_some(NOBODY);
         let mut own = underbar().to_path_buf();
         if user.is_some() {
-            // Where the tests are built may be closed to others.
+            // The folder of the build outputs may be closed to others.
             own = folder.join("underbar");
             fs::copy(underbar(), &own).expect("copied");
             for path in [&folder, &seed] {
@@ -160,7 +160,7 @@ impl Place {
         run.of(&with_limit(line))
     }
 
-    /// Does something in a new copy of the seed; returns its files, too.
+    /// Runs the function in a new copy of the seed; returns its files, too.
     fn fresh<T>(&self, program: &Program, does: impl Fn() -> T) -> (T, Vec<Vec<u8>>) {
         let work = self.folder.join("work");
         let status = Command::new("cp").arg("-a").arg(self.folder.join("seed")).arg(&work).status();
@@ -183,7 +183,7 @@ impl Drop for Place {
     }
 }
 
-/// With a limit that also ends what the line started.
+/// With a limit that also ends the line's descendants.
 fn with_limit<'a>(line: &[&'a str]) -> Vec<&'a str> {
     [&["timeout", "--signal=KILL", LIMIT], line].concat()
 }
@@ -336,7 +336,7 @@ fn java_with_threads_and_two_collectors() {
     }
 }
 
-/// A program without C runs as if plain; of one that calls C the mutexes of C are seen.
+/// A program without C runs as if plain; for one that calls C its mutexes of C are recorded.
 #[test]
 fn go_without_c_and_with_it() {
     let cache = folder().join("go-cache");

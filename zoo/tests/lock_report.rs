@@ -1,5 +1,5 @@
-//! The lock report of a program of which it is known who waits for whom: names, places, calls, circles; in text, in JSON,
-//! from a kept ledger; and nothing is left lying about.
+//! The lock report of a program with a known order of waits: names, places, calls, cycles; in text, in JSON,
+//! from a kept ledger; and no file is left behind.
 //!
 //! Not here: the figures themselves (`figures`), kinds of mutex (`locks`).
 
@@ -59,7 +59,7 @@ fn locks_are_named_with_who_waits_and_who_holds() {
         assert_eq!(circles.len(), 1, "{mode}: {locks}");
         let edge = &locks["edges"][circles[0][0].as_u64().expect("a place") as usize];
         assert_eq!(edge["site"]["symbol"], "wanting", "{mode}: {edge}");
-        // Each wait counts once, however long it is and however often it was looked.
+        // Each wait counts once, however long it is and however many looks it has.
         assert!((1..=5).contains(&edge["count"].as_u64().expect("a number")), "{mode}: {edge}");
 
         let advice = read(&folder, &["advise", "report.json"]);
@@ -92,7 +92,7 @@ fn a_kept_ledger_keeps_its_lock_areas() {
     }
     let summary = read(&folder, &["report", "kept.ledger"]);
     assert!(summary.contains("  locks     possible deadlock; 2 locks, 10 waits of "), "{summary}");
-    // A new ledger of that name begins without what the old one left.
+    // A new ledger of that name begins without the old one's contents.
     fs::remove_file(folder.join("kept.ledger")).expect("removed");
     let again = run(&folder, &["--exec", "--opts", "LOCK(OFF)", "-o", "kept.ledger"]);
     assert_eq!(code(again.status), 0, "{again:?}");

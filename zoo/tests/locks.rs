@@ -1,4 +1,4 @@
-//! Mutexes of every kind do the same however they are waited for, and whatever is done to them.
+//! Mutexes of every kind behave the same in every way of waiting, and in every fault.
 //!
 //! ```text
 //! programs/locks/kinds.c  CASE ──┬─ bare
@@ -20,7 +20,7 @@ fn text(path: &Path) -> &str {
     path.to_str().expect("a path of text")
 }
 
-/// Runs a case plain and under each mode: the same is left. Where mutexes of it are ours and contend, waits are seen.
+/// Runs a case plain and under each mode: the results are the same. If its mutexes are ours and contend, waits are recorded.
 fn alike(source: &str, case: &str, is_seen: bool) {
     let program = compiled(&format!("locks/{source}"), &format!("locks-{source}"), &["-pthread"]);
     let line = [text(&program), case];
@@ -90,7 +90,7 @@ cases! {
 
 // ---- the area ----------------------------------------------------------------------------------------------------
 
-/// A lock area as a program left it, beside a ledger of its own.
+/// A lock area of a program, next to its own ledger.
 struct Recorded {
     bytes: Vec<u8>,
     output: String,
@@ -126,14 +126,14 @@ impl Recorded {
         u32::from_le_bytes(self.bytes[at..at + 4].try_into().expect("four bytes"))
     }
 
-    /// The address behind this word in what the program said.
+    /// The address after this word in the program's output.
     fn said(&self, word: &str) -> u64 {
         let mut words = self.output.split_whitespace().skip_while(|other| *other != word);
         let address = words.nth(1).and_then(|address| address.strip_prefix("0x")).expect("an address");
         u64::from_str_radix(address, 16).expect("an address")
     }
 
-    /// Number of the record of the lock at this address, and where it lies.
+    /// Number of the record of the lock at this address, and its offset.
     fn record(&self, address: u64) -> (usize, usize) {
         let place = |number: usize| offset_of!(Area, locks) + number * size_of::<LockRecord>();
         let is_it = |number: &usize| self.wide(place(*number) + offset_of!(LockRecord, address)) == address;
@@ -141,7 +141,7 @@ impl Recorded {
         (number, place(number))
     }
 
-    /// Is this address in a module that is the program itself?
+    /// Whether this address is in a module that is the program itself.
     fn is_in_the_program(&self, address: u64) -> bool {
         (0..MODULES).map(|number| offset_of!(Area, modules) + number * size_of::<Module>()).any(|at| {
             let (start, end) =
@@ -168,7 +168,7 @@ fn a_holder_that_reads_while_others_wait_is_seen_there() {
         assert_eq!(site, area.wide(at + offset_of!(LockRecord, first_site)));
         assert!(area.is_in_the_program(site) && area.is_in_the_program(hot), "{mode}: {site:x}");
         assert_eq!(area.wide(waiters + offset_of!(Site, ns)), wait);
-        // The holder is to blame for most of it, from another place.
+        // The holder causes most of it, from another place.
         let holders = at + offset_of!(LockRecord, holders);
         let blamed = area.wide(holders + offset_of!(Site, ns));
         assert!(blamed >= 1_000_000 && blamed <= wait, "{mode}: {blamed} of {wait}");

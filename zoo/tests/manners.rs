@@ -1,4 +1,4 @@
-//! The manners of a wrapper, column by column: what a caller sees of a program is the same with us as without.
+//! The manners of a wrapper, column by column: a caller sees the same of a program with us as without.
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
@@ -39,7 +39,7 @@ fn a_death_by_signal_is_seen_as_one() {
         for signal in [KILL, 1, 2, 3, 6, 8, 10, 11, 13, 14, 15, 24, 31, 34, 64] {
             let status = left(&mut command(way, &[text(&die), &signal.to_string()])).status;
             assert_eq!(status.signal(), Some(signal), "{way:?}");
-            // The shell's view, and whether we dumped a core of our own on top of the program's.
+            // The shell's view, and whether we dumped our own core in addition to the program's.
             assert!(way == Way::Bare || !status.core_dumped() || way == Way::Replaced, "{signal}");
         }
         let line = line(way, &[text(&die), "9"]).join(" ");
@@ -145,14 +145,14 @@ fn the_report_goes_where_the_options_say() {
     let (paths, report) = files();
     assert!(paths.len() == 1 && text(&paths[0]).contains("/exit3-"), "{paths:?}");
     assert!(report.contains("exit3: exit 3"), "{report}");
-    // What is asked for at the command itself is stronger.
+    // A flag of the command itself has precedence.
     let result = run(&["-q"]);
     assert_eq!((result, files().0.len()), (bare.clone(), 0));
     let other = scratch("message-file-not").join("other");
     let result = run(&["-o", text(&other)]);
     assert_eq!((result, files().0.len()), (bare.clone(), 0));
     assert!(fs::read_to_string(&other).expect("the report").contains("exit3: exit 3"));
-    // Where it cannot be written, that is said, and the report is not lost.
+    // If it cannot be written, there is a message, and the report is not lost.
     let nowhere = ["run", "--opts", "MSGFILE(/no/such/folder/x)", "--"];
     let result = left(Command::new(underbar()).args(nowhere).arg(&exit3));
     assert_eq!(code(result.status), 3);
@@ -170,7 +170,7 @@ fn a_report_that_cannot_be_written_changes_no_exit_code() {
     let result = left(Command::new(underbar()).args(["run", "-o", "/no/such/folder/x", "--"]).arg(&exit3));
     assert_eq!(code(result.status), 3);
     assert!(result.error.contains("warning: the report could not be written"), "{}", result.error);
-    // It may be of a run of hours: better here than nowhere, unless nothing is to be printed here.
+    // It may be of a run of hours: printing it here is better than losing it, unless nothing is to be printed here.
     assert!(result.error.contains("exit3: exit 3"), "{}", result.error);
     let silent = ["run", "-q", "-o", "/no/such/folder/x", "--"];
     let result = left(Command::new(underbar()).args(silent).arg(&exit3));
@@ -196,7 +196,7 @@ fn standard_input_is_the_programs() {
 
 // ---- what a program is given -----------------------------------------------------------------------------
 
-/// What `given` says in this way, after this shell code.
+/// The output of `given` in this way, after this shell code.
 fn given(name: &str, way: Way, before: &str) -> String {
     let file = scratch(name).join("given");
     let quoted: Vec<String> = line(way, &[text(&program("given")), text(&file), "an argument", "", "x=y"])
@@ -236,7 +236,7 @@ fn a_program_is_given_what_it_would_be_given_without_us() {
                 .replace(&format!("{way:?}"), "Bare")
                 .replace("variable _=", "\u{0}");
             bare = bare.replace("variable _=", "\u{0}");
-            // bash says in `_` what it runs, and that is the wrapper.
+            // bash puts the command into `_`, and that is the wrapper.
             let without =
                 |text: &str| text.lines().filter(|l| !l.contains('\0')).collect::<Vec<_>>().join("\n");
             // The wrapper is the caller, and in the same group; without it the caller is the test.
@@ -262,7 +262,7 @@ fn little_address_space_is_enough() {
 
 #[test]
 fn few_descriptors_are_enough() {
-    // With 3 there is no loader that could open a library, ours included.
+    // With 3 no loader could open a library, ours included.
     for limit in 4..=8 {
         for way in WAYS {
             let line = line(way, &[text(&program("exit3"))]).join(" ");
@@ -274,7 +274,7 @@ fn few_descriptors_are_enough() {
                 "{way:?} with {limit}"
             );
         }
-        // What is not there is still said.
+        // A missing one is still reported.
         let line = line(Way::Wrapped, &["/no/such/program"]).join(" ");
         let result = left(Command::new("/bin/sh").args(["-c", &format!("ulimit -n {limit}; exec {line}")]));
         assert_eq!(code(result.status), 127, "{}", result.error);
@@ -293,7 +293,7 @@ fn the_command_loads_the_c_library_and_nothing_else() {
     assert!(names.iter().all(is_usual), "{loaded}");
 }
 
-/// `cargo xtask layout` names them, the linker lays them side by side: else each run would touch code all over the command.
+/// `cargo xtask layout` names them, and the linker places them together: otherwise each run would touch code all over the command.
 #[test]
 fn the_functions_of_a_run_lie_together() {
     let sections = left(Command::new("readelf").args(["--sections", "--wide"]).arg(underbar())).output;
@@ -404,7 +404,7 @@ fn a_signal_without_a_handler_kills_both_alike() {
     }
 }
 
-/// Sends the program `signals` one signal after another: it says the number of each, and ends after TERM.
+/// Sends the program `signals` one signal after another: it prints the number of each, and ends after TERM.
 #[track_caller]
 fn hears(mut running: Running, signals: &[i32]) {
     for &signal in signals {
@@ -429,7 +429,7 @@ fn what_was_ignored_stays_ignored() {
 #[test]
 fn what_was_ignored_is_sent_on_to_a_program_that_listens_all_the_same() {
     for way in WAYS {
-        // As a shell starts what is to run in the background.
+        // As a shell starts a background program.
         let line = line(way, &[text(&program("signals")), "anyhow"]).join(" ");
         let mut shell = Command::new("/bin/sh");
         let mut running = Running::start(shell.args(["-c", &format!("trap '' INT QUIT; exec {line}")]));
@@ -445,7 +445,7 @@ fn the_death_of_the_wrapper_leaves_no_orphan() {
     let pid: i32 = ready.strip_prefix("ready ").and_then(|pid| pid.parse().ok()).expect("a process");
     assert_ne!(pid.unsigned_abs(), running.child.id());
     running.send(KILL);
-    // The end of the output: nobody is left who could write. Would hang if the program lived on.
+    // The end of the output: there is no writer left. Would hang if the program lived on.
     assert_eq!(running.line(), "");
     assert_eq!(running.end(), -KILL);
 }

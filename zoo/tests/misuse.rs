@@ -7,14 +7,14 @@ use std::os::unix::process::ExitStatusExt;
 use underbar_zoo::heap::{check as check_all, on_heap, plain, text};
 use underbar_zoo::{compiled, left, run, scratch};
 
-/// Policies of the heap under which every block is an element, whose header tells what is wrong.
+/// Policies of the heap under which every block is an element, whose header shows the fault.
 const ELEMENTS: [&str; 2] = ["HEAPCHK(ON)", "HEAP(1M,512K,,FREE)"];
-/// All: cells, elements only, small increments, and storage that is filled.
+/// All: cells, elements only, small increments, and filled storage.
 const ALL: [&str; 5] = ["", "HEAPCHK(ON)", "HEAP(1M,512K,,FREE)", "HEAP(64K,64K,,KEEP)", "STORAGE(AA,BB)"];
 const SIGABRT: i32 = 6;
 
 fn program() -> String {
-    // The compiler knows what is wrong with this program.
+    // The compiler recognises the faults of this program.
     text(compiled("faults/misuse", "faults-misuse", &["-fno-builtin", "-w", "-pthread"]))
 }
 
@@ -66,7 +66,7 @@ fn an_address_inside_a_block_is_named_with_the_block() {
         check(what, &ELEMENTS, &EVERY, says);
         check(what, &ALL, &LARGE, says);
     }
-    // By another thread's free, and by realloc, it is noticed in cells, too.
+    // In another thread's free, and in realloc, it is noticed in cells, too.
     check("inside-elsewhere", &ALL, &EVERY, ", 16 bytes into the block at 0x");
     check("realloc-inside", &ALL, &EVERY, "realloc(): invalid pointer 0x");
 }
@@ -83,7 +83,7 @@ fn a_block_written_past_its_end_is_an_overflow() {
     }
 }
 
-/// It ends with SIGABRT by itself, too: nothing of that is new to the program.
+/// It ends with SIGABRT by itself, too: the program sees no difference.
 #[test]
 fn plain_ends_the_same_misuse() {
     let program = program();
@@ -93,7 +93,7 @@ fn plain_ends_the_same_misuse() {
     }
 }
 
-/// A false alarm would end a program that does nothing wrong.
+/// A false alarm would end a correct program.
 #[test]
 fn threads_forks_and_every_usable_byte_are_no_misuse() {
     let program = text(compiled("faults/careful", "faults-careful", &["-fno-builtin", "-pthread"]));
@@ -102,7 +102,7 @@ fn threads_forks_and_every_usable_byte_are_no_misuse() {
     assert_eq!((found.output.as_str(), found.error.as_str()), ("done\n", ""), "{found:?}");
 }
 
-/// Whose call it was, and that nothing else is known of the program's end than plain would show.
+/// The report names the caller; otherwise the program's end is that of plain.
 #[test]
 fn the_report_begins_with_the_fault() {
     let program = program();

@@ -1,5 +1,5 @@
-//! Another user on the same machine: what he owns is not trusted, however well it looks at the moment. Each test plays the
-//! attack to its end, as the user who attacks.
+//! Another user on the same machine: that user's files are not trusted, whatever they contain at the moment. Each test runs the
+//! whole attack, as the attacking user.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, chown};
@@ -7,17 +7,17 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use underbar_zoo::{Left, code, is_superuser_or_skips, left, program, underbar};
 
-/// Two users that are nobody's on most machines.
+/// Two user numbers that are unused on most machines.
 const VICTIM: u32 = 47_811;
 const ATTACKER: u32 = 47_812;
 
-/// Folders in /tmp, where all users can be: the way to the target folder may be closed to them.
+/// Folders in /tmp, which all users can reach: the path to the target folder may be closed to them.
 struct Stage {
     folder: PathBuf,
 }
 
 impl Stage {
-    /// None, and said, where this is not the superuser.
+    /// None, with a message, if this is not root.
     fn set(name: &str) -> Option<Stage> {
         if !is_superuser_or_skips("what another user owns") {
             return None;
@@ -26,7 +26,7 @@ impl Stage {
         fs::create_dir(&folder).expect("a folder");
         let stage = Stage { folder };
         for (from, to) in [(underbar().to_owned(), "underbar"), (program("loaded"), "loaded")] {
-            // By a process of its own: a copy that this one had open to write would be busy in children of other tests.
+            // By a process of its own: a copy that this one had open for writing would be busy in children of other tests.
             assert_eq!(code(left(Command::new("cp").arg(from).arg(stage.at(to))).status), 0, "copied");
         }
         stage.allow(&stage.folder, 0o755);
@@ -53,7 +53,7 @@ impl Stage {
         chown(self.at(name), Some(user), Some(user)).expect("an owner");
     }
 
-    /// A command of this user, in whose environment nothing is of ours.
+    /// A command of this user, without variables of underbar in its environment.
     fn by(&self, user: u32, line: &[&str]) -> Command {
         let mut command = match user {
             0 => Command::new(line[0]),
@@ -71,7 +71,7 @@ impl Stage {
         command
     }
 
-    /// Shell code of the attacker's, as a line for scripts of others: a signal to him, as it were.
+    /// Shell code of the attacker's, as a line for scripts of others: a signal to the attacker.
     fn attack(&self, script: &str) -> String {
         let path = self.at("attack");
         fs::write(&path, script).expect("a script");
@@ -82,7 +82,7 @@ impl Stage {
         )
     }
 
-    /// A library that says that it was loaded.
+    /// A library that prints that it was loaded.
     fn evil_library(&self) -> String {
         let source = self.at("evil.c");
         fs::write(
@@ -119,7 +119,7 @@ impl Drop for Stage {
     }
 }
 
-/// `victim` runs a program with the attacker's folder as his cache; while it runs, the attacker puts a library of his there.
+/// `victim` runs a program with the attacker's folder as the cache; while it runs, the attacker replaces the library there.
 fn swap_the_library(name: &str, victim: u32, owner: u32) -> Option<Left> {
     let stage = Stage::set(name)?;
     stage.cache_of_the_attacker(owner);
@@ -128,7 +128,7 @@ fn swap_the_library(name: &str, victim: u32, owner: u32) -> Option<Left> {
     let attack = stage.attack(&format!(
         "cd {attacker} && cp -r underbar new && cp -f {evil} new/*/libunderbar.so && mv underbar old && mv new underbar"
     ));
-    // Only root can give the attacker a turn in the middle of the run; for another user it is done beside.
+    // Only root can run the attacker in the middle of the run; for another user it is a parallel process.
     let loaded = stage.text("loaded");
     let ready = stage.text("victim/ready");
     let go = stage.text("victim/go");
@@ -158,12 +158,13 @@ fn a_cache_folder_of_another_user_is_not_used_by_a_user() {
 
 #[test]
 fn a_cache_folder_of_another_user_is_not_used_by_root() {
-    // Even where all below it is root's own: its owner renames what lies in his folder.
+    // Even if everything below it is root's own: its owner can rename entries of the folder.
     let Some(result) = swap_the_library("cache-root", 0, 0) else { return };
     assert_eq!((result.output.as_str(), result.error.as_str(), code(result.status)), ("followed\n", "", 0));
 }
 
-/// Shell code that replaces the ledger at `path` by a file of the attacker's that looks the same, which he can cut.
+/// Shell code that replaces the ledger at `path` by a file of the attacker's with the same contents, which the attacker can
+/// truncate.
 fn replace(path: &str) -> String {
     format!(
         "mv $(dirname {path}) $(dirname {path}).old && mkdir $(dirname {path}) && cp {path}.copy {path} && chmod 666 {path}"
@@ -177,7 +178,7 @@ fn a_runtime_folder_of_another_user_is_not_used_by_root() {
     let attack = stage.attack(&format!(
         "cd {folder} && mv underbar old && mkdir underbar && cp copy underbar/$1 && chmod 666 underbar/$1"
     ));
-    // The copy that the attacker puts there is a ledger of a run of his own; here it is this one's.
+    // A real attacker would use a ledger of an own run; here it is a copy of this one.
     let script = format!(
         "if [ -d {folder}/underbar ]; then cp $UNDERBAR_LEDGER {folder}/copy && chmod 644 {folder}/copy && \
          {} $(basename $UNDERBAR_LEDGER); fi; sh -c 'test -O $UNDERBAR_LEDGER || : > $UNDERBAR_LEDGER; (true); true; echo alive'",
@@ -194,8 +195,8 @@ fn a_runtime_folder_of_another_user_is_not_used_by_root() {
 #[test]
 fn a_ledger_that_another_user_put_in_the_place_of_ours_is_not_mapped() {
     let Some(stage) = Stage::set("ledger") else { return };
-    // Where the user asked for it, the ledger lies in a folder of somebody else; what is done there is his affair, but harms
-    // no program: neither one that is started after the exchange, nor one that is forked then.
+    // If the user requests it, the ledger is in a folder of another user; that risk is the user's own, but harms
+    // no program: neither one that is started after the replacement, nor one that is forked then.
     fs::create_dir(stage.at("attacker/asked")).expect("a folder");
     stage.allow(&stage.at("attacker/asked"), 0o777);
     let ledger = stage.text("attacker/asked/accounts");

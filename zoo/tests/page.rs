@@ -1,6 +1,6 @@
-//! The page of `cargo xtask web` in a browser: it shows the advice that the command gives, and asks nobody for anything.
+//! The page of `cargo xtask web` in a browser: it shows the command's advice, and makes no request.
 //!
-//! Names of tests begin with `the_page_`, by which `cargo xtask test` leaves them out where no page can be made.
+//! Names of tests begin with `the_page_`, by which `cargo xtask test` leaves them out if no page can be made.
 #![forbid(unsafe_code)]
 
 use serde_json::{Value, json};
@@ -37,7 +37,7 @@ fn workspace() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace")
 }
 
-/// A browser for a test; None, and said, where there is none.
+/// A browser for a test; None, with a message, if there is none.
 fn browser(test: &str) -> Option<(Browser, PathBuf)> {
     let Some(program) = chromium() else {
         skip(&format!("{test}: chromium is missing"));
@@ -47,7 +47,7 @@ fn browser(test: &str) -> Option<(Browser, PathBuf)> {
     Some((Browser::start(&program, &folder), folder))
 }
 
-/// Lets the page read, by what `start` does, and waits for its answer: `shown` or `failed`.
+/// Lets the page read, by the action `start`, and waits for its answer: `shown` or `failed`.
 fn answered(page: &mut Page<'_>, start: impl FnOnce(&mut Page<'_>)) -> String {
     page.evaluate("document.body.dataset.state = 'waiting'");
     start(page);
@@ -63,7 +63,7 @@ fn settled(page: &mut Page<'_>) -> String {
     page.evaluate(words).as_str().unwrap_or_default().to_owned()
 }
 
-/// What stands in the page, program by program; those that it shows on request, too.
+/// The contents of the page, program by program, hidden ones included.
 fn shown(page: &mut Page<'_>) -> Value {
     let more = "(() => {
         let shown = 0;
@@ -98,7 +98,7 @@ fn shown(page: &mut Page<'_>) -> Value {
     )
 }
 
-/// What `underbar advise` says of the same files; None where it knows nothing in them.
+/// The advice of `underbar advise` for the same files; None if it finds nothing in them.
 fn said(place: &Path, files: &[String], form: &str) -> Option<Value> {
     let output = Command::new(underbar())
         .args(["advise", "--json", "--as", form])
@@ -114,7 +114,7 @@ fn expected(answer: &Value) -> BTreeMap<String, Vec<String>> {
     let mut programs: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for advice in answer["advice"].as_array().expect("advice") {
         let sets = !advice["option"].is_null() || advice["effect"] != "";
-        // Where there are no options, values by their names.
+        // Without options, values by their names.
         let values = advice["values"].as_array().filter(|values| !values.is_empty()).map(|values| {
             let word = |value: &Value, key: &str| value[key].as_str().expect("a word").to_owned();
             let all = values.iter().map(|value| format!("{}={}", word(value, "name"), word(value, "value")));
@@ -136,7 +136,7 @@ fn expected(answer: &Value) -> BTreeMap<String, Vec<String>> {
     programs
 }
 
-/// The lines that speak for an advice, as the page has them.
+/// The evidence lines of an advice, in the form of the page.
 fn lines(of: &Value) -> Vec<Value> {
     let lines = of["evidence"].as_array().expect("evidence").iter();
     lines
@@ -146,7 +146,7 @@ fn lines(of: &Value) -> Vec<Value> {
         .collect()
 }
 
-/// How many lines the page says each doubt of, which it shows once where they are many; the place is that of the first.
+/// The number of lines of each doubt on the page, which shows repeated ones once, at the place of the first.
 fn doubts_shown(shown: &Value) -> BTreeMap<String, usize> {
     let mut all = BTreeMap::new();
     for doubt in shown["doubts"].as_array().expect("doubts") {
@@ -163,7 +163,7 @@ fn doubts_shown(shown: &Value) -> BTreeMap<String, usize> {
     all
 }
 
-/// The same of the command's answer, which has each by its line; what it says twice of one line the page says once.
+/// The same for the command's answer, which has each by its line; a repetition on one line is on the page once.
 fn doubts_said(answer: &Value) -> BTreeMap<String, usize> {
     let mut lines: BTreeMap<String, Vec<u64>> = BTreeMap::new();
     for doubt in answer["not_read"].as_array().expect("doubts") {
@@ -180,7 +180,7 @@ fn doubts_said(answer: &Value) -> BTreeMap<String, usize> {
         .collect()
 }
 
-/// Compares what the page shows with what the command says of the same files; how many values there are to set.
+/// Compares the page with the command's answer for the same files; returns the number of values to set.
 fn compare(shown: &Value, place: &Path, files: &[String]) -> usize {
     let Some(answer) = said(place, files, "ceeopts") else {
         assert_eq!(shown["programs"], json!([]), "{files:?}");
@@ -228,7 +228,7 @@ fn compare(shown: &Value, place: &Path, files: &[String]) -> usize {
             let program =
                 programs.iter().find(|program| program["program"] == one["program"]).expect("it is shown");
             let texts = program["texts"].as_object().expect("texts");
-            // A form is left out where its text is that of another one.
+            // A form is left out if its text is that of another one.
             match texts.get(form) {
                 Some(text) => assert_eq!(*text, one["options"], "{form} of {files:?}"),
                 None => assert!(texts.values().any(|text| *text == one["options"]), "{form} of {files:?}"),
@@ -284,14 +284,14 @@ fn the_page_shows_its_example_by_address_and_by_keyboard() {
     let mut page = browser.open(&format!("{}#example", page()), 1200, false);
     assert_eq!(settled(&mut page), "shown");
     assert!(compare(&shown(&mut page), &folder, std::slice::from_ref(&example)) > 0);
-    // The picture: a mark for each suggested size, and the sizes in words beside it.
+    // The picture: a mark for each suggested size, and the sizes in words next to it.
     let areas = page.evaluate("[...document.querySelectorAll('[data-area]')].map((row) => [row.dataset.area, row.children[3].textContent, row.querySelectorAll('.new').length])");
     assert!(!areas.as_array().expect("areas").is_empty());
     for area in areas.as_array().expect("areas") {
         assert_eq!(area[1] == "as it is", area[2] == 0, "{area}");
     }
 
-    // What other sizes would come to, as the command says it.
+    // The figures of other sizes, as in the command's answer.
     page.evaluate("document.querySelector('#what-if-options').value = 'HEAP(48M,1M)'; document.querySelector('form').requestSubmit()");
     let outcomes = page.evaluate("[...document.querySelectorAll('#outcomes tbody tr')].map((row) => [row.children[1].textContent, row.children[2].textContent])");
     let output = Command::new(underbar())
@@ -391,7 +391,7 @@ fn the_page_can_reach_nobody() {
     let Some((mut browser, _)) = browser("page-requests") else { return };
     let mut page = browser.open(&format!("{}#example", page()), 1200, false);
     assert_eq!(settled(&mut page), "shown");
-    // Whoever comes is counted and turned away; the last one is this test.
+    // Each connection is counted and refused; the last one is this test's.
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let place = listener.local_addr().expect("an address");
     let address = format!("http://{place}/");
@@ -445,7 +445,7 @@ fn the_page_can_be_read_wide_and_narrow_light_and_dark() {
     assert!(levels.windows(2).all(|two| two[1] <= two[0] + 1), "{levels:?}");
 }
 
-/// Texts whose colour has a contrast below 4.5 to what is behind them (WCAG 2, 1.4.3).
+/// Texts whose colour has a contrast below 4.5 to their background (WCAG 2, 1.4.3).
 const CONTRAST: &str = "(() => {
     const parts = (colour) => colour.match(/[\\d.]+/g).map(Number);
     const light = (colour) => {

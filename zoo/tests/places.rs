@@ -1,5 +1,5 @@
-//! Places in the file system. The library finds one, or the program runs plain: folders absent, closed, or without the
-//! right to run code. Options come from the files of the system, of the user, and beside the program, and from no other.
+//! Places in the file system. The library finds one, or the program runs plain: folders absent, closed, or without
+//! permission to run code. Options come from the files of the system, of the user, and next to the program, and from no others.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, chown};
@@ -40,7 +40,7 @@ fn a_place_is_found() {
         fs::read_dir(new.join("underbar")).expect("made").next().expect("one").expect("read").path();
     assert!(library.join("libunderbar.so").is_file());
     check(Some(text(&file)), Some(text(&folder)), "followed\n");
-    // The superuser has a place of his own before his home folder.
+    // Root has its own place before its home folder.
     assert!(is_superuser() || folder.join(".cache/underbar").is_dir());
     check(Some(text(&blank)), Some("/proc/no"), "followed\n");
     assert_eq!(fs::read_dir(&blank).expect("a folder").count(), 0);
@@ -96,7 +96,7 @@ fn where_no_folder_allows_code_memory_does() {
     let result = with(noexec, &run);
     assert_eq!((code(result.status), result.error.as_str()), (0, ""));
     assert_eq!(result.output, "followed\n");
-    // Without a parent there is nobody to hold it: plain.
+    // Without a parent no process holds it: plain.
     let run = format!("{} run -q --exec -- {}", aside(underbar()), aside(&loaded));
     let result = with(noexec, &run);
     assert_eq!((code(result.status), result.output.as_str()), (0, "plain\n"));
@@ -107,8 +107,8 @@ fn where_no_folder_allows_code_memory_does() {
     );
 }
 
-/// `underbar options --json` or the like in a mount namespace in which this shell code has set files up; /etc is a copy
-/// on top of the machine's own.
+/// `underbar options --json` or the like in a mount namespace in which this shell code has made files; /etc is a copy
+/// over the machine's own.
 fn with_own_etc(setup: &str, line: &str) -> Option<underbar_zoo::Left> {
     let what = "options of the whole system";
     if !is_superuser_or_skips(what) {
@@ -165,7 +165,7 @@ fn options_of_the_whole_system_are_the_weakest_layer() {
     assert!(stack.0.starts_with("STACK(4194304,1048576"), "{stack:?}");
     assert!(thread.0.starts_with("THREADSTACK(ON,7340032,1048576"), "{thread:?}");
     assert!(elsewhere("HEAP(").0.starts_with("HEAP(1048576,6291456"), "{:?}", elsewhere("HEAP("));
-    // What lies in the current directory is nobody's wish.
+    // Files in the current directory are not used.
     let here = options(&format!("cd /tmp/there && {run} ./loaded")).expect("as before");
     let thread = here("THREADSTACK(");
     assert_eq!(thread.1, "/etc/underbar.opts");
@@ -205,7 +205,7 @@ fn a_folder_of_options_that_is_closed_to_the_user_is_none() {
         return;
     }
     const NOBODY: u32 = 65534;
-    // In /tmp, since the way to the target folder may be closed to others.
+    // In /tmp, since the path to the target folder may be closed to others.
     let folder = PathBuf::from(format!("/tmp/underbar-closed-{}", std::process::id()));
     let (command, closed, cache) = (folder.join("underbar"), folder.join("closed"), folder.join("cache"));
     fs::create_dir_all(closed.join("underbar")).expect("a folder");

@@ -1,6 +1,6 @@
-//! `underbar profile` against programs of which it is known where their time goes, and against `perf record`.
+//! `underbar profile` against programs with a known distribution of time, and against `perf record`.
 //!
-//! Where the machine allows no samples, all but the refusal is skipped. Samples by timers: `timers.rs`.
+//! If the machine allows no samples, all tests but the refusal are skipped. Samples by timers: `timers.rs`.
 
 use std::collections::HashMap;
 use std::fs;
@@ -28,7 +28,7 @@ fn profiled(flags: &[&str], words: &[&str]) -> Left {
     left(Command::new(underbar()).args(["profile", "--sampler", "perf"]).args(flags).arg("--").args(words))
 }
 
-/// Can samples be taken here? Where not, says what is skipped.
+/// Whether samples can be taken here. If not, reports the skip.
 fn is_sampled(what: &str) -> bool {
     let tried = profiled(&["-q"], &["true"]);
     if code(tried.status) == 0 {
@@ -38,7 +38,7 @@ fn is_sampled(what: &str) -> bool {
     false
 }
 
-/// The profile of a run of `hot`, which ends as it always does; all of its counts together are its samples.
+/// The profile of a run of `hot`, which ends as always; the sum of all counts is the number of samples.
 fn profile(flags: &[&str], words: &[&str]) -> Value {
     let left = profiled(&[flags, &["--json"]].concat(), words);
     assert_eq!((code(left.status), left.output.lines().last()), (5, Some(words[1])), "{}", left.error);
@@ -58,7 +58,7 @@ fn number(value: &Value) -> u64 {
     value.as_u64().unwrap_or_else(|| panic!("{value}"))
 }
 
-/// The part of all samples that lies in rows of which this holds.
+/// The share of samples in rows that match.
 fn part(profile: &Value, holds: impl Fn(&Value) -> bool) -> f64 {
     let counted: u64 = rows(profile).filter(|row| holds(row)).map(|row| number(&row["count"])).sum();
     counted as f64 / number(&profile["samples"]) as f64
@@ -69,7 +69,7 @@ fn the_slow_instruction_has_the_samples() {
     if !is_sampled("where samples lie") {
         return;
     }
-    // Of the loop that divides, four of a hundred samples lie on its other instructions; of the one that locks, hardly one.
+    // In the loop that divides, four of a hundred samples are at its other instructions; in the one that locks, hardly one.
     for (what, function, instruction, least) in
         [("lock", "locked", "lock inc", 0.95), ("divide", "divided", "div", 0.9)]
     {
@@ -106,7 +106,7 @@ fn samples_are_cpu_time() {
     let profile = profile(&[], &[&hot(), "threads", COUNT]);
     let sampled = number(&profile["samples"]) as f64 / number(&profile["rate_hz"]) as f64;
     let used = number(&profile["user_ns"]) as f64 / 1e9;
-    // Fewer where the processor itself was taken away (a virtual machine's): the clock then ticks once for several periods.
+    // Fewer if the processor itself was taken away (a virtual machine's): the clock then ticks once for several periods.
     assert!((0.5..1.1).contains(&(sampled / used)), "{sampled} s of {used} s");
     // The first thread may have been met as well, or not.
     assert!((4..=5).contains(&number(&profile["threads"])), "{profile}");
@@ -144,7 +144,7 @@ fn static_and_stripped_programs_are_sampled() {
     }
 }
 
-/// Parts of functions by `perf record`; None where it does not work here.
+/// Shares of functions by `perf record`; None if it does not work here.
 fn by_perf(words: &[&str]) -> Option<HashMap<String, f64>> {
     let file = scratch("perf").join("perf.data");
     let record = ["record", "-q", "-e", "cpu-clock:u", "-F", "997", "-o", text(&file), "--"];
@@ -183,7 +183,7 @@ fn perf_record_sees_the_same() {
     }
     for (function, mut differences) in differences {
         differences.sort_by(f64::total_cmp);
-        // The one in the middle: another program may take a processor's time from either.
+        // The median: another program may take a processor's time from either.
         assert!(differences[2].abs() < 2.0, "{function}: {differences:?} points");
     }
 }
@@ -252,7 +252,7 @@ fn where_samples_are_forbidden_nothing_is_run_and_the_reason_is_said() {
     panic!("{}", left.error);
 }
 
-/// A library with `hot` as its member HOT, of which only `main` is exported.
+/// A library with `hot` as its member HOT, which exports only `main`.
 fn library(name: &str, organisation: &str) -> String {
     let folder = scratch(name);
     let script = folder.join("exports");
@@ -300,7 +300,7 @@ fn functions_of_members_of_libraries_have_their_names() {
     }
 }
 
-/// perf itself reads such names for memory that is no file's: for members of a PDS.
+/// perf itself reads such names for memory without a file: for members of a PDS.
 #[test]
 fn perf_names_functions_of_members_that_were_read() {
     if !is_sampled("names of members in perf") {

@@ -2,7 +2,7 @@
 //!
 //! Adding a program is one entry of the table below; it becomes a test of that name. Steps must print the same in
 //! two plain runs: no times, addresses, process numbers or orders of a hash. Bounded in size: two or three minutes
-//! for all on two processors. How the comparison is made stands in `src/real.rs`.
+//! for all on two processors. The comparison is in `src/real.rs`.
 
 use underbar_zoo::real::{Content, Program, same_under_underbar};
 

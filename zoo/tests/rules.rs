@@ -1,14 +1,14 @@
 //! Every rule of suggestions on real programs: one for which it must fire, one for which it must say "no change",
-//! one for which it must say "lower", and one for which a wrong set is planted and the rerun must discard it.
+//! one for which it must say "lower", and one with a planted wrong set, which the rerun must discard.
 //!
 //! ```text
-//! run --json ─> advise --json ─> what the rule says        SAYS
+//! run --json ─> advise --json ─> the rule's answer           SAYS
 //! tune --try WRONG ─> nothing kept, nothing written        PLANTED
 //! ```
 //!
 //! The programs are the hidden sub-commands of the binary. Figures that decide are counts, or differ by far.
-//! Not here: the rules' borders (unit tests of `host/advise`), what a verdict is (`host/verdict`). The rule
-//! `coverage` sets nothing, so nothing of it can go down or be planted; what it rests on is checked in `figures`.
+//! Not here: the rules' limits (unit tests of `host/advise`), the verdict's rules (`host/verdict`). The rule
+//! `coverage` sets nothing, so it has no lower value and no planted set; its figures are checked in `figures`.
 //! Rules about locks have programs of their own (`lock_rules`).
 
 use serde_json::{Value, json};
@@ -19,15 +19,15 @@ use std::process::Command;
 use underbar_advise::{Apply, Area, Kind, RULES};
 use underbar_zoo::{code, left, scratch, skip, underbar};
 
-/// What a rule must say of a program under these options.
+/// The required answer of a rule for a program under these options.
 struct Says {
     rule: &'static str,
     options: &'static str,
     program: &'static [&'static str],
-    /// The clock of the report is set to this many seconds: some rules wait for a long run, and no test does.
+    /// The clock of the report is set to this many seconds: some rules need a long run, and no test waits for one.
     seconds: Option<u64>,
     kind: Kind,
-    /// How the option begins that it suggests.
+    /// The beginning of the suggested option.
     option: Option<&'static str>,
 }
 
@@ -38,7 +38,7 @@ const SAYS: [Says; 16] = [
     says("heap-keep-free", "HEAP(32K,32K,,FREE)", &["keepfree"], Kind::Raise, Some("HEAP(,,,KEEP)")),
     says("heap-keep-free", "HEAP(1M,1M,,FREE)", &["getfree"], Kind::NoChange, None),
     says("heap-keep-free", "HEAP(64M,64M,,KEEP)", &["getfree"], Kind::NoChange, None),
-    // What it used at its peak is freed, and stays: as if it had stayed for an hour.
+    // Its peak storage is freed, and stays: as if it had stayed for an hour.
     Says {
         seconds: Some(3_600),
         ..says("heap-keep-free", "HEAP(64M,64M,,KEEP)", &["getfree"], Kind::Lower, Some("HEAP(,,,FREE)"))
@@ -64,7 +64,7 @@ const fn says(
     Says { rule, options, program, seconds: None, kind, option }
 }
 
-/// A set that is wrong for the program, the measure that shows it, and what the result says of it.
+/// A set that is wrong for the program, the measure that shows it, and the result's message.
 struct Planted {
     rule: &'static str,
     options: &'static str,
@@ -81,9 +81,9 @@ const PLANTED: [Planted; 5] = [
     planted("heap-keep-free", "HEAP(32K,32K,,FREE)", &["keepfree"], "faults", NO_GAIN),
     // 2M for each byte that is written.
     planted("hugepages", "HUGEPAGES(ON)", &["large"], "rss", NO_GAIN),
-    // The kernel makes this stack: no size that is set makes it any better.
+    // The kernel makes this stack: no size improves it.
     planted("stack", "STACK(1M,1M)", &["deep"], "faults", NO_GAIN),
-    // The threads overflow what is left to them, and the program dies.
+    // The threads overflow their remaining stack, and the program dies.
     planted("threadstack", "THREADSTACK(ON,64K)", &["threads-deep"], "faults", "tried, changes the program"),
 ];
 
@@ -136,7 +136,7 @@ impl Says {
             (Some(begins), Some(option)) => assert!(option.starts_with(begins), "{rule}: {said}"),
             (expected, option) => assert_eq!(expected, option, "{rule}: {said}"),
         }
-        // Smaller stacks are never among the options that are to be used, unless asked for.
+        // Smaller stacks are never among the options to use, unless requested.
         if self.kind == Kind::Lower && rule.ends_with("stack") {
             assert_eq!(said["risky"], true, "{rule}: {said}");
             let tuned = underbar_in(folder, &["advise", "report"], &[]);
@@ -147,7 +147,7 @@ impl Says {
     }
 }
 
-/// What is said under one rule, each in turn.
+/// The answers of one rule, one after the other.
 fn check(rule: &str) {
     let folder = scratch(&format!("rules-{rule}"));
     for says in SAYS.iter().filter(|says| says.rule == rule) {

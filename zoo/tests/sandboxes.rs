@@ -1,8 +1,8 @@
-//! Programs that filter their own system calls: what we would ask of the kernel may be forbidden, or kill.
+//! Programs that filter their own system calls: our calls of the kernel may be forbidden, or kill.
 //!
-//! Each program is run bare first: where that does not end as it should, this machine forbids filters, and the test says that
-//! it is skipped.
-//! Elsewhere: programs that are started behind a filter (`follow`).
+//! Each program is run bare first: if that does not end as it should, this machine forbids filters, and the test
+//! is skipped with a message.
+//! Elsewhere: programs that are started with a filter (`follow`).
 
 use std::fs;
 use std::path::Path;
@@ -45,7 +45,7 @@ fn a_program_that_libseccomp_locks_in_is_not_killed_either() {
     assert_eq!(code(left(&mut run(&["-q"], &line)).status), 6);
 }
 
-/// `syscall` takes up to six arguments, two of them where other functions have none, and sets errno only where the kernel fails.
+/// `syscall` takes up to six arguments, two of them in unusual places, and sets errno only if the kernel fails.
 #[test]
 fn syscall_passes_everything_on() {
     let program = compiled("faults/calls", "faults-calls", &["-pthread"]);

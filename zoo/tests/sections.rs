@@ -1,5 +1,5 @@
-//! Sections of an options text: each program of a tree obeys its own, by name or by build-id, whatever links lead to
-//! it, and the report says the same.
+//! Sections of an options text: each program of a tree obeys its own, by name or by build-id, through any links to
+//! it, and the report shows the same.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -8,7 +8,7 @@ use std::process::Command;
 use serde_json::Value;
 use underbar_zoo::{left, program, scratch, underbar};
 
-/// The increments in force in the processes of a run, by program, and what the report says of the program started.
+/// The increments in force in the processes of a run, by program, and the report's value for the started program.
 fn increments(options: &str, line: &[&str]) -> (Vec<(String, u64)>, String) {
     let mut run = Command::new(underbar());
     let result =
@@ -48,7 +48,7 @@ fn a_program_is_known_by_its_own_name_and_its_build_id() {
     let id = &id[..40];
     for (section, expected) in [
         ("loaded", 5 << 20),
-        // By the name of the link by which it is started, too, as redis-server is one of its check program.
+        // By the name of the link by which it is started, too: redis-server is a link to its check program.
         ("another-name", 5 << 20),
         (&format!("build-id:{id}"), 5 << 20),
         (&format!("BUILD-ID:{}", id[..8].to_uppercase()), 5 << 20),
@@ -60,7 +60,7 @@ fn a_program_is_known_by_its_own_name_and_its_build_id() {
     }
 }
 
-/// A slot of the ledger has room for 256 bytes of the path, and so had the library's own look at it.
+/// A slot of the ledger has room for 256 bytes of the path, and the library's own look at it had the same limit.
 #[test]
 fn a_program_with_a_long_path_obeys_the_section_of_its_name() {
     let folder = scratch("sections-long");

@@ -1,9 +1,9 @@
-//! THREADSTACK: the size of the stacks of threads that ask for no size of their own, and never less than is safe.
+//! THREADSTACK: the size of the stacks of threads that set no size of their own, and never less than is safe.
 
 use std::collections::BTreeMap;
 use underbar_zoo::{Way, code, command, compiled, left};
 
-/// How large the stacks are of threads that ask in the ways of `sizes`.
+/// The stack sizes of threads that are made in the ways of `sizes`.
 fn sizes(options: &str) -> BTreeMap<String, u64> {
     let program = compiled("figures/sizes", "sizes", &["-pthread"]);
     let way = if options.is_empty() { Way::Bare } else { Way::Wrapped };
@@ -30,7 +30,7 @@ fn threads_that_ask_for_no_size_get_the_option_s() {
         for name in ["null", "fresh", "after"] {
             assert_eq!(found[name], size, "{name} under {options}");
         }
-        // Who asks for a size gets it, also where it is that of the default: it may need it.
+        // A thread that sets a size gets it, also if it is that of the default: it may need it.
         for name in ["same", "less"] {
             assert_eq!(found[name], bare[name], "{name} under {options}");
         }
@@ -47,7 +47,7 @@ fn a_size_for_which_there_is_no_room_is_as_if_nothing_was_said() {
 #[test]
 fn no_stack_is_made_smaller_than_is_safe() {
     let found = sizes("THREADSTACK(ON,16K)");
-    // 256 KiB for the program beside its 100,000 bytes of thread-local storage; then four times what a thread used.
+    // 256 KiB for the program next to its 100,000 bytes of thread-local storage; then four times a thread's use.
     for name in ["null", "fresh"] {
         assert!((256 * 1024 + 100_000..MIB).contains(&found[name]), "{name}: {}", found[name]);
     }

@@ -1,6 +1,6 @@
-//! `underbar profile --sampler timer`: samples by a timer in each thread, for where the kernel's own are forbidden.
+//! `underbar profile --sampler timer`: samples by a timer in each thread, for machines that forbid the kernel's own.
 //!
-//! Figures are parts of samples, or compared with what the kernel accounts in the same run.
+//! Figures are shares of samples, or compared with the kernel's accounts of the same run.
 
 use std::path::Path;
 use std::process::Command;
@@ -48,7 +48,7 @@ fn number(value: &Value) -> u64 {
     value.as_u64().unwrap_or_else(|| panic!("{value}"))
 }
 
-/// The part of all samples that lies in `locked`, of which there are enough to tell.
+/// The share of samples in `locked`, of which there are enough for a statement.
 fn part_in_locked(profile: &Value) -> f64 {
     let samples = number(&profile["samples"]);
     assert!(samples >= 20, "{profile}");
@@ -82,8 +82,8 @@ fn samples_are_cpu_time_at_the_rate_of_the_tick() {
     let most = 1e9 / tick_nanoseconds() as f64;
     let (rate, asked) =
         (profile["true_rate_hz"].as_f64().expect("a rate"), number(&profile["rate_hz"]) as f64);
-    // Fewer where the processor itself was taken away (a virtual machine's); more where others want it, since slices of time
-    // end at ticks, which so meet a thread that runs more often than its share of the time.
+    // Fewer if the processor itself was taken away (a virtual machine's); more if others use it, since slices of time
+    // end at ticks, which so meet a running thread more often than its share of the time.
     assert!((0.5..1.35).contains(&(rate / asked.min(most))), "{rate} of {most}: {profile}");
     let used = (number(&profile["user_ns"]) + number(&profile["system_ns"])) as f64 / 1e9;
     assert!((number(&profile["samples"]) as f64 / used / rate - 1.0).abs() < 0.01, "{profile}");
@@ -131,7 +131,7 @@ fn the_programs_signals_are_its_own() {
         assert!(part_in_locked(&profile) > 0.8, "{what}: {profile}");
         assert!(!notes(&profile).contains("not sampled"), "{what}: {profile}");
     }
-    // It took all signals, so the timers gave way; what was sampled before stays.
+    // It took all signals, so the timers stopped; earlier samples stay.
     let (profile, output) = profile(5, &[&sampled(), "taken", COUNT]);
     let words: Vec<&str> = output.split([' ', ',', '\n']).filter(|word| !word.is_empty()).collect();
     let [_, found, _, early, late, _, raised, _, of] = words[..] else { panic!("{output}") };
@@ -259,7 +259,7 @@ fn where_the_kernel_may_not_sample_timers_do_and_it_is_said() {
         "{note}"
     );
     assert!(fallen_back.error.contains("hot - locked") && fallen_back.error.contains("lock inc"));
-    // Asked for by name, the kernel is the only one.
+    // Requested by name, the kernel is the only sampler.
     let refused = filtered(&["--sampler", "perf"], &[&hot, "lock", "1"]);
     assert_eq!((code(refused.status), refused.output.as_str()), (125, ""), "{}", refused.error);
     assert!(refused.error.contains("--sampler timer"), "{}", refused.error);

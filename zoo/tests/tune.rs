@@ -1,7 +1,7 @@
-//! `underbar tune` and `underbar compare`: what is tried, what is kept, and what is said of both.
+//! `underbar tune` and `underbar compare`: the tried sets, the kept ones, and the messages about both.
 //!
-//! Programs are chosen so that the figures that decide differ by far, or are no times at all; no test waits for
-//! time or depends on how fast the machine is.
+//! Programs are chosen so that the deciding figures differ by far, or are no times at all; no test waits for
+//! time or depends on the speed of the machine.
 
 use serde_json::Value;
 use std::fs;
@@ -14,7 +14,7 @@ fn text(path: &Path) -> &str {
     path.to_str().expect("a path of text")
 }
 
-/// A command in a scratch folder, without what the test's own environment may have of ours.
+/// A command in a scratch folder, without underbar's variables of the test's environment.
 fn command(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(underbar());
     command.args(arguments).current_dir(folder).env_remove("LD_PRELOAD").env_remove("UNDERBAR_OPTS");
@@ -89,7 +89,7 @@ fn a_gain_is_found_confirmed_and_written() {
     let file = fs::read_to_string(folder.join("underbar.opts")).expect("written");
     assert!(file.contains("\n# confirmed on fresh runs: tuned: peak RSS 0."), "{file}");
     assert!(file.ends_with("\nHEAP(32K,32K,,FREE)\n"), "{file}");
-    // It is used as the result says, and overwritten by the next; what somebody else wrote is not.
+    // It is used as the result says, and overwritten by the next; a file of another origin is not.
     let used = underbar_in(&folder, &[&["run", "--opts-file", "underbar.opts"][..], &program[..]].concat());
     assert!(used.error.contains("HEAP(32K,32K,,FREE)"), "{}", used.error);
     fs::write(folder.join("mine.opts"), "RPTSTG(ON)\n").expect("written");
@@ -190,7 +190,7 @@ fn suggestions_are_tried_with_their_reasons() {
     let verdict = &tried["verdict"];
     assert_eq!(verdict["schema"], "underbar.verdict/1");
     assert_eq!(verdict["runs"]["rounds"].as_array().map(Vec::len), Some(8));
-    // The suggestion undoes the damage of the options: far fewer faults than default.
+    // The suggestion repairs the damage of the options: far fewer faults than default.
     assert!(verdict["tuned_default"]["primary"]["finding"].get("better").is_some(), "{verdict}");
     assert_eq!(verdict["tuned_plain"]["output"]["equal"]["runs"], 16);
 }
@@ -378,7 +378,7 @@ fn every_run_reads_the_same_input() {
 #[test]
 fn differing_output_and_files_are_not_kept() {
     let folder = scratch("tune-differs");
-    // A program that sees whether the library is there.
+    // A program that tests whether the library is loaded.
     let sees = "case \"$LD_PRELOAD\" in *underbar*) echo with;; *) echo without;; esac";
     let result = compared(&folder, &[], sees);
     assert!(
@@ -432,7 +432,7 @@ fn a_server_is_measured_under_its_load() {
     let dead = compared(&folder, &["--load", "exit 1"], "exit 3");
     assert_eq!(code(dead.status), 2, "{dead:?}");
     assert!(dead.error.contains("ended with exit code 3 before it was told to"), "{}", dead.error);
-    // A command that cannot be executed says the same for ever; one that fails is asked until the limit.
+    // A command that cannot be executed fails the same way for ever; one that fails is retried until the limit.
     let wrong = compared(&folder, &["--load", "/no/such/client"], "exec sleep 1000");
     assert_eq!(code(wrong.status), 2, "{wrong:?}");
     let says = "cannot be asked whether it is ready: the command of --load ended with exit code 127\n  | ";
@@ -450,7 +450,7 @@ fn a_server_is_measured_under_its_load() {
 #[test]
 fn a_program_that_fails_by_itself_is_not_measured() {
     let folder = scratch("tune-fails");
-    // Where only ours fails, no exit code that is expected would make both right.
+    // If only ours fails, no expected exit code would make both right.
     let ours = "if [ \"$LD_PRELOAD\" ]; then exit 3; fi";
     let result = underbar_in(&folder, &["tune", "--", "sh", "-c", ours]);
     assert_eq!(code(result.status), 2, "{result:?}");

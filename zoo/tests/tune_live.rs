@@ -1,7 +1,7 @@
-//! `underbar tune --live`: how threads wait for one lock is tried while the program runs. The program must do what it does
-//! without it, whenever it ends; and what is written must be obeyed by the next run.
+//! `underbar tune --live`: ways to wait for one lock are tried while the program runs. The program must behave as
+//! without it, whenever it ends; and the next run must obey the written options.
 //!
-//! Which policy is better is chance on a machine like this, and is not tested: the verdict is, in `host/verdict`.
+//! The better policy is random on a machine like this, and is not tested: the verdict is, in `host/verdict`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -53,7 +53,7 @@ fn policies_are_tried_while_the_program_runs_and_it_fares_as_ever() {
     for epoch in epochs {
         let figure = |name: &str| epoch[name].as_u64().expect("a figure");
         assert!(figure("elapsed_ns") >= 20_000_000, "{epoch}");
-        // What is counted are acquisitions: there were no more than the program makes.
+        // Acquisitions are counted: there were no more than the program makes.
         assert!(figure("work") <= 12_000, "{epoch}");
     }
     let work: u64 = self::epochs(live).iter().filter_map(|epoch| epoch["work"].as_u64()).sum();
@@ -63,7 +63,7 @@ fn policies_are_tried_while_the_program_runs_and_it_fares_as_ever() {
     for against in live["trial"]["against"].as_array().expect("two") {
         assert!(against["outcome"].is_string() || against["outcome"].is_object(), "{against}");
     }
-    // Only what was kept is written.
+    // Only a kept option is written.
     let kept = live["kept"].is_string();
     assert_eq!(all["kept"], kept);
     assert_eq!(folder.join("underbar.opts").exists(), kept);
@@ -96,7 +96,7 @@ fn what_cannot_be_tried_is_said() {
     assert_eq!(code(other.status), 2, "{other:?}");
     assert!(other.error.contains("nobody waited for cold, but for "), "{}", other.error);
     assert!(other.error.contains("apart (locks-rules)"), "{}", other.error);
-    // A run that is over before a round is.
+    // A run that ends before a round does.
     let long = underbar_in(
         &folder,
         &["tune", "--live", "--epoch", "10s", "--require-gain"],

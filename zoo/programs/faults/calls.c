@@ -1,5 +1,5 @@
 /* calls: `syscall` with every number of arguments, six included; calls that fail and set errno; calls that succeed and leave it
-   alone; one that a thread is cancelled behind, since `syscall` is no point of cancellation; the two that are looked at. */
+   alone; one after which a thread is cancelled, since `syscall` is no cancellation point; the two that underbar inspects. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/seccomp.h>
@@ -44,11 +44,11 @@ int main(void) {
     char *page = (char *)syscall(SYS_mmap, NULL, 4096L, PROT_READ, MAP_PRIVATE, fileno(file), 4096L);
     CHECK(page != MAP_FAILED && errno == 77 && !memcmp(page, second, sizeof second));
     CHECK(syscall(SYS_mmap, NULL, 4096L, PROT_READ, MAP_PRIVATE, fileno(file), 4095L) == -1 && errno == EINVAL);
-    /* An address in the upper half of the space as a result is no failure. */
+    /* An address in the upper half of the space as a result is not a failure. */
     CHECK(syscall(SYS_munmap, page, 4096L) == 0);
     CHECK(syscall(SYS_prctl, PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 0);
     CHECK(syscall(SYS_prctl, -1, 0, 0, 0, 0) == -1 && errno == EINVAL);
-    /* What libraries ask to know what the kernel has. */
+    /* Calls by which libraries test the kernel's features. */
     CHECK(syscall(SYS_seccomp, SECCOMP_SET_MODE_STRICT, 1, NULL) == -1 && errno == EINVAL);
     CHECK(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, NULL) == -1 && (errno == EFAULT || errno == EACCES));
     CHECK(syscall(SYS_seccomp, 99, 0, NULL) == -1 && errno == EINVAL);

@@ -1,4 +1,4 @@
-/* Gets and gives back correctly in every way there is, and writes each byte that may be used: nothing of it is misuse.
+/* Gets and gives back correctly in every way there is, and writes each usable byte: none of it is misuse.
    careful OPERATIONS. Ends with "done". */
 #include <malloc.h>
 #include <pthread.h>
@@ -37,7 +37,7 @@ static size_t a_size(uint64_t *state) {
     return next(state) % 3000000;
 }
 
-/* All that may be used, not only what was asked for. */
+/* All usable bytes, not only the requested ones. */
 static void mark(struct block *block, uint64_t *state) {
     block->bytes = malloc_usable_size(block->at);
     block->mark = (unsigned char)next(state);
@@ -69,7 +69,7 @@ static void get(struct block *block, uint64_t *state) {
     default: block->at = malloc(size);
     }
     if (block->at == NULL) abort();
-    /* As it came: a block may hold whatever its last user left, and may be given back with it. */
+    /* Unchanged: a block may hold its last user's data, and may be given back with it. */
     if (next(state) % 4 == 0) {
         struct block copy = {malloc(size), size, 0};
         if (copy.at == NULL) abort();
@@ -101,7 +101,7 @@ static void step(struct block *own, uint64_t *state) {
         block->at = NULL;
     }
     if (next(state) % 4 == 0) {
-        /* What one thread got another one gives back. */
+        /* One thread gives back blocks of another. */
         struct block *other = &shared[next(state) % SHARED];
         pthread_mutex_lock(&lock);
         struct block mine = *block;

@@ -1,4 +1,4 @@
-/* drops PROGRAM: gives up the rights of the superuser for good, works with its heap, has a child, and becomes
+/* drops PROGRAM: gives up the rights of root for good, works with its heap, has a child, and becomes
    PROGRAM. */
 #define _GNU_SOURCE
 #include <grp.h>

@@ -1,5 +1,5 @@
-/* exhaust SIZE: gets blocks of SIZE bytes until there are none, twice, giving all back in between; says "done" where
-   each failure was ENOMEM and what was got could be used to the last byte. */
+/* exhaust SIZE: gets blocks of SIZE bytes until there are none, twice, giving all back in between; says "done" if
+   each failure was ENOMEM and the blocks could be used to the last byte. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +31,7 @@ static long fill(size_t size) {
 int main(int count, char **words) {
     size_t size = count > 1 ? strtoul(words[1], NULL, 10) : 16;
     long first = fill(size), second = fill(size);
-    /* What was given back must be there again, but for a part that lies between what is in use. */
+    /* Freed storage must be available again, except for a part between blocks in use. */
     if (first < 1 || second < first / 2) return 3;
     return write(1, "done\n", 5) != 5;
 }

@@ -1,11 +1,11 @@
 /* forks HOW SIZE: gets 1,000 blocks, and has a child that gets 500 more and gives all 1,500 back.
 
      fork     by fork, the child ends in good order
-     blocked  by fork while a signal is held back, the child ends in good order
+     blocked  by fork while a signal is blocked, the child ends in good order
      _exit    by fork, the child ends by _exit
      quick    by fork, the child ends by quick_exit
      works    by fork, and the child becomes this program with `child` when it has worked
-     clone    by a clone that the C library knows nothing of
+     clone    by a clone without the C library
      cloned   by the C library's clone
      crowd    by the C library's clone, 60 times, while another thread gets and frees
      vfork    by vfork; the child only ends
@@ -114,7 +114,7 @@ int main(int count, char **words) {
     } else if (!strcmp(how, "cloned")) {
         child_of_clone();
     } else if (!strcmp(how, "crowd")) {
-        /* Who never hears of a child ends all the same. */
+        /* A parent that never hears of its child ends, too. */
         alarm(60);
         pthread_t other;
         if (pthread_create(&other, NULL, busy, NULL)) return 7;

@@ -1,4 +1,4 @@
-/* jemalloc: linked with another heap. Gets from both of that heap's faces, and gives back through the common one. */
+/* jemalloc: linked with another heap. Gets by both interfaces of that heap, and gives back by the common one. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

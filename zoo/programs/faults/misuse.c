@@ -1,4 +1,4 @@
-/* Gives storage back wrongly: misuse WHAT BYTES. Where the heap does not end the program, it says so and ends with 0. */
+/* Gives storage back wrongly: misuse WHAT BYTES. If the heap does not end the program, it says so and ends with 0. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,7 +51,7 @@ int main(int count, char **words) {
         free(block);
         block = realloc(block, 3 * bytes);
     } else if (strcmp(what, "past-end") == 0) {
-        /* The word behind all that may be used is the next block's header, in glibc's heap as in ours. */
+        /* The word after the usable bytes is the next block's header, in glibc's heap as in ours. */
         memset(block + bytes, 'A', (8 - bytes % 16 + 16) % 16 + 8);
         free(block);
     } else if (strcmp(what, "past-end-by-a-byte") == 0) {

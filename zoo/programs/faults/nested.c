@@ -1,4 +1,4 @@
-/* nested: behind a filter that lets every system call through, has a child that has a child that has a child. */
+/* nested: with a filter that allows every system call, has a child that has a child that has a child. */
 #include <sys/wait.h>
 
 #include "../filter.h"

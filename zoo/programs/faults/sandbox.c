@@ -1,19 +1,19 @@
-/* sandbox HOW: from now on the kernel kills this process at any system call but those that malloc, writing and ending
+/* sandbox HOW: from now on the kernel kills this process at any system call except those that malloc, writing and ending
    need; works with its heap and ends in good order with 6. HOW: filter by prctl, or by the call seccomp; or the strict mode,
-   in which only reading, writing and the end of a thread are let through: it lives on some kilobytes of its heap then.
+   in which only reading, writing and the end of a thread are allowed: it then lives on some kilobytes of its heap.
      past      the filter is installed without prctl, by syscall alone; past-strict: strict mode in this way
      library   the filter is made and installed by libseccomp, where this was compiled with it
-     unending  the kernel refuses the call that ends a process; the one that ends a thread is let through. */
+     unending  the kernel refuses the call that ends a process; the one that ends a thread is allowed. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
 
 #include "../filter.h"
 
-/* With no more than malloc of glibc has at hand after its first request. */
+/* With no more than glibc's malloc holds after its first request. */
 static int strict(int past) {
     char *blocks[90];
-    /* What is kept keeps glibc from giving the rest back, which would be its death, too. */
+    /* The kept block prevents glibc from giving the rest back, which would end it, too. */
     char *volatile kept = malloc(10000);
     if (!kept) return 92;
     if (past ? syscall(SYS_seccomp, SECCOMP_SET_MODE_STRICT, 0, NULL) : prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT)) return 91;

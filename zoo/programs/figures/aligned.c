@@ -1,5 +1,5 @@
-/* Gets aligned memory as PHP does: maps it, unmaps it, maps more, and unmaps what is before and behind the part that is wanted.
-   Nothing of what goes so was written to. What is wanted is, and is the third large range that goes. */
+/* Gets aligned memory as PHP does: maps it, unmaps it, maps more, and unmaps the parts before and after the wanted one.
+   The unmapped parts were never written to. The wanted one is, and is the third large range that goes. */
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>

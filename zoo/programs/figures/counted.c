@@ -1,5 +1,5 @@
 /* counted MODE...: counts by itself every request for storage that it and its libraries make, before main and after
-   it, and says at the very end what it counted. The functions here are found before those of any preloaded library,
+   it, and prints its counts at the very end. The functions here are found before those of any preloaded library,
    and pass everything on to the next ones.
 
      counted small | random | realloc | large | fails | remote | threads N | foreign | peak | small-peak N

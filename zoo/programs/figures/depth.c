@@ -1,6 +1,6 @@
-/* depth WHAT BYTES: uses stack to a known depth, and says how many bytes lie between where it begins and the deepest
+/* depth WHAT BYTES: uses stack to a known depth, and prints the bytes between its beginning and the deepest
    byte: for the first thread from the environment, for others from where their function was entered. And how deep the
-   first thread's stack was used before `main`, to a page: what the loader and libraries take of it is the machine's
+   first thread's stack was used before `main`, to a page: the share of the loader and libraries is the machine's
    affair.
 
      main     the first thread
@@ -8,7 +8,7 @@
      asked    another thread, which asks for a stack as large as the default
      brought  another thread, on a stack that the program maps for it
      again    as brought, and after its end a shallow thread on the same stack, and then one twice as deep
-     recycled a deep thread, and after its end a shallow one on its stack beside a deep one on another
+     recycled a deep thread, and after its end a shallow one on its stack next to a deep one on another
      together four threads at one time
      locked, locked-main
               as thread and main, with all memory locked, so that stacks are resident from the start */
@@ -33,7 +33,7 @@ static __attribute__((noinline)) char *go_down(long depth) {
     return (char *)block;
 }
 
-/* The lowest page of this stack that anything was written to: pages never written to may lie between. */
+/* The lowest page of this stack that anything was written to: pages never written to may be between. */
 static char *lowest(void) {
     enum { PAGE = 4096 };
     unsigned char present;

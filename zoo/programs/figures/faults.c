@@ -1,4 +1,4 @@
-/* faults PAGES: touches so many pages of storage one by one, and says what the kernel had counted before and after. */
+/* faults PAGES: touches PAGES pages of storage one by one, and prints the kernel's counts before and after. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -1,4 +1,4 @@
-/* foreign COUNT: COUNT times, gives back what no heap handed out. */
+/* foreign COUNT: COUNT times, gives back a pointer that is from no heap. */
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>

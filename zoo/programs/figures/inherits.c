@@ -1,4 +1,4 @@
-/* inherits COUNT: gets so many blocks, and its child frees all of them. Then it becomes itself again, which only ends. */
+/* inherits COUNT: gets COUNT blocks, and its child frees all of them. Then it becomes itself again, which only ends. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Has an allocator inside under a name of its own, as programs of Rust have jemalloc, and one of C beside it. */
+/* Contains an allocator under its own name, as programs of Rust contain jemalloc, and one of C next to it. */
 #include <stdlib.h>
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
-/* live SIZE: gets and frees 60 MB in elements of SIZE bytes, and holds them until somebody outside changes what becomes
-   of empty segments. Twice: says "held BYTES" when they are resident, goes on getting and freeing one element, and says
+/* live SIZE: gets and frees 60 MB in elements of SIZE bytes, and holds them until a change from outside releases them: the policy
+   for empty segments. Twice: says "held BYTES" when they are resident, goes on getting and freeing one element, and says
    "fell BYTES" when they are not. */
 #include <fcntl.h>
 #include <stdio.h>
@@ -38,7 +38,7 @@ static void say(const char *word) {
 
 int main(int count, char **words) {
     if (count != 2 || (size = atoi(words[1])) < 100) return 2;
-    /* Should nobody change anything: the end. */
+    /* Without any change: the end. */
     alarm(300);
     for (int round = 0; round < 2; round++) {
         do use(ALL / size);

@@ -1,5 +1,5 @@
-/* A library that is loaded before the heap: it asks the next malloc for everything, and counts what the program holds by
-   malloc_usable_size, exactly, at each request. When a process ends, it writes the most that was held at one time, and its
+/* A library that is loaded before the heap: it passes all requests to the next malloc, and counts the program's storage by
+   malloc_usable_size, exactly, at each request. When a process ends, it writes the maximum, and its
    program, to $LIVE_PEAK.PROCESS. An independent count of "used at most". */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -20,7 +20,7 @@ static void *(*next_malloc)(size_t), *(*next_calloc)(size_t, size_t), *(*next_re
 static void (*next_free)(void *);
 static size_t (*next_usable)(void *);
 static atomic_long held, most;
-/* What dlsym asks for while it looks for the next calloc. */
+/* Storage for dlsym while it looks for the next calloc. */
 static _Alignas(16) char early[1 << 14];
 static atomic_size_t early_used;
 
@@ -115,7 +115,7 @@ void _ZdaPv(void *block) { free(block); }
 void _ZdlPvm(void *block, size_t size) { (void)size, free(block); }
 void _ZdaPvm(void *block, size_t size) { (void)size, free(block); }
 
-/* A child of fork holds what its parent held then. */
+/* A child by fork holds its parent's storage. */
 static void in_child(void) { most = held; }
 
 __attribute__((constructor)) static void starts(void) { pthread_atfork(NULL, NULL, in_child); }

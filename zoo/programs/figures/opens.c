@@ -1,5 +1,5 @@
-/* opens DEEP NAMESPACES: opens the library of mathematics so often with RTLD_DEEPBIND, and so often in a namespace of its own,
-   besides once without either. */
+/* opens DEEP NAMESPACES: opens libm DEEP times with RTLD_DEEPBIND, and NAMESPACES times in a namespace of its own,
+   and once without either. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>

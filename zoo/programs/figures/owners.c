@@ -1,6 +1,6 @@
-/* owners MAPPED GOT END: maps so many bytes past the heap, gets so many from it, and touches all of them. What was mapped is kept,
- * unmapped or advised away; `thread` has a thread touch as much of its stack in place of a mapping, and keep it. What was got is freed where
- * it is not kept. */
+/* owners MAPPED GOT END: maps MAPPED bytes past the heap, gets GOT from it, and touches all of them. The mapping is kept,
+ * unmapped or advised away; `thread` has a thread touch as much of its stack in place of a mapping, and keep it. The storage is
+ * freed if it is not to be kept. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>

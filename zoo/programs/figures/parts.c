@@ -1,5 +1,5 @@
-/* A library that is loaded beside: when a process ends, it appends what /proc/self/smaps says to $PARTS.PROCESS: bytes that are
-   anonymous, and those resident that are shared. An independent count of what a look at the end should see. */
+/* A second preloaded library: when a process ends, it appends figures of /proc/self/smaps to $PARTS.PROCESS: bytes that are
+   anonymous, and those resident that are shared. An independent count for a look at the end. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

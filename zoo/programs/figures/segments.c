@@ -1,5 +1,5 @@
 /* segments COUNT SIZE [free]: gets COUNT times SIZE bytes and touches their first byte, gives them back with `free`,
-   and says how many bytes its mappings without a file have then. */
+   and prints the bytes of its mappings without a file at that time. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* A program with an allocator of its own, which has its memory before any library is made ready, as Chromium has. */
+/* A program with its own allocator, which has its memory before any library is initialised, as in Chromium. */
 #include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>

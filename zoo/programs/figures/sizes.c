@@ -1,5 +1,5 @@
-/* sizes: says how large the stacks are that threads get, by how they asked. All live until the end but the deep one, so
-   that none gets a stack that another has left.
+/* sizes: prints the sizes of threads' stacks, by the kind of request. All live until the end except the deep one, so
+   that none gets the stack of another.
 
      null   without attributes          fresh  with attributes in which no size was set
      same   the default, set as a size  less   1 MiB, set as a size

@@ -3,10 +3,10 @@
      plain    as it is               empty    without an environment
      nobody   as user 65534          root     with the folder of PROGRAM as its root
      data     with 8 MB of data      space    with 24 MB of address space, at the most
-     filter   behind a filter that kills for what a library might ask the kernel at its start
+     filter   with a filter that kills at calls that a library might make at its start
      quiet    the same, installed by `syscall`
 
-   or, where COUNT is `becomes`, goes on as PROGRAM, and kills itself where it cannot. */
+   or, if COUNT is `becomes`, continues as PROGRAM, and kills itself if it cannot. */
 #define _GNU_SOURCE
 #include <libgen.h>
 #include <signal.h>
@@ -21,7 +21,7 @@
 
 extern char **environ;
 
-/* Kills for what a library might ask the kernel at its start. */
+/* Kills at calls that a library might make at its start. */
 static long filter(int by_call) {
     struct sock_filter rows[] = {
         NUMBER,

@@ -1,4 +1,4 @@
-/* transfers MODE READS WRITES: reads and writes so many times 100 bytes, and says how many of each the kernel has
+/* transfers MODE READS WRITES: reads and writes READS and WRITES times 100 bytes, and prints how many of each the kernel has
    counted for it until then. MODE is `ends`, `killed` (by itself), `threads` (half of them in a thread) or `child`
    (half of them in a child, which is waited for). */
 #include <fcntl.h>
@@ -50,7 +50,7 @@ int main(int count, char **words) {
     if (sscanf(text, "rchar: %llu wchar: %llu syscr: %llu syscw: %llu", &read_bytes, &written_bytes, &read_calls,
                &write_calls) != 4)
         return 3;
-    /* What this read and the write below add themselves: the account of before the read has them not. */
+    /* The counts of this read and the write below: the account from before the read does not have them. */
     int length = snprintf(said, sizeof said, "rchar %llu wchar %llu syscr %llu syscw %llu own %zu\n", read_bytes,
                           written_bytes, read_calls, write_calls, strlen(text));
     if (write(1, said, length) != length) return 2;

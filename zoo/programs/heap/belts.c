@@ -1,5 +1,5 @@
-/* Storage that always crosses: producers get, end after a while and are replaced; consumers only free. What is
- * under way is bounded, so the resident size, printed on standard error, must be, too. */
+/* Storage that always crosses: producers get, end after a while and are replaced; consumers only free. The storage
+ * in transit is bounded, so the resident size, printed on standard error, must be, too. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* What the deeply bound library (deep_library.c) depends on: gets, grows and frees storage, and has a function whose name the
+/* The dependency of the deeply bound library (deep_library.c): gets, grows and frees storage, and has a function whose name the
  * program has, too. */
 #define _GNU_SOURCE
 #include <malloc.h>

@@ -1,8 +1,8 @@
 /* deep_fork LIBRARY: forks while another thread opens with RTLD_DEEPBIND; the program itself, for which the loader changes nothing of
    its own. The child walks over all libraries, and opens one in this way, too.
 
-   The walk over the libraries is this program's: in the other thread it stands still at its third library, until the fork is over
-   or, where the fork waits for it, for a while. */
+   The walk over the libraries is this program's: in the other thread it pauses at its third library, until the fork is over
+   or, if the fork waits for it, for a while. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <link.h>
@@ -52,7 +52,7 @@ static int count(struct dl_phdr_info *info, size_t size, void *data) {
 static void *opens(void *unused) {
     is_opener = 1;
     if (!dlopen(NULL, RTLD_NOW | RTLD_DEEPBIND)) printf("WRONG: %s\n", dlerror());
-    /* Where nothing walks over the libraries. */
+    /* If nothing walks over the libraries. */
     if (atomic_load(&state) == NOT_YET) atomic_store(&state, INSIDE);
     return unused;
 }
@@ -64,7 +64,7 @@ int main(int words, char **word) {
     while (atomic_load(&state) == NOT_YET);
     pid_t child = fork();
     if (!child) {
-        /* The child is ended where it waits for ever. */
+        /* The child is ended if it waits for ever. */
         alarm(20);
         int libraries = 0;
         dl_iterate_phdr(count, &libraries);

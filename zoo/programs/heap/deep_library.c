@@ -1,4 +1,4 @@
-/* A library to be opened with RTLD_DEEPBIND: storage that it gets the program frees, and the reverse. */
+/* A library for RTLD_DEEPBIND: the program frees the library's storage, and the reverse. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
@@ -26,7 +26,7 @@ char *deep_early(void) {
     return result;
 }
 
-/* Its own dependency's, whatever the program has of that name. */
+/* Its own dependency's, whatever the program has under that name. */
 const char *deep_found(void) { return deep_who(); }
 
 /* One block of each kind of request, from 1 to 40000 bytes. */

@@ -1,4 +1,4 @@
-// A C++ library to be opened with RTLD_DEEPBIND: objects that one side makes the other deletes.
+// A C++ library for RTLD_DEEPBIND: each side deletes objects that the other makes.
 #include <map>
 #include <new>
 #include <string>

@@ -1,5 +1,5 @@
 /* far SIZE: 2 MiB of address space are left, and the kernel's next mapping will be gigabytes away from all earlier ones. Gets
- * blocks until there are no more, and says whether they came to half of what was left, and whether a mapping was put where the
+ * blocks until there are no more, and prints whether they reached half of that, and whether a mapping was put where the
  * main thread's stack may grow. */
 #define _GNU_SOURCE
 #include <errno.h>

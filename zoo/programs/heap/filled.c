@@ -1,4 +1,4 @@
-/* What new storage holds when STORAGE(byte) is asked for: every byte of every size, again and again. */
+/* The contents of new storage under STORAGE(byte): every byte of every size, again and again. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@ int main(void) {
             memset(p, 1, size), free(p);
             if (posix_memalign((void **)&q, 256, size) || !all(q, size, byte)) printf("aligned %zu is not filled\n", size);
             memset(q, 1, size), free(q);
-            /* What is grown: where it lies, or elsewhere. */
+            /* A grown block: in place, or elsewhere. */
             p = size % 2 ? malloc(size) : calloc(size, 1);
             memset(p, 1, size);
             size_t more = size + size / 4 + 24, most = 6 * more;

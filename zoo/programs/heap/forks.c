@@ -103,7 +103,7 @@ int main(int count, char **words) {
     printf("vfork and exec: %d failures\n", failures);
     stop = 1;
     for (int i = 0; i < 3; i++) pthread_join(threads[i], NULL);
-    /* Now there is one thread: a raw clone is a fork that nobody is told of. */
+    /* Now there is one thread: a raw clone is a fork without any notice. */
     for (int i = 0; i < 50; i++) {
         long child = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
         if (child == 0) _exit(use_the_heap());

@@ -1,5 +1,5 @@
 /* handlers: forks while another thread gets storage with the lock of `handlers_library` held, which the handlers of that
- * library wait for. Who waits for ever is ended by a signal after a minute. */
+ * library wait for. A signal ends an endless wait after a minute. */
 #include "waits.h"
 #include <pthread.h>
 #include <stdio.h>

@@ -15,7 +15,7 @@ static void handler(int signal) {
     _exit(0);
 }
 
-/* Most of this thread's time is its end, at which it gives back what it used. */
+/* Most of this thread's time is its end, at which it gives back its storage. */
 static void *come_and_go(void *argument) {
     pthread_sigmask(SIG_UNBLOCK, argument, NULL);
     void *p[50];

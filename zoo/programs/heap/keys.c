@@ -1,4 +1,4 @@
-/* Keys of threads: a key that nobody made is refused, all 1,024 can be made, and threads work before, with and after them.
+/* Keys of threads: a key that was not made is refused, all 1,024 can be made, and threads work before, with and after them.
  * Their destructors get and free storage in all four rounds, however the thread ends. */
 #define _GNU_SOURCE
 #include <limits.h>

@@ -1,4 +1,4 @@
-/* What dlerror has to tell stays there until it is asked, whatever else the program does for the first time. */
+/* dlerror keeps its message until it is called, whatever else the program does for the first time. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <malloc.h>

@@ -1,5 +1,5 @@
-/* Out of storage under a limit of address space: null and ENOMEM, what is held stays as it is, and what is freed
- * serves again. Argument: MiB of address space beyond what is mapped at the start. */
+/* Out of storage under a limit of address space: null and ENOMEM, blocks in use stay unchanged, and freed ones
+ * serve again. Argument: MiB of address space beyond what is mapped at the start. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
@@ -70,7 +70,7 @@ int main(int count, char **words) {
     }
     limit_to(more + (16 << 20));
     if (pthread_create(&thread, NULL, in_thread, (void *)1000) == 0) pthread_join(thread, NULL);
-    /* realloc between little room and none: whatever it answers, the content is there. */
+    /* realloc between little room and none: in any case the content is there. */
     for (size_t room = 0; room < 6; room++) {
         size_t size = (size_t)300 << 20;
         struct rlimit none;

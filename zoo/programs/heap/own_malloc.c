@@ -1,5 +1,5 @@
 /* A program that brings half an allocator of its own, as one with jemalloc inside does: malloc, free, calloc and
- * realloc are its own, the rest of the family is whatever the process has. */
+ * realloc are its own, the rest of the family is the process's. */
 #define _GNU_SOURCE
 #include <malloc.h>
 #include <pthread.h>

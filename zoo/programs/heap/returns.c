@@ -1,6 +1,6 @@
-/* Where emptied increments are: prints whether the pages of what was freed are still mapped. Arguments: bytes of
- * an element, how many, and who frees: the same thread, another one, or "later" the same, which then goes on with small
- * requests until half is gone, or it has waited for that in vain. (An increment in which something lives stays.) */
+/* Emptied increments: prints whether the pages of freed storage are still mapped. Arguments: bytes of
+ * an element, their number, and the thread that frees: the same, another one, or "later" the same, which then goes on with small
+ * requests until half is gone, or it has waited for that in vain. (An increment with a block in use stays.) */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>

@@ -1,4 +1,4 @@
-/* Pointers that no heap handed out: from mmap, from another allocator, from the stack, from the program's data. A
+/* Pointers from no heap: from mmap, from another allocator, from the stack, from the program's data. A
  * heap that recognises them leaves them alone. (Without underbar this program would be ended by glibc.) */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -5,7 +5,7 @@
  *   flusher  has the list of streams               waits for the reader's stream
  *   forker   has what fork takes before that list  waits for the list of streams
  *
- * Each waits until the kernel shows that the one before it sleeps. Who waits for ever is ended by a signal after a minute.
+ * Each waits until the kernel shows that the one before it sleeps. A signal ends an endless wait after a minute.
  * With the word `allocating`, handlers of fork get storage, too. */
 #include "waits.h"
 #include <pthread.h>
@@ -27,7 +27,7 @@ static void get_storage(void) {
     }
 }
 
-/* What the stream calls to be filled, with its lock held. */
+/* The stream's read function, called with its lock held. */
 static ssize_t fill(void *cookie, char *bytes, size_t length) {
     (void)cookie;
     if (!length) return 0;

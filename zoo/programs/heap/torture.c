@@ -102,7 +102,7 @@ static void resize(struct block *b, uint64_t *random) {
     unsigned char *address = realloc(b->address, new);
     if (!address) die("no storage to resize", b, new);
     b->address = address;
-    /* What was sparsely written is checked where both sizes wrote it. */
+    /* Sparsely written bytes are checked where both sizes wrote them. */
     struct block before = {address, old, b->seed};
     if (new >= old) {
         check(&before, old);
@@ -122,7 +122,7 @@ static void give(struct block *b) {
     b->address = NULL;
 }
 
-/* Through a shared slot: whoever comes by frees what lies there. */
+/* Through a shared slot: the next thread frees the block in it. */
 static void pass(struct block *b, uint64_t *random) {
     struct block *parcel = malloc(sizeof *parcel);
     *parcel = *b;

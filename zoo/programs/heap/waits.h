@@ -8,12 +8,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The number of the thread, as the kernel has it. */
+/* The kernel's number of the thread. */
 static int own_number(void) {
     return (int)syscall(SYS_gettid);
 }
 
-/* Waits until the thread sleeps that has said its number: from then on it does nothing but wait. */
+/* Waits until the thread with the published number sleeps: from then on it only waits. */
 static void wait_for_sleep_of(atomic_int *number) {
     char state = 0;
     while (state != 'S') {

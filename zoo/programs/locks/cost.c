@@ -1,4 +1,4 @@
-// cost KIND PAIRS: takes a free mutex of that kind so often, while there is another thread.
+// cost KIND PAIRS: takes a free mutex of that kind PAIRS times, while there is another thread.
 // cost busy ROUNDS: threads that hand a few mutexes on all the time.
 #define _GNU_SOURCE
 #include <pthread.h>

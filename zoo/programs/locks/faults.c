@@ -1,5 +1,5 @@
-/* faults CASE: what a program does wrong with a mutex, and what a kernel and a user do to those who hold one or wait for it.
-   Prints what the C library answered, which must be the same however mutexes are waited for; for both kinds that are
+/* faults CASE: a program's faults with a mutex, and actions of a kernel and a user on threads that hold one or wait for it.
+   Prints the C library's results, which must be the same for all ways of waiting; for both kinds that are
    not checked, the normal and the adaptive one. */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -41,7 +41,7 @@ static void begins(int which) {
     MUST(pthread_mutex_init(&mutex, &attributes) == 0);
 }
 
-/* How long a wait lasts that is in vain. */
+/* The length of a wait in vain. */
 static int in_vain(void) {
     struct timespec soon;
     clock_gettime(CLOCK_REALTIME, &soon);
@@ -355,7 +355,7 @@ static void is_stopped(void) {
     close(told[0]), close(told[1]);
 }
 
-/* The thread that holds it, and it alone, as debuggers do. Where that is not allowed, it just holds it. */
+/* Stops the holding thread only, as debuggers do. If that is not allowed, it just holds the mutex. */
 static void its_holder_is_stopped(void) {
     int numbers[2], words[2], status;
     char byte;

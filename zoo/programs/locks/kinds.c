@@ -1,5 +1,5 @@
-/* kinds CASE: one row of the table of kinds of mutex. Prints what it found, which must be the same however mutexes are
-   waited for. Each case that contends has threads add to two numbers that must be equal whenever the mutex is held. */
+/* kinds CASE: one row of the table of kinds of mutex. Prints its results, which must be the same for all ways of
+   waiting. Each case with contention has threads add to two numbers that must be equal whenever the mutex is held. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
@@ -101,7 +101,7 @@ static void *dies_holding(void *mutex) {
     return NULL;
 }
 
-/* A recursive mutex is taken twice, an error-checking one tells, and neither is another thread's to give up. */
+/* A recursive mutex is taken twice, an error-checking one returns an error, and no other thread can unlock either. */
 static void *gives_up(void *mutex) { return (void *)(long)pthread_mutex_unlock(mutex); }
 static void owners(pthread_mutex_t *twice, pthread_mutex_t *told) {
     void *said;
@@ -178,7 +178,7 @@ static void *holds(void *pipe) {
     return NULL;
 }
 
-/* Times that are over, that come, and that are none. */
+/* Times in the past, in the future, and invalid ones. */
 static void timed(void) {
     int first[2], second[2];
     char byte;
@@ -207,7 +207,7 @@ static void timed(void) {
     printf("no clock: %s\n", strerror(pthread_mutex_clocklock(&fixed, CLOCK_PROCESS_CPUTIME_ID, &past)));
     MUST(write(ends[3], "x", 1) == 1);
     pthread_join(holder, NULL);
-    /* What is free needs no time. */
+    /* A free mutex needs no time. */
     printf("free: %s\n", strerror(pthread_mutex_timedlock(&fixed, &wrong)));
     MUST(pthread_mutex_unlock(&fixed) == 0);
     printf("free, no clock: %s\n", strerror(pthread_mutex_clocklock(&fixed, 99, &past)));
@@ -322,7 +322,7 @@ __attribute__((constructor(101))) static void before_main(void) {
     MUST(pthread_mutex_unlock(&recursive) == 0 && pthread_mutex_unlock(&recursive) == 0);
 }
 
-/* Each mutex lies in a page that goes as soon as the mutex was given up by the last thread. */
+/* Each mutex is in a page that is unmapped as soon as the last thread has unlocked it. */
 struct page {
     pthread_mutex_t mutex;
     int users;
@@ -372,7 +372,7 @@ static void thread_ends(void) {
     printf("destructors %ld\n", all.first);
 }
 
-/* Two signals a millisecond stop and continue nobody, but interrupt those who sleep. */
+/* Two signals a millisecond stop and continue nobody, but interrupt sleeping threads. */
 static volatile long signals;
 static void count(int number) { signals += number != 0; }
 static void interrupted(void) {

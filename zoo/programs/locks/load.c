@@ -1,5 +1,5 @@
-/* load SOCKET CONNECTIONS REQUESTS: so many connections to a memcached on this socket, each with its own thread, send so
-   many pairs of a set and a get of a few common keys, several at a time. Prints what was answered. */
+/* load SOCKET CONNECTIONS REQUESTS: CONNECTIONS connections to a memcached on this socket, each with its own thread, send
+   REQUESTS pairs of a set and a get of a few common keys, several at a time. Prints the answers. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-// Two locks that are waited for as this program arranges, one thread after the other, so that nothing can go wrong:
+// Two locks with waits that this program arranges, one thread after the other, so that the result is certain:
 // each held by a sleeper while another thread waits, and each held while the other is waited for.
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,16 +1,16 @@
 /* Threads that wait for each other as the rules about locks describe it, each case by structure and not by chance:
-   who waits, how often, and what the holder does meanwhile. How long is measured here, and waited for, never assumed.
+   the waiting thread, the number of waits, and the holder's work meanwhile. Times are measured here, and waited for, never assumed.
 
    rules blocks     the holder is in write while the other waits
    rules computes   it computes, but for one write
    rules near       two locks in one line, each waited for
    rules far        the same, each in its own
-   rules again      one thread gives a lock up and takes it again, for hundreds of times, while the other waits
+   rules again      one thread unlocks and takes the lock again, hundreds of times, while the other waits
    rules turns      two threads give it to each other
-   rules short      the same, at once: who waits, waits for a moment
+   rules short      the same, at once: each wait lasts a moment
    rules adaptive   an adaptive mutex is held for long
    rules hot N      four threads take it N times each, and work outside of it, too
-   rules steady N   three threads take it N times each, and sleep for a moment while they hold it: somebody always waits */
+   rules steady N   three threads take it N times each, and sleep for a moment while they hold it: a thread always waits */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
@@ -51,7 +51,7 @@ static void a_moment(void) {
     nanosleep(&moment, NULL);
 }
 
-/* Until somebody sleeps for it, as the C library marks it. */
+/* Until a thread sleeps for it, as the C library marks it. */
 static void until_wanted(pthread_mutex_t *lock) {
     while (*(volatile int *)&lock->__data.__lock != 2) a_moment();
 }
@@ -84,14 +84,14 @@ static void *waits_once(void *lock) {
 
 static void *reads_a_page(void *page) {
     until_wanted(shared);
-    // Who waits looks after one millisecond, and after ten.
+    // A waiter looks after one millisecond, and after ten.
     struct timespec longer = {0, 15 * MILLISECOND};
     nanosleep(&longer, NULL);
     if (read(ends[0], page, 4096) != 4096) exit(4);
     return NULL;
 }
 
-/* Into a pipe that is full, until somebody reads. */
+/* Into a pipe that is full, until another thread reads. */
 __attribute__((noinline)) static void write_while_held(void) {
     static char page[4096], room[4096];
     pthread_t reader = begin(reads_a_page, room);
@@ -127,7 +127,7 @@ static void fill_pipe(void) {
 
 /* ---- one takes it again and again ---- */
 
-/* On this one of the processors that the program may use, by their order; on the last where there are fewer. */
+/* On this one of the processors that the program may use, by their order; on the last if there are fewer. */
 static void on_processor(int which) {
     cpu_set_t all, one;
     if (pthread_getaffinity_np(main_thread, sizeof all, &all)) exit(8);
@@ -140,7 +140,7 @@ static void on_processor(int which) {
     if (sched_setaffinity(0, sizeof one, &one)) exit(8);
 }
 
-/* Both on one processor, and who is woken does not push the other aside: so what is given up is taken again. */
+/* Both on one processor, and a woken thread does not preempt the other: so the same thread takes the lock again. */
 static void on_one_processor(void) {
     on_processor(0);
     struct sched_param none = {0};
@@ -217,7 +217,7 @@ struct side {
     struct side *other;
 };
 
-/* Whether a thread sleeps for a mutex: the word does not tell, as who slept for it leaves a 2. */
+/* Whether a thread sleeps for a mutex: the word does not show it, as a thread that slept for it leaves a 2. */
 static int sleeps(int thread) {
     char path[64], text[8] = "";
     snprintf(path, sizeof path, "/proc/self/task/%d/syscall", thread);
@@ -255,7 +255,7 @@ static void by_turns(void *(*how)(void *)) {
 
 /* ---- short ---- */
 
-/* Each has a processor, and gives it up as soon as the other asks, who waits for a moment; longer where one of them was
+/* Each has a processor, and unlocks as soon as the other asks, which waits for a moment; longer if one of them was
    not let run. */
 static void *gives_at_once(void *with) {
     struct side *side = with;

@@ -1,5 +1,5 @@
-/* seen blocked: a thread waits for the mutex `hot` while its holder is in read, long enough to be looked at.
-   seen crossed: two threads hold `first` and `second`, and wait for the other's, for ever; the process ends all the same. */
+/* seen blocked: a thread waits for the mutex `hot` while its holder is in read, long enough for a look.
+   seen crossed: two threads hold `first` and `second`, and wait for the other's, for ever; the process ends in spite of that. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
@@ -25,7 +25,7 @@ static long word(int thread, const char *file, const char *before) {
     return at ? atol(at + (before ? strlen(before) : 0)) : -1;
 }
 
-/* What a thread says of itself before it waits: its number last. */
+/* The data of a thread before it waits: its number last. */
 struct thread {
     atomic_int number;
     long switches;
@@ -45,7 +45,7 @@ static long now(void) {
     return time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
-/* Until the thread has slept for a mutex so often, woken by itself between; not before that can be. */
+/* Until the thread has slept for a mutex this often, waking by itself in between; not before that is possible. */
 static void sleeps(struct thread *thread, int times, long least) {
     while (thread->number == 0) {}
     long began = now();

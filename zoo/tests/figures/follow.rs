@@ -1,4 +1,4 @@
-//! Programs that are not followed, and why: made so that the loader, the kernel or the user keeps the preload out.
+//! Programs that are not followed, and the reasons: made so that the loader, the kernel or the user keeps the preload out.
 
 use super::*;
 
@@ -17,7 +17,7 @@ fn executable(folder: &Path, name: &str, bytes: &[u8]) -> PathBuf {
     path
 }
 
-/// How `starts` ends where the kernel lets it install no filter.
+/// The exit status of `starts` if the kernel refuses the filter.
 const NO_FILTERS: i32 = 7;
 
 /// Starts a program a few times, in this way; only this counter may have counted them.
@@ -66,7 +66,7 @@ pub(super) fn programs_not_followed_are_counted() {
     }
 }
 
-/// A child that frees what its parent got, and a parent that becomes the same program again.
+/// A child that frees its parent's blocks, and a parent that becomes the same program again.
 pub(super) fn what_a_child_has_from_its_parent_is_told() {
     let inherits = program("inherits");
     let mut account = account("", &[&inherits, "5000"]);
@@ -83,7 +83,7 @@ pub(super) fn what_a_child_has_from_its_parent_is_told() {
         let is_second = section["arguments"][1] == "0";
         assert!(section["started_as"].is_null(), "{section}");
         account.section = section;
-        // Its table of the blocks, too, and what the C library got.
+        // With its table of the blocks, and the C library's requests.
         between(&account, Key::HeapInherited, if is_child { 5000..=5064 } else { 0..=0 });
         exact(&account, Key::ProcessContinued, u64::from(is_second));
     }
@@ -99,7 +99,7 @@ pub(super) fn programs_of_another_underbar_are_counted() {
         assert_eq!((code(account.left.status), account.left.error.as_str()), (0, ""), "{way:?}");
         let mut sections = account.report["processes"].as_array().expect("processes").iter();
         assert!(sections.all(|section| section["state"] == "ended"), "{way:?}: {}", account.report);
-        // Its child has it, or it itself.
+        // Its child has the library, or it itself.
         account.section = account.report["tree"].clone();
         exact(&account, Key::NotFollowedOtherRun, 1);
     }
@@ -111,7 +111,7 @@ pub(super) fn programs_with_other_rights_or_another_root_are_counted() {
         return skipped("programs with other rights: needs the superuser");
     }
     const NOBODY: u32 = 65534;
-    // In /tmp, since the way to the target folder may be closed to others.
+    // In /tmp, since the path to the target folder may be closed to others.
     let folder = PathBuf::from(format!("/tmp/underbar-figures-{}", std::process::id()));
     fs::create_dir_all(&folder).expect("a folder");
     let bytes = fs::read(underbar_zoo::program("loaded")).expect("a program");
@@ -152,7 +152,7 @@ fn what_a_program_not_followed_replaced_has_ended_and_what_it_could_not_replace_
         assert_eq!(account.section["state"], state, "{next:?}");
         assert_eq!(account.section["ended_ns"].is_null(), state == "killed", "{next:?}");
     }
-    // Behind a filter it may not even ask for the time.
+    // With a filter even asking for the time may be forbidden.
     let account =
         account_of(&[], &[&starts, "becomes", "filter", text(&underbar_zoo::program("loaded"))], &starts);
     if code(account.left.status) != NO_FILTERS {
@@ -163,7 +163,7 @@ fn what_a_program_not_followed_replaced_has_ended_and_what_it_could_not_replace_
             (&"ended".into(), &Value::Null)
         );
     }
-    // Of a pipeline the shell forks each part, which goes on as the program.
+    // The shell forks for each part of a pipeline, and the child becomes the program.
     let shell = fs::canonicalize("/bin/sh").expect("a shell");
     let pipeline = format!("{} | {}; :", fixed.display(), fixed.display());
     let account = account_of(&[], &["/bin/sh", "-c", &pipeline], text(&shell));

@@ -1,4 +1,4 @@
-//! Requests, their bytes and their peak, against what the program itself counts.
+//! Requests, their bytes and their peak, against the program's own counts.
 
 use super::*;
 
@@ -16,7 +16,7 @@ pub(super) fn requests_are_those_that_the_program_counts() {
         exact(&account, Key::HeapGrownInPlace, account.said("stayed"));
         exact(&account, Key::HeapFailedGets, account.said("failed"));
     }
-    // An aligned element may have some of its block before it.
+    // An aligned element may have a part of its block before it.
     let account = counted(&["aligned"]);
     exact(&account, Key::HeapGets, 5000);
     exact(&account, Key::HeapFrees, 2500);
@@ -72,7 +72,7 @@ pub(super) fn processes_that_the_heap_ended_are_those_with_sigabrt() {
         [("twice", "40000"), ("past-end", "40000"), ("inside-elsewhere", "64"), ("none", "64")]
     {
         let account = account("", &[text(&misuse), what, bytes]);
-        // The end as the kernel tells it.
+        // The end according to the kernel.
         let aborted = u64::from(account.left.status.signal() == Some(SIGABRT));
         assert_eq!(aborted == 1, what != "none", "{what}: {:?}", account.left);
         exact(&account, Key::HeapFaults, aborted);

@@ -1,4 +1,4 @@
-//! Processes that go on when the program that was run has ended.
+//! Processes that continue after the end of the program that was run.
 
 use super::*;
 use std::io::{Read as _, Write as _};
@@ -22,7 +22,7 @@ fn accounts_of_a_daemon_go_on_and_are_found_by_name() {
     let folder = scratch("later");
     let (begin, end) = (fifo(&folder, "begin"), fifo(&folder, "end"));
     let (counted, file) = (program("counted"), folder.join("report"));
-    // Whoever reads the second pipe reads to its end when the last one that goes on has ended.
+    // A reader of the second pipe reads to its end when the last process that continues has ended.
     let script = format!(
         "(read x < {0}; exec {counted} small) < /dev/null > {1} 2> /dev/null &",
         text(&begin),
@@ -48,7 +48,7 @@ fn accounts_of_a_daemon_go_on_and_are_found_by_name() {
     starts.write_all(b"go\n").expect("written");
     let mut said = String::new();
     output.read_to_string(&mut said).expect("text");
-    // Another run does not sweep what somebody may still want to read.
+    // Another run does not remove accounts that the user may still want to read.
     let other = left(&mut underbar_zoo::run(&["-q"], &["true"]));
     assert_eq!(code(other.status), 0);
     let last = report_of(name);
@@ -62,12 +62,12 @@ fn accounts_of_a_daemon_go_on_and_are_found_by_name() {
     fs::remove_dir_all(folder).expect("removed");
 }
 
-/// Both ends of a pipe by name, opened so that nobody waits for anybody to open them.
+/// Both ends of a pipe by name, opened so that neither open waits for the other.
 fn open(path: &Path) -> fs::File {
     fs::OpenOptions::new().read(true).write(true).open(path).expect("a pipe")
 }
 
-/// Runs a line of which somebody goes on; how many do, and the name of their accounts.
+/// Runs a line that leaves processes; returns their number, and the name of their accounts.
 fn leaves(file: &Path, line: &[&str]) -> (u64, String) {
     let ran = left(&mut underbar_zoo::run(&["--json", "-o", text(file)], line));
     assert_eq!((code(ran.status), ran.error.as_str()), (0, ""), "{line:?}");
@@ -122,7 +122,7 @@ fn whoever_goes_on_is_known_however_it_was_made() {
     }
 }
 
-/// A server that leaves a master and two workers behind.
+/// A server that leaves a master and two workers.
 #[test]
 fn accounts_of_nginx_as_a_daemon_go_on() {
     let Some(nginx) = ["/usr/sbin/nginx", "/usr/bin/nginx"].into_iter().find(|path| Path::new(path).exists())
@@ -143,7 +143,7 @@ fn accounts_of_nginx_as_a_daemon_go_on() {
          server {{\nlisten unix:{here}/socket;\nlocation / {{ return 200 here; }}\n}}\n}}\n"
     );
     fs::write(&configuration, words).expect("written");
-    // Whoever reads this pipe reads to its end when the last process that has it has ended.
+    // A reader of this pipe reads to its end when the last process with it has ended.
     let both = open(&end);
     let mut output = fs::File::open(&end).expect("the end of the pipe to read");
     let script = format!("exec {nginx} -e {here}/log -c {} 9> {}", text(&configuration), text(&end));
@@ -167,7 +167,7 @@ fn accounts_of_nginx_as_a_daemon_go_on() {
     fs::remove_dir_all(folder).expect("removed");
 }
 
-/// What all of its processes have ended leaves nothing behind.
+/// A run whose processes have all ended leaves nothing behind.
 #[test]
 fn a_run_of_which_nobody_goes_on_has_no_name() {
     let account = account_of(

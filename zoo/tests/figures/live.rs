@@ -1,4 +1,4 @@
-//! What is changed from outside while the program runs.
+//! Settings that are changed from outside while the program runs.
 
 use super::*;
 
@@ -9,7 +9,7 @@ pub(super) fn a_running_program_obeys_what_is_changed_outside() {
     }
 }
 
-/// A program that holds `segments` segments at least of what it freed, twice.
+/// A program that holds at least `segments` segments of freed storage, twice.
 fn check_live(size: u32, segments: u64) {
     let (folder, program) = (scratch("live"), program("live"));
     let ledger = folder.join("ledger");
@@ -29,7 +29,7 @@ fn check_live(size: u32, segments: u64) {
     };
     let all = 60_000_000;
     assert!(said("held") >= all, "KEEP keeps");
-    // Another process's: it must not be obeyed.
+    // Another process's: it must not be applied.
     set(Kind::HeapTrim, process + 1, 1);
     set(Kind::HeapDisposition, process, Disposition::Free as u64);
     assert!(said("fell") <= all / 4, "FREE gives back");
@@ -42,7 +42,7 @@ fn check_live(size: u32, segments: u64) {
     let report: Value = serde_json::from_str(&left.output).expect("a report");
     let account = Account { section: report["processes"][0].clone(), report, left };
     exact(&account, Key::ControlObeyed, 3);
-    // All but the first, and what the program uses while it waits; more where it fills its heap again before it obeys.
+    // All but the first, and the program's use while it waits; more if it fills its heap again before it applies the change.
     let freed = account.get(Key::HeapSegmentsFreed);
     assert!(freed >= 2 * (segments - 3), "{freed}: {}", account.section);
 }

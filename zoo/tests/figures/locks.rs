@@ -30,7 +30,7 @@ pub(super) fn waits_for_locks_are_those_that_the_program_arranges() {
 pub(super) fn waits_without_sleep_are_those_in_which_a_thread_stayed_on() {
     let account = waits("SIMPLE", &["briefly", "20000"]);
     let (contended, spun) = (account.get(Key::LockContended), account.get(Key::LockSpun));
-    // One that is woken before it sleeps looks to the program like one that stayed on; that sleeps twice, like two.
+    // A thread that is woken before it sleeps looks to the program like one that spun; one that sleeps twice, like two.
     let (slept, parked) = (account.said("slept"), account.get(Key::LockParked));
     assert!(
         (contended.saturating_sub(parked)..=contended.saturating_sub(slept)).contains(&spun),

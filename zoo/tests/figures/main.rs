@@ -3,11 +3,11 @@
 //! ```text
 //! program counts by itself ─────────┐
 //! strace, /proc/PID/maps, its own ──┼── the same figure? ── underbar run --json
-//! stack pointer, what it was told ──┘
+//! stack pointer, its arguments ─────┘
 //! ```
 //!
-//! [`exact`] is for what the table calls exact, and for what it calls exact within a bound once the program has ended in
-//! good order; [`between`] for the bound itself, and for what is sampled. Each check names its counters and fails where
+//! [`exact`] is for counters that the table calls exact, and for those that it calls exact within a bound after a
+//! program's good end; [`between`] is for the bound itself, and for sampled ones. Each check names its counters and fails if
 //! it did not compare one of them; a counter of the table without a check fails [`every_counter_has_a_check`].
 
 mod follow;
@@ -122,7 +122,7 @@ fn every_counter_has_a_check() {
     }
 }
 
-/// A program's section of a report, and what the program left.
+/// A program's section of a report, and the program's result.
 struct Account {
     section: Value,
     report: Value,
@@ -139,7 +139,7 @@ impl Account {
         self.section["state"] == "killed"
     }
 
-    /// The number behind this word in the program's output.
+    /// The number after this word in the program's output.
     fn said(&self, word: &str) -> u64 {
         let mut words = self.left.output.split_whitespace().skip_while(|other| *other != word);
         words

@@ -1,8 +1,8 @@
-//! Processes whose numbers are of another namespace than those of the programs around them.
+//! Processes with numbers of another namespace than those of the programs around them.
 
 use super::*;
 
-/// More short programs than the ledger has places, so that places are taken from those who have ended.
+/// More short programs than the ledger has slots, so that slots are reused after their owners have ended.
 const MANY: u64 = 400;
 
 /// Runs `script` as `sh -c` in a new namespace of process numbers; `flags` are more of `unshare`.
@@ -19,7 +19,7 @@ fn of_program<'a>(report: &'a Value, name: &str) -> Vec<&'a Value> {
     sections.filter(|section| section["program"].as_str().is_some_and(|path| path.ends_with(name))).collect()
 }
 
-/// A look from inside took every outer process for dead, since nobody there has its number: their places were given away while
+/// A look from inside counted every outer process as dead, since no process there has its number: their slots were reused while
 /// they wrote to them.
 #[test]
 fn who_looks_from_another_namespace_takes_nobody_for_dead() {
@@ -53,7 +53,7 @@ fn who_looks_from_another_namespace_takes_nobody_for_dead() {
     }
 }
 
-/// Numbers of another namespace say nothing here: these are alive though nobody has their number, and then dead.
+/// Numbers of another namespace have no meaning here: these are alive though no process has their number, and then dead.
 #[test]
 fn the_end_of_a_process_of_another_namespace_is_seen_from_outside() {
     let flags = "-pf --mount-proc --kill-child";

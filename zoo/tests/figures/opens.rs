@@ -1,4 +1,4 @@
-//! Libraries that are opened so that functions of the C library come before those of preloads.
+//! Libraries opened so that functions of the C library come before those of preloads.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Where each option was set, in the order of the layers.
+//! The origin of each option, in the order of the layers.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Who has the memory of real programs: the parts of a look, against what the kernel says of each mapping.
+//! The owners of the memory of real programs: the parts of a look, against the kernel's data about each mapping.
 
 use super::*;
 use std::os::unix::process::CommandExt;
@@ -14,7 +14,7 @@ const PROGRAMS: [(&str, &[&str]); 14] = [
             "import mmap; s = mmap.mmap(-1, 100 << 20); s.write(b'x' * (100 << 20)); x = [i for i in range(300000)]",
         ],
     ),
-    // Zeros that are only read take no memory, and are resident for mincore.
+    // Pages of zeros that are only read take no memory, and are resident for mincore.
     (
         "python3",
         &[
@@ -84,12 +84,12 @@ fn parts_of_memory_add_up_to_what_the_kernel_counts() {
     assert!(compared >= 5, "only {compared} were looked at");
 }
 
-/// Compares each process of the folder's report with what the kernel said of it at its end; how many there were.
+/// Compares each process of the folder's report with the kernel's data at its end; returns their number.
 fn compare(name: &str, folder: &Path, left: &Left) -> usize {
     let text = fs::read(folder.join("report")).unwrap_or_else(|error| panic!("{name}: {error}: {left:?}"));
     let report: Value = serde_json::from_slice(&text).expect("a report");
     let mut compared = 0;
-    // One that goes on, as Python's tracker of shared memory, was not looked at when it ended.
+    // One that continues, as Python's tracker of shared memory, was not looked at when it ended.
     let has_ended = |section: &&Value| section["state"] == "ended";
     for section in report["processes"].as_array().expect("processes").iter().filter(has_ended) {
         let file = folder.join(format!("of.{}", section["process"]));
@@ -117,7 +117,7 @@ fn compare(name: &str, folder: &Path, left: &Left) -> usize {
     compared
 }
 
-/// It refuses to be run by the superuser, so nobody runs it, with files that nobody can reach.
+/// It refuses to be run by root, so `nobody` runs it, with files that `nobody` can read.
 #[test]
 fn parts_of_postgresql_add_up() {
     const NOBODY: u32 = 65_534;
@@ -163,7 +163,7 @@ fn parts_of_postgresql_add_up() {
     assert_eq!(compared, 1, "{left:?}");
 }
 
-/// A look came to no end where terabytes were reserved: more pages than are asked about.
+/// A look did not end when terabytes were reserved: more pages than a look queries.
 #[test]
 fn memory_in_a_large_reserve_is_seen() {
     let program = compiled("figures/reserves", "figures-reserves", &[]);
@@ -180,8 +180,8 @@ fn memory_in_a_large_reserve_is_seen() {
     }
 }
 
-/// Memory had not doubled since the last look, and the block was less than half of what was resident then: the look at 44 MiB
-/// was the one that was shown.
+/// Memory had not doubled since the last look, and the block was less than half of the resident memory then: the look at 44 MiB
+/// was the one in the report.
 #[test]
 fn what_goes_soon_is_looked_at_before_it_goes() {
     let program = compiled("figures/transient", "figures-transient", &[]);
@@ -194,7 +194,7 @@ fn what_goes_soon_is_looked_at_before_it_goes() {
     assert!(anonymous.is_some_and(|bytes| bytes >= 57 * MIB), "{anonymous:?}");
 }
 
-/// Ranges that were never written to went before, so that nobody asked about the third: 5 MiB of 67 were seen of a script.
+/// Ranges without a written page went before, so that the third was not looked at: 5 MiB of 67 were counted for a script.
 #[test]
 fn what_goes_after_empty_ranges_is_looked_at() {
     let program = compiled("figures/aligned", "figures-aligned", &[]);

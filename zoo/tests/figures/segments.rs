@@ -2,11 +2,11 @@
 
 use super::*;
 
-/// Calls that `strace` saw the program make: name, and the numbers of its arguments as far as they are numbers.
+/// Calls of the program in `strace`: name, and the numbers of its arguments as far as they are numbers.
 struct Trace(Vec<String>);
 
 impl Trace {
-    /// Lengths of the private mappings without a file that the program made and kept the right to write to.
+    /// Lengths of the private mappings without a file that the program made, and that stayed writable.
     fn mapped(&self) -> Vec<u64> {
         self.0
             .iter()
@@ -44,7 +44,7 @@ fn length(line: &str) -> u64 {
         .unwrap_or_else(|| panic!("{line}"))
 }
 
-/// Runs a program under `strace`; None, said loudly, where there is none.
+/// Runs a program under `strace`; None, with a message, if there is none.
 fn traced(name: &str, options: &str, line: &[&str]) -> Option<(Account, Trace)> {
     let file = scratch(name).join("trace");
     if code(left(Command::new("/bin/sh").args(["-c", "strace -o /dev/null true"])).status) != 0 {
@@ -76,7 +76,7 @@ pub(super) fn segments_are_the_kernel_s_calls() {
         let increment = account.get(Key::HeapIncrementSize);
         let initial = account.get(Key::HeapInitialSize);
         let segments = account.get(Key::HeapSegmentsAllocated);
-        // What is mapped without segments: by the C library and for tables of our own, which are larger.
+        // Mappings without segments: those of the C library and for our own tables, which are larger.
         let mut mapped = trace.mapped();
         assert!((mapped.len() as u64).abs_diff(segments + nothing.mapped().len() as u64) <= 64, "{options}");
         for other in nothing.mapped() {

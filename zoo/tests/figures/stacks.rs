@@ -86,7 +86,7 @@ pub(super) fn memory_past_the_heap_is_seen() {
         // A huge page would be resident whole.
         let line = [&program, &mapped.max(PAGE).to_string(), &got.to_string(), end];
         let account = account(&format!("HUGEPAGES(OFF),{options}"), &line);
-        // Every 1,000 bytes lie in a cell of 1,024, of which an extent has 63; a list of cells is touched at a time.
+        // Every 1,000 bytes are in a cell of 1,024, of which an extent has 63; a list of cells is touched at a time.
         let heap = (got / 1000).div_ceil(63) * 64 * 1024;
         between(&account, Key::CoverageHeap, heap - error..=heap + MIB / 2);
         let whole = mapped + heap;
@@ -100,16 +100,16 @@ pub(super) fn memory_past_the_heap_is_seen() {
     check("", 20 * MIB, 10 * MIB, "kept", OWN, MIB / 2);
     check("", 0, 40 * MIB, "kept", OWN, MIB / 2);
     check("", 30 * MIB, MIB, "kept", OWN, MIB / 2);
-    // What is large is looked at before it goes.
+    // A large one is looked at before it goes.
     check("", 90 * MIB, 30 * MIB, "unmapped", OWN, MIB / 2);
     check("", 90 * MIB, 30 * MIB, "advised", OWN, MIB / 2);
-    // The C library maps stacks past our mmap.
+    // The C library maps stacks without our mmap.
     check("", 20 * MIB, 10 * MIB, "thread", "stack", MIB / 2);
-    // Segments that go one by one: the first have gone before anybody can look.
+    // Segments that go one by one: the first have gone before a look.
     check("HEAP(1M,1M,,FREE)", 0, 99 * MIB, "freed", OWN, 16 * MIB);
 }
 
-/// Where nobody reads the figures the kernel is not asked for them; else once for a thread, and in the first threads.
+/// If the figures are not read the kernel is not asked for them; otherwise once for a thread, and in the first threads.
 #[test]
 fn threads_come_and_go_without_many_calls_of_the_kernel() {
     if code(left(Command::new("/bin/sh").args(["-c", "strace -f -o /dev/null true"])).status) != 0 {

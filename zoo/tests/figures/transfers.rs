@@ -1,17 +1,17 @@
-//! Reads and writes, against what the program counts and what `strace` sees; page faults, against what the kernel tells the program.
+//! Reads and writes, against the program's own counts and `strace`; page faults, against the kernel's answer to the program.
 
 use std::os::unix::process::CommandExt as _;
 
 use super::*;
 
-/// The account of a process that has ended is the superuser's alone: the command has it open before the program begins.
+/// Only root can read the account of a process that has ended: the command opens it before the program begins.
 #[test]
 fn an_ordinary_user_is_told_the_reads_of_the_shortest_program() {
     if fs::read("/proc/self/io").is_err() {
         return skip("reads and writes: the kernel keeps no account of them");
     }
     const NOBODY: u32 = 65_534;
-    // Not in the target folder: the way there may be closed to others.
+    // Not in the target folder: the path to it may be closed to others.
     let folder = std::env::temp_dir().join(format!("underbar-reads-{}", std::process::id()));
     fs::create_dir_all(&folder).expect("a folder");
     let command = folder.join("underbar");
@@ -56,8 +56,8 @@ fn reads_and_writes_are_those_that_the_program_counts() {
             let step = |name: &str| {
                 report["steps"][name].as_u64().unwrap_or_else(|| panic!("{name}: {report}: {left:?}"))
             };
-            // The same without underbar, whose own reads are taken off. The program's own read of its account and its write of
-            // what it says come on top.
+            // The same without underbar, whose own reads are subtracted. The program's own read of its account and its write of
+            // its output are added.
             let bare = Command::new(line)
                 .args([mode, &reads.to_string(), &writes.to_string()])
                 .output()
@@ -72,7 +72,7 @@ fn reads_and_writes_are_those_that_the_program_counts() {
             assert_eq!(step("read_calls"), read, "{mode}: {report}: {left:?}");
             assert_eq!(step("write_calls"), written, "{mode}: {report}: {left:?}");
             let (read, written) = (said("rchar") + said("own"), said("wchar") + bare.stdout.len() as u64);
-            // Figures in what it reads and says may have more digits.
+            // Figures in its input and output may have more digits.
             let digits = 24;
             assert!(
                 (written..=written + digits).contains(&step("written_bytes")),
@@ -88,7 +88,7 @@ fn reads_and_writes_are_those_that_the_program_counts() {
     }
 }
 
-/// Read calls that `strace` saw the program make, and how many bytes they read.
+/// Read calls of the program in `strace`, and their bytes.
 fn seen(file: &Path) -> (u64, u64) {
     let trace = fs::read_to_string(file).expect("the trace");
     let bytes =
@@ -117,7 +117,7 @@ pub(super) fn reads_of_underbar_are_those_that_the_program_does_not_make() {
 pub(super) fn page_faults_are_those_of_the_program_itself() {
     let faults = program("faults");
     for pages in [10_u64, 20_000] {
-        // A shell that touches memory of its own comes before it in the same process, and another program runs beside it.
+        // A shell that touches its own memory comes before it in the same process, and another program runs next to it.
         let script = format!("x=$(seq 100000); {faults} 30000 >/dev/null; exec {faults} {pages}");
         let account = account_of(&[], &["/bin/sh", "-c", &script], &faults);
         let sections = account.report["processes"].as_array().expect("processes");
@@ -126,7 +126,7 @@ pub(super) fn page_faults_are_those_of_the_program_itself() {
         let account = Account { section, report: account.report.clone(), left: account.left };
         let touched = account.said("after") - account.said("before");
         assert!(touched >= pages, "{touched}");
-        // What the library touches at the start and at the end.
+        // Pages that the library touches at the start and at the end.
         between(&account, Key::ProcessFaults, touched..=touched + 300);
     }
 }

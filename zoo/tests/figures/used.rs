@@ -1,11 +1,11 @@
-//! "Used at most" of real programs, against a library that stands before the heap and counts at each request.
+//! "Used at most" of real programs, against a library that precedes the heap and counts at each request.
 
 use super::*;
 
 /// Programs and their arguments.
 const PROGRAMS: [(&str, &[&str]); 18] = [
     ("ls", &["-la", "/usr/bin"]),
-    // Sizes come and go: what came back of one size is not asked for again.
+    // Sizes come and go: freed storage of one size is not requested again.
     (
         "perl",
         &[
@@ -59,7 +59,7 @@ const PROGRAMS: [(&str, &[&str]); 18] = [
 #[test]
 fn the_peak_of_real_programs_is_that_of_an_independent_count() {
     let library = compiled("figures/live_peak", "figures-live-peak.so", &["-shared", "-fPIC"]);
-    // The library has to come first: then it sees what the heap is asked.
+    // The library has to come first: then it sees the requests to the heap.
     let script = format!("LD_PRELOAD=\"{} $LD_PRELOAD\" exec \"$@\" > /dev/null", text(&library));
     let (mut small, mut large, mut wrong) = (0, 0, Vec::new());
     for (at, (name, arguments)) in PROGRAMS.into_iter().enumerate() {
@@ -81,7 +81,7 @@ fn the_peak_of_real_programs_is_that_of_an_independent_count() {
             let counted = fs::read_to_string(folder.join(format!("of.{}", section["process"])));
             let program = section["program"].as_str().expect("a path");
             let Ok(counted) = counted else { continue };
-            // A child by fork knows of its parent's storage what was told until then.
+            // A child by fork knows the published part of its parent's storage.
             if figure(section, Key::HeapInherited) > 0 {
                 continue;
             }

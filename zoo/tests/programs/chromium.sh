@@ -1,4 +1,4 @@
-# A browser without a window reads a page of this folder, runs its script, and writes what came of it as text.
+# A browser without a window reads a page of this folder, runs its script, and writes the result as text.
 export HOME="$PWD"
 browser=$(command -v chromium || command -v chromium-headless-shell)
 status=0

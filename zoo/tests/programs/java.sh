@@ -1,4 +1,4 @@
-# The same program under two collectors of garbage, which have threads of their own.
+# The same program under two garbage collectors with threads of their own.
 if [ "$1" = once ]; then
     javac -d . Threads.java
     exit

@@ -1,4 +1,4 @@
-# A server on a socket in this folder, loaded by eight connections, asked for what it holds, ended by its number.
+# A server on a socket in this folder, loaded by eight connections, asked for its contents, ended by its number.
 PATH=$PATH:/usr/sbin
 user=$(id -un)
 ask() { mariadb --no-defaults --socket="$PWD/socket" --user=root --batch --skip-column-names "$@"; }

@@ -39,7 +39,7 @@ http {
     }
 }
 END
-# Without the superuser it warns that it cannot become another user.
+# Without root it warns that it cannot become another user.
 [ "$(id -u)" = 0 ] || sed -i '/^user /d' nginx.conf
 "$nginx" -e log -p . -c "$PWD/nginx.conf" -t 2>&1
 "$nginx" -e log -p . -c "$PWD/nginx.conf" &

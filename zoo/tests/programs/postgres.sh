@@ -1,4 +1,4 @@
-# A server on a socket in this folder, loaded by four threads, asked for what it holds, ended by its number.
+# A server on a socket in this folder, loaded by four threads, asked for its contents, ended by its number.
 for folder in /usr/lib/postgresql/*/bin; do PATH=$folder:$PATH; done
 export PGHOST="$PWD" PGUSER=zoo PGDATABASE=postgres
 start() {
@@ -15,7 +15,7 @@ start() {
     done
 }
 stop() {
-    # INT: those who are connected are asked to go.
+    # INT: connected clients are disconnected.
     kill -INT "$server"
     status=0
     wait "$server" || status=$?

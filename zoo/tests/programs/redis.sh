@@ -1,7 +1,7 @@
-# program.sh [REQUESTS]: a server on a socket in this folder, loaded with fixed counts, asked for what it holds, ended by
+# program.sh [REQUESTS]: a server on a socket in this folder, loaded with fixed counts, asked for its contents, ended by
 # its number.
 requests=${1:-20000}
-# Debian's redis-tools carries the server as redis-check-rdb; it looks at the name that it is called by.
+# Debian's redis-tools carries the server as redis-check-rdb; its name selects the function.
 ln -s "$(command -v redis-server || command -v redis-check-rdb)" redis-server
 ./redis-server --port 0 --unixsocket socket --save '' --appendonly no --logfile log --io-threads 2 &
 server=$!
