@@ -28,8 +28,8 @@ fn checks(sum: &mut Sum) {
     step("cargo doc --workspace", || documentation(sum));
 }
 
-/// The targets of `[...]` must exist. Links to private items are allowed: the documents are also for those who read the
-/// code.
+/// The targets of `[...]` must exist. Links to private items are allowed:
+/// the documents are also for those who read the code.
 fn documentation(sum: &mut Sum) {
     let mut command =
         cargo(&["doc", "--workspace", "--no-deps", "--document-private-items", "--locked", "--quiet"]);

@@ -6,8 +6,8 @@
 //! inputs that earlier runs kept ────────────────────┴──> program, for a number of seconds ──> held, or an input that breaks it
 //! ```
 //!
-//! `cargo fuzz` does the same with a nightly compiler and its sanitizers; these flags are stable, and all of Rust's own checks
-//! are on, overflow too.
+//! `cargo fuzz` does the same with a nightly compiler and its sanitizers;
+//! these flags are stable, and all of Rust's own checks are on, overflow too.
 //!
 //! Not here: the targets, and their assertions (`fuzz/`).
 

@@ -1,5 +1,5 @@
-//! The simple locks under Miri, which interprets them and detects faults that no machine shows: undefined behaviour, data races,
-//! loads
+//! The simple locks under Miri, which interprets them and detects faults that no machine shows:
+//! undefined behaviour, data races, loads
 //! of old values that the memory model permits, threads that are never woken.
 //!
 //! Miri belongs to nightly compilers (`rustup +nightly component add miri rust-src`). If it is not installed, a message

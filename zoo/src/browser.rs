@@ -56,8 +56,8 @@ impl Browser {
             path
         };
         let (to, from) = (fifo("to"), fifo("from"));
-        // The shell opens the pipes on the descriptors that the program uses. The page and the container are our own: no sandbox,
-        // which
+        // The shell opens the pipes on the descriptors that the program uses. The page and the container are our own:
+        // no sandbox, which
         // root may not have.
         let child = Command::new("sh")
             .args(["-c", "to=$1 from=$2; shift 2; exec \"$@\" 3<\"$to\" 4>\"$from\"", "sh"])

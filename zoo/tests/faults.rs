@@ -6,8 +6,8 @@
 //! program with us, and a fault ──┘   but, in some cases, our message: its exact words are here
 //! ```
 //!
-//! Elsewhere: limits of memory and of files (`limits`); filters of system calls (`sandboxes`, and `follow` for a filter that
-//! forbids
+//! Elsewhere: limits of memory and of files (`limits`);
+//! filters of system calls (`sandboxes`, and `follow` for a filter that forbids
 //! the inspection of programs); chroot, mount namespaces, other preloads (`follow`); folders for the library that are absent or
 //! forbid code (`places`); closed descriptors
 //! (`manners`); saved reports that are cut short or of another version (the command's own tests).

@@ -65,8 +65,8 @@ fn a_free_mutex_costs_as_much_as_plain_or_a_few_instructions_more() {
     }
 }
 
-/// Each recorded wait sleeps until a time, so that it can look at the holder meanwhile; plain ones do not. From 2,500 waits a
-/// second
+/// Each recorded wait sleeps until a time, so that it can look at the holder meanwhile; plain ones do not.
+/// From 2,500 waits a second
 /// on some are plain. On a machine with other work, the program under strace may wait less often than that.
 #[test]
 fn where_threads_wait_all_the_time_waits_are_plain_ones_too() {

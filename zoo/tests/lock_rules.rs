@@ -1,5 +1,5 @@
-//! The rules about locks on programs that wait as each of them describes, by structure: for each rule a case where it must fire,
-//! and
+//! The rules about locks on programs that wait as each of them describes, by structure:
+//! for each rule a case where it must fire, and
 //! one where it must say "no change".
 //!
 //! ```text

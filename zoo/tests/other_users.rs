@@ -163,8 +163,8 @@ fn a_cache_folder_of_another_user_is_not_used_by_root() {
     assert_eq!((result.output.as_str(), result.error.as_str(), code(result.status)), ("followed\n", "", 0));
 }
 
-/// Shell code that replaces the ledger at `path` by a file of the attacker's with the same contents, which the attacker can
-/// truncate.
+/// Shell code that replaces the ledger at `path` by a file of the attacker's with the same contents,
+/// which the attacker can truncate.
 fn replace(path: &str) -> String {
     format!(
         "mv $(dirname {path}) $(dirname {path}).old && mkdir $(dirname {path}) && cp {path}.copy {path} && chmod 666 {path}"

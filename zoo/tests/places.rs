@@ -107,8 +107,8 @@ fn where_no_folder_allows_code_memory_does() {
     );
 }
 
-/// `underbar options --json` or the like in a mount namespace in which this shell code has made files; /etc is a copy
-/// over the machine's own.
+/// `underbar options --json` or the like in a mount namespace in which this shell code has made files;
+/// /etc is a copy over the machine's own.
 fn with_own_etc(setup: &str, line: &str) -> Option<underbar_zoo::Left> {
     let what = "options of the whole system";
     if !is_superuser_or_skips(what) {

@@ -1,7 +1,7 @@
 //! Programs that filter their own system calls: our calls of the kernel may be forbidden, or kill.
 //!
-//! Each program is run bare first: if that does not end as it should, this machine forbids filters, and the test
-//! is skipped with a message.
+//! Each program is run bare first: if that does not end as it should, this machine forbids filters,
+//! and the test is skipped with a message.
 //! Elsewhere: programs that are started with a filter (`follow`).
 
 use std::fs;

@@ -1,5 +1,5 @@
-//! Sections of an options text: each program of a tree obeys its own, by name or by build-id, through any links to
-//! it, and the report shows the same.
+//! Sections of an options text: each program of a tree obeys its own, by name or by build-id,
+//! through any links to it, and the report shows the same.
 
 use std::fs;
 use std::os::unix::fs::symlink;

@@ -71,7 +71,7 @@ impl Turns for Memory {
     fn turn(&mut self) -> Result<i32, String> {
         use std::io::Write as _;
         use std::os::fd::{AsRawFd as _, FromRawFd as _};
-        // SAFETY: a new descriptor, which nobody else has.
+        // SAFETY: a new descriptor, which no other code has.
         let mut file = unsafe {
             let fd = libc::memfd_create(c"program".as_ptr(), libc::MFD_CLOEXEC);
             if fd < 0 {

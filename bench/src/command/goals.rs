@@ -41,8 +41,8 @@ fn child(run: &Run) -> Option<Goal> {
     })
 }
 
-/// The additional time of a followed child, in microseconds: the additional time of the shell with all of them, less that with
-/// none.
+/// The additional time of a followed child, in microseconds:
+/// the additional time of the shell with all of them, less that with none.
 fn of_child(run: &Run) -> Option<Span> {
     let [followed, alone, plain, shell] =
         ["children-followed", "shell-followed", "children", "shell"].map(|name| run.find(name));

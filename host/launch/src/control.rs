@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Invariant: only the control page is written, and only in a ledger of the same version.
-//! Known limit: the host is not notified when a program has applied a setting; `control.obeyed` of its accounts shows it. The
-//! ledger of a
+//! Known limit: the host is not notified when a program has applied a setting;
+//! `control.obeyed` of its accounts shows it. The ledger of a
 //! run is never shortened while it is mapped; a user who does so by hand kills the command. So no other user may be able to.
 //! Not here: the page's layout, and the settings (`underbar_ledger::control`).
 

@@ -9,8 +9,8 @@
 //! Invariant: the file and its folder are the user's alone, and only root can also replace them
 //! ([`place`]); if the user names the file (`-o`), at least the file is. It is removed after the report of the run, unless it
 //! is to be kept; a killed run leaves it, and the next run removes it once no process of it lives.
-//! Not here: its layout (the `ledger` crate), the other files of its processes ([`mod@beside`]), the ledgers to remove
-//! ([`mod@sweep`]).
+//! Not here: its layout (the `ledger` crate), the other files of its processes ([`mod@beside`]),
+//! the ledgers to remove ([`mod@sweep`]).
 
 mod beside;
 mod holders;
@@ -92,8 +92,8 @@ impl LedgerFile {
             }
             opened => opened,
         }?;
-        // Some file systems have no owners or permissions: there, any user who truncates the file ends the programs that have it
-        // mapped.
+        // Some file systems have no owners or permissions: there,
+        // any user who truncates the file ends the programs that have it mapped.
         if !place::is_ours(&file.metadata()?) {
             let _ = fs::remove_file(path);
             return Err(io::Error::other("others can write a new file there"));

@@ -12,8 +12,8 @@
 //! /proc/PID/fd/N                                   in memory, while the command lives
 //! ```
 //!
-//! The size of a file and a mark in its modification time show whether it has the content: the nanoseconds are derived from the
-//! hash
+//! The size of a file and a mark in its modification time show whether it has the content:
+//! the nanoseconds are derived from the hash
 //! (a later change sets others, and the same ones once in a thousand million times). A file without the mark is compared
 //! byte by byte. A file that is not ours or root's, or that others can write, is replaced, whatever its content.
 //!
@@ -153,8 +153,8 @@ fn has_content(file: &File, content: &[u8], hash: &str) -> bool {
         && (status.mtime_nsec() == i64::from(mark(hash)) || is_equal(file, content))
 }
 
-/// Nanoseconds that mark a file with the content of this hash: 1 to 999,999,999; 0 is used by file systems with times in whole
-/// seconds.
+/// Nanoseconds that mark a file with the content of this hash:
+/// 1 to 999,999,999; 0 is used by file systems with times in whole seconds.
 fn mark(hash: &str) -> u32 {
     let number =
         hash.bytes().fold(0_u64, |number, byte| number.wrapping_mul(31).wrapping_add(u64::from(byte)));
@@ -195,8 +195,8 @@ fn sweep(folder: &Path, own: &str) {
     }
 }
 
-/// Replaces it whole, so that no program loads half a library. It is synced before the rename: otherwise after a crash the mark
-/// could be on other content.
+/// Replaces it whole, so that no program loads half a library. It is synced before the rename:
+/// otherwise after a crash the mark could be on other content.
 fn write_new(path: &Path, content: &[u8], hash: &str) -> io::Result<()> {
     part::exchange(path, 0o755, |file| {
         file.write_all(content)?;

@@ -36,8 +36,8 @@ const MOST_LINKS: usize = 40;
 /// Folders that are the system's everywhere.
 const SYSTEM: [&str; 7] = ["/", "/dev", "/dev/shm", "/run", "/tmp", "/var", "/var/cache"];
 
-/// Finds an existing folder, and returns its path without links. If it is sticky, others may make their own files in
-/// it.
+/// Finds an existing folder, and returns its path without links.
+/// If it is sticky, others may make their own files in it.
 ///
 /// # Errors
 /// If it is missing, or is not ours: names the folder that is not.

@@ -91,8 +91,8 @@ impl Carriers {
         }
         if let Some((carrier, group)) = GROUPS
             .iter()
-            // CEEROPT(ALL), CELQROPT(NONE): these select the programs that take the region's options, and are no options
-            // themselves.
+            // CEEROPT(ALL), CELQROPT(NONE): these select the programs that take the region's options,
+            // and are no options themselves.
             .filter(|_| !REGION.iter().any(|word| has(text, word)))
             .find_map(|(group, carrier)| Some((*carrier, find(text, group.as_bytes())? + group.len())))
         {
@@ -241,8 +241,8 @@ impl Carriers {
     }
 }
 
-/// Options in PARM of a step, before or after the slash: the side with options, or with text meant as options; then the
-/// program's own arguments.
+/// Options in PARM of a step, before or after the slash:
+/// the side with options, or with text meant as options; then the program's own arguments.
 pub(crate) fn parm(
     program: Option<String>,
     first: Evidence,

@@ -1,7 +1,7 @@
 //! The pairs of number and label where print and labels came apart.
 //!
 //! ```text
-//! Initial size:          a number that stands alone belongs to the label just above or just below it;
+//! Initial size:          a number that is alone belongs to the label just above or just below it;
 //!        32768           numbers and labels keep their order; no label has two
 //! Increment size:
 //! ```

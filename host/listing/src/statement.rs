@@ -11,8 +11,8 @@ pub(crate) struct InStream {
     more: bool,
 }
 
-/// The statement of job control in a line, after the number that a job log puts before it, and without the sequence number
-/// in the last eight of 80 columns.
+/// The statement of job control in a line, after the number that a job log puts before it,
+/// and without the sequence number in the last eight of 80 columns.
 pub(crate) fn statement(text: &[u8]) -> Option<&[u8]> {
     let at = begins(text).filter(|_| !is_comment(text))?;
     let ends = match text.get(at + 71..) {

@@ -1,7 +1,7 @@
 //! Each layout and each kind of damage, written anew with values of this project, and the findings.
 //!
-//! The expected texts are in `tests/understood/`; `UNDERBAR_BLESS=1 cargo test -p underbar-listing` writes them. Read the
-//! differences after it.
+//! The expected texts are in `tests/understood/`; `UNDERBAR_BLESS=1 cargo test -p underbar-listing` writes them.
+//! Read the differences after it.
 
 use std::fs;
 use std::path::PathBuf;

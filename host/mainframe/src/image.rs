@@ -291,8 +291,8 @@ impl Image {
         }
     }
 
-    /// The first stored track from this one on (in a plain image this one); otherwise the number of tracks, or this one
-    /// if it is larger.
+    /// The first stored track from this one on (in a plain image this one);
+    /// otherwise the number of tracks, or this one if it is larger.
     ///
     /// A compressed image can mark 256 tracks as not stored in four bytes: searches on tracks use this.
     ///

@@ -273,7 +273,7 @@ pub struct Counts {
     pub data_blocks: usize,
     /// Bytes in blocks with a name, each block once.
     pub live_bytes: u64,
-    /// Tracks on which such blocks lie.
+    /// Tracks with such blocks.
     pub tracks: usize,
     /// The last of them.
     pub last_track: u32,

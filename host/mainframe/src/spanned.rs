@@ -5,8 +5,8 @@
 //! segment: length 2 | code 1 | zero 1      code 00 whole record, 01 first, 02 last, 03 in the middle
 //! ```
 //!
-//! Invariant: data is not copied, and a record that is returned had all its segments. A cut record is named, and reading continues
-//! with the next block.
+//! Invariant: data is not copied, and a record that is returned had all its segments.
+//! A cut record is named, and reading continues with the next block.
 //! Not here: the source of the blocks.
 
 use super::bytes::{be16, be32};

@@ -1,5 +1,5 @@
-//! Effects of a transfer on a file: records after descriptors, or with ends of lines after them; and forms that
-//! are recognised but not read.
+//! Effects of a transfer on a file: records after descriptors, or with ends of lines after them;
+//! and forms that are recognised but not read.
 //!
 //! ```text
 //! unchanged          card 80 | card 80 | ...
@@ -7,16 +7,16 @@
 //! as text           card 80 | LF | ...    or CR LF             bytes were not translated
 //! ```
 //!
-//! Only certain wrappings are removed: descriptors if the first record begins as a transmission or an unload does, and ends
-//! of lines if all of them are alike.
+//! Only certain wrappings are removed: descriptors if the first record begins as a transmission or an unload does,
+//! and ends of lines if all of them are alike.
 //! Invariant: the result has a byte for each byte of the file, less descriptors and ends of lines.
 //! Not here: the meaning of the records (`container`).
 
 use super::source::{ReadError, Records, Shared, Stretch, Window};
 use super::{netdata, spanned, unload};
 
-/// The records of a wrapped file, and the faults of the others; None if it was not wrapped. `head` is the beginning of the
-/// file.
+/// The records of a wrapped file, and the faults of the others; None if it was not wrapped.
+/// `head` is the beginning of the file.
 #[must_use]
 pub fn unwrapped(source: &Shared, head: &[u8]) -> Option<(Records, Vec<spanned::Fault>)> {
     let is_known =

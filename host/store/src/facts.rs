@@ -162,8 +162,8 @@ fn functions(header: &FileHeader64<Endianness>, bytes: &[u8]) -> Option<Vec<(Vec
     Some(functions)
 }
 
-/// The name that begins here. An entry has no name longer than the limit, and long names may overlap in the file: so only
-/// that many bytes are read.
+/// The name that begins here. An entry has no name longer than the limit, and long names may overlap in the file:
+/// so only that many bytes are read.
 fn name(names: &[u8], at: u32) -> Option<&[u8]> {
     let rest = names.get(usize::try_from(at).ok()?..)?;
     let rest = &rest[..rest.len().min(Symbol::LONGEST + 1)];

@@ -229,7 +229,7 @@ fn two_makers_and_a_left_over_file() {
     create(&path, &Wanted::usual(1)).expect("it is made");
     assert!(matches!(create(&path, &Wanted::usual(1)), Err(Error::FileExists(_))));
     assert_eq!(std::fs::read_dir(&folder.0).expect("a folder").count(), 1);
-    // A maker that was killed when its file had both names; a link from somebody else.
+    // A maker that was killed when its file had both names; a link of another origin.
     apply(&path, [add("A", 1)], 1, 9, false).expect("room");
     std::fs::hard_link(&path, folder.0.join(".library.new")).expect("linked");
     let old = Library::open(&path).expect("sound");

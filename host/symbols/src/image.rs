@@ -313,8 +313,8 @@ fn sections<'a>(file: &object::File<'a, impl ReadRef<'a>>) -> Vec<Section> {
         .collect()
 }
 
-/// The file's build-id. If its notes are longer together than the file, of `length` bytes, they overlap, and none
-/// is read.
+/// The file's build-id. If its notes are longer together than the file, of `length` bytes, they overlap,
+/// and none is read.
 fn build_id<'a>(file: &object::File<'a, impl ReadRef<'a>>, length: u64) -> Option<Vec<u8>> {
     let notes = match file {
         object::File::Elf32(file) => notes(file),

@@ -306,7 +306,7 @@ mod tests {
         epochs
     }
 
-    /// An epoch in which an acquisition took so much processor time, and so much work was done.
+    /// An epoch with this processor time for each acquisition, and this work done.
     fn epoch(cpu_each: u64, work: u64) -> Epoch {
         Epoch { work, elapsed_ns: 1_000_000, cpu_ns: cpu_each * work, waited_ns: 7 * work, p99_ns: 65_535 }
     }

@@ -67,8 +67,8 @@ pub fn paired(ours: &[f64], theirs: &[f64]) -> LogRatios {
     LogRatios(ours.iter().zip(theirs).map(|(our, their)| ln(our / their)).collect())
 }
 
-/// The geometric mean of several workloads' ratios, round by round; each weighs the same. Rounds that not every workload has
-/// are not used.
+/// The geometric mean of several workloads' ratios, round by round; each weighs the same.
+/// Rounds that not every workload has are not used.
 #[must_use]
 pub fn geometric_mean(parts: &[LogRatios]) -> LogRatios {
     let rounds = parts.iter().map(|part| part.0.len()).min().unwrap_or(0);

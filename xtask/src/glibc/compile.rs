@@ -6,8 +6,8 @@
 //! private headers of the source, last of all (-idirafter)     ┘              └─> tst-NAMEmod.so
 //! ```
 //!
-//! The installed headers come before the private ones, so that a test sees the headers of programs. Flags that the makefiles set
-//! for a
+//! The installed headers come before the private ones, so that a test sees the headers of programs.
+//! Flags that the makefiles set for a
 //! single file are read there; others are in [`table`].
 //!
 //! Invariant: a file that is newer than its output is compiled again, and all files are if the headers change.

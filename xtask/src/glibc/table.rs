@@ -1,7 +1,7 @@
 //! Special requirements of single tests, and those that fail under underbar, each with its reason: the only lists of tests.
 //!
-//! Invariant: an exception asserts an internal of the C library, on which no program could depend. A difference that a program
-//! could notice is
+//! Invariant: an exception asserts an internal of the C library, on which no program could depend.
+//! A difference that a program could notice is
 //! a fault of ours and is corrected.
 
 /// Requirements of a test besides the usual call of the compiler and the usual run.

@@ -25,7 +25,7 @@ static long bytes;
 static pthread_barrier_t barrier;
 static char *environment;
 
-/* Touches each page of so many bytes of stack; returns the lowest address. */
+/* Touches each page of this many bytes of stack; returns the lowest address. */
 static __attribute__((noinline)) char *go_down(long depth) {
     volatile char *block = __builtin_alloca(depth);
     for (long at = depth - 1; at >= 0; at -= 1024) block[at] = 1;

@@ -56,7 +56,7 @@ static void of_c(int mode, bool is_alone) {
             expect(theirs[0] == 'b' && theirs[size - 1] == 'b', "grown here");
             give(theirs);
         }
-    // By the library's handle, which leads to its C library.
+    // By the library's handle, which finds its C library's functions.
     auto got = of<void *(size_t)>(library, "malloc");
     auto freed = of<void(void *)>(library, "free");
     std::free(got(500));

@@ -1,5 +1,5 @@
 // operator new and delete in all forms, without storage too: new-handlers are called, exceptions thrown and caught
-// through several frames, and destructors run on the way.
+// through several frames, and destructors run in between.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

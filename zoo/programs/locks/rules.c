@@ -147,7 +147,7 @@ static void on_one_processor(void) {
     if (sched_setscheduler(0, SCHED_BATCH, &none)) exit(9);
 }
 
-/* Served so often, the waiter does not starve, and will not. */
+/* With this many acquisitions, the waiter does not starve, and will not. */
 enum { SHORT = 20, OFTEN = 300, SERVED = 200 };
 
 static int by_length(const void *one, const void *other) {
@@ -267,7 +267,7 @@ static void *gives_at_once(void *with) {
         if (waited - before < 2000) moments++;
         side->comes = 0;
         has = side->me;
-        // So many that the time counts, and the moments outnumber the rest; and not for ever with one processor.
+        // Enough waits for a total time, most of them short; and not for ever with one processor.
         int are_enough = waited > 60 * MILLISECOND && waits > 5000 && moments > waits / 8 * 7;
         if (are_enough || now() - began > 20000 * MILLISECOND) is_over = 1;
         if (is_over) break;

@@ -93,7 +93,7 @@ pub(super) fn a_killed_program_s_figures_keep_their_bound() {
         between(&account, Key::HeapUsed, held.saturating_sub(slack)..=held + slack);
         between(&account, Key::HeapUsedPeak, held.saturating_sub(slack)..=held + slack);
     }
-    // What was got is told when it is looked at: at each KiB, or sixteenth. A list grows by quarters.
+    // Requests are published at each look: at each KiB, or sixteenth. A list grows by quarters.
     for count in [100, 300, 900] {
         let account = counted(&["killed", &count.to_string(), "40"]);
         between(&account, Key::HeapGets, count - count / 3 - 32..=account.said("gets"));

@@ -180,8 +180,8 @@ fn memory_in_a_large_reserve_is_seen() {
     }
 }
 
-/// Memory had not doubled since the last look, and the block was less than half of the resident memory then: the look at 44 MiB
-/// was the one in the report.
+/// Memory had not doubled since the last look, and the block was less than half of the resident memory then:
+/// the look at 44 MiB was the one in the report.
 #[test]
 fn what_goes_soon_is_looked_at_before_it_goes() {
     let program = compiled("figures/transient", "figures-transient", &[]);

@@ -56,8 +56,8 @@ fn reads_and_writes_are_those_that_the_program_counts() {
             let step = |name: &str| {
                 report["steps"][name].as_u64().unwrap_or_else(|| panic!("{name}: {report}: {left:?}"))
             };
-            // The same without underbar, whose own reads are subtracted. The program's own read of its account and its write of
-            // its output are added.
+            // The same without underbar, whose own reads are subtracted.
+            // The program's own read of its account and its write of its output are added.
             let bare = Command::new(line)
                 .args([mode, &reads.to_string(), &writes.to_string()])
                 .output()

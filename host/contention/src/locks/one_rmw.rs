@@ -18,17 +18,17 @@
 //!    word is no longer AWAITED, and the futex call, which compares it, returns at once; or the mark is still there, and the
 //!    holder, who can only be before its load, sees it. That comparison is the second test; no further one is needed.
 //!
-//! **Relying on another's mark.** A thread that swaps and finds AWAITED sleeps without a membarrier: the thread that marked the
-//! word
+//! **Relying on another's mark.** A thread that swaps and finds AWAITED sleeps without a membarrier:
+//! the thread that marked the word
 //! first is awake until the mark is certain, and if it was overwritten sets it again, or takes the lock *with* it, and wakes
 //! the next one when it unlocks. That one is either the last to have turned HELD into AWAITED, or relies on the one that was.
 //! A mark that was set by taking the lock cannot be overwritten: only the holder stores, and it sees its own mark.
 //!
 //! **Ends.** After the store nothing of the lock is accessed. Only one thread can be between its load and its store: the
 //! holder. If the kernel or the C library has no such sequences, all unlock by swapping and no thread calls membarrier;
-//! the same holds for threads next to others that store. If membarrier fails later on (a child after fork registers again), a
-//! waiter
-//! does not sleep: it yields, and tests again. Not between processes, and not for threads that the C library did not make.
+//! threads that swap may run next to others that store. If membarrier fails later on (a child after fork registers again),
+//! a waiter does not sleep: it yields, and tests again. Not between processes, and not for threads that the C library did
+//! not make.
 //!
 //! It waits as std does (100 tries, then the kernel): it differs from std in the unlock, and in its price.
 //!
@@ -309,8 +309,8 @@ pub fn price(others: usize) -> Figures {
         .with("met_p50_ns", met.quantile(500_000))
 }
 
-/// The calling thread runs on one of the processors that it may use, counted from 0, modulo their number. If that is refused, on
-/// any.
+/// The calling thread runs on one of the processors that it may use, counted from 0, modulo their number.
+/// If that is refused, on any.
 fn stay_on(which: usize) {
     // SAFETY: sets of processors are plain bits, of which nothing is set is one; the calls read and write one of that size.
     unsafe {

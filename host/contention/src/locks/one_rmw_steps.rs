@@ -21,7 +21,7 @@ thread_local! {
 static WORD: AtomicU32 = AtomicU32::new(FREE);
 
 extern "C" fn trapped(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
-    // SAFETY: what the kernel hands to a handler that asked for it; nobody else uses it meanwhile.
+    // SAFETY: what the kernel hands to a handler that asked for it; no other code uses it meanwhile.
     let flags =
         unsafe { &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs[libc::REG_EFL as usize] };
     let left = LEFT.get();

@@ -125,7 +125,7 @@ fn the_sequence_stores_over_held_alone() {
     }
     for (before, is_stored) in [(HELD, true), (AWAITED, false), (FREE, false)] {
         let word = std::sync::atomic::AtomicU32::new(before);
-        // SAFETY: the area is this process's; nobody else has the word.
+        // SAFETY: the area is this process's; no other thread has the word.
         assert_eq!(unsafe { sequences::store_if_held(&word, area) }, is_stored);
         assert_eq!(word.load(Ordering::Relaxed), if is_stored { FREE } else { before });
     }

@@ -10,7 +10,7 @@ struct Mutex(Box<UnsafeCell<libc::pthread_mutex_t>>);
 
 // SAFETY: a mutex is there to be called by many threads at once.
 unsafe impl Sync for Mutex {}
-// SAFETY: it belongs to no thread while nobody holds it, and only a free one can be moved (see `with`).
+// SAFETY: it belongs to no thread while it is free, and only a free one can be moved (see `with`).
 unsafe impl Send for Mutex {}
 
 impl Mutex {

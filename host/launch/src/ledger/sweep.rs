@@ -1,5 +1,5 @@
-//! Which ledgers to remove: a run that ended without removing its ledger leaves it for the next run to remove. Also the lookup of
-//! ledgers that were left on purpose.
+//! Which ledgers to remove: a run that ended without removing its ledger leaves it for the next run to remove.
+//! Also the lookup of ledgers that were left on purpose.
 //!
 //! ```text
 //! a run's own     its maker is dead, and so is every process in it        removed
@@ -28,8 +28,8 @@ use super::{CLOCK_BOOTTIME, ENDING, folders, own_folder_there, read};
 use crate::alive::{Alive, is_alive};
 use crate::{foreign, part, place};
 
-/// The most ledgers that one run checks: each is opened and read, and a folder may hold hundreds that daemons left. The next
-/// runs check the others.
+/// The most ledgers that one run checks: each is opened and read, and a folder may hold hundreds that daemons left.
+/// The next runs check the others.
 const MOST_JUDGED: usize = 4;
 
 /// Removes ledgers of runs without a living process.

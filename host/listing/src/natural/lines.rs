@@ -1,7 +1,7 @@
 //! The kind of a line: a macro with its operands, parameters only, or a continuation.
 //!
-//! Invariant: a line with any other text is none of these, except for the prefix of a job log and the sequence number at
-//! the end of a source line.
+//! Invariant: a line with any other text is none of these,
+//! except for the prefix of a job log and the sequence number at the end of a source line.
 
 use crate::words::split;
 

@@ -8,8 +8,8 @@
 //! | ADARUN | the end of the line |
 //! | a line of NAME=value only | closed parentheses, no comma at the end |
 //!
-//! Invariant: prose that mentions a parameter is not taken; other lines within a text, such as page headings, do not
-//! become part of it.
+//! Invariant: prose that mentions a parameter is not taken;
+//! other lines within a text, such as page headings, do not become part of it.
 //! Not here: the parameters and their allowed values (`parameters`).
 
 use std::collections::HashMap;

@@ -23,7 +23,7 @@ use crate::words::{evidence, has};
 const STEP: u64 = 32;
 /// More rows than this are no table, on however many pages.
 const MOST: usize = 1000;
-/// A title that may be a mention in a text has its columns within so many lines.
+/// A title that may be a mention in a text has its columns within this many lines.
 const SOON: u64 = 12;
 /// A page of a report has no more lines.
 const PAGE: u64 = 90;

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! The layout is the public one of Access Method Services; later fields are not read.
-//! A transfer may put a descriptor of its own before each record, or before each block: four bytes of the same form, which are
-//! skipped if a record follows them.
+//! A transfer may put a descriptor of its own before each record, or before each block:
+//! four bytes of the same form, which are skipped if a record follows them.
 //!
 //! Invariant: a record that is used is within the file; the first record that is not ends the reading, and is named.
 

@@ -1,7 +1,7 @@
 //! Kinds of records of a load module, their lengths, and their borders in glued bytes.
 //!
-//! Invariant: a border is within the bytes, and each record has the length in its own header, or in the control record before
-//! it.
+//! Invariant: a border is within the bytes, and each record has the length in its own header,
+//! or in the control record before it.
 //! Not here: the content of a record (`super::Reader`).
 
 use super::super::bytes::{be16, be24, be32, flag};

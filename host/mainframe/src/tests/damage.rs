@@ -1,5 +1,5 @@
-//! Damage to every carrier: cut at every 512 bytes, and bits flipped anywhere. Nothing panics, and every listed member can be
-//! read or has a fault.
+//! Damage to every carrier: cut at every 512 bytes, and bits flipped anywhere.
+//! Nothing panics, and every listed member can be read or has a fault.
 
 use super::super::container;
 use super::super::source::Memory;

@@ -222,7 +222,7 @@ fn what_is_not_read_is_named() {
     assert_eq!(faults(big), [Fault::Image(image::Fault::BigEndian)]);
     let mut extended = volume.clone();
     let vtoc = extended.tracks[1].as_mut().unwrap();
-    // The second label behind home address, R0 and the first label: byte 4E of its 140.
+    // The second label after home address, R0 and the first label: byte 4E of its 140.
     let at = 5 + 16 + 148 + 8 + 0x4E;
     vtoc[at] = 8;
     let name = "MY.LIBRARY".to_owned();

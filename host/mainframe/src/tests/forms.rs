@@ -53,7 +53,7 @@ fn a_message_comes_first_and_padding_is_never_read() {
         bytes.extend(segments(0, b"a message"));
         bytes.extend(control(3, None, &[]));
         for record in programs().unload() {
-            // A record number stands before a record, in some transmissions.
+            // A record number precedes a record, in some transmissions.
             bytes.extend([6, 0xF0, 0, 0, 0, 1]);
             bytes.extend(segments(0, &record));
         }
@@ -357,8 +357,8 @@ fn members_that_are_numbered_and_not_placed() {
     }
 }
 
-/// Records without bytes, and ends of records without meaning, are work and memory, too: one item's use of the budget is
-/// not available to the next one.
+/// Records without bytes, and ends of records without meaning, are work and memory, too:
+/// one item's use of the budget is not available to the next one.
 #[test]
 fn what_packed_things_take_counts_for_the_whole_file() {
     // Each code is the pair of the last two, and means ends of records only.

@@ -38,7 +38,7 @@ fn program(alias_of: Option<&str>) -> Vec<u8> {
     data
 }
 
-/// A load module with so many bytes of text, in blocks of at most 6,144.
+/// A load module with this many bytes of text, in blocks of at most 6,144.
 pub fn module_blocks(text: usize) -> Vec<Vec<u8>> {
     let mut blocks = module::tests::blocks();
     // The header blocks stay; the two text blocks are replaced by as many as the text needs.

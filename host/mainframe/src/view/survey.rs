@@ -1,7 +1,7 @@
 //! Mainframe libraries in the form for a survey.
 //!
-//! Invariant: tracks are those of a 3390, as in every survey: a library of another device, or of none, is placed on them block
-//! by block, as by a plain copy.
+//! Invariant: tracks are those of a 3390, as in every survey:
+//! a library of another device, or of none, is placed on them block by block, as by a plain copy.
 //! Not here: the figures (`underbar_store::survey`).
 
 use super::items;

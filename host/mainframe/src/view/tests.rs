@@ -145,7 +145,7 @@ fn a_module_alone_is_a_library_of_one() {
 
 #[test]
 fn aliases_without_a_member_are_taken_for_it() {
-    /// Marks the directory's entry of this name as an alias; the name comes so often before, in data of aliases.
+    /// Marks the directory's entry of this name as an alias; the name occurs this often before it, in data of aliases.
     fn is_alias(unload: &mut [u8], text: &str, before: usize) {
         let raw = name(text).0;
         let mut found = unload.windows(8).enumerate().filter(|(_, eight)| *eight == raw);

@@ -87,8 +87,8 @@ fn trees_that_lead_in_circles_end() {
     }
 }
 
-/// Gives every page that is marked as a node, and both superblocks, a valid checksum, so that checksummed fields are
-/// tested, too.
+/// Gives every page that is marked as a node, and both superblocks, a valid checksum,
+/// so that checksummed fields are tested, too.
 fn resealed(bytes: &mut [u8]) {
     for page in bytes.chunks_exact_mut(PAGE).take(2) {
         let right = sum(0, &page[..PAGE - 8]);

@@ -13,13 +13,13 @@
 //!
 //! A full disk must not prevent deletes, and a delete also writes before it frees. So pages are reserved for it: a
 //! change that adds something leaves `free_pages >= kept_for_deleting`, all of them written once, so that the file system
-//! has allocated them; otherwise it fails for want of room. A delete may use them, and frees at least as many. They serve one
-//! delete
+//! has allocated them; otherwise it fails for want of room. A delete may use them, and frees at least as many.
+//! They serve one delete
 //! after the other; while a reader holds an older generation, they serve one, and the next waits for that reader's end. A
 //! delete of very many members at once may need more.
 //!
-//! Invariant: until the superblock n + 1 is written, nothing in generation n has changed; a dropped change leaves only
-//! pages after the end that n states.
+//! Invariant: until the superblock n + 1 is written, nothing in generation n has changed;
+//! a dropped change leaves only pages after the end that n states.
 //! Not here: reads during a change (`look`), a new library (`making`), the safety of readers
 //! (`underbar_partitioned::pdse::turns`).
 
@@ -83,8 +83,8 @@ impl<S: Storage> Change<S> {
     /// Begins. The caller holds the writer's lock.
     ///
     /// # Errors
-    /// A library with damage anywhere in its tree: a library that is not fully understood is not changed. A library whose other
-    /// label
+    /// A library with damage anywhere in its tree: a library that is not fully understood is not changed.
+    /// A library whose other label
     /// is damaged and may have been the newest: the next change would reuse its pages. (A label that was
     /// only cut short is left by a writer that was cut off: its change has not happened, and this one proceeds.)
     pub fn begin(mut storage: S) -> Result<Change<S>> {

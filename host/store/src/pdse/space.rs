@@ -176,8 +176,8 @@ impl Space {
         Ok(Run { first, pages })
     }
 
-    /// At least one page and at most this many, in one run: free ones as long as there are any, then growth of the
-    /// file.
+    /// At least one page and at most this many, in one run:
+    /// free ones as long as there are any, then growth of the file.
     ///
     /// # Errors
     /// None is free, and the limit has no room.
