@@ -10,7 +10,7 @@
 //!      └─ exit      what the command ends with
 //! ```
 //!
-//! Exit codes: those of the program; 125 our own failure or wrong usage, 126 and 127 a program that cannot
+//! Exit codes: those of the program; 125 underbar's own failure or wrong usage, 126 and 127 a program that cannot
 //! be executed or found. Commands that run no program: 0, 1 (a gate failed, a text is wrong), 2 wrong usage.
 //! Not here: any work. A command reads its flags, calls the crates under host/, and prints.
 #![forbid(unsafe_code)]
@@ -41,16 +41,16 @@ use std::ffi::OsString;
 use underbar_shown::Shown;
 use underbar_shown::door::{self, Form};
 
-/// Our own failure, or wrong usage: the code of coreutils' `timeout` and `env`.
+/// underbar's own failure, or wrong usage: the code of coreutils' `timeout` and `env`.
 pub const OWN_FAILURE: u8 = 125;
 
-/// Runs any program with its storage accounted, without recompiling it.
+/// Runs Linux programs with their storage accounted, and reads mainframe listings and libraries.
 #[derive(Parser)]
 #[command(name = "underbar", version, arg_required_else_help = true)]
-#[command(
-    after_help = "Start with: underbar run -- PROGRAM ARGUMENTS\nEach command has examples: underbar COMMAND --help\n\
-                  Every switch has an opposite, such as --no-json; the last one counts."
-)]
+#[command(after_help = "Start with: underbar run -- PROGRAM ARGUMENTS\n\
+                  or with:    underbar advise LISTING\n\
+                  Each command has examples: underbar COMMAND --help\n\
+                  Every switch has an opposite, such as --no-json; the last one counts.")]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -97,13 +97,13 @@ fn usage(error: clap::Error) -> ExitCode {
         let is_near_a_command = error.get(ContextKind::SuggestedSubcommand).is_some();
         text += &hint(program, is_near_a_command);
     }
-    // That nobody reads it changes nothing.
+    // A closed standard error changes nothing.
     let _ = door::to_error(form, &fold::folded(&text, door::error_columns()));
     usage_status()
 }
 
-/// What somebody may have meant by a word that is no command: a program, if there is one of that name, or else the nearest
-/// of the commands, which are listed if none is near. `clap` names some of them by itself, but not where letters changed places.
+/// What the user may have meant by a word that is no command: a program of that name, if there is one, or else the nearest
+/// command. If none is near, all are listed. `clap` suggests some by itself, but not when letters changed places.
 fn hint(word: &str, is_near_a_command: bool) -> String {
     if underbar_launch::find(std::ffi::OsStr::new(word)).is_some_and(|path| path.exists()) {
         return format!("\nhelp: did you mean `underbar run -- {word}`?\n");
@@ -119,7 +119,7 @@ fn hint(word: &str, is_near_a_command: bool) -> String {
         .collect();
     match underbar_options::nearest(word.as_bytes(), names.iter().copied()) {
         Some(near) => format!("\nhelp: did you mean `underbar {near}`?\n"),
-        None => format!("\nhelp: no program has this name, either. Commands: {}\n", names.join(", ")),
+        None => format!("\nhelp: no program has this name either. Commands: {}\n", names.join(", ")),
     }
 }
 
@@ -152,7 +152,7 @@ fn rendered(error: &clap::Error, colour: bool) -> (Form, String) {
     if colour { (Form::Coloured, text.ansi().to_string()) } else { (Form::Text, text.to_string()) }
 }
 
-/// What the command that was asked for ends with where it was asked wrongly, or could not answer.
+/// The exit status of wrong usage of the command that was called, or of one that could not answer.
 fn usage_status() -> ExitCode {
     let word = std::env::args_os().nth(1);
     ExitCode::from(commands::usage_status(word.as_ref().and_then(|word| word.to_str())))

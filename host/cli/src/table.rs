@@ -7,7 +7,7 @@
 //! `run` is there for each run of a program, so its part of the table can be made alone (`commands::run::told`).
 //!
 //! Invariant: no switch is without its opposite, and no command and no flag without a sentence (tests).
-//! Not here: the flags themselves, which stand with their commands.
+//! Not here: the flags themselves, which are with their commands.
 
 use clap::{Arg, ArgAction, Command, CommandFactory};
 
@@ -15,7 +15,9 @@ use crate::Arguments;
 
 /// The table, with the opposite of every switch.
 pub fn table() -> Command {
-    Arguments::command().mut_subcommands(with_opposites)
+    let table = Arguments::command();
+    let help = help_by_doors(&table);
+    table.help_template(help).mut_subcommands(with_opposites)
 }
 
 /// A command with the opposite of each of its switches.
@@ -49,8 +51,7 @@ fn switch(arg: &Arg) -> Option<(String, String)> {
     is_switch.then(|| Some((arg.get_id().to_string(), arg.get_long()?.to_owned())))?
 }
 
-/// The commands that are documented: all that help shows, but for help itself; those with commands of their own come
-/// before them.
+/// The commands that are documented: all that help shows, except help itself. A command comes before its own commands.
 pub fn documented(table: &Command) -> impl Iterator<Item = &Command> {
     let shown =
         table.get_subcommands().filter(|command| !command.is_hide_set() && command.get_name() != "help");
@@ -60,13 +61,13 @@ pub fn documented(table: &Command) -> impl Iterator<Item = &Command> {
     })
 }
 
-/// The words behind `underbar` that call a command, of a table that is built: `lib create`.
+/// The words after `underbar` that call a command, in a table that is built: `lib create`.
 pub fn full_name(command: &Command) -> &str {
     let words = command.get_bin_name().unwrap_or(command.get_name());
     words.strip_prefix("underbar ").unwrap_or(words)
 }
 
-/// What stands behind the help of a command, paragraph by paragraph: each has a title and a text.
+/// The paragraphs after the help of a command, each with a title and a text.
 pub fn behind_help(command: &Command) -> Vec<(&'static str, String)> {
     let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
     let paragraphs = text.split("\n\n").filter(|paragraph| !paragraph.is_empty());
@@ -82,7 +83,7 @@ pub fn behind_help(command: &Command) -> Vec<(&'static str, String)> {
         .collect()
 }
 
-/// Titles of what stands behind help.
+/// Titles of the paragraphs after help.
 pub const EXAMPLES: &str = "EXAMPLES";
 /// See [`EXAMPLES`].
 pub const EXIT_STATUS: &str = "EXIT STATUS";
@@ -219,7 +220,7 @@ mod tests {
         }
     }
 
-    /// The words of a line of a shell, up to a pipe, a file, or the comment behind it.
+    /// The words of a line of a shell, up to a pipe, a file, or a comment.
     fn words(line: &str) -> Vec<String> {
         let line = line.split("    ").next().unwrap_or_default();
         let (mut words, mut word, mut quoted) = (Vec::new(), None::<String>, false);
@@ -259,10 +260,20 @@ mod tests {
     fn page() -> String {
         let mut text = String::from(
             "# Commands\n\n\
-             What `underbar COMMAND --help` says, all together. This page is made from the table of commands; a test keeps it\n\
-             equal to it. `underbar man --dir DIR` writes the same as manual pages, `underbar completions SHELL` completes it.\n\n\
-             Every switch has an opposite: `--no-json` undoes `--json`, `--follow` undoes `--no-follow`. The last one counts.\n",
+             For everyone who looks up a command or a flag. The page holds what `underbar COMMAND --help` prints. It is made from\n\
+             the table of commands, and a test compares the two. `underbar man --dir DIR` writes manual pages, and\n\
+             `underbar completions SHELL` writes completions for a shell.\n\n\
+             Every switch has an opposite: `--no-json` undoes `--json`, `--follow` undoes `--no-follow`. The last one counts.\n\n\
+             | door | commands |\n|---|---|\n",
         );
+        for door in Door::ALL {
+            let of_door = ROWS.iter().filter(|row| row.door == door);
+            let named = of_door.flat_map(|row| {
+                table().get_subcommands().filter(|c| row.is_of(c.get_name())).map(link).collect::<Vec<_>>()
+            });
+            // Writing to a String cannot fail.
+            let _ = writeln!(text, "| {} | {} |", door.heading(), named.collect::<Vec<_>>().join(", "));
+        }
         let mut table = table();
         table.build();
         for command in documented(&table) {
@@ -286,6 +297,10 @@ mod tests {
             }
         }
         text
+    }
+
+    fn link(command: &Command) -> String {
+        format!("[{0}](#{0})", command.get_name())
     }
 
     fn said(words: Option<&clap::builder::StyledStr>) -> String {

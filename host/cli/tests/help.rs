@@ -9,6 +9,10 @@ mod common;
 
 use common::{Folder, bad, command, good, run, said};
 
+/// The headings above commands: those of `underbar --help`, and that of the help of a command with its own commands.
+const HEADINGS: [&str; 4] =
+    ["\nFor Linux programs:\n", "\nFor mainframe listings and libraries:\n", "\nHelp:\n", "\nCommands:\n"];
+
 /// The commands that help names, and those that their help names: `run`, `lib`, `lib create`.
 fn commands() -> Vec<String> {
     let mut all = Vec::new();
@@ -22,12 +26,25 @@ fn commands() -> Vec<String> {
 fn named_by(command: &str) -> Vec<String> {
     let words: Vec<&str> = command.split_whitespace().chain(["--help"]).collect();
     let help = good(&words);
-    let Some((_, list)) = help.split_once("Commands:\n") else { return Vec::new() };
-    list.lines()
-        .take_while(|line| !line.is_empty())
+    let lists = HEADINGS.iter().filter_map(|heading| help.split_once(heading));
+    lists
+        .flat_map(|(_, list)| list.lines().take_while(|line| !line.is_empty()))
         .map(|line| line.split_whitespace().next().expect("a name").to_owned())
         .filter(|name| name != "help")
         .collect()
+}
+
+#[test]
+fn help_has_two_front_doors() {
+    let help = good(&["--help"]);
+    let places = HEADINGS.map(|heading| help.find(heading));
+    assert!(places[0] < places[1] && places[1] < places[2] && places[0].is_some(), "{help}");
+    assert_eq!(places[3], None, "no command is outside of the headings: {help}");
+    assert_eq!(good(&["help"]), help);
+    let names = named_by("");
+    for name in &names {
+        assert_eq!(names.iter().filter(|other| *other == name).count(), 1, "{name}: {help}");
+    }
 }
 
 #[test]

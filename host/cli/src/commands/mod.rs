@@ -1,5 +1,7 @@
-//! The commands, one file each. The table below is the only one: help, completions and the man page are made
-//! from it.
+//! The commands, one file each. The table below is the only one: parsing, help, completions, the man page and
+//! `docs/commands.md` are made from it.
+//!
+//! Invariant: every command is under exactly one heading of the help (test).
 
 pub mod advise;
 pub mod compare;
@@ -23,83 +25,112 @@ use crate::OWN_FAILURE;
 use crate::exit::ExitCode;
 use crate::printing::NO_ANSWER;
 
-/// What the command can do.
-#[derive(Subcommand)]
-pub enum Command {
-    /// Run a program and report on it when it has ended
-    Run(run::Run),
-    /// Run a program of a library: LIBRARY(PROGRAM)
-    Exec(exec::Exec),
-    /// Run a program, and say at which of its instructions the time went
-    Profile(profile::Profile),
-    /// Measure a program, follow the suggestions, and say by paired reruns whether they help
-    Tune(Box<tune::Tune>),
-    /// The same program under two or more sets of options, alternating, with intervals
-    Compare(Box<compare::Compare>),
-    /// Repeat an experiment of the documents on this machine
-    Demo(demo::Demo),
-    /// Print a saved report again
-    Report(report::Report),
-    /// Compare two saved reports; a gate for builds
-    Diff(diff::Diff),
-    /// Suggest options from saved reports, and from listings of z/OS, z/TPF and Natural
-    Advise(advise::Advise),
-    /// Check an option text, and show what is in force
-    Options(options::Options),
-    /// Say what an option, a figure or a rule means
-    Explain(explain::Explain),
-    /// Make, change and survey program libraries
-    Lib(lib::Lib),
-    /// Say what will and will not work here, and why
-    Doctor(doctor::Doctor),
-    /// Write a script that completes commands and flags in a shell
-    Completions(completions::Completions),
-    /// Write the manual pages
-    Man(man::Man),
+/// For whom a command is: its heading in the help.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Door {
+    /// It runs programs, prepares their runs, or reads their reports.
+    Programs,
+    /// It reads listings, or reads and writes program libraries.
+    Mainframe,
+    /// It explains the command itself.
+    Help,
 }
 
-/// Commands that run no program of the user's in his place: wrong usage of them is exit status 2.
-const ANSWERING: [&str; 12] = [
-    "tune",
-    "compare",
-    "demo",
-    "report",
-    "diff",
-    "advise",
-    "options",
-    "explain",
-    "lib",
-    "doctor",
-    "completions",
-    "man",
-];
+impl Door {
+    /// All of them, in the order of the help.
+    pub const ALL: [Door; 3] = [Door::Programs, Door::Mainframe, Door::Help];
 
-/// The exit status of wrong usage, by the first word behind `underbar`.
-pub fn usage_status(word: Option<&str>) -> u8 {
-    if word.is_some_and(|word| ANSWERING.contains(&word)) { NO_ANSWER } else { OWN_FAILURE }
-}
-
-impl Command {
-    /// Does it.
-    pub fn run(self) -> ExitCode {
+    /// The heading above its commands.
+    pub fn heading(self) -> &'static str {
         match self {
-            Command::Run(run) => run.run(),
-            Command::Exec(exec) => exec.run(),
-            Command::Profile(profile) => profile.run(),
-            Command::Tune(tune) => tune.run(),
-            Command::Compare(compare) => compare.run(),
-            Command::Demo(demo) => demo.run(),
-            Command::Report(report) => report.run(),
-            Command::Diff(diff) => diff.run(),
-            Command::Advise(advise) => advise.run(),
-            Command::Options(options) => options.run(),
-            Command::Explain(explain) => explain.run(),
-            Command::Lib(lib) => lib.run(),
-            Command::Doctor(doctor) => doctor.run(),
-            Command::Completions(completions) => completions.run(),
-            Command::Man(man) => man.run(),
+            Door::Programs => "For Linux programs",
+            Door::Mainframe => "For mainframe listings and libraries",
+            Door::Help => "Help",
         }
     }
+}
+
+/// What a row of the table says of a command, besides its flags and its sentence.
+pub struct Row {
+    /// The name of its variant.
+    variant: &'static str,
+    /// Its heading in the help.
+    pub door: Door,
+    /// The exit status of wrong usage: [`OWN_FAILURE`] where a program of the user's would run, [`NO_ANSWER`] elsewhere.
+    wrong_usage: u8,
+}
+
+impl Row {
+    /// Is it the row of the command of this name?
+    pub fn is_of(&self, name: &str) -> bool {
+        self.variant.to_ascii_lowercase() == name
+    }
+}
+
+/// Makes the table: a command has a sentence, a name, its flags, its door, and the exit status of wrong usage.
+macro_rules! commands {
+    ($($(#[$($sentence:tt)+])+ $name:ident($($flags:tt)+): $door:ident, $wrong_usage:ident;)+) => {
+        /// What the command can do.
+        #[derive(Subcommand)]
+        pub enum Command {
+            $($(#[$($sentence)+])+ $name($($flags)+),)+
+        }
+
+        /// The rows of all commands, in the order of the help.
+        pub const ROWS: &[Row] = &[$(Row {
+            variant: stringify!($name),
+            door: Door::$door,
+            wrong_usage: $wrong_usage,
+        }),+];
+
+        impl Command {
+            /// Does it.
+            pub fn run(self) -> ExitCode {
+                match self {
+                    $(Command::$name(flags) => flags.run(),)+
+                }
+            }
+        }
+    };
+}
+
+commands! {
+    /// Run a program and report on it when it has ended
+    Run(run::Run): Programs, OWN_FAILURE;
+    /// Print the report of the last run, or a saved one
+    Report(report::Report): Programs, NO_ANSWER;
+    /// Measure a program, try the suggestions, and decide by paired reruns whether they help
+    Tune(Box<tune::Tune>): Programs, NO_ANSWER;
+    /// Compare a program under two or more sets of options, in alternating runs
+    Compare(Box<compare::Compare>): Programs, NO_ANSWER;
+    /// Compare two saved reports, or two listings; a gate for builds
+    Diff(diff::Diff): Programs, NO_ANSWER;
+    /// Run a program and show which of its instructions take the CPU time
+    Profile(profile::Profile): Programs, OWN_FAILURE;
+    /// Run a program of a library: LIBRARY(PROGRAM)
+    Exec(exec::Exec): Programs, OWN_FAILURE;
+    /// Check an option text, and show the options in force
+    Options(options::Options): Programs, NO_ANSWER;
+    /// Check what works on this machine, and for a program
+    Doctor(doctor::Doctor): Programs, NO_ANSWER;
+    /// Repeat an experiment of the source documents on this machine
+    Demo(demo::Demo): Programs, NO_ANSWER;
+    /// Suggest options from listings of z/OS, z/TPF and Natural, and from saved reports
+    Advise(advise::Advise): Mainframe, NO_ANSWER;
+    /// Create, change and survey program libraries
+    Lib(lib::Lib): Mainframe, NO_ANSWER;
+    /// Explain an option, a figure or a rule
+    Explain(explain::Explain): Help, NO_ANSWER;
+    /// Write a script that completes commands and flags in a shell
+    Completions(completions::Completions): Help, NO_ANSWER;
+    /// Write the manual pages
+    Man(man::Man): Help, NO_ANSWER;
+}
+
+/// The exit status of wrong usage, by the first word after `underbar`.
+pub fn usage_status(word: Option<&str>) -> u8 {
+    let row = word.and_then(|word| ROWS.iter().find(|row| row.is_of(word)));
+    row.map_or(OWN_FAILURE, |row| row.wrong_usage)
 }
 
 #[cfg(test)]
@@ -107,12 +138,33 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answering_commands_are_commands() {
+    fn every_command_is_under_exactly_one_heading() {
+        let help = crate::table::table().render_help().to_string();
+        let headings: Vec<usize> = Door::ALL
+            .iter()
+            .map(|door| help.find(&format!("{}:\n", door.heading())).expect("a heading"))
+            .collect();
+        assert!(headings.is_sorted(), "{help}");
         let table = <Command as Subcommand>::augment_subcommands(clap::Command::new("underbar"));
-        for name in ANSWERING {
-            assert!(table.get_subcommands().any(|command| command.get_name() == name), "{name}");
-            assert_eq!(usage_status(Some(name)), NO_ANSWER);
+        for command in table.get_subcommands() {
+            let name = command.get_name();
+            let rows: Vec<&Row> = ROWS.iter().filter(|row| row.is_of(name)).collect();
+            assert_eq!(rows.len(), 1, "{name}");
+            let places: Vec<usize> = help.match_indices(&format!("\n  {name} ")).map(|(at, _)| at).collect();
+            assert_eq!(places.len(), 1, "{name}: {help}");
+            let above = headings.iter().rposition(|heading| *heading < places[0]).map(|at| Door::ALL[at]);
+            assert_eq!(above, Some(rows[0].door), "{name}: {help}");
         }
-        assert_eq!((usage_status(Some("run")), usage_status(None)), (OWN_FAILURE, OWN_FAILURE));
+        assert_eq!(table.get_subcommands().count(), ROWS.len());
+    }
+
+    #[test]
+    fn wrong_usage_is_125_where_a_program_would_run() {
+        for row in ROWS {
+            let runs = ["run", "exec", "profile"].iter().any(|name| row.is_of(name));
+            let name = row.variant.to_ascii_lowercase();
+            assert_eq!(usage_status(Some(&name)), if runs { OWN_FAILURE } else { NO_ANSWER }, "{name}");
+        }
+        assert_eq!((usage_status(Some("REPORT")), usage_status(None)), (OWN_FAILURE, OWN_FAILURE));
     }
 }
