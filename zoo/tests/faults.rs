@@ -118,7 +118,7 @@ fn a_text_of_ten_thousand_characters_is_no_harm() {
     let said = same(&["-q", "--opts", &"A,".repeat(5_000)], &[text(&exit3)]);
     assert!(
         said.ends_with(
-            "\nunderbar: warning: 4990 more about the option texts; `underbar options` says them all\n"
+            "\nunderbar: warning: 4990 more about the option texts; `underbar options` prints them all\n"
         ),
         "{said}"
     );
@@ -157,7 +157,7 @@ fn an_options_file_that_cannot_be_used_is_named() {
     assert_eq!(
         said,
         format!(
-            "underbar: warning: options file {} was left out: others can write it; --opts-file reads it all the same\n",
+            "underbar: warning: options file {} was left out: other users can write it; pass it with --opts-file to use it anyway\n",
             open.display()
         )
     );

@@ -174,7 +174,9 @@ fn options_of_the_whole_system_are_the_weakest_layer() {
 
 #[test]
 fn options_of_the_whole_system_that_others_can_write_are_left_out() {
-    for (setup, reason) in [("chmod 666", "others can write it"), ("chown 1234", "others can write it")] {
+    for (setup, reason) in
+        [("chmod 666", "other users can write it"), ("chown 1234", "other users can write it")]
+    {
         let setup = format!("echo 'HEAP(1M)' > /etc/underbar.opts && {setup} /etc/underbar.opts");
         let run = format!("{} run -- {}", aside(underbar()), aside(&program("loaded")));
         let Some(result) = with_own_etc(&setup, &run) else { return };
@@ -196,7 +198,7 @@ fn an_options_file_that_nobody_asked_for_and_that_is_no_file_keeps_no_program_wa
     run.args(["-k", "1", "20"]).arg(underbar()).args(["run", "--"]).arg(program("loaded"));
     let result = left(run.env("XDG_CONFIG_HOME", &folder).env_remove("LD_PRELOAD"));
     assert_eq!((code(result.status), result.output.as_str()), (0, "followed\n"), "{}", result.error);
-    assert!(result.error.contains("underbar/opts was left out: it is no file"), "{}", result.error);
+    assert!(result.error.contains("underbar/opts was left out: it is not a plain file"), "{}", result.error);
 }
 
 #[test]

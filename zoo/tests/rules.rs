@@ -141,8 +141,8 @@ impl Says {
             assert_eq!(said["risky"], true, "{rule}: {said}");
             let tuned = underbar_in(folder, &["advise", "report"], &[]);
             assert!(!tuned.output.contains("Use: "), "{}", tuned.output);
-            let why = if *rule == "stack" { "does nothing on Linux" } else { "could harm" };
-            assert!(tuned.output.contains(&format!("Left out, since it {why}: 1")), "{}", tuned.output);
+            let why = if *rule == "stack" { "without effect on Linux" } else { "could harm the program" };
+            assert!(tuned.output.contains(&format!("Left out, {why}: 1")), "{}", tuned.output);
         }
     }
 }

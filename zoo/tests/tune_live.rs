@@ -104,7 +104,7 @@ fn what_cannot_be_tried_is_said() {
     );
     assert_eq!(code(long.status), 1, "{long:?}");
     assert!(long.output.contains("the program ends before a round of 3 epochs is over"), "{}", long.output);
-    assert!(long.output.ends_with("kept       as it was, for hot (locks-rules)\n"), "{}", long.output);
+    assert!(long.output.ends_with("kept       unchanged for hot (locks-rules)\n"), "{}", long.output);
     for wrong in
         [&["tune", "--lock", "hot"][..], &["tune", "--epochs", "3"], &["tune", "--live", "--runs", "8"]]
     {

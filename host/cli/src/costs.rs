@@ -1,12 +1,12 @@
-//! What the things cost on this machine that suggestions are about: a page touched first, an entry to the
-//! kernel, a hand-over between threads.
+//! Costs on this machine of the things that suggestions change: the first touch of a page, an entry to the kernel, a
+//! hand-over between threads.
 //!
 //! ```text
 //! a cost   BATCHES x (prepare, then a number of operations timed together) ─> median of their means, fastest
 //! ```
 //!
-//! Invariant: only the operations are timed, not what prepares them; what this machine does not have has a
-//! reason instead of a figure. All together takes some tens of milliseconds.
+//! Invariant: only the operations are timed, not their preparation. A cost that this machine does not have gets a reason
+//! instead of a figure. All costs together take some tens of milliseconds.
 //! Not here: costs of the heap itself, which the benchmarks measure.
 
 use std::fs::OpenOptions;
@@ -25,7 +25,7 @@ use underbar_sys::syscall::{fallocate, futex_wait, futex_wake, geteuid};
 /// How often each cost is measured. Odd, so that one of them is the median.
 const BATCHES: usize = 9;
 
-/// One cost: what it is, how it is measured, and what of underbar pays it.
+/// One cost: its name, how it is measured, and where underbar pays it.
 pub struct Cost {
     /// Its name.
     pub name: &'static str,
@@ -33,9 +33,9 @@ pub struct Cost {
     operations: u32,
     /// How it is measured.
     method: &'static str,
-    /// Where suggestions count it.
+    /// Where it matters.
     matters: &'static str,
-    /// One batch: how long its operations took, or why they cannot be.
+    /// One batch: how long its operations took, or why they cannot be measured.
     batch: fn(u32) -> Result<Duration, String>,
 }
 
@@ -65,14 +65,14 @@ pub const COSTS: [Cost; 6] = [
     Cost {
         name: "clock read",
         operations: 2_000,
-        method: "clock_gettime(CLOCK_MONOTONIC) as the C library does it",
+        method: "clock_gettime(CLOCK_MONOTONIC) of the C library",
         matters: "times of the report and of verdicts",
         batch: clock_reads,
     },
     Cost {
         name: "hand-over",
         operations: 200,
-        method: "futex wake and wait there and back between two threads",
+        method: "futex wake and wait, there and back between two threads",
         matters: "a wait for a lock that another thread holds",
         batch: hand_overs,
     },
@@ -85,14 +85,14 @@ pub const COSTS: [Cost; 6] = [
     },
 ];
 
-/// What came out for one cost.
+/// The result for one cost.
 pub struct Measured {
     cost: &'static Cost,
     /// Nanoseconds of one operation: the median over the batches, and the fastest.
     figures: Result<(u64, u64), String>,
 }
 
-/// Measures all of them.
+/// Measures all costs.
 pub fn measure() -> Vec<Measured> {
     COSTS.iter().map(|cost| Measured { cost, figures: cost.measure() }).collect()
 }
@@ -111,7 +111,7 @@ impl Cost {
 }
 
 impl Measured {
-    /// For a person: the figure and the method, and below where it matters.
+    /// As text: the figure and the method, and below them where it matters.
     pub fn text(&self) -> String {
         let Cost { name, operations, method, matters, .. } = self.cost;
         match &self.figures {
@@ -126,7 +126,7 @@ impl Measured {
         }
     }
 
-    /// The same for programs: nanoseconds.
+    /// The same as JSON, in nanoseconds.
     pub fn json(&self) -> Value {
         let figure = |pick: fn(&(u64, u64)) -> u64| self.figures.as_ref().ok().map(pick);
         json!({
@@ -142,7 +142,7 @@ impl Measured {
     }
 }
 
-/// How long this takes for so many of them.
+/// How long this many operations take.
 fn timed(operations: u32, mut one: impl FnMut(usize)) -> Duration {
     let begin = Instant::now();
     for at in 0..operations as usize {
@@ -179,8 +179,8 @@ fn clock_reads(operations: u32) -> Result<Duration, String> {
     }))
 }
 
-/// Two threads, each of which waits for its word and then sets the other one's. A word has one writer and one
-/// reader; as in a lock, what was done before a store is seen after the load that finds it.
+/// Two threads; each waits for its own word and then sets the other's. A word has one writer and one reader. As in a lock,
+/// everything done before a store is visible after the load that finds it.
 fn hand_overs(operations: u32) -> Result<Duration, String> {
     let (there, back) = (AtomicU32::new(0), AtomicU32::new(0));
     thread::scope(|scope| {
@@ -201,7 +201,7 @@ fn hand_overs(operations: u32) -> Result<Duration, String> {
 
 fn set(word: &AtomicU32, turn: u32) {
     word.store(turn, Ordering::Release);
-    // Nobody sleeps there yet: that is no error.
+    // The other thread may not sleep yet; that is no error.
     let _ = futex_wake(word, 1);
 }
 
@@ -211,7 +211,7 @@ fn wait_for(word: &AtomicU32, turn: u32) {
         if seen == turn {
             return;
         }
-        // Whatever ends the wait: look again.
+        // Whatever ends the wait, the loop checks the word again.
         let _ = futex_wait(word, seen, None);
     }
 }
@@ -222,7 +222,7 @@ fn ledger_pages(operations: u32) -> Result<Duration, String> {
     let file = OpenOptions::new().read(true).write(true).open(ledger.path());
     let file = file.map_err(|error| format!("no ledger: {error}"))?;
     let fd = file.as_raw_fd();
-    fallocate(fd, 0, 0, length as u64).map_err(|error| format!("no space for it: {error:?}"))?;
+    fallocate(fd, 0, 0, length as u64).map_err(|error| format!("no space for the ledger: {error:?}"))?;
     let mapping = Mapping::of_file(fd, length).map_err(|error| format!("not mapped: {error:?}"))?;
     Ok(timed(operations, |at| mapping.touch(at * PAGE)))
 }

@@ -2,14 +2,14 @@
 //!
 //! ```text
 //! begins with the mark of a ledger ─────────────────────> saved
-//! an object of JSON: a schema of ours, and nothing else ─> saved
-//! anything else ─────────────────────────────────────────> listings; if there are none, what a saved report lacks is said;
-//!                                                           after 64 MiB without one, that is not waited for
+//! one JSON object with a schema of underbar ────────────> saved
+//! anything else ─────────────────────────────────────────> listings; if it has none, the error of a saved report;
+//!                                                           reading stops after 64 MiB without one
 //! ```
 //!
-//! Invariant: only what is a saved report is taken for one: a listing may begin with a line of JSON, or with an EBCDIC `#`,
-//! which is the byte of `{`. Memory does not grow with a listing.
-//! Not here: how listings are read (`underbar_listing`), and what is advised (`underbar_advise::listing`).
+//! Invariant: only a saved report is read as one: a listing may begin with a line of JSON, or with an EBCDIC `#`, which is
+//! the byte of `{`. Memory does not grow with a listing.
+//! Not here: how listings are read (`underbar_listing`), and the advice (`underbar_advise::listing`).
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -26,21 +26,21 @@ use underbar_report::Report;
 use crate::saved::{self, Fault, SavedError};
 
 const PIECE: usize = 256 << 10;
-/// So much may come before the first line of a listing. What has none in it, and perhaps no end either, is not read on.
+/// The most bytes that are read before the first line of a listing. A file may have none, and no end.
 const MOST_WITHOUT: u64 = 64 << 20;
 
-/// What a file turned out to be.
+/// What a file is.
 pub enum Found {
     /// Listings, which are collected.
     Listings,
-    /// A saved report, or nothing that is known.
+    /// A saved report, or a file of no known kind.
     Other(Result<Box<Report>, SavedError>),
 }
 
 /// Reads a file; `-` is standard input.
 ///
 /// # Errors
-/// Says what keeps the file from being read.
+/// Why the file cannot be read.
 pub fn read(path: &Path, collected: &mut Collected) -> Result<Found, SavedError> {
     let named = |error| SavedError { path: path.to_owned(), fault: Fault::Unreadable(error) };
     let is_input = path == Path::new("-");
@@ -86,13 +86,13 @@ pub fn read(path: &Path, collected: &mut Collected) -> Result<Found, SavedError>
 enum Look {
     /// A saved report, or one that is damaged.
     Saved,
-    /// JSON, of which it is not plain that it is ours.
+    /// JSON that may not be underbar's.
     Json,
     /// Neither.
     Text,
 }
 
-/// The key by which a report is known, in whatever order its keys stand.
+/// The key that identifies a report; the keys may be in any order.
 #[derive(Deserialize)]
 struct Named {
     schema: Option<String>,
@@ -101,7 +101,7 @@ struct Named {
 fn look(piece: &[u8], all: bool) -> Look {
     let start = piece.trim_ascii_start();
     if start.is_empty() {
-        // A file of blanks is an empty one. Blanks that go on may come before a listing.
+        // A file of blanks is empty. If the file goes on, the blanks may precede a listing.
         return if all { Look::Saved } else { Look::Text };
     }
     if start.starts_with(&MAGIC.to_le_bytes()) {
@@ -121,7 +121,7 @@ fn look(piece: &[u8], all: bool) -> Look {
                 _ => Look::Json,
             }
         }
-        // Cut: it is ours if its first key says so. Whatever is JSON for as long as this is no listing.
+        // Cut short: the first key tells whether it is underbar's. JSON for a whole piece is no listing.
         Some(Err(error)) if error.is_eof() && (!all || names_schema(start)) => Look::Saved,
         Some(Err(error)) if error.is_eof() => Look::Json,
         // Damaged: the same.
@@ -130,7 +130,7 @@ fn look(piece: &[u8], all: bool) -> Look {
     }
 }
 
-/// Whether the first key of an object is that of a schema of ours.
+/// Is the first key of the object that of a schema of underbar?
 fn names_schema(start: &[u8]) -> bool {
     let after = |text: &'_ [u8], word: &[u8]| -> Option<usize> {
         let rest = text.trim_ascii_start();

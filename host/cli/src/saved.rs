@@ -3,12 +3,12 @@
 //! ```text
 //! bytes ── begin with UNDERBAR ──> ledger ──> report, as far as a ledger knows
 //!       ── begin with { ─────────> JSON report
-//!       ── anything else ────────> an error that says what it is, as far as that can be seen
+//!       ── anything else ────────> an error that says what the file is, if that can be seen
 //! ```
 //!
-//! Lock areas that lie beside a ledger are read with it.
-//! A ledger is what `run --exec -o FILE` and a bare preload with MSGFILE leave behind. It knows no step timings
-//! and no exit status (nobody waited), and not which machine it is from: it is taken to be from this one.
+//! Lock areas in the folder of a ledger are read with it.
+//! `run --exec -o FILE` and a bare preload with MSGFILE leave a ledger. It has no step timings and no exit status, since no
+//! parent waited, and no machine: it is taken to be from this machine.
 //! Invariant: any bytes give a report or an error, and a bounded amount of work.
 
 use std::ffi::OsStr;
@@ -46,7 +46,7 @@ pub struct SavedError {
     pub fault: Fault,
 }
 
-/// What is wrong with a file. The file is at fault, but for the first.
+/// What is wrong with a file. In all cases but the first, the file is at fault.
 #[derive(Debug)]
 pub enum Fault {
     /// The system: it cannot be read.
@@ -57,19 +57,19 @@ pub enum Fault {
     NoRun,
     /// It is longer than any report.
     TooLong,
-    /// It is JSON, or begins like it, but no report that can be read.
+    /// It is JSON, or begins like JSON, but is not a readable report.
     Report(ReadError),
     /// A ledger that cannot be read.
     Ledger(LedgerError),
     /// A ledger that ends too early.
     LedgerCut(usize),
-    /// A report as it is printed for people.
+    /// A report in its printed form.
     Printed,
     /// Something else.
     Other,
-    /// The same, where a listing would have done.
+    /// Something else, where a listing was also possible.
     NoListing,
-    /// No listing in as much as is looked at for one.
+    /// No listing in the part that was read.
     NoListingSoFar,
 }
 
@@ -80,30 +80,29 @@ impl fmt::Display for SavedError {
             Fault::Unreadable(error) => write!(f, "{error}"),
             Fault::Empty => f.write_str("the file is empty; has its run ended?"),
             Fault::NoRun => f.write_str(
-                "its report is not kept here: there was no run yet, or no place for it; \
-                 `underbar run -- PROGRAM` keeps it, `underbar run --json -o FILE` writes it to FILE",
+                "no report is kept: there was no run yet, or no place for its report; \
+                 `underbar run -- PROGRAM` keeps one, `underbar run --json -o FILE` writes one to FILE",
             ),
-            Fault::TooLong => f.write_str("not an underbar report: it is longer than any"),
+            Fault::TooLong => f.write_str("not an underbar report: it is longer than any report"),
             Fault::Report(error) => write!(f, "{error}"),
             Fault::Ledger(LedgerError::OtherVersion) => {
-                f.write_str("the ledger was written by another version of underbar; read it with that one")
+                f.write_str("the ledger was written by another version of underbar; read it with that version")
             }
             Fault::Ledger(error) => write!(f, "{error}"),
             Fault::LedgerCut(length) => {
-                write!(f, "the ledger is cut short: {length} of {FILE_BYTES} bytes are there")
+                write!(f, "the ledger is cut short: it has {length} of {FILE_BYTES} bytes")
             }
             Fault::Printed => f.write_str(
-                "not an underbar report that can be read again: it is the printed form; \
-                 `underbar run --json -o FILE` saves one",
+                "not a saved report: it is the printed form; `underbar run --json -o FILE` saves a report",
             ),
             Fault::NoListing => f.write_str(
-                "neither an underbar report nor a ledger file, and no listing that is known in it",
+                "neither an underbar report nor a ledger file, and it holds no known listing",
             ),
             Fault::NoListingSoFar => f.write_str(
-                "no listing that is known in its first 64 MiB, so that the rest was not read; cut out the part that has it",
+                "no known listing in its first 64 MiB, so the rest was not read; cut out the part with the listing",
             ),
             Fault::Other => {
-                f.write_str("not an underbar report: neither JSON of `underbar run --json` nor a ledger file")
+                f.write_str("not an underbar report: neither the JSON of `underbar run --json` nor a ledger file")
             }
         }
     }
@@ -111,17 +110,17 @@ impl fmt::Display for SavedError {
 
 impl std::error::Error for SavedError {}
 
-/// Reads a saved report or a ledger, which may be named as the run said it that left it; `-` is standard input.
+/// Reads a saved report or a ledger. A ledger may be given by the name that its run printed; `-` is standard input.
 ///
 /// # Errors
-/// Says what is wrong with the file.
+/// What is wrong with the file.
 pub fn read(path: &Path) -> Result<Report, SavedError> {
     let named = |fault| SavedError { path: path.to_owned(), fault };
     if path == Path::new("-") {
         let bytes = all(io::stdin().lock()).map_err(named)?;
         return report(&bytes, None, Vec::new()).map_err(named);
     }
-    // A file of that name comes first; else a run may have left its accounts under it.
+    // A file of that name comes first; else a run may have left its accounts under the name.
     let left = path.to_str().filter(|_| !path.exists()).and_then(ledger::named);
     let path = left.as_deref().unwrap_or(path);
     let open = || -> Result<Report, Fault> {
@@ -136,17 +135,17 @@ pub fn read(path: &Path) -> Result<Report, SavedError> {
 /// Reads the report of this user's last run.
 ///
 /// # Errors
-/// Where none is kept, and says what is wrong with one that is.
+/// No report is kept, or the report that is kept is damaged.
 pub fn last() -> Result<Report, SavedError> {
     let named = |path, fault| SavedError { path, fault };
     let Some((path, bytes)) = last::kept() else { return Err(named("last run".into(), Fault::NoRun)) };
     report(&bytes, None, Vec::new()).map_err(|fault| named(path, fault))
 }
 
-/// The same from what was read already, and from what is left to read of it.
+/// The same from the bytes that were read already, and the rest.
 ///
 /// # Errors
-/// Says what is wrong with it.
+/// What is wrong with it.
 pub fn read_on(path: &Path, start: &[u8], rest: impl Read) -> Result<Report, SavedError> {
     let named = |fault| SavedError { path: path.to_owned(), fault };
     let bytes = all(start.chain(rest)).map_err(named)?;
@@ -178,21 +177,20 @@ fn report(bytes: &[u8], status: Option<&Metadata>, areas: Vec<Area>) -> Result<R
     }
 }
 
-/// Is it what `run` prints without `--json`?
+/// Is it the output of `run` without `--json`?
 fn is_printed(start: &[u8]) -> bool {
     let head = &start[..start.len().min(400)];
     let has = |words: &[u8]| head.windows(words.len()).any(|window| window == words);
     start.starts_with(b"underbar: ") || (has(b"Report for Enclave") && has(b"\nunderbar V"))
 }
 
-/// The path, where the ledger had room for it; else the name at its end, as the rest of it leads elsewhere.
+/// The path, if the ledger had room for it; else the name at its end, since a path that is cut short names another file.
 fn whole(program: &str) -> &Path {
     let path = Path::new(program);
     if path.is_absolute() { path } else { Path::new(path.file_name().unwrap_or_default()) }
 }
 
-/// The report of a ledger: what the launcher would add is taken from the ledger and its file, as far as it is
-/// there.
+/// The report of a ledger. The facts that the launcher would add are taken from the ledger and its file, if they have them.
 fn of_ledger(view: &LedgerView<'_>, status: Option<&Metadata>, areas: Vec<Area>) -> Report {
     let first = view.slots().min_by_key(SlotView::started_ns);
     let words = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -241,9 +239,10 @@ mod tests {
 
     #[test]
     fn what_is_no_report_is_called_what_it_is() {
-        const OTHER: &str = "not an underbar report: neither JSON of `underbar run --json` nor a ledger file";
-        const PRINTED: &str = "not an underbar report that can be read again: it is the printed form; \
-                               `underbar run --json -o FILE` saves one";
+        const OTHER: &str =
+            "not an underbar report: neither the JSON of `underbar run --json` nor a ledger file";
+        const PRINTED: &str =
+            "not a saved report: it is the printed form; `underbar run --json -o FILE` saves a report";
         check(b"", "the file is empty; has its run ended?");
         check(b" \n", "the file is empty; has its run ended?");
         check(b"\x7fELF", OTHER);
@@ -255,9 +254,9 @@ mod tests {
             br#"{"schema": "underbar.report/9"}"#,
             "the report is of schema \"underbar.report/9\"; this version of underbar reads \"underbar.report/1\"",
         );
-        check(b"UNDERBAR", &format!("the ledger is cut short: 8 of {FILE_BYTES} bytes are there"));
+        check(b"UNDERBAR", &format!("the ledger is cut short: it has 8 of {FILE_BYTES} bytes"));
         let mut other = vec![0xff; FILE_BYTES];
         other[..8].copy_from_slice(b"UNDERBAR");
-        check(&other, "the ledger was written by another version of underbar; read it with that one");
+        check(&other, "the ledger was written by another version of underbar; read it with that version");
     }
 }

@@ -22,16 +22,16 @@ pub struct Shared {
     #[arg(long, value_name = "TEXT", value_parser = any_text())]
     pub opts: Option<String>,
 
-    /// A file of run-time options; --opts is stronger
+    /// A file of run-time options; --opts overrides it
     #[arg(long, value_name = "FILE")]
     pub opts_file: Option<PathBuf>,
 
-    /// Defaults below all options: underbar's own, or the documented ones of Language Environment
+    /// Base defaults, which every other option overrides
     #[arg(long, value_enum, value_name = "BASE", default_value_t)]
     pub opts_base: OptsBase,
 
-    /// Write the report to FILE instead of standard error or MSGFILE; %p, %e and %h are process, program and host, - is standard
-    /// output
+    /// Write the report to FILE instead of standard error or MSGFILE; %p, %e and %h become process, program and host; - is
+    /// standard output
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 
@@ -53,13 +53,13 @@ fn any_text() -> impl TypedValueParser<Value = String> {
     OsStringValueParser::new().map(|text| text.to_string_lossy().into_owned())
 }
 
-/// Defaults below all options.
+/// Base defaults, which every other option overrides.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum OptsBase {
-    /// underbar's own: HEAP(AUTO,AUTO,ANYWHERE,AUTO)
+    /// The defaults of underbar: HEAP(AUTO,AUTO,ANYWHERE,AUTO)
     #[default]
     Underbar,
-    /// Those that IBM documents for Language Environment: HEAP(32K,32K,ANYWHERE,KEEP,8K,4K)
+    /// The defaults that IBM documents for Language Environment: HEAP(32K,32K,ANYWHERE,KEEP,8K,4K)
     Le,
 }
 

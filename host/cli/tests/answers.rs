@@ -83,10 +83,7 @@ fn a_ledger_without_a_parent_is_a_report_too() {
     let cut = folder.file("cut.ledger", &whole[..100_000]);
     assert_eq!(
         bad(2, &["report", &cut]),
-        format!(
-            "underbar: error: {cut}: the ledger is cut short: 100000 of {} bytes are there\n",
-            whole.len()
-        )
+        format!("underbar: error: {cut}: the ledger is cut short: it has 100000 of {} bytes\n", whole.len())
     );
     let mut other = whole.clone();
     other[8] ^= 0xff;
@@ -94,7 +91,7 @@ fn a_ledger_without_a_parent_is_a_report_too() {
     assert_eq!(
         bad(2, &["report", &other]),
         format!(
-            "underbar: error: {other}: the ledger was written by another version of underbar; read it with that one\n"
+            "underbar: error: {other}: the ledger was written by another version of underbar; read it with that version\n"
         )
     );
     // Noise behind the header: odd figures, no crash.
@@ -132,9 +129,8 @@ fn what_is_no_report_is_called_what_it_is() {
     let folder = Folder::new("bad");
     let json = saved(&folder, "r.json", &["true"]);
     let text = folder.read("r.json");
-    const OTHER: &str = "not an underbar report: neither JSON of `underbar run --json` nor a ledger file";
-    const NO_LISTING: &str =
-        "neither an underbar report nor a ledger file, and no listing that is known in it";
+    const OTHER: &str = "not an underbar report: neither the JSON of `underbar run --json` nor a ledger file";
+    const NO_LISTING: &str = "neither an underbar report nor a ledger file, and it holds no known listing";
     let check = |name: &str, content: &[u8], expected: &str| {
         let path = folder.file(name, content);
         let message = format!("underbar: error: {path}: {expected}\n");
@@ -153,7 +149,7 @@ fn what_is_no_report_is_called_what_it_is() {
     check(
         "printed",
         good(&["report", &json]).as_bytes(),
-        "not an underbar report that can be read again: it is the printed form; `underbar run --json -o FILE` saves one",
+        "not a saved report: it is the printed form; `underbar run --json -o FILE` saves a report",
     );
     check(
         "cut",
@@ -231,7 +227,7 @@ fn a_gate_decides_by_exit_status() {
     assert_eq!(code, 2);
     assert_eq!(
         error,
-        "underbar: warning: gate steps.read_calls > 5: a report does not know steps.read_calls\n"
+        "underbar: warning: gate steps.read_calls > 5: one of the reports has no steps.read_calls\n"
     );
     let error = bad(2, &["diff", "--fail-on", "heap.getz > 5", &old, &new]);
     assert!(error.contains("there is no figure \"heap.getz\"; did you mean \"heap.gets\"?"), "{error}");

@@ -31,9 +31,9 @@ fn a_library_that_was_sent_is_read_as_it_was() {
     let folder = Folder::new("sent");
     let (ours, file) = sent(&folder, "a", "MY.LOAD", &[("BIG", 20_000), ("SMALL", 100)]);
     good(&["lib", "alias", &ours, "BIG", "ALSO"]);
-    assert!(bad(2, &["lib", "export", "-o", &file, &ours]).contains("is there already"));
+    assert!(bad(2, &["lib", "export", "-o", &file, &ours]).contains("exists already"));
     // `-` is standard output elsewhere, and no file is made under that name.
-    assert!(bad(2, &["lib", "export", "-o", "-", &ours]).contains("a transmission goes to a file"));
+    assert!(bad(2, &["lib", "export", "-o", "-", &ours]).contains("a transmission must go to a file"));
     assert!(!std::path::Path::new("-").exists());
     good(&["lib", "export", "--force", "-o", &file, "--name", "MY.LOAD", &ours]);
     assert_eq!(good(&["lib", "ls", &file]), "ALSO\nBIG\nSMALL\n");
@@ -59,7 +59,7 @@ fn a_library_that_was_sent_is_read_as_it_was() {
     good(&["lib", "extract", "--to", &out, &file]);
     assert!(folder.read("out/BIG") == folder.read("BIG.data") && folder.read("out/SMALL").len() == 100);
     let (code, _, error) = run(&["lib", "extract", "--to", &out, &file, "BIG"]);
-    assert!(code == 2 && error.contains("BIG is there already"), "{error}");
+    assert!(code == 2 && error.contains("BIG exists already"), "{error}");
     good(&["lib", "extract", "--to", &out, &file, "ALSO"]);
     assert_eq!(folder.read("out/ALSO"), folder.read("BIG.data"));
     assert!(
@@ -78,7 +78,9 @@ fn a_library_that_was_sent_is_read_as_it_was() {
     assert_eq!(good(&["lib", "ls", &mine]), "ALSO\nBIG\nSMALL\n");
     good(&["lib", "extract", "--to", &folder.name("again"), &mine]);
     assert_eq!(folder.read("again/BIG"), folder.read("BIG.data"));
-    assert!(bad(2, &["lib", "import", &mine, &ours]).contains("copy takes its members over"));
+    assert!(
+        bad(2, &["lib", "import", &mine, &ours]).contains("this is a library of underbar; use `lib copy`")
+    );
 
     let again = folder.name("again.xmi");
     good(&["lib", "export", "-o", &again, &file]);
@@ -154,7 +156,7 @@ fn an_alias_alone_comes_in_as_a_member_and_that_is_said() {
     let mine = folder.name("mine.pdse");
     good(&["lib", "create", &mine]);
     let (code, _, error) = run(&["lib", "import", &file, &mine, "ALSO"]);
-    let said = "ALSO is an alias of BIG, which was not named: it comes in as a member, with the data of BIG";
+    let said = "ALSO is an alias of BIG, which was not named: it becomes a member, with the data of BIG";
     assert!(code == 0 && error.contains(said), "{error}");
     assert_eq!(json(&["lib", "ls", "--json", &mine])["members"][0]["alias_of"], serde_json::Value::Null);
     good(&["lib", "extract", "--to", &folder.name("out"), &mine]);
@@ -230,7 +232,7 @@ fn a_survey_takes_carriers_and_lists() {
     let text = good(&["lib", "survey", &folder.name("")]);
     assert!(text.contains("list.txt: a list of LISTCAT, 2 data sets, libraries of programs: 1"), "{text}");
     assert!(text.contains("\n1 of the PDS libraries are known from lists only"), "{text}");
-    assert!(bad_survey(&folder).contains("is no list of them"));
+    assert!(bad_survey(&folder).contains("is no list of libraries"));
 }
 
 /// What is said of a named file that is nothing.
@@ -274,7 +276,10 @@ fn what_is_cut_is_taken_not_at_all_and_named() {
     assert!(code == 2 && error.contains("member C is damaged"), "{error}");
     assert_eq!(folder.read("there.xmi"), "as it was");
 
-    assert!(bad(2, &["lib", "verify", &sent]).contains("a library of a mainframe, and verify is for ours"));
+    assert!(
+        bad(2, &["lib", "verify", &sent])
+            .contains("this is a mainframe's library, and verify is for underbar's")
+    );
     let missing = folder.name("missing");
     for command in ["ls", "info", "verify", "extract"] {
         let error = bad(2, &["lib", command, &missing]);

@@ -40,8 +40,8 @@ fn offer(arguments: &[&str], beginning: &[u8], pattern: &[u8]) -> (usize, i32, S
 
 #[test]
 fn what_has_no_end_is_refused_after_its_first_64_mib() {
-    const NO_LISTING: &str = "underbar: error: -: no listing that is known in its first 64 MiB, ";
-    const TOO_LONG: &str = "underbar: error: -: not an underbar report: it is longer than any\n";
+    const NO_LISTING: &str = "underbar: error: -: no known listing in its first 64 MiB, ";
+    const TOO_LONG: &str = "underbar: error: -: not an underbar report: it is longer than any report\n";
     let folder = Folder::new("endless");
     let good = saved(&folder, "r.json", &["true"]);
     let commands = [&["advise", "-"][..], &["diff", "-", &good], &["diff", &good, "-"]];
@@ -80,7 +80,7 @@ fn a_device_without_an_end_is_refused_by_its_name() {
         let output = shell.args(["-c", &line, env!("CARGO_BIN_EXE_underbar"), &good]).output();
         let (code, output, error) = said(&output.expect("a shell"));
         assert_eq!((code, output.as_str()), (2, ""), "{arguments}: {error}");
-        let expected = "underbar: error: /dev/zero: no listing that is known in its first 64 MiB, ";
+        let expected = "underbar: error: /dev/zero: no known listing in its first 64 MiB, ";
         assert!(error.starts_with(expected), "{arguments}: {error}");
     }
 }

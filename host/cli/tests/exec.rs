@@ -92,9 +92,13 @@ fn the_program_runs_in_the_place_of_the_command() {
     let mainframe = common::transmission(&folder);
     for (arguments, code, says) in [
         (&[&*format!("{}(X)", sheet.display())][..], 127, "this is no program library"),
-        (&[&format!("{mainframe}(A)")], 126, "a library of a mainframe, whose programs cannot run here"),
+        (
+            &[&format!("{mainframe}(A)")],
+            126,
+            "this is a mainframe's library, and its programs cannot run here",
+        ),
         (&["/no/such/library(X)"], 127, "there is no such file"),
-        (&["REPORT"], 125, "which library"),
+        (&["REPORT"], 125, "no library was named"),
         (&[&format!("{place}(NOBODY)")], 127, "no program NOBODY"),
         (&["/no/such/library(REPORT)"], 127, "/no/such/library"),
         (&[&format!("{place}(source.c)")], 126, "not an ELF file"),

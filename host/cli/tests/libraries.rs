@@ -71,7 +71,7 @@ fn a_life_of_a_library() {
         assert!(folder.read("out/C.x") == expected && folder.read("out/ALSO.x") == expected);
         let (code, output, error) = run(&["lib", "extract", "--to", &out, "--suffix", ".x", &path, "C"]);
         assert_eq!((code, output), (2, format!("{path}: 0 files, 0 bytes\n")));
-        let left = "C.x is there already, and left alone; --force replaces it\n";
+        let left = "C.x exists already and was left alone; use --force to replace it\n";
         assert_eq!(error, format!("underbar: error: {out}/{left}"));
         good(&["lib", "extract", "--force", "--to", &out, "--suffix", ".x", &path, "C"]);
         good(&["lib", "delete", &path, "C"]);
@@ -277,18 +277,21 @@ fn wrong_use_names_who_is_at_fault() {
     let other = library(&folder, "other", &[], &[]);
     for (arguments, says) in [
         (&["create", &path][..], format!("error: {path} is there already\n").as_str()),
-        (&["create", "--organisation", "pds", "--space", "50", "x"], "--space is of a PDSE"),
-        (&["create", "--organisation", "pdse", "--directory", "5", "x"], "--directory is of a PDS"),
-        (&["copy", "--directory", "5", &path, "x"], "x: --directory is of a PDS, and this is to be a PDSE"),
+        (&["create", "--organisation", "pds", "--space", "50", "x"], "--space is only for a PDSE"),
+        (&["create", "--organisation", "pdse", "--directory", "5", "x"], "--directory is only for a PDS"),
+        (
+            &["copy", "--directory", "5", &path, "x"],
+            "x: --directory is only for a PDS, and this is to be a PDSE",
+        ),
         (
             &["copy", "--block-size", "6144", &path, &other],
-            "other: it is there already, and --block-size is of a new",
+            "other: it exists already, and --block-size is only for a new",
         ),
-        (&["copy", "--organisation", "pds", &path, &other], "--organisation is of a new library"),
-        (&["copy", "--directory", "5", &path, &other], "--directory is of a new library"),
+        (&["copy", "--organisation", "pds", &path, &other], "--organisation is only for a new library"),
+        (&["copy", "--directory", "5", &path, &other], "--directory is only for a new library"),
         (&["copy", &file, "x"], format!("error: {file}: ").as_str()),
         (&["copy", "--select", "B", &path, "x"], format!("error: {path}: there is no member B").as_str()),
-        (&["compress", "--directory", "5", &path], "--directory is of a PDS, and this is a PDSE"),
+        (&["compress", "--directory", "5", &path], "--directory is only for a PDS, and this is a PDSE"),
         (&["ls", &file], "this is no program library"),
         (&["ls", "/nowhere/lib"], "No such file"),
         (&["delete", &path, "B"], "there is no member B"),
@@ -382,7 +385,7 @@ fn extract_goes_on_behind_a_file_that_is_there_and_names_it() {
         assert_eq!(lines, named);
         assert_eq!(json["untried"], 0);
         if force.is_empty() {
-            assert!(named.len() == 2 && named[0].contains("out/A is there already"), "{named:?}");
+            assert!(named.len() == 2 && named[0].contains("out/A exists already"), "{named:?}");
             assert_eq!((folder.read("out/A").as_str(), folder.read("out/D").len()), ("mine", 40));
             assert_eq!(json["bytes"], 60);
         } else {
@@ -410,13 +413,16 @@ fn a_library_is_never_replaced_by_what_is_read_of_it() {
     let place = folder.path().to_str().expect("text");
     let (code, output, error) = run(&["lib", "extract", "--force", "--to", place, &path]);
     assert_eq!((code, output), (2, format!("{path}: 1 file, 20 bytes\n")));
-    assert!(error.contains("/A: this is the library itself, and left alone\n"), "{error}");
+    assert!(error.contains("/A: this is the library itself, and was left alone\n"), "{error}");
     assert!(std::fs::read(&path).expect("there") == before && folder.read("B").len() == 20);
     // A link that only leads to it is replaced, and not what it leads to.
     good(&["lib", "export", "--force", "-o", &link, &path]);
     assert!(std::fs::read(&path).expect("there") == before);
     let error = bad(2, &["lib", "export", "-o", &link, &path]);
-    assert!(error.ends_with("link is there already, and left alone; --force replaces it\n"), "{error}");
+    assert!(
+        error.ends_with("link exists already and was left alone; use --force to replace it\n"),
+        "{error}"
+    );
 }
 
 #[test]

@@ -107,10 +107,10 @@ fn what_has_nothing_of_a_form_says_so() {
     let folder = Folder::new("listing-forms");
     let job = folder.file("job", report(128, 32768));
     let text = good(&["advise", "--as", "natparm", &job]);
-    assert!(text.contains("For PAY1: nothing of what is to be set has the form natparm"), "{text}");
+    assert!(text.contains("For PAY1: no setting can be written in the form natparm"), "{text}");
     assert!(!text.contains("Nothing to set.") && !text.contains("For PAY1:\n"), "{text}");
     let (code, _, error) = run(&["advise", "--as", "natparm", "-o", &folder.name("none"), &job]);
-    assert!(code == 2 && error.contains("has the form natparm"), "{code} {error}");
+    assert!(code == 2 && error.contains("in the form natparm"), "{code} {error}");
     assert!(good(&["advise", "--json", "--as", "natparm", &job]).contains("\"not_in_this_form\":[\"PAY1\"]"));
 }
 
@@ -136,7 +136,7 @@ fn reports_of_other_systems_have_ends_and_files_of_their_own() {
     let unread = "TPF 64-BIT PREALLOCATED ECB HEAP STORAGE USAGE REPORT    SYSTEM  WIDE\n";
     let text = good(&["advise", &folder.file("unread", unread)]);
     assert!(
-        text.starts_with("Nothing was read that an advice could rest on.") && !text.contains("RPTSTG"),
+        text.starts_with("The files hold nothing to base advice on.") && !text.contains("RPTSTG"),
         "{text}"
     );
     let requests = folder.file("requests", include_str!("../../listing/tests/listings/ztpf-requests.txt"));
@@ -146,13 +146,13 @@ fn reports_of_other_systems_have_ends_and_files_of_their_own() {
     assert!(!values.is_empty());
     let other = good(&["advise", "--as", "ceeuopt", &requests]);
     assert!(
-        other.contains("For z/TPF: nothing of what is to be set has the form ceeuopt; --as values"),
+        other.contains("For z/TPF: no setting can be written in the form ceeuopt; --as values"),
         "{other}"
     );
     assert!(!other.contains("\nHAVSZ1="), "{other}");
     let none = folder.name("none");
     let (code, _, error) = run(&["advise", "--as", "ceeuopt", "-o", &none, &requests]);
-    assert!(code == 2 && error.contains("has the form ceeuopt; --as values writes it"), "{code} {error}");
+    assert!(code == 2 && error.contains("in the form ceeuopt; use --as values"), "{code} {error}");
     assert!(!std::path::Path::new(&none).exists());
     assert!(good(&["advise", "--as", "values", &requests]).contains("\nHAVSZ1="));
     for (name, rule) in [("HAVSZ1", "tpf-avl-size"), ("THSIZE", "natural-thread-size")] {
@@ -209,7 +209,7 @@ fn what_begins_like_json_may_be_a_listing() {
     let text = good(&["advise", &path]);
     assert!(text.contains("300,000 requests"), "{text}");
     let none = bad(2, &["advise", &folder.file("none", "{ of a text }\n")]);
-    assert!(none.contains("no listing that is known"), "{none}");
+    assert!(none.contains("no known listing"), "{none}");
     let cut = bad(2, &["advise", &folder.file("cut", "{\"schema\": \"underbar.report/1\", ")]);
     assert!(cut.contains("the report is cut short"), "{cut}");
 }
@@ -226,7 +226,7 @@ fn every_option_of_a_dump_is_shown_with_what_may_override_it() {
         "ABPERC(NONE) from IBM-supplied default, NONOVR,",
         "RPTSTG(ON) from PARMLIB(CEEPRM00), OVR,",
         "CEEOPTS, CEEUOPT,",
-        "NONOVR in a lower place beats every place above it.",
+        "NONOVR in a later source beats every earlier one.",
         "look in ddname SYSOUT",
     ] {
         assert!(text.contains(shown), "{shown}: {text}");

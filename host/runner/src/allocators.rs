@@ -1,5 +1,5 @@
-//! Allocators that are linked into a program under names of their own, such as jemalloc in a program of Rust: nothing in its process
-//! tells of them, but its file does.
+//! Allocators that are linked into a program under their own function names, such as jemalloc in a Rust program. The process does
+//! not show them, but the program's file does.
 //!
 //! Invariant: what the process said stays; a file that says nothing leaves the report as it was. The programs with the most memory
 //! only, as reading symbols takes time. A stripped file says nothing. The paths are a ledger's, which somebody else may have written.
@@ -12,7 +12,7 @@ use underbar_launch::foreign;
 use underbar_report::{Allocator, Report, Role};
 use underbar_symbols::brought::Brought;
 
-/// So many programs of a run are looked at.
+/// The most programs of a run whose files are read.
 const MOST: usize = 4;
 
 /// Names the allocators inside the programs of a report.
@@ -37,7 +37,7 @@ pub fn name(report: &mut Report) {
     }
 }
 
-/// The same of a file. One whose path the ledger had no room for is not known.
+/// The same of a file. A path that was too long for the ledger gives None.
 fn inside_file(path: &Path) -> Option<&'static str> {
     if !path.is_absolute() {
         return None;

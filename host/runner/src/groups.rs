@@ -1,4 +1,4 @@
-//! Limits of the control group in which this process is, and of all groups above it: the least of them holds.
+//! Limits of the control group of this process, and of all groups above it: the least of them counts.
 //!
 //! ```text
 //! /proc/self/cgroup      0::/user.slice/app.scope              version 2
@@ -9,16 +9,16 @@
 //! /sys/fs/cgroup/memory.max ───────────────────────┘
 //! ```
 //!
-//! Invariant: a group that is not shown limits nothing. In a container without a namespace of groups the names are those outside,
-//! and only the container's own group is shown, at the top.
+//! Invariant: a group that is not visible limits nothing. In a container without a cgroup namespace, the names are those outside
+//! the container, and only the container's own group is visible, at the top.
 //! Not here: what the machine has, and limits of the process itself (`underbar_sys::machine`).
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-/// Where both versions are, as all distributions have them.
+/// The mount point of both versions in all distributions.
 const TOP: &str = "/sys/fs/cgroup";
-/// More groups within each other than real systems have.
+/// More nested groups than real systems have.
 const DEEPEST: usize = 64;
 
 /// The groups of a process.
@@ -58,7 +58,7 @@ impl Groups {
     }
 
     /// The group's folder in the tree of this controller and those above it, up to the top. The tree of version 2 has no name, and
-    /// its top is looked at whatever group is known.
+    /// its top is read even if the group is not known.
     fn folders(&self, controller: &str) -> Vec<PathBuf> {
         let group = self.text.lines().find_map(|line| {
             let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
@@ -69,19 +69,19 @@ impl Groups {
             Component::Normal(name) => Some(PathBuf::from(name)),
             _ => None,
         };
-        // Of a group outside of this namespace (`/../..`) nothing is shown.
+        // A group outside of this namespace (`/../..`) is not visible.
         let names: PathBuf = Path::new(group).components().filter_map(is_normal).collect();
         let tree = self.top.join(controller);
         names.ancestors().take(DEEPEST).map(|group| tree.join(group)).collect()
     }
 }
 
-/// Whole processors of a time that may be used, of how much.
+/// Whole processors: a quota of time per period.
 fn whole(quota: u64, period: u64) -> Option<u64> {
     quota.checked_div(period)
 }
 
-/// The number in a file; None for `max`, for -1, and for what is no number.
+/// The number in a file; None for `max`, for -1, and for text.
 fn word(folder: &Path, name: &str) -> Option<u64> {
     fs::read_to_string(folder.join(name)).ok()?.trim().parse().ok()
 }
@@ -115,7 +115,7 @@ mod tests {
         assert_eq!((of("0::/other\n"), of("0::/\n"), of("")), ((None, None), (None, None), (None, None)));
         put("memory.max", "800000\n");
         put("cpu.max", "5 0\n");
-        assert_eq!(of("0::/../../x\n"), (Some(800_000), None), "what is outside is not shown");
+        assert_eq!(of("0::/../../x\n"), (Some(800_000), None), "groups outside are not visible");
         assert_eq!(of(""), (Some(800_000), None));
         // Version 1: a tree for each controller, some of them in one.
         put("memory/d/memory.limit_in_bytes", "600000\n");

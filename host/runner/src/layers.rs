@@ -1,18 +1,18 @@
-//! The layers of run-time options, weakest first, and what is wrong with them.
+//! The layers of run-time options, weakest first, and the errors in them.
 //!
 //! ```text
 //! defaults (underbar's, or those of Language Environment)
 //! /etc/underbar.opts
 //! $XDG_CONFIG_HOME/underbar/opts
-//! underbar.opts beside the program
+//! underbar.opts in the program's folder
 //! UNDERBAR_OPTS
 //! --opts-file
 //! --opts
 //! ```
 //!
-//! The library inside the program gets all of it as one text, and lays it over the defaults in the same order.
-//! Invariant: nothing is read from the current directory unasked, nor from a file that others can write; a
-//! layer that cannot be read is a warning, and the program runs all the same.
+//! The library inside the program gets all layers as one text, and applies them to the defaults in the same order.
+//! Invariant: no file is read unasked from the current directory, or if other users can write it. A layer that cannot be
+//! read is a warning, and the program still runs.
 //! Not here: the grammar (`options`).
 
 use std::env;
@@ -29,9 +29,9 @@ use underbar_options::{
 use underbar_report::model::{OptionInForce, OptionSource, Options};
 use underbar_sys::syscall::{O_NOCTTY, O_NONBLOCK};
 
-/// All texts together must fit into one variable of the program's environment, for which the kernel has 128 KiB.
+/// All texts together must fit into one variable of the program's environment, which the kernel limits to 128 KiB.
 const MOST_BYTES: usize = 100_000;
-/// A run says so many of its warnings; the report and `underbar options` have them all.
+/// The most warnings that a run prints; the report and `underbar options` have them all.
 const MOST_WARNINGS: usize = 10;
 
 /// One source of options.
@@ -42,7 +42,7 @@ struct Layer {
     text: String,
 }
 
-/// Something to be said about an option text.
+/// A message about an option text.
 pub struct Finding {
     /// How much it matters.
     pub severity: Severity,
@@ -52,9 +52,9 @@ pub struct Finding {
     pub place: (usize, usize),
     /// The number of Language Environment's message for the same case.
     pub number: Option<&'static str>,
-    /// Origin, place and what there is to say.
+    /// Origin, place and message.
     pub text: String,
-    /// The line of the text, with carets under what is meant.
+    /// The line of the text, with carets under the words in question.
     pub excerpt: String,
 }
 
@@ -62,17 +62,17 @@ pub struct Finding {
 pub struct Layers {
     base: Base,
     layers: Vec<Layer>,
-    /// What could not be read, in words.
+    /// Messages about sources that could not be read.
     unread: Vec<String>,
 }
 
 impl Layers {
-    /// The defaults, and nothing over them.
+    /// The defaults, without other layers.
     pub fn new(base: Base) -> Layers {
         Layers { base, layers: Vec::new(), unread: Vec::new() }
     }
 
-    /// Reads the layers that a run of `program` has of itself.
+    /// Reads the layers that every run of `program` has.
     pub fn of_run(base: Base, program: Option<&Path>) -> Layers {
         let mut layers = Layers::new(base);
         layers.add_file(WhereSet::SystemFile, Path::new("/etc/underbar.opts"), false);
@@ -95,7 +95,7 @@ impl Layers {
         layers
     }
 
-    /// Lays a text over what there is, as long as the program can be given all of it.
+    /// Adds a text as the strongest layer, unless all texts together would be too long for the program's environment.
     pub fn add(&mut self, source: WhereSet, origin: String, text: String) {
         if self.text().len() + text.len() > MOST_BYTES {
             self.unread.push(format!("{origin} was left out: {}", too_large()));
@@ -104,13 +104,13 @@ impl Layers {
         self.layers.push(Layer { source, origin, text });
     }
 
-    /// Lays a file's text over what there is. One that nobody asked for may be absent, and is not read where
-    /// others can write it.
+    /// Adds a file's text as the strongest layer. A file that the user did not name may be absent, and is not read if other
+    /// users can write it.
     pub fn add_file(&mut self, source: WhereSet, path: &Path, asked_for: bool) {
         match read(path, asked_for) {
             Ok(text) => self.add(source, path.shown().to_string(), text),
             Err(error) if !asked_for && error.kind() == io::ErrorKind::NotFound => {}
-            // In a folder that is closed to us, as another user's: for us there is none.
+            // In a folder that this user cannot read, such as another user's: the same as absent.
             Err(error)
                 if !asked_for
                     && error.kind() == io::ErrorKind::PermissionDenied
@@ -119,13 +119,13 @@ impl Layers {
         }
     }
 
-    /// All texts as one, in which each begins outside of any program's section.
+    /// All texts as one; each begins outside of any program's section.
     pub fn text(&self) -> String {
         let texts: Vec<&str> = self.layers.iter().map(|layer| layer.text.trim_end()).collect();
         texts.join("\n[*]\n")
     }
 
-    /// The same for a ledger that is read without us: it knows no base, so what the base sets comes first.
+    /// The same for a ledger that is read without this command: it knows no base, so the options of the base come first.
     pub fn text_with_base(&self) -> String {
         let mut text = String::new();
         // Writing to a string cannot fail.
@@ -143,10 +143,10 @@ impl Layers {
         self.base.name()
     }
 
-    /// What is in force for a program.
+    /// The options in force for a program.
     pub fn settings(&self, program: &OsStr) -> Settings {
-        // As the library sees it: the file that is executed in the end, and the link by which it is started. Nobody asks where no
-        // text has a section, as for most runs.
+        // As the library sees it: the file that is executed in the end, and the link by which it is started. Not needed if no
+        // text has a section, as in most runs.
         let found = Some(program).filter(|_| self.may_have_sections()).and_then(underbar_launch::find);
         let Some(found) = found else { return self.settings_of(Path::new(program), OsStr::new("")) };
         match underbar_launch::foreign::interpreter(&found) {
@@ -155,7 +155,7 @@ impl Layers {
         }
     }
 
-    /// What is in force for the program in this file, started by this name where it is not that of the file.
+    /// The options in force for the program in this file; `started_as` is its other name, if it was started by one.
     pub fn settings_of(&self, path: &Path, started_as: &OsStr) -> Settings {
         let file =
             Some(path).filter(|_| self.may_have_sections()).and_then(|path| fs::canonicalize(path).ok());
@@ -173,25 +173,25 @@ impl Layers {
         settings
     }
 
-    /// What was said for this run alone, by UNDERBAR_OPTS, --opts-file and --opts, as a text that says the same: for a file.
+    /// The options given for this run only, by UNDERBAR_OPTS, --opts-file and --opts, as a text for a file.
     pub fn given(&self) -> String {
         let given = [WhereSet::Environment, WhereSet::OptionsFile, WhereSet::CommandLine];
         let layers = self.layers.iter().filter(|layer| given.contains(&layer.source));
         layers
             .map(|layer| {
                 let text = layer.text.trim_end();
-                // What follows is outside of its sections.
+                // Text after it is outside of its sections.
                 let end = if text.contains('[') { "\n[*]" } else { "" };
                 format!("\n# Given with {}.\n{text}{end}\n", layer.origin)
             })
             .collect()
     }
 
-    /// What is wrong, each with its place and an excerpt.
+    /// The warnings, each with its place and an excerpt.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = self.unread.clone();
         let found = self.findings().into_iter().filter(|finding| finding.severity == Severity::Warning);
-        // Behind a margin: a line of somebody's text is not to look like one of this command.
+        // With a margin, so that a line of an option text does not look like a message of this command.
         warnings.extend(found.map(|finding| {
             let excerpt: String = finding.excerpt.lines().map(|line| format!("\n  | {line}")).collect();
             finding.text + &excerpt
@@ -199,34 +199,34 @@ impl Layers {
         warnings
     }
 
-    /// The first of them, for a run, whose report is what people look for.
+    /// The first of them, for a run: the rest would hide its report.
     pub fn first_warnings(&self) -> Vec<String> {
         let mut warnings = self.warnings();
         let more = warnings.len().saturating_sub(MOST_WARNINGS);
         if more > 0 {
             warnings.truncate(MOST_WARNINGS);
-            warnings.push(format!("{more} more about the option texts; `underbar options` says them all"));
+            warnings.push(format!("{more} more about the option texts; `underbar options` prints them all"));
         }
         warnings
     }
 
-    /// What is accepted without effect, or with less than on z/OS.
+    /// Notes about options that are accepted without effect, or with less effect than on z/OS.
     pub fn notes(&self) -> Vec<String> {
         let found = self.findings().into_iter().filter(|finding| finding.severity == Severity::Note);
         found.map(|finding| finding.text).collect()
     }
 
-    /// Is there an option, understood as such, in what came from there?
+    /// Does a layer of this source have a valid option?
     pub fn has_options_of(&self, source: WhereSet) -> bool {
         self.layers.iter().any(|layer| layer.source == source && check(layer.text.as_bytes(), &mut |_| ()))
     }
 
-    /// Sources of options that could not be read, in words.
+    /// Messages about sources that could not be read.
     pub fn unread(&self) -> &[String] {
         &self.unread
     }
 
-    /// Everything that there is to say about the texts, layer by layer, in the order of the text.
+    /// All messages about the texts, layer by layer, in the order of the text.
     pub fn findings(&self) -> Vec<Finding> {
         let mut found = Vec::new();
         for layer in &self.layers {
@@ -252,7 +252,7 @@ impl Layers {
         self.layers.iter().map(|layer| layer.origin.as_str())
     }
 
-    /// What the options of a run that was given none are called: the defaults, and where more came from unasked.
+    /// A name for the options of a run that was given none: the defaults, and the sources that apply to every run.
     pub fn words_for_none_given(&self) -> String {
         let is_unasked =
             |source| source == WhereSet::Environment || WhereSet::UNASKED_FILES.contains(&source);
@@ -269,12 +269,12 @@ impl Layers {
         }
     }
 
-    /// All of it as a report has it, for the program that was started.
+    /// The layers in the form of a report, for the program that was started.
     pub fn for_report(&self, program: &OsStr) -> Options {
         self.told(&self.settings(program))
     }
 
-    /// All of it as a report has it, with what is in force.
+    /// The layers in the form of a report, with these options in force.
     pub fn told(&self, settings: &Settings) -> Options {
         let in_force = (0..OPTIONS.len())
             .filter(|&option| settings.has_value(option))
@@ -306,25 +306,25 @@ fn config_folder() -> Option<PathBuf> {
 }
 
 fn too_large() -> String {
-    format!("it is too large; all option texts together may have {MOST_BYTES} bytes")
+    format!("it is too large; all option texts together are limited to {MOST_BYTES} bytes")
 }
 
 fn read(path: &Path, asked_for: bool) -> io::Result<String> {
-    // Unasked, it may be a pipe, which nobody is waited for at. What is judged is what was opened: by its name, another file
-    // could be read than was looked at.
+    // Unasked, it may be a pipe, so the open does not wait for a writer. The checks below use the open file: by its name,
+    // a different file could be read than was checked.
     let flags = if asked_for { 0 } else { O_NONBLOCK | O_NOCTTY };
     let file = OpenOptions::new().read(true).custom_flags(flags.cast_signed()).open(path)?;
     let status = file.metadata()?;
     let trusted = |owner: u32| owner == 0 || owner == our_user();
     if !asked_for && (!trusted(status.uid()) || status.mode() & 0o022 != 0) {
-        return Err(io::Error::other("others can write it; --opts-file reads it all the same"));
+        return Err(io::Error::other("other users can write it; pass it with --opts-file to use it anyway"));
     }
-    // Asked for, it may be a pipe of the shell's: `--opts-file <(...)`. Unasked, one would keep the program waiting.
+    // Asked for, it may be a pipe of the shell: `--opts-file <(...)`. Unasked, a pipe would make the program wait.
     if !asked_for && !status.is_file() {
-        return Err(io::Error::other("it is no file"));
+        return Err(io::Error::other("it is not a plain file"));
     }
     let mut bytes = Vec::new();
-    // Not without an end, as /dev/zero would be read.
+    // With a limit, since /dev/zero has no end.
     file.take(MOST_BYTES as u64 + 1).read_to_end(&mut bytes)?;
     if bytes.len() > MOST_BYTES {
         return Err(io::Error::other(too_large()));
@@ -333,7 +333,7 @@ fn read(path: &Path, asked_for: bool) -> io::Result<String> {
         return Err(io::Error::other("it is not text"));
     }
     underbar_options::take_off_numbers(&mut bytes);
-    // A character that is none is wrong where it stands, and nowhere else.
+    // An invalid character is an error only at its own place.
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
@@ -379,7 +379,7 @@ mod tests {
         fs::hard_link(&safe, &name).expect("linked");
         let (is_over, mut read_safe) = (AtomicBool::new(false), 0);
         std::thread::scope(|scope| {
-            // One name for the two of them by turns, as somebody would do who can write the folder.
+            // One name for both files by turns, as another user could do in a folder that he can write.
             scope.spawn(|| {
                 let beside = folder.join("beside");
                 for file in [&open, &safe].into_iter().cycle() {
@@ -392,12 +392,12 @@ mod tests {
             while read_safe < 5_000 {
                 match read(&name, false) {
                     Ok(text) => {
-                        // Told before it fails: the other thread has no end of its own.
+                        // Set before the assertion fails: the other thread would not end by itself.
                         is_over.store(text != "HEAP(1M)", Ordering::Relaxed);
-                        assert_eq!(text, "HEAP(1M)", "others can write it");
+                        assert_eq!(text, "HEAP(1M)", "other users can write it");
                         read_safe += 1;
                     }
-                    Err(error) => assert!(error.to_string().starts_with("others can write"), "{error}"),
+                    Err(error) => assert!(error.to_string().starts_with("other users can write"), "{error}"),
                 }
             }
             is_over.store(true, Ordering::Relaxed);
@@ -408,7 +408,10 @@ mod tests {
     #[test]
     fn a_file_without_an_end_is_no_file_of_options() {
         let endless = read("/dev/zero".as_ref(), true).expect_err("too large");
-        assert_eq!(endless.to_string(), "it is too large; all option texts together may have 100000 bytes");
+        assert_eq!(
+            endless.to_string(),
+            "it is too large; all option texts together are limited to 100000 bytes"
+        );
     }
 
     #[test]
@@ -423,7 +426,7 @@ mod tests {
         let heap = layers.settings("ls".as_ref()).heap();
         assert_eq!((heap.init, heap.increment), (Size::Bytes(1 << 20), Size::Bytes(4 << 20)));
         let places: Vec<_> = layers.findings().iter().map(|finding| finding.place).collect();
-        assert_eq!(places, [(4, 1)], "what is wrong is found where it stands");
+        assert_eq!(places, [(4, 1)], "the error has the right line");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Names of places in lock reports, by the symbols of the program's files.
 //!
-//! Invariant: names are looked up where a report is made; a saved one keeps those that it has.
-//! Not here: symbols themselves (`underbar_symbols`), and which places there are (`underbar_report::lock`).
+//! Invariant: names are looked up when a report is made; a saved report keeps its names.
+//! Not here: the symbols (`underbar_symbols`), and the places (`underbar_report::lock`).
 
 use std::path::Path;
 
@@ -24,7 +24,7 @@ impl Naming for Names {
     }
 }
 
-/// A file's name without its folders, which are those of the machine that compiled it.
+/// A file's name without its folders: those are of the machine that compiled it.
 fn base(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }

@@ -1,9 +1,9 @@
 //! `underbar advise FILE...`: suggestions from saved reports, and advice from listings of Language Environment, each with
 //! its evidence, reason, stop rule and risk.
 //!
-//! A file that is a saved report is read as one; any other is searched for listings, and all listings together are
-//! advised upon, so that several runs of a program count as such.
-//! Invariant: nothing is run and nothing is set; what is printed is for `--opts` or for an options file.
+//! A saved report is read as one. Any other file is searched for listings, and the advice is based on all listings together,
+//! so that several runs of a program count as such.
+//! Invariant: nothing is run and nothing is set; the output is for `--opts` or for an options file.
 //! Not here: the rules (`underbar_advise`), and whether a suggestion helps (`tune`).
 
 use std::fmt::Write as _;
@@ -34,30 +34,30 @@ Examples:
   underbar advise --simulate AVL ztpf-reduction.txt
   underbar advise --html job1.txt > advice.html
 
-Exit status: 0 read, with suggestions or without; 2 wrong usage, or a FILE cannot be read.")]
+Exit status: 0 every FILE was read, with or without suggestions; 2 wrong usage, or a FILE cannot be read.")]
 pub struct Advise {
     /// Reports saved with --json, ledger files, or listings of z/OS, z/TPF and Natural; - is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// Set what could harm the program, too: a smaller stack, for instance
+    /// Also set options that could harm the program, such as a smaller stack
     #[arg(long)]
     risky: bool,
 
-    /// The form of the options for what a listing is about [default: ceeopts]
+    /// The form of the options for the programs of a listing [default: ceeopts]
     #[arg(long = "as", value_enum, value_name = "FORM")]
     form: Option<As>,
 
-    /// What these values would have come to for a listing's requests: HEAP(64M,16M), HEAPPOOLS(ON,16,10), sizes of z/TPF's
-    /// available lists as HAVSZ1=64,HAVSZ2=128, or AVL for those that are advised
+    /// Replay a listing's requests with these values: HEAP(64M,16M), HEAPPOOLS(ON,16,10), sizes of z/TPF's available lists as
+    /// HAVSZ1=64,HAVSZ2=128, or AVL for the suggested sizes
     #[arg(long, value_name = "OPTIONS")]
     simulate: Option<String>,
 
-    /// What is advised for listings as one page of HTML, with a picture of sizes
+    /// Print the advice for listings as one page of HTML, with a chart of sizes
     #[arg(long, conflicts_with_all = ["json", "output"])]
     html: bool,
 
-    /// Write an options file, with the reasons as comments; for one report, or the options of a listing's program
+    /// Write an options file for one report, with the reasons as comments, or the options for one program of a listing
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
@@ -81,7 +81,7 @@ enum As {
     Values,
     /// Parameters of Natural, also as macros of the parameter module
     Natparm,
-    /// Options of underbar, as far as it honours them
+    /// Options of underbar, those that it honours
     Underbar,
 }
 
@@ -100,7 +100,7 @@ impl From<As> for Form {
 }
 
 impl Advise {
-    /// Reads, and says what it suggests; a file that cannot be read does not keep it from the others.
+    /// Reads the files, and prints the suggestions. If a file cannot be read, the others still are.
     pub fn run(self) -> ExitCode {
         if self.output.is_some() && self.files.len() > 1 {
             return self.printing.fail("-o writes the options of one report; give one FILE");
@@ -117,8 +117,9 @@ impl Advise {
                 }
             };
             if let Some(message) = self.of_listings_only() {
-                failed =
-                    Some(self.printing.fail(format_args!("{}: a saved report, and {message}", file.shown())));
+                failed = Some(
+                    self.printing.fail(format_args!("{}: this is a saved report; {message}", file.shown())),
+                );
                 continue;
             }
             let suggestions = advise(&report);
@@ -153,7 +154,7 @@ impl Advise {
         {
             failed = Some(self.printing.fail(message));
         }
-        // A page, and options in a form that was asked for, go somewhere else as they are.
+        // A page, and options in a form that was asked for, are for other programs: their lines are not folded.
         let printed = match (self.html, self.form) {
             (false, None) => self.printing.print_words(&words, None, 0),
             _ => self.printing.print(&words, None, 0),
@@ -165,15 +166,15 @@ impl Advise {
         self.form.unwrap_or(As::Ceeopts)
     }
 
-    /// Why a saved report cannot be shown as was asked.
+    /// Why a saved report cannot be shown as the flags ask.
     fn of_listings_only(&self) -> Option<&'static str> {
         match (self.html, &self.simulate, self.form) {
-            (true, ..) => Some("--html shows listings; `underbar report` shows this"),
+            (true, ..) => Some("--html is for listings; use `underbar report`"),
             (_, Some(_), _) => {
-                Some("--simulate is for the requests of a listing; `underbar tune` tries options")
+                Some("--simulate is for the requests of a listing; use `underbar tune` to try options")
             }
             (_, _, Some(form)) if !matches!(form, As::Underbar) => {
-                Some("--as is for what a listing is about; this has options of underbar")
+                Some("--as is for listings; a report has options of underbar")
             }
             _ => None,
         }
@@ -183,7 +184,7 @@ impl Advise {
         self.form().to_possible_value().map_or(String::new(), |form| form.get_name().to_owned())
     }
 
-    /// The option text of the one program that a listing is about, or the values of the one system, into a file.
+    /// Writes the option text of the only program of a listing, or the values of the only system, into a file.
     fn write_options(&self, path: &Path, collected: &Collected) -> Result<(), String> {
         let all = advise_listing(collected);
         let form = self.form().into();
@@ -196,11 +197,11 @@ impl Advise {
             (Some(text), None) => door::to_file(path, door::Form::Text, &text)
                 .map_err(|error| format!("{}: {error}", path.shown())),
             (None, _) if !not_in_form(collected, &all, form).is_empty() => Err(format!(
-                "-o: nothing of what is to be set has the form {}; --as values writes it",
+                "-o: no setting can be written in the form {}; use --as values",
                 self.form_name()
             )),
             (None, _) => Err("-o: there is nothing to set".to_owned()),
-            _ => Err("-o writes the options of one program; the listing is about several".to_owned()),
+            _ => Err("-o writes the options of one program; the listing has several".to_owned()),
         }
     }
 

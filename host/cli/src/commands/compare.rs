@@ -1,11 +1,11 @@
-//! `underbar compare --opts A --opts B -- PROGRAM`: which of them is better, and by how much.
+//! `underbar compare --opts A --opts B -- PROGRAM`: which options are better, and by how much.
 //!
 //! ```text
 //! arms A, B, ... ─> warm-up ─> rounds, all arms in each ─> B against A, C against A, ... ─> standard output
 //! ```
 //!
-//! Invariant: A is the reference. `plain` runs without the library, `default` or nothing without further options.
-//! Not here: suggestions (`tune`), and whether a winner should be kept: no search was made, so nothing is run again.
+//! Invariant: A is the reference. `plain` runs without the library; `default`, or an empty text, runs without further options.
+//! Not here: suggestions (`tune`), and whether to keep a winner: without a search, nothing has to be confirmed by new runs.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -58,14 +58,15 @@ Examples:
   underbar compare --opts 'HEAP(32K,32K,,FREE)' --opts 'HEAP(64M,16M,,KEEP)' --primary rss -- ./prog
   underbar compare --runs 30 --json -o result.json --opts plain --opts '' -- perl script.pl
 
-The first set is the reference. Every run reads the same standard input, from its start; where that is a terminal,
-nothing. Ctrl-C ends with what there is.
+The first set is the reference. Every run reads the same standard input from its start, or nothing if that is a terminal.
+Ctrl-C stops early and reports the results so far.
 
-Exit status: 0 where there is a result, whatever it says, too few pairs included; 2 if there is none (usage, files, a program that fails);
-125 where underbar itself fails, 126 and 127 where the program cannot be executed or found; 128 and the signal's
-number where it was interrupted.")]
+Exit status: 0 there is a result, even if it has too few pairs; 2 there is none (usage, files, a program that fails);
+125 underbar itself fails, 126 the program cannot be executed, 127 there is no such program; interrupted: 128 plus the
+signal's number.")]
 pub struct Compare {
-    /// Options of an arm, twice or more: as in HEAP(64M,16M); `plain` for no underbar, `default` for none but those of files and UNDERBAR_OPTS
+    /// Options of one arm, given twice or more, as in HEAP(64M,16M); `plain`: without underbar; `default`: only options from
+    /// files and UNDERBAR_OPTS
     #[arg(long, value_name = "TEXT", required = true)]
     opts: Vec<String>,
 
@@ -81,11 +82,11 @@ pub struct Compare {
     program: Vec<OsString>,
 }
 
-/// What one arm runs under: None is plain.
+/// The options of one arm; None is plain.
 type Options = Option<Layers>;
 
 impl Compare {
-    /// Compares, and prints what came out.
+    /// Compares, and prints the result.
     pub fn run(self) -> ExitCode {
         let shared = self.flags.shared(None);
         if !(2..=ARMS.len()).contains(&self.opts.len()) {
@@ -109,8 +110,7 @@ impl Compare {
         let options: Vec<Options> =
             self.opts.iter().map(|text| self.options(text, shared)).collect::<Result<_, _>>()?;
         if let Some((one, other)) = self.equal() {
-            let words =
-                format!("--opts: {one} and {other} are the same, so that only chance can tell them apart");
+            let words = format!("--opts: {one} and {other} are the same, so any difference is chance");
             shared.say(Kind::Warning, words);
         }
         let library = carried::library(true).map_err(|error| Stop::NoLibrary(error.to_string()))?;

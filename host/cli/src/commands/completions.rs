@@ -1,4 +1,4 @@
-//! `underbar completions SHELL`: what the shell needs to complete commands and flags, made from the one table.
+//! `underbar completions SHELL`: a script that completes commands and flags, made from the one table.
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
@@ -24,7 +24,7 @@ pub struct Completions {
     shell: Shell,
 }
 
-/// Shells that can be served.
+/// Shells with a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Shell {
     /// GNU Bash
@@ -48,7 +48,7 @@ impl Completions {
             Shell::Elvish => Known::Elvish,
         };
         let mut script = Vec::new();
-        // For the shell alone: other texts are explained, too, and no page has room for all names.
+        // Only for the shell: `explain` also takes other texts, and no page has room for all names.
         let mut table = crate::table::table().mut_subcommand("explain", |explain| {
             explain.mut_arg("names", |argument| argument.value_parser(PossibleValuesParser::new(names())))
         });

@@ -1,7 +1,7 @@
 //! `underbar diff OLD NEW`: two saved reports, figure by figure; with `--fail-on` a gate for builds. Two listings of
 //! a mainframe the same way, with the timings of their steps.
 //!
-//! Invariant: exit status 1 means one thing only, that a gate failed; what keeps a gate from deciding is 2.
+//! Invariant: exit status 1 means only that a gate failed; if a gate cannot decide, the status is 2.
 
 use std::path::{Path, PathBuf};
 
@@ -24,36 +24,36 @@ Examples:
   underbar diff --all --json old.json new.json
   underbar diff joblog-before.txt joblog-after.txt
 
-Listings are compared by what both hold: Language Environment's storage reports and step timings; z/TPF's request
-sizes, usage of the preallocated heap, sizes of available lists, instruction profiles; Natural's buffers, parameters,
-switches. One run each has no interval.
+Listings are compared by the figures that both hold: Language Environment's storage reports and step timings; z/TPF's
+request sizes, usage of the preallocated heap, sizes of available lists, instruction profiles; Natural's buffers,
+parameters, switches. A comparison of one run with one run has no interval.
 
-EXPR is a key, one of > >= < <= == != and a value: 100, 64M, 2s, or with a sign relative to OLD: +5%, -10M.
+EXPR is a key, one of > >= < <= == != and a value: 100, 64M, 2s. A value with a sign is relative to OLD: +5%, -10M.
 `underbar explain` lists the keys.
 
-Exit status: 0 no gate failed, 1 a gate failed, 2 wrong usage, a file that cannot be read, or a gate whose figure
-a report does not know.")]
+Exit status: 0 no gate failed, 1 a gate failed, 2 wrong usage, a file that cannot be read, or a gate on a figure that
+a report does not have.")]
 pub struct Diff {
     /// The report, or the listing, to compare with
     old: PathBuf,
 
-    /// The report, or the listing, in question
+    /// The report, or the listing, to check
     new: PathBuf,
 
     /// Fail if this is true of NEW; may be given several times
     #[arg(long, value_name = "EXPR", value_parser = Gate::parse, allow_hyphen_values = true)]
     fail_on: Vec<Gate>,
 
-    /// List figures that did not change, too
+    /// Also list figures that did not change
     #[arg(long)]
     all: bool,
 
-    /// What a figure must have changed by to be listed, in percent
+    /// List figures that changed by more than this many percent
     #[arg(long, value_name = "PERCENT", value_parser = percent, default_value = "1",
           allow_hyphen_values = true)]
     threshold: f64,
 
-    /// Print nothing; the exit status says it
+    /// Print nothing; the exit status is the answer
     #[arg(short, long)]
     quiet: bool,
 
@@ -68,7 +68,7 @@ pub struct Diff {
 fn percent(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(percent) if percent.is_finite() && percent >= 0.0 => Ok(percent),
-        _ => Err("a number from 0 is needed".to_owned()),
+        _ => Err("this must be a number, 0 or more".to_owned()),
     }
 }
 
@@ -96,7 +96,7 @@ impl Diff {
         let difference = Difference::new(&old, &new, self.threshold, self.fail_on);
         for (gate, outcome) in &difference.gates {
             if *outcome == Outcome::Unknown {
-                let message = format!("gate {}: a report does not know {}", gate.text, gate.key);
+                let message = format!("gate {}: one of the reports has no {}", gate.text, gate.key);
                 say(self.printing.color, Kind::Warning, message);
             }
         }

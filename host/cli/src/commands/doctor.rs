@@ -1,14 +1,13 @@
-//! `underbar doctor [-- PROGRAM [ARGUMENT...]]`: what will and will not work here, and why.
+//! `underbar doctor [-- PROGRAM [ARGUMENT...]]`: what works here and what does not, and why.
 //!
 //! ```text
-//! verdict        will PROGRAM, or any, be served?
-//! this machine   library placed, ledger placed, a trial run of ourselves, kernel settings
-//! costs          what pages, system calls and hand-overs cost here
+//! verdict        can underbar serve PROGRAM, or any program?
+//! this machine   library placed, ledger placed, a trial run of underbar itself, kernel settings
+//! costs          costs of pages, system calls and hand-overs here
 //! PROGRAM        found, can carry the library, brings an allocator along
 //! ```
 //!
-//! Invariant: PROGRAM is looked at and never run. Each line says what was found and, where something is lost,
-//! what.
+//! Invariant: PROGRAM is read and never run. Each line says what was found, and what is lost, if anything.
 //! Not here: how costs are measured (`costs`), how the library and the ledger find their places (`launch`), which files carry it (`runtime::follow`).
 
 use std::env;
@@ -51,13 +50,13 @@ Examples:
   underbar doctor -- ./prog
   underbar doctor --json -- /usr/bin/ssh
 
-PROGRAM is looked at, not run. A cost is that of one operation: the median and the best of so many batches of so many
-operations; other work on the machine makes it larger.
+PROGRAM is read, not run. A cost is the time of one operation: the median and the best of several batches, whose number
+and size each line gives. Other work on the machine makes it larger.
 
-Exit status: 0 programs (or PROGRAM) will be served, perhaps with limits; 1 they would run as if plain, or without
-accounts; 2 wrong usage, or there is no such program.")]
+Exit status: 0 programs (or PROGRAM) will be served, perhaps with limits; 1 they would run plain or without accounts;
+2 wrong usage, or there is no such program.")]
 pub struct Doctor {
-    /// A program to look at; its arguments are passed over
+    /// A program to check; its arguments are ignored
     #[arg(last = true, value_name = "PROGRAM [ARGUMENT]")]
     program: Vec<OsString>,
 
@@ -69,7 +68,7 @@ pub struct Doctor {
     printing: Printing,
 }
 
-/// How a check came out.
+/// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Ok,
@@ -77,7 +76,7 @@ enum State {
     Limited,
     /// It does not work.
     No,
-    /// It could not be seen.
+    /// It could not be found out.
     Unknown,
 }
 
@@ -92,7 +91,7 @@ impl State {
     }
 }
 
-/// One thing that was looked at.
+/// One thing that was checked.
 struct Check {
     name: &'static str,
     state: State,
@@ -106,7 +105,7 @@ impl Check {
 }
 
 impl Doctor {
-    /// Looks.
+    /// Checks, and prints what it found.
     pub fn run(self) -> ExitCode {
         let library = carried::library(true);
         let mut checks = machine(&library);
@@ -142,7 +141,7 @@ fn verdict(program: Option<String>, checks: &[Check]) -> String {
     let subject = program.unwrap_or_else(|| "programs".to_owned());
     let first = |state: State| checks.iter().find(|check| check.state == state);
     let words = match (first(State::No), first(State::Limited)) {
-        // What keeps the program itself from carrying the library needs no name.
+        // A program that cannot carry the library is the subject already, so the check's name would repeat it.
         (Some(Check { name: CARRIES, found, .. }), _) => format!("will not be served: {found}"),
         (Some(check), _) => format!("will not be served: {}: {}", check.name, check.found),
         (None, Some(check)) => format!("will be served, with limits: {}: {}", check.name, check.found),
@@ -199,15 +198,15 @@ fn placed(library: &Result<Library, underbar_launch::LibraryError>) -> Check {
         Ok(library) if library.path().starts_with("/proc") => Check::new(
             NAME,
             State::Limited,
-            "in memory, since no cache folder allows code to be run: no `run --exec`, and no programs that outlive \
-             underbar",
+            "in memory, since code may not run from any cache folder: it serves neither `run --exec` nor programs that \
+             outlive underbar",
         ),
         Ok(library) => Check::new(NAME, State::Ok, library.path().shown().to_string()),
         Err(error) => Check::new(NAME, State::No, format!("programs run plain: {error}")),
     }
 }
 
-/// Runs this very command with the library in it, which shows all at once that accounts are kept.
+/// Runs this command with the library in it: one check that accounts are kept.
 fn trial(library: Option<&Library>) -> Check {
     const NAME: &str = "trial run";
     let Some(library) = library else { return Check::new(NAME, State::Unknown, "not without the library") };
@@ -239,7 +238,7 @@ fn trial(library: Option<&Library>) -> Check {
     }
 }
 
-/// The version of the C library that this process uses, from the file's own words.
+/// The version of the C library that this process uses, from the text in its file.
 fn c_library() -> Check {
     const NAME: &str = "C library";
     let version = || {
@@ -256,7 +255,7 @@ fn c_library() -> Check {
     };
     match version() {
         Some(found) => Check::new(NAME, State::Ok, found),
-        None => Check::new(NAME, State::Unknown, "this command uses none that says its version"),
+        None => Check::new(NAME, State::Unknown, "its version is not known"),
     }
 }
 
@@ -265,16 +264,16 @@ fn huge_pages() -> Check {
     let read = fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled").unwrap_or_default();
     let chosen = read.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map(|(word, _)| word);
     match chosen {
-        Some("madvise") => Check::new(NAME, State::Ok, "madvise: where HUGEPAGES asks for them"),
+        Some("madvise") => Check::new(NAME, State::Ok, "madvise: used where HUGEPAGES asks for them"),
         Some("always") => {
-            Check::new(NAME, State::Ok, "always: the kernel gives them unasked, whatever HUGEPAGES says")
+            Check::new(NAME, State::Ok, "always: the kernel uses them everywhere, whatever HUGEPAGES says")
         }
         Some(word) => Check::new(NAME, State::Limited, format!("{word}: HUGEPAGES has no effect")),
-        None => Check::new(NAME, State::Unknown, "the kernel does not say; HUGEPAGES may have no effect"),
+        None => Check::new(NAME, State::Unknown, "not known; HUGEPAGES may have no effect"),
     }
 }
 
-/// The kernel's usual limit on mappings, on which the heap counts (`runtime::heap::space`).
+/// The kernel's usual limit on mappings, which the heap relies on (`runtime::heap::space`).
 const USUAL_MAPPINGS: u64 = 65_530;
 
 fn mappings() -> Check {
@@ -327,13 +326,13 @@ fn seccomp() -> Check {
         Some(_) => Check::new(
             NAME,
             State::Limited,
-            "a filter is in force: what it forbids is left out, and the program runs all the same",
+            "a filter is in force: underbar leaves out what it forbids, and the program still runs",
         ),
-        None => Check::new(NAME, State::Unknown, "the kernel does not say"),
+        None => Check::new(NAME, State::Unknown, "not known"),
     }
 }
 
-/// underbar traces nothing; said because other tools of this kind need it.
+/// underbar traces nothing; the check is here because other tools of this kind need it.
 fn tracing() -> Check {
     const NAME: &str = "ptrace";
     let scope = number("/proc/sys/kernel/yama/ptrace_scope")
@@ -346,7 +345,7 @@ fn tracing() -> Check {
     }
 }
 
-/// Can `underbar profile` see where time goes? Nothing else here needs it, so it is no reason for exit status 1.
+/// Can `underbar profile` take samples? Nothing else here needs them, so a refusal is no reason for exit status 1.
 fn samples() -> Check {
     const NAME: &str = "samples";
     let level = underbar_profile::sampler::paranoid()
@@ -361,7 +360,7 @@ fn samples() -> Check {
 
 fn other_preload() -> Option<Check> {
     let others = env::var_os("LD_PRELOAD").filter(|text| !text.is_empty())?;
-    let found = format!("{}: stays, behind underbar's", others.to_string_lossy());
+    let found = format!("{}: stays, after underbar's library", others.to_string_lossy());
     Some(Check::new("LD_PRELOAD", State::Limited, found))
 }
 
@@ -376,9 +375,9 @@ fn status(field: &str) -> Option<String> {
     Some(line.trim().to_owned())
 }
 
-/// What is to be said of a program's file.
+/// The checks of a program's file.
 fn program(path: &Path, library: Option<&Library>) -> Vec<Check> {
-    const LOST: &str = "it runs as if plain: no accounts, no options; times and peak memory only";
+    const LOST: &str = "it runs plain: no accounts, no options; times and peak memory only";
     let mut checks = vec![Check::new("program", State::Ok, path.shown().to_string())];
     let launch = Launch {
         program: path.as_os_str().to_owned(),
@@ -396,11 +395,15 @@ fn program(path: &Path, library: Option<&Library>) -> Vec<Check> {
     let (file, is_script) =
         underbar_launch::foreign::interpreter(path).map_or((path.to_owned(), false), |path| (path, true));
     if is_script {
-        checks.push(Check::new("script", State::Ok, format!("run by {}, which is looked at", file.shown())));
+        checks.push(Check::new(
+            "script",
+            State::Ok,
+            format!("run by {}, which is checked instead", file.shown()),
+        ));
     }
     checks.push(match underbar_launch::foreign::open(&file).map(|file| Brought::of_file(&file)) {
         Ok(Some(brought)) => allocator(&brought),
-        Ok(None) => Check::new("allocator", State::Unknown, "the file has no sections to look at"),
+        Ok(None) => Check::new("allocator", State::Unknown, "the file has no sections"),
         Err(error) => Check::new("allocator", State::Unknown, error.to_string()),
     });
     checks
@@ -416,32 +419,29 @@ fn allocator(brought: &Brought) -> Check {
     let machine = named(&["libjvm", "libjli", "libmono", "libcoreclr"]);
     let is_c = |names: &[String]| names.iter().any(|name| name == "malloc");
     if brought.is_go {
-        let found =
-            "made by Go, whose heap asks the kernel itself: none of it is in this heap, but for C code";
+        let found = "made by Go, whose heap asks the kernel itself: only its C code uses this heap";
         Check::new(NAME, State::Limited, found)
     } else if is_c(&brought.exported) {
         let found =
-            "the program exports malloc of its own, which comes before ours: its heap is not in the accounts";
+            "the program exports its own malloc, which takes precedence: its heap is not in the accounts";
         Check::new(NAME, State::Limited, found)
     } else if !brought.inside.is_empty() {
-        let found = format!(
-            "{} inside the program: what calls it does not come to this heap",
-            brought.inside.join(", ")
-        );
+        let found =
+            format!("{} inside the program: calls of it do not reach this heap", brought.inside.join(", "));
         Check::new(NAME, State::Limited, found)
     } else if let Some(library) = known {
         let found = format!(
-            "{library} is linked; malloc and new come to this heap instead, calls by its own names do not"
+            "{library} is linked; malloc and new reach this heap instead, calls by its own names do not"
         );
         Check::new(NAME, State::Limited, found)
     } else if let Some(library) = machine {
-        let found = format!("{library}: a virtual machine keeps most of its memory past any malloc");
+        let found = format!("{library}: a virtual machine gets most of its memory without malloc");
         Check::new(NAME, State::Limited, found)
     } else {
         let found = if brought.has_symbols {
-            "none of its own; libraries that it loads later are not looked at"
+            "none of its own; libraries that it loads later are not checked"
         } else {
-            "none that it exports; it is stripped, so what may be inside is not seen"
+            "none that it exports; it is stripped, so one inside would not be seen"
         };
         Check::new(NAME, State::Ok, found)
     }
@@ -464,7 +464,11 @@ mod tests {
         check(&plain, State::Ok, "stripped");
         check(&Brought { has_symbols: true, ..plain.clone() }, State::Ok, "none of its own");
         check(&Brought { is_go: true, ..plain.clone() }, State::Limited, "Go");
-        check(&Brought { exported: words(&["malloc"]), ..plain.clone() }, State::Limited, "exports malloc");
+        check(
+            &Brought { exported: words(&["malloc"]), ..plain.clone() },
+            State::Limited,
+            "exports its own malloc",
+        );
         check(
             &Brought { inside: words(&["je_malloc"]), ..plain.clone() },
             State::Limited,

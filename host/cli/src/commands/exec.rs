@@ -1,7 +1,7 @@
 //! `underbar exec LIBRARY(PROGRAM) ARGUMENTS`: a program of a library, run in the place of this command.
 //!
-//! Invariant: the program has the arguments, environment, descriptors and signals of this command, and its exit status is
-//! ours.
+//! Invariant: the program has the arguments, environment, descriptors and signals of this command, and the command ends with
+//! the program's exit status.
 //! Not here: how it is found and loaded (`underbar_fetch`).
 
 use std::ffi::{CStr, CString, OsString};
@@ -32,12 +32,12 @@ Examples:
   underbar exec --library /srv/job.library --library /srv/common.library REPORT 2026
   underbar run -- underbar exec 'programs/(report)' 2026
 
-A library is a PDSE, a PDS, a folder of shared objects, or one shared object. The program is one that exports `main`. It \
-runs in the place of this command, loaded by our loader, or by dlopen where it needs what ours cannot do.
+A library is a PDSE, a PDS, a folder of shared objects, or one shared object. The program must export `main`. It replaces \
+this command. underbar's own loader loads it, or dlopen if the program needs something that this loader does not support.
 
 Exit status: that of the program; 125 wrong usage, 126 the program cannot be loaded, 127 there is no such library or program.")]
 pub struct Exec {
-    /// Search this library first; more than one are searched in the order in which they are given
+    /// Search this library; may be given several times, and the order of search is the order given
     #[arg(short, long, value_name = "PATH")]
     library: Vec<PathBuf>,
 
@@ -45,7 +45,7 @@ pub struct Exec {
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = Color::Auto)]
     color: Color,
 
-    /// The program: LIBRARY(PROGRAM), or PROGRAM where --library is given; then its arguments
+    /// The program: LIBRARY(PROGRAM), or PROGRAM with --library; then its arguments
     #[arg(
         required = true,
         trailing_var_arg = true,
@@ -63,7 +63,7 @@ impl Exec {
         let (last, name) = parts(first.as_bytes());
         let paths: Vec<&Path> = self.library.iter().map(PathBuf::as_path).chain(last).collect();
         if paths.is_empty() {
-            say(self.color, Kind::Error, "which library? LIBRARY(PROGRAM), or --library LIBRARY");
+            say(self.color, Kind::Error, "no library was named; use LIBRARY(PROGRAM) or --library LIBRARY");
             return ExitCode::from(OWN_FAILURE);
         }
         let libraries = match paths.iter().map(|path| open(path, self.color)).collect::<Result<Vec<_>, _>>() {
@@ -87,7 +87,7 @@ impl Exec {
     }
 }
 
-/// The library, if it says one, and the program.
+/// The library, if the word names one, and the program.
 fn parts(word: &[u8]) -> (Option<&Path>, &[u8]) {
     if let Some(rest) = word.strip_suffix(b")")
         && let Some(at) = rest.iter().rposition(|byte| *byte == b'(')
@@ -98,7 +98,7 @@ fn parts(word: &[u8]) -> (Option<&Path>, &[u8]) {
     (None, word)
 }
 
-/// Opens a library, or says with which exit status to end, and why.
+/// Opens a library, or returns the exit status and the reason.
 fn open(path: &Path, color: Color) -> Result<Library, (u8, String)> {
     let wrong = |code, why: &dyn std::fmt::Display| (code, format!("{}: {why}", path.shown()));
     let status = std::fs::metadata(path).map_err(|error| match error.kind() {
@@ -106,8 +106,7 @@ fn open(path: &Path, color: Color) -> Result<Library, (u8, String)> {
         _ => wrong(NOT_FOUND, &error),
     })?;
     if is_theirs(path) {
-        let why =
-            "a library of a mainframe, whose programs cannot run here; underbar lib ls and lib info read it";
+        let why = "this is a mainframe's library, and its programs cannot run here; underbar lib ls and lib info read it";
         return Err(wrong(CANNOT_RUN, &why));
     }
     if !status.is_dir() && !is_ours(path).unwrap_or(true) && !is_elf(path) {
@@ -115,7 +114,7 @@ fn open(path: &Path, color: Color) -> Result<Library, (u8, String)> {
     }
     let text = CString::new(path.as_os_str().as_bytes()).map_err(|error| wrong(NOT_FOUND, &error))?;
     let library = table::open(&text, true).map_err(|error| wrong(NOT_FOUND, &error))?;
-    // Opened as `underbar lib` does only where there is something to say, in its words.
+    // Opened again as `underbar lib` does, for the same warning, only if the library is doubtful.
     if table::is_doubtful(library) == Ok(true)
         && let Ok(library) = underbar_store::library::Library::open(path)
     {
@@ -124,7 +123,7 @@ fn open(path: &Path, color: Color) -> Result<Library, (u8, String)> {
     Ok(library)
 }
 
-/// Is it a program that stands alone?
+/// Is it an ELF file?
 fn is_elf(path: &Path) -> bool {
     let mut first = [0; 4];
     File::open(path).and_then(|mut file| file.read_exact(&mut first)).is_ok() && first == *b"\x7fELF"

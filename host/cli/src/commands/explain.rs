@@ -1,7 +1,7 @@
-//! `underbar explain NAME`: what an option, a figure or a rule means, from the tables.
+//! `underbar explain NAME`: the meaning of an option, a figure or a rule, from the tables.
 //!
-//! Invariant: every name in a report, in JSON, in a suggestion or in an option text is explained here; nothing is
-//! explained that is in no table.
+//! Invariant: every name in a report, in JSON, in a suggestion or in an option text is explained here, and only names of a
+//! table are.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -31,7 +31,7 @@ Examples:
 
 Exit status: 0 explained, 2 there is no such name.")]
 pub struct Explain {
-    /// An option, the key or label of a figure, or a rule; without it, all names are listed
+    /// An option, the key or label of a figure, or a rule [default: list all names]
     #[arg(value_name = "NAME")]
     names: Vec<String>,
 
@@ -70,7 +70,7 @@ impl Explain {
     }
 }
 
-/// What a name means. An option may come with its sub-options, as it stands in a text.
+/// The meaning of a name. An option may come with its sub-options, as in an option text.
 fn explain(name: &str) -> Result<String, String> {
     let name = name.trim();
     let word = name.split('(').next().unwrap_or_default().trim();
@@ -78,9 +78,9 @@ fn explain(name: &str) -> Result<String, String> {
         let mut text = String::new();
         // Writing to a string cannot fail.
         let _ = OPTIONS[option].write_explanation(&mut text);
-        // Some rules are called as the option that they set.
+        // Some rules have the name of the option that they set.
         if let Ok(rule) = underbar_advise::explain(&word.to_ascii_lowercase()) {
-            text = format!("{text}\nThe rule of that name, by which suggestions are made\n\n{rule}");
+            text = format!("{text}\nThe rule of that name\n\n{rule}");
         }
         return Ok(text);
     }
@@ -90,13 +90,13 @@ fn explain(name: &str) -> Result<String, String> {
     let key = label.map_or_else(|| name.to_ascii_lowercase(), str::to_owned);
     underbar_advise::explain(&key).map_err(|_| {
         let shown: String = name.chars().take(80).map(|c| if c.is_control() { '?' } else { c }).collect();
-        // Values of options and common words have no explanation of their own, but stand in others.
+        // Values of options and common words have no explanation of their own, but other explanations use them.
         let places: Vec<&str> = names().filter(|place| tells_of(place, name)).take(PLACES).collect();
         let hint = if places.is_empty() {
             // There are names, so one of them is the nearest.
             format!("did you mean {}?", nearest(name, names()).unwrap_or("HEAP"))
         } else {
-            format!("the word stands in the explanation of {}.", places.join(", "))
+            format!("the explanation of {} uses the word.", places.join(", "))
         };
         format!("no option, figure or rule is called \"{shown}\"; {hint} `underbar explain` lists all")
     })
@@ -116,22 +116,22 @@ fn tells_of(name: &str, word: &str) -> bool {
         })
 }
 
-/// All names that are listed; labels and sub-options are explained beside them.
+/// All names that are listed; labels and sub-options are explained with them.
 pub fn names() -> impl Iterator<Item = &'static str> {
     let absent = ABSENT.iter().map(|absent| absent.key);
     OPTIONS.iter().map(|entry| entry.name).chain(underbar_advise::explain::names()).chain(absent)
 }
 
-/// All names, by kind: what acts on Linux first.
+/// All names, by kind; options with an effect on Linux come first.
 fn topics() -> String {
     let acts = |entry: &&Entry| !matches!(entry.effect, Effect::AcceptedNoEffect(_));
-    let mut text = String::from("Options that act on Linux: underbar explain HEAP\n");
+    let mut text = String::from("Options with an effect on Linux: underbar explain HEAP\n");
     list(&mut text, OPTIONS.iter().filter(acts).map(|entry| (entry.name, entry.meaning)));
     text.push_str("\nRules, by which suggestions are made: underbar explain heap-size\n");
     let rules = |platform| rules::of(platform).map(|rule| (rule.id, rule.title));
     list(&mut text, rules(Platform::Linux));
     figures(&mut text);
-    text.push_str("\nOptions that are accepted, without effect on Linux: underbar explain LIBSTACK\n");
+    text.push_str("\nOptions without an effect on Linux, accepted: underbar explain LIBSTACK\n");
     list(&mut text, OPTIONS.iter().filter(|entry| !acts(entry)).map(|entry| (entry.name, entry.meaning)));
     text.push_str("\nRules for listings of Language Environment: underbar explain le-heap-size\n");
     list(&mut text, rules(Platform::LanguageEnvironment));
@@ -143,7 +143,7 @@ fn topics() -> String {
     list(&mut text, rules(Platform::Natural).chain(rules(Platform::Libraries)));
     text.push_str("\nChecks of option texts in listings: underbar explain le-opt-text\n");
     list(&mut text, LE_LINTS.iter().map(|check| (check.id, check.title)));
-    text.push_str("\nFigures of the storage report without a counterpart here, null: underbar explain libstack.largest\n");
+    text.push_str("\nFigures of the storage report that underbar does not have, null in JSON: underbar explain libstack.largest\n");
     list(&mut text, ABSENT.iter().map(|absent| (absent.key, absent.label.text())));
     text
 }
@@ -175,8 +175,7 @@ mod tests {
     #[test]
     fn what_acts_on_linux_comes_first() {
         let topics = topics();
-        let (first, rest) =
-            topics.split_once("Options that are accepted, without effect").expect("both kinds");
+        let (first, rest) = topics.split_once("Options without an effect on Linux").expect("both kinds");
         let has_line = |part: &str, name: &str, meaning: &str| {
             part.lines().any(|line| {
                 line.strip_prefix("  ")
@@ -207,7 +206,9 @@ mod tests {
         for (word, place) in [("KEEP", "HEAP"), ("anywhere", "HEAP"), ("segments", "heap-size")] {
             let message = explain(word).expect_err(word);
             assert!(
-                message.contains("stands in the explanation of ") && message.contains(place),
+                message.contains("; the explanation of ")
+                    && message.contains(" uses the word.")
+                    && message.contains(place),
                 "{message}"
             );
         }

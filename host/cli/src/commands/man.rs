@@ -1,5 +1,5 @@
-//! `underbar man`: the manual pages, made from the one table of commands; what no table of flags can say
-//! (environment, files) stands here, once.
+//! `underbar man`: the manual pages, made from the one table of commands. The sections that are not in that table
+//! (environment, files) are here.
 //!
 //! Invariant: every page has the same parts in the same order, and its exit status is that of the command's help.
 
@@ -29,9 +29,9 @@ Examples:
   underbar man lib add | man -l -
   underbar man --dir ~/.local/share/man/man1
 
-Exit status: 0 written, 2 wrong usage, or what could not be written.")]
+Exit status: 0 written, 2 wrong usage, or a page could not be written.")]
 pub struct Man {
-    /// The command whose page is wanted; without it, the main page
+    /// The command whose page is printed [default: the main page]
     #[arg(conflicts_with = "dir")]
     command: Vec<String>,
 
@@ -40,16 +40,19 @@ pub struct Man {
     dir: Option<PathBuf>,
 }
 
-/// Variables that are read, and those that are set in the program.
+/// Variables that underbar reads, and those that it sets for the program.
 const ENVIRONMENT: &[(&str, &str)] = &[
-    ("UNDERBAR_OPTS", "run-time options, stronger than files and weaker than --opts-file and --opts"),
+    (
+        "UNDERBAR_OPTS",
+        "run-time options; they override options files, and --opts-file and --opts override them",
+    ),
     ("NO_COLOR, TERM", "no colours if NO_COLOR is set and not empty, or if TERM is dumb"),
     ("XDG_CONFIG_HOME, HOME", "where the user's options file is"),
-    ("XDG_CACHE_HOME, HOME", "where the preload library is put"),
-    ("XDG_RUNTIME_DIR", "where ledgers lie while programs run"),
+    ("XDG_CACHE_HOME, HOME", "where the preload library is kept"),
+    ("XDG_RUNTIME_DIR", "where ledgers are while programs run"),
     (
         "LD_PRELOAD, UNDERBAR_LEDGER, UNDERBAR_BASE, UNDERBAR_OPTS, UNDERBAR_NO_FOLLOW",
-        "set in the environment of the program, for the library; those of an outer underbar are taken out first",
+        "set in the environment of the program, for the library; those of an outer underbar are removed first",
     ),
 ];
 
@@ -57,17 +60,14 @@ const ENVIRONMENT: &[(&str, &str)] = &[
 const FILES: &[(&str, &str)] = &[
     ("/etc/underbar.opts", "run-time options for all users"),
     ("$XDG_CONFIG_HOME/underbar/opts, ~/.config/underbar/opts", "the user's run-time options"),
-    (
-        "underbar.opts",
-        "run-time options, in the folder of the program that is run; not in the current folder",
-    ),
+    ("underbar.opts", "run-time options, in the folder of the program; not in the current folder"),
     (
         "$XDG_CACHE_HOME/underbar, /var/cache/underbar (for root), ~/.cache/underbar, /tmp/underbar-UID",
-        "the preload library, in the first of them from which code may be run; else it is kept in memory",
+        "the preload library, in the first of these folders that allows code to run; if none does, in memory",
     ),
     (
         "$XDG_RUNTIME_DIR/underbar, /dev/shm/underbar-UID, /tmp/underbar-UID",
-        "ledgers of runs, in the first of them that is the user's alone; the next run removes dead ones",
+        "ledgers of runs, in the first of these folders that only the user can write; the next run removes dead ones",
     ),
 ];
 
@@ -128,9 +128,9 @@ fn command_page(command: &Command) -> io::Result<Vec<u8>> {
     page(command, &sections)
 }
 
-/// A page: what the table says of a command, and these sections behind it.
+/// A page: the part of the table for a command, then these sections.
 fn page(command: &Command, sections: &[Roff]) -> io::Result<Vec<u8>> {
-    // Pages without a date would end in nothing where others have theirs.
+    // Without a date, the middle of a page's last line would be empty.
     let page = Page::new(command.clone())
         .manual("underbar manual")
         .date(concat!("underbar ", env!("CARGO_PKG_VERSION")));
@@ -152,7 +152,7 @@ fn page(command: &Command, sections: &[Roff]) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// Each command and what its help says of its exit status.
+/// Each command, and the exit status as its help describes it.
 fn exit_statuses(table: &Command) -> Vec<(&str, String)> {
     documented(table)
         .flat_map(|command| {
@@ -162,7 +162,7 @@ fn exit_statuses(table: &Command) -> Vec<(&str, String)> {
         .collect()
 }
 
-/// A section of terms and what each means.
+/// A section of terms and their meanings.
 fn rows(title: &str, rows: Vec<(&str, String)>) -> Roff {
     let mut roff = Roff::new();
     roff.control("SH", [title]);

@@ -1,8 +1,8 @@
-//! `underbar options [TEXT]`: is an option text right, and what is in force with it.
+//! `underbar options [TEXT]`: checks an option text, and prints the options in force with it.
 //!
 //! ```text
 //! layers of a run + TEXT ── wrong ────> warnings with carets, on standard error
-//!                        └─ in force ─> options report, then what the options of TEXT do, on standard output
+//!                        └─ in force ─> options report, then meanings of the options of TEXT, on standard output
 //! ```
 //!
 //! Invariant: the layers are those that `run` would read; nothing is run.
@@ -28,7 +28,7 @@ use underbar_runner::layers::Layers;
 /// Name and version of the form that the answer has in JSON.
 const SCHEMA: &str = "underbar.options/1";
 
-/// Some of the text was left out. 0: all of it is right, 2: as everywhere.
+/// Some of the text is wrong and was left out. 0: all of it is right, 2: as everywhere.
 const WRONG_TEXT: u8 = 1;
 
 /// The flags of `options`.
@@ -40,20 +40,20 @@ Examples:
   underbar options --opts-file underbar.opts --program cc1plus
   underbar options --opts-base le --json
 
-Exit status: 0 all that was read is right, 1 some of it is wrong and was left out, 2 wrong usage.")]
+Exit status: 0 every option text is right, 1 one is wrong and was left out in part, 2 wrong usage.")]
 pub struct Options {
     /// An option text, as for --opts
     text: Option<OsString>,
 
-    /// A file of run-time options; TEXT is stronger
+    /// A file of run-time options; TEXT overrides it
     #[arg(long, value_name = "FILE")]
     opts_file: Option<PathBuf>,
 
-    /// Defaults below all options: underbar's own, or the documented ones of Language Environment
+    /// Base defaults, which every other option overrides
     #[arg(long, value_enum, value_name = "BASE", default_value_t = OptsBase::Underbar)]
     opts_base: OptsBase,
 
-    /// The program whose sections count, and beside which underbar.opts is looked for
+    /// The program whose sections count; underbar.opts in its folder is read, too
     #[arg(long, value_name = "NAME")]
     program: Option<PathBuf>,
 
@@ -66,7 +66,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// Checks, and says what is in force.
+    /// Checks, and prints the options in force.
     pub fn run(self) -> ExitCode {
         let program = self.program.as_ref().map_or(OsStr::new("*"), |program| program.as_os_str());
         let beside = self.program.as_ref().and_then(|program| find(program.as_os_str()));
@@ -87,7 +87,7 @@ impl Options {
             }
             let mut text = in_words(&layers, program);
             if self.program.is_none() && layers.may_have_sections() {
-                text.push_str("What is in force where a section is for one program: --program NAME\n");
+                text.push_str("For the sections of one program: --program NAME\n");
             }
             text
         };
@@ -121,7 +121,7 @@ fn in_words(layers: &Layers, program: &OsStr) -> String {
         [] => writeln!(text, "\nNo option text was found: these are the defaults."),
         origins => writeln!(text, "\nRead, weakest first: {}", origins.join(", ")),
     };
-    text.push_str("All options that there are: underbar explain\n");
+    text.push_str("All options: underbar explain\n");
     text
 }
 
@@ -149,7 +149,7 @@ fn in_json(layers: &Layers, program: &OsStr) -> String {
     format!("{answer}\n")
 }
 
-/// The date and time now, as headings of reports have it.
+/// The date and time now, in the form of report headings.
 fn now() -> String {
     let started_unix_ns = underbar_runner::now();
     let run = Run { started_unix_ns, ..Run::default() };

@@ -1,13 +1,13 @@
-//! `underbar profile -- PROGRAM ARGUMENTS`: run, and say at which instructions the time went.
+//! `underbar profile -- PROGRAM ARGUMENTS`: run, and show which instructions took the time.
 //!
 //! ```text
-//! sampling begun ─> program run as by `run`, samples read meanwhile ─> table | JSON, folded stacks ─> we end as it ended
-//!      │ neither way: said with its reason, and nothing is run
+//! sampling begun ─> program run as by `run`, samples read meanwhile ─> table | JSON, folded stacks ─> the command ends as it ended
+//!      │ neither way: an error with its reason, and nothing is run
 //! ```
 //!
-//! Invariant: as for `run`: nothing is written while the program runs, nothing ever to standard output, and the exit
-//! status is the program's. Where nothing can be sampled the program is not run, since its profile was asked for.
-//! Not here: who samples (`sampling`).
+//! Invariant: as for `run`: nothing is written while the program runs, nothing is ever written to standard output, and the
+//! exit status is the program's. If nothing can be sampled, the program is not run, since its profile was asked for.
+//! Not here: the samplers (`sampling`).
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -37,35 +37,35 @@ Examples:
   underbar profile --sampler timer -- ./prog
   underbar profile --folded prog.folded -- ./prog    then: flamegraph.pl prog.folded
 
-The kernel samples on its clock of CPU time, in user mode only; nothing runs in the program, which may also be a static
-one. Where that is forbidden (perf_event_paranoid, a container's filter), a timer in each thread samples, as often as the
-kernel's tick allows: then the program carries underbar's library, so it must be dynamically linked. A sample that was taken
-right behind a locked instruction or a division, for which it waited, is charged to that one and marked ~.
+The kernel takes the samples by its clock of CPU time, in user mode only. Nothing of underbar runs in the program, which may
+be linked statically. If the kernel refuses (perf_event_paranoid, a container's filter), a timer in each thread takes them,
+at most once per kernel tick. The program then carries underbar's library, so it must be linked dynamically. A sample
+directly after a locked instruction or a division is charged to that instruction, which the CPU waited for, and marked ~.
 
-Exit status: the program's own; a signal that killed it kills underbar, too. 125 wrong usage, or samples cannot be taken
-here (the program is not run then), 126 the program cannot be executed, 127 there is no such program.")]
+Exit status: the program's own; a signal that killed it kills underbar, too. 125 wrong usage, or no samples can be taken
+here (the program is not run), 126 the program cannot be executed, 127 there is no such program.")]
 pub struct Profile {
-    /// Samples in a second of CPU time of each thread, 1 to 20000
+    /// Samples per second of CPU time of each thread, 1 to 20000
     #[arg(long, value_name = "HZ", default_value_t = DEFAULT_RATE, value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_RATE)))]
     rate: u32,
 
-    /// Who samples
+    /// The sampler
     #[arg(long, value_enum, value_name = "WHO", default_value_t = Choice::Auto)]
     sampler: Choice,
 
-    /// Leave samples at the instruction where they were taken
+    /// Leave each sample at the instruction where it was taken
     #[arg(long)]
     raw: bool,
 
-    /// Show so many instructions; in JSON there are always all
+    /// Show N instructions; JSON always has all
     #[arg(long, value_name = "N", default_value_t = DEFAULT_TOP)]
     top: usize,
 
-    /// Write folded stacks to FILE, too: a line for each function, for flame graphs
+    /// Also write folded stacks to FILE: a line for each function, for flame graphs
     #[arg(long, value_name = "FILE")]
     folded: Option<PathBuf>,
 
-    /// Write the profile to FILE instead of standard error; %p, %e and %h are process, program and host
+    /// Write the profile to FILE instead of standard error; %p, %e and %h become process, program and host
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
@@ -87,7 +87,7 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// Runs the program; comes back only where it could not be run.
+    /// Runs the program; returns only if it could not be run.
     pub fn run(self) -> ExitCode {
         let Some((program, arguments)) = self.program.split_first() else {
             return ExitCode::from(OWN_FAILURE);

@@ -1,7 +1,6 @@
 //! `underbar report [FILE]`: a saved report, or that of the last run, printed again.
 //!
-//! Invariant: the form is what the flags say, else what the run's own options asked for (RPTSTG, RPTOPTS), as it
-//! would have been at the end of the run.
+//! Invariant: the flags decide the form. Without them, the run's own options do (RPTSTG, RPTOPTS), as at the end of the run.
 
 use std::path::PathBuf;
 
@@ -23,7 +22,7 @@ use underbar_shown::door;
 #[command(after_help = "\
 Examples:
   underbar run --json -o report.json -- ./prog
-  underbar report                           the last run again, without running the program
+  underbar report                           the report of the last run, without running the program
   underbar report --report all              every figure of it
   underbar report report.json
   underbar report --report le report.json
@@ -32,10 +31,10 @@ Examples:
 
 Exit status: 0 printed, 2 wrong usage, or FILE cannot be read.")]
 pub struct Report {
-    /// A report saved with --json, or a ledger file; - is standard input [default: that of the last run, which is kept]
+    /// A report saved with --json, or a ledger file; - is standard input [default: the report of the last run]
     file: Option<PathBuf>,
 
-    /// Form of the report [default: what the run's options asked for]
+    /// Form of the report [default: the form that the run's options asked for]
     #[arg(long, value_enum, value_name = "FORM", conflicts_with = "json")]
     report: Option<Form>,
 
@@ -105,12 +104,12 @@ pub fn rendered(report: &Accounts, form: Form, json: bool, page: Page<'_>) -> St
     }
 }
 
-/// What the rules say, in the few words that a report has room for.
+/// The suggestions, as short as a report needs them.
 fn advice(report: &Accounts) -> Vec<summary::Advice> {
     underbar_advise::lines::for_summary(&underbar_advise::advise(report))
 }
 
-/// The options report of a saved run, in the columns that it had.
+/// The options report of a saved run, in its original columns.
 fn options_report(report: &Accounts) -> String {
     let name = file_name(&report.run.program);
     let mut text = format!("Options Report for Enclave {name} {}\n{ReleaseLine}\n\n", le::date(report));
@@ -118,7 +117,7 @@ fn options_report(report: &Accounts) -> String {
     let _ = writeln!(text, "{:<31}OPTION\n{:-<79}", "LAST WHERE SET", "");
     for option in &report.options.in_force {
         let word = option.option.split('(').next().unwrap_or_default();
-        // An option in its negative form stands two columns to the left.
+        // An option in its negative form begins two columns further left.
         let indent = if OPTIONS.iter().any(|entry| entry.name == word) { "  " } else { "" };
         let _ = writeln!(text, "{:<31}{indent}{}", option.where_set, option.option);
     }

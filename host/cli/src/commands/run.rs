@@ -1,12 +1,12 @@
 //! `underbar run -- PROGRAM ARGUMENTS`: run, and report when the program has ended.
 //!
 //! ```text
-//! library placed ─> program run, accounts kept (runner) ─> report ─> we end as the program ended
-//!      │ no place: plain run, said once at the end
+//! library placed ─> program run, accounts kept (runner) ─> report ─> the command ends as the program ended
+//!      │ no place: plain run, one warning at the end
 //! ```
 //!
-//! Invariant: nothing is written while the program runs, nothing ever to standard output, and nothing that
-//! goes wrong here changes how the program runs or what it returns.
+//! Invariant: nothing is written while the program runs, nothing is ever written to standard output, and no failure
+//! here changes how the program runs or what it returns.
 
 use std::ffi::OsString;
 use std::mem::ManuallyDrop;
@@ -37,7 +37,7 @@ Examples:
   underbar run --opts 'HEAP(64M,16M,,KEEP)' -- ./prog
   underbar run --json -o report.json -- ./prog
   underbar run --report le -- ./prog
-  underbar run --exec -- ./server           says where its accounts are
+  underbar run --exec -- ./server           prints where the accounts are
   underbar run --report lock -- ./prog
   underbar run --exec -o accounts.ledger -- ./server    then: underbar report accounts.ledger
 
@@ -51,11 +51,11 @@ pub struct Run {
     #[arg(long, value_enum, value_name = "FORM", conflicts_with = "json")]
     pub report: Option<Form>,
 
-    /// Follow only the program itself, not those that its children execute
+    /// Follow only the program itself, not the programs that its children execute
     #[arg(long)]
     pub no_follow: bool,
 
-    /// Leave no parent: become the program, with its process number
+    /// Become the program, under the same process number; underbar does not stay as its parent
     #[arg(long)]
     pub exec: bool,
 
@@ -100,7 +100,7 @@ fn plain_run(words: &[OsString]) -> Option<Run> {
 pub const RUN: &str = "run";
 
 impl Run {
-    /// Runs the program; comes back only where it could not be run.
+    /// Runs the program; returns only if it could not be run.
     pub fn run(self) -> ExitCode {
         let Some((program, arguments)) = self.program.split_first() else {
             return ExitCode::from(OWN_FAILURE);
@@ -117,7 +117,7 @@ impl Run {
         if self.exec {
             self.say_if_plain(&library);
             if self.shared.json || self.report.is_some() {
-                let about = "--json and --report have no effect under --exec; `underbar report FILE` prints what -o FILE keeps";
+                let about = "--json and --report have no effect with --exec; `underbar report FILE` prints the accounts that -o FILE keeps";
                 self.shared.say(Kind::Warning, about);
             }
             let settings = layers.settings(program);
@@ -143,12 +143,12 @@ impl Run {
         }
     }
 
-    /// The ledger of a program without a parent: where -o says; else where MSGFILE does, and then the library makes it; else
-    /// among those of runs, to be found by its name, which the user is told.
+    /// The ledger of a program without a parent: at the place that -o names; else at the place that MSGFILE names, where the
+    /// library makes it; else among the ledgers of runs, under a name that is printed.
     fn kept_ledger(&self, options: &str, settings: &Settings) -> Option<LedgerFile> {
         let Some(path) = &self.shared.output else { return self.left_ledger(options, settings) };
         if door::is_output(path) {
-            let about = "no accounts: under --exec, -o names the file in which they stay";
+            let about = "no accounts: with --exec, -o must name a file that keeps them";
             self.shared.say(Kind::Warning, about);
             return None;
         }
@@ -168,14 +168,16 @@ impl Run {
         }
         let place = self.shared.place(settings, std::process::id().cast_signed(), &self.program[0]);
         if let Some(path) = place {
-            self.note(format_args!("accounts: {}, by MSGFILE", path.shown()));
+            self.note(format_args!("accounts: {}, named by MSGFILE", path.shown()));
             return None;
         }
         match LedgerFile::create(options.as_bytes()) {
             Ok(mut ledger) => {
                 ledger.leave();
                 let name = ledger.name();
-                self.note(format_args!("accounts: underbar report {name} (until a day after it has ended)"));
+                self.note(format_args!(
+                    "accounts: underbar report {name} (kept for a day after the program has ended)"
+                ));
                 Some(ledger)
             }
             Err(error) => {
@@ -185,7 +187,7 @@ impl Run {
         }
     }
 
-    /// A line that is neither error nor warning. That nobody reads it is no failure.
+    /// A line that is neither error nor warning. A closed standard error is no failure.
     fn note(&self, words: std::fmt::Arguments<'_>) {
         let _ = door::to_error(door::Form::Text, &format!("underbar: {words}\n"));
     }

@@ -7,10 +7,10 @@
 //!   --live: instead, one lock's policies of waiting by turns in the running program ─> kept: written
 //! ```
 //!
-//! Invariant: nothing is written but a set that was kept twice, or a policy that was kept live; what was tried and not kept is
-//! said.
-//! Standard output holds the result; what is said meanwhile, and all messages, go to standard error.
-//! Not here: how a run is made (`trial`), what is suggested (`advise`), what the figures mean (`verdict`).
+//! Invariant: only a set that was kept twice, or a policy that was kept live, is written; everything that was tried and not
+//! kept is listed.
+//! Standard output holds the result; progress and messages go to standard error.
+//! Not here: how a run is made (`trial`), the suggestions (`advise`), the statistics (`verdict`).
 
 mod live;
 mod words;
@@ -55,7 +55,7 @@ use underbar_shown::door::{self, Form};
 /// Name and version of the form that the result has in JSON.
 const SCHEMA: &str = "underbar.tune/1";
 
-/// The file of options, where nobody names another.
+/// The default name of the options file.
 const FILE: &str = "underbar.opts";
 
 /// The flags of `tune`.
@@ -68,50 +68,50 @@ Examples:
   underbar tune --ready 'redis-cli ping' --load 'redis-benchmark -q -n 20000' -- redis-server
   underbar tune --live --epochs 30 -- ./prog with threads
 
-Every run reads the same standard input, from its start; where that is a terminal, nothing. Its standard output is
-captured and compared, under --load that of COMMAND. Ctrl-C ends with what there is.
+Every run reads the same standard input from its start, or nothing if that is a terminal. Its standard output is captured
+and compared; with --load, that of COMMAND is. Ctrl-C stops early and reports the results so far.
 
-Exit status: 0 where the rounds were made, for a verdict or for too few pairs; 1 with --require-gain if no set was kept;
-2 where there were none (usage, files, a program that fails); 125 where underbar itself fails, 126 and 127 where the
-program cannot be executed or found; 128 and the signal's number where it was interrupted.")]
+Exit status: 0 rounds were made, with a verdict or with too few pairs; 1 with --require-gain, no set was kept;
+2 no rounds were made (usage, files, a program that fails); 125 underbar itself fails, 126 the program cannot be executed,
+127 there is no such program; interrupted: 128 plus the signal's number.")]
 pub struct Tune {
-    /// Run-time options for all arms but plain, as in HEAP(64M,16M,,KEEP)
+    /// Run-time options for every arm except plain, as in HEAP(64M,16M,,KEEP)
     #[arg(long, value_name = "TEXT")]
     opts: Option<String>,
 
-    /// A set of options to be tried beside the suggestions; may be repeated
+    /// Try this set of options in addition to the suggestions; may be given several times
     #[arg(long = "try", value_name = "TEXT")]
     given: Vec<String>,
 
-    /// Try suggestions, too, that could break the program, such as smaller thread stacks
+    /// Also try suggestions that could break the program, such as smaller thread stacks
     #[arg(long)]
     risky: bool,
 
-    /// Try how threads wait for one lock, by turns in the running program, instead of options in runs of their own
+    /// Try ways of waiting for one lock by turns in the running program, instead of options in separate runs
     #[arg(long, conflicts_with_all = ["given", "runs"])]
     live: bool,
 
-    /// The lock to try, as the lock report calls it [default: the mutex that was waited for longest]
+    /// The lock to try, by its name in the lock report [default: the mutex that threads waited for longest]
     #[arg(long, value_name = "NAME", requires = "live")]
     lock: Option<String>,
 
-    /// Epochs of each policy under --live
+    /// Epochs of each policy with --live
     #[arg(long, value_name = "N", requires = "live", default_value_t = DEFAULT_ROUNDS as u64,
           value_parser = clap::value_parser!(u64).range(1..=MAXIMUM_ROUNDS as u64))]
     epochs: u64,
 
-    /// How long an epoch is under --live, such as 500ms [default: 20ms to 250ms, by how long the program runs]
+    /// Length of an epoch with --live, such as 500ms [default: 20ms to 250ms, depending on how long the program runs]
     #[arg(long, value_name = "DURATION", value_parser = duration, requires = "live")]
     epoch: Option<Duration>,
 
-    /// End with 1 unless a set of options was kept, and confirmed
+    /// End with exit status 1 unless a set of options was kept and confirmed
     #[arg(long)]
     require_gain: bool,
 
     #[command(flatten)]
     flags: Flags,
 
-    /// The options file that is written for a set that was kept
+    /// The options file to write for a set that was kept
     #[arg(short, long, value_name = "FILE", default_value = FILE)]
     output: PathBuf,
 
@@ -124,7 +124,7 @@ pub struct Tune {
     unprinted: Cell<bool>,
 }
 
-/// What came out, as far as it came.
+/// The results so far.
 #[derive(Default)]
 struct Outcome {
     suggestions: Vec<Advice>,
@@ -144,19 +144,19 @@ struct Outcome {
     stop: Option<Stop>,
 }
 
-/// What all comparisons stand on.
+/// What all comparisons have in common.
 #[derive(Clone, Copy)]
 struct Ground<'a> {
     task: &'a Task<'a>,
     default: &'a Layers,
-    /// When all of it began.
+    /// When `tune` began.
     begin: Instant,
-    /// How long a run takes, with all that is around it.
+    /// How long a run takes, with its set-up and clean-up.
     each: Duration,
 }
 
 impl Tune {
-    /// Tunes, and prints what came out.
+    /// Tunes, and prints the result.
     pub fn run(self) -> ExitCode {
         let shared = self.flags.shared(self.opts.clone());
         if let Err(reason) = may_be_written(&self.output) {
@@ -239,7 +239,7 @@ impl Tune {
         self.with(&ground, sets, &mut progress, outcome)
     }
 
-    /// The set for less memory, where memory was asked for or default takes clearly more than plain.
+    /// The set for less memory, if memory is the primary measure or default takes clearly more of it than plain.
     fn for_less_memory(
         &self,
         task: &Task<'_>,
@@ -250,7 +250,7 @@ impl Tune {
         let plain = task.once(Way::Plain)?.sample.peak_rss_bytes;
         let peak = default.peak_rss_bytes;
         let is_asked_for = self.flags.primary == Primary::Rss;
-        // Less is what the library itself takes, and no option changes that.
+        // A smaller excess is the library itself, which no option changes.
         let is_more = peak.saturating_sub(plain) >= (plain / 20).max(1 << 20);
         if !is_asked_for && !is_more {
             return Ok(None);
@@ -258,7 +258,7 @@ impl Tune {
         let reason =
             if is_more { "under default the peak is" } else { "--primary rss; under default the peak is" };
         let (peak, plain) = (units::bytes(peak), units::bytes(plain));
-        self.say(&format!("{:<11}{} to be tried: {reason} {peak}, plain {plain}\n", "memory", set.options));
+        self.say(&format!("{:<11}{} to try: {reason} {peak}, plain {plain}\n", "memory", set.options));
         Ok(Some(set))
     }
 
@@ -272,7 +272,7 @@ impl Tune {
         if has_options { Ok(()) } else { Err(Stop::NoOptions(format!("--try {:.60}", line(text)))) }
     }
 
-    /// Two runs under the options of all arms but plain; the second one's figures and accounts.
+    /// Two runs under the options of every arm except plain; the second one's figures and accounts.
     fn measure(
         &self,
         task: &Task<'_>,
@@ -286,7 +286,7 @@ impl Tune {
         progress.ran();
         first.must_have_had_the_library()?;
         if first.fault.is_some() {
-            // Whose fault is it? The program's, if it fails by itself, too.
+            // The program is at fault if it also fails without underbar.
             task.once(Way::Plain)?.must_have_ended_well(Arm::PLAIN.name())?;
             first.must_have_ended_well(UNDER_UNDERBAR_ONLY)?;
         }
@@ -307,7 +307,7 @@ impl Tune {
         shared.say(Kind::Error, format_args!("{}: {error}", self.output.shown()));
     }
 
-    /// Nothing to try: does underbar itself help?
+    /// Nothing to try: compares default with plain.
     fn without(
         &self,
         ground: &Ground<'_>,
@@ -362,7 +362,7 @@ impl Tune {
         }
         let ratio =
             |verdict: &TuneVerdict| verdict.tuned_plain.primary.finding.interval().map_or(1.0, |i| i.ratio);
-        // A set that gains by the measure that was asked for goes before one that saves memory.
+        // A set that gains by the primary measure comes before one that saves memory.
         let rank = |(_, (set, verdict)): &(usize, &(Candidate, TuneVerdict))| {
             (set.primary != self.flags.primary.into(), ratio(verdict))
         };
@@ -397,7 +397,7 @@ impl Tune {
         let arms = arms(default, &tuned);
         let (runs, stop) = task.book(first.runs.plan().fresh(), &arms, "confirming on fresh runs", progress);
         outcome.stop = stop;
-        // Kept, and by a plan of another seed: there is nothing to refuse.
+        // The set was kept and the plan has another seed, so this is never refused.
         if let Ok(confirmed) = ConfirmedVerdict::of(first.clone(), runs) {
             self.say(&format!("\n{}", confirmed.text()));
             outcome.kept =
@@ -407,7 +407,7 @@ impl Tune {
         Ok(())
     }
 
-    /// A set that saves memory must not cost what was asked for.
+    /// A set that saves memory must not be worse by the primary measure.
     fn is_kept(&self, verdict: &TuneVerdict) -> bool {
         verdict.outcome == TuneOutcome::Kept && !self.costs_what_was_asked_for(verdict)
     }
@@ -417,7 +417,7 @@ impl Tune {
         verdict.tuned_plain.costs().any(|(measure, _)| measure == asked)
     }
 
-    /// What became of each set, and the file.
+    /// Lists the outcome of each set, and writes the file.
     fn conclude(&self, best: Option<usize>, default: &Layers, outcome: &mut Outcome) {
         let mut text = "\n".to_owned();
         for (at, (set, verdict)) in outcome.tried.iter().enumerate() {
@@ -425,7 +425,7 @@ impl Tune {
             let became = match verdict.outcome {
                 TuneOutcome::Kept if is_best && outcome.kept => "kept",
                 TuneOutcome::Kept if self.costs_what_was_asked_for(verdict) => {
-                    "tried, saves memory but costs more of what decides:"
+                    "tried, saves memory but is worse by the primary measure:"
                 }
                 TuneOutcome::Kept if is_best && outcome.stop.is_some() => {
                     "kept once, interrupted before it was confirmed:"
@@ -452,8 +452,8 @@ impl Tune {
             }
         } else {
             text += &format!("{:<11}nothing: no set was kept\n", "written");
-            // All sets had the same default and plain beside them, whatever decided about the set: what was asked for decides
-            // about default.
+            // Every set was compared with the same default and plain, whatever measure decided about the set. The primary
+            // measure decides about default.
             let question = Question::about(self.flags.primary.into());
             let mut beside = outcome
                 .tried
@@ -468,7 +468,7 @@ impl Tune {
         self.say(&text);
     }
 
-    /// The options of the arm on trial: what default has, and the set over it.
+    /// The options of the arm on trial: those of default, and the set over them.
     fn tuned(&self, task: &Task<'_>, set: &Candidate) -> Layers {
         let shared = self.flags.shared(self.opts.clone());
         let mut layers = shared.layers(task.program);
@@ -480,7 +480,7 @@ impl Tune {
         layers
     }
 
-    /// The plan of a comparison, and how long it and what may follow will take.
+    /// The plan of a comparison. Prints how long it and the remaining phases will take.
     fn plan(
         &self,
         arms: &[Treatment<'_>],
@@ -507,7 +507,7 @@ impl Tune {
     }
 
     fn print(&self, form: Form, text: &str) {
-        // Said once, of however many parts.
+        // One message, however many parts fail.
         if let Err(error) = door::to_output(form, text)
             && !self.unprinted.replace(true)
         {

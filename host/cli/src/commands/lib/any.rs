@@ -1,7 +1,7 @@
-//! A library of either kind, opened: one of ours, or one of a mainframe in whatever carries it.
+//! An open library of either kind: underbar's, or a mainframe's in any carrier.
 //!
-//! Invariant: what a file is goes by its first bytes, never by its name.
-//! Not here: the work: `underbar_store` and `underbar_mainframe::view`.
+//! Invariant: the first bytes of a file decide its kind, never its name.
+//! Not here: the work (`underbar_store` and `underbar_mainframe::view`).
 
 use std::fs::File;
 use std::io::Read as _;
@@ -19,44 +19,43 @@ use underbar_store::library::{Item, Label, Library};
 
 use crate::say::{Color, Kind, say};
 
-/// Which library of a mainframe is meant, and how its names are read.
+/// Which mainframe library of a file to use, and the code page of its names.
 #[derive(Args)]
 pub struct Choice {
-    /// Of a file that holds several libraries of mainframes: the data set's name, its path as `lib info` shows it, or its
-    /// number
+    /// Which library of a file with several: the data set's name, or the path or number that `lib info` shows
     #[arg(long, value_name = "NAME")]
     pub dsn: Option<String>,
 
-    /// The EBCDIC code page of names in libraries of mainframes
+    /// The EBCDIC code page of names in mainframes' libraries
     #[arg(long, value_name = "PAGE", default_value = "037")]
     pub codepage: CodePage,
 }
 
 /// An open library.
 pub enum Any {
-    /// One of ours.
+    /// A library of underbar.
     Ours(Library),
-    /// What a file of a mainframe holds.
+    /// The contents of a mainframe's file.
     Theirs(Carrier),
 }
 
 impl Choice {
     /// Opens a file.
     pub fn open(&self, path: &Path) -> Result<Any, String> {
-        // What cannot be read at all is said by the store, as ever.
+        // The store reports a file that cannot be read at all.
         if is_ours(path).unwrap_or(true) {
             return Library::open(path).map(Any::Ours).map_err(|error| error.to_string());
         }
         Carrier::open(path, self.codepage).map(Any::Theirs).map_err(|trouble| trouble.fault.to_string())
     }
 
-    /// The library of a carrier that is meant.
+    /// The chosen library of a carrier.
     pub fn choose<'a>(&self, carrier: &'a Carrier) -> Result<&'a Held, String> {
         carrier.choose(self.dsn.as_deref()).map_err(|unclear| unclear.to_string())
     }
 }
 
-/// Has it the first bytes of a library of ours? What is no plain file is not opened: a pipe would wait for who writes into it.
+/// Does it have the first bytes of a library of underbar? Only a plain file is opened: a pipe would wait for a writer.
 pub fn is_ours(path: &Path) -> std::io::Result<bool> {
     if !std::fs::metadata(path)?.is_file() {
         return Err(std::io::ErrorKind::InvalidInput.into());
@@ -81,7 +80,7 @@ pub struct Listed {
 }
 
 impl Any {
-    /// What it is, and its members: all, or those of these names.
+    /// Its label, and its members: all, or those of these names.
     pub fn list(&self, choice: &Choice, long: bool, names: Option<&[String]>) -> Result<Listed, String> {
         match self {
             Any::Ours(library) => {
@@ -110,7 +109,7 @@ impl Any {
         }
     }
 
-    /// What is wrong with what carries it.
+    /// The faults of its carrier.
     pub fn troubles(&self) -> &[Trouble] {
         match self {
             Any::Ours(_) => &[],
@@ -118,7 +117,7 @@ impl Any {
         }
     }
 
-    /// What is wrong with what carries it, or with the label of one of ours that does not count, as JSON names it.
+    /// The faults of its carrier, or the damaged label of a library of underbar, as texts for JSON.
     pub fn faults(&self) -> Vec<String> {
         match self {
             Any::Ours(library) => library.doubt().iter().map(ToString::to_string).collect(),
@@ -126,14 +125,14 @@ impl Any {
         }
     }
 
-    /// Of one of ours: says which label is not whole, beside JSON, too: the last change may be missing.
+    /// Warns of a damaged label of a library of underbar, also with JSON: the last change may be missing.
     pub fn warn_of_doubt(&self, color: Color) {
         if let Any::Ours(library) = self {
             warn_of_doubt(library, color);
         }
     }
 
-    /// Says what is wrong with what carries it, or with the label of one of ours that does not count.
+    /// Warns of the faults of its carrier, or of a damaged label of a library of underbar.
     pub fn warn(&self, color: Color) {
         self.warn_of_doubt(color);
         const SAID_MOST: usize = 20;
@@ -147,14 +146,14 @@ impl Any {
     }
 }
 
-/// Says which label of a library of ours is not whole.
+/// Warns of a damaged label of a library of underbar.
 pub fn warn_of_doubt(library: &Library, color: Color) {
     if let Some(doubt) = library.doubt() {
         say(color, Kind::Warning, format_args!("{}: {doubt}", library.path().shown()));
     }
 }
 
-/// A name of a member of ours.
+/// The name of a member in a library of underbar.
 pub fn our_name(text: &str) -> Result<Name, String> {
     Name::new(text.as_bytes()).map_err(|why| format!("{text:?} cannot be a member's name: {why}"))
 }

@@ -1,4 +1,4 @@
-//! `lib add`, `lib delete`, `lib rename`, `lib alias`: changes of a library, each of them whole or not at all.
+//! `lib add`, `lib delete`, `lib rename`, `lib alias`: changes of a library, each made as a whole or not at all.
 
 use std::fs::{self, File};
 use std::io::Read as _;
@@ -24,7 +24,7 @@ use super::{fetch_options, name, now};
 use crate::exit::ExitCode;
 use crate::printing::Printing;
 
-/// Which library is changed, and what if another changes it, too.
+/// Which library is changed, and whether to wait for another process that changes it.
 #[derive(Args)]
 pub struct Target {
     #[command(flatten)]
@@ -33,12 +33,12 @@ pub struct Target {
     /// The library
     pub library: PathBuf,
 
-    /// Wait for as long as another process changes the library
+    /// Wait while another process changes the library
     #[arg(long)]
     pub wait: bool,
 }
 
-/// What changes say as JSON.
+/// The result of a change as JSON.
 #[derive(Serialize)]
 struct Done {
     library: String,
@@ -49,7 +49,7 @@ struct Done {
 
 impl Target {
     fn change(&self, edits: impl IntoIterator<Item = Result<Edit>>, expected: usize, done: &str) -> ExitCode {
-        // What it goes on from; what is wrong with a library that cannot be opened, the change says.
+        // The doubt about the members it starts from. If the library cannot be opened, the change reports why.
         if let Ok(library) = Library::open(&self.library)
             && library.doubt().is_some_and(|doubt| doubt.other != Other::Damaged)
         {
@@ -59,25 +59,25 @@ impl Target {
         self.say(changed, done)
     }
 
-    /// Says what was changed, or why not.
+    /// Prints the change, or why there is none.
     pub fn say(&self, changed: Result<Changed>, done: &str) -> ExitCode {
         say(&self.printing, &self.library, changed, done)
     }
 }
 
-/// Says what was changed, or why not. `done` says what was done, with `{n}` for how often.
+/// Prints the change, or why there is none. `done` describes it, with `{n}` for the number.
 pub fn say(printing: &Printing, library: &Path, changed: Result<Changed>, done: &str) -> ExitCode {
     let path = library.shown();
     match changed {
         Err(error) => {
             let help = match &error {
-                // These name their file, which need not be the library.
+                // These messages name their file, which need not be the library.
                 Error::System { .. } | Error::NotPlain(_) | Error::FileExists(_) | Error::Unsure { .. } => {
                     return printing.fail(error);
                 }
                 Error::Exists(_) => "; add and copy replace members with --replace",
-                Error::Busy => "; --wait waits for it",
-                Error::DeviceFull if library.exists() => "; the library is as it was",
+                Error::Busy => "; use --wait to wait for it",
+                Error::DeviceFull if library.exists() => "; the library is unchanged",
                 _ => "",
             };
             printing.fail(about(library, format_args!("{error}{help}")))
@@ -103,9 +103,9 @@ Examples:
   underbar lib add --name SORT --entry sort_main --alias ICEMAN programs.pds libsort.so
   underbar lib add --fetchopt PACK,PRIME programs.pdse big.so
 
-Of a folder, all shared objects (*.so, *.so.*) are taken, links left out. A member has the name of its file without .so;
-what is no ELF file becomes a member of data. What LOAD and exec cannot run is refused: executables (link them with
--shared), object files, programs of other machines, damaged ones. All files come in together, or none.
+From a folder, all shared objects (*.so, *.so.*) are added, except links. A member has the name of its file without .so. A
+file that is not ELF becomes a member of data. Files that LOAD and exec cannot run are refused: executables (link them with
+-shared), object files, programs of other machines, damaged programs. Either all files are added, or none.
 
 Exit status: 0 added, 2 wrong usage, a file that cannot be a member, or a library that cannot be changed.")]
 pub struct Add {
@@ -116,15 +116,15 @@ pub struct Add {
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// The member's name, of one file
+    /// The member's name, for one file
     #[arg(long, value_parser = name)]
     name: Option<Name>,
 
-    /// The function that is the entry point [default: that of the member's name, or main]
+    /// The function that is the entry point [default: the function of the member's name, or main]
     #[arg(long, value_name = "FUNCTION")]
     entry: Option<String>,
 
-    /// A further name of one file; NAME=FUNCTION for an entry point of its own; may be given several times
+    /// An alias, for one file; NAME=FUNCTION gives it its own entry point; may be given several times
     #[arg(long, value_name = "NAME")]
     alias: Vec<String>,
 
@@ -132,11 +132,11 @@ pub struct Add {
     #[arg(long)]
     replace: bool,
 
-    /// For a PDS: take the first eight characters of names
+    /// For a PDS: shorten names to their first eight characters
     #[arg(long)]
     shorten: bool,
 
-    /// How the programs ask to be fetched (FETCHOPT)
+    /// How LOAD fetches the programs (FETCHOPT)
     #[arg(long, value_name = "OPTIONS", value_parser = fetch_options(), default_value = "NOPACK,NOPRIME")]
     fetchopt: FetchOptions,
 }
@@ -196,7 +196,7 @@ impl Add {
         match self.files.first() {
             Some(folder) if files.is_empty() => Err(Error::Program {
                 what: folder.shown().to_string(),
-                why: "there is no shared object in it; other files are to be named".into(),
+                why: "the folder has no shared object; name other files one by one".into(),
             }),
             _ => Ok(files),
         }
@@ -221,10 +221,10 @@ impl Add {
     }
 }
 
-/// Bytes that a member has at most, where they come out of a pipe or a device, which may have no end.
+/// The most bytes of a member that comes from a pipe or a device, which may have no end.
 const STREAM_MOST: u64 = 1 << 30;
 
-/// The bytes of a file; of what is none only where the caller gave it open, as `/dev/stdin` is.
+/// The bytes of a file. Anything but a plain file must be open already, such as `/dev/stdin`.
 fn bytes_of(file: &Path) -> Result<Vec<u8>> {
     let system = |error| Error::system(file, error);
     if fs::metadata(file).map_err(system)?.is_file() {
@@ -237,7 +237,7 @@ fn bytes_of(file: &Path) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(file).map_err(system)?.take(STREAM_MOST + 1).read_to_end(&mut bytes).map_err(system)?;
     if bytes.len() as u64 > STREAM_MOST {
-        let why = "it has more than 1 GiB, and no end that is known; only a plain file may be larger";
+        let why = "it has more than 1 GiB and no known end; only a plain file may be larger";
         return Err(Error::Program { what: file.shown().to_string(), why: why.into() });
     }
     Ok(bytes)
@@ -260,7 +260,7 @@ Examples:
   underbar lib delete programs.pdse OLDPROG
   underbar lib delete programs.pds A B C
 
-In a PDS the blocks stay as a gap until it is compressed; the pages of a PDSE are used again.
+In a PDS the blocks stay as a gap until `lib compress`; the pages of a PDSE are reused.
 
 Exit status: 0 deleted, 2 wrong usage, no such member, or a library that cannot be changed.")]
 pub struct Delete {
@@ -292,11 +292,11 @@ pub struct Rename {
     #[command(flatten)]
     target: Target,
 
-    /// The name it has
+    /// The present name
     #[arg(value_parser = name)]
     old: Name,
 
-    /// The name it is to have
+    /// The new name
     #[arg(value_parser = name)]
     new: Name,
 }
@@ -315,7 +315,7 @@ Examples:
   underbar lib alias programs.pdse SORT ICEMAN
   underbar lib alias programs.pdse libm sin cos ROOT=sqrt
 
-An alias is the function that stands behind =, or the one of its own name, or else the member's entry point.
+An alias enters the function after =, or else the function of its own name, or else the member's entry point.
 
 Exit status: 0 done, 2 wrong usage, no such member or function, a name that is taken, or a library that cannot be changed.")]
 pub struct Alias {
@@ -326,7 +326,7 @@ pub struct Alias {
     #[arg(value_parser = name)]
     member: Name,
 
-    /// Further names: NAME or NAME=FUNCTION
+    /// The aliases: NAME or NAME=FUNCTION
     #[arg(required = true, value_name = "ALIAS")]
     aliases: Vec<String>,
 }

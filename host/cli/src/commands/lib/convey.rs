@@ -1,4 +1,4 @@
-//! `lib import`, `lib export`: members of a mainframe's library into one of ours, and libraries as transmissions.
+//! `lib import`, `lib export`: members of a mainframe's library into one of underbar's, and libraries as transmissions.
 //!
 //! Invariant: an import changes the library whole or not at all; an export that fails leaves no file.
 
@@ -34,25 +34,25 @@ Examples:
   underbar lib import backup.xmi mine.pdse
   underbar lib import --replace --dsn SYS1.LINKLIB disk.cckd mine.pdse IEFBR14
 
-Each member comes in as data: the bytes of its blocks, joined, with its aliases. What is a shared object of this machine, as
-export sends them, is a program again. An alias that is named without its member comes in as a member, with that one's data,
-which is said. All members come in together, or none.
+Each member is imported as data: the joined bytes of its blocks, with its aliases. A shared object of this machine, as sent by
+export, becomes a program again. An alias that is named without its member becomes a member with the same data; a warning says
+so. Either all members are imported, or none.
 
 Exit status: 0 imported, 2 wrong usage, a member that is damaged or cannot be there, or a library that cannot be changed.")]
 pub struct Import {
     #[command(flatten)]
     printing: Printing,
 
-    /// A file that holds a library of a mainframe
+    /// A file that holds a mainframe's library
     file: PathBuf,
 
-    /// The library of ours that takes the members in
+    /// The library of underbar to import into
     library: PathBuf,
 
     #[command(flatten)]
     choice: Choice,
 
-    /// Members, or aliases; without one, all
+    /// Members or aliases [default: all]
     #[arg(value_name = "MEMBER")]
     members: Vec<String>,
 
@@ -60,7 +60,7 @@ pub struct Import {
     #[arg(long)]
     replace: bool,
 
-    /// Wait for as long as another process changes the library
+    /// Wait while another process changes the library
     #[arg(long)]
     wait: bool,
 }
@@ -74,12 +74,12 @@ impl Import {
         }
     }
 
-    /// What the file says, and then what the library does.
+    /// Reads the file, then changes the library.
     fn import(&self) -> std::result::Result<Result<Changed>, Refused> {
         let any = self.choice.open(&self.file)?;
         any.warn(self.printing.color);
         let Any::Theirs(carrier) = &any else {
-            return Err("this is a library of ours; copy takes its members over".to_owned().into());
+            return Err("this is a library of underbar; use `lib copy`".to_owned().into());
         };
         let library = &self.choice.choose(carrier)?.library;
         let refused = |fault: import::Fault| match fault {
@@ -89,7 +89,7 @@ impl Import {
         let additions = import::additions(library, &self.members, self.replace, now()).map_err(refused)?;
         for (alias, of) in import::aliases_alone(library, &self.members) {
             let text = format_args!(
-                "{alias} is an alias of {of}, which was not named: it comes in as a member, with the data of {of}"
+                "{alias} is an alias of {of}, which was not named: it becomes a member, with the data of {of}"
             );
             say_message(self.printing.color, Kind::Warning, about(&self.file, text));
         }
@@ -113,7 +113,7 @@ impl Import {
     }
 }
 
-/// Why nothing was conveyed.
+/// Why nothing was imported or exported.
 #[derive(Serialize)]
 struct Refused {
     #[serde(skip)]
@@ -170,9 +170,9 @@ Examples:
   underbar lib export -o linklib.xmi --dsn SYS1.LINKLIB disk.cckd
   underbar lib export -o mine.xmi --name MY.LOAD --from NODE1.ANNA --to NODE2.BERT programs.pds
 
-The transmission is one that TSO RECEIVE and the tools for such files accept. A mainframe's library is sent as it is; the
-members of one of ours are cut into blocks of its block size, RECFM=U, under names in capitals. A mainframe's PDSE cannot be
-sent: its pages are no blocks.
+TSO RECEIVE and other tools for such files accept the transmission. A mainframe's library is sent as it is. The members of a
+library of underbar are cut into blocks of its block size, RECFM=U, under names in capitals. A mainframe's PDSE cannot be sent,
+since its pages are not blocks.
 
 Exit status: 0 written, 2 wrong usage, a library that cannot be read or sent, or a file that could not be written.")]
 pub struct Export {
@@ -189,26 +189,26 @@ pub struct Export {
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 
-    /// The data set's name in the transmission [default: that of the library, or UNDERBAR.LOAD]
+    /// The data set's name in the transmission [default: the library's name, or UNDERBAR.LOAD]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
 
-    /// Who sends it
+    /// The sender
     #[arg(long, value_name = "NODE.USER", default_value = "LINUX.UNDERBAR", value_parser = node_and_user)]
     from: (String, String),
 
-    /// For whom it is
+    /// The receiver
     #[arg(long, value_name = "NODE.USER", default_value = "LINUX.UNDERBAR", value_parser = node_and_user)]
     to: (String, String),
 
-    /// Replace a file that is there
+    /// Replace an existing file
     #[arg(long)]
     force: bool,
 }
 
 /// NODE.USER.
 fn node_and_user(text: &str) -> std::result::Result<(String, String), String> {
-    let (node, user) = text.split_once('.').ok_or("a node and a user have a dot between them")?;
+    let (node, user) = text.split_once('.').ok_or("this must be NODE.USER")?;
     Ok((node.to_owned(), user.to_owned()))
 }
 
@@ -242,9 +242,9 @@ impl Export {
     }
 
     fn export(&self) -> std::result::Result<Exported, Refused> {
-        // As `-` it would be taken for standard output, where the answer goes.
+        // `-` would be standard output, which has the answer.
         if door::is_output(&self.output) {
-            return Err("a transmission goes to a file: -o FILE (./- for one of that name)"
+            return Err("a transmission must go to a file: -o FILE (./- for a file of that name)"
                 .to_owned()
                 .into());
         }
@@ -254,7 +254,7 @@ impl Export {
             Any::Ours(_) => None,
             Any::Theirs(carrier) => Some(self.choice.choose(carrier)?),
         };
-        // Before a file is taken away for the new one.
+        // Checked before the new file replaces another.
         if let Some(held) = held {
             whole(&held.library, &[]).map_err(|what| Refused::not_whole(&library, what))?;
         }

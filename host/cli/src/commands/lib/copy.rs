@@ -26,7 +26,7 @@ Examples:
   underbar lib create --organisation pds --block-size 32760 --directory 50 programs.pds
   underbar lib create --space 256 small.pdse
 
-Exit status: 0 made, 2 wrong usage, a file that is there already, or what could not be written.")]
+Exit status: 0 created, 2 wrong usage, a file that exists already, or a file that could not be written.")]
 pub struct Create {
     #[command(flatten)]
     printing: Printing,
@@ -34,34 +34,34 @@ pub struct Create {
     /// The library's file
     library: PathBuf,
 
-    /// How it is organised
+    /// The organisation
     #[arg(long, value_enum, default_value_t = Organisation::Pdse)]
     organisation: Organisation,
 
-    /// Block size, 256 to 32760; of a PDSE it is written on the label and changes nothing
+    /// Block size, 256 to 32760; a PDSE only notes it on its label
     #[arg(long, value_name = "BYTES", value_parser = block_size(), default_value_t = LARGEST_BLOCK_SIZE)]
     block_size: u32,
 
-    /// Directory blocks of a PDS; seven members fill one [default: 50]
+    /// Directory blocks of a PDS; one holds seven members [default: 50]
     #[arg(long, value_name = "BLOCKS", value_parser = clap::value_parser!(u32).range(1..=400_000))]
     directory: Option<u32>,
 
-    /// Most space of a PDSE, in pages of 4 KiB [default: no limit]
+    /// Largest size of a PDSE, in pages of 4 KiB [default: no limit]
     #[arg(long, value_name = "PAGES", value_parser = clap::value_parser!(u32).range(8..))]
     space: Option<u32>,
 }
 
-/// Directory blocks of a PDS where nothing is said.
+/// Directory blocks of a PDS by default.
 const DIRECTORY_BLOCKS: u32 = 50;
-/// What is said of directory blocks of a PDSE.
-const DIRECTORY_OF_PDSE: &str = "--directory is of a PDS, and this is to be a PDSE";
+/// The message about directory blocks of a PDSE.
+const DIRECTORY_OF_PDSE: &str = "--directory is only for a PDS, and this is to be a PDSE";
 
 impl Create {
     /// Makes it.
     pub fn run(self) -> ExitCode {
         let ignored = match self.organisation {
             Organisation::Pds if self.space.is_some() => {
-                Some("--space is of a PDSE, and this is to be a PDS")
+                Some("--space is only for a PDSE, and this is to be a PDS")
             }
             Organisation::Pdse if self.directory.is_some() => Some(DIRECTORY_OF_PDSE),
             _ => None,
@@ -90,11 +90,11 @@ Examples:
   underbar lib copy --select SORT --select MERGE from.pdse into.pdse
   underbar lib copy --replace update.pdse programs.pdse
 
-A library that is there already takes the members in, and stays what it is: --organisation, --block-size and --directory are
-of a new one. That is of the same organisation and block size, unless told otherwise; its text is cut into blocks anew, and
-short blocks fill its tracks.
+If TO exists, the members are added to it, and its organisation and block size stay. If not, the new library has the
+organisation and block size of FROM, unless --organisation, --block-size or --directory say otherwise; its text is cut into new
+blocks, and short blocks fill its tracks.
 
-Exit status: 0 copied, 2 wrong usage, a member that is damaged or cannot be there, or what could not be written.")]
+Exit status: 0 copied, 2 wrong usage, a member that is damaged or does not fit, or a file that could not be written.")]
 pub struct Copy {
     #[command(flatten)]
     printing: Printing,
@@ -102,18 +102,18 @@ pub struct Copy {
     /// The library to copy
     from: PathBuf,
 
-    /// The new library, or one that takes the members in
+    /// The new library, or an existing one to add the members to
     to: PathBuf,
 
-    /// How a new one is organised [default: as the old one]
+    /// Organisation of a new library [default: that of FROM]
     #[arg(long, value_enum)]
     organisation: Option<Organisation>,
 
-    /// Block size of a new one, 256 to 32760 [default: as the old one]
+    /// Block size of a new library, 256 to 32760 [default: that of FROM]
     #[arg(long, value_name = "BYTES", value_parser = block_size())]
     block_size: Option<u32>,
 
-    /// Directory blocks of a new PDS [default: what its members need, and a quarter more]
+    /// Directory blocks of a new PDS [default: a quarter more than its members need]
     #[arg(long, value_name = "BLOCKS", value_parser = clap::value_parser!(u32).range(1..=400_000))]
     directory: Option<u32>,
 
@@ -121,11 +121,11 @@ pub struct Copy {
     #[arg(long, value_parser = name, value_name = "MEMBER")]
     select: Vec<Name>,
 
-    /// Replace members of the same names in a library that is there
+    /// Replace members of the same names in an existing library
     #[arg(long)]
     replace: bool,
 
-    /// Wait for as long as another process changes the library that is there
+    /// Wait while another process changes the existing library
     #[arg(long)]
     wait: bool,
 }
@@ -144,7 +144,7 @@ impl Copy {
         say(&self.printing, &self.to, self.copy(&from, organisation), "copied {n}")
     }
 
-    /// The library to copy, which has what was selected.
+    /// The library to copy, if it has the members that were selected.
     fn open(&self) -> Result<Library> {
         let from = Library::open(&self.from)?;
         warn_of_doubt(&from, self.printing.color);
@@ -156,19 +156,19 @@ impl Copy {
         Ok(from)
     }
 
-    /// What was asked for and cannot be.
+    /// Why the flags cannot be followed, if so.
     fn ignored(&self, organisation: library::Organisation) -> Option<&'static str> {
         match organisation {
             _ if !self.to.exists() => (self.directory.is_some()
                 && organisation == library::Organisation::Pdse)
                 .then_some(DIRECTORY_OF_PDSE),
             _ if self.organisation.is_some() => {
-                Some("it is there already, and --organisation is of a new library")
+                Some("it exists already, and --organisation is only for a new library")
             }
             _ if self.block_size.is_some() => {
-                Some("it is there already, and --block-size is of a new library")
+                Some("it exists already, and --block-size is only for a new library")
             }
-            _ => self.directory.map(|_| "it is there already, and --directory is of a new library"),
+            _ => self.directory.map(|_| "it exists already, and --directory is only for a new library"),
         }
     }
 
@@ -208,31 +208,31 @@ Examples:
   underbar lib compress programs.pds
   underbar lib compress --directory 200 programs.pds
 
-The library is made anew beside the old one, and renamed into its place; who reads the old one goes on reading it. No free
-page is left of a PDSE, but those that a delete needs, so that a full disk keeps nobody from deleting.
+A new file is written in the same folder and renamed over the old one; processes that read the old one can go on. A PDSE keeps
+only the free pages that a delete needs, so that members can be deleted on a full disk.
 
 Exit status: 0 done, 2 wrong usage, a member that is damaged, or a library that cannot be changed.")]
 pub struct Compress {
     #[command(flatten)]
     target: Target,
 
-    /// Directory blocks that a PDS is to have [default: as many as it has]
+    /// Directory blocks of a PDS [default: as many as before]
     #[arg(long, value_name = "BLOCKS", value_parser = clap::value_parser!(u32).range(1..=400_000))]
     directory: Option<u32>,
 }
 
 impl Compress {
-    /// Makes it anew.
+    /// Rewrites it.
     pub fn run(self) -> ExitCode {
         let target = &self.target;
-        // What is wrong with one that cannot be opened, compress says.
+        // If the library cannot be opened, compress reports why.
         let is_pdse = || {
             Library::open(&target.library).is_ok_and(|of| of.organisation() == library::Organisation::Pdse)
         };
         if self.directory.is_some() && is_pdse() {
             return target
                 .printing
-                .fail(about(&target.library, "--directory is of a PDS, and this is a PDSE"));
+                .fail(about(&target.library, "--directory is only for a PDS, and this is a PDSE"));
         }
         let mut progress = Progress::new("members", None);
         let done = make::compress(&target.library, self.directory, now(), target.wait, &mut |done| {

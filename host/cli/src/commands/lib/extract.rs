@@ -1,7 +1,7 @@
 //! `lib extract`: members written into files.
 //!
-//! Invariant: every file lies in the folder that was named, is whole, new unless `--force` was given, and never written
-//! through a link. A member that is damaged, or whose file is there, is named, and left out; those behind it are not.
+//! Invariant: every file is in the folder that was named, is whole, is new unless `--force` was given, and is never written
+//! through a link. A member that is damaged, or whose file exists, is named and skipped; the members after it are not.
 
 use std::fs;
 use std::path::PathBuf;
@@ -33,10 +33,10 @@ Examples:
   underbar lib extract --to out backup.xmi
   underbar lib extract --blocks --to out --dsn SYS1.LINKLIB disk.cckd IEFBR14
 
-Each member becomes a file of its name; a file that is there is left alone and named, unless --force is given. The library
-itself is never replaced. An alias gives its member's bytes, under the alias's name. In a file's name, characters that it
-cannot have are %XX: the member A/B becomes A%2FB. A member that is damaged is named and becomes no file; the others do. Bytes
-of mainframes are not translated.
+Each member is written to a file of its name. An existing file is named and left alone, unless --force is given. The library
+itself is never replaced. An alias gives its member's bytes, under the alias's name. Characters that a file's name cannot have
+become %XX: the member A/B becomes A%2FB. A member that is damaged is named and skipped. Bytes of mainframes are not
+translated.
 
 Exit status: 0 written, 2 wrong usage, a member that is damaged, or a file that was left alone or could not be written.")]
 pub struct Extract {
@@ -49,23 +49,23 @@ pub struct Extract {
     #[command(flatten)]
     choice: Choice,
 
-    /// Members or aliases; without one, all members
+    /// Members or aliases [default: all members]
     #[arg(value_name = "NAME")]
     names: Vec<String>,
 
-    /// The folder, which is made if it is not there
+    /// The folder, which is created if it does not exist
     #[arg(long, value_name = "DIR", default_value = ".")]
     to: PathBuf,
 
-    /// What files' names end with, behind the member's
+    /// Append TEXT to the names of the files
     #[arg(long, value_name = "TEXT", default_value = "")]
     suffix: String,
 
-    /// Of a mainframe's library: each block into a file of its own, NAME.00001 and so on
+    /// For a mainframe's library: write each block to a separate file, NAME.00001 and so on
     #[arg(long)]
     blocks: bool,
 
-    /// Replace files that are there
+    /// Replace existing files
     #[arg(long)]
     force: bool,
 }
@@ -76,11 +76,11 @@ struct Extracted {
     library: String,
     files: Vec<String>,
     bytes: u64,
-    /// Members whose names no file can have, with the names of their files.
+    /// Members whose names a file cannot have, with the names of their files.
     renamed: Vec<Renamed>,
-    /// What is not whole: no file was written for it.
+    /// Members that are damaged; they have no file.
     damaged: Vec<Damaged>,
-    /// What could not be written, or was left alone, and why; the file's name is in it.
+    /// Files that could not be written or were left alone, and why; each text names its file.
     left: Vec<String>,
     /// Members that were not tried, because writing any file failed.
     untried: u64,
@@ -129,7 +129,7 @@ impl Extract {
         }
     }
 
-    /// Says what went wrong, the first of it one by one.
+    /// Prints what went wrong: the first faults one by one, then the number of the others.
     fn say(&self, kind: Kind, wrong: impl ExactSizeIterator<Item = String>) {
         const SAID_MOST: usize = 20;
         let count = wrong.len();

@@ -1,4 +1,4 @@
-//! `lib ls`, `lib info`, `lib verify`: what a library holds, what it is, whether it is sound.
+//! `lib ls`, `lib info`, `lib verify`: the members of a library, its description, and its checks.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -28,12 +28,12 @@ Examples:
   underbar lib ls -l backup.xmi
   underbar lib ls --dsn SYS1.LINKLIB disk.cckd
 
-Libraries of mainframes are read out of XMIT files, IEBCOPY unloads, AMATERSE files, tapes (AWS, HET) and disks (CKD, CCKD),
-also within each other, and with descriptors of records (RDW) or ends of lines, if they came so. Of these the attributes are
-those that the linkage editor set, with AMODE, RMODE and AC, or what ISPF knows of a text.
+Mainframes' libraries are read from XMIT files, IEBCOPY unloads, AMATERSE files, tapes (AWS, HET) and disks (CKD, CCKD), also
+within each other, and with record descriptors (RDW) or line ends, if the transfer left them. Their attributes are those that
+the linkage editor set, with AMODE, RMODE and AC, or the ISPF statistics of a text.
 
-TTR is where a member of a PDS begins, track and record; a PDSE has a token instead, without order. BLOCKS are blocks of
-text, of a PDSE pages; twelve pages count as a track.
+TTR is the track and record where a member of a PDS begins; a PDSE has a token instead, in no order. BLOCKS counts blocks of
+text, and pages of a PDSE; twelve pages count as a track.
 
 Exit status: 0 listed, 2 wrong usage, or a library that cannot be read.")]
 pub struct Ls {
@@ -46,7 +46,7 @@ pub struct Ls {
     #[command(flatten)]
     choice: Choice,
 
-    /// Sizes, places, blocks, tracks, aliases, attributes
+    /// Also list sizes, places, blocks, tracks, aliases and attributes
     #[arg(short, long)]
     long: bool,
 }
@@ -103,7 +103,7 @@ impl Ls {
 
 /// One JSON value on a line.
 pub fn json(value: &impl Serialize) -> String {
-    // The structures have no maps with keys that are no text, and no numbers that JSON lacks.
+    // Every key is a text and every number is one that JSON has, so this does not fail.
     serde_json::to_string(value).map(|text| text + "\n").unwrap_or_default()
 }
 
@@ -141,7 +141,7 @@ fn long(items: &[Item], organisation: Organisation) -> String {
     columns.text()
 }
 
-/// Members of a mainframe: programs with what the linkage editor says of them, texts with what ISPF does.
+/// Members of a mainframe: programs with attributes of the linkage editor, texts with ISPF statistics.
 fn long_of_mainframe(items: &[Item], organisation: Organisation) -> String {
     let has = |of: fn(&underbar_store::library::Mainframe) -> bool| {
         items.iter().filter_map(|item| item.mainframe.as_ref()).any(|mainframe| of(mainframe))
@@ -224,10 +224,10 @@ Examples:
   underbar lib info tape.het
   underbar lib info --dsn SYS1.LINKLIB disk.cckd IEFBR14
 
-A file of a mainframe is told with everything that it holds; its libraries are numbered. Of a load module the sections, the
-entry point, who made it and how long its blocks of text are; of a program object the sections, as far as they are known.
+For a mainframe's file, everything in it is listed, and its libraries are numbered. A load module is shown with its sections,
+its entry point, its binder and translators, and the lengths of its blocks of text; a program object with its known sections.
 
-Exit status: 0 said, 2 wrong usage, a library that cannot be read, or no such member.")]
+Exit status: 0 printed, 2 wrong usage, a library that cannot be read, or no such member.")]
 pub struct Info {
     #[command(flatten)]
     printing: Printing,
@@ -238,7 +238,7 @@ pub struct Info {
     #[command(flatten)]
     choice: Choice,
 
-    /// Members; without one, the library
+    /// Members [default: the library itself]
     #[arg(value_name = "MEMBER")]
     members: Vec<String>,
 }
@@ -257,7 +257,7 @@ struct Said {
 }
 
 impl Info {
-    /// Says it.
+    /// Prints it.
     pub fn run(self) -> ExitCode {
         match self.text() {
             Ok(text) => self.printing.print(&text, None, 0),
@@ -323,7 +323,7 @@ impl Info {
         Ok(text)
     }
 
-    /// Looks closely at members of a mainframe's library, or at the lengths of all its blocks.
+    /// Reads members of a mainframe's library in detail, or the lengths of all its blocks.
     fn theirs(&self, carrier: &Carrier, said: &mut Said) -> Result<(), String> {
         let held = self.choice.choose(carrier)?;
         let library = &held.library;
@@ -479,11 +479,11 @@ pub struct Verify {
 }
 
 impl Verify {
-    /// Reads it all.
+    /// Reads and checks the whole library.
     pub fn run(self) -> ExitCode {
         let path = self.library.shown();
         if is_theirs(&self.library) {
-            let text = "a library of a mainframe, and verify is for ours: lib info names what is wrong with it, lib ls lists it";
+            let text = "this is a mainframe's library, and verify is for underbar's; lib info names its faults, lib ls lists it";
             return self.printing.fail(about(&self.library, text));
         }
         let library = match Library::open(&self.library) {

@@ -3,11 +3,11 @@
 //! ```text
 //! create, copy, compress   a whole new file          add, delete, rename, alias   a change: all of it or nothing
 //! ls, info, verify         one generation, read      extract, survey              files out, figures out
-//! import, export           between mainframes' libraries and ours
+//! import, export           between mainframes' libraries and underbar's
 //! ```
 //!
-//! Invariant: a command that fails has changed nothing, and says who is at fault; its exit status is 2.
-//! Not here: any work; that is `underbar_store`, and `underbar_mainframe` for libraries of mainframes.
+//! Invariant: a command that fails has changed nothing, and names the file at fault; its exit status is 2.
+//! Not here: the work; that is in `underbar_store`, and in `underbar_mainframe` for libraries of mainframes.
 
 pub mod any;
 mod change;
@@ -43,13 +43,13 @@ Examples:
   underbar lib survey /srv/libraries
   underbar lib ls -l backup.xmi
 
-A library is one file. A PDSE is the living form: members come and go, an index finds each, and a change that is ended
-anywhere leaves the old members or the new ones. A PDS has tracks, blocks and a directory that is searched in sequence, as
-on a mainframe's disk, and is made whole by each change.
+A library is one file. A PDSE is changed in place: an index finds each member, and a change that is interrupted at any point
+leaves either the old members or the new ones. A PDS has tracks, blocks and a directory that is searched in sequence, as on a
+mainframe's disk; each change writes the whole file anew.
 
-ls, info, extract, survey, import and export also read libraries of mainframes: XMIT, IEBCOPY, AMATERSE, AWS, HET, CKD, CCKD.
+ls, info, extract, survey, import and export also read mainframes' libraries: XMIT, IEBCOPY, AMATERSE, AWS, HET, CKD, CCKD.
 
-Exit status: 0 done, 1 what was looked at is damaged (verify), 2 wrong usage, or what could not be read or written.")]
+Exit status: 0 done, 1 the library is damaged (verify), 2 wrong usage, or a file could not be read or written.")]
 pub struct Lib {
     #[command(subcommand)]
     command: Command,
@@ -58,33 +58,33 @@ pub struct Lib {
 /// What can be done with libraries.
 #[derive(Subcommand)]
 enum Command {
-    /// Make an empty library
+    /// Create an empty library
     Create(copy::Create),
     /// Put programs, or any files, into a library
     Add(change::Add),
     /// List the members of a library
     Ls(list::Ls),
-    /// Say what a library or a member is
+    /// Describe a library or its members
     Info(list::Info),
     /// Write members into files
     Extract(extract::Extract),
-    /// Copy a library, also into the other organisation or another block size
+    /// Copy a library, also to the other organisation or another block size
     Copy(copy::Copy),
-    /// Give a member or an alias another name
+    /// Rename a member or an alias
     Rename(change::Rename),
     /// Delete members with their aliases, or aliases
     Delete(change::Delete),
-    /// Give a member a further name, for a function of its own or the same
+    /// Add an alias to a member, for the same function or another one
     Alias(change::Alias),
-    /// Make a library anew, without gaps and free pages
+    /// Rewrite a library without gaps and free pages
     Compress(copy::Compress),
-    /// Read all of a library and compare everything with everything
+    /// Read a whole library and check that it is consistent
     Verify(list::Verify),
-    /// Put members of a mainframe's library into one of ours
+    /// Copy members of a mainframe's library into one of underbar's
     Import(convey::Import),
     /// Write a library as a transmission (XMIT)
     Export(convey::Export),
-    /// Say how libraries lie on their tracks, what loads cost, and what would be better
+    /// Show block sizes and tracks of libraries and the cost of loads, with advice
     Survey(survey::SurveyFlags),
 }
 
@@ -133,7 +133,7 @@ fn name(text: &str) -> Result<Name, String> {
     Name::new(text.as_bytes()).map_err(|why| why.to_string())
 }
 
-/// A block size: what a load library can have.
+/// A block size that a load library can have.
 fn block_size() -> impl TypedValueParser<Value = u32> {
     clap::value_parser!(u32).range(i64::from(SMALLEST_BLOCK_SIZE)..=i64::from(LARGEST_BLOCK_SIZE))
 }
@@ -148,10 +148,10 @@ fn fetch_options() -> impl TypedValueParser<Value = FetchOptions> {
     let helped = ALL.map(|(text, _)| {
         clap::builder::PossibleValue::new(text).help(match text {
             "NOPACK,NOPRIME" => {
-                "Mapped: under 96 KB all of it at LOAD, else the first 16 pages, the rest on reference"
+                "Mapped: LOAD reads all pages if there are under 96 KB, else the first 16; the rest on reference"
             }
-            "NOPACK,PRIME" => "Mapped, all pages read at LOAD",
-            _ => "Moved to storage, all of it",
+            "NOPACK,PRIME" => "Mapped: LOAD reads all pages",
+            _ => "Moved to storage as a whole",
         })
     });
     PossibleValuesParser::new(helped).map(|text| {

@@ -1,4 +1,4 @@
-//! A file that a command writes: beside its place, under a name of its own, and in its place only when it is whole.
+//! A file that a command writes: in the same folder under another name, and renamed into its place when it is whole.
 //!
 //! ```text
 //! begin ── .NAME.new, held ── write ... write ── finish ── NAME
@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Invariant: no file is written through a link, and the library that is read is never replaced.
-//! Not here: making libraries whole, which wait for the disk, too (`underbar_store::make`).
+//! Not here: writing whole libraries, which also wait for the disk (`underbar_store::make`).
 
 use std::fs;
 use std::io::{BufWriter, Write as _};
@@ -28,7 +28,7 @@ pub struct Output<'a> {
 
 /// How files are written.
 pub struct Way {
-    /// Files that are there are replaced.
+    /// Existing files are replaced.
     force: bool,
     /// Device and number of the file that is read, and of the link that leads to it.
     read: Vec<(u64, u64)>,
@@ -44,7 +44,7 @@ pub enum Refused {
 }
 
 impl Refused {
-    /// What to say.
+    /// The message.
     pub fn text(self) -> String {
         match self {
             Refused::This(text) | Refused::Any(text) => text,
@@ -62,10 +62,13 @@ impl Refused {
     }
 
     fn exists(path: &Path) -> Refused {
-        Refused::This(format!("{} is there already, and left alone; --force replaces it", path.shown()))
+        Refused::This(format!(
+            "{} exists already and was left alone; use --force to replace it",
+            path.shown()
+        ))
     }
 
-    /// What the system refused for this file.
+    /// An error of the system for this file.
     pub fn system(path: &Path, error: &std::io::Error) -> Refused {
         let text = format!("{}: {error}", path.shown());
         if error.kind() == std::io::ErrorKind::IsADirectory {
@@ -77,7 +80,7 @@ impl Refused {
 }
 
 impl Way {
-    /// With files of the library at this path, which is not to be replaced.
+    /// For files of the library at this path, which must not be replaced.
     pub fn new(force: bool, library: &Path) -> Way {
         let read = [fs::metadata(library), fs::symlink_metadata(library)];
         Way { force, read: read.into_iter().flatten().map(|of| (of.dev(), of.ino())).collect() }
@@ -86,17 +89,16 @@ impl Way {
     /// Begins a file.
     ///
     /// # Errors
-    /// A file that is there and not to be replaced; the library itself; what the system refuses.
+    /// A file exists and must not be replaced; it is the library itself; the system refuses.
     pub fn begin(&self, path: PathBuf) -> Result<Output<'_>, Refused> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         if name.starts_with('.') && name.ends_with(".new") {
-            let text =
-                format!("{}: names of this kind are those of files that are being written", path.shown());
+            let text = format!("{}: names like this are for files that are being written", path.shown());
             return Err(Refused::This(text));
         }
         if let Ok(there) = path.symlink_metadata() {
             if self.read.contains(&(there.dev(), there.ino())) {
-                let text = format!("{}: this is the library itself, and left alone", path.shown());
+                let text = format!("{}: this is the library itself, and was left alone", path.shown());
                 return Err(Refused::This(text));
             }
             if !self.force {
@@ -111,12 +113,12 @@ impl Way {
 }
 
 impl Output<'_> {
-    /// What is written goes through this.
+    /// The writer of the file.
     pub fn writer(&self) -> impl std::io::Write + '_ {
         BufWriter::new(self.file.file())
     }
 
-    /// Writes bytes behind those that were written.
+    /// Appends bytes.
     ///
     /// # Errors
     /// The system's.
@@ -124,7 +126,7 @@ impl Output<'_> {
         self.file.file().write_all(bytes).map_err(|error| Refused::system(&self.path, &error))
     }
 
-    /// Makes durable what was written.
+    /// Waits until the bytes are on the disk.
     ///
     /// # Errors
     /// The system's.
@@ -135,7 +137,7 @@ impl Output<'_> {
     /// Gives the file its name.
     ///
     /// # Errors
-    /// A file of that name that has come meanwhile; the system's.
+    /// A file of that name was made meanwhile; the system refuses.
     pub fn finish(mut self) -> Result<PathBuf, Refused> {
         let named = self.place.name(self.way.force);
         named.map_err(|error| Refused::of(&self.path, error))?;

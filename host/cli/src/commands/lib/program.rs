@@ -1,4 +1,4 @@
-//! What is in a program of a mainframe, for `lib info`: sections, entry points, who made it, lengths of its blocks.
+//! The contents of a mainframe's program, for `lib info`: sections, entry points, binder and translators, lengths of blocks.
 //!
 //! Not here: reading it (`underbar_mainframe`).
 
@@ -18,18 +18,18 @@ use super::text::Columns;
 /// Lengths of blocks that are shown.
 const SIZES_SHOWN: usize = 12;
 
-/// A member looked at closely.
+/// A member in detail.
 #[derive(Serialize)]
 pub struct Close {
     #[serde(flatten)]
     pub item: Item,
-    /// What is in it, where it is a program of a mainframe.
+    /// Its contents, if it is a mainframe's program.
     #[serde(skip_serializing_if = "Option::is_none")]
     program: Option<Program>,
     /// Lengths of its blocks of text, most frequent first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     block_sizes: Vec<Blocks>,
-    /// What is wrong with it.
+    /// Its faults.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     program_faults: Vec<String>,
 }
@@ -55,7 +55,7 @@ impl Close {
         Ok(close)
     }
 
-    /// What an item of ours does not have.
+    /// The lines that a member of underbar's library does not have.
     pub fn text(&self, text: &mut String) {
         if let Some(mainframe) = &self.item.mainframe {
             // Writing to a string cannot fail.

@@ -1,6 +1,6 @@
-//! A line on standard error that says how far a long piece of work is, on a terminal only.
+//! A progress line for long work, on standard error, only on a terminal.
 //!
-//! Invariant: nothing is left of it when the work is done, and nothing is written where nobody sees it.
+//! Invariant: the line is cleared when the work is done, and nothing is written if standard error is no terminal.
 
 use std::time::Duration;
 

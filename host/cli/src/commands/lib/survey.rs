@@ -1,6 +1,6 @@
 //! `lib survey`: all libraries below some folders, with the figures of their block sizes, tracks and loads.
 //!
-//! Invariant: a library that is damaged is named and left out; the others are surveyed, one with a doubtful label is named too.
+//! Invariant: a library that is damaged is named and skipped; the others are surveyed. One with a doubtful label is also named.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
@@ -35,26 +35,26 @@ Examples:
   underbar lib survey backups/*.xmi disk.cckd
   underbar lib survey dslist.txt
 
-Libraries of programs are surveyed wherever they are: our own, and those of mainframes in XMIT, IEBCOPY, AMATERSE, AWS, HET,
-CKD and CCKD files; libraries of data are only counted. Lists are read, too: ISPF 3.4 as printed or saved, LISTDS, LISTCAT
-(names only), records of DCOLLECT. What is known from a list is in the shares and gets advice, but nothing is computed of it; its
-tracks are those allocated, or the KB in use of DCOLLECT as tracks.
+Program libraries are surveyed: underbar's, and mainframes' in XMIT, IEBCOPY, AMATERSE, AWS, HET, CKD and CCKD files. Libraries
+of data are only counted. Lists are read, too: ISPF 3.4 as printed or saved, LISTDS, LISTCAT (names only), DCOLLECT records. A
+library known from a list counts in the shares and gets advice, but nothing is computed for it. Its tracks are those
+allocated, or the KB in use of DCOLLECT as tracks.
 
-Tracks are those of a 3390. What another block size would take is computed by the rule by which the binder fills tracks with
-short blocks, not observed. Members that are no programs are cut into whole blocks of that size, where they lie in whole
-blocks; other blocks a copy keeps. Channel programs are those that load each member once, by the article's count: one for the
-search of the directory, one for each block of text, one for each control record that has to be read.
+Tracks are those of a 3390. The tracks at another block size are computed, not observed, by the rule that the binder fills
+tracks with short blocks. Members that are not programs are cut into whole blocks of that size, if they are in whole blocks
+now; a copy keeps other blocks. Channel programs load each member once, by the article's count: one for the search of the
+directory, one for each block of text, one for each control record that has to be read.
 
-Exit status: 0 surveyed, 2 wrong usage, or something that could not be read, which is named: the rest is surveyed.")]
+Exit status: 0 surveyed, 2 wrong usage, or something could not be read; it is named, and the rest is surveyed.")]
 pub struct SurveyFlags {
     #[command(flatten)]
     printing: Printing,
 
-    /// Folders, searched to their depths, or libraries
+    /// Folders, searched with all their folders, or libraries
     #[arg(required = true, value_name = "DIR")]
     places: Vec<PathBuf>,
 
-    /// The EBCDIC code page of names in libraries of mainframes
+    /// The EBCDIC code page of names in mainframes' libraries
     #[arg(long, value_name = "PAGE", default_value = "037")]
     codepage: CodePage,
 }
@@ -68,7 +68,7 @@ struct Document {
     data_libraries: Vec<String>,
     programs_alone: Vec<String>,
     unreadable: Vec<Wrong>,
-    /// Surveyed, with a label that is not whole.
+    /// Surveyed, with a damaged label.
     doubtful: Vec<Wrong>,
     contradictions: Vec<String>,
 }
@@ -83,7 +83,7 @@ struct ListRead {
     names_only: usize,
 }
 
-/// What was found.
+/// Everything that was found.
 #[derive(Default)]
 struct Found {
     libraries: Vec<Surveyed>,
@@ -92,13 +92,13 @@ struct Found {
     programs_alone: Vec<String>,
     unreadable: Vec<Wrong>,
     doubtful: Vec<Wrong>,
-    /// What lists told, each data set once; and where in it those of a name are.
+    /// The data sets of all lists, each once, and the places of each name in it.
     data_sets: Vec<lists::Listed>,
     places: HashMap<String, Vec<usize>>,
     contradictions: Vec<String>,
 }
 
-/// A library that could not be surveyed, or may not be what it was.
+/// A library that could not be surveyed, or whose last change may be missing.
 #[derive(Serialize)]
 struct Wrong {
     library: String,
@@ -160,11 +160,11 @@ impl SurveyFlags {
     }
 }
 
-/// Bytes of the largest file that is read as a list.
+/// The most bytes of a file that is read as a list.
 const LIST_MOST: u64 = 256 << 20;
 
 impl Found {
-    /// Reads a file. One that holds nothing is only worth a word if it was named.
+    /// Reads a file. One that holds nothing is only reported if it was named.
     fn read(&mut self, file: &Path, page: CodePage, is_named: bool) {
         let name = file.shown().to_string();
         if is_ours(file).unwrap_or(false) {
@@ -214,7 +214,7 @@ impl Found {
         }
     }
 
-    /// A file that holds nothing: what is known of it is said where it was named, and of a disk that cannot be read, ever.
+    /// A file that holds nothing is reported if it was named; a disk that cannot be read is always reported.
     fn no_library(&mut self, name: String, carrier: &Carrier, is_named: bool) {
         let faults = carrier.troubles.iter().map(|trouble| Wrong::of(name.clone(), &trouble.fault));
         let known = self.unreadable.len();
@@ -224,7 +224,7 @@ impl Found {
             let is = is.map(|first| format!(": it is {}", first.is)).unwrap_or_default();
             self.unreadable(
                 name,
-                &format_args!("this is no library, holds none, and is no list of them{is}"),
+                &format_args!("this is no library, holds none, and is no list of libraries{is}"),
             );
         }
     }
@@ -246,7 +246,7 @@ impl Found {
         });
     }
 
-    /// One data set counts once, in however many lists, or screens of one, it stands.
+    /// A data set counts once, in however many lists, or screens of one list, it is.
     fn listed(&mut self, one: &lists::Listed) {
         let places = self.places.entry(one.name.clone()).or_default();
         match places.iter().find(|at| self.data_sets[**at].is_same(one)) {
@@ -258,7 +258,7 @@ impl Found {
         }
     }
 
-    /// Measures what the lists told, all of them.
+    /// Measures the data sets of all lists.
     fn measure_listed(&mut self) {
         for one in std::mem::take(&mut self.data_sets) {
             if let Some(size) = one.wrong_block_size() {
@@ -382,7 +382,7 @@ fn text(survey: &Survey) -> String {
     text
 }
 
-/// Blank where a list does not tell it.
+/// Blank if a list does not have it.
 fn known(figure: Option<u32>) -> String {
     figure.map(|figure| figure.to_string()).unwrap_or_default()
 }

@@ -5,13 +5,13 @@ use std::fmt::Write as _;
 use std::path::Path;
 use underbar_shown::Shown;
 
-/// Rows under a heading; columns of numbers stand to the right.
+/// Rows under a heading; columns of numbers are aligned to the right.
 ///
 /// ```text
 /// cells:  NAME SIZE OF LONGER 5 . A 12345 B     one text after the other, and how long each is
 /// ```
 pub struct Columns {
-    /// Whether it is one of numbers, and its width in characters.
+    /// Whether it has numbers, and its width in characters.
     columns: Vec<(bool, usize)>,
     cells: String,
     /// Bytes of each.
@@ -19,7 +19,7 @@ pub struct Columns {
 }
 
 impl Columns {
-    /// Of these headings; true stands for numbers.
+    /// With these headings; true means numbers.
     pub fn new(heading: &[(&'static str, bool)]) -> Columns {
         let columns = heading.iter().map(|(_, is_number)| (*is_number, 0)).collect();
         let mut columns = Columns { columns, cells: String::new(), lengths: Vec::new() };
@@ -57,7 +57,7 @@ impl Columns {
         }
     }
 
-    /// All of it, each column as wide as its widest text; nothing stands behind the last.
+    /// The table, each column as wide as its widest text, without blanks after the last.
     pub fn text(&self) -> String {
         let (mut lines, mut from) = (String::with_capacity(self.cells.len() * 2), 0);
         for row in self.lengths.chunks(self.columns.len()) {
@@ -97,7 +97,7 @@ pub fn time(seconds: u64) -> String {
     format!("{year:04}/{month:02}/{day:02} {:02}:{:02}", second / 3600, second / 60 % 60)
 }
 
-/// So many, with the word for one or for several: `1 member`, `2 libraries`.
+/// A number with its noun: `1 member`, `2 libraries`.
 pub fn many(number: impl Into<u64>, one: &str) -> String {
     let number = number.into();
     match one {
@@ -110,7 +110,7 @@ pub fn many(number: impl Into<u64>, one: &str) -> String {
     }
 }
 
-/// A message with the file that it is about before it, once: the system's messages name it themselves.
+/// A message with its file before it, unless the message already begins with the file, as the system's do.
 pub fn about(path: &Path, message: impl Display) -> String {
     let (path, message) = (path.shown().to_string(), message.to_string());
     if message.starts_with(&format!("{path}: ")) { message } else { format!("{path}: {message}") }

@@ -1,7 +1,7 @@
 //! `underbar tune --live`: one lock's policies of waiting, by turns in the running program.
 //!
-//! Invariant: nothing is written but a policy that was kept, and the program fared as it does without the trial.
-//! Not here: the epochs (`trial::live`), what came of them (`trial::tried`), the decision (`verdict::epochs`).
+//! Invariant: only a policy that was kept is written, and only if the program ended as it does without the trial.
+//! Not here: the epochs (`trial::live`), their results (`trial::tried`), the decision (`verdict::epochs`).
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ impl Tune {
         live.announce();
         outcome.stop = live.run(task, Way::Under(default));
         let primary = if self.flags.primary == Primary::Elapsed { Figure::Elapsed } else { Figure::Cpu };
-        // Of several loads the output is that of all of them.
+        // With --load, the output is that of all loads together.
         let output = sample.output.filter(|_| outcome.repeatable && self.flags.load.is_none());
         let tried = Tried::of(live, primary, output);
         let mut text = format!("\n{}\n", tried.text());
@@ -60,11 +60,11 @@ impl Tune {
                 }
                 None => {
                     text +=
-                        &format!("{:<11}nothing: no option says this for a lock of a library\n", "written")
+                        &format!("{:<11}nothing: no option sets this for a lock of a library\n", "written")
                 }
             }
         } else {
-            text += &format!("{:<11}as it was, for {}\n", "kept", tried.name());
+            text += &format!("{:<11}unchanged for {}\n", "kept", tried.name());
         }
         self.say(&text);
         outcome.live = Some(tried);

@@ -1,6 +1,6 @@
-//! The words of `tune`: how many runs there will be, what was measured, what to type next; and the result as JSON.
+//! The texts of `tune`: how many runs there will be, what was measured, what to type next; and the result as JSON.
 //!
-//! Not here: verdicts, which have words of their own (`verdict::render`), and what became of each set (`super`).
+//! Not here: the texts of verdicts (`verdict::render`), and the outcome of each set (`super`).
 
 use std::ffi::OsStr;
 use underbar_shown::Shown;
@@ -24,7 +24,7 @@ impl Tune {
         if self.live {
             return "2 runs to measure, then as many as the epochs take, mostly one".to_owned();
         }
-        // The suggestions, less memory, and what was given.
+        // The suggestions, the set for less memory, and the sets of --try.
         let sets = 2 + self.given.len() as u64;
         match (self.flags.runs, self.flags.time) {
             (None, Some(time)) => {
@@ -72,7 +72,7 @@ impl Tune {
         format!("{:<11}{path}{note}\n{:<11}{}\n", "written", "use it", self.use_it(true))
     }
 
-    /// The command that runs the program, with what was written or without, for a shell: the base cannot be in a file.
+    /// The command that runs the program, for a shell, with the file that was written or without: the base cannot be in a file.
     fn use_it(&self, with_file: bool) -> String {
         let base = match self.flags.opts_base {
             OptsBase::Underbar => "",
@@ -94,7 +94,7 @@ impl Tune {
         format!("underbar run{base}{given} -- {}", program.join(" "))
     }
 
-    /// Default by itself, where that is better than plain; the command that has it.
+    /// If default by itself is better than plain: a line that says so, and the command to use it.
     pub(super) fn default_alone(&self, default_plain: &Comparison) -> Option<String> {
         (default_plain.outcome == Compared::Better).then(|| {
             let words = format!("alone is better than plain: {default_plain}");
