@@ -4,20 +4,53 @@
 //! Each switch has its opposite: `--json` has `--no-json`, `--no-follow` has `--follow`; the last one on the
 //! command line counts. Opposites are made here from the switches, and are not listed one by one in help.
 //!
+//! The help of `underbar` itself lists the commands by their doors ([`Door`]).
+//!
 //! `run` is there for each run of a program, so its part of the table can be made alone (`commands::run::told`).
 //!
 //! Invariant: no switch is without its opposite, and no command and no flag without a sentence (tests).
 //! Not here: the flags themselves, which are with their commands.
 
+use std::fmt::Write as _;
+
 use clap::{Arg, ArgAction, Command, CommandFactory};
 
 use crate::Arguments;
+use crate::commands::{Door, ROWS};
 
 /// The table, with the opposite of every switch.
 pub fn table() -> Command {
     let table = Arguments::command();
     let help = help_by_doors(&table);
     table.help_template(help).mut_subcommands(with_opposites)
+}
+
+/// clap's own layout of help, except that the commands are listed under the headings of their doors.
+fn help_by_doors(table: &Command) -> String {
+    let header = table.get_styles().get_header();
+    let literal = table.get_styles().get_literal();
+    let sentence = |command: &Command| command.get_about().map(ToString::to_string).unwrap_or_default();
+    let mut commands: Vec<(Door, String, String)> = Vec::new();
+    for command in table.get_subcommands() {
+        let name = command.get_name();
+        let rows = ROWS.iter().filter(|row| row.is_of(name));
+        commands.extend(rows.map(|row| (row.door, name.to_owned(), sentence(command))));
+    }
+    // clap adds this command when it parses.
+    commands.push((Door::Help, "help".to_owned(), "Print this page, or the help of a command".to_owned()));
+    let width = commands.iter().map(|(_, name, _)| name.len()).max().unwrap_or(0);
+    let mut text = String::from("{about-with-newline}\n{usage-heading} {usage}\n\n");
+    for door in Door::ALL {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{header}{}:{header:#}", door.heading());
+        for (_, name, sentence) in commands.iter().filter(|(of, ..)| *of == door) {
+            let blanks = width - name.len();
+            let _ = writeln!(text, "  {literal}{name}{literal:#}{:blanks$}  {sentence}", "");
+        }
+        text.push('\n');
+    }
+    let _ = write!(text, "{header}Options:{header:#}\n{{options}}{{after-help}}");
+    text
 }
 
 /// A command with the opposite of each of its switches.
@@ -96,7 +129,6 @@ mod tests {
     use crate::commands::run::{RUN, Run, told};
     use clap::FromArgMatches;
     use std::ffi::OsString;
-    use std::fmt::Write as _;
 
     fn parse(arguments: &[&str]) -> Arguments {
         let matches = table().try_get_matches_from(arguments).unwrap_or_else(|error| panic!("{error}"));
