@@ -28,6 +28,17 @@ pub enum Evidence {
     Absent(&'static str),
 }
 
+impl Evidence {
+    /// The line, where it is one.
+    #[must_use]
+    pub fn line(&self) -> Option<&Line> {
+        match self {
+            Self::Line(line) => Some(line),
+            Self::Counter(_) | Self::Absent(_) => None,
+        }
+    }
+}
+
 /// A line of a listing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Line {
@@ -68,6 +79,12 @@ impl Figure {
     #[must_use]
     pub fn absent(why: &'static str) -> Self {
         Self { value: 0, certainty: Certainty::Unknown, evidence: Evidence::Absent(why) }
+    }
+
+    /// Whether digits of it may be missing.
+    #[must_use]
+    pub fn is_likely(&self) -> bool {
+        self.certainty == Certainty::Likely
     }
 
     /// The value, where the truth is no less for certain.

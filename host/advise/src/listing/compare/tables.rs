@@ -187,7 +187,7 @@ fn sizes(
 ) {
     let known = |(reports, file, report): (&Reports<'_>, usize, &Frequencies)| {
         let all = present(reports.collected, reports.set, &[(file, report)]);
-        let sizes: Vec<(u64, bool)> = all.iter().map(|now| (now.size, now.likely)).collect();
+        let sizes: Vec<(u64, bool)> = all.iter().map(|now| (now.value, now.is_likely())).collect();
         let complete = !sizes.is_empty();
         let found = || report.sizes.iter().map(|(_, size)| (size.value, size.likely)).collect();
         (complete, if complete { sizes } else { found() })

@@ -9,7 +9,7 @@
 //! Not here: which sizes are best (`super::super::ztpf::avl`).
 
 use super::super::Collected;
-use underbar_model::Class;
+use underbar_model::{Class, Figure};
 
 use super::super::ztpf::avl::{Choice, choose, too_coarse};
 use super::super::ztpf::population::{line, populations};
@@ -109,7 +109,7 @@ pub(super) fn sizes(text: &str) -> Option<Result<Vec<u64>, String>> {
 /// Tries today's sizes and those given, or those advised where none are given, for each population.
 pub(super) fn simulate(collected: &Collected, given: &[u64]) -> Vec<Simulation> {
     let one = |population: &super::super::ztpf::population::Population<'_>| {
-        let now: Vec<u64> = population.now.iter().map(|now| now.size).collect();
+        let now: Vec<u64> = population.now.iter().map(|now| now.value).collect();
         let choice = if given.is_empty() { choose(population) } else { Choice::Sizes(given.to_vec()) };
         let (proposed, why_not) = match &choice {
             Choice::Sizes(sizes) => (sizes.clone(), None),
@@ -128,11 +128,11 @@ pub(super) fn simulate(collected: &Collected, given: &[u64]) -> Vec<Simulation> 
         let mut evidence: Vec<_> =
             population.reports.iter().map(|(file, report)| line(collected, *file, &report.title)).collect();
         evidence.truncate(8);
-        evidence.extend(population.now.first().map(|now| now.line.clone()));
+        evidence.extend(population.now.first().and_then(|now| now.evidence.line()).cloned());
         let mut notes = Vec::new();
         if now.is_empty() {
             notes.push("The present sizes are not known: the listing does not hold all of them.".to_owned());
-        } else if population.now.iter().any(|now| now.likely) {
+        } else if population.now.iter().any(Figure::is_likely) {
             notes.push(
                 "The last of the present sizes ends the longest line of its report, which may be cut."
                     .to_owned(),

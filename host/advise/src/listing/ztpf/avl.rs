@@ -3,7 +3,7 @@
 //! Invariant: sizes grow, are class limits rounded up to [`UNIT`], and hold all requests but one in [`RARE`].
 //! Not here: how the best sizes are found (`underbar_model::least_waste`).
 
-use underbar_model::{Class, Supply, least_waste};
+use underbar_model::{Class, Figure, Supply, least_waste};
 
 use super::super::Collected;
 use super::super::simulate::avl::serve;
@@ -97,14 +97,14 @@ pub(crate) fn sizes(collected: &Collected) -> Vec<Advice> {
 }
 
 fn one(collected: &Collected, population: &Population<'_>, all: &[Population<'_>]) -> Advice {
-    let now: Vec<u64> = population.now.iter().map(|now| now.size).collect();
+    let now: Vec<u64> = population.now.iter().map(|now| now.value).collect();
     let mut said = about(&population.name, Kind::NoAdvice, evidence(collected, population));
     said.now = if now.is_empty() {
         "sizes not known: the listing does not hold all of them".to_owned()
     } else {
         shown(&values(&now))
     };
-    if population.now.iter().any(|now| now.likely) {
+    if population.now.iter().any(Figure::is_likely) {
         said.now += LIKELY;
     }
     for (at, size) in now.iter().enumerate().filter(|_| population.set.is_none()) {
@@ -205,7 +205,7 @@ fn one(collected: &Collected, population: &Population<'_>, all: &[Population<'_>
 pub(crate) fn supplied(collected: &Collected, rule: fn(&Supply) -> Option<Advice>) -> Vec<Advice> {
     let of = |population: &Population<'_>| {
         let found = rule(&population.supply(collected))?;
-        let now: Vec<u64> = population.now.iter().map(|now| now.size).collect();
+        let now: Vec<u64> = population.now.iter().map(|now| now.value).collect();
         let reason =
             format!("{} {AVL_SIZE} names sizes that hold all but one in {}.", found.reason, grouped(RARE));
         let (target, certainty) = (population.name.clone(), confidence(population));
@@ -274,9 +274,9 @@ fn evidence(collected: &Collected, population: &Population<'_>) -> Vec<Line> {
         rows.sort_by_key(|row| std::cmp::Reverse(row.count.value));
         lines.extend(rows.iter().take(3).map(|row| line(collected, *file, &row.count.evidence)));
     }
-    for now in &population.now {
-        if !lines.contains(&now.line) {
-            lines.push(now.line.clone());
+    for line in population.now.iter().filter_map(|now| now.evidence.line()) {
+        if !lines.contains(line) {
+            lines.push(line.clone());
         }
     }
     lines

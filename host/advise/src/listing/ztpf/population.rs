@@ -13,17 +13,6 @@ use underbar_model::{self as model, Certainty, Class, Supply};
 use super::super::Collected;
 use crate::advice::Line;
 
-/// A present size of a list: what it is, and where it stands.
-#[derive(Clone, Debug)]
-pub(crate) struct Now {
-    /// In bytes.
-    pub size: u64,
-    /// Whether its line may be cut behind it.
-    pub likely: bool,
-    /// Its line.
-    pub line: Line,
-}
-
 /// One population.
 pub(crate) struct Population<'a> {
     /// Name for people.
@@ -39,7 +28,7 @@ pub(crate) struct Population<'a> {
     /// Requests in rows that are not here: at least, at most.
     pub missing: (u64, Option<u64>),
     /// Present sizes from AVL1 on, if all of them are there.
-    pub now: Vec<Now>,
+    pub now: Vec<model::Figure>,
 }
 
 impl Population<'_> {
@@ -57,10 +46,8 @@ impl Population<'_> {
 impl Population<'_> {
     /// How its requests are served by the present lists.
     pub fn supply(&self, collected: &Collected) -> Supply {
-        let largest_list = self.now.iter().max_by_key(|now| now.size);
-        let serves = largest_list.map_or(model::Figure::absent("the present sizes are not known"), |now| {
-            model::Figure::line(now.line.clone(), now.size, now.likely)
-        });
+        let largest_list = self.now.iter().max_by_key(|size| size.value).cloned();
+        let serves = largest_list.unwrap_or_else(|| model::Figure::absent("the present sizes are not known"));
         let title = self.reports.last().map(|(file, report)| line(collected, *file, &report.title));
         let requests = match (title, self.missing.1) {
             (Some(title), Some(most)) => model::Figure {
@@ -162,12 +149,10 @@ pub(crate) fn present(
     collected: &Collected,
     set: Option<&str>,
     reports: &[(usize, &Frequencies)],
-) -> Vec<Now> {
-    let from = |file: usize, sizes: &[(u8, Figure)]| -> Vec<Now> {
-        let now = |(_, size): &(u8, Figure)| Now {
-            size: size.value,
-            likely: size.likely,
-            line: line(collected, file, &size.evidence),
+) -> Vec<model::Figure> {
+    let from = |file: usize, sizes: &[(u8, Figure)]| -> Vec<model::Figure> {
+        let now = |(_, size): &(u8, Figure)| {
+            model::Figure::line(line(collected, file, &size.evidence), size.value, size.likely)
         };
         sizes.iter().map(now).collect()
     };
@@ -178,13 +163,13 @@ pub(crate) fn present(
     });
     let known = reports.chain(displays).find(|sizes| sizes.len() >= super::LISTS);
     known.unwrap_or_else(|| {
-        let values: Vec<Now> = (1..=9)
+        let values: Vec<model::Figure> = (1..=9)
             .map_while(|list| {
                 let (file, figure) = value(collected, &format!("HAVSZ{list}"))?;
-                Some(Now { size: figure.value, likely: false, line: line(collected, file, &figure.evidence) })
+                Some(model::Figure::line(line(collected, file, &figure.evidence), figure.value, false))
             })
             .collect();
-        let grow = values.windows(2).all(|two| two[0].size < two[1].size);
+        let grow = values.windows(2).all(|two| two[0].value < two[1].value);
         if set.is_none() && grow && values.len() >= super::LISTS { values } else { Vec::new() }
     })
 }

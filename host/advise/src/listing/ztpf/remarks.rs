@@ -71,7 +71,7 @@ pub(crate) fn counts(collected: &Collected) -> Vec<Advice> {
             &format!(" {sum} buffers in all are more than the {ENTRIES} that were possible before PJ47265.");
     }
     let bytes = all.iter().enumerate().try_fold(0_u64, |sum, (at, (_, count))| {
-        let reported = || known.iter().find(|one| one.set.is_none())?.now.get(at).map(|now| now.size);
+        let reported = || known.iter().find(|one| one.set.is_none())?.now.get(at).map(|now| now.value);
         let size =
             value(collected, &format!("HAVSZ{}", at + 1)).map(|(_, size)| size.value).or_else(reported)?;
         Some(sum.saturating_add(count.value.saturating_mul(size)))
