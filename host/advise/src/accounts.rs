@@ -1,21 +1,14 @@
-//! Suggestions from the accounts of a run: what its rules see, and how they are applied.
+//! Suggestions from the accounts of a run: how its rules are applied.
 //!
 //! Invariant: without coverage no rule about the heap is asked.
 //! Not here: the rules (`rules`), and their functions (`heap`, `keep`, `stack`, `pages`, `lock`, `spin`).
 
-use underbar_report::{Program, Report};
+use underbar_report::Report;
 
 use crate::advice::Advice;
+use crate::case::Case;
 use crate::rule::{Apply, Area, Platform};
 use crate::{heap, rules};
-
-/// What a rule looks at.
-pub struct Case<'a> {
-    /// The whole report.
-    pub report: &'a Report,
-    /// The program in question, all of its processes folded.
-    pub program: &'a Program,
-}
 
 /// All suggestions for a report: for each program, the one with the most memory first, what each
 /// rule says.

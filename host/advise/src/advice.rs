@@ -10,9 +10,7 @@ use underbar_report::steps::STEPS;
 use underbar_report::units;
 
 use underbar_model::{self as model, Figure};
-pub use underbar_model::{Area, Line};
-
-use crate::rule::Platform;
+pub use underbar_model::{Area, Line, Platform};
 
 /// Which way a suggestion goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -7,8 +7,8 @@ use underbar_report::memory::mostly_elsewhere;
 use underbar_report::supply::{EXTENT, supply};
 use underbar_report::units::{bytes, counted, share, size as size_text};
 
-use crate::accounts::Case;
 use crate::advice::{Advice, Evidence, Kind, Setting};
+use crate::case::Case;
 use crate::sizes::{is_well_used, sensible};
 
 /// So many segments cost nothing that could be measured: the documents' tuned run had 8.

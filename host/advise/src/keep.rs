@@ -3,8 +3,8 @@
 use underbar_ledger::Key;
 use underbar_report::units::{bytes, count};
 
-use crate::accounts::Case;
 use crate::advice::{Advice, Evidence, Kind, Setting};
+use crate::case::Case;
 use crate::heap::WORTH_FREEING;
 
 /// Rule `heap-keep-free`.

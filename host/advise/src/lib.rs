@@ -10,7 +10,7 @@
 //! | [`advice`] | the one result of a rule |
 //! | [`render`] | advice as text, JSON, pages, option files |
 //! | [`rules`] | the one table of rules, for all platforms; [`rule`] is a row of it |
-//! | [`accounts`] | suggestions from the accounts of a run |
+//! | [`accounts`] | suggestions from the accounts of a run; [`case`] is what their rules look at |
 //! | [`heap`], [`keep`], [`stack`], [`pages`], [`lock`], [`spin`], [`requests`] | the functions of the rules |
 //! | [`listing`] | advice from listings of Language Environment, z/TPF and Natural |
 //! | [`explain`](mod@explain) | what a rule or a counter means, from the tables |
@@ -22,6 +22,7 @@
 
 pub mod accounts;
 pub mod advice;
+pub mod case;
 pub mod explain;
 pub mod heap;
 pub mod keep;

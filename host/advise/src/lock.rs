@@ -12,8 +12,8 @@ use underbar_report::lock::spread::at_least_in;
 use underbar_report::lock::{Lock, Locks, Mode};
 use underbar_report::units::{counted, nanoseconds, percent};
 
-use crate::accounts::Case;
 use crate::advice::{Advice, Evidence, Kind, Setting};
+use crate::case::Case;
 
 /// Waits of a lock that are worth a change, together.
 pub const WORTH_NS: u64 = 10_000_000;

@@ -3,8 +3,8 @@
 use underbar_ledger::Key;
 use underbar_report::units::{bytes, counted};
 
-use crate::accounts::Case;
 use crate::advice::{Advice, Evidence, Kind, Setting};
+use crate::case::Case;
 
 /// Below this, a few hundred faults are all that could be saved for each page of 2M wasted.
 const LARGE: u64 = 64 << 20;

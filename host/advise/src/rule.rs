@@ -3,11 +3,11 @@
 //! Invariant: `explain` and the manual print these words and no others.
 //! Not here: the table (`rules`).
 
-pub use underbar_model::Area;
 use underbar_model::Supply;
+pub use underbar_model::{Area, Platform};
 
-use crate::accounts::Case;
 use crate::advice::Advice;
+use crate::case::Case;
 use crate::listing::Collected;
 use crate::listing::le::LeCase;
 
@@ -31,27 +31,6 @@ pub struct Rule {
     pub platforms: &'static [Platform],
     /// Applies it.
     pub apply: Apply,
-}
-
-/// Where what is advised is set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Platform {
-    /// A program under underbar.
-    Linux,
-    /// A program of Language Environment.
-    LanguageEnvironment,
-    /// A session of Natural, with Adabas.
-    Natural,
-    /// Load libraries of z/OS.
-    Libraries,
-    /// A z/TPF system.
-    Ztpf,
-}
-
-impl Platform {
-    /// All platforms, in the order of the manual.
-    pub const ALL: [Platform; 5] =
-        [Self::Linux, Self::LanguageEnvironment, Self::Natural, Self::Libraries, Self::Ztpf];
 }
 
 /// What a rule looks at, and how it is applied.

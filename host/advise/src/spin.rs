@@ -6,8 +6,8 @@
 use underbar_report::lock::{Lock, LockSort, Mode};
 use underbar_report::units::{count, counted, nanoseconds, percent};
 
-use crate::accounts::Case;
 use crate::advice::{Advice, Evidence, Kind};
+use crate::case::Case;
 use crate::lock::{evidence, found, worth};
 
 /// A sleep and a wake take about this long: a wait below it is cheaper to look out.

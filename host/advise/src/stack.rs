@@ -3,8 +3,8 @@
 use underbar_ledger::Key;
 use underbar_report::units::{bytes, count, counted, parse_size, share, size};
 
-use crate::accounts::Case;
 use crate::advice::{Advice, Evidence, Kind, Setting};
+use crate::case::Case;
 use crate::sizes::{is_well_used, sensible};
 
 /// Never a smaller default than this.

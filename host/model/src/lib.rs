@@ -9,7 +9,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`figure`] | a value with its certainty and its evidence |
-//! | [`area`] | areas of storage, and of locks |
+//! | [`platform`], [`area`] | what advice is for and about |
 //! | [`classes`] | requests by size, and the sizes that waste least for them |
 //! | [`supply`] | how requests are served |
 //!
@@ -20,9 +20,11 @@
 pub mod area;
 pub mod classes;
 pub mod figure;
+pub mod platform;
 pub mod supply;
 
 pub use area::Area;
 pub use classes::{Class, least_waste};
 pub use figure::{Certainty, Evidence, Figure, Line};
+pub use platform::Platform;
 pub use supply::Supply;

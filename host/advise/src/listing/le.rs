@@ -29,6 +29,8 @@ pub struct LeCase<'a> {
     pub collected: &'a Collected,
     /// The program in question.
     pub program: &'a Program,
+    /// What following the rule that is asked could cost, in its own words.
+    pub risk: &'static str,
 }
 
 impl LeCase<'_> {

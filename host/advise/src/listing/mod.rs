@@ -4,7 +4,7 @@
 //! Item of each file -> Collected: runs of each program, options, region -> every rule -> Advice -> option text
 //! ```
 //!
-//! The rules are in the one table, [`crate::RULES`]. Rules for z/TPF look at whole listings, since its reports name no program.
+//! The rules are in the one table, [`crate::RULES`]; `walk` asks each. Rules for z/TPF look at whole listings, since its reports name no program.
 //! Invariants: a figure that is only likely, or of a report that is not sound, sets nothing. What is set names the
 //! lines that it rests on. Without a region in sight nothing grows beyond 16M without the words "region unknown".
 //! Not here: how listings are read (`underbar_listing`).
@@ -21,6 +21,7 @@ pub mod natural;
 mod no_report;
 mod place;
 pub mod simulate;
+mod walk;
 pub mod ztpf;
 
 pub(crate) use areas::areas_by;
@@ -34,57 +35,11 @@ pub use le::LeCase;
 pub use lint::{LE_LINTS, LeLint, Lint, lint};
 pub use no_report::{no_storage_report, other_reports, run_again};
 pub use simulate::simulate;
+pub use walk::advise_listing;
 
 use std::collections::HashMap;
 
 use crate::advice::{Advice, Setting};
-use crate::rule::{Apply, Platform};
-use crate::rules;
-
-/// All advice: for each program in the order of the listing what each rule says.
-#[must_use]
-pub fn advise_listing(collected: &Collected) -> Vec<Advice> {
-    let mut all = Vec::new();
-    for program in &collected.programs {
-        let case = LeCase { collected, program };
-        let cics = case.cics();
-        for rule in rules::of(Platform::LanguageEnvironment) {
-            let Apply::Program(apply) = rule.apply else { continue };
-            for mut found in apply(&case) {
-                place::say(&case, &mut found, rule.risk);
-                if let (Some(line), true) = (&cics, found.option.is_some()) {
-                    // A rule's own risk is said where nothing else is.
-                    found.risk =
-                        format!("{CICS}{}", if found.risk.is_empty() { rule.risk } else { &found.risk });
-                    found.evidence.push(line.clone().into());
-                }
-                let runs = program.runs.len();
-                let doubts: usize = program.runs.iter().map(|run| run.report.doubts.len()).sum();
-                let mut certainty = match runs {
-                    0 | 1 => "low: one run only; its peak need not be the largest".to_owned(),
-                    2..=9 => format!("medium: {runs} runs"),
-                    _ => format!("high: {runs} runs"),
-                };
-                if doubts > 0 {
-                    let word = if doubts == 1 { "doubt" } else { "doubts" };
-                    certainty += &format!("; {doubts} {word} about the listing");
-                }
-                all.push(Advice {
-                    target: program.name.clone(),
-                    certainty,
-                    ..rule.gives(Platform::LanguageEnvironment, found)
-                });
-            }
-        }
-    }
-    all.extend(ztpf::advise(collected));
-    all.extend(natural::advise(collected));
-    all
-}
-
-/// What is to be said before each risk under CICS.
-const CICS: &str = "CICS, as its step or an increment 16 bytes short of a page shows: each task takes these sizes, segments are EXEC CICS \
-                    GETMAINs, CEEOPTS is not read (use CEEUOPT or CEEROPT), and automatic tuning only ever raises. ";
 
 /// The options of one program as settings, one for each option.
 #[must_use]

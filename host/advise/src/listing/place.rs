@@ -15,7 +15,7 @@ use super::le::LeCase;
 use crate::advice::{Advice, Kind};
 
 /// Says it of what a rule found.
-pub(super) fn say(case: &LeCase<'_>, found: &mut Advice, risk: &str) {
+pub(super) fn say(case: &LeCase<'_>, found: &mut Advice) {
     let Some(setting) = &found.option else { return };
     if let Some(Placed { file, row, .. }) = fixed(case, setting.option) {
         found.reason += &format!(
@@ -29,7 +29,7 @@ pub(super) fn say(case: &LeCase<'_>, found: &mut Advice, risk: &str) {
     }
     let places = rows(case, setting.option).filter_map(|placed| Some((placed, outranks(placed)?)));
     let Some((placed, place)) = places.last() else { return };
-    let known = if found.risk.is_empty() { risk } else { &found.risk };
+    let known = if found.risk.is_empty() { case.risk } else { &found.risk };
     found.risk = format!(
         "{} is set by {place}, which outranks CEEOPTS, CEEUOPT and CEEPRMxx: change it there, or it stays as it is. {known}",
         placed.row.name

@@ -245,6 +245,7 @@ impl Heap<'_> {
             _ => "a request to the system each",
         };
         let reason = format!("{}, {each}: {used}{rarely}.", counted(count));
+        let risk = self.case.risk;
         let mut raise = self.say(Kind::Raise, reason);
         raise.evidence.extend(region.1.map(Evidence::Line));
         raise.option = setting(part, first, next);
@@ -258,7 +259,7 @@ impl Heap<'_> {
             1 => format!("one segment instead of {count}."),
             _ => format!("about {will} segments instead of {count}."),
         };
-        raise.risk = format!("{words}{}", crate::rules::find("le-heap-size").map_or("", |rule| rule.risk));
+        raise.risk = format!("{words}{risk}");
         raise
     }
 

@@ -87,8 +87,7 @@ fn one(case: &LeCase<'_>, part: Part, at: usize) -> Option<Advice> {
     words.push(Some("KEEP".to_owned()));
     keep.option = Some(Setting { option, sub_options: words });
     if matches!(part, Part::BelowHeap | Part::LibStack) {
-        let risk = crate::rules::find("le-keep-free").map_or("", |rule| rule.risk);
-        keep.risk = format!("It lies below the 16M line, where there is little storage. {risk}");
+        keep.risk = format!("It lies below the 16M line, where there is little storage. {}", case.risk);
     }
     keep.effect = "emptied increments are used again instead of being asked for anew.".to_owned();
     Some(keep)

@@ -223,8 +223,7 @@ fn one(case: &LeCase<'_>, part: Part) -> Option<Advice> {
         ),
         _ => String::new(),
     };
-    raise.risk =
-        format!("{words}{many}{mode}{}", crate::rules::find("le-stack").map_or("", |rule| rule.risk));
+    raise.risk = format!("{words}{many}{mode}{}", case.risk);
     Some(raise)
 }
 

@@ -21,38 +21,16 @@ pub(super) use areas::areas;
 pub(super) use sessions::Set;
 pub use sessions::{Session, Sessions};
 
-use super::collect::{Collected, Program};
+use super::collect::Collected;
 use super::le::LeCase;
 use crate::advice::{Advice, Kind, Line, Setting};
-use crate::rule::{Apply, Platform};
-use crate::rules;
 
 /// How to go on.
 pub const NEXT: &str = "Natural: then run the session once more, switches counted (ZIIP STAT ON), with BUS and ZIIP PRINT at its end, and \
                         compare: one run each, no interval.\n";
 
-/// What each rule says of each session.
-pub(super) fn advise(collected: &Collected) -> Vec<Advice> {
-    let mut all = Vec::new();
-    for session in collected.natural.sessions() {
-        let program = Program { name: session.name.clone(), runs: Vec::new() };
-        let case = LeCase { collected, program: &program };
-        for rule in rules::of(Platform::Natural) {
-            let Apply::Program(apply) = rule.apply else { continue };
-            for found in apply(&case) {
-                let certainty = certainty(rule.id, collected, &session);
-                all.push(Advice {
-                    target: session.name.clone(),
-                    certainty,
-                    ..rule.gives(Platform::Natural, found)
-                });
-            }
-        }
-    }
-    all
-}
-
-fn certainty(rule: &str, collected: &Collected, session: &Session) -> String {
+/// How many sessions an advice rests on, and how sure that makes it.
+pub(super) fn certainty(rule: &str, collected: &Collected, session: &Session) -> String {
     let by_report = ["natural-cache-size", "natural-thread-size"].contains(&rule);
     let runs: Vec<_> = collected.natural.runs(session).collect();
     let doubts: usize = runs.iter().map(|(_, report)| report.doubts.len()).sum();

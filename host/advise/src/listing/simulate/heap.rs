@@ -65,7 +65,7 @@ pub(super) fn simulate(collected: &Collected, text: &str) -> Result<Vec<Tried>, 
     let rows = options(text)?;
     let programs = collected.programs.iter();
     Ok(programs
-        .map(|program| match one(&LeCase { collected, program }, &rows) {
+        .map(|program| match one(&LeCase { collected, program, risk: "" }, &rows) {
             Ok(what) => Tried::Heap(what),
             Err(why) => Tried::Not(NotTried { subject: program.name.clone(), why }),
         })

@@ -18,11 +18,8 @@ mod tests;
 
 use underbar_listing::ztpf::model::{Found, Frequencies};
 
-use super::Collected;
 use super::simulate::grouped;
 use crate::advice::{Advice, Kind, Line};
-use crate::rule::{Apply, Platform, Rule};
-use crate::rules;
 
 /// Lists that every system has: AVL1 to AVL4.
 pub(crate) const LISTS: usize = 4;
@@ -73,20 +70,4 @@ pub(super) fn same(known: &[(usize, Found)], found: &Found) -> Option<(usize, u6
 /// The line where it begins.
 pub(super) fn first_line(found: &Found) -> u64 {
     if let Found::Frequencies(found) = found { found.title.line } else { 1 }
-}
-
-/// All advice from listings of z/TPF.
-pub(super) fn advise(collected: &Collected) -> Vec<Advice> {
-    if collected.ztpf.is_empty() {
-        return Vec::new();
-    }
-    let of = |rule: &'static Rule| {
-        let found = match rule.apply {
-            Apply::Listings(apply) => apply(collected),
-            Apply::Supply(apply) => avl::supplied(collected, apply),
-            _ => Vec::new(),
-        };
-        found.into_iter().map(|found| rule.gives(Platform::Ztpf, found))
-    };
-    rules::of(Platform::Ztpf).flat_map(of).collect()
 }

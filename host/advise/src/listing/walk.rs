@@ -1,0 +1,92 @@
+//! Asks each rule of the table of what was read in listings.
+//!
+//! Not here: the rules, which know nothing of who asks.
+
+use super::collect::{Collected, Program};
+use super::le::LeCase;
+use super::{natural, place, ztpf};
+use crate::advice::Advice;
+use crate::rule::{Apply, Platform, Rule};
+use crate::rules;
+
+/// All advice: for each program in the order of the listing what each rule says.
+#[must_use]
+pub fn advise_listing(collected: &Collected) -> Vec<Advice> {
+    let mut all = Vec::new();
+    for program in &collected.programs {
+        let cics = LeCase { collected, program, risk: "" }.cics();
+        for rule in rules::of(Platform::LanguageEnvironment) {
+            let Apply::Program(apply) = rule.apply else { continue };
+            let case = LeCase { collected, program, risk: rule.risk };
+            for mut found in apply(&case) {
+                place::say(&case, &mut found);
+                if let (Some(line), true) = (&cics, found.option.is_some()) {
+                    // A rule's own risk is said where nothing else is.
+                    found.risk =
+                        format!("{CICS}{}", if found.risk.is_empty() { rule.risk } else { &found.risk });
+                    found.evidence.push(line.clone().into());
+                }
+                let runs = program.runs.len();
+                let doubts: usize = program.runs.iter().map(|run| run.report.doubts.len()).sum();
+                let mut certainty = match runs {
+                    0 | 1 => "low: one run only; its peak need not be the largest".to_owned(),
+                    2..=9 => format!("medium: {runs} runs"),
+                    _ => format!("high: {runs} runs"),
+                };
+                if doubts > 0 {
+                    let word = if doubts == 1 { "doubt" } else { "doubts" };
+                    certainty += &format!("; {doubts} {word} about the listing");
+                }
+                all.push(Advice {
+                    target: program.name.clone(),
+                    certainty,
+                    ..rule.gives(Platform::LanguageEnvironment, found)
+                });
+            }
+        }
+    }
+    all.extend(system(collected));
+    all.extend(sessions(collected));
+    all
+}
+
+/// What is to be said before each risk under CICS.
+const CICS: &str = "CICS, as its step or an increment 16 bytes short of a page shows: each task takes these sizes, segments are EXEC CICS \
+                    GETMAINs, CEEOPTS is not read (use CEEUOPT or CEEROPT), and automatic tuning only ever raises. ";
+
+/// What each rule says of each session.
+fn sessions(collected: &Collected) -> Vec<Advice> {
+    let mut all = Vec::new();
+    for session in collected.natural.sessions() {
+        let program = Program { name: session.name.clone(), runs: Vec::new() };
+        for rule in rules::of(Platform::Natural) {
+            let Apply::Program(apply) = rule.apply else { continue };
+            let case = LeCase { collected, program: &program, risk: rule.risk };
+            for found in apply(&case) {
+                let certainty = natural::certainty(rule.id, collected, &session);
+                all.push(Advice {
+                    target: session.name.clone(),
+                    certainty,
+                    ..rule.gives(Platform::Natural, found)
+                });
+            }
+        }
+    }
+    all
+}
+
+/// All advice from listings of z/TPF.
+fn system(collected: &Collected) -> Vec<Advice> {
+    if collected.ztpf.is_empty() {
+        return Vec::new();
+    }
+    let of = |rule: &'static Rule| {
+        let found = match rule.apply {
+            Apply::Listings(apply) => apply(collected),
+            Apply::Supply(apply) => ztpf::avl::supplied(collected, apply),
+            _ => Vec::new(),
+        };
+        found.into_iter().map(|found| rule.gives(Platform::Ztpf, found))
+    };
+    rules::of(Platform::Ztpf).flat_map(of).collect()
+}
