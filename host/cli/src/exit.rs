@@ -1,7 +1,6 @@
-//! What the command ends with.
+//! The exit status of the command.
 //!
-//! Why not the standard library's: that one tells nobody its number, and the command has a `main` of its own
-//! (`underbar_sys::entry`).
+//! Why not the standard library's: its number cannot be read, and the command has its own `main` (`underbar_sys::entry`).
 
 /// An exit code, 0 to 255.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

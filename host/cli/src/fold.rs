@@ -1,4 +1,4 @@
-//! Answers in words on a terminal: lines that are too wide go on below themselves.
+//! Answers in words on a terminal: lines that are too wide continue in their last column.
 //!
 //! ```text
 //! ok       samples        `underbar profile` works, in user mode;
@@ -7,12 +7,12 @@
 //!
 //! Invariant: only blanks become line feeds and blanks. A word that is wider than the terminal stays whole. Colours have no
 //! width.
-//! Not here: the report, which has tables of its own (`underbar_report::page`), and what is read by programs: where no
-//! terminal is, each line stays one.
+//! Not here: the report, which has its own tables (`underbar_report::page`), and output for programs: without a terminal,
+//! each line stays one.
 
 use std::borrow::Cow;
 
-/// No terminal is taken for narrower or wider than this.
+/// Terminals are treated as no narrower and no wider than this.
 const NARROWEST: usize = 60;
 const WIDEST: usize = 160;
 
@@ -57,7 +57,7 @@ fn fold(all: &mut String, line: &str, columns: usize) {
     }
 }
 
-/// Where the last column of a line begins: behind two blanks or more, in its first half.
+/// Where the last column of a line begins: after two blanks or more, in its first half.
 fn margin(line: &str, columns: usize) -> usize {
     let (mut margin, mut blanks) = (0, 0);
     for (at, (_, character)) in seen(line).enumerate().take(columns / 2) {

@@ -1,6 +1,6 @@
 //! Answers of commands that run no program: to standard output, or to a file.
 //!
-//! Invariant: a reader who has gone away is success; what cannot be written is said and is exit status 2.
+//! Invariant: a closed pipe is success; any other failed write is an error message and exit status 2.
 //! Not here: reports of `run`, which leave standard output to the program (`shared`).
 
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::fold::folded;
 use crate::say::{Color, Kind, say};
 use underbar_shown::door::{self, Form};
 
-/// Wrong usage, or what could not be read or written: the code of grep and diff.
+/// Wrong usage, or a file that could not be read or written: the code of grep and diff.
 pub const NO_ANSWER: u8 = 2;
 
 /// Flags of the commands that print an answer.
@@ -29,18 +29,18 @@ pub struct Printing {
 }
 
 impl Printing {
-    /// Writes an answer where it was asked for, and says with which exit status to end.
+    /// Writes an answer to its place, and returns the exit status.
     pub fn print(&self, text: &str, output: Option<&Path>, code: u8) -> ExitCode {
         self.print_as(Form::of(self.json), text, output, code)
     }
 
-    /// Writes an answer in words: on a terminal, no line is wider than it is.
+    /// Writes an answer in words: no line is wider than the terminal.
     pub fn print_words(&self, text: &str, output: Option<&Path>, code: u8) -> ExitCode {
         let columns = if output.is_none() && !self.json { door::output_columns() } else { None };
         self.print(&folded(text, columns), output, code)
     }
 
-    /// The same in a form of its own.
+    /// The same in a given form.
     pub fn print_as(&self, form: Form, text: &str, output: Option<&Path>, code: u8) -> ExitCode {
         let (place, written) = match output {
             Some(path) => (path.shown().to_string(), door::to_file(path, form, text)),
@@ -52,7 +52,7 @@ impl Printing {
         }
     }
 
-    /// Says why there is no answer.
+    /// Prints why there is no answer.
     pub fn fail(&self, message: impl std::fmt::Display) -> ExitCode {
         say(self.color, Kind::Error, message);
         ExitCode::from(NO_ANSWER)

@@ -1,11 +1,11 @@
-//! Who samples a run of `profile`: the kernel, or timers in the program's threads where the kernel may not.
+//! The sampler of a run of `profile`: the kernel, or timers in the program's threads if the kernel refuses.
 //!
 //! ```text
 //! --sampler auto ─> perf ─refused─> timer       perf, timer: that one or nothing
 //!                                     │ the program cannot carry the library, or there is no place for it: nothing
 //! ```
 //!
-//! Invariant: what was chosen, and why, stands in the profile's notes.
+//! Invariant: the profile's notes name the sampler and the reason.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -27,23 +27,23 @@ use underbar_profile::{By, Maps, Sampler, Tally, Timers};
 
 use crate::carried;
 
-/// Who shall sample.
+/// The sampler that the user chose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Choice {
-    /// The kernel; where that is forbidden, timers (the default)
+    /// The kernel, or timers if it refuses (the default)
     Auto,
-    /// The kernel (perf events), on its clock of CPU time
+    /// The kernel (perf events), by its clock of CPU time
     Perf,
-    /// A timer of CPU time in each thread, and a signal: needs no rights, but underbar's library in the program
+    /// A timer of CPU time and a signal in each thread; needs no rights, but underbar's library in the program
     Timer,
 }
 
 /// Why nothing samples, so nothing is run.
 #[derive(Debug)]
 pub enum Neither {
-    /// The kernel was asked for, and refuses.
+    /// The user chose the kernel, and it refuses.
     Kernel(Refused),
-    /// Timers cannot be had; the kernel was not asked, or refuses, too.
+    /// Timers are not possible; the kernel was not asked, or refuses, too.
     Timer(Option<Refused>, NoTimers),
 }
 
@@ -61,20 +61,20 @@ pub enum NoTimers {
 impl std::fmt::Display for Neither {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Neither::Kernel(refused) => write!(f, "{refused}; --sampler timer needs no such rights"),
+            Neither::Kernel(refused) => write!(f, "{refused}; --sampler timer needs no rights"),
             Neither::Timer(refused, why) => {
                 if let Some(refused) = refused {
                     write!(f, "{refused}; and ")?;
                 }
-                write!(f, "timers in its threads cannot sample it, for ")?;
+                write!(f, "timers in its threads cannot sample it: ")?;
                 match why {
                     NoTimers::Program(reason) => {
-                        write!(f, "the program cannot carry the library that has them: {}", reason.texts().1)
+                        write!(f, "the program cannot carry underbar's library: {}", reason.texts().1)
                     }
                     NoTimers::Library(error) => {
-                        write!(f, "the library that has them found no place: {error}")
+                        write!(f, "there is no place for underbar's library: {error}")
                     }
-                    NoTimers::Ledger(error) => write!(f, "the samples found no place: {error}"),
+                    NoTimers::Ledger(error) => write!(f, "there is no place for the samples: {error}"),
                 }
             }
         }
@@ -94,7 +94,7 @@ enum Taken {
     Timers(ByTimers),
 }
 
-/// Where processes leave the names of code that lies in no program file: members of libraries are such.
+/// The folder where processes write the names of code that is in no program file, such as members of libraries.
 enum Names {
     /// The user's own folder.
     Asked(PathBuf),
@@ -110,7 +110,7 @@ impl Names {
         if let Some(folder) = env::var_os(variable) {
             return Names::Asked(folder.into());
         }
-        // Ours alone, or another name: who made a folder before us may read and write it.
+        // A new folder, or another name: a user who made the folder first could read and write it.
         let name = |number: u32| format!("underbar-profile-{}-{number}", std::process::id());
         let folders = (0..100).map(|number| env::temp_dir().join(name(number)));
         let made =
@@ -150,11 +150,11 @@ pub struct ByTimers {
     refused: Option<Refused>,
 }
 
-/// What was sampled, by whom, and what is to be known of it.
+/// The samples, their sampler, and notes on them.
 pub struct Sampled {
     /// The samples.
     pub tally: Tally,
-    /// Names of code that lies in no program file.
+    /// Names of code that is in no program file.
     pub maps: Maps,
     /// Who took them.
     pub by: By,
@@ -163,10 +163,10 @@ pub struct Sampled {
 }
 
 impl Sampling {
-    /// Begins to sample what this process starts next, so many times in a second of CPU time.
+    /// Begins to sample the program that this process starts next, `rate` times per second of CPU time.
     ///
     /// # Errors
-    /// Where neither can.
+    /// Neither sampler is possible.
     pub fn begin(choice: Choice, rate: u32, program: &OsString) -> Result<Sampling, Neither> {
         let refused = match choice {
             Choice::Timer => None,
@@ -189,10 +189,10 @@ impl Sampling {
         Sampling { taken, names: Names::new() }
     }
 
-    /// Runs the program to its end, and looks at its samples meanwhile.
+    /// Runs the program to its end, and reads its samples meanwhile.
     ///
     /// # Errors
-    /// Where it could not be started.
+    /// The program could not be started.
     pub fn run(&mut self, program: &OsString, arguments: &[OsString]) -> Result<Ended, Failure> {
         let mut variables: Vec<(OsString, OsString)> = self.names.variable().into_iter().collect();
         match &mut self.taken {
@@ -202,7 +202,7 @@ impl Sampling {
             Taken::Timers(ByTimers { timers, library, ledger, rate, .. }) => {
                 let period = (samples::VARIABLE.into(), period_ns(*rate).to_string().into());
                 variables.extend([ledger.variable(), period]);
-                // Nobody reads what locks would be accounted; but what the user has set stays.
+                // The accounts of locks are not read. Options that the user has set stay.
                 if env::var_os("UNDERBAR_OPTS").is_none() {
                     variables.push(("UNDERBAR_OPTS".into(), "LOCK(OFF)".into()));
                 }
@@ -218,7 +218,7 @@ impl Sampling {
         match self.taken {
             Taken::Kernel(sampler) => Sampled { tally: sampler.end(), maps, by: By::Perf, notes: Vec::new() },
             Taken::Timers(by) => {
-                // First the ledger: who comes later is in neither.
+                // The ledger first: a process that starts later is in neither.
                 let (carried, unfollowed) = programs(&by.ledger.read().unwrap_or_default());
                 let (tally, missing) = by.timers.end(by.ledger.sample_areas(), carried);
                 let notes = notes(by.rate, by.refused.as_ref(), &missing, &unfollowed);
@@ -244,7 +244,7 @@ fn launch<'a>(
     }
 }
 
-/// What timers need, where this program can carry them.
+/// The parts that timers need, if this program can carry the library.
 fn ready(program: &OsString) -> Result<(Library, LedgerFile), NoTimers> {
     let library = carried::library(true).map_err(NoTimers::Library)?;
     if let Some(reason) = launch(program, &[], Some(&library), Vec::new()).not_carried() {

@@ -1,6 +1,6 @@
 //! Messages of the command on standard error: `error:` and `warning:`.
 //!
-//! Standard output belongs to the program, always; so nothing here writes to it. Commands that run no program
+//! Standard output always belongs to the program, so nothing here writes to it. Commands that run no program
 //! print their answers there (`printing`).
 
 use clap::ValueEnum;
@@ -21,12 +21,12 @@ pub enum Color {
 }
 
 impl Color {
-    /// Whether what goes to standard error is coloured.
+    /// Is standard error coloured?
     pub fn is_on(self) -> bool {
         self.is_on_where(door::error_is_terminal())
     }
 
-    /// Whether what goes to standard output is coloured.
+    /// Is standard output coloured?
     pub fn is_on_output(self) -> bool {
         self.is_on_where(door::output_is_terminal())
     }
@@ -43,16 +43,16 @@ impl Color {
     }
 }
 
-/// What a message is, and how its first word is coloured.
+/// The kind of a message, and the colour of its first word.
 #[derive(Clone, Copy)]
 pub enum Kind {
-    /// The command cannot do what it was asked to.
+    /// The command fails.
     Error,
-    /// It does, but not all of it.
+    /// It succeeds, but something is missing.
     Warning,
 }
 
-/// Writes a message. That nobody reads it is no failure.
+/// Writes a message. A closed standard error is no failure.
 pub fn say(color: Color, kind: Kind, message: impl std::fmt::Display) {
     let (word, code) = match kind {
         Kind::Error => ("error", "1;31"),

@@ -1,4 +1,4 @@
-//! Flags that all commands have, and what they mean in common.
+//! Flags that the commands have in common, and their meaning.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -48,7 +48,7 @@ pub struct Shared {
     pub color: Color,
 }
 
-/// A text, with a mark in place of what is none: what is wrong in options never keeps the program from running.
+/// A text, with marks for invalid characters: a mistake in options never keeps the program from running.
 fn any_text() -> impl TypedValueParser<Value = String> {
     OsStringValueParser::new().map(|text| text.to_string_lossy().into_owned())
 }
@@ -90,7 +90,7 @@ impl Shared {
         layers
     }
 
-    /// Where the report of a run goes: the file of -o, else that of MSGFILE, else standard error (None).
+    /// The place of a run's report: the file of -o, else that of MSGFILE, else standard error (None).
     pub fn place(&self, options: &Settings, pid: i32, program: &OsStr) -> Option<PathBuf> {
         match &self.output {
             Some(name) => Some(expand(name, pid, program)),
@@ -98,26 +98,26 @@ impl Shared {
         }
     }
 
-    /// Does nobody get to see a report?
+    /// Is no report written?
     pub fn is_without_report(&self) -> bool {
         self.quiet && self.output.is_none()
     }
 
-    /// Writes a report to its place. One that cannot be written is a warning, never a changed exit code; a reader that
-    /// has gone away is none.
+    /// Writes a report to its place. A failed write is a warning, never a changed exit code; a closed pipe is not even a
+    /// warning.
     pub fn report(&self, form: Form, text: &str, place: Option<&Path>) {
         if self.is_without_report() {
             return;
         }
         let is_written = write_report(form, text, place, self.color);
-        // The program may have run for hours: better there than nowhere.
+        // The program may have run for hours, so the report goes to standard error instead.
         if !is_written && place.is_some() && !self.quiet {
             write_report(form, text, None, self.color);
         }
     }
 }
 
-/// Writes a report to a file, or to standard error (None). Says whether it went there; a warning says why it did not.
+/// Writes a report to a file, or to standard error (None). Returns whether it was written; if not, a warning says why.
 pub fn write_report(form: Form, text: &str, place: Option<&Path>, color: Color) -> bool {
     let (place, written) = match place {
         Some(path) => (path.shown().to_string(), door::to_file(path, form, text)),
@@ -129,7 +129,7 @@ pub fn write_report(form: Form, text: &str, place: Option<&Path>, color: Color) 
     written.is_ok()
 }
 
-/// The file of MSGFILE, where it names one.
+/// The file that MSGFILE names, if any.
 fn message_file(options: &Settings, pid: i32, program: &OsStr) -> Option<PathBuf> {
     const LONGEST: usize = 4096;
     let program = Path::new(program).file_name().unwrap_or(program);

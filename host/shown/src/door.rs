@@ -1,9 +1,9 @@
-//! The one door for all that the command prints: to standard output, to standard error, to a file.
+//! The one door for all output of the command: to standard output, to standard error, to a file.
 //!
 //! ```text
 //! answer, report, message, progress ── form ── write ──> standard output | standard error | file
 //!                                       │
-//!                                       text: only line feeds and tabs steer     coloured: and our colours
+//!                                       text: only line feeds and tabs act       coloured: and our colours
 //!                                       JSON: its own escapes
 //! ```
 //!
@@ -24,12 +24,12 @@ use std::path::Path;
 use crate::{coloured, json, text};
 use underbar_sys::syscall::{O_NOCTTY, O_NOFOLLOW, O_NONBLOCK};
 
-/// What a text is, and so what may be in it.
+/// The form of a text, which decides the control characters that it may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// Lines for people.
     Text,
-    /// The same with colours of ours.
+    /// The same with underbar's colours.
     Coloured,
     /// JSON.
     Json,
@@ -51,7 +51,7 @@ impl Form {
     }
 }
 
-/// Writes to standard output, to the last byte. That its reader has gone away is no failure.
+/// Writes to standard output, to the last byte. A closed pipe is no failure.
 pub fn to_output(form: Form, words: &str) -> io::Result<()> {
     #[allow(clippy::disallowed_methods, reason = "this is the door")]
     let mut output = io::stdout().lock();
@@ -61,7 +61,7 @@ pub fn to_output(form: Form, words: &str) -> io::Result<()> {
     }
 }
 
-/// Writes to standard error. That its reader has gone away is no failure.
+/// Writes to standard error. A closed pipe is no failure.
 pub fn to_error(form: Form, words: &str) -> io::Result<()> {
     #[allow(clippy::disallowed_methods, reason = "this is the door")]
     match io::stderr().write_all(form.passed(words).as_bytes()) {
@@ -83,7 +83,7 @@ pub fn to_file(path: &Path, form: Form, words: &str) -> io::Result<()> {
     create(path)?.write_all(form.passed(words).as_bytes())
 }
 
-/// A line on a terminal that is written over; empty: takes it away. That nobody reads it is no failure.
+/// Overwrites the current line of a terminal; an empty text clears it. A failed write is ignored.
 pub fn over(words: fmt::Arguments<'_>) {
     let mut words = crate::line(&words.to_string()).into_owned();
     // A line that goes on in the next row could not be written over.
@@ -108,7 +108,7 @@ pub fn error_is_terminal() -> bool {
     io::stderr().is_terminal()
 }
 
-/// Columns of the terminal that standard output is; None where it is none.
+/// Columns of the terminal, if standard output is one.
 pub fn output_columns() -> Option<u16> {
     underbar_sys::machine::terminal_columns(1)
 }
@@ -118,34 +118,34 @@ pub fn error_columns() -> Option<u16> {
     underbar_sys::machine::terminal_columns(2)
 }
 
-/// Makes a file, or empties the one that is there.
+/// Makes a file, or empties an existing one.
 fn create(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true);
     let status = match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            // Whoever puts something there meanwhile makes this fail.
+            // Fails if another process makes the file meanwhile.
             return options.create_new(true).open(path);
         }
         status => status?,
     };
     may_be_written(path, &status)?;
     if status.is_symlink() {
-        // A link of ours in such a folder stays ours: nobody else can take it away. The file that it names is judged as well.
+        // Our link in such a folder stays ours: no other user can remove it. The file that it names is checked as well.
         match fs::canonicalize(path) {
             Ok(target) if target != path => return create(&target),
-            // A pipe of the shell, as `-o >(gzip)` has it, is a link to no path; and a link may name a file that is not there yet.
+            // A pipe of the shell, as in `-o >(gzip)`, is a link to no path; and a link may name a file that does not exist yet.
             _ => return options.create(true).truncate(false).open(path),
         }
     }
     let is_file = status.is_file();
-    // Somebody may have put a pipe in the place of a file; nobody waits for its reader.
+    // Another user may have put a pipe in the place of a file; the open does not wait for its reader.
     let flags = if is_file { O_NOFOLLOW | O_NONBLOCK | O_NOCTTY } else { O_NOFOLLOW | O_NOCTTY };
     let file = options.custom_flags(flags.cast_signed()).open(path)?;
     let status = file.metadata()?;
     may_be_written(path, &status)?;
     if status.is_file() {
-        // Emptied only now that it is known whose it is.
+        // Emptied only after its owner is known.
         file.set_len(0)?;
     } else if is_file {
         return Err(io::Error::other("another file was put in its place"));
@@ -153,7 +153,7 @@ fn create(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Refuses what somebody else put into a folder where everybody may make files.
+/// Refuses a file that another user put into a folder where everybody may make files.
 fn may_be_written(path: &Path, status: &Metadata) -> io::Result<()> {
     const STICKY: u32 = 0o1000;
     const OTHERS_WRITE: u32 = 0o022;
