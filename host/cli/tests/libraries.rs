@@ -218,7 +218,7 @@ fn a_folder_comes_in_whole_or_not_at_all() {
     folder.file("in/0.so", "comes first");
     folder.file("in/broken.so", "\x7fELF is not all that it takes");
     let error = bad(2, &["lib", "add", "--replace", &path, &from]);
-    assert!(error.contains("broken.so: no 64-bit program"), "{error}");
+    assert!(error.contains("broken.so: not a 64-bit program"), "{error}");
     assert_eq!(good(&["lib", "ls", &path]), "a\nb\n");
 }
 
@@ -247,14 +247,14 @@ fn what_is_no_plain_file_is_named_and_not_waited_for() {
             &["copy", what, &path],
         ] {
             let (code, _, error) = limited(arguments);
-            let said = format!("underbar: error: {what}: is no plain file\n");
+            let said = format!("underbar: error: {what}: is not a plain file\n");
             assert_eq!((code, error), (2, said), "{arguments:?}");
         }
     }
     for what in [pipe.as_str(), "/dev/zero"] {
         let (code, _, error) = limited(&["add", "--name", "B", &path, what]);
-        assert_eq!((code, error.contains("is no plain file")), (2, true), "{error}");
-        assert_eq!(limited(&["survey", what]).2, format!("underbar: warning: {what}: is no plain file\n"));
+        assert_eq!((code, error.contains("is not a plain file")), (2, true), "{error}");
+        assert_eq!(limited(&["survey", what]).2, format!("underbar: warning: {what}: is not a plain file\n"));
     }
     std::fs::create_dir(folder.path().join("empty")).expect("a folder");
     assert!(bad(2, &["lib", "add", &path, &folder.name("empty")]).contains("no shared object"));

@@ -57,7 +57,7 @@ impl ControlPage {
             OpenOptions::new().read(true).write(true).custom_flags(O_NOFOLLOW.cast_signed()).open(ledger)?;
         let status = file.metadata()?;
         if !crate::place::is_ours(&status) {
-            return Err(io::Error::other("another user could cut it short while it is mapped").into());
+            return Err(io::Error::other("another user could truncate it while it is mapped").into());
         }
         file.lock()?;
         let length = file.metadata()?.len();

@@ -46,7 +46,7 @@ fn checked(
     path: &Path,
     ask: impl Fn(&Path) -> io::Result<fs::Metadata>,
 ) -> io::Result<File> {
-    let none = || Err(io::Error::other("it is no ordinary file"));
+    let none = || Err(io::Error::other("it is not a regular file"));
     if !ask(path)?.is_file() {
         return none();
     }

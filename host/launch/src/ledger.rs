@@ -96,7 +96,7 @@ impl LedgerFile {
         // any user who truncates the file ends the programs that have it mapped.
         if !place::is_ours(&file.metadata()?) {
             let _ = fs::remove_file(path);
-            return Err(io::Error::other("others can write a new file there"));
+            return Err(io::Error::other("new files there are writable by other users"));
         }
         let ledger = LedgerFile { path: path.to_owned(), file, keep, is_alone: Cell::new(false) };
         // Files next to a name from the user belong to a ledger that is gone. A generated name contains the time, and is new.
@@ -259,13 +259,13 @@ pub(crate) fn folders() -> impl Iterator<Item = PathBuf> {
 /// Makes the folder if it is missing, but not its parent. It must be ours, and not readable by others.
 pub(crate) fn own_folder(folder: &Path) -> io::Result<PathBuf> {
     let (Some(parent), Some(name)) = (folder.parent(), folder.file_name()) else {
-        return Err(io::Error::other("it is no folder that could be made"));
+        return Err(io::Error::other("it is not a path for a new folder"));
     };
     let folder = place::make(&place::find(parent)?.join(name), 0o700)?;
     if is_own(&fs::symlink_metadata(&folder)?) {
         Ok(folder)
     } else {
-        Err(io::Error::other(format!("{} is not ours alone", folder.shown())))
+        Err(io::Error::other(format!("{} is accessible to other users", folder.shown())))
     }
 }
 

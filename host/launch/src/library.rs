@@ -136,7 +136,7 @@ fn write_once(parent: &Path, mode: u32, content: &[u8], hash: &str) -> io::Resul
 
 fn can_stand_in_preload(path: &Path) -> io::Result<()> {
     if path.as_os_str().as_bytes().iter().any(|byte| b" \t\n:$".contains(byte)) {
-        return Err(io::Error::other("its path cannot stand in LD_PRELOAD"));
+        return Err(io::Error::other("its path is not valid in LD_PRELOAD"));
     }
     Ok(())
 }

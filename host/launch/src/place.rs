@@ -75,7 +75,7 @@ struct Way {
 
 fn walk(path: &Path, making: Option<u32>) -> io::Result<Way> {
     if !path.is_absolute() {
-        return Err(io::Error::other("it is no absolute path"));
+        return Err(io::Error::other("it is not an absolute path"));
     }
     let mut way = Way::begin()?;
     let mut left: VecDeque<OsString> = names(path).collect();
@@ -101,7 +101,7 @@ fn walk(path: &Path, making: Option<u32>) -> io::Result<Way> {
         if status.is_symlink() {
             links += 1;
             if links > MOST_LINKS {
-                return Err(io::Error::other("too many links lead on from each other"));
+                return Err(io::Error::other("too many levels of links"));
             }
             if !is_ours(&status) {
                 return Err(anothers(&next));
@@ -139,7 +139,7 @@ impl Way {
     /// Goes on to an entry of the current folder.
     fn step(&mut self, next: PathBuf, status: &Metadata) -> io::Result<()> {
         if !status.is_dir() {
-            return Err(io::Error::other(format!("{} is no folder", next.shown())));
+            return Err(io::Error::other(format!("{} is not a folder", next.shown())));
         }
         let is_system = SYSTEM.iter().any(|&folder| next == Path::new(folder));
         // A user who can write a folder may mount his own file system on it, which can answer anything.
@@ -162,7 +162,7 @@ fn anothers(path: &Path) -> io::Error {
 }
 
 fn others_can_write(path: &Path) -> io::Error {
-    io::Error::other(format!("others can write {}", path.shown()))
+    io::Error::other(format!("{} is writable by other users", path.shown()))
 }
 
 #[cfg(test)]
@@ -194,7 +194,7 @@ pub(crate) mod tests {
             for way in [find(&deep), make(&deep, 0o755), find(&deep.join("..").join("er"))] {
                 assert_eq!(
                     way.expect_err(words).to_string(),
-                    format!("others can write {}", middle.display())
+                    format!("{} is writable by other users", middle.display())
                 );
             }
         };

@@ -22,7 +22,7 @@ pub enum Failure {
     #[error("{}: no such program", shown(.0))]
     NotFound(OsString),
     /// The program: the file exists, but not its interpreter or loader.
-    #[error("{}: it is there, but not the interpreter or loader that it names", shown(.0))]
+    #[error("{}: the file exists, but not its interpreter or loader", shown(.0))]
     NoInterpreter(OsString),
     /// The program: the file exists, and the system refuses to execute it.
     #[error("{}: cannot be executed: {}", shown(.0), Reasoned(*.1))]

@@ -110,7 +110,7 @@ pub struct Entry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// The used bytes are fewer than their own field, or more than the block.
-    #[error("{used} bytes are said to be used, of {there}")]
+    #[error("its length field is {used}, but it has {there} bytes")]
     Used {
         /// Its value.
         used: u16,

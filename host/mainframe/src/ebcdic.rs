@@ -19,7 +19,7 @@ pub struct CodePage(&'static Row);
 
 /// The text is no code page of the table.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("code page {text:?} is not known; known are {}", known())]
+#[error("code page {text:?} is unknown; known ones are {}", known())]
 pub struct UnknownPage {
     /// What was given.
     pub text: String,

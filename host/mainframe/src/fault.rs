@@ -36,10 +36,10 @@ pub enum Fault {
     #[error(transparent)]
     Terse(#[from] terse::Fault),
     /// Containers are nested deeper than the limit.
-    #[error("lies deeper than {most} containers, and is not opened")]
+    #[error("is nested deeper than {most} containers, and is not opened")]
     Depth { most: u32 },
     /// More items than the limit.
-    #[error("more than {most} things are held; the rest is not opened")]
+    #[error("more than {most} items; the rest is not opened")]
     Many { most: usize },
     /// Data sets that together claim more tracks than the volume has.
     #[error(

@@ -35,7 +35,7 @@ pub enum Fault {
         number: u8,
     },
     /// A header field with an impossible value.
-    #[error("the header says {what} {says}")]
+    #[error("the header has an impossible value for {what}: {says}")]
     Header {
         /// Which field.
         what: &'static str,
@@ -46,7 +46,7 @@ pub enum Fault {
     #[error("is a compressed image in big-endian order, which is not read")]
     BigEndian,
     /// A track outside of the file: the file is cut, or a table is wrong.
-    #[error("track {track} is said to lie at {at}: {error}")]
+    #[error("track {track} should be at {at}: {error}")]
     Track {
         /// Its number on the volume.
         track: u32,
@@ -78,7 +78,7 @@ pub enum Fault {
         head: u16,
     },
     /// No such track.
-    #[error("track {track} is wanted, the disk has {tracks}")]
+    #[error("track {track} is requested, but the disk has {tracks} tracks")]
     Beyond {
         /// The track.
         track: u32,

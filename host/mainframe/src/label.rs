@@ -53,7 +53,7 @@ pub struct Labelled {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// A trailer that disagrees with the data.
-    #[error("file {number} has {there} blocks, its label says {says}")]
+    #[error("file {number} has {there} blocks, but its label has {says}")]
     Blocks {
         /// Number of the tape's file.
         number: usize,
@@ -63,14 +63,14 @@ pub enum Fault {
         says: u32,
     },
     /// Its rest is on another volume.
-    #[error("file {number} goes on on another volume: its rest is not read")]
+    #[error("file {number} continues on another volume: the rest is not read")]
     GoesOn {
         /// Number of the tape's file.
         number: usize,
     },
     /// Its beginning is on another volume.
     #[error(
-        "file {number} is part {part} of a data set that begins on another volume: what came before is not read"
+        "file {number} is part {part} of a data set that begins on another volume: the earlier part is not read"
     )]
     Begun {
         /// Number of the tape's file.

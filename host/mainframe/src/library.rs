@@ -153,7 +153,7 @@ pub enum Fault {
     #[error("the directory does not end")]
     Unended,
     /// Names that do not ascend: the search by key would not find them.
-    #[error("{name} stands behind {before} in the directory")]
+    #[error("{name} comes after {before} in the directory")]
     Order {
         /// The name that is too low.
         name: String,
@@ -161,7 +161,7 @@ pub enum Fault {
         before: String,
     },
     /// A TTR without a block.
-    #[error("{name} is said to begin at {ttr}, where nothing begins")]
+    #[error("{name} points to {ttr}, where nothing begins")]
     Nowhere {
         /// The member.
         name: String,

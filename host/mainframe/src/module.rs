@@ -27,7 +27,7 @@ use record::length;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// A block whose first byte is not that of a record.
-    #[error("block {block} begins with {byte:02X}, which is no record of a load module")]
+    #[error("block {block} begins with {byte:02X}, which is not a load module record")]
     Unknown {
         /// Which block, from 0.
         block: usize,
@@ -35,7 +35,7 @@ pub enum Fault {
         byte: u8,
     },
     /// A record that is shorter or longer than its stated length.
-    #[error("block {block} has {there} bytes, its {record} record says {says}")]
+    #[error("block {block} has {there} bytes, but its {record} record has {says}")]
     Length {
         /// Which block.
         block: usize,

@@ -28,7 +28,7 @@ pub enum Fault {
     #[error("does not begin with INMR01")]
     NotNetdata,
     /// A segment with an impossibly small length.
-    #[error("the segment at {at} has the length {length}, the least is 2")]
+    #[error("the segment at {at} has a length of {length}, but the least is 2")]
     Segment {
         /// Where it begins.
         at: u64,
@@ -363,7 +363,7 @@ impl<'a> Reader<'a> {
                 return Err(out_of_place("a record begins before the last one ended"));
             }
             (false, Some(start)) => start,
-            (false, None) => return Err(out_of_place("a record goes on that never began")),
+            (false, None) => return Err(out_of_place("a record continues that never began")),
         };
         self.pieces.add(at + 2, length);
         self.open = Some(start);
@@ -381,7 +381,7 @@ impl<'a> Reader<'a> {
             self.control = Some((at, Vec::new()));
         }
         let Some((begin, record)) = &mut self.control else {
-            return Err(Fault::Sequence { at, what: "a control record goes on that never began" });
+            return Err(Fault::Sequence { at, what: "a control record continues that never began" });
         };
         record.extend(data);
         if record.len() > CONTROL_MOST {

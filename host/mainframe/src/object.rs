@@ -19,7 +19,7 @@ pub enum Fault {
     #[error("does not begin with IEWPLMH")]
     NotObject,
     /// The header is cut, or has impossible lengths.
-    #[error("the header says {says} for {what}, there are {there}")]
+    #[error("the header has {says} for {what}, but there are {there}")]
     Header {
         /// Which field.
         what: &'static str,
@@ -29,7 +29,7 @@ pub enum Fault {
         there: u64,
     },
     /// A section outside of the image.
-    #[error("section {id} at {offset} with {length} bytes does not lie within {total}")]
+    #[error("section {id} at {offset} with {length} bytes is not within the {total} bytes of the image")]
     Section {
         /// Its number.
         id: u16,

@@ -142,7 +142,7 @@ impl OpenFile {
             |error: std::io::Error| ReadError::File { path: path.to_owned(), message: error.to_string() };
         // Checked before opening: opening a pipe waits for its writer.
         if !std::fs::metadata(path).map_err(failed)?.is_file() {
-            return Err(ReadError::File { path: path.to_owned(), message: "is no plain file".to_owned() });
+            return Err(ReadError::File { path: path.to_owned(), message: "is not a plain file".to_owned() });
         }
         let file = File::open(path).map_err(failed)?;
         let metadata = file.metadata().map_err(failed)?;
@@ -467,7 +467,7 @@ mod tests {
     fn files_say_who_they_are() {
         let error = OpenFile::open(Path::new("/no/such/file")).err().unwrap();
         assert!(error.to_string().starts_with("/no/such/file: "), "{error}");
-        assert!(OpenFile::open(Path::new("/")).err().unwrap().to_string().contains("no plain file"));
+        assert!(OpenFile::open(Path::new("/")).err().unwrap().to_string().contains("not a plain file"));
     }
 
     #[test]

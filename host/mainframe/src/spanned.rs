@@ -16,7 +16,7 @@ use super::source::{Pieces, ReadError, Records, Shared, Stretch, Window};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// The block descriptor has a length that differs from the block's.
-    #[error("the block at {at} has {there} bytes, its descriptor says {says}")]
+    #[error("the block at {at} has {there} bytes, but its descriptor has {says}")]
     Block {
         /// Where the block begins.
         at: u64,
@@ -26,7 +26,7 @@ pub enum Fault {
         says: u64,
     },
     /// A segment descriptor that points out of its block, or is shorter than itself.
-    #[error("the segment at {at} says {says} bytes, its block has {left}")]
+    #[error("the segment at {at} has a length of {says} bytes, but its block has {left}")]
     Segment {
         /// Where the segment begins.
         at: u64,
@@ -167,7 +167,7 @@ impl Reader {
                 return Err(Fault::Sequence { at, code, what: "a record begins before the last one ended" });
             }
             (false, None) => {
-                return Err(Fault::Sequence { at, code, what: "a record goes on that never began" });
+                return Err(Fault::Sequence { at, code, what: "a record continues that never began" });
             }
         };
         self.pieces.add(at + 4, length);

@@ -27,7 +27,7 @@ pub enum Fault {
     #[error("does not begin with the header of a tape image")]
     NotTape,
     /// A chunk is longer than the rest of the image: the image was cut within it.
-    #[error("the chunk at {at} says {says} bytes, the image has {left} more")]
+    #[error("the chunk at {at} has a length of {says} bytes, but the image has {left} more")]
     Cut {
         /// Where its header begins.
         at: u64,
@@ -45,7 +45,7 @@ pub enum Fault {
         what: &'static str,
     },
     /// The header's length of the previous chunk differs from that chunk's.
-    #[error("the chunk at {at} says that the one before has {says} bytes, it has {had}")]
+    #[error("the chunk at {at} gives {says} bytes for the previous one, which has {had}")]
     Before {
         /// Where its header begins.
         at: u64,
@@ -232,10 +232,10 @@ impl Reader<'_> {
                 self.faults.push(Fault::Sequence { at: before.at, what: "its block has no end" });
                 Open { at, method, chunks: Vec::new() }
             }
-            (false, None) => return Err(out_of_place("a block goes on that never began")),
+            (false, None) => return Err(out_of_place("a block continues that never began")),
         };
         if open.method != method {
-            return Err(out_of_place("another compression than its block began with"));
+            return Err(out_of_place("another compression than at the start of its block"));
         }
         open.chunks.push((at + HEADER, length.into()));
         if flags & ENDS != 0 {

@@ -25,7 +25,7 @@ pub enum Fault {
     #[error("does not begin with the header of an AMATERSE file")]
     NotTerse,
     /// A code that the table cannot have at this place.
-    #[error("the code {code} at {at} means nothing there")]
+    #[error("the code {code} at {at} is not valid there")]
     Code {
         /// Where its bits begin.
         at: u64,

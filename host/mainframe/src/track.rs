@@ -13,7 +13,7 @@ use super::bytes::{be16, part};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// A record that does not end within the track.
-    #[error("the record at {at} says {says} bytes, the track has {left} more")]
+    #[error("the record at {at} has a length of {says} bytes, but the track has {left} more")]
     Record {
         /// Where its count begins.
         at: usize,

@@ -74,9 +74,9 @@ const FOREIGN: &[(usize, &[u8], &str)] = &[
     (0, b"FBA_", "the image of a disk with fixed blocks (FBA), which is not read"),
     (512, b"\xE5\xD6\xD3\xF1", "the image of a disk with fixed blocks (FBA), which is not read"),
     (512, b"\xC3\xD4\xE2\xF1", "the image of a minidisk of CMS, which is not read"),
-    (0, b"\x02\xC5\xE2\xC4", "an object deck, which is no program before it is linked"),
-    (0, b"\x03\xF0\0", "an object module (GOFF), which is no program before it is linked"),
-    (0, b"@TAP", "a tape as FakeTape writes it, which is not read: copy it to AWS or HET first"),
+    (0, b"\x02\xC5\xE2\xC4", "an object deck, which must be linked first"),
+    (0, b"\x03\xF0\0", "an object module (GOFF), which must be linked first"),
+    (0, b"@TAP", "a tape image of FakeTape, which is not read: copy it to AWS or HET first"),
 ];
 
 /// `INMR01` with each byte translated from EBCDIC to ASCII.
@@ -92,7 +92,7 @@ pub fn foreign(head: &[u8]) -> Option<&'static str> {
     let begins = |at: usize, bytes: &[u8]| head.get(at..).is_some_and(|head| head.starts_with(bytes));
     if (2..=BEFORE_MOST).any(|at| begins(at, TRANSLATED)) {
         return Some(
-            "a transmission whose bytes were translated to ASCII on the way, which nothing brings back: send it in binary",
+            "a transmission whose bytes were translated to ASCII in the transfer, which cannot be undone: send it in binary",
         );
     }
     FOREIGN.iter().find(|(at, bytes, _)| begins(*at, bytes)).map(|(.., what)| *what)

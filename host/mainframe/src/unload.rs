@@ -35,13 +35,13 @@ pub enum Fault {
         length: usize,
     },
     /// A form whose layout is not public.
-    #[error("COPYR1 says that this is the transfer form, whose layout is not known")]
+    #[error("COPYR1 shows the transfer form, whose layout is not known")]
     Transfer,
     /// IEBCOPY itself wrote that it met an error.
-    #[error("COPYR1 says that there was an error when it was unloaded")]
+    #[error("COPYR1 shows that the unload ended with an error")]
     Marked,
     /// The length of a header, or of its data, is beyond the end of its record.
-    #[error("the block at {at} says {says} bytes, its record has {left} more")]
+    #[error("the block at {at} has a length of {says} bytes, but its record has {left} more")]
     Block {
         /// Where its header begins.
         at: u64,
@@ -51,7 +51,7 @@ pub enum Fault {
         left: u64,
     },
     /// A block at a place outside of every extent.
-    #[error("the block at {at} lay at cylinder {cylinder} head {head}, outside of the library's extents")]
+    #[error("the block at {at} is from cylinder {cylinder} head {head}, outside of the library's extents")]
     Place {
         /// Where its header begins.
         at: u64,
@@ -61,7 +61,7 @@ pub enum Fault {
         head: u32,
     },
     /// Data where directory blocks should be.
-    #[error("at {at} members begin, but the directory had no end")]
+    #[error("members begin at {at}, but the directory has no end")]
     Directory {
         /// Where the header begins.
         at: u64,

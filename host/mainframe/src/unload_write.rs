@@ -22,7 +22,7 @@ use underbar_partitioned::track::D3390;
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
     /// Pages of a PDSE are not blocks of a PDS.
-    #[error("the library is a PDSE, whose pages are no blocks of a PDS")]
+    #[error("the library is a PDSE, whose pages are not blocks of a PDS")]
     Pdse,
     /// A block that no unload, or no track, can hold.
     #[error("block {block} of {name} has {length} bytes; from 1 to 32,760 can be written")]
@@ -41,21 +41,19 @@ pub enum Fault {
         tracks: u32,
     },
     /// Two entries with one name.
-    #[error("the name {name} is there twice")]
+    #[error("the name {name} occurs twice")]
     Twice {
         /// The name.
         name: String,
     },
     /// Overlapping members: written one by one they are many times the library's size.
-    #[error(
-        "its members lie within each other: they are more than twice the {live} bytes that the library has"
-    )]
+    #[error("its members overlap: together they are more than twice the {live} bytes of the library")]
     Overlap {
         /// Bytes in the library.
         live: u64,
     },
     /// A block with another length than in the placement.
-    #[error("block {block} of {name} has {there} bytes, {said} were said")]
+    #[error("block {block} of {name} has {there} bytes instead of {said}")]
     Changed {
         /// The member.
         name: String,

@@ -64,7 +64,7 @@ pub enum Fault {
         tracks: u32,
     },
     /// An F3 that is missing, part of a circle, or beyond the most that a data set can have.
-    #[error("the further extents of {name} are not where its label says")]
+    #[error("the further extents of {name} are not at the places in its label")]
     Chain {
         /// The data set.
         name: String,

@@ -33,12 +33,10 @@ impl fmt::Display for Doubt {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Doubt { page, generation, .. } = self;
         let what = match self.other {
-            Other::CutShort => {
-                "cut short or damaged, as a change that was cut off leaves it, which then has not happened"
-            }
+            Other::CutShort => "cut short or damaged, as by a change that was cut off and has not happened",
             Other::OlderDamaged => "damaged; it was the older one, and nothing is lost",
             _ => "damaged, and may be the newest: the last change may be missing",
         };
-        write!(to, "its label in page {page} is {what}; what counts is generation {generation}")
+        write!(to, "its label in page {page} is {what}; generation {generation} counts")
     }
 }

@@ -24,7 +24,7 @@ pub enum Error {
         fault: Fault,
     },
     /// The blocks or pages of a member are sound, but the checksum of the whole member differs.
-    #[error("member {0} is not what was put in: its sum differs")]
+    #[error("member {0} is not as it was stored: its checksum differs")]
     MemberSum(String),
     /// There is no member or alias of this name.
     #[error("there is no member {0}")]
@@ -67,7 +67,7 @@ pub enum Error {
     DeviceFull,
     /// A damaged label may be newer than the one that counts.
     #[error(
-        "{0}; nothing is changed, because that would write over what the damaged label leads to: lib copy makes a new library of what counts now"
+        "{0}; nothing is changed, because a change would overwrite pages of the damaged label: lib copy makes a new library from the valid label"
     )]
     Label(crate::doubt::Doubt),
     /// Another process changes the library.
@@ -77,7 +77,7 @@ pub enum Error {
     #[error("{} is there already", .0.shown())]
     FileExists(PathBuf),
     /// A folder, a device, or a pipe: its bytes cannot be read at any offset.
-    #[error("{}: is no plain file", .0.shown())]
+    #[error("{}: is not a plain file", .0.shown())]
     NotPlain(PathBuf),
     /// The system refused.
     #[error("{}: {error}", what.shown())]
@@ -88,7 +88,7 @@ pub enum Error {
         error: io::Error,
     },
     /// Writing failed at a point where it is unknown whether the change is durable: the change is there whole or not at all.
-    #[error("{}: {error}; the change is there whole or not at all, which the next reading shows", what.shown())]
+    #[error("{}: {error}; the change was made whole or not at all; the next reading shows which", what.shown())]
     Unsure {
         /// The library.
         what: PathBuf,

@@ -65,7 +65,7 @@ pub fn look(bytes: &[u8], what: &str) -> Result<Facts> {
 
 /// The remedy for a program that LOAD and exec do not take.
 const LINK_SHARED: &str =
-    "an executable, which LOAD and exec cannot run: link it with -shared, of code compiled with -fPIC";
+    "an executable, which LOAD and exec cannot run: compile it with -fPIC and link it with -shared";
 
 /// Whether this program can be loaded, as far as its bytes show. New members are checked before they are accepted.
 ///
@@ -86,7 +86,7 @@ type Read<T> = std::result::Result<T, &'static str>;
 fn read(bytes: &[u8]) -> Read<Facts> {
     const ORDER: Endianness = Endianness::Little;
     const BROKEN: &str = "the program is cut or broken";
-    let header = FileHeader64::<Endianness>::parse(bytes).map_err(|_| "no 64-bit program")?;
+    let header = FileHeader64::<Endianness>::parse(bytes).map_err(|_| "not a 64-bit program")?;
     if header.endian().ok() != Some(ORDER) || header.e_machine(ORDER) != EM_X86_64 {
         return Err("a program of another machine");
     }
@@ -94,7 +94,7 @@ fn read(bytes: &[u8]) -> Read<Facts> {
         ET_DYN => {}
         ET_EXEC => return Err(LINK_SHARED),
         ET_REL => return Err("an object file that was not linked: link it with -shared"),
-        _ => return Err("no shared object: only those can be loaded"),
+        _ => return Err("not a shared object: only those can be loaded"),
     }
     let mut facts = Facts { attributes: Attributes::PROGRAM.with(Attributes::REENTRANT), ..Facts::default() };
     let (mut low, mut high, mut has_dynamic) = (u64::MAX, 0, false);

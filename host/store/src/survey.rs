@@ -303,7 +303,7 @@ fn compress(surveyed: &Surveyed, source: &Source) -> Option<(String, At)> {
     if gaps == 0 || u64::from(gaps) * 10 < u64::from(tracks) {
         return None;
     }
-    let text = format!("compress it: {gaps} of its {tracks} tracks are gaps that deleted members left");
+    let text = format!("compress it: {gaps} of its {tracks} tracks are gaps of deleted members");
     Some((text, At { tracks: left, ..surveyed.now.at() }))
 }
 
@@ -313,7 +313,7 @@ fn many_members(surveyed: &Surveyed, source: &Source) -> Option<(String, At)> {
         return None;
     }
     let text = format!(
-        "make it a PDSE, or part it: a search reads up to {} directory blocks on {} tracks in sequence, at one channel program",
+        "make it a PDSE, or split it: a search reads up to {} directory blocks on {} tracks in sequence, at one channel program",
         source.directory_blocks,
         source.directory_blocks.div_ceil(on_a_track)
     );
@@ -322,8 +322,9 @@ fn many_members(surveyed: &Surveyed, source: &Source) -> Option<(String, At)> {
 
 fn above_4k(surveyed: &Surveyed, _: &Source) -> Option<(String, At)> {
     if surveyed.organisation == Organisation::Pdse && surveyed.now.block_size < 4096 {
-        let text = "give it a block size of 4,096 or more: its pages are not smaller, but its label says so"
-            .to_owned();
+        let text =
+            "give it a block size of 4,096 or more: its pages are not smaller, only the size in its label is"
+                .to_owned();
         return Some((text, surveyed.now.at()));
     }
     None
@@ -335,7 +336,7 @@ fn free_pages(surveyed: &Surveyed, source: &Source) -> Option<(String, At)> {
         return None;
     }
     let then = At { tracks: (all - free).div_ceil(12), ..surveyed.now.at() };
-    let text = format!("compress it, unless it will grow again: {free} of its {all} pages hold nothing");
+    let text = format!("compress it, unless it will grow again: {free} of its {all} pages are free");
     Some((text, then))
 }
 

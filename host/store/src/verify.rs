@@ -50,7 +50,7 @@ impl Verdict {
 
     fn counts(&mut self, what: &str, says: u64, has: u64) {
         if says != has {
-            self.library(format!("its label counts {says} {what}, and it has {has}"));
+            self.library(format!("its label counts {says} {what}, but it has {has}"));
         }
     }
 }
@@ -87,7 +87,7 @@ pub fn pdse<R: ReadAt>(pdse: &Pdse<R>, progress: &mut dyn FnMut(u64)) -> Verdict
                 verdict.aliases += 1;
                 match pdse.find(&alias.name, &mut Counts::default()) {
                     Ok(Some(found)) if found.member.name == alias.of => {}
-                    Ok(_) => verdict.member(&alias.name, "the alias leads to no member"),
+                    Ok(_) => verdict.member(&alias.name, "the alias points to no member"),
                     Err(fault) => verdict.member(&alias.name, fault),
                 }
                 if pdse.lists_alias(&alias.of, &alias.name) != Ok(true) {
@@ -126,7 +126,7 @@ fn free_pages<R: ReadAt>(pdse: &Pdse<R>, reached: &mut Reached, verdict: &mut Ve
     let superblock = *pdse.superblock();
     let pending = Run { first: superblock.pending, pages: superblock.pending_pages };
     if pending.pages > 0 && !reached.mark(pending) {
-        verdict.library("the list of pages to come free lies where something else does");
+        verdict.library("the list of freed pages is in a page with another use");
     }
     // Only writers use that list: the list of an older generation may have been overwritten.
     let wrong = pending_is_wrong(pdse, reached);
@@ -139,7 +139,7 @@ fn free_pages<R: ReadAt>(pdse: &Pdse<R>, reached: &mut Reached, verdict: &mut Ve
 
 fn pending_is_wrong<R: ReadAt>(pdse: &Pdse<R>, reached: &Reached) -> Option<&'static str> {
     let Some(pending) = Pending::read(pdse.reader(), pdse.superblock()) else {
-        return Some("the list of pages to come free is damaged");
+        return Some("the list of freed pages is damaged");
     };
     let mut runs: Vec<Run> = pending.runs().collect();
     runs.sort_by_key(|run| run.first);
@@ -150,7 +150,7 @@ fn pending_is_wrong<R: ReadAt>(pdse: &Pdse<R>, reached: &Reached) -> Option<&'st
         looked_at = looked_at.max(end);
         run.first < FIRST_PAGE || reached.has_any(from..end)
     });
-    is_wrong.then_some("a page that holds something is listed as one to come free")
+    is_wrong.then_some("a page in use is listed as freed")
 }
 
 /// Reads a whole PDS. `progress` is called for each member.
@@ -181,7 +181,7 @@ pub fn pds<R: ReadAt>(pds: &Pds<R>, progress: &mut dyn FnMut(u64)) -> Verdict {
         verdict.aliases += 1;
         let of = members.get(&alias.member());
         if of.is_none_or(|of| (of.first, of.size, of.text) != (alias.first, alias.size, alias.text)) {
-            verdict.member(&alias.name, "the alias leads to no member");
+            verdict.member(&alias.name, "the alias points to no member");
         }
     }
     verdict.counts("members", u64::from(header.members), verdict.members);
@@ -216,10 +216,10 @@ fn whole_track<R: ReadAt>(pds: &Pds<R>, track: u32) -> Result<(), Fault> {
     }
     let label = (u32::from(label.records), label.used, label.bytes);
     if used > header.device().capacity {
-        return Err(Fault::Contradiction("it holds more than the device's track has room for"));
+        return Err(Fault::Contradiction("it holds more than a track of the device can"));
     }
     if label != (records, used, at as u32) {
-        return Err(Fault::Contradiction("its header does not count what it holds"));
+        return Err(Fault::Contradiction("its header does not match its records"));
     }
     Ok(())
 }

@@ -42,12 +42,12 @@ pub fn read(bytes: &[u8], page: CodePage) -> Option<(Vec<Listed>, Option<String>
     let ended = (!rest.is_empty()).then(|| {
         let why = match rest.first_chunk().map(|length| usize::from(u16::from_be_bytes(*length))) {
             Some(length) if length < HEADER => {
-                format!("says that it has {length} bytes, and none has so few")
+                format!("has a length of {length} bytes, which is too short")
             }
-            Some(length) if length <= rest.len() => "is of no type that is known".to_owned(),
-            _ => format!("is cut: {} bytes of it are there", rest.len()),
+            Some(length) if length <= rest.len() => "is of an unknown type".to_owned(),
+            _ => format!("is cut after {} bytes", rest.len()),
         };
-        format!("record {number}, at byte {at}, {why}; it and what follows are not read")
+        format!("record {number}, at byte {at}, {why}; this record and the rest are not read")
     });
     (at > 0).then_some((found, ended))
 }
@@ -172,13 +172,13 @@ mod tests {
         bytes[201] = 0;
         let (found, ended) = read(&bytes, CodePage::US).expect("a list");
         assert_eq!(found.len(), 1);
-        assert!(ended.is_some_and(|why| why.starts_with("record 2, at byte 200, says that it has 0 bytes")));
+        assert!(ended.is_some_and(|why| why.starts_with("record 2, at byte 200, has a length of 0 bytes")));
         bytes[201] = 200;
         bytes[404] = 0;
         let (_, ended) = read(&bytes, CodePage::US).expect("a list");
-        assert!(ended.is_some_and(|why| why.starts_with("record 3, at byte 400, is of no type")));
+        assert!(ended.is_some_and(|why| why.starts_with("record 3, at byte 400, is of an unknown type")));
         let (_, ended) = read(&bytes[..399], CodePage::US).expect("a list");
-        assert!(ended.is_some_and(|why| why.starts_with("record 2, at byte 200, is cut: 199 bytes")));
+        assert!(ended.is_some_and(|why| why.starts_with("record 2, at byte 200, is cut after 199 bytes")));
     }
 
     #[test]

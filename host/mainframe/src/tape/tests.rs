@@ -52,7 +52,7 @@ fn zlib_is_told_by_either_flag_and_never_by_both() {
     let mut mixed = image;
     mixed[106 + 4] = mixed[106 + 4] & !1 | 2;
     let tape = read(&Memory::shared(mixed), PLENTY).unwrap();
-    let what = "another compression than its block began with";
+    let what = "another compression than at the start of its block";
     assert_eq!(tape.faults[0], Fault::Sequence { at: 106, what });
 }
 

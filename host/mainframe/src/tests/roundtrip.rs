@@ -148,8 +148,8 @@ fn depth_and_number_are_bounded() {
     let troubles: Vec<String> =
         open(bytes.clone()).troubles().iter().map(|trouble| trouble.to_string()).collect();
     assert_eq!(troubles.len(), 1);
-    assert!(troubles[0].ends_with("lies deeper than 8 containers, and is not opened"), "{troubles:?}");
+    assert!(troubles[0].ends_with("is nested deeper than 8 containers, and is not opened"), "{troubles:?}");
     let few = Options { items: 3, ..Options::default() };
     let item = container::examine("FILE", Memory::shared(bytes), &few);
-    assert!(item.troubles()[0].to_string().ends_with("more than 3 things are held; the rest is not opened"));
+    assert!(item.troubles()[0].to_string().ends_with("more than 3 items; the rest is not opened"));
 }

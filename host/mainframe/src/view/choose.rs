@@ -83,7 +83,7 @@ impl Held {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unclear {
     /// The file has none.
-    #[error("this is no program library, and nothing that is known to hold one{is}")]
+    #[error("this is no program library, and no known container of one{is}")]
     None {
         /// The kind of the file, if it is known.
         is: String,

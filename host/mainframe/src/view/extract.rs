@@ -17,7 +17,7 @@ pub enum Refused {
     NoMember(String),
     /// The members overlap.
     #[error(
-        "its members lie within each other: they are {bytes} bytes, the library has {live}; name those that are wanted"
+        "its members overlap: they are {bytes} bytes, the library has {live}; name the members to extract"
     )]
     Overlap {
         /// Bytes of the members.

@@ -388,7 +388,7 @@ impl<S: Storage> Change<S> {
             modified: new.modified,
             table,
             // `take` returns at most the runs that a member can have.
-            runs: Runs::new(&runs).ok_or(Error::Full("its free pages lie in too many pieces"))?,
+            runs: Runs::new(&runs).ok_or(Error::Full("its free pages are in too many pieces"))?,
         })
     }
 

@@ -199,7 +199,7 @@ impl Space {
     pub fn grow(&mut self, pages: u32) -> Result<Run> {
         let first = self.end;
         let end = first.checked_add(pages).filter(|&end| end <= self.limit);
-        self.end = end.ok_or(Error::Full("what is left is kept, so that members can be deleted"))?;
+        self.end = end.ok_or(Error::Full("the remaining pages are reserved for deleting members"))?;
         Ok(Run { first, pages })
     }
 
@@ -233,7 +233,7 @@ impl Space {
             }
         }
         if rest > 0 {
-            return Err(Error::Full("its free pages lie in too many pieces; compress brings them together"));
+            return Err(Error::Full("its free pages are in too many pieces; compress joins them"));
         }
         taken.iter().for_each(|&run| self.withhold(run));
         taken.sort_by_key(|run| run.first);

@@ -264,7 +264,7 @@ impl Tree {
         writing.place(&mut level, 0)?;
         while level.len() > 1 {
             if levels == MOST_LEVELS {
-                return Err(Error::Full("its directory has as many levels as it can"));
+                return Err(Error::Full("its directory has the most levels possible"));
             }
             level = above(&level);
             writing.place(&mut level, levels)?;
@@ -428,7 +428,7 @@ fn cells_of(node: &NodeView<'_>) -> Cells {
 }
 
 fn mark(reached: &mut Reached, run: Run) -> std::result::Result<(), Fault> {
-    if reached.mark(run) { Ok(()) } else { Err(Fault::Contradiction("two things lie in one page")) }
+    if reached.mark(run) { Ok(()) } else { Err(Fault::Contradiction("one page has two uses")) }
 }
 
 /// Marks the pages of a leaf's cell; None if the cell is not valid.
