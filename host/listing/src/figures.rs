@@ -205,7 +205,7 @@ fn by_line(report: &mut StorageReport, widths: &mut Widths, section: &mut Sectio
         });
         let beside: Vec<&Mark> = rest.collect();
         if seen.contains(field) || seen.last().is_some_and(|last| order(*last) > order(*field)) {
-            doubt(report, Doubtful::Interleaved, *line, format!("{} stands out of its order", field.label()));
+            doubt(report, Doubtful::Interleaved, *line, format!("{} is out of order", field.label()));
         }
         seen.push(*field);
         match beside[..] {
@@ -222,7 +222,7 @@ fn by_line(report: &mut StorageReport, widths: &mut Widths, section: &mut Sectio
                     report,
                     Doubtful::CutLine,
                     *line,
-                    format!("{}: what stands there is no number, or is cut", field.label()),
+                    format!("{}: its value is not a number, or is cut", field.label()),
                 );
             }
             _ => {
@@ -256,7 +256,7 @@ fn what(text: &str) -> &'static str {
         Some(rest) if is_digits(rest) => "it is negative, which cannot be",
         None if has_lost(word.as_bytes()) => "it begins with 0, so that digits before it are missing",
         None if is_digits(word) => "it is larger than any size or count can be",
-        _ => "what stands there is no number",
+        _ => "its value is not a number",
     }
 }
 
@@ -298,7 +298,7 @@ fn apart(report: &mut StorageReport, section: &mut Section, marks: &[Mark]) {
         labels.iter().map(|(field, _)| fields.iter().position(|known| known == field)).collect();
     if places.windows(2).any(|two| two[0] >= two[1]) || places.contains(&None) {
         if !values.is_empty() {
-            let words = "labels stand out of their order, and numbers apart from them: not read".to_owned();
+            let words = "labels are out of order, and numbers are apart from them: not read".to_owned();
             doubt(report, Doubtful::NoLabel, heading, words);
         }
         return;
@@ -317,8 +317,7 @@ fn apart(report: &mut StorageReport, section: &mut Section, marks: &[Mark]) {
     };
     let Some(placed) = place(&gaps, labels.len(), unfinished, &possible) else {
         if !values.is_empty() {
-            let words =
-                "numbers stand apart from their labels, and it is not plain which belongs to which: not read";
+            let words = "numbers are apart from their labels, and the pairs are unclear: not read";
             doubt(report, Doubtful::NoLabel, heading, words.to_owned());
         }
         return;
@@ -333,7 +332,7 @@ fn apart(report: &mut StorageReport, section: &mut Section, marks: &[Mark]) {
             Word::Number(value) => {
                 if !certain {
                     let words =
-                        format!("{}: {value} stands apart and may belong to another label", field.label());
+                        format!("{}: {value} is apart and may belong to another label", field.label());
                     doubt(report, Doubtful::Apart, evidence.line, words);
                 }
                 let text = format!("{}: {}", labels_text(*field, *line), evidence.text);

@@ -103,7 +103,8 @@ impl Open {
         let full = line.text.len() >= 72 && line.text[70] != b' ';
         self.follows = match (operands.last(), more) {
             (Some(b','), false) => {
-                let words = "ends in a comma, and no mark in column 72 continues it: what follows is not set";
+                let words =
+                    "ends in a comma, and no mark in column 72 continues it: the next options are not set";
                 self.doubt(line, words);
                 Follows::Statement
             }

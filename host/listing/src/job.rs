@@ -215,13 +215,13 @@ impl Job {
             let why = match extended {
                 _ if !line.whole => Some("REGION or MEMLIMIT that is damaged or cut: not read"),
                 _ if region.is_none() || region_bytes.is_some() => None,
-                _ if is_symbol(region) => Some("REGION is a symbol, whose value is not in sight: not read"),
+                _ if is_symbol(region) => Some("REGION is a symbol, whose value is unknown here: not read"),
                 Some(_) => Some("REGIONX without a second value of 32M or more: not read"),
                 None => Some("REGION that is damaged: not read"),
             };
             let why_memlimit = match memlimit.filter(|_| line.whole && memlimit_bytes.is_none()) {
                 Some(word) if is_symbol(Some(word)) => {
-                    Some("MEMLIMIT is a symbol, whose value is not in sight: not read")
+                    Some("MEMLIMIT is a symbol, whose value is unknown here: not read")
                 }
                 Some(_) => Some("MEMLIMIT that is damaged, or has no unit: not read"),
                 None => None,
@@ -360,7 +360,7 @@ mod tests {
             assert_eq!(step(bad), [damaged, "None None"], "{bad}");
             assert_eq!(step(&format!("REGION=0M,{bad}")), [damaged, "Some(0) None"], "{bad}");
         }
-        let symbol = "MEMLIMIT is a symbol, whose value is not in sight: not read";
+        let symbol = "MEMLIMIT is a symbol, whose value is unknown here: not read";
         assert_eq!(regions("//J JOB (1),MEMLIMIT=&MEM\n"), [symbol]);
         assert_eq!(regions("// EXEC PAYPROC,\n//  MEMLIMIT.GO=4G\n"), ["None Some(4294967296)"]);
     }

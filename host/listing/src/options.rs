@@ -123,7 +123,7 @@ impl Options {
         };
         match row(&text[at..]) {
             Some((name, _, values)) if !is_whole(&name, &values) => {
-                let words = format!("{name} is wrapped, and has not as many values as it should: not read");
+                let words = format!("{name} is wrapped, and has too few values: not read");
                 open.doubts.push(Doubt { kind: Doubtful::Cut, line: first, words });
             }
             Some((name, negative, values)) => {

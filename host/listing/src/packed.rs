@@ -39,8 +39,8 @@ const OTHERS: [(&[u8], &str); 11] = [
     (b"\x89PNG", "a picture: save the listing as text"),
 ];
 // Each of them is followed by ": not read".
-const DAMAGED: &str = "what is packed is damaged or cut here, and the rest";
-const TOO_MUCH: &str = "what is packed gives more than 256 MiB, and the rest";
+const DAMAGED: &str = "packed data that is damaged or cut here, and the rest";
+const TOO_MUCH: &str = "unpacked data beyond 256 MiB";
 
 /// The state between pieces.
 #[derive(Default)]
@@ -256,7 +256,7 @@ impl Deflated {
                     {
                         if u32::from_le_bytes([a, b, c, d]) != !self.checksum {
                             return Err(
-                                "what is packed has another checksum: its figures may be wrong, and what follows",
+                                "packed data with another checksum: its figures may be wrong; the rest",
                             );
                         }
                         self.phase = Phase::Header(Vec::new());

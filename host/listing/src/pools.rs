@@ -24,10 +24,9 @@ const LEAST_CELLS: u64 = 4;
 const MOST: usize = 8192;
 
 const NOT_CONFIRMED: &str = "a row of the summary of heap pools whose arithmetic does not confirm its columns: layout not known, not read";
-const DAMAGED: &str =
-    "a row of the summary of heap pools in which something stands that is no number: not read";
-const DAMAGED_POOL: &str = "a pool in the statistics of heap pools whose size is no number: not read";
-const DAMAGED_RANGE: &str = "requests to heap pools by sizes, of which something is no number: not read";
+const DAMAGED: &str = "a row of the summary of heap pools with a value that is not a number: not read";
+const DAMAGED_POOL: &str = "a pool in the statistics of heap pools whose size is not a number: not read";
+const DAMAGED_RANGE: &str = "requests to heap pools by sizes, with a value that is not a number: not read";
 /// The most doubts kept for one report.
 const DOUBTS: usize = 100;
 

@@ -110,8 +110,8 @@ impl Taker for Looking<'_> {
     }
 
     fn broken(&mut self, line: u64) {
-        let text = "nothing behind it was read".to_owned();
-        let why = "a record of variable length, whose length cannot be".to_owned();
+        let text = "nothing after it was read".to_owned();
+        let why = "a record of variable length, with an impossible length".to_owned();
         (self.out)(Item::Unread(Unread { evidence: Evidence { line: line + 1, text }, why }));
     }
 }
@@ -198,7 +198,7 @@ fn not_read(text: &[u8]) -> Option<&'static str> {
         return Some("a report with German labels: print it in English, with NATLANG(ENU)");
     }
     has(text, "content-transfer-encoding: base64")
-        .then_some("a mail with its listing in base64: save what is attached as a file of its own")
+        .then_some("a mail with its listing in base64: save the attachment as a file")
 }
 
 #[cfg(test)]
@@ -256,7 +256,7 @@ mod tests {
     fn other_forms_are_named_once_with_what_to_do() {
         let german = "Speicherbericht fuer Enklave PAY\n Anfangsgroesse: 4096\n Anfangsgroesse: 4096\n";
         let mail = "Content-Transfer-Encoding: base64\n\nU3RvcmFnZSBSZXBvcnQ=\n";
-        for (text, words) in [(german, "NATLANG(ENU)"), (mail, "save what is attached")] {
+        for (text, words) in [(german, "NATLANG(ENU)"), (mail, "save the attachment")] {
             let items = read(text.as_bytes());
             let [Item::Unread(one)] = &items[..] else { panic!("{items:?}") };
             assert!(one.why.contains(words), "{one:?}");

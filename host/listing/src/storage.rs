@@ -113,7 +113,7 @@ impl Storage {
                 open.report.threads =
                     Some(Figure { value, evidence: evidence(line.number, line.text), likely: false });
             } else if line.whole {
-                let words = "the number of threads: what stands there is no number".to_owned();
+                let words = "the number of threads: its value is not a number".to_owned();
                 doubt(&mut open.report, Doubtful::NotANumber, line.number, words);
             }
             open.seen(line.number);
@@ -211,12 +211,7 @@ impl Storage {
     fn mixed(&mut self, line: u64) {
         let open = self.open.as_mut().filter(|open| open.after_unended).map(|open| &mut open.report);
         for report in self.held.iter_mut().chain(open) {
-            doubt(
-                report,
-                Doubtful::Interleaved,
-                line,
-                "lines of two reports stand in one another".to_owned(),
-            );
+            doubt(report, Doubtful::Interleaved, line, "lines of two reports are mixed".to_owned());
         }
     }
 

@@ -173,7 +173,7 @@ impl Open {
             return true;
         }
         if number <= self.last_number {
-            let words = "lines of two reports stand in one another".to_owned();
+            let words = "lines of two reports are mixed".to_owned();
             doubt(&mut self.report.doubts, Doubtful::Interleaved, line.number, words);
         }
         self.last_number = number;
@@ -185,8 +185,7 @@ impl Open {
         };
         let Values { size, used, max_used, .. } = values;
         if !agrees(used.0, size, used.1) || max_used.is_some_and(|(max, share)| !agrees(max, size, share)) {
-            let words =
-                format!("{name}: what is used of its size is not the share that is printed: not read");
+            let words = format!("{name}: its use does not match the printed share of its size: not read");
             doubt(&mut self.report.doubts, Doubtful::Contradiction, line.number, words);
             self.report.rows_left += 1;
             return true;

@@ -217,7 +217,7 @@ fn number(value: &str, from: u64, to: u64, or_zero: bool) -> Option<String> {
     match value.parse::<u64>() {
         Ok(number) if digits && ((from..=to).contains(&number) || (or_zero && number == 0)) => None,
         Ok(_) if digits => Some(format!("it must be a number from {from} to {to}")),
-        _ => Some("it is no number".to_owned()),
+        _ => Some("it is not a number".to_owned()),
     }
 }
 
@@ -309,8 +309,8 @@ mod tests {
         check("MT=0,THSIZE=3000", &[("MT", "0"), ("THSIZE", "3000")], &[]);
         check("mt=5 sort=(wrksize=40, ext=on)", &[("MT", "5"), ("SORT", "(WRKSIZE=40,EXT=ON)")], &[]);
         check("LS=132,CFICU=ON,MT=60", &[("MT", "60")], &[]);
-        check("MT=6O", &[], &["MT=6O: it is no number"]);
-        check("MT=-1", &[], &["no number"]);
+        check("MT=6O", &[], &["MT=6O: it is not a number"]);
+        check("MT=-1", &[], &["not a number"]);
         check("MT=99999999", &[], &["from 0 to 9999999"]);
         check("THSIZE=100", &[], &["from 256"]);
         check("THSIZE=0", &[("THSIZE", "0")], &[]);
@@ -319,7 +319,7 @@ mod tests {
         check("SORT=(EXT=ONN)", &[], &["EXT must be ON or OFF"]);
         check("SORT=FIELDS", &[], &["none of its keywords"]);
         check("MAINPR=32,MFSET=MAYBE", &[], &["from 0 to 31", "NEVER, OFF, ON"]);
-        check("ZIIP=(ON,PWCSIZE=(64,6O,64))", &[], &["PWCSIZE cannot be read: it is no number"]);
+        check("ZIIP=(ON,PWCSIZE=(64,6O,64))", &[], &["PWCSIZE cannot be read: it is not a number"]);
         for sizes in ["(600,600)", "(1,2,3,4)", "(,200,)", "600"] {
             check(&format!("ZIIP=(ON,PWCSIZE={sizes})"), &[], &["cannot be read: it must be three sizes"]);
         }

@@ -133,7 +133,7 @@ impl SystemHeap {
 
     fn row(&mut self, line: Line<'_>, row: SystemRow, words: Vec<&[u8]>) {
         let wrong = match (self.turned, &words[..]) {
-            (_, []) => Some("cut: no figure stands behind its label, or one of another unit"),
+            (_, []) => Some("cut: no figure follows its label, or one of another unit"),
             (None, _) => Some("without the labels of its columns"),
             (_, [_, _]) if !line.whole => Some("cut"),
             (Some(turned), [first, second]) => match (value(first), value(second)) {
@@ -153,7 +153,7 @@ impl SystemHeap {
                         None
                     }
                 }
-                _ => Some("damaged: what stands there is no number"),
+                _ => Some("damaged: its value is not a number"),
             },
             _ => Some("cut or damaged"),
         };

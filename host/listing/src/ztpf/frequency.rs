@@ -117,7 +117,7 @@ impl Open {
         let grows =
             last.is_none_or(|last| if row.over { row.limit >= last.limit } else { row.limit > last.limit });
         if !grows || self.ended {
-            let words = "classes do not grow from row to row: lines of two reports stand in one another, or \
+            let words = "classes do not grow from row to row: lines of two reports are mixed, or \
                          a number is damaged";
             self.found.sound = false;
             return self.doubt(Doubtful::Interleaved, line.number, words.to_owned());
@@ -230,12 +230,11 @@ impl Open {
         match self.found.missing() {
             (0, _) => {}
             (least, Some(most)) if least == most => {
-                let words = format!("by the percentages {least} observations lie in rows that are not here");
+                let words = format!("by the percentages {least} observations are in missing rows");
                 self.doubt(Doubtful::Cut, end, words);
             }
             (least, _) => {
-                let words =
-                    format!("by the percentages {least} observations or more lie in rows that are not here");
+                let words = format!("by the percentages {least} observations or more are in missing rows");
                 self.doubt(Doubtful::Cut, end, words);
             }
         }

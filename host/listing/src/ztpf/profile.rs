@@ -250,7 +250,7 @@ fn has_byte(name: &[u8]) -> bool {
 /// Displacement if it is whole, mnemonic, count.
 fn row(words: &[&[u8]]) -> Result<(Option<u64>, String, u64), &'static str> {
     let [first, between @ .., last] = words else { return Err("it is cut") };
-    let count = plain(last).ok_or("its count is no number, or is missing")?;
+    let count = plain(last).ok_or("its count is not a number, or is missing")?;
     if count > MOST_COUNTED {
         return Err("its count cannot be");
     }

@@ -41,7 +41,7 @@ pub(crate) struct Row {
     pub bar: Option<u64>,
 }
 
-const SPLIT: &str = "numbers stand before the class, so that it is not plain where the class begins";
+const SPLIT: &str = "numbers precede the class, so that its beginning is unclear";
 
 /// Classifies a line.
 pub(crate) fn row(text: &[u8]) -> Read {
@@ -82,10 +82,10 @@ pub(crate) fn row(text: &[u8]) -> Read {
         return Read::Damaged(SPLIT);
     }
     let (Some(limit), Some(count)) = (plain(class), plain(count)) else {
-        return Read::Damaged("what stands there is no number");
+        return Read::Damaged("its value is not a number");
     };
     let Some(percent) = hundredths(percent) else {
-        return Read::Damaged("its percentage is no number");
+        return Read::Damaged("its percentage is not a number");
     };
     match limit.checked_mul(if kb { 1 << 10 } else { 1 }) {
         Some(limit) if limit <= 1 << 47 && count <= MOST_COUNTED => {

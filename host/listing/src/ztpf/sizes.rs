@@ -104,7 +104,7 @@ impl Sizes {
     pub(crate) fn close(mut self, widths: Widths) -> (Vec<(u8, Figure)>, Vec<Doubt>) {
         let mut good: Vec<(u8, Figure)> = Vec::new();
         if let (Some(line), true, true) = (self.label, self.all.is_empty(), self.doubts.is_empty()) {
-            let words = "no size stands behind its label".to_owned();
+            let words = "no size follows its label".to_owned();
             self.doubts.push(Doubt { kind: Doubtful::NoValue, line, words });
         }
         for (list, mut size, end) in std::mem::take(&mut self.all) {
@@ -114,7 +114,7 @@ impl Sizes {
                 && size.value > 0;
             if !follows {
                 let words =
-                    format!("AVL{list} {} does not follow from what stands before it: not used", size.value);
+                    format!("AVL{list} {} does not continue the sizes before it: not used", size.value);
                 self.doubts.push(Doubt { kind: Doubtful::Contradiction, line: size.evidence.line, words });
                 break;
             }

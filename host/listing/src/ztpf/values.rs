@@ -29,7 +29,7 @@ pub(crate) fn line(line: Line<'_>, out: &mut dyn FnMut(Item)) -> bool {
         let Some((name, value)) = name(word) else {
             if last && word.iter().any(u8::is_ascii_digit) {
                 found.values.pop();
-                let words = "a number stands behind a value, and may be a piece of it: not read".to_owned();
+                let words = "a number follows a value, and may be a piece of it: not read".to_owned();
                 found.doubts.push(Doubt { kind: Doubtful::NotANumber, line: line.number, words });
             }
             last = false;
@@ -43,7 +43,7 @@ pub(crate) fn line(line: Line<'_>, out: &mut dyn FnMut(Item)) -> bool {
             }
             None => {
                 last = false;
-                let words = format!("{name}: what stands there is no number");
+                let words = format!("{name}: its value is not a number");
                 found.doubts.push(Doubt { kind: Doubtful::NotANumber, line: line.number, words });
             }
         }
