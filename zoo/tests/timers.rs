@@ -72,7 +72,7 @@ fn the_slow_instruction_has_the_samples() {
         let counted: u64 = rows(&profile).filter(is_it).map(|row| number(&row["count"])).sum();
         let samples = number(&profile["samples"]);
         assert!(samples >= 20 && counted as f64 > 0.85 * samples as f64, "{what}: {profile}");
-        assert!(notes(&profile).contains("as asked for"), "{profile}");
+        assert!(notes(&profile).contains("as requested"), "{profile}");
     }
 }
 

@@ -40,15 +40,15 @@ pub fn notes(
 ) -> Vec<String> {
     let mut notes = vec![match refused {
         Some(refused) => format!("sampled by a timer in each thread: {refused}"),
-        None => "sampled by a timer in each thread, as asked for".to_owned(),
+        None => "sampled by a timer in each thread, as requested".to_owned(),
     }];
     if let Some(most) = most_rate().filter(|most| u64::from(rate) > *most) {
         notes.push(format!(
-            "{rate} samples a second were asked for; by its tick this kernel gives a thread {most}"
+            "{rate} samples a second were requested; this kernel's tick allows a thread {most}"
         ));
     }
     notes.push(
-        "time in the kernel lies behind the system call; storage was served by underbar's library, as by `run`".to_owned(),
+        "time in the kernel appears at the instruction after the system call; storage was served by underbar's library, as by `run`".to_owned(),
     );
     let processes = |count| counted(count, "process", "processes");
     let mut add = |count: u64, what: String| {
@@ -70,10 +70,7 @@ pub fn notes(
             processes(missing.placeless)
         ),
     );
-    add(
-        missing.untimed,
-        format!("{} for which there was no timer", counted(missing.untimed, "thread", "threads")),
-    );
+    add(missing.untimed, format!("{} without a timer", counted(missing.untimed, "thread", "threads")));
     notes
 }
 
@@ -84,12 +81,12 @@ mod tests {
     #[test]
     fn what_is_missing_is_said_and_nothing_else() {
         let all = notes(1, None, &Missing::default(), &[(0, "statically linked")]);
-        assert!(all.len() == 2 && all[0].ends_with("as asked for"), "{all:?}");
+        assert!(all.len() == 2 && all[0].ends_with("as requested"), "{all:?}");
         let missing = Missing { gave_way: (2, 57), locked_in: 3, refused: 4, untimed: 5, placeless: 7 };
         let all = notes(20_000, Some(&Refused::Filtered), &missing, &[(6, "statically linked")]).join("\n");
         for words in [
             "a filter of system calls",
-            "20000 samples a second were asked for",
+            "20000 samples a second were requested",
             "2 processes after taking signal 57",
             "3 processes after forbidding",
             "4 processes with every signal",

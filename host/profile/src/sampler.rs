@@ -49,7 +49,7 @@ pub enum Refused {
     #[error("the kernel refuses to sample (perf_event_open: {0})")]
     Kernel(Errno),
     /// The machine: nothing shows its processors.
-    #[error("which processors there are, /sys/devices/system/cpu/online does not say")]
+    #[error("/sys/devices/system/cpu/online does not list the processors")]
     Processors,
 }
 

@@ -101,18 +101,22 @@ fn head(profile: &Profile) -> String {
         let _ = writeln!(text, "{} records were lost: a lower --rate loses fewer", count(*lost));
     }
     if *throttled > 0 {
-        let _ =
-            writeln!(text, "the kernel held back {} times: a lower --rate avoids that", count(*throttled));
+        let _ = writeln!(
+            text,
+            "the kernel throttled sampling {} times: a lower --rate avoids that",
+            count(*throttled)
+        );
     }
     let expected = u128::from(facts.user_ns) * u128::from(facts.rate_hz) / 1_000_000_000;
     if *samples == 0 && expected >= 10 {
-        let _ = writeln!(text, "no samples, where some {expected} were to be expected");
+        let _ = writeln!(text, "no samples, although about {expected} were expected");
     } else if *samples == 0 && facts.sampler == By::Timer {
         text += "no samples: it ran too short\n";
     } else if *samples == 0 {
-        text += "no samples: it ran too short in user mode, or took other rights (setuid), which ends the sampling\n";
+        text +=
+            "no samples: it ran too short in user mode, or gained privileges (setuid), which ends sampling\n";
     } else if profile.instructions.iter().any(|row| row.charged > 0) {
-        text += "~ taken at the instruction behind, and charged to this one, for which it waited; --raw shows them as taken\n";
+        text += "~ taken at the next instruction, and charged to this one, for which it waited; --raw shows them unchanged\n";
     }
     text.push('\n');
     text
@@ -210,7 +214,7 @@ pub(crate) mod tests {
     fn the_table_is_that_of_the_software_profiler() {
         let expected = "\
 underbar profile: spin: 1,000 samples at 997 a second of CPU time; 1.00 s in user mode, 12.0 ms in the kernel not sampled
-~ taken at the instruction behind, and charged to this one, for which it waited; --raw shows them as taken
+~ taken at the next instruction, and charged to this one, for which it waited; --raw shows them unchanged
 
 PROG DISP              INST                                                  COUNT       %
 spin - spin_lock                                                               960   96.00
@@ -233,7 +237,7 @@ and 2 more instructions                                                         
         assert!(text.starts_with(begin), "{text}");
         (profile.samples, profile.instructions) = (0, Vec::new());
         let text = render(&profile, 5);
-        assert!(text.contains("no samples, where some ") && !text.contains("too short"), "{text}");
+        assert!(text.contains("no samples, although about ") && !text.contains("too short"), "{text}");
         profile.facts.user_ns = 1_000;
         let text = render(&profile, 5);
         assert!(text.contains("no samples: it ran too short\n") && !text.contains("setuid"), "{text}");
@@ -281,7 +285,7 @@ and 2 more instructions                                                         
     fn what_is_missing_is_said() {
         let mut profile = Profile { lost: 7, throttled: 2, threads: 3, ..example() };
         let text = render(&profile, 5);
-        for words in ["7 records were lost", "held back 2 times", "met in 1 processes, 3 threads"] {
+        for words in ["7 records were lost", "throttled sampling 2 times", "met in 1 processes, 3 threads"] {
             assert!(text.contains(words), "{text}");
         }
         (profile.samples, profile.instructions) = (0, Vec::new());
