@@ -7,7 +7,7 @@
 //!      ├─ printing  flags of commands that answer            saved   reports and ledgers read again       fold  wide lines
 //!      ├─ say       messages, through `shown::door`, as all that is printed     carried  the library in this file
 //!      ├─ costs     what pages, calls and hand-overs cost here
-//!      └─ exit      what the command ends with
+//!      └─ exit      exit status of the command
 //! ```
 //!
 //! Exit codes: those of the program; 125 underbar's own failure or wrong usage, 126 and 127 a program that cannot

@@ -1,8 +1,9 @@
 //! Allocators that are linked into a program under their own function names, such as jemalloc in a Rust program. The process does
 //! not show them, but the program's file does.
 //!
-//! Invariant: what the process said stays; a file that says nothing leaves the report as it was. The programs with the most memory
-//! only, as reading symbols takes time. A stripped file says nothing. The paths are a ledger's, which somebody else may have written.
+//! Invariant: an allocator that the process reported stays in the report; a file without known functions changes nothing. Only the
+//! programs with the most memory are read, since reading symbols takes time. A stripped file shows nothing. The paths come from a
+//! ledger, which another user may have written.
 //! Not here: reading files ([`underbar_symbols::brought`]).
 
 use std::collections::HashMap;

@@ -63,7 +63,7 @@ impl Runner<'_> {
     /// Runs a program to its end.
     ///
     /// # Errors
-    /// Where it could not be started.
+    /// The program could not be started.
     pub fn run(&self, program: &OsStr, arguments: &[OsString]) -> Result<Finished, Failure> {
         self.run_by(program, arguments, |launch, _| launch.run())
     }

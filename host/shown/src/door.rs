@@ -7,11 +7,11 @@
 //!                                       JSON: its own escapes
 //! ```
 //!
-//! Invariant: whatever names and texts of others are in it, no byte that leaves here steers a terminal or turns text round.
+//! Invariant: whatever foreign names and texts are in the output, no byte of it controls a terminal or reverses text.
 //! Nothing else in the command prints (its `clippy.toml` forbids it), but the programs that demos run, whose output is their own.
-//! A file of another user is not written to by a name that he gave it: in a folder where everybody may make files, a link or a
-//! file is left alone if it is neither ours nor that of the folder's owner, and so is a file with a second name. Kernels see to
-//! that where they are set to.
+//! A file of another user is not written to by a name that this user gave it: in a folder where everybody may make files, a
+//! link or a file is left alone if it belongs neither to us nor to the folder's owner, and so is a file with a second name.
+//! Kernels can be set to enforce this.
 //! Not here: names, which pass [`Shown`](crate::Shown) where they are put into words, so that a line feed in one begins no line.
 
 use std::borrow::Cow;
@@ -86,7 +86,7 @@ pub fn to_file(path: &Path, form: Form, words: &str) -> io::Result<()> {
 /// Overwrites the current line of a terminal; an empty text clears it. A failed write is ignored.
 pub fn over(words: fmt::Arguments<'_>) {
     let mut words = crate::line(&words.to_string()).into_owned();
-    // A line that goes on in the next row could not be written over.
+    // A line that continues in the next row could not be overwritten.
     if let Some(columns) = error_columns()
         && let Some((end, _)) = words.char_indices().nth(usize::from(columns).saturating_sub(1))
     {

@@ -55,13 +55,13 @@ pub fn page(
     }
     let quoted = |words: String| format!("<pre>{}</pre>", escaped(words.trim_end()));
     list(&mut text, "What if", what_if.iter().map(|one| quoted(one.to_string())));
-    list(&mut text, "About option texts", lints.iter().map(|lint| quoted(lint.to_string())));
+    list(&mut text, "Checks of option texts", lints.iter().map(|lint| quoted(lint.to_string())));
     let doubts = collected.doubts();
     let doubts =
         doubts.iter().map(|(place, why)| format!("<code>{}</code> {}", escaped(place), escaped(why)));
     list(&mut text, "Not certain, or not read", doubts);
     if collected.beyond > 0 {
-        let _ = writeln!(text, "<p>Left out, since there are so many: {} more.</p>", collected.beyond);
+        let _ = writeln!(text, "<p>Left out: {} more.</p>", collected.beyond);
     }
     text += "</main>\n<footer>\n<p>";
     let parameters = |advice: &&Advice| advice.option.as_ref().is_some_and(parameters::is_parameter);
@@ -96,7 +96,7 @@ fn program(
     } else if steps.is_linked(name) {
         text.push_str("<p>It runs in another program's step, whose options are its own, too.</p>\n");
     } else if !settings.is_empty() {
-        text.push_str("<p>Nothing of what is to be set has the form that was asked for.</p>\n");
+        text.push_str("<p>No setting can be written in the form asked for.</p>\n");
     }
     if let Some(values) = values::of(advice, name) {
         let _ = writeln!(

@@ -14,12 +14,12 @@ use crate::listing::simulate::Tried;
 use crate::listing::{Collected, Lint, natural, no_storage_report, other_reports, run_again};
 use crate::rule::{Area, Platform};
 
-/// So many options in force, and so many steps, are listed in words. An options report has about 60.
+/// The most options in force, and the most steps, that are listed in words. An options report has about 60.
 const IN_FORCE: usize = 80;
-/// Which of several places wins, to read the list of options in force by.
-const PRECEDENCE: &str = "  The first of these that sets an option wins: storage tuning exit, CEEBXITA, the invocation (PARM, _CEE_RUNOPTS), \
-CEEOPTS, CEEUOPT,\n  the region's options (CEEROPT), the system's (CEEPRMxx, SETCEE), IBM's. NONOVR in a lower place beats every place \
-above it.\n";
+/// Which of several sources wins: a legend for the list of options in force.
+const PRECEDENCE: &str = "  The first source in this list that sets an option wins: storage tuning exit, CEEBXITA, the invocation (PARM, _CEE_RUNOPTS), \
+CEEOPTS, CEEUOPT,\n  the region's options (CEEROPT), the system's (CEEPRMxx, SETCEE), IBM's. NONOVR in a later source beats every \
+earlier one.\n";
 
 impl fmt::Display for Advice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -88,13 +88,13 @@ pub fn listings(
         let _ = write!(text, "For {}:\n{}", one.program, one.options);
     }
     for (name, main) in linked(collected, advice, form) {
-        let _ = writeln!(text, "For {name}: it runs in the step of {main}, whose options are its own, too.");
+        let _ = writeln!(text, "For {name}: it runs in the step of {main} and uses the options of {main}.");
     }
     let without = not_in_form(collected, advice, form);
     for name in &without {
         let _ = writeln!(
             text,
-            "For {name}: nothing of what is to be set has the form {}; --as values names it.",
+            "For {name}: no setting can be written in the form {}; --as values lists them.",
             form_name
         );
     }
@@ -109,7 +109,7 @@ pub fn listings(
         (true, true) if !collected.ztpf.is_empty() => {}
         (true, _) if !without.is_empty() => {}
         (true, true) if !collected.is_of_language_environment() && !other => {
-            text.push_str("Nothing was read that an advice could rest on.\n");
+            text.push_str("The files hold nothing to base advice on.\n");
         }
         (true, true) if !other => text += &no_storage_report(collected),
         (true, _) => text.push_str("Nothing to set.\n"),
@@ -150,14 +150,14 @@ pub fn listings(
         text.push_str("  and more; --json has all\n");
     }
     if !lints.is_empty() {
-        text.push_str("About option texts:\n");
+        text.push_str("Checks of option texts:\n");
     }
     for lint in lints {
         let _ = write!(text, "{lint}");
     }
     let in_force = collected.options.in_force();
     if !in_force.is_empty() {
-        text.push_str("In force as far as is known, and set where:\n");
+        text.push_str("Options in force, as far as known, and where they were set:\n");
     }
     for shown in in_force.iter().take(IN_FORCE) {
         let row = &shown.row;
@@ -188,7 +188,7 @@ pub fn listings(
         let _ = writeln!(text, "  {place}: {why}");
     }
     if collected.beyond > 0 {
-        let _ = writeln!(text, "Left out, since there are so many: {} more.", collected.beyond);
+        let _ = writeln!(text, "Left out: {} more.", collected.beyond);
     }
     text
 }
@@ -199,11 +199,11 @@ pub fn accounts(report: &Report, suggestions: &[Advice], risky: bool) -> String 
     let mut text = String::new();
     if suggestions.is_empty() {
         let reason = match report.processes.len() {
-            0 => "no accounts were kept: `underbar doctor` says why",
+            0 => "no accounts were kept; `underbar doctor` gives the reason",
             _ => "no storage was asked for",
         };
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "Nothing to advise upon: {reason}.");
+        let _ = writeln!(text, "No advice: {reason}.");
         return text;
     }
     for suggestion in suggestions {
@@ -227,15 +227,15 @@ pub fn accounts(report: &Report, suggestions: &[Advice], risky: bool) -> String 
         None => {}
     }
     if idle > 0 {
-        let _ = writeln!(text, "Left out, since it does nothing on Linux: {idle}.");
+        let _ = writeln!(text, "Left out, without effect on Linux: {idle}.");
     }
     if harmful > 0 {
-        let _ = writeln!(text, "Left out, since it could harm: {harmful}; --risky sets it.");
+        let _ = writeln!(text, "Left out, could harm the program: {harmful}; add --risky to set.");
     }
     text
 }
 
-/// All settings as one option text: with a section for each program, unless there is only one program.
+/// All settings as one option text, with a section for each program unless there is only one.
 ///
 /// Made from the options file, so that the two cannot disagree.
 fn option_line(report: &Report, suggestions: &[Advice], risky: bool) -> Option<String> {

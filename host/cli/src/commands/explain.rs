@@ -127,7 +127,7 @@ fn topics() -> String {
     let acts = |entry: &&Entry| !matches!(entry.effect, Effect::AcceptedNoEffect(_));
     let mut text = String::from("Options with an effect on Linux: underbar explain HEAP\n");
     list(&mut text, OPTIONS.iter().filter(acts).map(|entry| (entry.name, entry.meaning)));
-    text.push_str("\nRules, by which suggestions are made: underbar explain heap-size\n");
+    text.push_str("\nRules of suggestions: underbar explain heap-size\n");
     let rules = |platform| rules::of(platform).map(|rule| (rule.id, rule.title));
     list(&mut text, rules(Platform::Linux));
     figures(&mut text);

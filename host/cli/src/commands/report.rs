@@ -85,9 +85,9 @@ pub enum Form {
     Summary,
     /// Every figure by its key, every owner of memory, every option
     All,
-    /// The documented 31-bit storage report; also what RPTSTG(ON) asks for
+    /// The 31-bit storage report that IBM documents, as with RPTSTG(ON)
     Le,
-    /// Every lock that threads waited for: how long, where, and because of whom
+    /// Every lock that threads waited for: how long, where, and who held it
     Lock,
 }
 

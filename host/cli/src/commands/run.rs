@@ -64,9 +64,9 @@ pub struct Run {
     pub program: Vec<OsString>,
 }
 
-/// What `underbar run` was told, `words` being what stands behind `underbar`; from its own part of the table, since making
-/// all of it costs as much as all else before the program starts. None where it is no `run`, or where there is anything to be
-/// said (help, wrong usage): then the whole table finds the words for it.
+/// Parses `underbar run`; `words` are those after `underbar`. It uses only the part of the table for `run`, since making
+/// all of it costs as much as everything else before the program starts. None if it is not `run`, or if there is something
+/// to print (help, wrong usage): then the whole table finds the words for it.
 pub fn told(words: &[OsString]) -> Option<Run> {
     if let Some(plain) = plain_run(words) {
         return Some(plain);
@@ -78,8 +78,8 @@ pub fn told(words: &[OsString]) -> Option<Run> {
     Run::from_arg_matches(&matches).ok()
 }
 
-/// The same for `run -- PROGRAM ARGUMENTS` and `run -q -- PROGRAM ARGUMENTS`: most runs are called so, and even its own part
-/// of the table is a good part of what the command does before the program starts.
+/// The same for `run -- PROGRAM ARGUMENTS` and `run -q -- PROGRAM ARGUMENTS`. Most runs are called so, and even the part of
+/// the table for `run` takes much of the time before the program starts.
 fn plain_run(words: &[OsString]) -> Option<Run> {
     let (quiet, program) = match words {
         [run, dashes, program @ ..] if run == RUN && dashes == "--" => (false, program),

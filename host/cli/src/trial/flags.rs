@@ -67,7 +67,7 @@ pub struct Flags {
     #[arg(long, value_name = "FILE")]
     pub opts_file: Option<PathBuf>,
 
-    /// Defaults below all options: underbar's own, or the documented ones of Language Environment
+    /// Base defaults, which every other option overrides
     #[arg(long, value_enum, value_name = "BASE", default_value_t = OptsBase::Underbar)]
     pub opts_base: OptsBase,
 
