@@ -1,14 +1,13 @@
-//! The rules about locks on programs that wait as each of them describes, by structure:
-//! for each rule a case where it must fire, and
-//! one where it must say "no change".
+//! The rules about locks on programs that wait as each of them describes, by structure: where it must fire, and where it
+//! must say "no change".
 //!
 //! ```text
 //! programs/locks/rules.c CASE ── run --json under LOCK(...) ─> advise --json ─> what the rule says
 //! ```
 //!
-//! Not here: the rules' limits (unit tests of `host/advise`), `lock-order` (`lock_report`), wrong sets that are planted
-//! (`rules`). Only `lock-spin-does-not-pay` advises a lower value, and our own waiting avoids its
-//! condition: a unit test covers it.
+//! Not here: the rules' borders (unit tests of `host/advise`), `lock-order` (`lock_report`), wrong sets that are planted
+//! (`rules`). That a rule goes down is for `lock-spin-does-not-pay` alone, whose condition our own waiting is made to
+//! avoid: a unit test has it.
 
 use std::process::Command;
 use std::sync::Mutex;
@@ -17,7 +16,7 @@ use serde_json::{Value, json};
 use underbar_advise::{Apply, Area, Kind, RULES};
 use underbar_zoo::{code, compiled, left, scratch, skip, underbar};
 
-/// The required answer of a rule for a case under this LOCK.
+/// What a rule must say of a case under this LOCK.
 struct Says {
     rule: &'static str,
     mode: &'static str,
@@ -77,8 +76,8 @@ const fn says(
 }
 
 impl Says {
-    /// The fault, if there is one.
-    fn check(&self) -> Result<(), String> {
+    /// What is wrong, if something is; false where the machine did not let the program's threads do what it is about.
+    fn check(&self) -> Result<bool, String> {
         let Says { rule, mode, case, .. } = self;
         let folder = scratch(&format!("lock-rules-{rule}-{mode}-{case}"));
         let program = compiled("locks/rules", "locks-rules", &["-pthread"]);
@@ -109,11 +108,11 @@ impl Says {
     }
 }
 
-/// The time that threads wait is measured with the processors to themselves, as far as these tests go.
+/// How long threads wait is seen with the processors to themselves, as far as these tests go.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// The answer of one rule. The time that threads wait is random if others use the machine: a failure may be
-/// tried again, a few times.
+/// What is said under one rule. How long threads wait is chance where others use the machine: what is wrong once may be
+/// tried again, and not often.
 fn check(rule: &str) {
     let _turn = ONE_AT_A_TIME.lock();
     for says in SAYS.iter().filter(|says| says.rule == rule) {
@@ -190,7 +189,7 @@ fn a_suggestion_about_locks_is_tried_in_runs_and_judged() {
 
 #[test]
 fn a_way_of_waiting_that_changes_nothing_is_not_kept() {
-    // Page faults do not vary at random, as times do: the threads' waits do not affect them.
+    // Page faults do not differ by chance, as times do: how threads wait does not touch them.
     for options in ["LOCK(SIMPLE)", "LOCK(,64,SLEEP)"] {
         let (all, is_written) = tuned("lock-planted", &["--primary", "faults", "--try", options], "far");
         let planted = all["tried"].as_array().expect("a list").iter().find(|set| set["options"] == options);

@@ -186,9 +186,18 @@ fn programs_that_exec_cannot_run_are_refused() {
     for flags in BOTH {
         let path = library(&folder, flags[1], flags, &[]);
         for (file, says) in [
-            (pie, "an executable, which LOAD and exec cannot run: link it with -shared"),
-            (fixed, "an executable, which LOAD and exec cannot run: link it with -shared"),
-            (alone, "an executable, which LOAD and exec cannot run: link it with -shared"),
+            (
+                pie,
+                "an executable, which LOAD and exec cannot run: compile it with -fPIC and link it with -shared",
+            ),
+            (
+                fixed,
+                "an executable, which LOAD and exec cannot run: compile it with -fPIC and link it with -shared",
+            ),
+            (
+                alone,
+                "an executable, which LOAD and exec cannot run: compile it with -fPIC and link it with -shared",
+            ),
             (object, "an object file that was not linked: link it with -shared"),
             (debug, "the program"),
         ] {

@@ -1,16 +1,16 @@
 /* Threads that wait for each other as the rules about locks describe it, each case by structure and not by chance:
-   the waiting thread, the number of waits, and the holder's work meanwhile. Times are measured here, and waited for, never assumed.
+   who waits, how often, and what the holder does meanwhile. How long is measured here, and waited for, never assumed.
 
    rules blocks     the holder is in write while the other waits
    rules computes   it computes, but for one write
    rules near       two locks in one line, each waited for
    rules far        the same, each in its own
-   rules again      one thread unlocks and takes the lock again, hundreds of times, while the other waits
+   rules again      one thread gives a lock up and takes it again, for hundreds of times, while the other waits
    rules turns      two threads give it to each other
-   rules short      the same, at once: each wait lasts a moment
+   rules short      the same, at once: who waits, waits for a moment. Says "alone" where the two were not let run at one time
    rules adaptive   an adaptive mutex is held for long
    rules hot N      four threads take it N times each, and work outside of it, too
-   rules steady N   three threads take it N times each, and sleep for a moment while they hold it: a thread always waits */
+   rules steady N   three threads take it N times each, and sleep for a moment while they hold it: somebody always waits */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
@@ -51,7 +51,7 @@ static void a_moment(void) {
     nanosleep(&moment, NULL);
 }
 
-/* Until a thread sleeps for it, as the C library marks it. */
+/* Until somebody sleeps for it, as the C library marks it. */
 static void until_wanted(pthread_mutex_t *lock) {
     while (*(volatile int *)&lock->__data.__lock != 2) a_moment();
 }
@@ -86,14 +86,14 @@ static void *waits_once(void *lock) {
 
 static void *reads_a_page(void *page) {
     until_wanted(shared);
-    // A waiter looks after one millisecond, and after ten.
+    // Who waits looks after one millisecond, and after ten.
     struct timespec longer = {0, 15 * MILLISECOND};
     nanosleep(&longer, NULL);
     if (read(ends[0], page, 4096) != 4096) exit(4);
     return NULL;
 }
 
-/* Into a pipe that is full, until another thread reads. */
+/* Into a pipe that is full, until somebody reads. */
 __attribute__((noinline)) static void write_while_held(void) {
     static char page[4096], room[4096];
     pthread_t reader = begin(reads_a_page, room);
@@ -129,7 +129,7 @@ static void fill_pipe(void) {
 
 /* ---- one takes it again and again ---- */
 
-/* On this one of the processors that the program may use, by their order; on the last if there are fewer. */
+/* On this one of the processors that the program may use, by their order; on the last where there are fewer. */
 static void on_processor(int which) {
     cpu_set_t all, one;
     if (pthread_getaffinity_np(main_thread, sizeof all, &all)) exit(8);
@@ -142,14 +142,14 @@ static void on_processor(int which) {
     if (sched_setaffinity(0, sizeof one, &one)) exit(8);
 }
 
-/* Both on one processor, and a woken thread does not preempt the other: so the same thread takes the lock again. */
+/* Both on one processor, and who is woken does not push the other aside: so what is given up is taken again. */
 static void on_one_processor(void) {
     on_processor(0);
     struct sched_param none = {0};
     if (sched_setscheduler(0, SCHED_BATCH, &none)) exit(9);
 }
 
-/* With this many acquisitions, the waiter does not starve, and will not. */
+/* Served so often, the waiter does not starve, and will not. */
 enum { SHORT = 20, OFTEN = 300, SERVED = 200 };
 
 static int by_length(const void *one, const void *other) {
@@ -219,7 +219,7 @@ struct side {
     struct side *other;
 };
 
-/* Whether a thread sleeps for a mutex: the word does not show it, as a thread that slept for it leaves a 2. */
+/* Whether a thread sleeps for a mutex: the word does not tell, as who slept for it leaves a 2. */
 static int sleeps(int thread) {
     char path[64], text[8] = "";
     snprintf(path, sizeof path, "/proc/self/task/%d/syscall", thread);
@@ -257,7 +257,14 @@ static void by_turns(void *(*how)(void *)) {
 
 /* ---- short ---- */
 
-/* Each has a processor, and unlocks as soon as the other asks, which waits for a moment; longer if one of them was
+/* Before all others on it, where the system allows that: next to other work the two seldom run at the same time. */
+static void first_on_processor(int which) {
+    on_processor(which);
+    struct sched_param first = {.sched_priority = 1};
+    sched_setscheduler(0, SCHED_FIFO, &first);
+}
+
+/* Each has a processor, and gives it up as soon as the other asks, who waits for a moment; longer where one of them was
    not let run. */
 static void *gives_at_once(void *with) {
     struct side *side = with;
@@ -274,9 +281,12 @@ static void *gives_at_once(void *with) {
         }
         side->comes = 0;
         has = side->me;
-        // Enough waits for a total time, most of them short; and not for ever with one processor.
-        int are_enough = waited > 60 * MILLISECOND && waits > 5000 && moments > waits / 8 * 7;
-        if (are_enough || now() - began > 20000 * MILLISECOND) is_over = 1;
+        // So many that their time counts, and the moments outnumber the rest: of all that was waited, one time in which a thread was
+        // not let run may be the most. Not for ever where the two never run at the same time.
+        long took = now() - began;
+        int are_enough = in_moments > 60 * MILLISECOND && waited > took / 25 && moments > waits / 8 * 5;
+        if (!are_enough && took > 20000 * MILLISECOND && !is_over) was_alone = 1;
+        if (are_enough || was_alone) is_over = 1;
         if (is_over) break;
         for (int looks = 1; !side->other->comes; looks++)
             if (looks % 4096 == 0) sched_yield();
