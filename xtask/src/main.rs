@@ -35,6 +35,8 @@ mod programs;
 mod release;
 mod steps;
 mod test;
+#[cfg(test)]
+mod walks;
 mod web;
 mod witness;
 
