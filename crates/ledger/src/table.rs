@@ -14,16 +14,16 @@ use crate::counter::{
 /// gathered; what other threads free it counts when it next needs cells.
 const BATCH: Exactness = Within(
     "of every running thread, 1,024 requests or 64 KiB (or a 64th of what is in use, if more), one list of cells for each cell size, an eighth of the cells \
-     of each extent (64 KiB; of large cells four), and what others gave back since it last needed cells",
+     of each extent (64 KiB; of large cells four), and the cells that other threads gave back since its last need of cells",
 );
 
-/// What may be missing from sums of times: those who wait now are added when their wait ends.
+/// What may be missing from sums of times: a wait is added when it ends.
 const ENDED: Exactness = Within("the waits that have not ended");
 
 /// As [`ENDED`], where the C library waits, and more often than a few thousand times a second.
 const SHARE: Exactness = Within(
     "the waits that have not ended; where threads wait more than 2,500 times a second under LOCK(COUNT), a share of the waits is \
-     measured and stands for the rest, but for at most 512 waits of each thread",
+     measured and represents the rest, except at most 512 waits of each thread",
 );
 
 macro_rules! counters {
@@ -58,13 +58,13 @@ counters! {
     HeapGets = "heap.gets", "Successful Get Heap requests", Count, by Gathered, live BATCH, killed BATCH, Sum in Heap,
         "Requests for heap storage that were served: malloc and its relatives, operator new, and a realloc that had to move.";
     HeapFrees = "heap.frees", "Successful Free Heap requests", Count, by Gathered, live BATCH, killed BATCH, Sum in Heap,
-        "Elements and cells given back by the program: also those that a child by fork has from its parent.";
+        "Elements and cells that the program gave back, including those that a child by fork has from its parent.";
     HeapInherited = "heap.inherited", "Elements and cells from the parent process", Count, by Start, live BATCH, killed BATCH, Sum,
-        "What a child by fork or clone had from its parent when it began, got by the parent and not given back yet. Its frees may be of these, so its frees may be more than its gets.";
+        "Elements and cells that a child by fork or clone has from its parent at its start. It may free them, so its frees may exceed its gets.";
     HeapUsed = "heap.used", "Heap storage in use", Bytes, by Gathered, live BATCH, killed BATCH, Sum in Heap,
         "Bytes of cells and elements that the program holds now, rounded as the heap rounds them.";
     HeapUsedPeak = "heap.used_peak", "Total heap storage used (sugg. initial size)", Bytes, by Gathered, live BATCH, killed BATCH, Max in Heap,
-        "The most bytes of cells and elements in use at one time. An initial size of this many bytes would have held everything, but for packing. Counted exactly at each new maximum by a sixteenth, above 3 MiB by a 64th, above 256 MiB by a 32nd; between two of these it may be off by as much. Of a heap besides the default one it is off by at most 64 KiB for each thread.";
+        "The most bytes of cells and elements in use at one time. An initial size of this many bytes would have held everything, except for losses by packing. Counted exactly at each new maximum by a sixteenth, above 3 MiB by a 64th, above 256 MiB by a 32nd; between two of these it may be off by as much. Of a heap besides the default one it is off by at most 64 KiB for each thread.";
     HeapSegmentsAllocated = "heap.segments_allocated", "Number of segments allocated", Count, by SpaceLock, live Exact, killed Exact, Sum in Heap,
         "Segments got from the kernel for the heap, the initial one included; each was a kernel call of its own.";
     HeapSegmentsFreed = "heap.segments_freed", "Number of segments freed", Count, by SpaceLock, live Exact, killed Exact, Sum in Heap,
@@ -88,7 +88,7 @@ counters! {
     HeapPurgedBytes = "heap.purged_bytes", "Unused pages given back", Bytes, by SpaceLock, live Exact, killed Exact, Sum in Heap,
         "Bytes given back by those calls.";
     HeapHugeBytes = "heap.huge_bytes", "In segments that asked for huge pages", Bytes, by SpaceLock, live Exact, killed Exact, Sum in Heap,
-        "Bytes of all segments ever allocated for which the kernel was asked for huge pages; whether it gave them is its own affair.";
+        "Bytes of all segments ever allocated for which the kernel was asked for huge pages; the kernel may have given small pages instead.";
     HeapRemoteFrees = "heap.remote_frees", "Cells freed by another thread", Count, by Gathered, live BATCH, killed BATCH, Sum in Heap,
         "Small cells that came back to a thread's heap from outside: freed by another thread, or by their own at its very end, when its heap was handed on already. They travel home in batches. 0 under FREE, where segments belong to all threads.";
     HeapFailedGets = "heap.failed_gets", "Requests that failed", Count, by Request, live Exact, killed Exact, Sum in Heap,
@@ -118,25 +118,25 @@ counters! {
     StackConcurrent = "stack.concurrent", "Maximum used by all concurrent threads", Bytes, by StacksLock, live Sampled, killed Sampled, Max,
         "The most stack that all threads alive at one time had used, to the page.";
     StackFallbacks = "stack.fallbacks", "Thread stacks not as THREADSTACK says", Count, by Request, live Exact, killed Exact, Sum,
-        "Threads that got the stack which they would have without THREADSTACK, since there was no room for what it says.";
+        "Threads that got the stack they would have without THREADSTACK, since there was no room for the larger one.";
     StackReused = "stack.reused", "Threads on stacks of the program used before", Count, by StacksLock, live Exact, killed Exact, Sum,
-        "Threads on memory that the program brought as their stack and that had been written to before: where they went no deeper than that, how deep is not known, and counted as 0.";
+        "Threads whose stack is memory that the program had written to before. If such a thread goes no deeper than the written part, its depth is unknown and counts as 0.";
     CoverageAnonymous = "coverage.anonymous", "Anonymous memory resident", Bytes, by Look, live Sampled, killed Sampled, Max,
-        "Resident anonymous memory of the process, by the look that saw the most of it: when it has doubled, before much of it goes, and at the end. Shared mappings and pages of files that nobody wrote to are none. Null where nobody looked, as below 4 MiB of it.";
+        "Resident anonymous memory of the process, at the look that found the most. The library looks when resident memory has doubled, before much of it is given back, and at the end. Shared mappings and unwritten pages of files do not count. Null without a look, as below 4 MiB.";
     CoverageHeap = "coverage.heap", "of it in this heap", Bytes, by Look, live Sampled, killed Sampled, Max,
-        "The part of it that lies in the segments of this heap, counted page by page in the same look; the owners of the rest make up the rest.";
+        "The part of it in the segments of this heap, counted page by page in the same look. The other owners have the rest.";
     ProcessFaults = "process.minor_faults", "Page faults of the process without I/O", Count, by Look, live Sampled, killed Sampled, Sum,
-        "First touches of a page, and other page faults that the kernel served from memory, since the library came into the process, as last looked at: when resident memory doubles, and at the end.";
+        "Page faults that the kernel served from memory, such as the first use of a page, since the library was loaded. Read when resident memory doubles, and at the end.";
     OwnReads = "process.own_reads", "Read calls of underbar itself", Count, by Look, live Exact, killed Exact, Sum,
-        "Read calls that the library made within the process, to look at its mappings, its arguments and the programs that it starts, and the loader's, for the library's head. The kernel counts them as the program's; they are taken off the read calls of the run.";
+        "Read calls of the library in the process (mappings, arguments, programs to be started), and the loader's read of the library's head. The kernel counts them as the program's; the report subtracts them from the read calls of the run.";
     OwnReadBytes = "process.own_read_bytes", "Bytes read by underbar itself", Bytes, by Look, live Exact, killed Exact, Sum,
         "Bytes that these calls read.";
     ProcessContinued = "process.continued", "Programs that took the place of another", Count, by Start, live Exact, killed Exact, Sum,
         "1 where the process was another program before this one (exec): then the same process has more than one section.";
     DeepbindOpens = "process.deepbind_opens", "Times dlopen was asked for RTLD_DEEPBIND", Count, by Request, live Exact, killed Exact, Sum,
-        "Calls of dlopen with RTLD_DEEPBIND: the library that it opens, and those that it brings, find functions of the C library before those of preloaded libraries. From the first such call on, those that underbar replaces lead to underbar there, too.";
+        "Calls of dlopen with RTLD_DEEPBIND. The opened library and its dependencies find functions of the C library before those of preloaded libraries. From the first such call on, they find underbar's functions in place of those that it replaces.";
     DeepbindUnbound = "process.deepbind_unbound", "of them left to the C library's heap", Count, by Request, live Exact, killed Exact, Sum,
-        "Of these calls, those before which the C library's table of symbols could not be changed, since the kernel refused: what they open gets storage of another heap.";
+        "Of these calls, those before which the kernel refused a change of the C library's symbol table. The opened libraries use the C library's heap.";
     NamespacesOpened = "process.namespaces", "Namespaces opened by dlmopen", Count, by Request, live Exact, killed Exact, Sum,
         "Calls of dlmopen for a new namespace. It has a C library of its own, whose storage is not in these accounts. Blocks of it that the program gives to free are left alone and counted as not ours; blocks of this heap must not be freed there.";
     LockContended = "lock.contended", "Acquisitions that had to wait", Count, by Waits, live SHARE, killed SHARE, Sum,
@@ -151,8 +151,8 @@ counters! {
         "The longest of these waits.";
     LockSpin = "lock.spin_ns", "Time spent looking again", Nanoseconds, by Waits, live ENDED, killed ENDED, Sum,
         "Of these waits, what was spent looking at the lock again and again. Under LOCK(COUNT) this stays 0 for mutexes.";
-    LockLocks = "lock.locks", "Locks that somebody waited for", Count, by Waits, live Exact, killed Exact, Sum,
-        "Different locks, by their addresses, that somebody waited for, as far as there was room to record them.";
+    LockLocks = "lock.locks", "Locks that threads waited for", Count, by Waits, live Exact, killed Exact, Sum,
+        "Different locks, by their addresses, that threads waited for, as far as there was room to record them.";
     LockPassedThrough = "lock.passed_through", "Kinds of mutex left to the C library", Count, by Waits, live Exact, killed Exact, Max,
         "How many kinds of mutex that LOCK does not govern were locked: robust, shared, with priority inheritance, with priority protection, with elision, recursive, error-checking, others. Each kind counts once in a process; a mutex of several kinds is of the first.";
     LockUnrecorded = "lock.unrecorded", "Waits without a record of their lock", Count, by Waits, live SHARE, killed SHARE, Sum,
@@ -160,7 +160,7 @@ counters! {
     ControlObeyed = "control.obeyed", "Live changes obeyed", Count, by Obeyed, live Exact, killed Exact, Sum,
         "Settings that were changed from outside while the program ran, and that it obeyed: at the next request that a thread's ready cells do not serve.";
     NotFollowedStatic = "follow.static", "not followed: statically linked", Count, by Follow, live Exact, killed Exact, Sum,
-        "Programs started that have no dynamic loader, so nothing can be loaded beside them.";
+        "Programs started that have no dynamic loader, so no library can be loaded with them.";
     NotFollowedSetUid = "follow.setuid", "not followed: set-user-ID or set-group-ID", Count, by Follow, live Exact, killed Exact, Sum,
         "Programs started that take another user's or group's rights; the loader ignores a preload there.";
     NotFollowedCapabilities = "follow.file_capabilities", "not followed: file capabilities", Count, by Follow, live Exact, killed Exact, Sum,

@@ -99,7 +99,7 @@ pub fn manual_page() -> String {
         "# Suggestions\n\n\
          Each rule by which `underbar advise` and `underbar tune` arrive at a suggestion.\n\
          This page is made from the table in `host/advise`; a test keeps it equal to it.\n\
-         Every suggestion names its rule; `underbar explain RULE` prints what stands here.\n",
+         Every suggestion names its rule; `underbar explain RULE` prints its section of this page.\n",
     );
     for platform in Platform::ALL {
         if let Some((title, words)) = chapter(platform) {

@@ -123,7 +123,7 @@ pub fn same_line(case: &Case<'_>) -> Option<Advice> {
         let evidence =
             vec![evidence("locks.contended", first.contended), evidence("locks.wait_ns", first.wait_ns)];
         let reason = format!(
-            "{} that threads waited for lie in lines of their own.",
+            "{} that threads waited for are in lines of their own.",
             counted(worth.len() as u64, "lock", "locks")
         );
         return found(Kind::NoChange, None, locks.mode, evidence, reason);
@@ -135,7 +135,7 @@ pub fn same_line(case: &Case<'_>) -> Option<Advice> {
         evidence("locks.wait_ns", other.wait_ns),
     ];
     let reason = format!(
-        "{} and {} lie in the same {LINE} bytes ({:#x} and {:#x}): who takes one disturbs who takes the other. Align them to \
+        "{} and {} are in the same {LINE} bytes ({:#x} and {:#x}): a thread that takes one disturbs threads that take the other. Align them to \
          {LINE}.",
         lock.name(),
         other.name(),

@@ -28,7 +28,7 @@ pub static RULES: [Rule; 46] = [
         id: "coverage",
         title: "Whether this heap is worth tuning",
         source: "Language Environment, storage report: storage of vendor heap managers is not counted",
-        condition: "Less than half of the program's resident anonymous memory lies in this heap, or another allocator serves \
+        condition: "Less than half of the program's resident anonymous memory is in this heap, or another allocator serves \
                     its malloc.",
         formula: "No heap advice; the largest other owner is named.",
         stop: "Half or more of the memory is in this heap.",
@@ -62,7 +62,7 @@ pub static RULES: [Rule; 46] = [
         condition: "Of 100 requests or more, one in 1,000 and more than 8 are larger than the largest size that serves them: the \
                     increment of HEAP where sizes are set, the largest available list of z/TPF.",
         formula: "HEAP: an increment that holds the largest request, below 64M. z/TPF: tpf-avl-size names the sizes.",
-        stop: "Fewer are larger, heap-size advises sizes, or the increments are AUTO: nothing is said.",
+        stop: "Fewer are larger, heap-size advises sizes, or the increments are AUTO: no advice.",
         risk: "Each increment is taken whole, though memory is taken only where it is touched.",
         platforms: &[Platform::Linux, Platform::Ztpf],
         apply: Apply::Supply(requests::large),
@@ -124,7 +124,7 @@ pub static RULES: [Rule; 46] = [
     Rule {
         id: "lock-holder-blocks",
         title: "A lock is held over a call that blocks",
-        source: "Own: waiters look what the holder does; blame by who gives the lock up, as in Go's mutex profile",
+        source: "Own: waiters look at what the holder does; the thread that unlocks is charged, as in Go's mutex profile",
         condition: "Threads waited for a lock 10 ms or longer together, and a hundredth of the run; its holder was found in \
                     system calls three times or more; and that accounts for a quarter of the wait or more.",
         formula: "Share of the wait: the time in waits of a millisecond or longer, times the part of the looks that found the \
@@ -153,9 +153,9 @@ pub static RULES: [Rule; 46] = [
         source: "Own measurement: under the C library's mutex a thread waited 414 ms, and 2.7 ms with waiting of our own",
         condition: "A lock was given up to waiters 100 times or more, 80 % of these by the thread that did so the time \
                     before, and the longest wait is a millisecond or longer and eight times the median.",
-        formula: "LOCK(SIMPLE) for mutexes under LOCK(COUNT), which serves who starves; otherwise nothing is set: take \
+        formula: "LOCK(SIMPLE) for mutexes under LOCK(COUNT), which serves a starving thread; otherwise nothing is set: take \
                   the lock once for several operations.",
-        stop: "Less than 80 %, or no wait that stands out: no change.",
+        stop: "Less than 80 %, or no wait much longer than the others: no change.",
         risk: "Who is served in turn runs on a cold cache: throughput may fall.",
         platforms: &[Platform::Linux],
         apply: Apply::Accounts { area: Area::Lock, acts: true, rule: lock::starves },
@@ -199,7 +199,7 @@ pub static RULES: [Rule; 46] = [
         id: "le-sound",
         title: "Whether the report can be used",
         source: "Own: no advice rather than a wrong one",
-        condition: "Lines of two reports stand in one another, or lines are cut at the right; or an options report or text of the \
+        condition: "Lines of two reports are mixed, or lines are cut at the right; or an options report or text of the \
                     same listing sets a size that the storage report shows otherwise.",
         formula: "No advice from that report, or upon that option.",
         stop: "Nothing of this kind was found.",
@@ -296,7 +296,7 @@ pub static RULES: [Rule; 46] = [
         condition: "The initial sizes of heap, stack and library heap above the line are half of the region or more.",
         formula: "Nothing is set by this rule: sizes that are not used go down by le-heap-size and le-stack; otherwise the \
                   region has to be raised.",
-        stop: "They are less than half of the region, or the region is unknown: nothing is said.",
+        stop: "They are less than half of the region, or the region is unknown: no advice.",
         risk: "An initial size that cannot be had ends the program.",
         platforms: &[Platform::LanguageEnvironment],
         apply: Apply::Program(le::region::apply),
@@ -307,8 +307,8 @@ pub static RULES: [Rule; 46] = [
         source: "Storage tuning talk: 10 levels of LINK took 1760K, of dynamic CALL 128K",
         condition: "Eight storage reports or more in one listing, none of which used more heap than 64K.",
         formula: "Nothing is set: where programs LINK to each other, dynamic CALL saves an enclave each.",
-        stop: "Fewer, or larger ones: nothing is said.",
-        risk: "A called program shares the caller's run-time: its options and what it leaves behind.",
+        stop: "Fewer, or larger ones: no advice.",
+        risk: "A called program shares the caller's run-time: its options and its leftovers.",
         platforms: &[Platform::LanguageEnvironment],
         apply: Apply::Program(le::link::apply),
     },
@@ -316,7 +316,7 @@ pub static RULES: [Rule; 46] = [
         id: "natural-sound",
         title: "Whether the report of buffers can be used",
         source: "Own: no advice rather than a wrong one",
-        condition: "Lines of two reports stand in one another.",
+        condition: "Lines of two reports are mixed.",
         formula: "No advice from that report.",
         stop: "Nothing of this kind was found.",
         risk: "None: nothing is set.",
@@ -396,8 +396,8 @@ pub static RULES: [Rule; 46] = [
         source: "Natural, reference of WPSIZE and THSIZE: fewer GETMAINs are fewer switches",
         condition: "All sizes of WPSIZE are 0.",
         formula: "Nothing is set: without work pools each physical buffer is a GETMAIN and so a switch.",
-        stop: "There are work pools: nothing is said.",
-        risk: "Work pools are storage beside the thread.",
+        stop: "There are work pools: no advice.",
+        risk: "Work pools are storage next to that of the thread.",
         platforms: &[Platform::Natural],
         apply: Apply::Program(natural::parameters::work_pools),
     },
@@ -448,7 +448,7 @@ pub static RULES: [Rule; 46] = [
         condition: "Component switch statistics, whose layout is not known, or ZIIP=OFF.",
         formula: "Nothing is set: ZIIP PRINT STAT SORTSWITCHES PARAMETER Y shows what parameters can avoid; count switches first \
                   by ZIIP STAT ON.",
-        stop: "There are none in sight: nothing is said.",
+        stop: "The listing shows none: no advice.",
         risk: "None: nothing is set.",
         platforms: &[Platform::Natural],
         apply: Apply::Program(natural::switches::components),
@@ -459,7 +459,7 @@ pub static RULES: [Rule; 46] = [
         source: LOAD_LIBRARIES,
         condition: "A list shows a PDS with RECFM=U and a block size of 8,192 or less.",
         formula: "Copy it at a block size of 32760; survey the library itself for the tracks and channel programs that it saves.",
-        stop: "A larger block size, or a PDSE: nothing is said.",
+        stop: "A larger block size, or a PDSE: no advice.",
         risk: "None for programs: the binder fills tracks with shorter blocks, so space does not grow.",
         platforms: &[Platform::Libraries],
         apply: Apply::Survey,
@@ -470,7 +470,7 @@ pub static RULES: [Rule; 46] = [
         source: LOAD_LIBRARIES,
         condition: "At 32,760 its members would take fewer tracks, or fewer channel programs to load, than now.",
         formula: "32760. SYS1.LINKLIB took 2,895 tracks at 6,144, 2,640 at 23,440 and 2,620 at 32,760.",
-        stop: "Nothing is saved, as with members of one block: nothing is said.",
+        stop: "Nothing is saved, as with members of one block: no advice.",
         risk: "A library must be copied (IEBCOPY COPYMOD, or the binder) for its members to have the new block size.",
         platforms: &[Platform::Libraries],
         apply: Apply::Survey,
@@ -481,7 +481,7 @@ pub static RULES: [Rule; 46] = [
         source: "Own: what a copy at the same block size takes less",
         condition: "A tenth or more of its tracks are gaps that deleted members left.",
         formula: "Compress it.",
-        stop: "Fewer gaps: nothing is said.",
+        stop: "Fewer gaps: no advice.",
         risk: "Nobody may have the library open to write, and a compress that fails may lose members: copy it first.",
         platforms: &[Platform::Libraries],
         apply: Apply::Survey,
@@ -493,7 +493,7 @@ pub static RULES: [Rule; 46] = [
                  instead of 1",
         condition: "The directory of a PDS is larger than one track.",
         formula: "Make it a PDSE, or part it: a PDS directory is searched in sequence. LLA spares the search as well.",
-        stop: "The directory fits on a track: nothing is said.",
+        stop: "The directory fits on a track: no advice.",
         risk: "A PDSE cannot be read before its address space is up: not for what is needed at IPL.",
         platforms: &[Platform::Libraries],
         apply: Apply::Survey,
@@ -504,7 +504,7 @@ pub static RULES: [Rule; 46] = [
         source: "LongEx, as above: pages of a PDSE are 4K, whatever its block size",
         condition: "A PDSE with a block size below 4,096.",
         formula: "4096 or more; 32760 is usual. Nothing else depends on it.",
-        stop: "4,096 or more: nothing is said.",
+        stop: "4,096 or more: no advice.",
         risk: "None: nothing but the label changes.",
         platforms: &[Platform::Libraries],
         apply: Apply::Survey,
@@ -515,7 +515,7 @@ pub static RULES: [Rule; 46] = [
         source: "Own: pages that are free, of all",
         condition: "A quarter or more of its pages, and 64 or more, hold nothing.",
         formula: "Copy it to a smaller one, unless it will grow again.",
-        stop: "Fewer are free: nothing is said.",
+        stop: "Fewer are free: no advice.",
         risk: "A library that grows again asks for extents again.",
         platforms: &[Platform::Libraries],
         apply: Apply::Survey,
@@ -536,7 +536,7 @@ pub static RULES: [Rule; 46] = [
         title: "Buffer sizes of the available lists of the ECB heap (HAVSZn)",
         source: "ECB heap talk, 2025 (PJ47265): the request size report has finer classes \"to help tune AVL sizes\"; z/TPF \
                  itself gives no advice on sizes. The optimisation is our own",
-        condition: "A request size report of which at most one request in 100 lies in rows that are missing; the best sizes \
+        condition: "A request size report of which at most one request in 100 is in missing rows; the best sizes \
                     spare one byte in 100 of what is handed out, or more requests find a list.",
         formula: "Of all ways to cut the classes into as many runs as there are lists (4, or as many as the listing shows) the \
                   one with the least sum of requests times (size - class limit), found exactly by dynamic programming. The \
@@ -582,7 +582,7 @@ pub static RULES: [Rule; 46] = [
         condition: "A report with classes of 128, of which the first holds half of all requests or more.",
         formula: "Nothing is set: collect again with APAR PJ47265 (and PJ48131), whose classes begin at 32, before sizes below 128 \
                   are chosen.",
-        stop: "The report has the finer classes: nothing is said.",
+        stop: "The report has the finer classes: no advice.",
         risk: "None: nothing is set. No application changes are needed for the APARs.",
         platforms: &[Platform::Ztpf],
         apply: Apply::Listings(ztpf::remarks::fine),

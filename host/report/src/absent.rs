@@ -1,4 +1,4 @@
-//! Figures of the documents' storage report that Linux has no counterpart for, or that nobody counts here.
+//! Figures of the documents' storage report without a counterpart on Linux, or that underbar does not count.
 //!
 //! Invariant: each is null in JSON and 0 in the Language Environment layout, where a note says so; the layout
 //! takes its zeros from this table, so neither can have one that the other lacks (a test of `le` compares them).
@@ -17,7 +17,7 @@ pub struct Absent {
     pub why: &'static str,
 }
 
-/// What stands before a figure.
+/// The mark before a figure.
 #[derive(Clone, Copy, Debug)]
 pub enum Label {
     /// The label of this counter.

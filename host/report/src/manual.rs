@@ -116,7 +116,7 @@ fn cell(exact: Exactness) -> String {
     }
 }
 
-/// What the figures of locks are good for beside the counters of the same thing.
+/// The use of the figures of locks next to the counters of the same thing.
 const WHERE: &str = "`docs/lock-report.md` explains the report of them. `underbar diff` and its gates know those that no \
                      counter of `lock` has.";
 
@@ -125,23 +125,24 @@ const WHERE: &str = "`docs/lock-report.md` explains the report of them. `underba
 pub fn counters() -> String {
     let mut text = String::from(
         "# Counters\n\n\
+         For everyone who reads a report, its JSON, or a gate on its figures.\n\n\
          Every figure of a report, by its key: what JSON, `underbar explain` and `underbar diff --fail-on` call it.\n\
          This page is made from the tables in `crates/ledger` and `host/report`; a test keeps it equal to them.\n\n\
          *Exact* means equal to an independent count. *Killed* says how far the figure can be trusted after the process\n\
          was killed without a chance to settle its counts. *Together* says how several processes become one figure.\n\
          *Written by* names a thread of the process itself: no process writes another's figures.\n\
-         *Of* a heap, too: where a process has more than its default heap, each heap has a figure of its own, besides that\n\
-         of the process. Of the default heap it is what the others leave of the process's; its peaks are null.\n",
+         *Of* says heap where the figure exists for each heap, too: if a process has more than its default heap, each heap has a figure of its own.\n\
+         The default heap's figure is the process's less those of the other heaps; its peaks are null.\n",
     );
-    text.push_str("\nBounds, by which a figure may be off the truth, mostly behind it; storage in use and its peak may be ahead, too:\n\n");
+    text.push_str("\nBounds of the error of a figure. Most figures are too low by at most this; storage in use and its peak may be too high, too:\n\n");
     for (at, bound) in bounds().iter().enumerate() {
         let _ = writeln!(text, "{}. {bound}", at + 1);
     }
     text.push_str(
-        "\nA child that was made by fork begins with accounts of its own, and by the figures of bound 1 neither it nor its\n\
-         parent is in doubt. Where it was made while its thread held a signal back (a handler may have come into the\n\
-         middle of a request, where nothing can be settled), or by a clone that the C library knows nothing of, the child\n\
-         counts once more what its parent's thread had counted and not published: at most bound 1, ahead of the truth.\n",
+        "\nA child made by fork begins with accounts of its own, and a fork adds nothing to bound 1 of the child or its parent.\n\
+         There are two exceptions: a fork while the thread holds a signal back (a handler may have interrupted a request, and\n\
+         nothing can be settled then), and a raw clone, which the C library does not see. Then the child counts once more what\n\
+         its parent's thread had counted and not published: at most bound 1, too high.\n",
     );
     for area in areas() {
         // Writing to a String cannot fail.
@@ -187,7 +188,7 @@ pub fn counters() -> String {
         let _ = writeln!(text, "- `{}`: {}", of.key, of.meaning);
     }
     text.push_str(
-        "\n## steps\n\nThe kernel's figures for the whole run. They are not known (`null`) where nobody waited for the program.\n\n\
+        "\n## steps\n\nThe kernel's figures for the whole run. They are unknown (`null`) if underbar did not wait for the program.\n\n\
          | key | printed as | unit |\n|---|---|---|\n",
     );
     for step in &STEPS {

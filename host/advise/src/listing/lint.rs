@@ -48,7 +48,7 @@ pub struct Lint {
 pub static LE_LINTS: [LeLint; 9] = [
     LeLint {
         id: "le-opt-text",
-        title: "Option texts that cannot be read as they stand",
+        title: "Option texts that cannot be read as written",
         source: "CEE3611I, CEE3614I; a letter O typed for 0 and a missing sub-option fell back without a word \
                  (zowe/community#1852)",
         condition: "A name that is no option, a letter among digits (in options reports, too), a sub-option at another's \
@@ -61,7 +61,7 @@ pub static LE_LINTS: [LeLint; 9] = [
         title: "Values that an option cannot have",
         source: "Language Environment: sizes are n, nK or nM; cells of heap pools are multiples of 8; 2G below the bar, 16M \
                  below the line",
-        condition: "A size as large as all there is where it lies, one in G or AUTO, a cell of HEAPPOOLS that is no multiple of \
+        condition: "A size as large as all of its area, one in G or AUTO, a cell of HEAPPOOLS that is no multiple of \
                     8, or one that is not larger than the one before it.",
         formula: "Write a size that can be had, in K or M; write cells in growing order.",
         apply: values::values,
@@ -79,7 +79,7 @@ pub static LE_LINTS: [LeLint; 9] = [
         id: "le-opt-together",
         title: "Values that cannot hold together",
         source: "Language Environment, ALL31 and THREADSTACK",
-        condition: "ALL31(OFF) without STACK BELOW, STACK BELOW with ALL31(ON), sizes behind THREADSTACK(OFF), or more than \
+        condition: "ALL31(OFF) without STACK BELOW, STACK BELOW with ALL31(ON), sizes after THREADSTACK(OFF), or more than \
                     8M of initial sizes below the 16M line.",
         formula: "Change one of them: ALL31(OFF) needs STACK(,,BELOW); ALL31(ON) needs no storage below the line.",
         apply: together,
@@ -88,7 +88,7 @@ pub static LE_LINTS: [LeLint; 9] = [
         id: "le-opt-mode",
         title: "Options of the other addressing mode",
         source: "CEE3611I; 31-bit programs reject HEAP64 (zowe/zss#685)",
-        condition: "HEAP64 and its kin beside reports of 31-bit programs only, or HEAP and its kin beside reports of 64-bit \
+        condition: "HEAP64 and related options with reports of 31-bit programs only, or HEAP and related options with reports of 64-bit \
                     programs only.",
         formula: "Write HEAP for HEAP64, or the other way round.",
         apply: mode,
@@ -106,7 +106,7 @@ pub static LE_LINTS: [LeLint; 9] = [
         id: "le-opt-nonovr",
         title: "Options that cannot be overridden",
         source: "Language Environment: NONOVR at a lower level beats everything above it",
-        condition: "An option stands with NONOVR in one place and with other values in another.",
+        condition: "An option has NONOVR in one place and other values in another.",
         formula: "Change it where it has NONOVR, or have OVR put there.",
         apply: nonovr,
     },
@@ -262,7 +262,7 @@ fn together(collected: &Collected) -> Vec<Lint> {
         let sum = sized.iter().fold(0_u64, |sum, (_, bytes)| sum.saturating_add(*bytes));
         if sum > 8 << 20 {
             let rows: Vec<_> = sized.iter().map(|(row, _)| *row).collect();
-            say(&rows, format!("{} of initial sizes lie below the 16M line.", written(sum)));
+            say(&rows, format!("{} of initial sizes are below the 16M line.", written(sum)));
         }
     }
     found
@@ -316,7 +316,7 @@ fn nonovr(collected: &Collected) -> Vec<Lint> {
             found.push(Lint {
                 rule: "le-opt-nonovr",
                 evidence: vec![line(collected, placed), line(collected, other)],
-                words: format!("{} stands with NONOVR: what the other line sets is ignored.", row.name),
+                words: format!("{} has NONOVR: the values of the other line are ignored.", row.name),
             });
         }
         if found.len() > 100 {

@@ -75,7 +75,7 @@ columns! {
     "parked", "Sleeps", Count, Each(|lock| lock.parked, Sum), Waiting, true,
         "Times that a thread slept for the lock.";
     "woken", "Wakes", Count, Each(|lock| lock.woken, Sum), Always, false,
-        "Times that whoever gave the lock up woke a thread.";
+        "Times that the thread that unlocked woke another thread.";
     "wait_ns", "Waited", Nanoseconds, Each(|lock| Some(lock.wait_ns), Sum), Always, true,
         "From the first try to the acquisition, summed over the contended ones.";
     "wait_max_ns", "Longest wait", Nanoseconds, Each(|lock| Some(lock.wait_max_ns), Max), Always, true,
@@ -95,7 +95,7 @@ columns! {
     "looked", "Looks at what the holder does", Count, Each(|lock| lock.looked, Sum), Owned, false,
         "Times that a thread that had waited for a millisecond or longer looked what the holder does, in a call or not.";
     "wait_p99_ns", "99 of 100 waits are at most", Nanoseconds, All(p99), Always, false,
-        "The upper bound of the interval in which the 99th percentile of all waits lies.";
+        "The upper bound of the interval with the 99th percentile of all waits.";
     "circles", "Circles in the order of locks", Count, All(circles), Always, false,
         "Circles among the locks that were held while another was waited for: possible deadlocks.";
 }
