@@ -26,6 +26,7 @@ mod libraries;
 mod licences;
 mod listings;
 mod miri;
+mod oracle_tests;
 mod order;
 mod packages;
 mod paths;
@@ -38,7 +39,6 @@ mod test;
 #[cfg(test)]
 mod walks;
 mod web;
-mod witness;
 
 use std::process::ExitCode;
 

@@ -6,7 +6,7 @@
 
 use crate::aside::Aside;
 use crate::steps::{self, Sum, cargo, output, root, step, succeeds, target, watch};
-use crate::{miri, packages, release, web, witness};
+use crate::{miri, oracle_tests, packages, release, web};
 use std::fs;
 
 /// The flags of the command.
@@ -67,7 +67,7 @@ pub fn everything(flags: &Flags, release: Option<Aside>, sum: &mut Sum) {
     tests(flags, &["--workspace", "--exclude", "underbar-zoo"], sum);
     tests(flags, &["--package", "underbar", "--features", "debug-locks"], sum);
     step("Miri", || miri::check(sum));
-    step("xmi-reader", || witness::check(sum));
+    step("xmi-reader", || oracle_tests::check(sum));
     join_models(models, sum);
     // The zoo apart, since its tests start many processes each: two at a time keep small machines calm.
     let mut zoo = vec!["--package", "underbar-zoo"];

@@ -143,7 +143,10 @@ fn an_options_file_that_cannot_be_used_is_named() {
         (this, "was left out: Too many levels of symbolic links (os error 40)".to_owned()),
         (write("noise", &[0xff, 0xfe, 0, 1]), "was left out: it is not text".to_owned()),
         // More than fits into the program's environment.
-        (large, "was left out: it is too large; all option texts together may have 100000 bytes".to_owned()),
+        (
+            large,
+            "was left out: it is too large; all option texts together are limited to 100000 bytes".to_owned(),
+        ),
     ] {
         let said = same(&["-q", "--opts-file", text(&path)], &[text(&exit3)]);
         assert_eq!(said, format!("underbar: warning: options file {} {expect}\n", path.display()));

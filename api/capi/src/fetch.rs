@@ -8,8 +8,8 @@ use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_int, c_long, c_void};
 use std::ptr::null_mut;
 
+use underbar_fetch::program_headers::{self, Visitor};
 use underbar_fetch::table::{self, Library, Loaded, Options};
-use underbar_fetch::visible::{self, Visitor};
 use underbar_fetch::{Error, Form, REASONS, link};
 
 thread_local! {
@@ -330,5 +330,5 @@ pub unsafe extern "C" fn underbar_fetch_message(text: *mut c_char, size: usize) 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn underbar_dl_iterate_phdr(visitor: Visitor, data: *mut c_void) -> c_int {
     // SAFETY: the caller's promise.
-    unsafe { visible::iterate(visitor, data) }
+    unsafe { program_headers::iterate(visitor, data) }
 }

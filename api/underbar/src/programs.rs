@@ -260,7 +260,7 @@ macro_rules! export_dl_iterate_phdr {
     };
 }
 #[doc(hidden)]
-pub use underbar_fetch::visible::{Visitor, iterate};
+pub use underbar_fetch::program_headers::{Visitor, iterate};
 
 fn list(libraries: &[&Library]) -> Vec<table::Library> {
     libraries.iter().map(|library| library.0).collect()

@@ -91,7 +91,7 @@ impl<'a> Libraries<'a> {
         loop {
             (all.is_walked, all.unknown) = (false, None);
             // SAFETY: a visitor of this kind, with what it expects.
-            unsafe { crate::visible::system_programs(walk, (&raw mut all).cast()) };
+            unsafe { crate::program_headers::system_programs(walk, (&raw mut all).cast()) };
             if all.count > all.room {
                 all.grow()?;
                 continue;

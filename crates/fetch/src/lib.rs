@@ -32,7 +32,6 @@
 extern crate std;
 
 mod addresses;
-mod again;
 mod arena;
 mod closure;
 pub mod content;
@@ -45,21 +44,22 @@ pub mod image;
 pub mod library;
 pub mod link;
 mod link_map;
-mod opened;
+mod open_library;
 mod organised;
 pub mod path_room;
 mod pool;
 mod program;
-mod remembered;
+pub mod program_headers;
+mod reentrant;
 pub mod repeat;
 mod replaced;
+mod search_cache;
 mod statistics;
 mod system;
 pub mod table;
 mod threads;
 mod vector;
-pub mod visible;
-mod written;
+mod written_pages;
 
 pub use error::{Error, Failure, REASONS, Reason, Text};
 pub use program::Form;

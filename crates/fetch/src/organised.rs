@@ -20,7 +20,7 @@ use underbar_partitioned::binder::Place;
 use underbar_partitioned::count::Counts;
 use underbar_partitioned::name::Name;
 use underbar_partitioned::pds::{self, Pds};
-use underbar_partitioned::pdse::{self, Other, PageSums, Pdse, load_counts, turns};
+use underbar_partitioned::pdse::{self, Other, PageSums, Pdse, coordination, load_counts};
 use underbar_partitioned::read::{Fault, ReadAt, Unread};
 use underbar_partitioned::sum::Sum;
 use underbar_sys::file::{fstat, stat};
@@ -32,7 +32,7 @@ use crate::content::{Content, FileContent, MemoryContent};
 use crate::error::{Error, Text};
 use crate::library::{FirstText, Member, Source, Stamp, Token, stamp_of};
 use crate::path_room::PathRoom;
-use crate::remembered::Remembered;
+use crate::search_cache::Remembered;
 
 const PAGE: usize = 4096;
 /// Pages of a PDSE that count as a track, as in `underbar_partitioned`.
@@ -246,9 +246,9 @@ impl PdseFile {
     /// It does not exist, or is no PDSE.
     pub fn open(path: &CStr) -> Result<PdseFile, Error> {
         let file = File::open(path)?;
-        let superblock = turns::begin(&file, &file).map_err(|refused| match refused {
-            turns::Refused::Library(fault) => Error::Library(fault),
-            turns::Refused::Lock(errno) => Error::Unreadable(errno),
+        let superblock = coordination::begin(&file, &file).map_err(|refused| match refused {
+            coordination::Refused::Library(fault) => Error::Library(fault),
+            coordination::Refused::Lock(errno) => Error::Unreadable(errno),
         })?;
         let status = fstat(file.0).map_err(Error::Unreadable)?;
         Ok(PdseFile {
@@ -301,18 +301,23 @@ impl PdseFile {
 }
 
 /// The file's own locks: released at the latest when it is closed.
-impl turns::Hold for File {
+impl coordination::Hold for File {
     type Error = Errno;
 
     fn hold(&self, generation: u64) -> Result<(), Errno> {
-        match range_lock::try_hold(self.0, turns::reader_byte(generation), 1, range_lock::Hold::Shared)? {
+        match range_lock::try_hold(
+            self.0,
+            coordination::reader_byte(generation),
+            1,
+            range_lock::Hold::Shared,
+        )? {
             true => Ok(()),
             false => Err(Errno::EAGAIN),
         }
     }
 
     fn release(&self, generation: u64) {
-        let _ = range_lock::release(self.0, turns::reader_byte(generation), 1);
+        let _ = range_lock::release(self.0, coordination::reader_byte(generation), 1);
     }
 }
 

@@ -24,7 +24,7 @@ use underbar_sys::syscall::{
 
 use crate::arena;
 use crate::image::{Image, Writable};
-use crate::written;
+use crate::written_pages;
 
 const PAGE: usize = 4096;
 /// Up to so many bytes are compared; for more, the kernel is asked which pages were written.
@@ -121,7 +121,8 @@ impl Copy {
                 Way::Written(room) => {
                     // SAFETY: the same; runs of pages of the range.
                     let again = |at, length| unsafe { copy_back(room.as_ptr().add(at - start), at, length) };
-                    let done = written::each(start, length, |at, length| restored.pages += again(at, length));
+                    let done =
+                        written_pages::each(start, length, |at, length| restored.pages += again(at, length));
                     // SAFETY: private pages above a file that has their initial content.
                     unsafe { restored.drop_unless(done, start, length, again) };
                 }
@@ -132,7 +133,7 @@ impl Copy {
                         restored.pages += again(start, length);
                         Ok(())
                     } else {
-                        written::each(start, length, |at, length| restored.pages += again(at, length))
+                        written_pages::each(start, length, |at, length| restored.pages += again(at, length))
                     };
                     // SAFETY: private pages that were zeros at first.
                     unsafe { restored.drop_unless(done, start, length, again) };

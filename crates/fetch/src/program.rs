@@ -17,13 +17,13 @@
 
 use core::ptr::{NonNull, null_mut};
 
-use crate::again::Again;
 use crate::directory::Known;
 use crate::error::Error;
 use crate::image::{Image, Lasts};
 use crate::library::Token;
-use crate::opened::Opened;
+use crate::open_library::Opened;
 use crate::pool::{Copy, Restored};
+use crate::reentrant::Again;
 use crate::system::Handle;
 
 /// The state of a program's data for successive users.

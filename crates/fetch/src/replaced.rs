@@ -3,7 +3,7 @@
 //! Invariant: a program of the system's loader never gets these.
 
 use crate::image::{self, Replaced};
-use crate::{addresses, link, threads, visible};
+use crate::{addresses, link, program_headers, threads};
 
 /// Their number.
 const COUNT: usize = 10;
@@ -20,7 +20,7 @@ pub fn table() -> [Replaced; COUNT] {
         row(b"exit", link::exit as *const ()),
         row(b"_exit", link::exit_now as *const ()),
         row(b"_Exit", link::exit_now as *const ()),
-        row(b"dl_iterate_phdr", visible::iterate as *const ()),
+        row(b"dl_iterate_phdr", program_headers::iterate as *const ()),
         row(b"dladdr", addresses::of_address as *const ()),
         row(b"dlsym", addresses::of_name as *const ()),
     ]

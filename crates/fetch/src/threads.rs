@@ -381,6 +381,6 @@ pub fn of_system(address: usize) -> Option<Index> {
     }
     let mut search = Search { address, found: None };
     // SAFETY: a visitor of this kind, with what it expects.
-    unsafe { crate::visible::system_programs(look, (&raw mut search).cast()) };
+    unsafe { crate::program_headers::system_programs(look, (&raw mut search).cast()) };
     search.found
 }

@@ -11,7 +11,7 @@ use std::sync::Barrier;
 
 use common::{Opened, alone, ask, delete, folder, member, member_as, resident, since, skip};
 use underbar_fetch::table::{self, Loaded, Options};
-use underbar_fetch::{Form, visible};
+use underbar_fetch::{Form, program_headers};
 use underbar_partitioned::name::Name;
 use underbar_store::change::{Addition, Edit, apply};
 use underbar_store::library::Organisation;
@@ -417,7 +417,7 @@ fn a_program_sees_itself_and_so_does_who_asks_us() {
     member(&place, "seen.c", &[]);
     let library = Opened::folder(&place, true);
     unsafe extern "C" fn count(
-        info: *mut underbar_fetch::visible::ProgramInfo,
+        info: *mut underbar_fetch::program_headers::ProgramInfo,
         _: usize,
         found: *mut std::ffi::c_void,
     ) -> i32 {
@@ -431,7 +431,7 @@ fn a_program_sees_itself_and_so_does_who_asks_us() {
     let here = || {
         let mut found = 0_u32;
         // SAFETY: a visitor of this kind.
-        unsafe { visible::iterate(count, (&raw mut found).cast()) };
+        unsafe { program_headers::iterate(count, (&raw mut found).cast()) };
         found
     };
     assert_eq!(here(), 0);

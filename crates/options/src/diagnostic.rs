@@ -11,10 +11,10 @@
 
 use core::fmt::{self, Write};
 
+use crate::display::Shown;
 use crate::entry::{Entry, SubOption};
 use crate::grammar::{Span, SyntaxFlaw};
 use crate::read::Flaw;
-use crate::shown::Shown;
 
 /// A message about a place in an option text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

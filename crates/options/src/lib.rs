@@ -76,6 +76,7 @@
 
 mod apply;
 mod diagnostic;
+mod display;
 mod entry;
 mod evaluate;
 mod explain;
@@ -90,7 +91,6 @@ mod report;
 mod row;
 mod search;
 mod settings;
-mod shown;
 mod table;
 mod texts;
 mod value;

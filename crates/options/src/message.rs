@@ -5,10 +5,10 @@
 use core::fmt::{self, Display};
 
 use crate::diagnostic::{Diagnostic, Problem, character_start};
+use crate::display::Shown;
 use crate::entry::Entry;
 use crate::grammar::{LONGEST_OPTION, SyntaxFlaw};
 use crate::read::Flaw;
-use crate::shown::Shown;
 use crate::texts::TEXT_ROOM;
 use crate::value::Kind;
 

@@ -11,7 +11,7 @@
 
 use core::fmt::{self, Write};
 
-use crate::shown::Shown;
+use crate::display::Shown;
 
 /// The largest size that is accepted, 128T: the whole user half of a 47-bit address space.
 pub const LARGEST_SIZE: u64 = 1 << 47;

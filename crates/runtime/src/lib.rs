@@ -36,7 +36,7 @@ mod next;
 #[cfg(not(loom))]
 pub mod options;
 #[cfg(not(loom))]
-mod own;
+mod own_reads;
 #[cfg(not(loom))]
 mod resources;
 #[cfg(not(loom))]

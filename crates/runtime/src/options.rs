@@ -17,7 +17,7 @@ use underbar_sys::syscall;
 
 use crate::follow::environment::Environment;
 use crate::ledger::{attach, program};
-use crate::{follow, own, resources};
+use crate::{follow, own_reads, resources};
 
 /// Holds the option text.
 pub const TEXT: &[u8] = b"UNDERBAR_OPTS";
@@ -75,7 +75,7 @@ fn obey_for(environment: Environment<'_>, name: &[u8], started_as: &[u8]) {
 fn own_build_id(room: &mut [u8; LONGEST]) -> &[u8] {
     let flags = syscall::O_RDONLY | syscall::O_CLOEXEC;
     let Ok(fd) = syscall::open(c"/proc/self/exe", flags, 0) else { return b"" };
-    let id = build_id(|offset, buffer| own::pread(fd, buffer, offset).unwrap_or(0), room);
+    let id = build_id(|offset, buffer| own_reads::pread(fd, buffer, offset).unwrap_or(0), room);
     let _ = syscall::close(fd);
     id
 }

@@ -22,8 +22,8 @@ use core::ffi::c_char;
 
 use crate::options::Orders;
 use crate::{
-    clone, coverage, deepbind, faults, follow, fork, heap, key, ledger, lock, own, sample, sandbox, serving,
-    stack,
+    clone, coverage, deepbind, faults, follow, fork, heap, key, ledger, lock, own_reads, sample, sandbox,
+    serving, stack,
 };
 
 /// One row.
@@ -149,7 +149,7 @@ const RESOURCES: [Resource; ROWS] = [
         end: ledger::attach::ended,
         ..NOTHING
     },
-    Resource { name: "own reads", start: |_| own::at_start(), ..NOTHING },
+    Resource { name: "own reads", start: |_| own_reads::at_start(), ..NOTHING },
     Resource { name: "other allocators", start: |_| serving::at_start(), ..NOTHING },
     Resource { name: "forks", start: |_| fork::at_start(), ..NOTHING },
     Resource { name: "clones", start: |_| clone::at_start(), ..NOTHING },

@@ -24,7 +24,7 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 use underbar_sys::syscall::{self, number};
 
 use crate::next::Next;
-use crate::{own, resources, start};
+use crate::{own_reads, resources, start};
 
 const PR_SET_SECCOMP: i32 = 22;
 const PR_SET_NO_NEW_PRIVS: i32 = 38;
@@ -83,7 +83,7 @@ fn filters() -> u64 {
     };
     let mut found = Found::default();
     let mut text = [0; 512];
-    while let Ok(read) = own::read(fd, &mut text)
+    while let Ok(read) = own_reads::read(fd, &mut text)
         && read > 0
     {
         text.iter().take(read).for_each(|&byte| found.take(byte));

@@ -18,9 +18,9 @@
 #![cfg_attr(not(test), no_main)]
 #![cfg_attr(test, allow(clippy::disallowed_macros, clippy::disallowed_methods))]
 
-mod carried;
 mod commands;
 mod costs;
+mod embedded;
 mod exit;
 mod fold;
 mod listings;

@@ -25,7 +25,7 @@ use underbar_profile::sampler::Refused;
 use underbar_profile::timer::period_ns;
 use underbar_profile::{By, Maps, Sampler, Tally, Timers};
 
-use crate::carried;
+use crate::embedded;
 
 /// The sampler that the user chose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -246,7 +246,7 @@ fn launch<'a>(
 
 /// The parts that timers need, if this program can carry the library.
 fn ready(program: &OsString) -> Result<(Library, LedgerFile), NoTimers> {
-    let library = carried::library(true).map_err(NoTimers::Library)?;
+    let library = embedded::library(true).map_err(NoTimers::Library)?;
     if let Some(reason) = launch(program, &[], Some(&library), Vec::new()).not_carried() {
         return Err(NoTimers::Program(reason));
     }

@@ -14,7 +14,7 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use crate::ledger::{folders, own_folder, own_folder_there};
-use crate::{foreign, part};
+use crate::{foreign_file, part};
 
 /// A kept report is usually in memory (a tmpfs).
 pub const MOST_BYTES: usize = 4 << 20;
@@ -57,7 +57,7 @@ fn write(path: &Path, report: &[u8]) -> io::Result<()> {
 pub fn kept() -> Option<(PathBuf, Vec<u8>)> {
     let (path, file) = folders().find_map(|folder| {
         let path = own_folder_there(&folder)?.join(NAME);
-        let file: File = foreign::open_unlinked(&path).ok()?;
+        let file: File = foreign_file::open_unlinked(&path).ok()?;
         Some((path, file))
     })?;
     let mut bytes = Vec::new();

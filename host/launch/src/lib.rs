@@ -23,7 +23,7 @@
 mod alive;
 pub mod control;
 mod environment;
-pub mod foreign;
+pub mod foreign_file;
 pub mod last;
 pub mod ledger;
 mod library;
@@ -77,7 +77,7 @@ pub fn outlive_file_limit() {
 pub fn build_id(path: &std::path::Path) -> Vec<u8> {
     use std::os::unix::fs::FileExt;
     use underbar_preloadable::build_id::{LONGEST, build_id};
-    let Ok(file) = foreign::open(path) else { return Vec::new() };
+    let Ok(file) = foreign_file::open(path) else { return Vec::new() };
     build_id(|offset, buffer| file.read_at(buffer, offset).unwrap_or(0), &mut [0; LONGEST]).to_vec()
 }
 

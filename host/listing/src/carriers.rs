@@ -9,13 +9,13 @@
 //! | PARM | PARM= | the end of its value, before or after the slash |
 //!
 //! Invariant: a text ends where its carrier ends it; a line that cannot continue the text is not part of it.
-//! Not here: how the lines of a text become options (`gathered`), PARM over several statements (`parm`).
+//! Not here: how the lines of a text become options (`option_text`), PARM over several statements (`parm`).
 
 use underbar_options::{Problem, Severity, check};
 
-use crate::gathered::{Follows, Open, Piece};
 use crate::lines::Line;
 use crate::model::{Carrier, Doubt, Doubtful, Evidence, Item, OptionText, Side, StepParm, Unread};
+use crate::option_text::{Follows, Open, Piece};
 use crate::options::option_at;
 use crate::statement::in_stream;
 use crate::texts::{Shell, columns, in_source, is_bare, is_misspelt, macro_line, shell_value, variable};

@@ -8,11 +8,11 @@
 //! damaged or in doubt is named with its line.
 //! Not here: the lines of a section (`storage`).
 
+use crate::contradictions::refuted;
 use crate::lines::Line;
 use crate::model::{Doubt, Doubtful, Evidence, Figure, Section, StorageReport};
 use crate::number::{Word, word};
 use crate::place::place;
-use crate::refuted::refuted;
 use crate::sections::{Field, Kind};
 use crate::words::{evidence, split};
 

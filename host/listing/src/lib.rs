@@ -23,12 +23,12 @@
 mod carriers;
 mod coding;
 mod commas;
+mod contradictions;
 mod descriptors;
+mod display;
 mod figures;
-mod gathered;
 mod headings;
 mod html;
-mod interest;
 mod job;
 mod lines;
 mod lists;
@@ -36,23 +36,24 @@ mod messages;
 pub mod model;
 pub mod natural;
 mod number;
+mod option_text;
 mod options;
 mod order;
 mod packed;
 mod parm;
 mod place;
 mod pools;
+mod prefilter;
 mod quotes;
 mod reader;
-mod refuted;
 pub mod sections;
-mod shown;
 mod statement;
 mod storage;
 mod texts;
 mod words;
 pub mod ztpf;
 
+pub use display::shown;
 pub use lists::LISTS;
 pub use model::{
     Carrier, Doubt, Doubtful, Evidence, Figure, IN, Item, OptionRow, OptionText, OptionsReport, Pool, Region,
@@ -60,4 +61,3 @@ pub use model::{
 };
 pub use reader::{Reader, read};
 pub use sections::{Field, Kind};
-pub use shown::shown;

@@ -12,9 +12,9 @@
 //! Not here: the side of the slash for options (`carriers`).
 
 use crate::carriers;
-use crate::gathered::Piece;
 use crate::lines::Line;
 use crate::model::{Evidence, Item, Side, StepParm, Unread};
+use crate::option_text::Piece;
 use crate::options::option_at;
 use crate::words::evidence;
 

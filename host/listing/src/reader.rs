@@ -1,11 +1,10 @@
 //! The entry point: bytes in, items out.
 //!
-//! A line is read closely only if something is open, or if it has a word that may open something (`interest`). While
+//! A line is read closely only if something is open, or if it has a word that may open something (`prefilter`). While
 //! nothing is open, whole stretches without such a word are skipped.
 
 use crate::carriers::Carriers;
 use crate::commas;
-use crate::interest;
 use crate::job::Job;
 use crate::lines::{Line, Lines, Taker};
 use crate::lists::Lists;
@@ -13,6 +12,7 @@ use crate::model::{Evidence, Item, Unread};
 use crate::natural;
 use crate::options::Options;
 use crate::packed::{Out, Packed};
+use crate::prefilter;
 use crate::quotes::Quotes;
 use crate::storage::Storage;
 use crate::words::{evidence, has, unquoted, without_number};
@@ -106,7 +106,7 @@ impl Taker for Looking<'_> {
     }
 
     fn next(&self, text: &[u8]) -> Option<usize> {
-        if self.state.is_open() { Some(0) } else { interest::first(text) }
+        if self.state.is_open() { Some(0) } else { prefilter::first(text) }
     }
 
     fn broken(&mut self, line: u64) {
@@ -173,7 +173,7 @@ impl State {
     }
 
     fn line(&mut self, line: Line<'_>, out: &mut dyn FnMut(Item)) {
-        if !self.is_open() && !interest::is_of_interest(line.text) {
+        if !self.is_open() && !prefilter::is_of_interest(line.text) {
             return;
         }
         let text = without_number(unquoted(self.quotes.without(line.text)));

@@ -9,6 +9,7 @@
 //! middle, with the same date and time, as on a new page, begins no other report if the sections go on after it.
 //! Not here: recognition of headings and labels (`headings`), the figure of a label (`figures`), heap pools (`pools`).
 
+use crate::contradictions;
 use crate::figures::{self, Mark, Widths, doubt, values};
 use crate::headings::{Title, heading, labels};
 use crate::lines::Line;
@@ -16,7 +17,6 @@ use crate::model::{Doubtful, Evidence, Figure, Item, StorageReport};
 use crate::number::{Word, word};
 use crate::order::{follows, goes_back, hand_over};
 use crate::pools;
-use crate::refuted;
 use crate::sections::{Field, Kind};
 use crate::words::{evidence, find, has, name_and_rest, split, tidy};
 
@@ -401,7 +401,7 @@ impl Storage {
             let line = report.lines.1;
             doubt(report, Doubtful::Cut, line, words.to_owned());
         }
-        refuted::by_threads(report);
+        contradictions::by_threads(report);
         pools::complete(report);
         let lost = open.widths.doubt_lost(report);
         let missing = lost || report.doubts.iter().any(|doubt| doubt.kind == Doubtful::NoValue);

@@ -9,8 +9,8 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 use underbar_ledger::{Key, Unit};
 
+pub use crate::figure_paths::{Figure, keys, of_report};
 use crate::gate::{Gate, Outcome};
-pub use crate::keyed::{Figure, keys, of_report};
 use crate::model::Report;
 use crate::units::figure as in_units;
 

@@ -14,7 +14,7 @@
 use crate::absent;
 use underbar_ledger::Unit;
 
-use crate::keyed::{Figure, keys, of_report, unit_of};
+use crate::figure_paths::{Figure, keys, of_report, unit_of};
 use crate::model::Report;
 
 /// A parsed expression.

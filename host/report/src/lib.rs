@@ -22,7 +22,7 @@
 //! | [`summary`] | the default text |
 //! | [`memory`] | its lines about who has the memory |
 //! | `next` | its last line: the next command to type |
-//! | [`unseen`] | what a run did not show, and what to do about it |
+//! | [`remedies`] | what a run did not show, and what to do about it |
 //! | [`page`] | its lines: width and colours |
 //! | [`every`] | every figure in one view |
 //! | [`le`] | the Language Environment layout |
@@ -38,11 +38,11 @@
 pub mod absent;
 pub mod diff;
 pub mod every;
+mod figure_paths;
 pub mod figures;
 pub mod gate;
 pub mod gather;
 pub mod heaps;
-mod keyed;
 pub mod le;
 pub mod lock;
 pub mod manual;
@@ -51,6 +51,7 @@ pub mod model;
 mod next;
 pub mod page;
 pub mod read;
+pub mod remedies;
 pub mod schema;
 pub mod steps;
 pub mod summary;
@@ -58,7 +59,6 @@ pub mod supply;
 pub mod timing;
 pub mod tree;
 pub mod units;
-pub mod unseen;
 
 #[cfg(any(test, feature = "sample"))]
 pub mod sample;

@@ -8,9 +8,9 @@ use underbar_ledger::{Key, Scope, TABLE, Unit};
 use crate::absent::{self, ABSENT};
 use crate::figures::{areas, split};
 use crate::lock::columns::{self, COLUMNS};
+use crate::remedies;
 use crate::steps::STEPS;
 use crate::tree::TREE;
-use crate::unseen;
 
 /// How far a figure can be trusted, in words.
 #[must_use]
@@ -60,7 +60,7 @@ pub fn explain(key: &str) -> Option<String> {
         ));
     }
     let entry = TABLE.iter().find(|entry| entry.key == key)?;
-    let remedy = Key::find(key).and_then(unseen::remedy);
+    let remedy = Key::find(key).and_then(remedies::remedy);
     let remedy = remedy.map_or(String::new(), |words| format!("\nWhat to do: {words}.\n"));
     Some(format!(
         "{}: {}\nUnit: {}\nOf: {}\nWritten by: {}\nWhile the process runs: {}\nAfter it was killed: {}\nOver several processes: {}\n\n{}\n{remedy}",

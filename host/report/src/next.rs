@@ -22,9 +22,9 @@ use crate::lock;
 use crate::memory::mostly_elsewhere;
 use crate::model::{End, Program, Report};
 use crate::page::{Line, Tone, clean, clip, quoted};
+use crate::remedies::Unseen;
 use crate::summary::Advice;
 use crate::units::counted;
-use crate::unseen::Unseen;
 
 /// A command to type is given whole, beyond [`crate::page::COLUMNS`], up to so many characters: cut off, it could not be typed.
 const LONGEST_COMMAND: usize = 1_000;

@@ -26,9 +26,9 @@ use crate::figures::split;
 use crate::model::{Program, Report, State};
 use crate::next;
 use crate::page::{LABEL_COLUMNS, Line, Page, Tone, clean, clip, clip_front, labelled, paint, warning};
+use crate::remedies;
 use crate::timing;
 use crate::units::{bytes, count, counted};
-use crate::unseen;
 
 /// The most lines of a summary.
 pub const LINES: usize = 20;
@@ -74,7 +74,7 @@ pub fn render_on(report: &Report, advice: &[Advice], page: Page<'_>) -> String {
         lines.push(warning("accounts", "none were kept: no process of this run loaded underbar".to_owned()));
     }
     let mut options = option_lines(report);
-    options.extend(unseen::lines(report));
+    options.extend(remedies::lines(report));
     let mut tree = tree_lines(report, page);
     // After the options and the next command there is room for the tree; what that leaves is the children's.
     let room = LINES.saturating_sub(lines.len() + options.len() + 1);

@@ -9,7 +9,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use underbar_launch::foreign;
+use underbar_launch::foreign_file;
 use underbar_report::{Allocator, Report, Role};
 use underbar_symbols::brought::Brought;
 
@@ -43,7 +43,7 @@ fn inside_file(path: &Path) -> Option<&'static str> {
     if !path.is_absolute() {
         return None;
     }
-    foreign::open(path).ok().as_ref().and_then(Brought::of_file).as_ref().and_then(inside)
+    foreign_file::open(path).ok().as_ref().and_then(Brought::of_file).as_ref().and_then(inside)
 }
 
 fn is_the_program(allocator: &Allocator) -> bool {

@@ -149,7 +149,7 @@ impl Layers {
         // text has a section, as in most runs.
         let found = Some(program).filter(|_| self.may_have_sections()).and_then(underbar_launch::find);
         let Some(found) = found else { return self.settings_of(Path::new(program), OsStr::new("")) };
-        match underbar_launch::foreign::interpreter(&found) {
+        match underbar_launch::foreign_file::interpreter(&found) {
             Some(interpreter) => self.settings_of(&interpreter, OsStr::new("")),
             None => self.settings_of(&found, found.file_name().unwrap_or_default()),
         }

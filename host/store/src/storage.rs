@@ -15,7 +15,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use underbar_partitioned::pdse::MOST_GENERATIONS;
-use underbar_partitioned::pdse::turns::{Hold as Holds, WRITER, generation_of, reader_byte};
+use underbar_partitioned::pdse::coordination::{Hold as Holds, WRITER, generation_of, reader_byte};
 use underbar_partitioned::read::{ReadAt, Unread};
 use underbar_sys::range_lock::{self, Hold};
 

@@ -263,7 +263,7 @@ pub fn elsewhere(tables: &Tables<'_>) -> Bits {
     }
     if !search.is_unknown {
         // SAFETY: a visitor of this kind, with what it expects.
-        unsafe { crate::visible::system_programs(look, (&raw mut search).cast()) };
+        unsafe { crate::program_headers::system_programs(look, (&raw mut search).cast()) };
     }
     // SAFETY: got with this size above.
     unsafe { arena::put(hashes.cast(), bytes) };

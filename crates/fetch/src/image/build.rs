@@ -23,9 +23,9 @@ use crate::arena;
 use crate::content::{Content, MemoryContent};
 use crate::elf::{Damage, Dynamic, FileBytes, Header, Layout, LoadedBytes, PAGE, Tables};
 use crate::error::{Error, Failure, Reason};
+use crate::program_headers::{self, Entry};
 use crate::system::{Handle, ProgramHeader};
 use crate::threads;
-use crate::visible::{self, Entry};
 
 /// Loads a program from its bytes. `name` is the name for debuggers and unwinders; `origin` the folder of its library.
 ///
@@ -271,7 +271,7 @@ impl Building {
         })?;
         self.done = true;
         // SAFETY: the entry stays until `unload` hides it.
-        unsafe { visible::show(&raw mut (*image.as_ptr()).entry) };
+        unsafe { program_headers::show(&raw mut (*image.as_ptr()).entry) };
         Ok(image)
     }
 

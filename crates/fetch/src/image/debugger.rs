@@ -16,9 +16,9 @@ use core::ptr::{NonNull, null_mut};
 
 use underbar_sys::syscall::Errno;
 
-use crate::again::Again;
 use crate::arena;
 use crate::elf::{Layout, Tables};
+use crate::reentrant::Again;
 
 /// The interface's entry.
 #[repr(C)]

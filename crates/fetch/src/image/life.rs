@@ -23,15 +23,15 @@ use core::sync::atomic::Ordering;
 
 use super::process::arguments;
 use super::{Image, build, debugger, frames};
-use crate::again::Again;
 use crate::arena;
 use crate::elf::{Damage, LoadedBytes, Memory};
 use crate::error::Error;
 use crate::frame;
-use crate::opened::Opened;
+use crate::open_library::Opened;
+use crate::program_headers;
+use crate::reentrant::Again;
 use crate::system::{self, Ending};
 use crate::threads;
-use crate::visible;
 
 /// The order in which constructors ran, and the waiting destructors of threads.
 pub(super) static LIFE: Again<u64> = Again::new(0);
@@ -116,7 +116,7 @@ impl Image {
     unsafe fn remove(image: NonNull<Image>) {
         // SAFETY: the caller's promise; each is undone once, in the reverse order of `finish`.
         unsafe {
-            visible::hide(&raw mut (*image.as_ptr()).entry);
+            program_headers::hide(&raw mut (*image.as_ptr()).entry);
             let mut image = arena::take(image);
             if let Some(registered) = image.registered {
                 frames::deregister(registered);

@@ -38,10 +38,10 @@ use relocate::Descriptors;
 
 use crate::elf::{Damage, Dynamic, Layout, LoadedBytes, PAGE, Symbol, Tables};
 use crate::error::Error;
-use crate::opened::Opened;
+use crate::open_library::Opened;
+use crate::program_headers::{self, Entry};
 use crate::system::Handle;
 use crate::threads;
-use crate::visible::{self, Entry};
 
 /// A function that we replace for our programs.
 #[derive(Clone, Copy, Debug)]
@@ -263,6 +263,6 @@ impl Image {
     #[must_use]
     pub fn of_address(address: usize) -> Option<NonNull<Image>> {
         // The entry is the image's first field.
-        visible::find(address).map(|entry| entry.cast())
+        program_headers::find(address).map(|entry| entry.cast())
     }
 }

@@ -28,8 +28,8 @@ use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence};
 
 use underbar_sys::syscall::Errno;
 
-use crate::again::Again;
 use crate::arena;
+use crate::reentrant::Again;
 use crate::system;
 
 /// A program: its addresses, and where its PT_GNU_EH_FRAME is.

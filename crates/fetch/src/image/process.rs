@@ -10,9 +10,9 @@ use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use super::life::LIFE;
 use super::{Image, debugger, objects, perf_map};
 use crate::arena;
+use crate::program_headers;
 use crate::system;
 use crate::threads;
-use crate::visible;
 
 /// 1 when [`at_exit`] and the handlers of fork are registered.
 static PREPARED: AtomicU32 = AtomicU32::new(0);
@@ -62,7 +62,7 @@ unsafe extern "C" fn at_exit(_: *mut c_void) {
     crate::frame::forget();
     loop {
         let mut last: Option<(u64, NonNull<Image>)> = None;
-        visible::each(|entry| {
+        program_headers::each(|entry| {
             let image = entry.cast::<Image>();
             // SAFETY: an entry of the list is the first field of its image.
             let begun = unsafe { (*image.as_ptr()).begun };
@@ -79,7 +79,7 @@ unsafe extern "C" fn at_exit(_: *mut c_void) {
 unsafe extern "C" fn before_fork() {
     crate::table::hold();
     LIFE.hold();
-    visible::hold();
+    program_headers::hold();
     debugger::hold();
     objects::hold();
     threads::hold();
@@ -93,7 +93,7 @@ unsafe extern "C" fn after_fork() {
         threads::release();
         objects::release();
         debugger::release();
-        visible::release();
+        program_headers::release();
         LIFE.release();
         crate::table::release();
     }

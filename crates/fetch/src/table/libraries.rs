@@ -15,7 +15,7 @@ use super::{Table, with};
 use crate::directory::Known;
 use crate::error::{Error, Text};
 use crate::library::{Member, Source, Stamp, Token};
-use crate::opened::Opened;
+use crate::open_library::Opened;
 use crate::program::Program;
 
 /// Libraries open at one time.

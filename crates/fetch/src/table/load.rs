@@ -11,21 +11,21 @@
 //! the program is entered; `uses`, `form`, `known` and the list's fields change under the lock.
 //!
 //! Invariant: no code of programs runs under the lock.
-//! Not here: the choice of a program (`there`), making one (`make`), the decision to keep it (`staged`).
+//! Not here: the choice of a program (`existing`), making one (`make`), the decision to keep it (`staged`).
 
 use core::ffi::CStr;
 use core::ptr::NonNull;
 
 use underbar_partitioned::count::Counts;
 
+use super::existing::{Had, hash_of};
 use super::make::{Made, entry_of, make};
-use super::there::{Had, hash_of};
 use super::{Library, Loaded, Table, check, with};
 use crate::error::{Error, Text};
 use crate::frame;
 use crate::image::Image;
 use crate::library::Member;
-use crate::opened::Opened;
+use crate::open_library::Opened;
 use crate::program::{Form, Kind, Program};
 
 /// LOAD: the program of this name in the first library that has it. If no `form` is given, the member's attributes decide.

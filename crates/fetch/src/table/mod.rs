@@ -25,13 +25,13 @@
 //! Cost: a LOAD from the pool makes no system call if its library is frozen.
 //! Not here: images (`image`), restoring them (`pool`), entries of directories (`directory`).
 
-mod alike;
+mod content_index;
+mod existing;
 mod libraries;
 mod load;
 mod make;
 mod slots;
 mod staged;
-mod there;
 
 pub use libraries::{Library, MOST_LIBRARIES, close, is_doubtful, open, open_source, refresh};
 pub(crate) use load::thread_ended;
@@ -47,10 +47,10 @@ use underbar_sys::lock::Lock;
 use crate::directory::Directory;
 use crate::error::{Error, Text};
 use crate::library::{MOST_NAME, Member};
-use crate::opened::Opened;
+use crate::open_library::Opened;
 use crate::program::Program;
 use crate::statistics::Statistics;
-use alike::Alike;
+use content_index::Alike;
 use libraries::Libraries;
 use slots::Slots;
 use staged::Staged;

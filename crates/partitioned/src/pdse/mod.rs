@@ -9,19 +9,19 @@
 //! ```
 //!
 //! No page that the newest superblock reaches is ever written again: a change writes new pages, then a superblock. After a
-//! kill or a power cut, the library is in the state before the change or after it. [`turns`] describes how readers are kept
+//! kill or a power cut, the library is in the state before the change or after it. [`coordination`] describes how readers are kept
 //! from pages that are used again.
 //!
 //! Invariant: the levels of the tree fall by one from node to node, keys ascend, and members' runs are inside the file;
 //! anything else is a [`Fault`], and every walk ends.
 //! Not here: changing a PDSE (`underbar-store`).
 
+pub mod coordination;
 mod cursor;
 mod kept;
 mod member;
 mod node;
 mod superblock;
-pub mod turns;
 mod value;
 
 pub use cursor::{Aliases, Cursor, Entries};
@@ -71,7 +71,7 @@ impl Found {
 
 impl<R: ReadAt> Pdse<R> {
     /// Opens the newest generation, without registering as a reader. Only for a caller that holds the writer's lock, or for
-    /// bytes that nobody changes; other callers use [`turns::begin`].
+    /// bytes that nobody changes; other callers use [`coordination::begin`].
     ///
     /// # Errors
     /// Bytes that are no PDSE, or without a whole superblock.

@@ -17,7 +17,7 @@ const FIGURES: usize = 96;
 const UNCHANGED: [(usize, usize); 5] = [(0, 16), (29, 32), (52, 56), (72, 88), (FIGURES, SUM)];
 /// The first page after the superblocks.
 pub const FIRST_PAGE: u32 = 2;
-/// Generations stay below this, and so the bytes of their locks (`turns`) below what a lock can name.
+/// Generations stay below this, and so the bytes of their locks (`coordination`) below what a lock can name.
 pub const MOST_GENERATIONS: u64 = 1 << 61;
 /// Most levels of a tree.
 pub const MOST_LEVELS: u8 = 8;

@@ -12,7 +12,7 @@ use core::ffi::{CStr, c_int};
 
 use underbar_sys::syscall;
 
-use crate::own;
+use crate::own_reads;
 
 /// A private mapping of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +72,7 @@ pub(super) fn each_mapping(list: List, then: &mut dyn FnMut(&Mapping, Option<u64
     // The one whose figures follow.
     let mut last = None;
     while let Some(rest) = text.get_mut(filled..)
-        && let Ok(read) = own::read(fd, rest)
+        && let Ok(read) = own_reads::read(fd, rest)
         && read > 0
     {
         filled += read;

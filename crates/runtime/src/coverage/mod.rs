@@ -35,7 +35,7 @@ use underbar_ledger::layout::{OWNERS, Owner};
 use underbar_ledger::{Key, Slot};
 use underbar_sys::syscall;
 
-use crate::{faults, heap, ledger, own, sandbox};
+use crate::{faults, heap, ledger, own_reads, sandbox};
 
 use mappings::{Kind, List, Mapping, each_mapping};
 pub use owners::{Code, code_at, stack};
@@ -252,7 +252,7 @@ fn resident() -> u64 {
     let Ok(fd) = syscall::open(c"/proc/self/statm", syscall::O_RDONLY | syscall::O_CLOEXEC, 0) else {
         return 0;
     };
-    let length = own::read(fd, &mut text).unwrap_or(0);
+    let length = own_reads::read(fd, &mut text).unwrap_or(0);
     let _ = syscall::close(fd);
     let mut fields = text[..length].split(|&byte| byte == b' ').map(decimal);
     let (resident, shared) = (fields.nth(1).unwrap_or(0), fields.next().unwrap_or(0));

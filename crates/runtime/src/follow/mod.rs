@@ -36,7 +36,7 @@ use underbar_sys::file::getppid;
 use underbar_sys::syscall::getpid;
 
 use crate::resources::{self, Given};
-use crate::{ledger, own, sandbox};
+use crate::{ledger, own_reads, sandbox};
 
 /// Is this process one to be accounted? Written once at the start by [`at_start`], read by anybody; relaxed,
 /// as nothing else hangs on it. The same for the next two.
@@ -168,7 +168,7 @@ fn judge(myself: bool, target: Target<'_>, environment: Environment<'_>) -> Resu
     {
         return Err(Reason::PreloadNotVisible);
     }
-    target::examine(target, own::pread)?;
+    target::examine(target, own_reads::pread)?;
     match environment.value_c(LEDGER) {
         Some(ledger) if !target::is_writable(ledger.to_bytes()) || !ledger::attach::is_found_at(ledger) => {
             Err(Reason::LedgerOutOfReach)

@@ -29,7 +29,7 @@
 //! request an element.
 //!
 //! Invariant: a program that gives back what it got, once, passes, whatever it wrote there.
-//! Not here: how an element is checked (`space::sound`), and when that is done: at every free and realloc (the parent).
+//! Not here: how an element is checked (`space::soundness`), and when that is done: at every free and realloc (the parent).
 
 use core::sync::atomic::Ordering;
 

@@ -21,7 +21,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use super::cell::Cell;
 use super::map::Descriptor;
-use super::own::DESCRIPTOR;
+use super::private_storage::DESCRIPTOR;
 use super::size::{CELL_BYTES, CLASSES};
 
 /// In which of its pool's lists an extent is.

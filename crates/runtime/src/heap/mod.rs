@@ -60,7 +60,7 @@ pub mod info;
 mod map;
 pub mod new;
 mod object;
-mod own;
+mod private_storage;
 mod realloc;
 mod registry;
 mod size;
@@ -78,7 +78,7 @@ use core::sync::atomic::Ordering;
 use underbar_ledger::Key;
 
 pub use entering::{Entered, enter, leave};
-pub use own::DESCRIPTOR;
+pub use private_storage::DESCRIPTOR;
 pub use realloc::realloc;
 pub use registry::{Handle, Refused, create, create_named, default, end};
 pub use space::{Disposition, HugePages, Policy, segment_end};

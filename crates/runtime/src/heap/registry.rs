@@ -21,7 +21,7 @@ use underbar_ledger::{HeapKind, Key};
 use underbar_sys::lock::Lock;
 
 use super::object::{DEFAULT, Heap};
-use super::own::OWN;
+use super::private_storage::OWN;
 use super::space::Policy;
 use super::thread;
 use crate::{sandbox, start};

@@ -9,7 +9,7 @@ use underbar_options::Size;
 use underbar_sys::syscall::{number, syscall6};
 
 use super::object::DEFAULT;
-use super::own::OWN;
+use super::private_storage::OWN;
 use super::registry::{self, REGISTRY};
 use super::space::{Disposition, Policy};
 use super::{END, map, slot, thread};

@@ -9,7 +9,7 @@ use core::ffi::{CStr, c_char};
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::own;
+use crate::own_reads;
 use underbar_sys::syscall;
 
 /// The list; null while it is not known. Written and read by the first thread while there is no other.
@@ -31,7 +31,7 @@ pub fn into(text: &mut [u8]) -> &[u8] {
     let mut filled = 0;
     if list.is_null() {
         if let Ok(fd) = syscall::open(c"/proc/self/cmdline", syscall::O_RDONLY | syscall::O_CLOEXEC, 0) {
-            filled = own::read(fd, text).unwrap_or(0);
+            filled = own_reads::read(fd, text).unwrap_or(0);
             let _ = syscall::close(fd);
         }
         return text.get(..filled).unwrap_or_default();

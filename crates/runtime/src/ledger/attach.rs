@@ -30,7 +30,7 @@ use underbar_sys::{file, syscall};
 
 use super::{Guard, arguments, heaps, private, program, use_slot};
 use crate::follow::environment::Environment;
-use crate::{own, sandbox, serving};
+use crate::{own_reads, sandbox, serving};
 
 /// A place that is nobody's.
 const FREE: (SlotState, Identity) = (SlotState::Free, Identity { namespace: 0, number: 0 });
@@ -103,7 +103,7 @@ pub fn with_environment<R>(then: impl FnOnce(Environment<'_>) -> R) -> R {
     if let Ok(fd) = syscall::open(c"/proc/self/environ", syscall::O_RDONLY | syscall::O_CLOEXEC, 0) {
         let room = text.len() - 1;
         while let Some(rest) = text.get_mut(length..room)
-            && let Ok(read) = own::read(fd, rest)
+            && let Ok(read) = own_reads::read(fd, rest)
             && read > 0
         {
             length += read;

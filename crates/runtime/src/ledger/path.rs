@@ -11,7 +11,7 @@ use underbar_sys::syscall;
 
 use super::attach;
 use crate::options::Orders;
-use crate::{ledger, own};
+use crate::{ledger, own_reads};
 
 /// Finds the ledger, if accounts are asked for, and notes in the slot how many complaints there are about the options.
 pub(crate) fn configure(orders: &Orders<'_>) {
@@ -43,7 +43,7 @@ fn host_name(room: &mut [u8]) -> &[u8] {
     else {
         return b"";
     };
-    let length = own::read(fd, room).unwrap_or(0);
+    let length = own_reads::read(fd, room).unwrap_or(0);
     let _ = syscall::close(fd);
     room.get(..length).unwrap_or_default().trim_ascii()
 }

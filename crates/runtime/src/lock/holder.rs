@@ -13,7 +13,7 @@ use underbar_lock::waiting::now;
 use underbar_sys::syscall;
 
 use super::area::Found;
-use crate::{own, sandbox};
+use crate::{own_reads, sandbox};
 
 /// Looks at one lock's holder that are taken without asking for the time.
 const FIRST: u32 = 16;
@@ -44,7 +44,7 @@ fn call_of(thread: u32) -> Option<u32> {
     let path = path_of(thread, &mut room)?;
     let fd = syscall::open(path, syscall::O_RDONLY | syscall::O_CLOEXEC, 0).ok()?;
     let mut text = [0_u8; 192];
-    let length = own::read(fd, &mut text);
+    let length = own_reads::read(fd, &mut text);
     let _ = syscall::close(fd);
     number_in(text.get(..length.ok()?)?)
 }

@@ -14,12 +14,12 @@
 //! | module | idea |
 //! |---|---|
 //! | `mutex` | the C library's mutex, by its own protocol |
-//! | `left` | mutexes that are left to the C library |
+//! | `passed_through` | mutexes that are left to the C library |
 //! | `owned` | of those, recursive and error-checking ones that are free or the caller's |
-//! | `share` | which waits are recorded |
+//! | `wait_sampling` | which waits are recorded |
 //! | `simple` | waiting for its word as simple locks do |
 //! | `record` | what one lock has seen |
-//! | `later` | what a wait came to, until the lock is given up |
+//! | `delayed_record` | what a wait came to, until the lock is given up |
 //! | `area` | the file in which the records lie |
 //! | `order` | which locks a thread holds while it waits for another |
 //! | `holder` | what the holder does meanwhile |
@@ -32,25 +32,25 @@
 //! Not here: the C names (`preload`), simple locks (`underbar_lock`), and what follows from the records (the host).
 
 mod area;
+mod delayed_record;
 mod holder;
-mod later;
-mod left;
 mod mutex;
 mod number;
 mod observer;
 mod one;
 mod order;
 mod owned;
+mod passed_through;
 mod record;
-mod share;
 mod simple;
 mod trial;
+mod wait_sampling;
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
-pub use left::{ENTRIES, Entries};
 pub use mutex::{Mutex, clocklock, lock, timedlock, trylock, unlock};
 pub use observer::OBSERVER;
+pub use passed_through::{ENTRIES, Entries};
 
 use underbar_options::{Locks, OneLock};
 
@@ -96,19 +96,19 @@ fn set_one(place: u64, how: OneLock) {
 pub fn at_start() {
     let errno = start::errno();
     mutex::find_what_it_tells();
-    left::find();
+    passed_through::find();
     start::set_errno(errno);
 }
 
 /// The process ends, or becomes another program: what its threads waited last is written down.
 pub fn settle() {
-    later::write_all_down();
+    delayed_record::write_all_down();
 }
 
 /// In a forked child, whose thread has another number than its parent had.
 pub fn after_fork_in_child() {
     mutex::forget_thread();
-    later::in_child();
+    delayed_record::in_child();
     record::in_child();
     trial::in_child();
     area::in_child();

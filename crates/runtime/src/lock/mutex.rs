@@ -7,13 +7,13 @@
 //! unlock owner = 0, users - 1; exchange for 0, and wake one if it was 2
 //! ```
 //!
-//! Ours are mutexes private to the process, of the usual and the adaptive kind; the rest go to the C library (`left`), which
+//! Ours are mutexes private to the process, of the usual and the adaptive kind; the rest go to the C library (`passed_through`), which
 //! knows about owners that ask twice, die, or inherit priorities.
 //!
 //! While there is a single thread no bus is locked, as in the C library, which tells us so in `__libc_single_threaded`.
 //!
 //! Invariant: after the exchange that gives a mutex up its memory is not touched. Nothing must be set up before the first
-//! call. Not here: how to wait (`simple`), which waits are recorded (`share`), and what (`record`).
+//! call. Not here: how to wait (`simple`), which waits are recorded (`wait_sampling`), and what (`record`).
 
 use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
@@ -22,7 +22,7 @@ use underbar_sys::syscall::{CLOCK_MONOTONIC, CLOCK_REALTIME, Timespec};
 
 use super::number::{self, thread};
 use super::record::{self, Wait};
-use super::{Locks, later, left, mode, owned, share, simple, trial};
+use super::{Locks, delayed_record, mode, owned, passed_through, simple, trial, wait_sampling};
 use crate::next::weak;
 
 const EBUSY: i32 = 16;
@@ -106,7 +106,7 @@ impl Mutex {
     pub(super) fn is_met(&self) {
         let kind = self.kind.load(Ordering::Relaxed);
         if !matches!(kind & 0xffff_ffff & !NO_ELISION, NORMAL | ADAPTIVE) {
-            left::met(kind);
+            passed_through::met(kind);
         }
     }
 
@@ -182,14 +182,14 @@ fn wake(word: *const AtomicU32, caller: usize, is_reserved: bool) {
         wake_in_our_way(word, caller, is_reserved);
     } else if let Some(found) = record::waited_for(word as usize) {
         // Before the wake: who is woken is soon counted as waiting no more.
-        record::given_up(found, caller, thread(), share::one_of());
+        record::given_up(found, caller, thread(), wait_sampling::one_of());
         if simple::wake_any(word) {
             record::has_woken(Some(found));
         }
     } else {
         simple::wake_any(word);
     }
-    later::write_down();
+    delayed_record::write_down();
 }
 
 fn wake_in_our_way(word: *const AtomicU32, caller: usize, is_reserved: bool) {
@@ -255,9 +255,9 @@ pub unsafe extern "C" fn lock(mutex: *const Mutex, caller: usize) -> i32 {
         // SAFETY: the caller's promise.
         return unsafe { owned::lock_recursive(mutex) };
     }
-    if left::is_known(kind) {
+    if passed_through::is_known(kind) {
         // SAFETY: the caller's promise.
-        return unsafe { left::lock_known(kind, mutex) };
+        return unsafe { passed_through::lock_known(kind, mutex) };
     }
     lock_adaptive(it, caller)
 }
@@ -277,7 +277,7 @@ fn lock_adaptive(mutex: &Mutex, caller: usize) -> i32 {
 fn lock_otherwise(mutex: &Mutex, caller: usize) -> i32 {
     let Some(sort) = mutex.sort() else {
         mutex.is_met();
-        return left::lock(mutex);
+        return passed_through::lock(mutex);
     };
     // It was found held a moment ago, unless all pass here. One that is reserved is left to whoever waits, where mutexes are
     // waited for in our way.
@@ -288,12 +288,12 @@ fn lock_otherwise(mutex: &Mutex, caller: usize) -> i32 {
         return 0;
     }
     if mode() == Locks::Off {
-        return left::lock(mutex);
+        return passed_through::lock(mutex);
     }
     trial::obey_if_changed();
     match stands_for() {
         Some(times) => contend(mutex, sort, caller, times),
-        None => left::lock(mutex),
+        None => passed_through::lock(mutex),
     }
 }
 
@@ -301,7 +301,7 @@ fn lock_otherwise(mutex: &Mutex, caller: usize) -> i32 {
 /// counted, each is.
 #[inline]
 fn stands_for() -> Option<u64> {
-    if simple::is_in_use() || trial::is_on() { Some(1) } else { share::stands_for() }
+    if simple::is_in_use() || trial::is_on() { Some(1) } else { wait_sampling::stands_for() }
 }
 
 #[inline(never)]
@@ -324,17 +324,17 @@ fn contend(mutex: &Mutex, sort: Sort, caller: usize, times: u64) -> i32 {
 /// In pieces, where it can: after each it is time to see what the holder does.
 fn wait_in_the_c_library(mutex: &Mutex, wait: &mut Wait) -> i32 {
     wait.parks();
-    while left::has_clocklock()
+    while passed_through::has_clocklock()
         && let Some(long) = wait.is_long_at()
     {
         let long = Timespec::of(long);
-        let failure = left::clocklock(mutex, CLOCK_MONOTONIC as i32, &raw const long);
+        let failure = passed_through::clocklock(mutex, CLOCK_MONOTONIC as i32, &raw const long);
         if failure == 0 {
             return 0;
         }
         wait.is_long(mutex.owner.load(Ordering::Relaxed));
     }
-    left::lock(mutex)
+    passed_through::lock(mutex)
 }
 
 fn is_simple(wait: &Wait) -> bool {
@@ -361,9 +361,9 @@ pub unsafe extern "C" fn unlock(mutex: *const Mutex, caller: usize) -> i32 {
         // SAFETY: the caller's promise.
         return unsafe { owned::unlock_recursive(mutex) };
     }
-    if left::is_known(kind) {
+    if passed_through::is_known(kind) {
         // SAFETY: the caller's promise.
-        return unsafe { left::unlock_known(kind, mutex) };
+        return unsafe { passed_through::unlock_known(kind, mutex) };
     }
     if Mutex::is_adaptive(kind) {
         it.give_up(caller, false);
@@ -379,7 +379,7 @@ fn unlock_otherwise(mutex: &Mutex, caller: usize) -> i32 {
         mutex.give_up(caller, mutex.is_reserved());
         return 0;
     }
-    left::unlock(mutex)
+    passed_through::unlock(mutex)
 }
 
 /// pthread_mutex_trylock.
@@ -390,13 +390,13 @@ pub unsafe extern "C" fn trylock(mutex: *const Mutex) -> i32 {
     // SAFETY: the caller's promise.
     let it = unsafe { &*mutex };
     let kind = it.kind.load(Ordering::Relaxed);
-    if let Some(trylock) = left::known_trylock(kind) {
+    if let Some(trylock) = passed_through::known_trylock(kind) {
         // SAFETY: the caller's promise.
         return unsafe { trylock(mutex) };
     }
     if it.sort().is_none() {
         it.is_met();
-        return left::trylock(mutex);
+        return passed_through::trylock(mutex);
     }
     if !it.take_if_free() {
         return EBUSY;
@@ -416,7 +416,7 @@ pub unsafe extern "C" fn timedlock(mutex: *const Mutex, until: *const Timespec, 
         it.taken_and_counted();
         return 0;
     }
-    lock_until(it, CLOCK_REALTIME, until, caller, || left::timedlock(mutex, until))
+    lock_until(it, CLOCK_REALTIME, until, caller, || passed_through::timedlock(mutex, until))
 }
 
 /// pthread_mutex_clocklock, called from `caller`.
@@ -436,7 +436,7 @@ pub unsafe extern "C" fn clocklock(
         it.taken_and_counted();
         return 0;
     }
-    let real = || left::clocklock(mutex, clock, until);
+    let real = || passed_through::clocklock(mutex, clock, until);
     if is_clock_known { lock_until(it, clock.cast_unsigned(), until, caller, real) } else { real() }
 }
 

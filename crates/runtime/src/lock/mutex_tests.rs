@@ -23,7 +23,7 @@ fn take(mutex: &Mutex, which: usize) -> i32 {
     match which {
         // SAFETY: a mutex.
         0 | 1 => unsafe { lock(mutex, 1) },
-        2 | 3 => left::lock(mutex),
+        2 | 3 => passed_through::lock(mutex),
         // SAFETY: as above, and a time.
         4 => unsafe { clocklock(mutex, CLOCK_MONOTONIC as i32, &raw const soon, 1) },
         // SAFETY: as above.
@@ -33,7 +33,7 @@ fn take(mutex: &Mutex, which: usize) -> i32 {
 
 fn release(mutex: &Mutex, which: usize) -> i32 {
     if which % 2 == 1 {
-        return left::unlock(mutex);
+        return passed_through::unlock(mutex);
     }
     // SAFETY: this thread holds it.
     unsafe { unlock(mutex, 1) }

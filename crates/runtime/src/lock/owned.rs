@@ -14,12 +14,12 @@
 //! Invariant: an owner is compared with the number that the C library itself has for the thread; doubts and errors are left to
 //! it. A thread learns that number from the first of these mutexes that the C library takes for it. The kernel's number could be
 //! another one: in a child of a raw `clone` the C library goes on with the parent's.
-//! Not here: the protocol (`mutex`), other kinds (`left`).
+//! Not here: the protocol (`mutex`), other kinds (`passed_through`).
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use super::mutex::Mutex;
-use super::{left, simple};
+use super::{passed_through, simple};
 use crate::thread_word::thread_word;
 
 /// The recursive kind, without a mark that makes it another one.
@@ -28,7 +28,7 @@ pub(super) const RECURSIVE: usize = 1;
 pub(super) const CHECKING: usize = 2;
 
 // The number that the C library has for this thread, in each half: the lower for recursive mutexes, the upper for those that check;
-// 0: not learnt yet. Each kind learns it for itself, so that the first of each is told (`left::met`).
+// 0: not learnt yet. Each kind learns it for itself, so that the first of each is told (`passed_through::met`).
 thread_word!(owners, set_owners, "underbar_thread_owner", "0");
 
 /// For one of the two kinds, by where its half begins.
@@ -88,7 +88,7 @@ fn lock_again(mutex: &Mutex, thread: u32) -> i32 {
 #[cold]
 #[inline(never)]
 fn lock_and_learn(mutex: &Mutex, half: u32) -> i32 {
-    let failure = left::lock(mutex);
+    let failure = passed_through::lock(mutex);
     if failure == 0 && owner(half) == 0 {
         mutex.is_met();
         // A signal handler that learns the other one meanwhile learns it again.
@@ -106,7 +106,7 @@ pub(super) unsafe extern "C" fn unlock_recursive(mutex: *const Mutex) -> i32 {
     let mutex = unsafe { &*mutex };
     let thread = owner(OF_RECURSIVE);
     if thread == 0 || mutex.owner.load(Ordering::Relaxed) != thread {
-        return left::unlock(mutex);
+        return passed_through::unlock(mutex);
     }
     // The holder's count is 1 at least.
     let count = mutex.count.load(Ordering::Relaxed).wrapping_sub(1);
@@ -127,7 +127,7 @@ pub(super) unsafe extern "C" fn unlock_checking(mutex: *const Mutex) -> i32 {
     let thread = owner(OF_CHECKING);
     // Nobody else sets the word while this thread owns it.
     if thread == 0 || mutex.owner.load(Ordering::Relaxed) != thread {
-        return left::unlock(mutex);
+        return passed_through::unlock(mutex);
     }
     mutex.give_up_and(wake);
     0

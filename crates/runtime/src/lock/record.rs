@@ -5,7 +5,7 @@
 //!           FREE --compare-and-swap--> CLAIMED --address, sort, first site--> READY, for ever
 //! ```
 //!
-//! Whoever waited adds what its wait came to, as a rule when it no longer holds the lock ([`later`]): by read-modify-write
+//! Whoever waited adds what its wait came to, as a rule when it no longer holds the lock ([`delayed_record`]): by read-modify-write
 //! operations.
 //!
 //! Invariant: for one address there is one record in an area. Nothing waits for more than a moment.
@@ -20,7 +20,7 @@ use underbar_lock::waiting::{looks_again_at, now};
 use super::area::Found;
 use super::number::thread;
 use super::order::Moment;
-use super::{area, holder, later, one, order, share, simple};
+use super::{area, delayed_record, holder, one, order, simple, wait_sampling};
 use crate::ledger;
 
 /// After that long a wait is worth a look at what the holder does.
@@ -127,11 +127,11 @@ pub struct Wait {
 
 impl Wait {
     pub fn begin(lock: usize, sort: Sort, caller: usize, times: u64) -> Wait {
-        later::write_down();
+        delayed_record::write_down();
         let found = waited(lock, sort, caller);
         let began = now();
         if !simple::is_in_use() {
-            share::recorded(began);
+            wait_sampling::recorded(began);
         }
         if let Some(found) = found {
             one_more_waits(found, began);
@@ -251,7 +251,7 @@ pub struct Sums {
 
 /// A wait is over; where the lock was got, its holder says so, and others may wait for it already.
 pub fn ended(lock: usize, found: Option<Found>, caller: usize, sums: &Sums, spun: bool) {
-    if !(sums.got && found.is_some() && later::keep(lock, caller, sums, spun)) {
+    if !(sums.got && found.is_some() && delayed_record::keep(lock, caller, sums, spun)) {
         add(found, caller, sums, spun);
     }
 }
@@ -332,7 +332,7 @@ fn at_site(area: &'static Area, sites: &'static [Site], caller: usize, times: u6
 
 /// A thread begins to wait for a simple lock in its sleep.
 pub fn sleeps(lock: usize, sort: Sort, caller: usize) -> bool {
-    later::write_down();
+    delayed_record::write_down();
     let Some(found) = waited(lock, sort, caller) else { return false };
     one_more_waits(found, now());
     order::look(found, caller, Moment::Begins);

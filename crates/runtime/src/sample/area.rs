@@ -16,7 +16,7 @@ use underbar_ledger::samples::{
 use underbar_sys::{file, syscall};
 
 use crate::ledger::beside;
-use crate::own;
+use crate::own_reads;
 
 const CLOCK_BOOTTIME: u32 = 7;
 /// More samples a second than this no kernel's tick gives.
@@ -116,7 +116,7 @@ fn executable_mappings(into: &mut [u8]) -> (usize, bool) {
     let mut text = [0_u8; 4096 + 256];
     let (mut filled, mut length, mut is_cut) = (0, 0, false);
     while let Some(rest) = text.get_mut(filled..)
-        && let Ok(read) = own::read(fd, rest)
+        && let Ok(read) = own_reads::read(fd, rest)
         && read > 0
     {
         filled += read;

@@ -16,7 +16,7 @@ use underbar_listing::{
     has_time,
 };
 
-use super::in_sight::{InSight, Placed};
+use super::known_options::{InSight, Placed};
 use super::no_report::Asked;
 
 const MOST_REPORTS: usize = 20_000;

@@ -12,7 +12,7 @@ use serde::Serialize;
 use underbar_listing::{Evidence, IN, OptionRow};
 
 use super::collect::Collected;
-use super::in_sight::Placed;
+use super::known_options::Placed;
 use super::le::fill::is_fill;
 use crate::advice::Line;
 use crate::sizes::{above_the_line, size, written};

@@ -14,7 +14,7 @@ mod cells;
 mod collect;
 mod compare;
 mod history;
-mod in_sight;
+mod known_options;
 pub(crate) mod le;
 mod lint;
 pub mod natural;
@@ -30,7 +30,7 @@ pub use collect::{Collected, Program, Run};
 pub use compare::{
     Amount, ComparedProgram, ComparedStep, Comparison, Group, Known, NO_INTERVAL, Pair, Row, Subject,
 };
-pub use in_sight::{InSight, Placed};
+pub use known_options::{InSight, Placed};
 pub use le::LeCase;
 pub use lint::{LE_LINTS, LeLint, Lint, lint};
 pub use no_report::{no_storage_report, other_reports, run_again};

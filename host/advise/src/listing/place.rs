@@ -6,11 +6,11 @@
 //! ```
 //!
 //! Invariant: no option text is handed out silently that what is in sight would outrank.
-//! Not here: which of several texts is in force (`in_sight`).
+//! Not here: which of several texts is in force (`known_options`).
 
 use underbar_listing::Carrier;
 
-use super::in_sight::Placed;
+use super::known_options::Placed;
 use super::le::LeCase;
 use crate::advice::{Advice, Kind};
 

@@ -22,15 +22,15 @@ use underbar_verdict::plan::{Arm, Plan};
 use underbar_verdict::render;
 use underbar_verdict::sample::Runs;
 
-use crate::carried;
+use crate::embedded;
 use crate::exit::ExitCode;
 use crate::printing::NO_ANSWER;
 use crate::say::Kind;
 use crate::shared::Shared;
 use crate::trial::flags::Flags;
-use crate::trial::once::{Task, Way};
 use crate::trial::progress::Progress;
 use crate::trial::rounds::{Treatment, seed};
+use crate::trial::single_run::{Task, Way};
 use crate::trial::{Stop, files, say};
 use underbar_runner::layers::Layers;
 use underbar_shown::door::{self, Form};
@@ -113,7 +113,7 @@ impl Compare {
             let words = format!("--opts: {one} and {other} are the same, so any difference is chance");
             shared.say(Kind::Warning, words);
         }
-        let library = carried::library(true).map_err(|error| Stop::NoLibrary(error.to_string()))?;
+        let library = embedded::library(true).map_err(|error| Stop::NoLibrary(error.to_string()))?;
         if let Some(path) = &self.output {
             files::can_be_written(path)
                 .map_err(|error| Stop::NoFile(format!("{}: {error}", path.shown())))?;

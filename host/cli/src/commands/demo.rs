@@ -7,7 +7,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 
 use underbar_demo::{Asked, DEMOS, Entry, Problem};
 
-use crate::carried;
+use crate::embedded;
 use crate::exit::ExitCode;
 use crate::printing::Printing;
 
@@ -59,7 +59,7 @@ impl Demo {
     }
 
     fn find_out(&self, entry: &Entry) -> Result<(String, u8), Problem> {
-        let library = || carried::library(true);
+        let library = || embedded::library(true);
         let asked = Asked { seed: self.seed, runs: self.runs.map(usize::from), quiet: self.quiet, library };
         let output = (entry.run)(&asked)?;
         let text = if self.printing.json { output.json() } else { output.text() };

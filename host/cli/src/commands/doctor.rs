@@ -24,8 +24,8 @@ use underbar_profile::{DEFAULT_RATE, Sampler};
 use underbar_sys::machine::{Resource, limit};
 use underbar_sys::syscall::access;
 
-use crate::carried;
 use crate::costs::{self, Measured};
+use crate::embedded;
 use crate::exit::ExitCode;
 use crate::printing::Printing;
 use underbar_launch::find;
@@ -107,7 +107,7 @@ impl Check {
 impl Doctor {
     /// Checks, and prints what it found.
     pub fn run(self) -> ExitCode {
-        let library = carried::library(true);
+        let library = embedded::library(true);
         let mut checks = machine(&library);
         if let Some(name) = self.program.first() {
             let Some(path) = find(name).filter(|path| path.exists()) else {
@@ -392,8 +392,8 @@ fn program(path: &Path, library: Option<&Library>) -> Vec<Check> {
         (_, Some(reason)) => Check::new(CARRIES, State::No, format!("{}: {LOST}", reason.texts().1)),
         (_, None) => Check::new(CARRIES, State::Ok, "its loader loads the library"),
     });
-    let (file, is_script) =
-        underbar_launch::foreign::interpreter(path).map_or((path.to_owned(), false), |path| (path, true));
+    let (file, is_script) = underbar_launch::foreign_file::interpreter(path)
+        .map_or((path.to_owned(), false), |path| (path, true));
     if is_script {
         checks.push(Check::new(
             "script",
@@ -401,7 +401,7 @@ fn program(path: &Path, library: Option<&Library>) -> Vec<Check> {
             format!("run by {}, which is checked instead", file.shown()),
         ));
     }
-    checks.push(match underbar_launch::foreign::open(&file).map(|file| Brought::of_file(&file)) {
+    checks.push(match underbar_launch::foreign_file::open(&file).map(|file| Brought::of_file(&file)) {
         Ok(Some(brought)) => allocator(&brought),
         Ok(None) => Check::new("allocator", State::Unknown, "the file has no sections"),
         Err(error) => Check::new("allocator", State::Unknown, error.to_string()),

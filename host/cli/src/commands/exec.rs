@@ -16,7 +16,7 @@ use underbar_fetch::Error;
 use underbar_fetch::table::{self, Library};
 use underbar_sys::inherited::restore_dispositions;
 
-use super::lib::any::{is_ours, is_theirs, warn_of_doubt};
+use super::lib::any_library::{is_ours, is_theirs, warn_of_doubt};
 use crate::OWN_FAILURE;
 use crate::exit::ExitCode;
 use crate::say::{Color, Kind, say};

@@ -24,7 +24,7 @@ use crate::exit::ExitCode;
 use crate::say::Kind;
 use crate::shared::Shared;
 use crate::table::with_opposites;
-use crate::{OWN_FAILURE, carried};
+use crate::{OWN_FAILURE, embedded};
 use underbar_runner::layers::Layers;
 use underbar_runner::{Finished, Runner};
 use underbar_shown::door;
@@ -105,7 +105,7 @@ impl Run {
         let Some((program, arguments)) = self.program.split_first() else {
             return ExitCode::from(OWN_FAILURE);
         };
-        let library = carried::library(!self.exec);
+        let library = embedded::library(!self.exec);
         let layers = self.shared.layers(program);
         let runner = Runner {
             library: library.as_ref().ok(),

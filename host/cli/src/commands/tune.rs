@@ -36,7 +36,7 @@ use underbar_verdict::render::CompareVerdict;
 use underbar_verdict::sample::{Measure, Sample};
 use underbar_verdict::verdict::{TuneOutcome, TuneVerdict};
 
-use crate::carried;
+use crate::embedded;
 use crate::exit::ExitCode;
 use crate::printing::NO_ANSWER;
 use crate::say::Kind;
@@ -44,10 +44,10 @@ use crate::shared::Shared;
 use crate::trial::candidate::{Candidate, candidates, frugal, lines, may_be_written, of_both};
 use crate::trial::flags::{Flags, Primary, duration};
 use crate::trial::lock::Wanted;
-use crate::trial::once::{Once, Task, Way};
 use crate::trial::progress::Progress;
 use crate::trial::rounds::{Treatment, seed};
-use crate::trial::tried::Tried;
+use crate::trial::single_run::{Once, Task, Way};
+use crate::trial::trial_outcome::Tried;
 use crate::trial::{Stop, UNDER_UNDERBAR_ONLY, say};
 use underbar_runner::layers::Layers;
 use underbar_shown::door::{self, Form};
@@ -185,7 +185,7 @@ impl Tune {
 
     fn tune(&self, shared: &Shared, outcome: &mut Outcome) -> Result<(), Stop> {
         let Some((program, arguments)) = self.program.split_first() else { return Ok(()) };
-        let library = carried::library(true).map_err(|error| Stop::NoLibrary(error.to_string()))?;
+        let library = embedded::library(true).map_err(|error| Stop::NoLibrary(error.to_string()))?;
         let default = shared.layers(program);
         for warning in default.first_warnings() {
             shared.say(Kind::Warning, warning);

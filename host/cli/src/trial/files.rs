@@ -2,7 +2,7 @@
 //! a run has written.
 //!
 //! Invariant: no file of ours has a name while a program runs, so nothing is left behind, however we end.
-//! Not here: where they are put in a run's place ([`super::once`]).
+//! Not here: where they are put in a run's place ([`super::single_run`]).
 
 use std::fs::{self, File, OpenOptions};
 use std::hash::{DefaultHasher, Hasher};

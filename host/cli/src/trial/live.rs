@@ -23,9 +23,9 @@ use underbar_verdict::plan::Plan;
 
 use super::Stop;
 use super::lock::{Found, Policy, Seen, Wanted};
-use super::once::{Fault, Task, Way};
 use super::progress::Progress;
 use super::say;
+use super::single_run::{Fault, Task, Way};
 
 /// Between two looks for the mutex.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);

@@ -19,11 +19,11 @@ pub mod files;
 pub mod flags;
 pub mod live;
 pub mod lock;
-pub mod once;
 pub mod progress;
 pub mod rounds;
 pub mod say;
-pub mod tried;
+pub mod single_run;
+pub mod trial_outcome;
 
 use std::fmt;
 
@@ -57,7 +57,7 @@ pub enum Stop {
         /// Which runs: `plain`, `default`, ...
         arm: &'static str,
         /// What went wrong.
-        fault: once::Fault,
+        fault: single_run::Fault,
         /// The end of what it wrote on standard error.
         said: String,
     },
@@ -124,10 +124,10 @@ impl fmt::Display for Stop {
                 write!(f, "the program fails ({arm}): {fault}{}", quoted(said))?;
                 match fault {
                     // That plain ends otherwise is what was found.
-                    once::Fault::Exited(code) if *arm != UNDER_UNDERBAR_ONLY => {
+                    single_run::Fault::Exited(code) if *arm != UNDER_UNDERBAR_ONLY => {
                         write!(f, "\nhelp: if it ends so when all is well, say --expect {code}")
                     }
-                    once::Fault::NotReady(..) => f.write_str(
+                    single_run::Fault::NotReady(..) => f.write_str(
                         "\nhelp: --ready COMMAND asks whether it is ready, --timeout says how long that may take",
                     ),
                     _ => Ok(()),

@@ -9,8 +9,8 @@ use std::time::Duration;
 use underbar_verdict::plan::{Arm, DEFAULT_ROUNDS, MINIMUM_ROUNDS, Plan, Rounds, rounds_for};
 use underbar_verdict::sample::{Runs, Sample};
 
-use super::once::{Once, Task, Way};
 use super::progress::Progress;
+use super::single_run::{Once, Task, Way};
 use super::{Stop, files};
 
 /// An arm and the way its program runs.

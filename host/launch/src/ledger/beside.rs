@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 
 use underbar_ledger::locks::{AREAS, Area};
 
-use crate::foreign;
+use crate::foreign_file;
 
 /// File name extensions.
 pub(super) const LOCKS: &str = "locks";
@@ -46,7 +46,7 @@ pub(super) fn read_areas(mut paths: Vec<PathBuf>, owner: u32) -> Vec<Vec<u8>> {
 
 /// One area, if it is a file of the ledger's owner or of root, and no longer than an area.
 fn area(path: &Path, owner: u32) -> Option<Vec<u8>> {
-    let file = foreign::open_unlinked(path).ok()?;
+    let file = foreign_file::open_unlinked(path).ok()?;
     if ![owner, ROOT].contains(&file.metadata().ok()?.uid()) {
         return None;
     }

@@ -26,7 +26,7 @@ use super::beside::{area_of, remove_areas};
 use super::holders::{are_there_some, holders};
 use super::{CLOCK_BOOTTIME, ENDING, folders, own_folder_there, read};
 use crate::alive::{Alive, is_alive};
-use crate::{foreign, part, place};
+use crate::{foreign_file, part, place};
 
 /// The most ledgers that one run checks: each is opened and read, and a folder may hold hundreds that daemons left.
 /// The next runs check the others.
@@ -66,7 +66,7 @@ fn is_dead(path: &Path) -> bool {
     if is_alive(maker) {
         return false;
     }
-    let Ok(file) = foreign::open_unlinked(path) else { return false };
+    let Ok(file) = foreign_file::open_unlinked(path) else { return false };
     let Ok(bytes) = read(&file) else { return false };
     match LedgerView::new(&bytes) {
         Ok(view) if !Alive::may_judge(&view) => false,
@@ -84,7 +84,8 @@ fn is_long_dead(path: &Path, file: &File, view: &LedgerView<'_>) -> bool {
     const DAY_NS: u64 = 24 * 3600 * 1_000_000_000;
     let note = |moment: u64| {
         let at = offset_of!(Header, found_dead_ns) as u64;
-        let _ = foreign::open_to_write(path).and_then(|file| file.write_all_at(&moment.to_le_bytes(), at));
+        let _ =
+            foreign_file::open_to_write(path).and_then(|file| file.write_all_at(&moment.to_le_bytes(), at));
     };
     let found = view.found_dead_ns();
     if lives(path, file, view) {
@@ -119,7 +120,7 @@ pub fn named(name: &str) -> Option<PathBuf> {
 
 /// Whether this is a ledger that was kept, and all its processes have ended.
 pub(super) fn has_ended_in(path: &Path) -> bool {
-    let Ok(file) = foreign::open_unlinked(path) else { return false };
+    let Ok(file) = foreign_file::open_unlinked(path) else { return false };
     let Some(bytes) = file.metadata().ok().filter(place::is_ours).and_then(|_| read(&file).ok()) else {
         return false;
     };

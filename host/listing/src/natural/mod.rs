@@ -10,11 +10,11 @@
 //! Not here: advice.
 
 mod buffers;
+mod display;
 mod lines;
 pub mod model;
 mod parameters;
 mod shares;
-mod shown;
 mod switches;
 mod texts;
 mod thread;
@@ -22,11 +22,11 @@ mod thread;
 use crate::lines::Line;
 use crate::model::Item;
 
+pub(crate) use display::shown;
 pub use model::{
     BufferRow, BufferUsage, Cache, Counted, Factor, FetchClause, Natural, Parameter, ParameterCarrier,
     ParameterText, SwitchTable, ThreadUse, Way,
 };
-pub(crate) use shown::shown;
 
 /// The state between lines.
 #[derive(Default)]

@@ -18,13 +18,13 @@
 //! one is not its next page.
 //! Not here: output of ZMOWN, ZECBM and ZCTKA, which no public source shows.
 
+mod display;
 mod displays;
 mod frequency;
 mod metrics;
 pub mod model;
 mod profile;
 mod row;
-mod shown;
 mod sizes;
 mod text;
 mod total;
@@ -37,7 +37,7 @@ use crate::words::{evidence, find, has};
 use model::{Found, Table};
 use text::{squeezed, stands};
 
-pub(crate) use shown::shown;
+pub(crate) use display::shown;
 
 /// The most doubts kept for one table.
 const DOUBTS: usize = 100;

@@ -10,5 +10,5 @@ mod hercules;
 mod roundtrip;
 pub(crate) mod sample;
 mod transport;
-#[cfg(feature = "witness")]
+#[cfg(feature = "oracle_tests")]
 mod xmi_reader;

@@ -1,6 +1,6 @@
 //! PyPI's xmi-reader as an oracle: it reads our transmissions, and we read its own.
 //!
-//! Built with the feature `witness` only, by `cargo xtask test`, which installs the package and gives its Python.
+//! Built with the feature `oracle_tests` only, by `cargo xtask test`, which installs the package and gives its Python.
 
 use super::super::container;
 use super::super::tree::Options;

@@ -13,7 +13,7 @@ use underbar_partitioned::pdse::{Value, load_counts, table_pages};
 use underbar_partitioned::read::ReadAt;
 use underbar_partitioned::symbol::Symbol;
 
-use super::shown::Item;
+use super::display::Item;
 use crate::error::{Error, Result};
 
 /// Counts over all blocks of a member, found from its control records alone.

@@ -6,25 +6,25 @@
 //! ```
 //!
 //! Invariant: a list shows one generation, whatever writers do meanwhile.
-//! Not here: the types of the lists (`shown`), and their values from entries (`items`); real mainframe libraries
+//! Not here: the types of the lists (`display`), and their values from entries (`items`); real mainframe libraries
 //! (`underbar-mainframe`), which give the same [`Item`]s and [`Label`]s.
 
+mod display;
 mod items;
-mod shown;
 
 use std::path::{Path, PathBuf};
 
 use underbar_partitioned::count::Counts;
 use underbar_partitioned::name::Name;
 use underbar_partitioned::pds::{CONTROL, Entry, Pds, directory_track_blocks};
-use underbar_partitioned::pdse::turns::{self, Refused};
+use underbar_partitioned::pdse::coordination::{self, Refused};
 use underbar_partitioned::pdse::{Pdse, Superblock, Value, load_counts};
 use underbar_partitioned::read::Fault;
 use underbar_partitioned::symbol::Symbol;
 
 pub use crate::doubt::Doubt;
+pub use display::{ClassCounts, Item, Label, Mainframe, Organisation, Shape, Statistics};
 use items::{Walked, add_aliases, pds_counts, pds_item, pdse_item, text};
-pub use shown::{ClassCounts, Item, Label, Mainframe, Organisation, Shape, Statistics};
 
 use crate::change::{Addition, addition_of_pds, addition_of_pdse};
 use crate::error::{Error, Result};
@@ -51,7 +51,7 @@ impl Library {
     /// A file that is not a library, or whose label is damaged; the system's.
     pub fn open(path: &Path) -> Result<Library> {
         let file = OnDisk::open(path)?;
-        let inner = match turns::begin(&file, &file) {
+        let inner = match coordination::begin(&file, &file) {
             Ok(superblock) => Inner::Pdse(Pdse::at(file, superblock)),
             Err(Refused::Library(Fault::OtherOrganisation)) => Inner::Pds(Pds::open(file)?),
             Err(Refused::Library(fault)) => return Err(fault.into()),

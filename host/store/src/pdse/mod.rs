@@ -21,7 +21,7 @@
 //! Invariant: until the superblock n + 1 is written, nothing in generation n has changed;
 //! a dropped change leaves only pages after the end that n states.
 //! Not here: reads during a change (`look`), a new library (`making`), the safety of readers
-//! (`underbar_partitioned::pdse::turns`).
+//! (`underbar_partitioned::pdse::coordination`).
 
 #[cfg(test)]
 mod damage;

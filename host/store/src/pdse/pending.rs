@@ -5,11 +5,11 @@
 //! ```
 //!
 //! Invariant: a page that is free in the newest generation and was in use at a generation that a reader holds is listed.
-//! Only pages that `turns::may_be_used_again` released when the list was written are not listed: readers begin with the
+//! Only pages that `coordination::may_be_used_again` released when the list was written are not listed: readers begin with the
 //! newest generation, so none can have become older since.
 
 use underbar_partitioned::attribute::PAGE;
-use underbar_partitioned::pdse::turns::may_be_used_again;
+use underbar_partitioned::pdse::coordination::may_be_used_again;
 use underbar_partitioned::pdse::{Run, Superblock};
 use underbar_partitioned::read::ReadAt;
 use underbar_partitioned::sum::sum;

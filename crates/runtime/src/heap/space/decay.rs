@@ -26,7 +26,7 @@ use underbar_sys::syscall;
 use super::super::block::Block;
 use super::super::map::PAGE;
 use super::super::object::Heap;
-use super::super::own::OWN;
+use super::super::private_storage::OWN;
 use super::segment::{FREE_HEAD, segment_of};
 use super::{Disposition, MIB, Space};
 use crate::{coverage, ledger, sandbox};

@@ -13,7 +13,7 @@ use super::super::block::Block;
 use super::super::check;
 use super::super::extent::Extent;
 use super::super::map::{self, SEGMENT};
-use super::super::own::OWN;
+use super::super::private_storage::OWN;
 use super::{Segment, Space};
 use crate::ledger;
 use core::ptr::null_mut;

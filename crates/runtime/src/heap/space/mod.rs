@@ -17,23 +17,23 @@
 //! | `segment` | what HEAP says, and the description of a segment |
 //! | `supply` | segments from the kernel and back |
 //! | `parked` | empty extents that wait for the next need of their class |
-//! | `dense` | huge pages where they pay |
+//! | `huge_pages` | huge pages where they pay |
 //! | `live` | what is changed while the program runs |
 //! | `ending` | all segments, and how everything goes back at once |
 //! | `decay` | pages of free blocks that nobody took again for a while |
 //! | `pages` | which pages are resident; much storage made zero |
-//! | `sound` | whether an address is that of an element in use, and nobody wrote past its end |
+//! | `soundness` | whether an address is that of an element in use, and nobody wrote past its end |
 //!
 //! Not here: blocks and their index (`block`, `index`), and who asks.
 
 mod decay;
-mod dense;
 mod ending;
+mod huge_pages;
 mod live;
 mod pages;
 mod parked;
 mod segment;
-mod sound;
+mod soundness;
 mod supply;
 
 use core::ptr::null_mut;
@@ -44,16 +44,16 @@ use super::extent::Extent;
 use super::index::Index;
 use super::map::{self, PAGE};
 use super::object::Heap;
-use super::own::OWN;
+use super::private_storage::OWN;
 use decay::Decay;
-use dense::Dense;
+use huge_pages::Dense;
 use parked::Parked;
 use segment::{FREE_HEAD, segment_of};
 
 pub use pages::{WORTH_A_PURGE, clear_pages};
 pub use parked::PARKED;
 pub use segment::{Disposition, HugePages, Policy, Segment, segment_end};
-pub use sound::{fault_of, fault_of_unmapped, look_closely, looks_sound};
+pub use soundness::{fault_of, fault_of_unmapped, look_closely, looks_sound};
 
 const MIB: usize = 1 << 20;
 /// With an element of this size that is freed goes a look at what is free for long.

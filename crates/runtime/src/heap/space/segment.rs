@@ -16,7 +16,7 @@ use super::super::block::Block;
 use super::super::extent::Extent;
 use super::super::map::{self, SEGMENT};
 use super::super::object::Heap;
-use super::super::own::DESCRIPTOR;
+use super::super::private_storage::DESCRIPTOR;
 
 /// Bytes of a segment that blocks cannot use: 8 before the first header and 8 at the end.
 pub const SEGMENT_LOSS: usize = 16;

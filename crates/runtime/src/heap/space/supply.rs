@@ -17,11 +17,11 @@ use underbar_sys::syscall;
 
 use super::super::block::{Block, block_bytes};
 use super::super::map::{self, PAGE, SEGMENT};
-use super::super::own::OWN;
+use super::super::private_storage::OWN;
 use super::segment::{FREE_HEAD, SEGMENT_LOSS, Segment, segment_of};
-use super::sound::now_gone;
+use super::soundness::now_gone;
 use super::{Disposition, Element, HugePages, MIB, Policy, Space};
-use crate::{coverage, ledger, own, sandbox};
+use crate::{coverage, ledger, own_reads, sandbox};
 
 /// A transparent huge page. Kernels since 6.7 align segments of this size by themselves.
 pub(super) const HUGE_PAGE: usize = 2 * MIB;
@@ -395,7 +395,7 @@ fn most_mappings() -> Option<usize> {
     }
     let fd = syscall::open(c"/proc/sys/vm/max_map_count", syscall::O_RDONLY | syscall::O_CLOEXEC, 0).ok()?;
     let mut text = [0; 24];
-    let length = own::read(fd, &mut text);
+    let length = own_reads::read(fd, &mut text);
     let _ = syscall::close(fd);
     core::str::from_utf8(text.get(..length.ok()?)?).ok()?.trim_ascii_end().parse().ok()
 }

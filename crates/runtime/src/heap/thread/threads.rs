@@ -23,7 +23,7 @@ use underbar_sys::lock::{Guard, Lock};
 use super::figures::Figures;
 use super::{Gate, ThreadHeap, is_real};
 use crate::heap::object::{DEFAULT, Heap};
-use crate::heap::own::OWN;
+use crate::heap::private_storage::OWN;
 use crate::heap::registry::{self, REGISTRY};
 use crate::heap::slot;
 

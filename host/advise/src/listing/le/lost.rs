@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Invariant: a value goes down only where the section has nothing that speaks for a larger use or another size.
-//! Not here: figures that cannot be at all (`underbar_listing`'s `refuted`).
+//! Not here: figures that cannot be at all (`underbar_listing`'s `contradictions`).
 
 use underbar_listing::{Field, Kind as Part, StorageReport};
 

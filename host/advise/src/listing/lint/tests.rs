@@ -116,7 +116,7 @@ fn the_other_addressing_mode() {
 #[test]
 fn what_is_not_in_force() {
     let member = "CEEDOPT(HEAP((32K,32K),NONOVR))\n";
-    check(&format!("{member}_CEE_RUNOPTS='HEAP(4M)'\n"), &[("le-opt-nonovr", "is ignored")]);
+    check(&format!("{member}_CEE_RUNOPTS='HEAP(4M)'\n"), &[("le-opt-nonovr", "are ignored")]);
     check(&format!("{member}_CEE_RUNOPTS='HEAP(32768)'\n"), &[]);
     let report = "Options Report for Enclave main 11/20/26\n\nDD:CEEOPTS                       HEAP(65536,32768,ANYWHERE,KEEP,8192,4096)\n";
     check(&format!("_CEE_RUNOPTS='HEAP(64K,32K,ANY)'\n{report}"), &[]);

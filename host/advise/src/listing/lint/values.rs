@@ -7,7 +7,7 @@ use underbar_listing::sections::SECTIONS;
 use underbar_listing::{Carrier, Kind as Part, OptionRow};
 
 use super::super::collect::Collected;
-use super::super::in_sight::Placed;
+use super::super::known_options::Placed;
 use super::{Lint, line};
 use crate::advice::Line;
 use crate::sizes::{size, written};

@@ -16,7 +16,7 @@ use underbar_store::library::{Library, Organisation};
 use underbar_store::make::name_of_file;
 use underbar_store::{Error, Result};
 
-use super::any::warn_of_doubt;
+use super::any_library::warn_of_doubt;
 use super::list::json;
 use super::progress::Progress;
 use super::text::{about, many};

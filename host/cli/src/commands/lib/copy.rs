@@ -10,7 +10,7 @@ use underbar_store::library::{self, Library};
 use underbar_store::make::{self, Wanted, edits_of};
 use underbar_store::{Error, Result};
 
-use super::any::warn_of_doubt;
+use super::any_library::warn_of_doubt;
 use super::change::{Target, say};
 use super::progress::Progress;
 use super::text::about;

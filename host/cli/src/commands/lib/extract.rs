@@ -15,7 +15,7 @@ use underbar_mainframe::view::extract::{Damaged, damaged, file_name, is_file_nam
 use underbar_store::Error;
 use underbar_store::library::Library;
 
-use super::any::{Any, Choice, our_name};
+use super::any_library::{Any, Choice, our_name};
 use super::list::json;
 use super::output::{Output, Refused, Way};
 use super::progress::Progress;

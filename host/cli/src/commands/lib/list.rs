@@ -11,7 +11,7 @@ use underbar_mainframe::view::items::{self, Blocks};
 use underbar_store::library::{Item, Label, Library, Organisation};
 use underbar_store::verify::Verdict;
 
-use super::any::{Any, Choice, Listed, is_theirs};
+use super::any_library::{Any, Choice, Listed, is_theirs};
 use super::program::{self, Close};
 use super::progress::Progress;
 use super::text::{Columns, about, many, time};

@@ -9,11 +9,11 @@
 //! Invariant: a command that fails has changed nothing, and names the file at fault; its exit status is 2.
 //! Not here: the work; that is in `underbar_store`, and in `underbar_mainframe` for libraries of mainframes.
 
-pub mod any;
+pub mod any_library;
 mod change;
-mod convey;
 mod copy;
 mod extract;
+mod import_export;
 mod list;
 mod output;
 mod program;
@@ -81,9 +81,9 @@ enum Command {
     /// Read a whole library and check that it is consistent
     Verify(list::Verify),
     /// Copy members of a mainframe's library into one of underbar's
-    Import(convey::Import),
+    Import(import_export::Import),
     /// Write a library as a transmission (XMIT)
-    Export(convey::Export),
+    Export(import_export::Export),
     /// Show block sizes and tracks of libraries and the cost of loads, with advice
     Survey(survey::SurveyFlags),
 }

@@ -18,7 +18,7 @@ use underbar_mainframe::view::survey;
 use underbar_store::library::{Library, Organisation};
 use underbar_store::survey::{At, Source, Survey, Surveyed, measure};
 
-use super::any::is_ours;
+use super::any_library::is_ours;
 use super::list::json;
 use super::progress::Progress;
 use super::text::{Columns, about, many};

@@ -1,7 +1,7 @@
 //! `underbar tune --live`: one lock's policies of waiting, by turns in the running program.
 //!
 //! Invariant: only a policy that was kept is written, and only if the program ended as it does without the trial.
-//! Not here: the epochs (`trial::live`), their results (`trial::tried`), the decision (`verdict::epochs`).
+//! Not here: the epochs (`trial::live`), their results (`trial::trial_outcome`), the decision (`verdict::epochs`).
 
 use std::time::Duration;
 
@@ -16,10 +16,10 @@ use crate::trial::candidate::write;
 use crate::trial::flags::Primary;
 use crate::trial::live::Live;
 use crate::trial::lock::Wanted;
-use crate::trial::once::{Task, Way};
 use crate::trial::progress::Progress;
 use crate::trial::rounds::seed;
-use crate::trial::tried::Tried;
+use crate::trial::single_run::{Task, Way};
+use crate::trial::trial_outcome::Tried;
 use underbar_runner::layers::Layers;
 
 impl Tune {

@@ -15,7 +15,7 @@ use underbar_verdict::sample::Sample;
 use super::{Outcome, SCHEMA, Tune};
 use crate::shared::OptsBase;
 use crate::trial::say;
-use crate::trial::tried::Tried;
+use crate::trial::trial_outcome::Tried;
 use underbar_runner::layers::Layers;
 
 impl Tune {

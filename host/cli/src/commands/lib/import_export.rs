@@ -14,7 +14,7 @@ use underbar_mainframe::xmit::{self, Envelope};
 use underbar_store::change::{Changed, Edit, apply};
 use underbar_store::{Error, Result};
 
-use super::any::{Any, Choice};
+use super::any_library::{Any, Choice};
 use super::change::say;
 use super::list::json;
 use super::now;

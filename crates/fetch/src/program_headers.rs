@@ -16,7 +16,7 @@ use core::ffi::{c_char, c_int, c_void};
 use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use crate::again::Again;
+use crate::reentrant::Again;
 use crate::system::{self, ProgramHeader};
 pub use crate::system::{ProgramInfo, Visitor};
 

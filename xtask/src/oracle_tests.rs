@@ -28,6 +28,7 @@ pub fn check(sum: &mut Sum) {
         sum.not_checked(&format!("transmissions by another program; {PACKAGE} could not be had from PyPI"));
         return;
     }
-    let words = ["test", "--package", "underbar-mainframe", "--lib", "--features", "witness", "xmi_reader"];
+    let words =
+        ["test", "--package", "underbar-mainframe", "--lib", "--features", "oracle_tests", "xmi_reader"];
     sum.check("transmissions and xmi-reader", succeeds(cargo(&words).env("UNDERBAR_XMI_READER", &python)));
 }

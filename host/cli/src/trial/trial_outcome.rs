@@ -15,7 +15,7 @@ use underbar_verdict::epochs::{Figure, Trial};
 
 use super::live::Live;
 use super::lock::{Policy, Wanted};
-use super::once::Fault;
+use super::single_run::Fault;
 
 /// What came out.
 pub struct Tried {
