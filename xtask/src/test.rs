@@ -102,14 +102,13 @@ pub fn models_command() -> bool {
     sum.close(true)
 }
 
-/// Starts this program once more, for the models alone.
-fn models_aside() -> Option<Aside> {
-    let program = std::env::current_exe().ok()?;
-    Some(Aside::start("models", &mut steps::command(&program.to_string_lossy(), &["models"])))
+/// Starts this program once more, for the models alone. By its image, not by its path: a build may have put another one there.
+fn models_aside() -> Aside {
+    Aside::start("models", &mut steps::command("/proc/self/exe", &["models"]))
 }
 
-fn join_models(aside: Option<Aside>, sum: &mut Sum) {
-    let (held, output) = aside.map(Aside::join).unwrap_or_default();
+fn join_models(aside: Aside, sum: &mut Sum) {
+    let (held, output) = aside.join();
     let failed = sum.failed;
     if !sum.add(&output) || (!held && sum.failed == failed) {
         sum.check("models", false);
