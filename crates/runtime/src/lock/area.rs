@@ -1,12 +1,12 @@
-//! The file in which the records lie: made when this process first waits for a lock, mapped for ever.
+//! The file of lock records: made when this process first waits for a lock, and mapped for the life of the process.
 //!
 //! Its name ends in `.locks` ([`beside`]).
 //!
-//! An area belongs to one slot of the ledger. A forked child has another slot (or none), even where the C library did not
-//! know of the fork, and so finds that its parent's area is not its own.
+//! An area belongs to one slot of the ledger. A forked child has another slot (or none), even after a fork that the C
+//! library does not know of. So it sees that its parent's area is not its own.
 //!
-//! Invariant: nobody waits for the thread that makes it: those who come meanwhile do without.
-//! Known limit: modules are named from glibc 2.35 on, whose loader can be asked without a lock.
+//! Invariant: no thread waits for the thread that makes the area: threads that arrive meanwhile do without it.
+//! Known limit: modules are named only with glibc 2.35 or later, whose loader answers without taking a lock.
 
 use core::ffi::{CStr, c_char, c_void};
 use core::ptr::null_mut;
@@ -21,7 +21,7 @@ use crate::ledger::{self, attach, beside};
 use crate::next::weak;
 use crate::sandbox;
 
-/// A lock's record, and its place.
+/// A lock's record, and its index.
 #[derive(Clone, Copy)]
 pub struct Found {
     pub record: &'static LockRecord,
@@ -29,15 +29,15 @@ pub struct Found {
     pub area: &'static Area,
 }
 
-/// The area, null where there is none to be had, and the slot for which that was found out: written after it, with
-/// Release. `MAKING`: the slot whose area is being made.
+/// The area, or null if there is none to be had, and the slot for which this was found out. The slot is written after the
+/// area, with Release. `MAKING`: the slot whose area is being made.
 static AREA: AtomicPtr<Area> = AtomicPtr::new(null_mut());
 static SLOT: AtomicPtr<Slot> = AtomicPtr::new(null_mut());
 static MAKING: AtomicPtr<Slot> = AtomicPtr::new(null_mut());
 /// 1 while a thread adds a module.
 static ADDING: AtomicU32 = AtomicU32::new(0);
 
-/// This process's area, made where there is none yet.
+/// This process's area. Makes it if there is none yet.
 pub fn get() -> Option<&'static Area> {
     let slot = core::ptr::from_ref(ledger::slot()).cast_mut();
     if SLOT.load(Ordering::Acquire) == slot {
@@ -57,14 +57,14 @@ pub fn existing() -> Option<&'static Area> {
     unsafe { AREA.load(Ordering::Relaxed).as_ref() }
 }
 
-/// In a forked child: a thread of the parent's that was at it does not exist here.
+/// In a forked child: the parent's thread that was making the area or adding a module does not exist here.
 pub fn in_child() {
     MAKING.store(null_mut(), Ordering::Relaxed);
     ADDING.store(0, Ordering::Relaxed);
 }
 
-/// The area that another thread is making: two that come to wait at one time both need it. Not for ever: it may be this
-/// very thread, interrupted by a signal.
+/// The area that another thread is making: two threads that begin to wait at the same time both need it. The number of
+/// looks is limited: the maker may be this very thread, interrupted by a signal.
 fn made_by_another(slot: *mut Slot) -> Option<&'static Area> {
     const LOOKS: u32 = 1000;
     for _ in 0..LOOKS {
@@ -114,7 +114,7 @@ fn map() -> Option<*mut Area> {
 
 // ---- modules ------------------------------------------------------------------------------------------------------
 
-/// What glibc's `_dl_find_object` tells.
+/// The answer of glibc's `_dl_find_object`.
 #[repr(C)]
 struct ObjectFound {
     flags: u64,
@@ -134,14 +134,14 @@ struct LinkMap {
 
 weak! { address_of_find_object = "_dl_find_object"; }
 
-/// Sees to it that the file that is loaded at this address stands among the modules.
+/// Ensures that the file loaded at this address is among the modules.
 pub fn module_of(area: &'static Area, address: usize) {
     if is_known(area, address) {
         return;
     }
     let function = address_of_find_object();
     if function == 0 || ADDING.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_err() {
-        // The place has a module that another thread adds at this moment, most likely; the next place tries again.
+        // Most likely another thread is adding a module in this entry at the moment; the loop tries the next entry.
         return;
     }
     if !is_known(area, address) {

@@ -1,5 +1,5 @@
-//! What a wait came to, written down when the lock is no longer held: a record's lines lie in other processors' caches, and
-//! to fetch them while holding a lock that others wait for would lengthen their waits.
+//! The results of a wait, recorded once the thread has given up the lock. The cache lines of a record are in other
+//! processors' caches. Fetching them while holding a lock that others wait for would lengthen their waits.
 //!
 //! ```text
 //! wait ends, lock held ──> lane of this thread        gives it up ──> wakes ──┐
@@ -9,11 +9,11 @@
 //! lane: EMPTY ──who waited──> AT_IT ──> FULL ──who writes it down──> AT_IT ──> EMPTY
 //! ```
 //!
-//! A long wait is written down at once: beside it, the time to do so is nothing, and whoever looks on sees it. So what a
-//! process that is killed takes with it is at most one short wait of each thread.
+//! A long wait is recorded at once: the time to record it is negligible next to the wait, and an observer sees it. So a
+//! process that is killed loses at most one short wait of each thread.
 //!
-//! Invariant: what was put into a lane is written down once. A forked child finds its lanes empty.
-//! Not here: what is written (`record`).
+//! Invariant: each wait put into a lane is recorded once. A forked child finds its lanes empty.
+//! Not here: the content of a record (`record`).
 
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -30,26 +30,29 @@ const FULL: u32 = 2;
 
 const LANES: usize = 256;
 
-/// A wait, as [`record::add`] takes it. All but `state` is written and read by who has it [`AT_IT`], relaxed.
+/// A wait, as [`record::add`] takes it. All fields but `state` are written and read, relaxed, by the thread that has set
+/// [`AT_IT`].
 #[repr(align(64))]
 struct Lane {
-    /// Written by who waited, and by who writes down; what is in the lane goes with it, by Release and Acquire.
+    /// Written by the thread that waited and by the thread that records. Release and Acquire on it order the lane's other
+    /// fields.
     state: AtomicU32,
-    /// Thread that waited.
+    /// The thread that waited.
     thread: AtomicU32,
-    /// Accounts of its process.
+    /// The ledger slot of its process.
     slot: AtomicPtr<Slot>,
     lock: AtomicUsize,
     caller: AtomicUsize,
     ns: AtomicU64,
     spin_ns: AtomicU64,
     runnable_ns: AtomicU64,
-    /// Times that it slept; above them, for how many waits it stands; and one bit: it was got by looking.
+    /// How often the thread slept. Above that: the number of waits that this one represents, and one bit: the lock was got
+    /// by spinning.
     parked: AtomicU64,
 }
 
 const SPUN: u64 = 1 << 63;
-/// Where the number of waits for which it stands begins in that word.
+/// Where in that word the number of represented waits begins.
 const TIMES: u32 = 32;
 
 const _: () = assert!(size_of::<Lane>() == 64);
@@ -68,8 +71,9 @@ static LANE: [Lane; LANES] = [const {
     }
 }; LANES];
 
-/// Lanes from this one on were never filled. Raised by who fills one, before it; relaxed, since whoever looks and misses that
-/// lane would have met it empty. So a process in which nobody waits touches no lane, neither at its end nor in a forked child.
+/// Lanes from this one on were never filled. Raised by the thread that fills a lane, before it fills it. Relaxed: a reader
+/// that misses that lane would have found it empty. So a process without waits touches no lane, neither at its end nor in a
+/// forked child.
 static FILLED: AtomicUsize = AtomicUsize::new(0);
 
 fn filled() -> &'static [Lane] {
@@ -82,7 +86,7 @@ impl Lane {
             && self.state.compare_exchange(from, AT_IT, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
-    /// Empties it into the record.
+    /// Moves the lane's wait into the record.
     fn write_down(&self) {
         if !self.is_mine(FULL) {
             return;
@@ -97,7 +101,7 @@ impl Lane {
             got: true,
         };
         let (lock, caller) = (self.lock.load(Ordering::Relaxed), self.caller.load(Ordering::Relaxed));
-        // Of a fork that the C library did not know of, the child finds what is its parent's.
+        // After a fork that the C library does not know of, the child finds its parent's wait here.
         let is_ours = core::ptr::eq(self.slot.load(Ordering::Relaxed), ledger::slot());
         self.state.store(EMPTY, Ordering::Release);
         if is_ours {
@@ -114,7 +118,7 @@ fn own_place() -> usize {
     thread() as usize % LANES
 }
 
-/// Keeps a wait that got the lock, until this thread holds it no longer. False where it is to be written down now.
+/// Keeps a wait that got the lock until this thread gives the lock up. False if the caller is to record it now.
 pub fn keep(lock: usize, caller: usize, sums: &Sums, spun: bool) -> bool {
     if sums.ns >= LONG_NS {
         return false;
@@ -152,7 +156,7 @@ pub fn write_all_down() {
     filled().iter().for_each(Lane::write_down);
 }
 
-/// In a forked child: what is in the lanes is the parent's to write down.
+/// In a forked child: the waits in the lanes are the parent's to record.
 pub fn in_child() {
     filled().iter().for_each(|lane| lane.state.store(EMPTY, Ordering::Relaxed));
 }

@@ -1,9 +1,9 @@
-//! What the holder does while somebody has waited for long: in which system call it is, as the kernel tells.
+//! What the holder of a lock does during a long wait: the system call that it is in, as the kernel reports it.
 //!
-//! Reading it costs some 10 microseconds, so it happens rarely: for each lock's first long waits, and later at most every
+//! Reading it costs some 10 microseconds, so it happens rarely: at each lock's first long waits, and later at most every
 //! few milliseconds in the process.
 //!
-//! Invariant: nothing is asked in a process that has locked itself in. No descriptor stays open.
+//! Invariant: nothing is read in a process that has locked itself in. No descriptor stays open.
 
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -15,14 +15,14 @@ use underbar_sys::syscall;
 use super::area::Found;
 use crate::{own_reads, sandbox};
 
-/// Looks at one lock's holder that are taken without asking for the time.
+/// Looks at one lock's holder before the pause between looks applies.
 const FIRST: u32 = 16;
-/// Between two later ones, in the whole process.
+/// Pause between two later looks, in the whole process.
 const PAUSE_NS: u64 = 4_000_000;
 
-/// This thread has waited for long for a lock that this thread holds, or so its owner's word says (0: nobody).
+/// This thread has waited long for a lock that this thread holds, according to its owner's word (0: no thread).
 pub fn look(found: Found, owner: u32) {
-    /// When a holder was looked at last. Any thread; relaxed.
+    /// When a holder was last looked at. Written by any thread; relaxed.
     static LAST: AtomicU64 = AtomicU64::new(0);
     if owner == 0 || sandbox::is_closed() {
         return;
@@ -38,7 +38,7 @@ pub fn look(found: Found, owner: u32) {
     }
 }
 
-/// The system call in which a thread is; None where it runs, or is not to be seen.
+/// The system call that a thread is in. None if it is running, or cannot be seen.
 fn call_of(thread: u32) -> Option<u32> {
     let mut room = [0_u8; 64];
     let path = path_of(thread, &mut room)?;

@@ -1,4 +1,4 @@
-//! Locks: mutexes of the C library, waited for in our way or in its own, and the record of who waits for whom.
+//! Locks: mutexes of the C library, waited for by underbar or by the C library, and the record of who waits for whom.
 //!
 //! ```text
 //! pthread_mutex_lock ─> free? one compare-and-swap, nothing else ─────────────────────────────> held
@@ -15,21 +15,21 @@
 //! |---|---|
 //! | `mutex` | the C library's mutex, by its own protocol |
 //! | `passed_through` | mutexes that are left to the C library |
-//! | `owned` | of those, recursive and error-checking ones that are free or the caller's |
+//! | `owned` | recursive and error-checking ones among those, while they are free or held by the caller |
 //! | `wait_sampling` | which waits are recorded |
-//! | `simple` | waiting for its word as simple locks do |
-//! | `record` | what one lock has seen |
-//! | `delayed_record` | what a wait came to, until the lock is given up |
-//! | `area` | the file in which the records lie |
+//! | `simple` | waiting for a mutex as simple locks do |
+//! | `record` | the statistics of one lock |
+//! | `delayed_record` | the results of a wait, until the lock is given up |
+//! | `area` | the file of lock records |
 //! | `order` | which locks a thread holds while it waits for another |
 //! | `holder` | what the holder does meanwhile |
-//! | `observer` | what simple locks tell |
-//! | `one` | the mutex that LOCK says something of its own of |
+//! | `observer` | what simple locks report |
+//! | `one` | the one mutex that LOCK names, with its own policy |
 //! | `trial` | what the host changes while the program runs |
 //!
-//! Invariant: nothing here allocates, prints, or takes a lock, and errno stays as it was. What is recorded is recorded
-//! by those who wait or wake; who finds a lock free pays nothing.
-//! Not here: the C names (`preload`), simple locks (`underbar_lock`), and what follows from the records (the host).
+//! Invariant: nothing here allocates, prints, or takes a lock, and errno is unchanged. Threads that wait or wake do the
+//! recording; a thread that finds a lock free pays nothing.
+//! Not here: the C names (`preload`), simple locks (`underbar_lock`), and the conclusions from the records (the host).
 
 mod area;
 mod delayed_record;
@@ -57,7 +57,7 @@ use underbar_options::{Locks, OneLock};
 use crate::options::Orders;
 use crate::start;
 
-/// Until the options are read: nobody is recorded, and whoever waits does so in the C library. Written once; relaxed.
+/// Until the options are read, no wait is recorded, and threads wait in the C library. Written once; relaxed.
 static MODE: AtomicU32 = AtomicU32::new(Locks::Off as u32);
 
 fn mode() -> Locks {
@@ -84,7 +84,7 @@ fn set_mode(mode: Locks) {
     mutex::leave_all(mode == Locks::Off);
 }
 
-/// What LOCK says of one mutex, by its place in the program's file.
+/// The policy that LOCK sets for one mutex, by the mutex's address in the program's file.
 fn set_one(place: u64, how: OneLock) {
     if place != 0 {
         simple::comes_into_use();
@@ -92,7 +92,7 @@ fn set_one(place: u64, how: OneLock) {
     one::configure(place, how as u32);
 }
 
-/// When the C library is up: finds its functions, while nobody waits yet.
+/// When the C library is up: finds its functions, while no thread waits yet.
 pub fn at_start() {
     let errno = start::errno();
     mutex::find_what_it_tells();
@@ -100,12 +100,12 @@ pub fn at_start() {
     start::set_errno(errno);
 }
 
-/// The process ends, or becomes another program: what its threads waited last is written down.
+/// The process ends, or becomes another program: the last waits of its threads are recorded.
 pub fn settle() {
     delayed_record::write_all_down();
 }
 
-/// In a forked child, whose thread has another number than its parent had.
+/// In a forked child, whose thread number differs from the parent's.
 pub fn after_fork_in_child() {
     mutex::forget_thread();
     delayed_record::in_child();

@@ -1,5 +1,5 @@
-//! The C library's mutex, by its own protocol, so that its code and ours may work on one mutex at the same time:
-//! condition variables, C11's `mtx_t` and whatever calls the C library from inside never pass here.
+//! The C library's mutex, by its own protocol, so that the C library's code and underbar's can work on one mutex at the
+//! same time. Condition variables, C11's `mtx_t` and calls from inside the C library never pass through here.
 //!
 //! ```text
 //! word   0 free, 1 held, 2 held and somebody may sleep
@@ -7,13 +7,14 @@
 //! unlock owner = 0, users - 1; exchange for 0, and wake one if it was 2
 //! ```
 //!
-//! Ours are mutexes private to the process, of the usual and the adaptive kind; the rest go to the C library (`passed_through`), which
-//! knows about owners that ask twice, die, or inherit priorities.
+//! Handled here are mutexes private to the process, of the normal and the adaptive kind. The rest go to the C library
+//! (`passed_through`), which handles relocking, dead owners and priority inheritance.
 //!
-//! While there is a single thread no bus is locked, as in the C library, which tells us so in `__libc_single_threaded`.
+//! While there is a single thread, no locked instructions are used, as in the C library, which reports this state
+//! in `__libc_single_threaded`.
 //!
-//! Invariant: after the exchange that gives a mutex up its memory is not touched. Nothing must be set up before the first
-//! call. Not here: how to wait (`simple`), which waits are recorded (`wait_sampling`), and what (`record`).
+//! Invariant: after the exchange that gives a mutex up, its memory is not touched. The first call needs no setup.
+//! Not here: how to wait (`simple`), which waits are recorded (`wait_sampling`), and what is recorded (`record`).
 
 use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
@@ -28,49 +29,49 @@ use crate::next::weak;
 const EBUSY: i32 = 16;
 pub(super) const ETIMEDOUT: i32 = 110;
 
-/// `pthread_mutex_t` of glibc on x86-64. All of it is written by the C library, too.
+/// `pthread_mutex_t` of glibc on x86-64. The C library writes all of it, too.
 #[repr(C)]
 pub struct Mutex {
-    /// See the head of this file. The place of the others in memory is fixed by static initialisers.
+    /// See the head of this file. Static initialisers fix the offsets of the other fields.
     pub(super) word: AtomicU32,
-    /// How often its holder has it, in the recursive kind. Written by the holder.
+    /// How often its holder holds it, in the recursive kind. Written by the holder.
     pub(super) count: AtomicU32,
-    /// Thread that holds it. Written by the holder; relaxed: others take it as a hint.
+    /// The thread that holds it. Written by the holder; relaxed: others take it as a hint.
     pub(super) owner: AtomicU32,
     /// Holders, and waiters of condition variables. Written by the holder.
     users: AtomicU32,
-    /// Kind and marks; above them the C library's counters for spinning and elision, of which the last is unused in the kinds
-    /// that are ours: [`RESERVED`]. In one word, so that one look tells all.
+    /// Kind and marks. Above them are the C library's counters for spinning and elision. The last is unused in the kinds
+    /// handled here: [`RESERVED`]. All in one word, so that one load gets everything.
     kind: AtomicU64,
     list: [usize; 2],
 }
 
 const _: () = assert!(size_of::<Mutex>() == 40 && core::mem::offset_of!(Mutex, kind) == 16);
 
-/// With the kind: one who has waited for long wants to be the next holder. A request, which our code obeys and the C
-/// library's does not; set and cleared by who waits, or by whoever finds that it is not heard.
+/// With the kind: a thread that has waited long wants to be the next holder. This is a request, which underbar's code obeys
+/// and the C library's does not. Set and cleared by the waiting thread, or by any thread that finds it ignored.
 const RESERVED: u64 = 1 << 48;
 
 /// The mark "without elision", which `pthread_mutexattr_settype` sets for an ordinary mutex.
 const NO_ELISION: u64 = 0x200;
 const NORMAL: u64 = 0;
 const ADAPTIVE: u64 = 3;
-/// All but the mark above and the C library's counter for spinning.
+/// All bits but the mark above and the C library's counter for spinning.
 const ADAPTIVE_MARKS: u64 = !(NO_ELISION | 0xffff << 32);
 
-/// The usual kind; or one that no mutex has, so that all go the way of kinds that are not ours: under LOCK(OFF), which is
-/// said before there are other threads, [`LEFT`], and while acquisitions are counted [`COUNTED`]. Relaxed: both ways follow
-/// the same protocol.
+/// The normal kind; or a kind that no mutex has, so that all mutexes take the path of kinds not handled here: [`LEFT`]
+/// under LOCK(OFF), which is set before there are other threads, and [`COUNTED`] while acquisitions are counted. Relaxed:
+/// both paths follow the same protocol.
 static NORMAL_NOW: AtomicU64 = AtomicU64::new(NORMAL);
 const LEFT: u64 = u64::MAX;
 const COUNTED: u64 = u64::MAX - 1;
 
-/// Whether all goes to the C library from now on.
+/// Sets whether all mutexes are left to the C library from now on.
 pub(super) fn leave_all(all: bool) {
     NORMAL_NOW.store(if all { LEFT } else { NORMAL }, Ordering::Relaxed);
 }
 
-/// Whether acquisitions pass by where they may be counted, unless all is left to the C library.
+/// Sets whether acquisitions pass through the path where they may be counted, unless all are left to the C library.
 pub(super) fn count_all(all: bool) {
     if NORMAL_NOW.load(Ordering::Relaxed) != LEFT {
         NORMAL_NOW.store(if all { COUNTED } else { NORMAL }, Ordering::Relaxed);
@@ -90,7 +91,7 @@ impl Mutex {
         kind & ADAPTIVE_MARKS == ADAPTIVE && NORMAL_NOW.load(Ordering::Relaxed) == NORMAL
     }
 
-    /// None for those that are not ours.
+    /// None for kinds not handled here.
     fn sort(&self) -> Option<Sort> {
         if NORMAL_NOW.load(Ordering::Relaxed) == LEFT {
             return None;
@@ -102,7 +103,7 @@ impl Mutex {
         }
     }
 
-    /// One that is not ours was met.
+    /// A mutex of a kind not handled here was met.
     pub(super) fn is_met(&self) {
         let kind = self.kind.load(Ordering::Relaxed);
         if !matches!(kind & 0xffff_ffff & !NO_ELISION, NORMAL | ADAPTIVE) {
@@ -110,12 +111,12 @@ impl Mutex {
         }
     }
 
-    /// Whether one who waits wants to be next.
+    /// Whether a waiting thread wants to be next.
     pub(super) fn is_reserved(&self) -> bool {
         self.kind.load(Ordering::Relaxed) & RESERVED != 0
     }
 
-    /// Asks for it, or no longer.
+    /// Makes or withdraws that request.
     pub(super) fn reserve(&self, is_wanted: bool) {
         if is_wanted {
             self.kind.fetch_or(RESERVED, Ordering::Relaxed);
@@ -146,7 +147,7 @@ impl Mutex {
         self.users.store(self.users.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
     }
 
-    /// As `taken`, off the short way: where it may be counted.
+    /// As `taken`, off the fast path: where it may be counted.
     fn taken_and_counted(&self) {
         self.taken();
         trial::acquired(core::ptr::from_ref(self) as usize);
@@ -157,7 +158,8 @@ impl Mutex {
         self.give_up_and(|word| wake(word, caller, is_reserved));
     }
 
-    /// Gives it up; somebody may sleep for the word: `wake`, which must not touch the mutex, as its memory may be gone.
+    /// Gives it up. Where a thread may sleep for the word, calls `wake`, which must not touch the mutex, as its memory may
+    /// be gone.
     #[inline(always)]
     pub(super) fn give_up_and(&self, wake: impl FnOnce(*const AtomicU32)) {
         self.owner.store(0, Ordering::Relaxed);
@@ -166,7 +168,7 @@ impl Mutex {
             self.word.store(0, Ordering::Relaxed);
         } else {
             let address = &raw const self.word;
-            // Acquire, too: what those did who marked it, see `simple`.
+            // Acquire, too: sees what the threads did that marked it, see `simple`.
             if self.word.swap(0, Ordering::AcqRel) > 1 {
                 wake(address);
             }
@@ -181,7 +183,7 @@ fn wake(word: *const AtomicU32, caller: usize, is_reserved: bool) {
     if simple::is_in_use() {
         wake_in_our_way(word, caller, is_reserved);
     } else if let Some(found) = record::waited_for(word as usize) {
-        // Before the wake: who is woken is soon counted as waiting no more.
+        // Before the wake: the woken thread soon no longer counts as waiting.
         record::given_up(found, caller, thread(), wait_sampling::one_of());
         if simple::wake_any(word) {
             record::has_woken(Some(found));
@@ -206,29 +208,29 @@ fn wake_in_our_way(word: *const AtomicU32, caller: usize, is_reserved: bool) {
     }
 }
 
-// ---- what the C library tells -------------------------------------------------------------------------------------
+// ---- what the C library reports -----------------------------------------------------------------------------------
 
 static SEVERAL: AtomicU8 = AtomicU8::new(0);
-/// Points to the C library's `__libc_single_threaded`; until it is found, and where there is none, to [`SEVERAL`].
-/// Written once; relaxed.
+/// Points to the C library's `__libc_single_threaded`; until it is found, or if there is none, to [`SEVERAL`]. Written
+/// once; relaxed.
 static SINGLE_THREADED: AtomicPtr<AtomicU8> = AtomicPtr::new((&raw const SEVERAL).cast_mut());
 
 weak! { address_of_single_threaded = "__libc_single_threaded"; }
 
 #[inline(always)]
 fn is_single_threaded() -> bool {
-    // SAFETY: a static of ours, or a variable of the C library, which is never unloaded; it writes it only while there is
-    // one thread, or by that thread.
+    // SAFETY: a static of this file, or a variable of the C library, which is never unloaded; the C library writes it only
+    // while there is one thread, or by that thread.
     unsafe { &*SINGLE_THREADED.load(Ordering::Relaxed) }.load(Ordering::Relaxed) != 0
 }
 
-/// The thread that goes on in a forked child has another number.
+/// The thread that continues in a forked child has another number.
 pub(super) fn forget_thread() {
     number::forget();
     owned::forget_thread();
 }
 
-/// Finds what the C library tells.
+/// Finds the C library's variable.
 pub(super) fn find_what_it_tells() {
     let single = address_of_single_threaded();
     if single != 0 {
@@ -250,7 +252,7 @@ pub unsafe extern "C" fn lock(mutex: *const Mutex, caller: usize) -> i32 {
         it.taken();
         return 0;
     }
-    // Without a look at the table: programs have many of these.
+    // Without a table lookup: programs have many of these.
     if kind == owned::RECURSIVE as u64 {
         // SAFETY: the caller's promise.
         return unsafe { owned::lock_recursive(mutex) };
@@ -262,7 +264,7 @@ pub unsafe extern "C" fn lock(mutex: *const Mutex, caller: usize) -> i32 {
     lock_adaptive(it, caller)
 }
 
-/// Apart, so that the usual kind saves no registers for it.
+/// A separate function, so that the normal kind saves no registers for it.
 #[inline(never)]
 fn lock_adaptive(mutex: &Mutex, caller: usize) -> i32 {
     if Mutex::is_adaptive(mutex.kind.load(Ordering::Relaxed)) && mutex.take_if_free() {
@@ -279,8 +281,8 @@ fn lock_otherwise(mutex: &Mutex, caller: usize) -> i32 {
         mutex.is_met();
         return passed_through::lock(mutex);
     };
-    // It was found held a moment ago, unless all pass here. One that is reserved is left to whoever waits, where mutexes are
-    // waited for in our way.
+    // The mutex was found held a moment ago, unless all mutexes pass through here. A reserved one is left to the waiting
+    // threads under LOCK(SIMPLE).
     let is_reserved = mutex.is_reserved();
     let may_take = trial::is_on() || is_reserved;
     if may_take && !(is_reserved && mode() == Locks::Simple) && mutex.take_if_free() {
@@ -297,8 +299,8 @@ fn lock_otherwise(mutex: &Mutex, caller: usize) -> i32 {
     }
 }
 
-/// Whether a wait is to be recorded, and then for how many it stands. Where somebody may wait in our way, or acquisitions are
-/// counted, each is.
+/// Whether a wait is to be recorded, and then how many waits it represents. Where some mutex may be waited for as simple
+/// locks are, or acquisitions are counted, each wait is recorded.
 #[inline]
 fn stands_for() -> Option<u64> {
     if simple::is_in_use() || trial::is_on() { Some(1) } else { wait_sampling::stands_for() }
@@ -321,7 +323,7 @@ fn contend(mutex: &Mutex, sort: Sort, caller: usize, times: u64) -> i32 {
     failure
 }
 
-/// In pieces, where it can: after each it is time to see what the holder does.
+/// Waits in pieces where possible: after each piece it is time to look at what the holder does.
 fn wait_in_the_c_library(mutex: &Mutex, wait: &mut Wait) -> i32 {
     wait.parks();
     while passed_through::has_clocklock()
@@ -356,7 +358,7 @@ pub unsafe extern "C" fn unlock(mutex: *const Mutex, caller: usize) -> i32 {
         it.give_up(caller, false);
         return 0;
     }
-    // Without a look at the table: programs have many of these.
+    // Without a table lookup: programs have many of these.
     if kind == owned::RECURSIVE as u64 {
         // SAFETY: the caller's promise.
         return unsafe { owned::unlock_recursive(mutex) };
@@ -454,7 +456,7 @@ fn lock_until(
     };
     // SAFETY: the caller's promise.
     let until = unsafe { &*until };
-    // What is wrong with a time, or over, the C library says best.
+    // The C library is the best judge of a time that is invalid or over.
     let is_a_time = until.seconds >= 0 && (0..1_000_000_000).contains(&until.nanoseconds);
     if mode() == Locks::Off || !is_a_time {
         return real();

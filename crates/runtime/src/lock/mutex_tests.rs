@@ -1,4 +1,5 @@
-//! The C library's mutex, taken by its own functions and by ours at the same time, under each LOCK, with turns and without.
+//! The C library's mutex, taken by its own functions and by underbar's at the same time, under each LOCK, with turns and
+//! without.
 
 use super::super::set_mode;
 use super::*;
@@ -6,7 +7,7 @@ use std::sync::atomic::AtomicUsize;
 use std::vec::Vec;
 use underbar_sys::syscall;
 
-/// Tests that set the mode, one after the other.
+/// Lets tests that set the mode run one after the other.
 static MODE_IS_ONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
 const EAGAIN: i32 = 11;
@@ -39,7 +40,7 @@ fn release(mutex: &Mutex, which: usize) -> i32 {
     unsafe { unlock(mutex, 1) }
 }
 
-/// Threads add to two numbers that must always be equal; some lock by the C library's own functions, some give up.
+/// Threads add to two numbers that must always be equal. Some lock by the C library's own functions, and some give up.
 fn shared_with_the_c_library(mode: Locks, kind: u64) {
     set_mode(mode);
     let (mutex, first, second) = (new(kind), AtomicUsize::new(0), AtomicUsize::new(0));
@@ -88,7 +89,7 @@ fn one_holder_at_a_time_whoever_locks() {
     set_mode(Locks::Off);
 }
 
-/// Whatever those that come see, the mutex is taken for one that a thread keeps busy.
+/// Whatever the arriving threads see, the mutex counts as one that a thread keeps busy.
 #[test]
 fn one_holder_at_a_time_with_turns() {
     let _alone = MODE_IS_ONE.lock();
@@ -117,7 +118,7 @@ fn one_holder_at_a_time_with_turns() {
     set_mode(Locks::Off);
 }
 
-/// As a forked child may find a mutex: whoever asked for it is not in the process.
+/// A mutex as a forked child may find it: the thread that asked for it is not in the process.
 #[test]
 fn one_that_is_reserved_for_nobody_is_had_and_no_longer_reserved() {
     let _alone = MODE_IS_ONE.lock();
@@ -130,12 +131,12 @@ fn one_that_is_reserved_for_nobody_is_had_and_no_longer_reserved() {
 
 const EPERM: i32 = 1;
 
-/// It is taken and given up by both in turn, and each finds what the other left.
+/// Both take it and give it up in turn, and each finds the state that the other left.
 #[test]
 fn a_recursive_mutex_has_the_owner_and_count_of_the_c_library() {
     let _alone = MODE_IS_ONE.lock();
     set_mode(Locks::Count);
-    // The first one teaches the thread's number.
+    // The first lock teaches the thread's number.
     let first = new(owned::RECURSIVE as u64);
     assert_eq!((take(&first, 0), release(&first, 0)), (0, 0));
     for (takes, gives) in [([0, 2, 0], [0, 1, 0]), ([2, 0, 0], [1, 0, 0]), ([0, 0, 2], [0, 0, 1])] {
@@ -159,14 +160,14 @@ fn a_recursive_mutex_has_the_owner_and_count_of_the_c_library() {
     set_mode(Locks::Off);
 }
 
-/// The same of one that checks, of which the C library says what is wrong.
+/// The same for an error-checking mutex, whose errors come from the C library.
 #[test]
 fn an_error_checking_mutex_has_the_owner_and_errors_of_the_c_library() {
     const EDEADLK: i32 = 35;
     let _alone = MODE_IS_ONE.lock();
     for mode in [Locks::Off, Locks::Count, Locks::Simple] {
         set_mode(mode);
-        // The first one teaches the thread's number.
+        // The first lock teaches the thread's number.
         let first = new(owned::CHECKING as u64);
         assert_eq!(
             (release(&first, 0), take(&first, 0), take(&first, 0), release(&first, 0)),
@@ -186,7 +187,7 @@ fn an_error_checking_mutex_has_the_owner_and_errors_of_the_c_library() {
                 scope.spawn(other).join().expect("no panic")
             });
             assert_eq!(elsewhere, (EPERM, EBUSY, ETIMEDOUT, EPERM));
-            // Who waited until a time has marked the word.
+            // A thread that waited with a deadline has marked the word.
             assert_eq!(figures(&mutex)[1..], held[1..]);
             assert_eq!((release(&mutex, gives), release(&mutex, 0), figures(&mutex)), (0, EPERM, [0; 4]));
         }
@@ -216,8 +217,8 @@ fn other_kinds_are_the_c_library_s() {
     }
 }
 
-/// Threads that come for ever, or until a time, while turns come and go: in each round one of them is the last, whom
-/// somebody must have woken, whoever took whose turn. One that was forgotten sees its time come.
+/// Threads that wait without or with a deadline, while turns begin and end. In each round one of them is the last, and some
+/// thread must have woken it, whoever took whose turn. A thread that was forgotten reaches its deadline.
 #[test]
 fn nobody_is_forgotten_when_turns_are_taken_over() {
     const THREADS: usize = 6;
@@ -244,7 +245,7 @@ fn nobody_is_forgotten_when_turns_are_taken_over() {
         }
         sum.store(sum.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         if (which + time).is_multiple_of(4) {
-            // So that others come meanwhile.
+            // So that others arrive meanwhile.
             std::thread::sleep(core::time::Duration::from_micros(1));
         }
         assert_eq!(release(&mutex, 0), 0);
@@ -265,7 +266,8 @@ fn nobody_is_forgotten_when_turns_are_taken_over() {
     set_mode(Locks::Off);
 }
 
-/// Whose turn is next, and who jumped out of its sleep: those who sleep get the mutex all the same, with a time and without.
+/// Whichever thread is next, and whichever left its sleep early: the sleeping threads get the mutex all the same, with a
+/// deadline and without.
 #[test]
 fn who_is_next_and_never_comes_keeps_nobody_waiting() {
     let _alone = MODE_IS_ONE.lock();
@@ -298,7 +300,7 @@ fn who_is_next_and_never_comes_keeps_nobody_waiting() {
         while !numbers.iter().all(|number| sleeps(number.load(Ordering::Relaxed))) {
             std::thread::yield_now();
         }
-        // So nobody is woken. It may be late by now, on a busy machine.
+        // So no thread is woken. On a busy machine, it may be late by now.
         while !turn.is_taken_care_of(address) {
             turn.saw(underbar_lock::waiting::Sight::Watched);
             turn.is_mine(address, true);

@@ -1,12 +1,12 @@
 //! The number of the calling thread, as the kernel has it and as mutexes name their holders.
 //!
-//! Cost: a load and a test, but for a thread's first question.
+//! Cost: a load and a test, except on a thread's first call.
 
 use underbar_sys::syscall;
 
 use crate::thread_word::thread_word;
 
-// The number of this thread; 0: not asked for yet.
+// The number of this thread; 0: not read yet.
 thread_word!(number, set_number, "underbar_thread_number", "0");
 
 /// This thread, as the kernel numbers it.
@@ -24,7 +24,7 @@ fn ask_thread() -> u32 {
     number
 }
 
-/// The thread that goes on in a forked child has another number.
+/// The thread that continues in a forked child has another number.
 pub(super) fn forget() {
     set_number(0);
 }

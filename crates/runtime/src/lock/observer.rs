@@ -1,8 +1,8 @@
-//! What simple locks tell: those in the library, and those that a program carries in itself and that found the library.
+//! What simple locks report: those in the library, and those in a program that found the library.
 //!
-//! Invariant: as in `record`. A thread sleeps for one lock at a time, so one word of each thread says for which it is
-//! counted as waiting; a signal handler that waits in the middle of it may make the number of waiters too low or too high
-//! by one, which shows in blame alone.
+//! Invariant: as in `record`. A thread sleeps for one lock at a time, so one word of each thread names the lock for which
+//! it is counted as waiting. A signal handler that waits in the middle of this may make the number of waiters too low or
+//! too high by one, which affects blame alone.
 
 use core::arch::{asm, global_asm};
 
@@ -16,7 +16,7 @@ use super::{Locks, mode};
 /// The table that is exported as `underbar_lock_observer`.
 pub const OBSERVER: Observer = Observer { version: OBSERVER_VERSION, spare: 0, waits, waited, given_up };
 
-// The lock for which this thread is counted as waiting; 0: none. As `heap::slot`.
+// The lock for which this thread is counted as waiting; 0: none. Thread-local as in `heap::slot`.
 global_asm!(
     ".section .tbss.underbar_thread_waits,\"awT\",@nobits",
     ".p2align 3",

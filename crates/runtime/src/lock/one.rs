@@ -1,14 +1,15 @@
-//! The one mutex of which LOCK says something of its own: it is known by its place in the program's file.
+//! The one mutex for which LOCK sets its own policy, identified by its address in the program's file.
 //!
 //! ```text
 //! LOCK(,PLACE,HOW)    PLACE == address of the variable - where the program was loaded
 //!                  or PLACE == return address of a call that waited for it - where the program was loaded
 //! ```
 //!
-//! Code and data of a file lie at different places, so one number tells both. Several mutexes that were waited for at one
-//! call are all meant.
-//! Invariant: looked at when a mutex gets its record, and when it is waited for at a place that is new; nothing here is on the way of who finds it free.
-//! Known limit: before glibc 2.35 the loader does not say where the program is, and none is meant.
+//! Code and data of a file have different addresses, so one number identifies either. If several mutexes were waited for at
+//! one call, all of them are meant.
+//! Invariant: checked when a mutex gets its record, and when it is waited for at a new call site. The path that takes a
+//! free mutex has no check.
+//! Known limit: before glibc 2.35 the loader does not report where the program is, and no mutex is meant.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -24,7 +25,8 @@ pub fn configure(place: u64, policy: u32) {
     PLACE.store(place, Ordering::Relaxed);
 }
 
-/// A mutex has got its record, or is waited for at another place, and its modules are known: is it meant?
+/// Checks whether the mutex is meant: it has got its record, or is waited for at another call site, and its modules are
+/// known.
 pub fn look(area: &Area, record: &LockRecord) {
     let place = PLACE.load(Ordering::Relaxed);
     // What the host sets while the program runs stays.
@@ -40,7 +42,7 @@ fn is_at(area: &Area, record: &LockRecord, place: u64) -> bool {
     area.modules.iter().take_while(|module| module.end.load(Ordering::Acquire) != 0).any(|module| {
         let (start, end) = (module.start.load(Ordering::Relaxed), module.end.load(Ordering::Relaxed));
         let base = module.base.load(Ordering::Relaxed);
-        // The program itself has no path. The call stands before where it returns to.
+        // The program itself has no path. The call precedes its return address.
         let is_the_program = module.path[0].load(Ordering::Relaxed) == 0 && base != u64::MAX;
         let is_here =
             |address: u64, within: u64| (start..end).contains(&within) && address.wrapping_sub(base) == place;

@@ -1,12 +1,12 @@
-//! Which locks a thread holds while it waits for another: two threads that do so in different orders may wait for each
+//! Which locks a thread holds while it waits for another. Two threads that take locks in different orders may wait for each
 //! other for ever.
 //!
-//! A mutex says who owns it. Those that somebody ever waited for are recorded, and few: the kernel reads the owners of
-//! all of them at once, as some of the mutexes may be gone with their memory.
+//! A mutex names its owner. Mutexes that some thread ever waited for are recorded, and they are few. The kernel reads the
+//! owners of all of them at once, as some of the mutexes may be gone with their memory.
 //!
-//! Invariant: memory of the program is read through the kernel alone. Looked at are each lock's first waits, one of many
-//! later ones, and each wait that is long: so both sides of two threads that wait for each other are seen.
-//! Known limits: a lock that nobody waited for so far is not known to be held; simple locks do not say who holds them.
+//! Invariant: memory of the program is read through the kernel alone. Checked are each lock's first waits, one of many
+//! later ones, and each long wait. So both sides of two threads that wait for each other are seen.
+//! Known limits: a lock that no thread has waited for is not known to be held; simple locks do not name their holder.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -18,27 +18,28 @@ use super::area::Found;
 use super::number::thread;
 use crate::sandbox;
 
-/// Where a mutex keeps its owner.
+/// Offset of the owner in a mutex.
 const OWNER: usize = 8;
-/// Waits for each lock that are looked at one by one; later, one of so many.
+/// Waits for each lock that are checked one by one; later, one of this many is checked.
 const FIRST: u32 = 64;
-/// Locks that are asked at once.
+/// Locks that are read at once.
 const ASKED: usize = 64;
 
 static LOOKS: [AtomicU32; LOCKS] = [const { AtomicU32::new(0) }; LOCKS];
 
-/// Why it is looked at what a thread holds.
+/// Why the locks that a thread holds are checked.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Moment {
-    /// It is going to wait.
+    /// The thread is going to wait.
     Begins,
-    /// It waits for long, and was not looked at before.
+    /// The wait is long, and was not checked before.
     IsLong,
-    /// It waits for longer: what it holds is counted already, unless somebody has come to wait for that meanwhile.
+    /// The wait is longer: the locks that the thread holds are counted already, except those that a thread has begun to
+    /// wait for meanwhile.
     Again,
 }
 
-/// This thread is going to wait, or waits for long, for this lock. Whether it was looked.
+/// This thread is going to wait, or waits long, for this lock. Returns whether the check was made.
 pub fn look(wanted: Found, caller: usize, moment: Moment) -> bool {
     let looks = LOOKS[wanted.place].fetch_add(1, Ordering::Relaxed);
     let is_spared = moment == Moment::Begins && looks >= FIRST && !looks.is_multiple_of(FIRST);
@@ -52,7 +53,7 @@ pub fn look(wanted: Found, caller: usize, moment: Moment) -> bool {
     true
 }
 
-/// Asks the next locks; returns where to go on.
+/// Reads the owners of the next locks; returns where to go on.
 fn look_from(wanted: Found, caller: usize, moment: Moment, from: usize) -> usize {
     let mut pieces = [Piece::default(); ASKED];
     let mut places = [0; ASKED];
@@ -76,7 +77,7 @@ fn look_from(wanted: Found, caller: usize, moment: Moment, from: usize) -> usize
     while at < count {
         let mut owners = [0; ASKED];
         let Ok(read) = syscall::read_words(process, &pieces[at..count], &mut owners[at..count]) else {
-            // The first of them is gone, or nobody may ask.
+            // The first of them is gone, or reading is not permitted.
             at += 1;
             continue;
         };

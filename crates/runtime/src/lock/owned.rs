@@ -1,5 +1,5 @@
-//! Mutexes that ask who holds them, recursive and error-checking ones, while they are free or the caller's: the short way beside
-//! that of the C library.
+//! Recursive and error-checking mutexes, which check their holder, while they are free or the caller's: the fast path that
+//! bypasses the C library.
 //!
 //! ```text
 //! recursive   lock    free? owner = thread, count = 1     held by this thread? count + 1                 else ─> C library
@@ -8,12 +8,13 @@
 //!             unlock  held by this thread? exchange for 0, and wake one if it was 2                      else ─> C library
 //! ```
 //!
-//! A look at the kind and this together take fewer instructions than the C library's function. So these mutexes cost a program
-//! no more under LOCK(COUNT) than plain while they are free. Waits for them are the C library's, and unrecorded.
+//! Testing the kind and this code together take fewer instructions than the C library's function. So while these mutexes
+//! are free, they cost a program no more under LOCK(COUNT) than without underbar. Waits for them are the C library's, and
+//! unrecorded.
 //!
-//! Invariant: an owner is compared with the number that the C library itself has for the thread; doubts and errors are left to
-//! it. A thread learns that number from the first of these mutexes that the C library takes for it. The kernel's number could be
-//! another one: in a child of a raw `clone` the C library goes on with the parent's.
+//! Invariant: an owner is compared with the number that the C library itself has for the thread. Doubtful cases and errors
+//! are left to the C library. A thread learns that number from the first of these mutexes that the C library takes for it.
+//! The kernel's number could differ: in a child of a raw `clone` the C library keeps the parent's.
 //! Not here: the protocol (`mutex`), other kinds (`passed_through`).
 
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -27,11 +28,12 @@ pub(super) const RECURSIVE: usize = 1;
 /// The error-checking kind, without such a mark.
 pub(super) const CHECKING: usize = 2;
 
-// The number that the C library has for this thread, in each half: the lower for recursive mutexes, the upper for those that check;
-// 0: not learnt yet. Each kind learns it for itself, so that the first of each is told (`passed_through::met`).
+// The number that the C library has for this thread, in each half: the lower for recursive mutexes, the upper for
+// error-checking ones; 0: not learnt yet. Each kind learns it for itself, so that the first mutex of each is reported
+// (`passed_through::met`).
 thread_word!(owners, set_owners, "underbar_thread_owner", "0");
 
-/// For one of the two kinds, by where its half begins.
+/// One of the two kinds, by the bit where its half begins.
 #[inline(always)]
 fn owner(half: u32) -> u32 {
     (owners() >> half) as u32
@@ -49,7 +51,7 @@ pub(super) unsafe extern "C" fn lock_recursive(mutex: *const Mutex) -> i32 {
     let mutex = unsafe { &*mutex };
     let thread = owner(OF_RECURSIVE);
     if mutex.owner.load(Ordering::Relaxed) == thread {
-        // Also where the thread is not known, and nobody owns it.
+        // Also where the thread's number is not known, and no thread owns it.
         return lock_again(mutex, thread);
     }
     if thread == 0 || !mutex.take_if_free() {
@@ -60,7 +62,7 @@ pub(super) unsafe extern "C" fn lock_recursive(mutex: *const Mutex) -> i32 {
     0
 }
 
-/// pthread_mutex_lock for an error-checking mutex. Whose own it is already, the C library tells.
+/// pthread_mutex_lock for an error-checking mutex. The C library reports the error of a thread that holds it already.
 ///
 /// # Safety
 /// As C's, of this kind.
@@ -91,7 +93,7 @@ fn lock_and_learn(mutex: &Mutex, half: u32) -> i32 {
     let failure = passed_through::lock(mutex);
     if failure == 0 && owner(half) == 0 {
         mutex.is_met();
-        // A signal handler that learns the other one meanwhile learns it again.
+        // A signal handler that meanwhile learns the other half learns it again later.
         set_owners(owners() | (mutex.owner.load(Ordering::Relaxed) as usize) << half);
     }
     failure
@@ -108,7 +110,7 @@ pub(super) unsafe extern "C" fn unlock_recursive(mutex: *const Mutex) -> i32 {
     if thread == 0 || mutex.owner.load(Ordering::Relaxed) != thread {
         return passed_through::unlock(mutex);
     }
-    // The holder's count is 1 at least.
+    // The holder's count is at least 1.
     let count = mutex.count.load(Ordering::Relaxed).wrapping_sub(1);
     mutex.count.store(count, Ordering::Relaxed);
     if count == 0 {
@@ -125,7 +127,7 @@ pub(super) unsafe extern "C" fn unlock_checking(mutex: *const Mutex) -> i32 {
     // SAFETY: the caller's promise.
     let mutex = unsafe { &*mutex };
     let thread = owner(OF_CHECKING);
-    // Nobody else sets the word while this thread owns it.
+    // No other thread sets the word while this thread owns it.
     if thread == 0 || mutex.owner.load(Ordering::Relaxed) != thread {
         return passed_through::unlock(mutex);
     }
@@ -133,14 +135,14 @@ pub(super) unsafe extern "C" fn unlock_checking(mutex: *const Mutex) -> i32 {
     0
 }
 
-/// Wakes one of those who sleep in the C library. The memory at the address may be gone.
+/// Wakes one thread that sleeps in the C library. The memory at the address may be gone.
 #[cold]
 #[inline(never)]
 fn wake(word: *const AtomicU32) {
     simple::wake_any(word);
 }
 
-/// The thread that goes on in a forked child has another number.
+/// The thread that continues in a forked child has another number.
 pub(super) fn forget_thread() {
     set_owners(0);
 }

@@ -1,14 +1,15 @@
-//! Mutexes that are left to the C library: its functions, and the kinds of mutex that are known to be its own.
+//! Mutexes that are left to the C library: its functions, and the kinds of mutex that are known to belong to it.
 //!
 //! ```text
 //! pthread_mutex_lock ── jump ─┬─> `mutex::lock` ── a kind that is known ── jump ─> C library
 //!                             └─> C library, under LOCK(OFF)
 //! ```
 //!
-//! A program may have no other mutexes than such. So a free recursive or error-checking mutex costs no more than in the C library
-//! (`owned`), one of another known kind one look at a table and a jump, and under LOCK(OFF) any mutex one jump.
+//! All mutexes of a program may be of these kinds. So a free recursive or error-checking mutex costs no more than in the C
+//! library (`owned`). One of another known kind costs one table lookup and a jump, and under LOCK(OFF) any mutex costs one
+//! jump.
 //!
-//! Invariant: an entry and the table change only after the C library's functions were found. Both ways follow one
+//! Invariant: an entry and the table change only after the C library's functions were found. Both paths follow one
 //! protocol, so it does not matter which one a thread takes.
 //! Not here: mutexes that are recorded (`mutex`).
 
@@ -38,7 +39,7 @@ static CLOCKLOCK: Next = Next::new(c"pthread_mutex_clocklock");
 
 /// The functions that the C names jump to.
 ///
-/// Ours at first, and under LOCK(OFF) the C library's. Written by the constructor; relaxed: both do the same.
+/// At first underbar's; under LOCK(OFF) the C library's. Written by the constructor; relaxed: both do the same.
 pub struct Entries {
     /// `pthread_mutex_lock`
     pub lock: AtomicPtr<()>,
@@ -115,15 +116,15 @@ pub(super) fn clocklock(mutex: *const Mutex, clock: i32, until: *const Timespec)
     call!(CLOCKLOCK as ClockLock, mutex, clock, until)
 }
 
-/// Whether the C library has `pthread_mutex_clocklock`, as was found at the start.
+/// Whether the C library has `pthread_mutex_clocklock`, found at the start.
 pub(super) fn has_clocklock() -> bool {
     CLOCKLOCK.known() != 0
 }
 
 // ---- kinds that are known -----------------------------------------------------------------------------------------
 
-/// Whether the functions for a kind are there, 1: yes. Apart from them: kinds of our own pay for this look, which is that at a byte.
-/// Set with Release, read with Acquire.
+/// Whether the functions for a kind are known, 1: yes. Kept apart from the functions: every kind but the normal and recursive ones pays for
+/// this look, and it reads one byte. Set with Release, read with Acquire.
 static KNOWN: [AtomicU8; KINDS] = {
     let mut all = [const { AtomicU8::new(0) }; KINDS];
     all[RECURSIVE] = AtomicU8::new(1);
@@ -131,8 +132,8 @@ static KNOWN: [AtomicU8; KINDS] = {
     all
 };
 
-/// Who serves mutexes of a kind. What is null becomes the C library's function when such a mutex is first met, by any thread, and
-/// stays it.
+/// The functions for mutexes of a kind. A null entry becomes the C library's function when any thread first meets such a
+/// mutex, and then stays so.
 static WAYS: [Ways; KINDS] = {
     let mut all = [const { Ways::new(null_mut(), null_mut()) }; KINDS];
     all[RECURSIVE] = Ways::new(owned::lock_recursive as *mut (), owned::unlock_recursive as *mut ());
@@ -195,11 +196,11 @@ pub(super) fn known_trylock(kind: u64) -> Option<unsafe extern "C" fn(*const Mut
     unsafe { core::mem::transmute::<*mut (), Option<Lock>>(ways(kind).trylock.load(Ordering::Relaxed)) }
 }
 
-/// Notes that a mutex of this kind, which is not ours, was met. Counts the kinds, each once.
+/// Notes that a mutex of this kind, which is not handled here, was met. Counts each kind once.
 #[cold]
 #[inline(never)]
 pub(super) fn met(kind: u64) {
-    /// Kinds that were counted, a bit each. Any thread adds; relaxed.
+    /// Kinds that were counted, one bit each. Any thread adds; relaxed.
     static COUNTED: AtomicU64 = AtomicU64::new(0);
     let bit = bit_of(kind as u32);
     if mode() == Locks::Off {
@@ -212,7 +213,7 @@ pub(super) fn met(kind: u64) {
     let mut are_all_there = true;
     for (way, next) in [(&ways.lock, &LOCK), (&ways.unlock, &UNLOCK), (&ways.trylock, &TRYLOCK)] {
         let address = next.get().unwrap_or(0) as *mut ();
-        // Those of `owned` stay.
+        // The functions of `owned` stay.
         let before = way.compare_exchange(null_mut(), address, Ordering::Relaxed, Ordering::Relaxed);
         are_all_there &= !before.unwrap_or_else(|before| before).is_null() || !address.is_null();
     }
@@ -221,8 +222,8 @@ pub(super) fn met(kind: u64) {
     }
 }
 
-/// The lowest of the marks robust, inherits, protects, shared, elided; without any the kind by its number. The C library
-/// marks robust mutexes as shared, too.
+/// The lowest of the marks robust, inherits, protects, shared, elided; without any mark, the kind by its number. The C
+/// library marks robust mutexes as shared, too.
 fn bit_of(kind: u32) -> u64 {
     const MARKS: u32 = 0x1F0;
     let marks = kind & MARKS;
@@ -235,8 +236,8 @@ mod tests {
 
     #[test]
     fn each_kind_has_a_bit_of_its_own() {
-        // Recursive, error-checking, and marked: robust (shared too, as the C library has it), inheriting, protecting,
-        // shared, elided.
+        // Recursive, error-checking, and marked: robust (shared too, as in the C library), inheriting, protecting, shared,
+        // elided.
         let bits = [1, 2, 0x90, 0x20, 0x41, 0x80, 0x100].map(bit_of);
         for (number, bit) in bits.iter().enumerate() {
             assert!(bit.is_power_of_two() && !bits[..number].contains(bit), "{bits:x?}");

@@ -1,15 +1,15 @@
-//! What one lock has seen, and how a thread that waits or wakes adds to it.
+//! The statistics of one lock, and how a thread that waits or wakes adds to them.
 //!
 //! ```text
 //! locks[]:  hash of the address, then the next, at most 64 of them
 //!           FREE --compare-and-swap--> CLAIMED --address, sort, first site--> READY, for ever
 //! ```
 //!
-//! Whoever waited adds what its wait came to, as a rule when it no longer holds the lock ([`delayed_record`]): by read-modify-write
-//! operations.
+//! The thread that waited adds the results of its wait, as a rule when it no longer holds the lock ([`delayed_record`]), by
+//! read-modify-write operations.
 //!
-//! Invariant: for one address there is one record in an area. Nothing waits for more than a moment.
-//! Known limit: what is recorded of a wait that was cut short by the end of its process is where it began.
+//! Invariant: an area has one record for each address. No thread waits for more than a moment.
+//! Known limit: for a wait cut short by the end of its process, only its beginning is recorded.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -23,36 +23,37 @@ use super::order::Moment;
 use super::{area, delayed_record, holder, one, order, simple, wait_sampling};
 use crate::ledger;
 
-/// After that long a wait is worth a look at what the holder does.
+/// A wait of this length is worth a look at what the holder does.
 pub(super) const LONG_NS: u64 = 1_000_000;
-/// So many looks in one wait, each after ten times as long; of those who do not watch the lock, the last.
+/// Number of looks in one wait, each after ten times as long. Threads that do not watch the lock take only the last.
 const LOOKS: u32 = 4;
-/// Records that are looked at for one address.
+/// Records that are probed for one address.
 const PROBES: usize = 64;
 
-/// When each lock was given up last while others waited, or when the first of those began to wait; by the places of
-/// their records. A forked child begins with its parent's, which are of the past.
+/// When each lock was last given up while others waited, or when the first of those began to wait; indexed as the records.
+/// A forked child begins with its parent's times, which are in the past.
 static SINCE: [AtomicU64; LOCKS] = [const { AtomicU64::new(0) }; LOCKS];
 
-/// The thread that looks early what the holder of a lock does, by the places of their records; 0: none does. Taken by who
-/// is to sleep, and given back by it; relaxed: two would look, or none.
+/// The thread that looks early at what the holder of a lock does, indexed as the records; 0: none does. Taken by a thread
+/// that is about to sleep, and given back by it. Relaxed: at worst two threads look, or none.
 ///
-/// Who looks comes out of its sleep and asks for the lock once more, and the holder must wake somebody for that. If all who
-/// sleep did so after a millisecond, a lock that threads wait for all the time would be handed on ten times as often.
+/// The watcher leaves its sleep and asks for the lock once more, and the holder must wake a thread for that. If all
+/// sleeping threads did so after a millisecond, a lock that threads wait for all the time would be handed on ten times as
+/// often.
 static WATCHER: [AtomicU32; LOCKS] = [const { AtomicU32::new(0) }; LOCKS];
 
-/// In a forked child nobody sleeps.
+/// In a forked child no thread sleeps.
 pub(super) fn in_child() {
     WATCHER.iter().for_each(|watcher| watcher.store(0, Ordering::Relaxed));
 }
 
-/// The record of a lock, made where there is none. None without an area, or where it is full.
+/// The record of a lock. Makes it if there is none. None without an area, or if the area is full.
 pub fn waited(lock: usize, sort: Sort, caller: usize) -> Option<Found> {
     let area = area::get()?;
     find(area, lock, Some((sort, caller)))
 }
 
-/// The record of a lock that somebody waited for before.
+/// The record of a lock that some thread waited for before.
 pub fn known(lock: usize) -> Option<Found> {
     find(area::existing()?, lock, None)
 }
@@ -80,7 +81,8 @@ fn find(area: &'static Area, lock: usize, make: Option<(Sort, usize)>) -> Option
                 Err(now) => state = now,
             }
         }
-        // Somebody sets it up: three stores. If that is this thread, which a signal interrupted, it never ends.
+        // Another thread is setting it up: three stores. If that is this thread, interrupted by a signal, the setup never
+        // ends.
         for _ in 0..1_000 {
             if state == READY {
                 break;
@@ -98,7 +100,7 @@ fn find(area: &'static Area, lock: usize, make: Option<(Sort, usize)>) -> Option
     None
 }
 
-/// The record of a lock that a thread whose wait is recorded waits for now.
+/// The record of a lock for which a thread with a recorded wait waits now.
 pub fn waited_for(lock: usize) -> Option<Found> {
     known(lock).filter(|found| found.record.waiting.load(Ordering::Relaxed) != 0)
 }
@@ -108,20 +110,20 @@ pub struct Wait {
     lock: usize,
     sort: Sort,
     caller: usize,
-    /// Waits for which it stands.
+    /// The number of waits that it represents.
     times: u64,
     began: u64,
     found: Option<Found>,
     spin_ns: u64,
     runnable_ns: u64,
     parked: u64,
-    /// Whether it is ours, not the C library's, which does not say what it does.
+    /// Whether underbar waits, rather than the C library, which does not report how it waits.
     is_ours: bool,
-    /// How often it was seen to be long, or is not to be.
+    /// How often it was found long, or is not to be.
     long: u32,
     /// Whether this thread is the lock's [`WATCHER`].
     watches: bool,
-    /// Whether what the thread holds was counted for this wait.
+    /// Whether the locks that the thread holds were counted for this wait.
     order_seen: bool,
 }
 
@@ -153,17 +155,17 @@ impl Wait {
         }
     }
 
-    /// How the host wants this lock to be waited for.
+    /// The policy that the host sets for this lock.
     pub fn policy(&self) -> u32 {
         self.found.map_or(POLICY_AS_OPTION, |found| found.record.policy.load(Ordering::Relaxed))
     }
 
-    /// We wait ourselves.
+    /// Underbar itself waits.
     pub fn is_ours(&mut self) {
         self.is_ours = true;
     }
 
-    /// It is going to sleep.
+    /// The thread is going to sleep.
     pub fn parks(&mut self) {
         let Some(found) = self.found else { return };
         if !self.order_seen {
@@ -177,19 +179,19 @@ impl Wait {
         }
     }
 
-    /// When the wait is long, and when it is ten times as long, and so on to a second, by the monotonic clock; then never. For
-    /// one thread that sleeps for a lock; for the others after a second.
+    /// When the wait becomes long, then ten times as long, and so on up to a second, by the monotonic clock; then never.
+    /// This applies to one thread that sleeps for a lock; to the others only after a second.
     pub fn is_long_at(&self) -> Option<u64> {
         (self.long < LOOKS).then(|| self.began + LONG_NS * 10_u64.pow(self.long))
     }
 
-    /// When one who sleeps in our way is to look at the lock again if nobody wakes it: never is not an answer there, see
-    /// `underbar_lock`'s `turn`.
+    /// When a thread that sleeps under the simple policy is to look at the lock again if no thread wakes it. "Never" is not
+    /// an answer there, see `underbar_lock`'s `turn`.
     pub fn looks_again_at(&self, now: u64) -> u64 {
         self.is_long_at().unwrap_or_else(|| looks_again_at(self.began, now))
     }
 
-    /// It is.
+    /// The wait has become long.
     pub fn is_long(&mut self, owner: u32) {
         self.long = (self.long + 1).min(LOOKS);
         if let Some(found) = self.found {
@@ -199,18 +201,18 @@ impl Wait {
         }
     }
 
-    /// It looked for that long.
+    /// The thread looked for that long.
     pub fn spun(&mut self, ns: u64) {
         self.spin_ns += ns;
     }
 
-    /// It slept, and did not run for so long after it was woken.
+    /// The thread slept, and took that long to run after it was woken.
     pub fn slept(&mut self, runnable_ns: u64) {
         self.parked += 1;
         self.runnable_ns += runnable_ns;
     }
 
-    /// It is over; `got`: by this thread's having the lock.
+    /// The wait is over; `got`: this thread has the lock.
     pub fn end(self, got: bool) {
         let ns = now().saturating_sub(self.began);
         if let Some(found) = self.found {
@@ -240,7 +242,7 @@ fn one_more_waits(found: Found, began: u64) {
 
 /// What one wait adds.
 pub struct Sums {
-    /// Waits of its length for which it stands; more than one only where the C library waits.
+    /// The number of waits of its length that it represents; more than one only where the C library waits.
     pub times: u64,
     pub ns: u64,
     pub spin_ns: u64,
@@ -249,7 +251,7 @@ pub struct Sums {
     pub got: bool,
 }
 
-/// A wait is over; where the lock was got, its holder says so, and others may wait for it already.
+/// A wait is over. If the lock was got, the caller is its holder, and others may wait for it already.
 pub fn ended(lock: usize, found: Option<Found>, caller: usize, sums: &Sums, spun: bool) {
     if !(sums.got && found.is_some() && delayed_record::keep(lock, caller, sums, spun)) {
         add(found, caller, sums, spun);
@@ -306,7 +308,7 @@ fn grow(sum: &AtomicU64, amount: u64) {
     }
 }
 
-/// Adds to a place's sums; where there is no room for the place, to none. True where the place is new.
+/// Adds to a call site's sums. If there is no room for the site, adds to none. True if the site is new.
 fn at_site(area: &'static Area, sites: &'static [Site], caller: usize, times: u64, ns: u64) -> bool {
     let mut is_new = false;
     for site in sites {
@@ -330,7 +332,7 @@ fn at_site(area: &'static Area, sites: &'static [Site], caller: usize, times: u6
     false
 }
 
-/// A thread begins to wait for a simple lock in its sleep.
+/// A thread begins to wait for a simple lock by sleeping.
 pub fn sleeps(lock: usize, sort: Sort, caller: usize) -> bool {
     delayed_record::write_down();
     let Some(found) = waited(lock, sort, caller) else { return false };
@@ -339,20 +341,20 @@ pub fn sleeps(lock: usize, sort: Sort, caller: usize) -> bool {
     true
 }
 
-/// And has woken.
+/// The thread has woken.
 pub fn sleeps_no_more(found: Found) {
     found.record.waiting.fetch_sub(1, Ordering::Relaxed);
 }
 
-/// Somebody was woken for a lock that was given up.
+/// A thread was woken for a lock that was given up.
 pub fn has_woken(found: Option<Found>) {
     if let Some(found) = found {
         found.record.woken.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-/// A thread gave this lock up while others waited. The lock's memory may be gone. The place is to blame for
-/// what those who wait have waited since it was given up last; each of them stands for so many.
+/// A thread gave this lock up while others waited. The lock's memory may be gone. The call site is to blame for the time
+/// that the waiting threads have waited since the lock was last given up. Each of them represents `times` waits.
 pub fn given_up(found: Found, caller: usize, thread: u32, times: u64) {
     let Found { record, place, area } = found;
     let waiting = record.waiting.load(Ordering::Relaxed);
@@ -365,7 +367,7 @@ pub fn given_up(found: Found, caller: usize, thread: u32, times: u64) {
     }
     let time = now();
     let since = SINCE[place].swap(time, Ordering::Relaxed);
-    // Threads that came to wait between two looks at the clock may make this large; nobody has waited for an hour.
+    // Threads that began to wait between two reads of the clock may make this large; no thread has waited for an hour.
     let waited = if since == 0 { 0 } else { time.saturating_sub(since).min(3_600_000_000_000) };
     at_site(area, &record.holders, caller, 1, waited * u64::from(waiting) * times);
 }

@@ -1,16 +1,17 @@
-//! Waiting for a mutex of the C library as simple locks do: few look, reading only, for a moment; the rest sleep; and one
-//! that a thread keeps busy is left to it for a turn.
+//! Waiting for a mutex of the C library as simple locks do: few threads spin, reading only, for a moment; the rest sleep;
+//! and a mutex that one thread keeps busy is left to that thread for a turn.
 //!
-//! The word is the C library's: 2 says that somebody may sleep. Whoever slept takes the mutex with 2, as others may sleep
-//! still; so one wake is under way at a time, and none is lost. A reservation is a mark beside it, and a request: whoever
-//! comes stands aside once, and takes the mutex all the same when that was of no use.
+//! The word is the C library's: 2 says that a thread may be asleep. A thread that slept takes the mutex with 2, as others
+//! may still sleep. So one wake is under way at a time, and none is lost. A reservation is a mark in another word of the
+//! mutex, and a request: an arriving thread stands aside once, and takes the mutex all the same if that was of no use.
 //!
-//! With turns (see `underbar_lock`'s `turn`) the one who is next sleeps by the clock, and as long as it does the holder
-//! need wake nobody. Having slept it is nobody's care any more, and says so before it exchanges the word for 2: so who gives
-//! the mutex up and finds that 2 wakes somebody.
+//! With turns (see `underbar_lock`'s `turn`) the next thread sleeps by the clock, and as long as it does, the holder need
+//! not wake any thread. Once it has slept, no thread takes care of it, and it says so before it exchanges the word for 2.
+//! So a thread that gives the mutex up and finds that 2 wakes a sleeper.
 //!
 //! Invariant: a thread that was woken, or was next, either takes the mutex with 2, or exchanges it for 2 before it sleeps
-//! again. Not here: what happens after (`mutex` sets owner and users).
+//! again.
+//! Not here: what happens afterwards (`mutex` sets owner and users).
 
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
@@ -24,11 +25,12 @@ use super::mutex::{ETIMEDOUT, Mutex};
 use super::number::thread;
 use super::record::Wait;
 
-/// A moment: the kernel's number of the clock, and nanoseconds by that.
+/// A moment in time: the kernel's number of the clock, and nanoseconds by that clock.
 type Moment = (u32, u64);
 
-/// Whether any mutex may be waited for in this way. Set by LOCK, and by whoever sets a policy for one mutex, before anybody
-/// obeys that; never reset. Relaxed: who does not see it yet wakes whoever sleeps, as the C library would.
+/// Whether any mutex may be waited for in this way. Set by LOCK, and by the code that sets a policy for one mutex, before
+/// any thread obeys that policy; never reset. Relaxed: a thread that does not see it yet wakes a sleeper, as the C library
+/// would.
 static IN_USE: AtomicBool = AtomicBool::new(false);
 
 /// Whether any mutex may be waited for in this way.
@@ -37,7 +39,7 @@ pub fn is_in_use() -> bool {
     IN_USE.load(Ordering::Relaxed)
 }
 
-/// From now on any may be.
+/// From now on any mutex may be.
 pub fn comes_into_use() {
     IN_USE.store(true, Ordering::Relaxed);
 }
@@ -47,7 +49,7 @@ pub fn wait(mutex: &Mutex, wait: &mut Wait, until: Option<Moment>) -> i32 {
     let place = place(&raw const mutex.word as usize);
     wait.is_ours();
     let may_look = wait.policy() != POLICY_SLEEP;
-    // Where one thread keeps it busy, looking would take a processor to do what that thread does alone.
+    // If one thread keeps it busy, spinning would take a processor from work that the thread does alone.
     if may_look && !place.turn.is_busy() && !mutex.is_reserved() && look(mutex, place, wait, 1) {
         return 0;
     }
@@ -55,7 +57,7 @@ pub fn wait(mutex: &Mutex, wait: &mut Wait, until: Option<Moment>) -> i32 {
     sleep(mutex, place, wait, until, may_look)
 }
 
-/// Where the one sleeps whose turn has come, and where the others do; the C library's own are in both.
+/// The futex bits of the thread whose turn has come, and of the others. The C library's own sleepers are in both.
 const ROOM_OF_THE_NEXT: u32 = 2;
 const ROOM_OF_ALL: u32 = 1;
 
@@ -64,7 +66,7 @@ const ROOM_OF_ALL: u32 = 1;
 enum Came {
     /// By itself.
     Here,
-    /// It was woken.
+    /// Another thread woke it.
     Woken,
     /// Its turn has come.
     Next,
@@ -88,7 +90,7 @@ fn sleep(
                 stood_aside = true;
                 continue;
             }
-            // Its holder may be about to come back; from waking this thread, it comes later.
+            // Its holder may be about to come back. After it has woken this thread, it comes back later.
             let a_moment = if came == Came::Woken { SLEEP_NS } else { WATCH_NS };
             if turn.is_busy() && stays(&mutex.word, 0, a_moment) {
                 turn.saw(Sight::Free);
@@ -119,13 +121,13 @@ fn sleep(
         let room = if came == Came::Next { ROOM_OF_THE_NEXT } else { ROOM_OF_ALL };
         let (reason, is_over) = sleep_once(mutex, sleeps_at, wait.looks_again_at(sleeps_at), until, room);
         if reason == Err(Errno::ETIMEDOUT) {
-            // It goes on, as far as the record is concerned.
+            // For the record, the wait continues.
             slept_long = true;
             if !is_over {
                 wait.is_long(mutex.owner.load(Ordering::Relaxed));
                 continue;
             }
-            // Whoever was to take care of this thread may not have come.
+            // The thread that was to take care of this thread may not have arrived.
             if mutex.word.compare_exchange(0, 2, Ordering::Acquire, Ordering::Relaxed).is_ok() {
                 break;
             }
@@ -150,7 +152,7 @@ fn sleep(
         wait.slept(0);
     }
     if came == Came::Next || stood_aside && mutex.is_reserved() {
-        // Or nobody was there for whom it was reserved, as in a forked child.
+        // Or there was no thread to reserve it for, as in a forked child.
         mutex.reserve(false);
     }
     if came == Came::Next {
@@ -159,7 +161,8 @@ fn sleep(
     0
 }
 
-/// Sleeps while others may, from `now` until it is time for a look or the time is up; and whether that comes first.
+/// Sleeps while others may, from `now` until it is time for a look or the deadline. The flag tells whether the deadline
+/// comes first.
 fn sleep_once(
     mutex: &Mutex,
     now: u64,
@@ -181,7 +184,7 @@ fn sleep_once(
     }
 }
 
-/// Sleeps by the clock while another thread keeps the mutex busy; then sees whether it still does.
+/// Sleeps by the clock while another thread keeps the mutex busy, then checks whether it still does.
 fn sleep_for_a_turn(mutex: &Mutex, turn: &Turn) {
     let holder = mutex.owner.load(Ordering::Relaxed);
     sleep_until(now() + TURN_NS);
@@ -190,29 +193,29 @@ fn sleep_for_a_turn(mutex: &Mutex, turn: &Turn) {
     turn.saw(sight(mutex, holder));
 }
 
-/// By the holder whose turn begins: wakes who is next. While it holds the mutex, as who had the last turn would take it
-/// otherwise.
+/// By the holder whose turn begins: wakes the next thread. It does so while it holds the mutex, as otherwise the thread
+/// that had the last turn would take it.
 fn call_the_next(mutex: &Mutex, turn: &Turn) {
     turn.given_up_by.store(thread(), Ordering::Relaxed);
-    // Where another mutex has the turn meanwhile, the 2 stays: whoever gives this one up wakes those who sleep.
+    // If another mutex has the turn meanwhile, the 2 stays: a thread that gives this one up wakes the sleepers.
     if turn.is_called(&raw const mutex.word as usize) {
-        // Who exchanges it for 2 after this comes behind the one woken here, or is awake and sees the change.
+        // A thread that exchanges it for 2 after this is queued after the one woken here, or is awake and sees the change.
         let _ = mutex.word.compare_exchange(2, 1, Ordering::AcqRel, Ordering::Relaxed);
         wake_one(&raw const mutex.word, false);
     }
 }
 
-/// Whether somebody has the mutex: the thread that had it before, or another.
+/// Whether a thread has the mutex: the one that had it before, or another.
 fn sight(mutex: &Mutex, before: u32) -> Sight {
     if mutex.word.load(Ordering::Relaxed) == 0 {
         return Sight::Free;
     }
     let owner = mutex.owner.load(Ordering::Relaxed);
-    // Between taking it and saying so the owner is 0: nothing is known.
+    // Between taking the mutex and recording the owner, the owner is 0: nothing is known.
     if owner != 0 && owner == before { Sight::Kept } else { Sight::Other }
 }
 
-/// Looks for a while, and takes the mutex by putting `held` there when it is free.
+/// Spins for a while, and takes the mutex by storing `held` when it is free.
 fn look(mutex: &Mutex, place: &'static Place, wait: &mut Wait, held: u32) -> bool {
     let Some(mut looker) = Looker::begin(place) else { return false };
     let began = now();
@@ -231,7 +234,7 @@ fn look(mutex: &Mutex, place: &'static Place, wait: &mut Wait, held: u32) -> boo
             }
             // Others sleep for it: they come first.
             2 if held == 1 => break false,
-            // Who has somebody to wake comes back later than it would without.
+            // A holder that has a thread to wake comes back later than it would otherwise.
             2 => last_owner = 0,
             _ => last_owner = mutex.owner.load(Ordering::Relaxed),
         }
@@ -248,24 +251,25 @@ fn look(mutex: &Mutex, place: &'static Place, wait: &mut Wait, held: u32) -> boo
     got
 }
 
-/// Somebody is woken: those who sleep can tell how long they took to run, and whether the thread that woke them came back.
+/// A thread is woken: sleepers can tell how long they took to run, and whether the thread that woke them came back.
 pub fn note_wake(word: usize, thread: u32) {
     let place = place(word);
     place.woken_at.store(now(), Ordering::Relaxed);
     place.turn.given_up_by.store(thread, Ordering::Relaxed);
 }
 
-/// Whether whoever has just given up the mutex may leave all waking to the one who is next.
+/// Whether a thread that has just given up the mutex may leave all waking to the next thread.
 pub fn is_taken_care_of(word: usize) -> bool {
     place(word).turn.is_taken_care_of(word)
 }
 
-/// Wakes one sleeper of the C library's; whether there was one. The memory at the address may be gone.
+/// Wakes one sleeper of the C library's; returns whether there was one. The memory at the address may be gone.
 pub fn wake_any(word: *const AtomicU32) -> bool {
     matches!(syscall::futex_wake_at(word, 1, ROOM_OF_ALL | ROOM_OF_THE_NEXT), Ok(1..))
 }
 
-/// Wakes one sleeper, first the one for whom it is reserved; whether there was one. The memory at the address may be gone.
+/// Wakes one sleeper, first the one for whom it is reserved; returns whether there was one. The memory at the address may
+/// be gone.
 pub fn wake_one(word: *const AtomicU32, is_reserved: bool) -> bool {
     let is_woken = |room| matches!(syscall::futex_wake_at(word, 1, room), Ok(1..));
     if is_reserved && is_woken(ROOM_OF_THE_NEXT) || is_woken(ROOM_OF_ALL | ROOM_OF_THE_NEXT) {

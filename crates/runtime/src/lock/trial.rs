@@ -1,5 +1,5 @@
-//! A mutex on trial: the host changes how threads wait for it while the program runs, and has its acquisitions counted,
-//! so that what the program does under one policy can be held against what it does under another.
+//! A mutex on trial: the host changes how threads wait for it while the program runs, and has its acquisitions counted, so
+//! that it can compare the program's behaviour under two policies.
 //!
 //! ```text
 //! somebody waits ─> epoch of the control page == that obeyed last? one relaxed load
@@ -9,11 +9,11 @@
 //!        LockCounted:      all mutexes take the way of those that are not ours, on which acquisitions of this one count
 //! ```
 //!
-//! Invariant: who finds a mutex free pays nothing while nothing is on trial. Counts are added to by the holder alone. What
-//! the heap obeys of the same page is left to the heap: a thread that waits for a mutex may be inside it.
-//! Known limits: acquisitions inside the C library (condition variables, C11's `mtx_t`) are not counted; a setting for a
-//! lock that nobody has waited for yet is passed over.
-//! Not here: when which policy is tried (the host).
+//! Invariant: while nothing is on trial, a thread that finds a mutex free pays nothing. Only the holder adds to the counts.
+//! The heap's settings on the same page are left to the heap: a thread that waits for a mutex may be inside it.
+//! Known limits: acquisitions inside the C library (condition variables, C11's `mtx_t`) are not counted. A setting for a
+//! lock that no thread has waited for yet is ignored.
+//! Not here: when each policy is tried (the host).
 
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
@@ -23,17 +23,16 @@ use underbar_ledger::locks::{LOCKS, POLICY_SLEEP};
 use super::{area, mutex, record, simple};
 use crate::ledger::{self, control};
 
-/// The epoch of the control page that was obeyed last, as far as locks are concerned. Written by who has `OBEYING`; read
-/// by all, relaxed.
+/// The epoch of the control page that locks last obeyed. Written by the thread that has `OBEYING`; read by all, relaxed.
 static OBEYED: AtomicU64 = AtomicU64::new(0);
 /// Taken by the thread that obeys (Acquire), given up with Release.
 static OBEYING: AtomicBool = AtomicBool::new(false);
-/// The mutex whose acquisitions are counted, 0: none; and the place of its record, written before it. Written by who has
-/// `OBEYING`, read by holders; relaxed: a holder checks that the record is the mutex's.
+/// The mutex whose acquisitions are counted, 0: none; and the index of its record, written before it. Written by the thread
+/// that has `OBEYING`, read by holders. Relaxed: a holder checks that the record is the mutex's.
 static COUNTED: AtomicUsize = AtomicUsize::new(0);
 static PLACE: AtomicUsize = AtomicUsize::new(0);
 
-/// Obeys what the host has changed. One load of the page where it has changed nothing.
+/// Obeys the host's changes. If there are none, the cost is one load of the page.
 #[inline]
 pub fn obey_if_changed() {
     if control::page().epoch() != OBEYED.load(Ordering::Relaxed) {
@@ -89,13 +88,13 @@ fn count(lock: usize) -> bool {
     true
 }
 
-/// First all go the short way again: who takes the long one without anything to count would seem to wait.
+/// First all threads return to the fast path: a thread that takes the slow one with nothing to count would seem to wait.
 fn stop_counting() {
     mutex::count_all(false);
     COUNTED.store(0, Ordering::Relaxed);
 }
 
-/// Is there a mutex whose acquisitions are counted?
+/// Whether there is a mutex whose acquisitions are counted.
 #[inline]
 pub fn is_on() -> bool {
     COUNTED.load(Ordering::Relaxed) != 0
@@ -116,7 +115,7 @@ pub fn acquired(lock: usize) {
     }
 }
 
-/// In a forked child: nothing of it is on trial, and a thread of the parent's that was obeying does not exist here.
+/// In a forked child: nothing is on trial, and the parent's thread that was obeying does not exist here.
 pub fn in_child() {
     OBEYING.store(false, Ordering::Relaxed);
     if is_on() {

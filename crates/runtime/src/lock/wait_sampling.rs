@@ -1,4 +1,4 @@
-//! Which waits under LOCK(COUNT) are recorded: all of them, or where threads wait very often a share of them.
+//! Which waits under LOCK(COUNT) are recorded: all, or, if threads wait very often, a share of them.
 //!
 //! ```text
 //! a wait ─> to be passed over? one look at a word of the thread ─> the C library waits, nothing else
@@ -7,13 +7,13 @@
 //!           recorded, and stands for those that the thread passed over since ─> how many to pass over next
 //! ```
 //!
-//! Recording a wait costs one to two microseconds: two looks at the clock, a sleep in pieces, and lines of the cache that all
+//! Recording a wait costs one to two microseconds: two reads of the clock, a sleep in pieces, and cache lines that all
 //! threads write. A program that hands locks on 150,000 times a second lost a quarter of its speed by that. So the process
 //! records some [`MANY`] waits a second: the share halves while there are more, and doubles while there are far fewer.
 //!
-//! Invariant: the recorded waits stand for all waits, but for those that a thread passed over since its last recorded one.
-//! Known limit: the longest wait is the longest of the recorded ones. Of a wait that never ends nothing is recorded if it is
-//! passed over; but those that come for the lock later are recorded in their turn.
+//! Invariant: the recorded waits represent all waits, except those that a thread passed over since its last recorded one.
+//! Known limit: the longest wait is the longest recorded one. A wait that never ends leaves no record if it is passed over,
+//! but later waits for the lock are recorded in their turn.
 //! Not here: waiting as simple locks do (`simple`), which records each wait.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -21,23 +21,24 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use super::number::thread;
 use crate::thread_word::thread_word;
 
-/// Recorded waits of the process in a second, about.
+/// Recorded waits of the process per second, approximately.
 const MANY: u64 = 2_500;
-/// The share is looked at each time that so many were recorded.
+/// The share is reviewed after this many recorded waits.
 const WINDOW: u32 = 32;
-/// So long these take at [`MANY`] a second.
+/// The time these take at [`MANY`] a second.
 const WINDOW_NS: u64 = WINDOW as u64 * 1_000_000_000 / MANY;
-/// No less than one of so many is recorded.
+/// At least one of this many waits is recorded.
 const LEAST: u32 = 256;
 
-// Waits that this thread is going to pass over, and above these 32 bits those that it passed over since its last record.
+// Waits that this thread is going to pass over; above these 32 bits, those that it has passed over since its last recorded
+// one.
 thread_word!(passing, set_passing, "underbar_waits_passed", "0");
 const ONE_PASSED: usize = 1 << 32;
 
-/// The share of waits that is recorded. Written by who records; relaxed: an old share is as good as any, and two that write at
-/// a time make a window longer or shorter.
+/// The share of waits that is recorded. Written by threads that record. Relaxed: an old share is as good as any, and two
+/// threads that write at the same time make a window longer or shorter.
 struct Share {
-    /// One of so many waits is recorded.
+    /// One of this many waits is recorded.
     one_of: AtomicU32,
     /// Waits recorded in this window.
     recorded: AtomicU32,
@@ -47,7 +48,7 @@ struct Share {
 
 static SHARE: Share = Share::new();
 
-/// Whether this wait is to be recorded; then for how many it stands.
+/// Whether this wait is to be recorded, and then how many waits it represents.
 #[inline(always)]
 pub fn stands_for() -> Option<u64> {
     let word = passing();
@@ -63,7 +64,7 @@ pub fn recorded(time: u64) {
     SHARE.recorded(time);
 }
 
-/// One of so many waits is recorded.
+/// One of this many waits is recorded.
 pub fn one_of() -> u64 {
     u64::from(SHARE.one_of.load(Ordering::Relaxed))
 }
@@ -76,7 +77,7 @@ impl Share {
     fn recorded(&self, time: u64) {
         self.look(time);
         let one_of = self.one_of.load(Ordering::Relaxed);
-        // As many on average, not in step with what the program does in turns.
+        // The same number on average, but not in step with a pattern in the program.
         let noise = (time ^ u64::from(thread()) << 32).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40;
         set_passing((noise % u64::from(2 * one_of - 1)) as usize);
     }
@@ -104,7 +105,8 @@ impl Share {
 mod tests {
     use super::*;
 
-    /// Waits at this interval for so long; returns how many there were, how many were recorded, and for how many these stand.
+    /// Waits at this interval for that long; returns the number of waits, of recorded ones, and of those that these
+    /// represent.
     fn waits(share: &Share, clock: &mut u64, every_ns: u64, for_ns: u64) -> (u64, u64, u64) {
         let (end, mut sums) = (*clock + for_ns, (0, 0, 0));
         while *clock < end {
