@@ -1,10 +1,10 @@
-//! How much of a stack was used, to the page: what of it is in memory, asked of the kernel.
+//! How much of a stack was used, to the page: the pages in memory, as the kernel reports them.
 //!
-//! A page of stack becomes resident when it is first touched and stays so; so the lowest resident page tells how deep a thread ever
-//! went (a frame of more than half a MiB that is not touched hides what is below it).
+//! A page of stack becomes resident when it is first touched and stays so. So the lowest resident page shows how deep a
+//! thread ever went (a frame of more than half a MiB that is not touched hides the pages below it).
 //!
-//! Invariant: nothing is written to a stack, and what is given back of one is below whatever runs on it.
-//! Not here: whose stacks are looked at, when, and what follows from it (the module above).
+//! Invariant: nothing is written to a stack, and the part of one that is given back is below the code that runs on it.
+//! Not here: which stacks are measured, when, and the use of the results (the parent module).
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 
@@ -14,12 +14,12 @@ use underbar_sys::syscall;
 use super::PAGE;
 use crate::{ledger, sandbox};
 
-/// Where the first thread's stack began, before `main`. Written once, by the constructor; relaxed.
+/// Start of the first thread's stack, before `main`. Written once, by the constructor; relaxed.
 pub(super) static MAIN_BASE: AtomicUsize = AtomicUsize::new(0);
 
-/// Gives back what the last thread on a recycled stack left just below: the C library gives back the rest.
+/// Gives back the pages that the last thread on a recycled stack left just below: the C library gives back the rest.
 pub(super) fn forget_last_user(low: usize, base: usize) {
-    // Two pages for what runs now.
+    // Two pages for the code that runs now.
     let top = (base & !(PAGE - 1)).saturating_sub(2 * PAGE);
     let mut resident = [0_u8; 16];
     if sandbox::is_closed() {
@@ -35,8 +35,8 @@ pub(super) fn forget_last_user(low: usize, base: usize) {
     }
 }
 
-/// The lowest page of a stack that the program brought which is in memory as the thread begins, or 0 where that is no lower
-/// than what runs now: the stack is fresh.
+/// The lowest page in memory, as the thread begins, of a stack that the program brought. 0 if that is no lower than the
+/// code that runs now: the stack is fresh.
 pub(super) fn used_before(low: usize, base: usize) -> usize {
     if sandbox::is_closed() {
         return 0;
@@ -50,8 +50,8 @@ pub(super) fn used_before(low: usize, base: usize) -> usize {
     base - bytes
 }
 
-/// Bytes used of a stack that begins at `base` and may go down to `low`. Looked for downwards, a MiB at a time, until half of
-/// one was not used: a stack on which as much was jumped over may count down to there only.
+/// Bytes used of a stack that begins at `base` and may go down to `low`. Searches downwards, a MiB at a time, until half of
+/// one was not used. If a thread jumped over that much of its stack, the count may end there.
 pub(super) fn used(low: usize, base: usize) -> usize {
     let mut resident = [0_u8; 256];
     let mut lowest = base;
@@ -77,16 +77,16 @@ pub(super) fn used(low: usize, base: usize) -> usize {
     base - lowest
 }
 
-/// The same, where a stack that is resident to its very end tells nothing: under `mlockall` all of it is so from the start, and
-/// zero until it is used. One that was used to its end is written there.
+/// The same, for a stack whose residency tells nothing because it reaches the very end: under `mlockall` all of a stack is
+/// resident from the start, and zero until it is used. A stack that was used to its end has data there.
 pub(super) fn used_of_locked(low: usize, base: usize) -> usize {
     let bytes = used(low, base);
     if base - bytes > low + PAGE {
         return bytes;
     }
     let mut words = (low.next_multiple_of(8)..base).step_by(8);
-    // SAFETY: a stack that is mapped, between its ends, word by word; whoever runs on it may write meanwhile, so it is read
-    // as memory that changes.
+    // SAFETY: a stack that is mapped, between its ends, word by word; the thread that runs on it may write meanwhile, so it
+    // is read as memory that changes.
     let written = words.find(|word| unsafe { (*word as *const u64).read_volatile() } != 0);
     base - written.map_or(base, |word| word & !(PAGE - 1)).min(base)
 }
@@ -97,8 +97,7 @@ pub(super) fn used_by_main() -> usize {
     lowest_resident(base).map_or(0, |lowest| base - lowest)
 }
 
-/// The lowest resident page of the first thread's stack. Its mapping grows downwards; where it ends is found by
-/// halving.
+/// The lowest resident page of the first thread's stack. Its mapping grows downwards; bisection finds its end.
 pub(super) fn lowest_resident(base: usize) -> Option<usize> {
     const LARGEST: usize = 64 << 20;
     let is_mapped = |page: usize| syscall::mincore(page, &mut [0]).is_ok();
@@ -106,13 +105,13 @@ pub(super) fn lowest_resident(base: usize) -> Option<usize> {
     if base == 0 || !is_mapped(top) {
         return None;
     }
-    // The kernel keeps others away from a stack by much more than a page, so what is mapped is one run of pages.
+    // The kernel keeps other mappings away from a stack by much more than a page, so the mapped part is one run of pages.
     let (mut unmapped, mut mapped) = (LARGEST / PAGE, 0);
     while unmapped - mapped > 1 {
         let middle = usize::midpoint(unmapped, mapped);
         if is_mapped(top - middle * PAGE) { mapped = middle } else { unmapped = middle }
     }
-    /// What the kernel maps for it before it grows, page by page as it is used.
+    /// Pages that the kernel maps for it before it grows, page by page as it is used.
     const AT_FIRST: usize = 40;
     let measure = if mapped <= AT_FIRST { used_of_locked } else { used };
     let bytes = measure(top - mapped * PAGE, base);

@@ -8,9 +8,9 @@
 //!        +------------------+
 //! ```
 //!
-//! CLEAR clears what the loader left below the first thread's stack pointer, once, before `main`: cheap. A byte
-//! fills what each call leaves behind, so that the next call finds it in its frame: that is dear, and it works
-//! only for programs compiled with `-finstrument-functions`, since nothing else tells where frames begin and end.
+//! CLEAR clears what the loader left below the first thread's stack pointer, once, before `main`: cheap. A byte fills the
+//! frame that each call leaves, so that the next call finds it in its frame. That is expensive, and works only for programs
+//! compiled with `-finstrument-functions`, since nothing else marks where frames begin and end.
 //!
 //! Invariant: only bytes below the stack pointer and its red zone are written; nothing live is touched.
 
@@ -22,15 +22,15 @@ use underbar_options::Dsa;
 use super::depth::{MAIN_BASE, lowest_resident};
 use crate::options::Orders;
 
-/// Below the stack pointer: the red zone, and what this file's functions themselves use.
+/// Below the stack pointer: the red zone, and the bytes that this file's functions themselves use.
 const MARGIN: usize = 512;
-/// 256 + the byte that frames are filled with; 0: they are not.
+/// 256 + the byte that frames are filled with; 0: they are not filled.
 static BYTE: AtomicU32 = AtomicU32::new(0);
 /// Whether the first thread's unused stack is to be cleared before `main`.
 static CLEAR: AtomicU32 = AtomicU32::new(0);
 
-// Three words of the thread's own, like that of `heap::slot`: its low-water mark, and between which addresses its
-// stack lies. Until the bounds are known nothing is filled.
+// Three words per thread, like that of `heap::slot`: its low-water mark, and the bounds of its stack. Until the bounds are
+// known nothing is filled.
 global_asm!(
     ".section .tdata.underbar_frames,\"awT\",@progbits",
     ".p2align 3",
@@ -50,7 +50,7 @@ global_asm!(
 struct Frames {
     /// The lowest stack pointer since the last fill.
     mark: usize,
-    /// The stack: nothing below or above is written. A program that switches stacks runs on one that is not in here.
+    /// The stack: nothing below or above is written. A program that switches stacks runs on one outside these bounds.
     low: usize,
     high: usize,
 }
@@ -69,7 +69,7 @@ fn frames() -> *mut Frames {
     frames
 }
 
-/// Tells where the calling thread's stack lies.
+/// Sets the bounds of the calling thread's stack.
 pub fn set_bounds(low: usize, high: usize) {
     if BYTE.load(Ordering::Relaxed) != 0 {
         // SAFETY: the thread's own words.
@@ -87,7 +87,7 @@ fn stack_pointer() -> usize {
     pointer
 }
 
-/// Obeys what STORAGE says of stacks.
+/// Obeys STORAGE's sub-option for stacks.
 pub(crate) fn configure(orders: &Orders<'_>) {
     let dsa = orders.settings.storage().dsa;
     CLEAR.store(u32::from(dsa == Dsa::Clear), Ordering::Relaxed);
@@ -95,8 +95,8 @@ pub(crate) fn configure(orders: &Orders<'_>) {
     BYTE.store(byte.map_or(0, |byte| 256 + u32::from(byte)), Ordering::Relaxed);
 }
 
-/// Before `main`, in the first thread: clears the stack that is not in use, if that is asked for. Pages that were
-/// never touched are zero already, and stay untouched.
+/// Before `main`, in the first thread: clears the unused stack, if STORAGE asks for it. Pages that were never touched are
+/// zero already, and stay untouched.
 pub fn before_main() {
     const DEEPEST: usize = 64 << 20;
     let base = MAIN_BASE.load(Ordering::Relaxed);
@@ -123,7 +123,7 @@ pub fn entered() {
     }
 }
 
-/// An instrumented function is about to return: what its callees left is filled.
+/// An instrumented function is about to return: the frames that its callees left are filled.
 #[inline]
 pub fn left() {
     let byte = BYTE.load(Ordering::Relaxed);
@@ -132,7 +132,7 @@ pub fn left() {
         // SAFETY: the thread's own words.
         let frames = unsafe { &mut *frames() };
         if frames.mark < top && top < frames.high {
-            // SAFETY: from the lowest place that the thread's stack pointer was at, on this same stack, up to below its
+            // SAFETY: from the lowest address that the thread's stack pointer reached, on this same stack, up to below its
             // pointer by more than the red zone and this function's frame.
             unsafe { (frames.mark as *mut u8).write_bytes(byte as u8, top - frames.mark) };
             frames.mark = top;

@@ -1,4 +1,4 @@
-//! Stacks: how much of them threads used, to the page (`depth`), and how large they are made (`size`).
+//! Stacks: how much of them threads used, to the page (`depth`), and how large they are (`size`).
 //!
 //! ```text
 //! high  +---------------------------+
@@ -10,15 +10,16 @@
 //! low   +---------------------------+  guard
 //! ```
 //!
-//! The lowest resident page is looked up when the thread ends, when the process ends, and while other threads end: one system call
-//! for a thread, and none where nobody reads the figures. The C library leaves some pages of a recycled stack to the next thread. They are given back when
-//! one of the first threads starts, and one in sixteen later; another thread that went no deeper than what may have been left
-//! tells nothing. A stack that the program brought itself is not touched: what was resident of it when the thread began
-//! tells nothing of this thread.
+//! The lowest resident page is looked up when the thread ends, when the process ends, and while other threads end. This is
+//! one system call for a thread, and none if no reader wants the figures. The C library leaves some pages of a recycled
+//! stack to the next thread. They are given back when one of the first threads starts, and at one in sixteen later. Another
+//! thread that went no deeper than the pages that may have been left tells nothing. A stack that the program brought itself
+//! is not touched: pages that were resident when the thread began tell nothing about this thread.
 //!
-//! Exactness: to the page, downwards from where the thread's function began. All stacks at one time are looked at
-//! when some threads end and when the process does, so what came and went between is missed: sampled.
-//! Not here: what stacks are filled with (`fill`), and segments of stacks. Linux gives each stack as one mapping, and underbar does not change that.
+//! Exactness: to the page, downwards from where the thread's function began. All stacks together are measured when some
+//! threads end and when the process ends, so a use that came and went between is missed: sampled.
+//! Not here: filling stacks (`fill`), and segments of stacks. Linux gives each stack as one mapping, and underbar does not
+//! change that.
 
 mod depth;
 pub mod fill;
@@ -44,24 +45,25 @@ use crate::thread_end::ThreadEnd;
 use crate::{coverage, heap, ledger, sample, sandbox};
 
 const PAGE: usize = 4096;
-/// All stacks are looked at when the first, second, fourth ... thread ends, and then each time so many have ended.
+/// All stacks are measured when the first, second, fourth ... thread ends, and later each time this many have ended.
 const SELDOM: u64 = 256;
-/// So many threads begin on a stack from which the last user's pages were taken, and then one in [`ONE_IN`].
+/// This many threads begin on a stack from which the last user's pages were removed; later one in [`ONE_IN`].
 const EXACT_THREADS: u64 = 64;
 const ONE_IN: u64 = 16;
-/// The most that the C library leaves to the next thread: 16 KiB below where the last one ended, and what that used to end.
+/// The most that the C library leaves to the next thread: 16 KiB below where the last one ended, and the stack that its
+/// ending used.
 const LEFT_BEHIND: usize = 8 * PAGE;
 
-/// A running thread. Lives in storage of our own until the thread has ended.
+/// A running thread. Lives in storage of the runtime until the thread has ended.
 #[repr(C)]
 struct Record {
     start: Start,
     argument: *mut c_void,
-    /// Bytes of its stack, or 0 where the program brought the stack.
+    /// Bytes of its stack, or 0 if the program brought the stack.
     size: usize,
     /// Address at which its function began; 0 before it runs.
     base: usize,
-    /// The lowest address that it may use; 0 where that is not known.
+    /// The lowest address that it may use; 0 if not known.
     low: usize,
     /// Only pages below this address are known to be used by this thread; 0: all are.
     used_before: usize,
@@ -81,7 +83,7 @@ struct Stacks {
     live: u64,
     started: u64,
     ended: u64,
-    /// Nobody tells of threads' ends any more.
+    /// Nothing reports the ends of threads any more.
     are_forgotten: bool,
 }
 
@@ -93,7 +95,7 @@ static STACKS: Lock<Stacks> =
 pub(crate) static END: ThreadEnd = ThreadEnd::new(ends);
 static CREATE: Next = Next::new(c"pthread_create");
 
-/// Does anybody ask how deep threads went: a ledger, or THREADSTACK, which keeps a distance from it?
+/// Whether the depth of threads is wanted: by a ledger, or by THREADSTACK, which keeps a distance from it.
 fn is_asked_for() -> bool {
     !cfg!(feature = "no-accounts") && (size::is_configured() || ledger::attach::is_attached())
 }
@@ -121,14 +123,14 @@ pub unsafe fn create(
     let Some(create) = CREATE.get() else { return EAGAIN };
     // SAFETY: the next library's `pthread_create` has this signature.
     let create = unsafe { core::mem::transmute::<usize, Create>(create) };
-    // Where nobody tells of its end, the thread would stay in the list for ever.
+    // If nothing reports its end, the thread would stay in the list for ever.
     let record: *mut Record = if END.is_given_up() { null_mut() } else { heap::get_descriptor().cast() };
     if record.is_null() {
         // SAFETY: the caller's promise is passed on.
         return unsafe { create(thread, attributes, start, argument) };
     }
-    // SAFETY: the caller's attributes are read only; a copy of them may be changed, as they hold no pointer that
-    // changing the size would touch.
+    // SAFETY: the caller's attributes are read only; a copy of them may be changed, as they hold no pointer that changing
+    // the size would touch.
     unsafe {
         let mut own = MaybeUninit::<Attributes>::uninit();
         let plan = plan_of(attributes, &mut own);
@@ -145,7 +147,8 @@ pub unsafe fn create(
         });
         let mut failed = create(thread, plan.attributes, run, record.cast());
         if failed != 0 && plan.attributes != attributes {
-            // There is no room for what THREADSTACK says: the program gets what it would have without it.
+            // There is no room for the size that THREADSTACK sets: the program gets the stack that it would have without
+            // the option.
             (*record).size = plan.given;
             failed = create(thread, attributes, run, record.cast());
             ledger::add(Key::StackFallbacks, u64::from(failed == 0));
@@ -157,8 +160,8 @@ pub unsafe fn create(
     }
 }
 
-/// What a new thread runs first. It leaves no frame behind: the program's function returns to the C library, and
-/// `pthread_exit` unwinds as if we were not there.
+/// The first function of a new thread. It leaves no frame: the program's function returns to the C library, and
+/// `pthread_exit` unwinds as if the runtime were absent.
 #[unsafe(naked)]
 unsafe extern "C" fn run(record: *mut c_void) -> *mut c_void {
     core::arch::naked_asm!(
@@ -174,7 +177,7 @@ unsafe extern "C" fn run(record: *mut c_void) -> *mut c_void {
     )
 }
 
-/// A thread begins at this address of its stack. Returns its record.
+/// A thread begins at this address of its stack. Returns the thread's record.
 unsafe extern "C" fn begins(record: *mut Record, base: usize) -> *mut Record {
     // SAFETY: `create` made the record for this thread, which alone uses it until it is in the list.
     unsafe {
@@ -217,8 +220,8 @@ fn here() -> usize {
     core::hint::black_box(&raw const place) as usize
 }
 
-/// The lowest address of the calling thread's stack of `size` bytes, guard excluded, and its end. The C library's description
-/// of the thread, to which the thread pointer leads, lies at the high end, with less than a page behind it.
+/// The lowest address of the calling thread's stack of `size` bytes, guard excluded, and its end. The thread pointer is the
+/// address of the C library's description of the thread, which is at the high end, with less than a page after it.
 fn bounds_of(size: usize) -> (usize, usize) {
     const DESCRIPTION: usize = 2304;
     let pointer: usize;
@@ -230,12 +233,12 @@ fn bounds_of(size: usize) -> (usize, usize) {
     (high.saturating_sub(size) + PAGE, high)
 }
 
-/// A thread ends: its stack is measured, and now and then those of all others.
+/// A thread ends: its stack is measured, and occasionally those of all others.
 unsafe extern "C" fn ends(record: *mut u8) {
     let record: *mut Record = record.cast();
     // SAFETY: the record was registered by this thread, and is in the list.
     unsafe {
-        // Without the lock, so that nobody waits while the kernel looks.
+        // Without the lock, so that no thread waits during the system call.
         if is_asked_for() {
             note(&*record);
         }
@@ -261,7 +264,8 @@ unsafe extern "C" fn ends(record: *mut u8) {
     }
 }
 
-/// Gives up the key by which ends are told: threads that run are not looked at again, as nobody tells when their stacks are gone.
+/// Gives up the key that reports ends: running threads are not measured again, as nothing reports when their stacks are
+/// gone.
 pub(crate) fn give_up_key() -> bool {
     let is_given_up = END.give_up();
     if is_given_up {
@@ -276,7 +280,7 @@ fn note(record: &Record) -> usize {
     if record.low == 0 || record.base == 0 || sandbox::is_closed() {
         return 0;
     }
-    // What the program brought may have pages at its low end that nobody may read.
+    // A stack that the program brought may have unreadable pages at its low end.
     let measure = if record.size == 0 { used } else { used_of_locked };
     let bytes = measure(record.low, record.base);
     if record.inherits && record.size != 0 && bytes <= LEFT_BEHIND {
@@ -308,7 +312,7 @@ fn look_at_all(stacks: &Stacks) {
     ledger::raise(Key::StackConcurrent, sum as u64);
 }
 
-/// Measures the stacks of all threads, unless one of them is just coming or going.
+/// Measures the stacks of all threads, unless one of them is just starting or ending.
 pub fn look() {
     if is_asked_for()
         && let Some(stacks) = STACKS.try_lock()
@@ -332,14 +336,14 @@ pub(crate) unsafe fn after_fork(_: bool) {
     unsafe { STACKS.release() }
 }
 
-/// After a fork, in the child: only this thread is left. Records of the others stay where they are; they are never
-/// looked at again.
+/// After a fork, in the child: only this thread is left. Records of the others stay where they are; they are never used
+/// again.
 ///
 /// # Safety
 /// This thread called [`before_fork`] in the parent.
 pub(crate) unsafe fn after_fork_in_child(_: bool) {
-    // SAFETY: the caller's promise. Where the fork interrupted this very thread in the middle of a change, the list is
-    // left as it is: what has ended with the parent's threads is then only counted as if it ran on.
+    // SAFETY: the caller's promise. If the fork interrupted this very thread in the middle of a change, the list is left as
+    // it is: the threads that ended with the parent are then only counted as if they ran on.
     let in_the_middle = unsafe {
         let held = STACKS.was_held();
         STACKS.release();

@@ -1,4 +1,5 @@
-//! How large threads' stacks are made: by what the caller of `pthread_create` gives, or where that is the default, by THREADSTACK.
+//! The size of threads' stacks: the one given by the caller of `pthread_create`, or, if that is the default, the one set by
+//! THREADSTACK.
 //!
 //! ```text
 //! attributes given ─┬─ a stack that the program brings ───────────────────────────> as it is
@@ -6,8 +7,8 @@
 //!                   └─ none, or no size ── THREADSTACK, at least `floor` of it ───> a copy with that size
 //! ```
 //!
-//! Invariant: the caller's attributes are read only, and a size is never less than what is known to be safe.
-//! Not here: what is done where there is no room for such a stack (`create`).
+//! Invariant: the caller's attributes are read only, and a size is never less than the known safe minimum.
+//! Not here: the fallback if there is no room for such a stack (`create`).
 
 use core::ffi::c_int;
 use core::mem::MaybeUninit;
@@ -25,7 +26,7 @@ use crate::options::Orders;
 #[repr(C)]
 pub struct Attributes([u64; 7]);
 
-/// Bytes that THREADSTACK gives to threads that ask for the default; 0: it is OFF.
+/// Bytes that THREADSTACK gives to threads with the default size; 0: it is OFF.
 static THREAD_STACK: AtomicU64 = AtomicU64::new(0);
 
 weak! {
@@ -42,24 +43,24 @@ pub(crate) fn configure(orders: &Orders<'_>) {
     THREAD_STACK.store(if threads.on { threads.init.bytes().unwrap_or(0) } else { 0 }, Ordering::Relaxed);
 }
 
-/// Does THREADSTACK decide?
+/// Whether THREADSTACK decides.
 pub(super) fn is_configured() -> bool {
     THREAD_STACK.load(Ordering::Relaxed) != 0
 }
 
 /// How a thread's stack is to be made.
 pub(super) struct Plan {
-    /// Its size; 0 where the program brings it.
+    /// Its size; 0 if the program brings it.
     pub size: usize,
-    /// The lowest address of what the program brings; else 0.
+    /// The lowest address of a stack that the program brings; else 0.
     pub low: usize,
-    /// What to create it with: what the caller gave, or where THREADSTACK decides, a copy.
+    /// The attributes to create it with: the caller's, or, if THREADSTACK decides, a copy.
     pub attributes: *const Attributes,
-    /// Its size by what the caller gave.
+    /// Its size by the caller's attributes.
     pub given: usize,
 }
 
-/// What the caller of pthread_create gave, with the size that THREADSTACK says, for which there is room in `own`.
+/// The attributes of the caller of pthread_create, with the size set by THREADSTACK, for which there is room in `own`.
 pub(super) unsafe fn plan_of(given: *const Attributes, own: &mut MaybeUninit<Attributes>) -> Plan {
     let brought = |low| Plan { size: 0, low, attributes: given, given: 0 };
     let addresses = [
@@ -112,13 +113,14 @@ pub(super) unsafe fn plan_of(given: *const Attributes, own: &mut MaybeUninit<Att
 type Init = unsafe extern "C" fn(*mut Attributes) -> c_int;
 type SetSize = unsafe extern "C" fn(*mut Attributes, usize) -> c_int;
 
-/// Do these attributes say a size, though it may be that of the default? They are the C library's own affair; but in the word in
-/// which some with a size differ from some without one, a size is what differs from those without.
+/// Whether these attributes set a size, even one that equals the default. Their layout belongs to the C library. In the
+/// word in which some attributes with a size differ from some without one, a set size is a value that differs from the word
+/// without one.
 unsafe fn asked_for_size(given: *const Attributes, init: Init, set_size: SetSize) -> bool {
-    /// Nobody's default.
+    /// A size that is no default.
     const ODD_SIZE: usize = (1 << 40) + PAGE;
     let [mut none, mut some] = [Attributes([0; 7]), Attributes([0; 7])];
-    // SAFETY: the C library's functions, on attributes of ours; the caller's are read only.
+    // SAFETY: the C library's functions, on attributes of this function; the caller's are read only.
     unsafe {
         init(&raw mut none) == 0
             && init(&raw mut some) == 0
@@ -132,14 +134,14 @@ unsafe fn asked_for_size(given: *const Attributes, init: Init, set_size: SetSize
     }
 }
 
-/// The least stack that is safe as far as is known: what the C library needs for itself and thread-local storage,
-/// and four times the most that any thread used so far.
+/// The least stack that is known to be safe: the bytes that the C library needs for itself and thread-local storage, and
+/// four times the most that any thread used so far.
 unsafe fn floor(attributes: *const Attributes) -> usize {
     let minimum = address_of_minimum();
     let own = if minimum == 0 {
         64 * 1024
     } else {
-        // SAFETY: glibc's function of that name, which run-times of other languages call the same way.
+        // SAFETY: glibc's function of that name, which runtimes of other languages call in the same way.
         unsafe {
             core::mem::transmute::<usize, unsafe extern "C" fn(*const Attributes) -> usize>(minimum)(
                 attributes,
