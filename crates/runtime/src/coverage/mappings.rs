@@ -5,8 +5,8 @@
 //! /proc/self/smaps     and what of it is anonymous, by page tables  some ten nanoseconds for each resident page
 //! ```
 //!
-//! Invariant: whoever is told of a mapping is told of each private one once, in the order of addresses.
-//! Not here: what is in them (the parent module).
+//! Invariant: the callback gets each private mapping once, in the order of addresses.
+//! Not here: the contents of the mappings (the parent module).
 
 use core::ffi::{CStr, c_int};
 
@@ -25,17 +25,17 @@ pub(super) struct Mapping {
 /// What a mapping is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Anonymous memory, whatever may be done with it now.
+    /// Anonymous memory, whatever its access rights are now.
     Anonymous,
-    /// The same where it is long and nothing may be done with it: address space for later, as a rule, and no memory.
+    /// Long anonymous memory without access rights: as a rule address space for later use, and no memory.
     Reserved,
     /// The segment that `brk` grows.
     Brk,
     /// The first thread's stack.
     Stack,
-    /// A file's bytes that may be written.
+    /// Writable bytes of a file.
     FileWritable,
-    /// A file's bytes that may be read only: constants, which the loader may have relocated before it locked them.
+    /// Read-only bytes of a file: constants, which the loader may have relocated before it locked them.
     FileReadable,
     /// Code of a file.
     FileCode,
@@ -46,19 +46,19 @@ pub(super) enum Kind {
 pub(super) enum List {
     /// Only where the mappings are.
     Short,
-    /// And how much of each is anonymous and resident.
+    /// And how much of each mapping is anonymous and resident.
     Long,
 }
 
-/// Bytes of a line of the short list, at the least: as in `00400000-00401000 r--p 00000000 00:00 0`.
+/// Minimum length of a line of the short list, as in `00400000-00401000 r--p 00000000 00:00 0`.
 const LEAST_LINE: usize = 39;
-/// So many bytes without rights are a reserve.
+/// This many bytes without rights are a reserve.
 const LONG_RESERVE: usize = 64 << 20;
-/// Digits of an address in the kernel's list, at the least.
+/// Minimum number of digits of an address in the kernel's list.
 const LEAST_DIGITS: usize = 8;
 
-/// Reads the private mappings of this process, one by one, and how many bytes of each are anonymous and resident where that is in
-/// the list; false where the kernel does not show them.
+/// Reads the private mappings of this process, one by one, and the anonymous resident bytes of each if the list has them.
+/// False if the kernel does not show the list.
 pub(super) fn each_mapping(list: List, then: &mut dyn FnMut(&Mapping, Option<u64>)) -> bool {
     let (path, least): (&CStr, usize) = match list {
         List::Short => (c"/proc/self/maps", LEAST_LINE),
@@ -69,7 +69,7 @@ pub(super) fn each_mapping(list: List, then: &mut dyn FnMut(&Mapping, Option<u64
     };
     let mut text = [0_u8; 1024];
     let mut filled = 0;
-    // The one whose figures follow.
+    // The mapping whose figures follow.
     let mut last = None;
     while let Some(rest) = text.get_mut(filled..)
         && let Ok(read) = own_reads::read(fd, rest)
@@ -87,7 +87,7 @@ pub(super) fn each_mapping(list: List, then: &mut dyn FnMut(&Mapping, Option<u64
                         then(&mapping, Some(super::decimal(kibibytes) * 1024));
                     }
                 }
-                // Others of its figures begin with a capital letter.
+                // Its other figures begin with a capital letter.
                 (List::Long, None) if line.first().is_some_and(|first| !first.is_ascii_uppercase()) => {
                     last = mapping(line);
                 }
@@ -96,7 +96,7 @@ pub(super) fn each_mapping(list: List, then: &mut dyn FnMut(&Mapping, Option<u64
             done += length + 1;
         }
         if done == 0 && filled == text.len() {
-            // A line as long as all this is that of a file with a long path: what is in it is not needed.
+            // A line that fills the whole buffer is that of a file with a long path: the rest of it is not needed.
             done = filled;
         }
         text.copy_within(done..filled, 0);
@@ -110,16 +110,16 @@ unsafe extern "C" {
     fn memchr(text: *const u8, wanted: c_int, length: usize) -> *const u8;
 }
 
-/// Bytes before the first end of a line. By the C library, which looks at many at a time: a process has hundreds of mappings,
-/// and their lines are long.
+/// Bytes before the first end of a line. Uses the C library, which compares many bytes at a time: a process has hundreds of
+/// mappings, and their lines are long.
 fn line_in(text: &[u8]) -> Option<usize> {
-    // SAFETY: so many bytes can be read there.
+    // SAFETY: that many bytes can be read there.
     let end = unsafe { memchr(text.as_ptr(), c_int::from(b'\n'), text.len()) };
     (!end.is_null()).then(|| end.addr() - text.as_ptr().addr())
 }
 
-/// A line of the list: `7f00a000-7f00b000 rw-p 00000000 00:00 0   [stack]`. None of a shared one: none of its pages is anonymous
-/// memory of this process, and those that are resident are so for whoever shares them.
+/// A line of the list: `7f00a000-7f00b000 rw-p 00000000 00:00 0   [stack]`. None for a shared mapping: none of its pages is
+/// anonymous memory of this process, and its resident pages are so for every process that shares it.
 fn mapping(line: &[u8]) -> Option<Mapping> {
     let hyphen = LEAST_DIGITS + place_of(b'-', line.get(LEAST_DIGITS..)?)?;
     // Both addresses have as many digits, as a rule.
@@ -131,7 +131,7 @@ fn mapping(line: &[u8]) -> Option<Mapping> {
         return None;
     }
     let (start, end) = (address(&line[..hyphen])?, address(&line[hyphen + 1..blank])?);
-    // Behind the rights: offset, device, file, name.
+    // After the rights: offset, device, file, name.
     let mut fields = line.get(blank + 6..)?.splitn(4, |&byte| byte == b' ');
     let has_file = fields.nth(2)? != b"0";
     let name = fields.next().unwrap_or_default().trim_ascii_start();
@@ -141,7 +141,7 @@ fn mapping(line: &[u8]) -> Option<Mapping> {
         (true, ..) => Kind::FileReadable,
         _ if name == b"[heap]" => Kind::Brk,
         _ if name.starts_with(b"[stack") => Kind::Stack,
-        // The kernel's own pages; vsyscall lies where no process has anything.
+        // The kernel's own pages; vsyscall is at an address where no process has anything.
         _ if name.starts_with(b"[v") => return None,
         _ if &rights[..3] == b"---" && end.saturating_sub(start) >= LONG_RESERVE => Kind::Reserved,
         _ => Kind::Anonymous,
@@ -189,7 +189,7 @@ mod tests {
         check("00400000-00401000 r--p 00001000 fe:00 42   /usr/x.so", low(Kind::FileReadable));
         check("00400000-00401000 r-xp 00001000 fe:00 42   /usr/x.so", low(Kind::FileCode));
         check("7f3a00001000-7f3a00002000 rw-s 00001000 fe:00 42       /a b", None);
-        // One has a digit more than the other.
+        // One of them has a digit more than the other.
         let far = Some((0xf_ffff_0000, 0x10_0000_1000, Kind::Anonymous));
         check("fffff0000-1000001000 rw-p 00000000 00:00 0 ", far);
         check("7f000000-7f010000-7f020000 rw-p 00000000 00:00 0 ", None);
@@ -217,7 +217,8 @@ mod tests {
             let lines = std::fs::read_to_string("/proc/self/maps").expect("maps");
             lines.lines().filter_map(|line| mapping(line.as_bytes())).map(|found| found.start).collect()
         };
-        // Other tests map and unmap meanwhile, and that joins and splits other mappings: in a quiet moment the two agree.
+        // Other tests map and unmap meanwhile, and that joins and splits other mappings: without such interference the two
+        // agree.
         for list in [List::Short, List::Long] {
             let starts = (0..1000).find_map(|_| {
                 let (before, mut starts) = (listed(), Vec::new());

@@ -1,4 +1,4 @@
-//! Coverage: how much of the process's memory went through this heap, and who has the rest.
+//! Coverage: how much of the process's memory went through this heap, and who owns the rest.
 //!
 //! ```text
 //! mmap, called by a library      ─> remembered: these addresses are that library's
@@ -10,17 +10,18 @@
 //!        the sum of these, within 2 % of what the kernel says is resident and not shared; else the same by smaps
 //! ```
 //!
-//! Nothing is a remainder: pages of a shared mapping are resident for whoever shares it, pages of a file for whoever reads it, and
-//! neither is in this process's anonymous memory. A page of zeros that was only read is resident for mincore, and takes no memory:
-//! where there are many, the sums disagree, and the kernel is asked what of each mapping is anonymous, which takes it ten times
-//! as long. A program that reserves terabytes has nothing in most of them: what may not be touched is not asked about, and in what
-//! is longer than [`LONG`] no page is, where the kernel has said how many there are.
+//! Nothing is a remainder: pages of a shared mapping are resident for every process that shares it, pages of a file for
+//! every process that reads it, and neither is in this process's anonymous memory. A page of zeros that was only read is
+//! resident for mincore, and takes no memory. If there are many of these, the sums disagree, and the kernel is asked for
+//! the anonymous part of each mapping, which takes it ten times as long. A program that reserves terabytes has nothing in
+//! most of them: ranges without access rights are skipped, and in ranges longer than [`LONG`] no page is queried if the
+//! kernel has reported how many there are.
 //!
-//! A look costs a few nanoseconds for each page. It is taken when resident memory has doubled since the last one, before much
-//! is freed, unmapped or dropped that was not there then, and at the end; a process of less than [`WORTH_A_LOOK`] is not looked
-//! at. What goes is much from an eighth of what was resident at the last look on. The ledger keeps the look that saw most.
-//! Asking how much is resident is a read that the kernel counts as the program's: so it is done after twice as many requests as
-//! the last time; for the first 16 large ranges that go after a look, and then after twice as many.
+//! A look costs a few nanoseconds for each page. It is taken when resident memory has doubled since the last one, before
+//! much new memory is freed, unmapped or dropped, and at the end. A process of less than [`WORTH_A_LOOK`] is not looked at.
+//! "Much" is at least an eighth of the memory that was resident at the last look. The ledger keeps the look that saw most.
+//! Asking how much is resident is a read that the kernel counts as the program's. So it is done after twice as many
+//! requests as the last time; after a look, for each of the first 16 large ranges that go, and then after twice as many.
 //!
 //! Invariant: a look is never taken twice at a time, allocates nothing, and leaves errno alone.
 //! Not here: judging (`advise`).
@@ -46,32 +47,33 @@ use pages::Pages;
 /// Below this much resident memory a process is not looked at.
 pub const WORTH_A_LOOK: u64 = 4 << 20;
 
-/// In a longer range no page is asked about, where the sum is known.
+/// In a longer range no page is queried if the sum is known.
 const LONG: usize = 1 << 30;
 
 const MIB: u64 = 1 << 20;
 const PAGE: usize = 4096;
 
-/// Bytes that others mapped since resident memory was last asked for.
+/// Bytes that other code mapped since resident memory was last read.
 static MAPPED: AtomicU64 = AtomicU64::new(0);
-/// Resident memory at which the next look is due: twice what it was at the last.
+/// Resident memory at which the next look is due: twice the amount at the last look.
 static NEXT_LOOK: AtomicU64 = AtomicU64::new(WORTH_A_LOOK);
-/// Large ranges that went since it was looked. Any thread; relaxed: two would ask, or none.
+/// Large ranges that went since the last look. Any thread; relaxed: two threads would ask, or none.
 static WENT: AtomicU32 = AtomicU32::new(0);
-/// What happened to the heap, with locks held, since somebody could look: [`GREW`], [`SHRANK`]. Any thread; relaxed, as above.
+/// What happened to the heap, with locks held, since a look was last possible: [`GREW`], [`SHRANK`]. Any thread; relaxed,
+/// as above.
 static DUE: AtomicU32 = AtomicU32::new(0);
 /// It got segments.
 const GREW: u32 = 1;
-/// It gave segments back, and that was not asked about for long enough.
+/// It gave segments back, and resident memory was not read for long enough.
 const SHRANK: u32 = 2;
 static LOOKING: AtomicBool = AtomicBool::new(false);
 
 /// Remembers that code at `caller` mapped anonymous memory, and looks if there is much more than before.
 pub fn mapped(start: usize, bytes: usize, caller: usize) {
-    // A length need not be whole pages; what is mapped is.
+    // A length need not be a whole number of pages; the mapping is.
     let bytes = bytes.next_multiple_of(PAGE);
     owners::mapped(start, bytes, caller);
-    // Most of what is mapped is used soon; to ask after every small mapping would cost more than the mapping.
+    // Most mapped memory is used soon. To ask after every small mapping would cost more than the mapping.
     let due = MAPPED.fetch_add(bytes as u64, Ordering::Relaxed) + bytes as u64;
     if due >= (NEXT_LOOK.load(Ordering::Relaxed) / 8).max(MIB) {
         MAPPED.store(0, Ordering::Relaxed);
@@ -79,7 +81,8 @@ pub fn mapped(start: usize, bytes: usize, caller: usize) {
     }
 }
 
-/// Says that an element of so many bytes is about to be freed, with which the most that is resident may go. Called without locks.
+/// Reports that an element of this many bytes is about to be freed, which may end the peak of resident memory. Called
+/// without locks.
 #[inline]
 pub fn before_free(bytes: usize) {
     if bytes as u64 >= WORTH_A_LOOK / 4 {
@@ -87,8 +90,8 @@ pub fn before_free(bytes: usize) {
     }
 }
 
-/// Says that so many bytes, which nobody may have looked at since they were mapped, are about to be unmapped or dropped. Called
-/// without locks.
+/// Reports that this many bytes, which may not have been in any look since they were mapped, are about to be unmapped or
+/// dropped. Called without locks.
 #[inline]
 pub fn before_unmap(bytes: usize) {
     if bytes as u64 >= WORTH_A_LOOK / 4 {
@@ -96,8 +99,8 @@ pub fn before_unmap(bytes: usize) {
     }
 }
 
-/// Looks where there is much more than at the last look, if an eighth of that or more goes: what a program takes for a moment only
-/// need not double its memory.
+/// Looks if much more is resident than at the last look, and the bytes that go are an eighth of that or more: memory that a
+/// program takes only for a moment need not double its total.
 #[cold]
 fn before_large(bytes: u64) {
     if bytes >= NEXT_LOOK.load(Ordering::Relaxed) / 16 && is_to_be_asked() {
@@ -105,33 +108,34 @@ fn before_large(bytes: u64) {
     }
 }
 
-/// Something went: is that worth the question how much is resident? Of the first ones, each: who aligns memory unmaps ranges that
-/// nobody wrote to, and the next one may be all that there was. Then after twice as many as the last time.
+/// Memory went: whether that justifies reading how much is resident. For each of the first ones it does: aligning code
+/// unmaps ranges that were never written, and the next one may be all that there was. Later after twice as many as the last
+/// time.
 fn is_to_be_asked() -> bool {
     const FIRST: u32 = 16;
     let went = WENT.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
     went <= FIRST || went.is_power_of_two()
 }
 
-/// Resident memory that is an eighth more than at the last look: when memory is about to go, there may be no better moment.
+/// Resident memory an eighth above that of the last look: when memory is about to go, there may be no better moment.
 fn much_more() -> u64 {
     NEXT_LOOK.load(Ordering::Relaxed) / 16 * 9
 }
 
-/// Says that the heap got segments, where no look can be taken because locks are held.
+/// Reports that the heap got segments, where no look can be taken because locks are held.
 pub fn grew() {
     DUE.fetch_or(GREW, Ordering::Relaxed);
 }
 
-/// Says that the heap gave a segment back, where no look can be taken because locks are held: what was resident before is known
-/// but for the segment, and for what goes until [`look_if_due`].
+/// Reports that the heap gave a segment back, where no look can be taken because locks are held. The earlier resident
+/// memory is known except for the segment, and for memory that goes until [`look_if_due`].
 pub fn shrank() {
     if is_to_be_asked() {
         DUE.fetch_or(SHRANK, Ordering::Relaxed);
     }
 }
 
-/// Looks if somebody said that memory grew or shrank. One load where nobody did; called without locks.
+/// Looks if a report said that memory grew or shrank. Otherwise the cost is one load. Called without locks.
 #[inline]
 pub fn look_if_due() {
     if DUE.load(Ordering::Relaxed) != 0 {
@@ -154,7 +158,7 @@ pub fn look_if_grown() {
     look_if(NEXT_LOOK.load(Ordering::Relaxed));
 }
 
-/// Looks if so much is resident.
+/// Looks if this much is resident.
 fn look_if(least: u64) {
     if sandbox::is_closed() {
         return;
@@ -171,9 +175,9 @@ fn look_if(least: u64) {
 struct Found {
     /// Resident bytes of this heap.
     heap: u64,
-    /// Those that are not.
+    /// Resident bytes of other owners.
     others: u64,
-    /// Bytes, and whose.
+    /// Bytes, and their owner.
     owners: [(u64, Who); OWNERS],
 }
 
@@ -182,7 +186,7 @@ impl Found {
         Self { heap: 0, others: 0, owners: [(0, Who::Nobody); OWNERS] }
     }
 
-    /// Adds to an owner's bytes; the last place is that of all for whom there is no room.
+    /// Adds to an owner's bytes; the last entry is for all owners for whom there is no room.
     fn add(&mut self, who: Who, bytes: u64) {
         self.others += bytes;
         let Some(((all, last), owners)) = self.owners.split_last_mut() else { return };
@@ -197,7 +201,7 @@ impl Found {
         *all += bytes;
     }
 
-    /// Adds what was found of one mapping, of which so many bytes are anonymous memory, as far as that is known.
+    /// Adds the results of one mapping, scaled to its anonymous bytes, if those are known.
     fn take(&mut self, part: &Found, anonymous: Option<u64>) {
         let seen = part.heap + part.others;
         let share = |bytes: u64| match anonymous {
@@ -217,12 +221,12 @@ impl Found {
     }
 }
 
-/// Looks at the process's mappings, and keeps what it sees if that is the most so far.
+/// Looks at the process's mappings, and keeps the result if it is the most so far.
 pub fn look() {
     if sandbox::is_closed() {
         return;
     }
-    // One call, where the amount that is resident now takes three; most programs are small. 0 is no answer.
+    // One call, whereas the current resident amount takes three; most programs are small. 0 is no answer.
     let usage = syscall::usage();
     faults::keep(&usage);
     if (1..WORTH_A_LOOK).contains(&usage.peak_resident) {
@@ -237,7 +241,7 @@ pub fn look() {
     {
         return;
     }
-    // What the kernel counts is behind by some pages of each processor.
+    // The kernel's count lags by some pages of each processor.
     let is_all = |found: &Found| found.sum().abs_diff(total) <= (total / 50).max(MIB / 2);
     let found = look_by(List::Short).filter(is_all).or_else(|| look_by(List::Long));
     if let Some(found) = found {
@@ -259,7 +263,7 @@ fn resident() -> u64 {
     resident.saturating_sub(shared) * PAGE as u64
 }
 
-/// Looks at each mapping; None where that cannot be done, or takes too long.
+/// Looks at each mapping. None if that cannot be done, or takes too long.
 fn look_by(list: List) -> Option<Found> {
     let mut found = Found::nothing();
     let mut pages = Pages::open();
@@ -273,10 +277,10 @@ fn look_by(list: List) -> Option<Found> {
     (is_read && !pages.were_too_many()).then_some(found)
 }
 
-/// Counts the resident pages of a mapping. The kernel joins neighbouring mappings, whoever made them, so that ours and others' may
-/// lie in one.
+/// Counts the resident pages of a mapping. The kernel joins neighbouring mappings, whoever made them, so one mapping may
+/// hold memory of this heap and of others.
 fn judge(mapping: &Mapping, anonymous: Option<u64>, pages: &mut Pages, found: &mut Found) {
-    /// Longer ones are data that nobody relocates.
+    /// Longer ones are data that is not relocated.
     const CONSTANTS: usize = 64 << 20;
     let (start, end) = (mapping.start, mapping.end);
     let special = match mapping.kind {
@@ -351,7 +355,7 @@ fn store(owner: &Owner, bytes: u64, who: Who) {
 mod tests {
     use super::*;
 
-    /// A look came to no end where a program had mapped a length that is not whole pages.
+    /// A look did not end if a program had mapped a length that is not whole pages.
     #[test]
     fn lengths_need_not_be_whole_pages() {
         let start = syscall::map_anonymous(10 * PAGE).expect("memory") as usize;
@@ -374,7 +378,7 @@ mod tests {
         let mut part = Found::nothing();
         part.heap = 300;
         part.add(Who::Module(1), 100);
-        // A quarter of what is there is memory.
+        // A quarter of the mapping is memory.
         found.take(&part, Some(100));
         assert_eq!((found.heap, found.others, found.owners[0].0), (75, 425, 35));
         found.take(&part, None);

@@ -6,7 +6,7 @@
 //!        page ─> the newest region that it lies in ─> module ─> name of its file
 //! ```
 //!
-//! Invariant: what is remembered is never longer than the ring; a name is of a module that is loaded now.
+//! Invariant: the memory of mappings is never longer than the ring; a name is of a module that is loaded now.
 //! Not here: how much of a mapping is in memory (the parent module).
 
 use core::ffi::{CStr, c_char, c_int};
@@ -15,10 +15,10 @@ use underbar_sys::lock::Lock;
 
 use crate::next::weak;
 
-/// Mappings whose owners are remembered; the oldest is forgotten for the newest.
+/// Mappings whose owners are remembered; the newest replaces the oldest.
 const REGIONS: usize = 512;
 
-/// In place of a caller's address: a thread runs, or ran, on it. No code lies there.
+/// In place of a caller's address: a thread runs, or ran, on the mapping. No code has this address.
 const STACK: usize = 0;
 
 #[derive(Clone, Copy)]
@@ -45,7 +45,7 @@ impl Regions {
     }
 
     fn newest_first(&self) -> impl Iterator<Item = &Region> {
-        // Those behind `next` are from the last time round.
+        // Those from `next` on are from the previous round.
         let (newer, older) = self.all[..self.filled].split_at(self.next.min(self.filled));
         [newer, older].into_iter().flat_map(|part| part.iter().rev())
     }
@@ -68,8 +68,8 @@ pub(super) fn mapped(start: usize, bytes: usize, caller: usize) {
     }
 }
 
-/// Remembers that a thread begins on a stack that the C library mapped, which it does past our mmap. It keeps stacks of threads
-/// that have ended for others, so that many threads begin on one: known then.
+/// Remembers that a thread begins on a stack that the C library mapped without calling the preload's mmap. The C library
+/// reuses stacks of ended threads, so many threads begin on one stack; a stack already known is not added again.
 pub fn stack(start: usize, end: usize) {
     let Some(mut made) = MADE.try_lock() else { return };
     let newest = made.newest_first().find(|region| (region.start..region.end).contains(&start));
@@ -82,11 +82,11 @@ pub fn stack(start: usize, end: usize) {
 pub(super) enum Who {
     Nobody,
     Named(&'static CStr),
-    /// A module, by where it begins.
+    /// A module, by its start address.
     Module(usize),
 }
 
-/// Who made the mapping at a page, by the newest that is remembered, and up to where that holds.
+/// Who made the mapping at a page, by the newest remembered region, and the address up to which that holds.
 pub(super) fn maker_of(page: usize, end: usize) -> (usize, Who) {
     const UNKNOWN: Who = Who::Named(c"other mappings");
     let Some(made) = MADE.try_lock() else { return (end, UNKNOWN) };
@@ -100,7 +100,7 @@ pub(super) fn maker_of(page: usize, end: usize) -> (usize, Who) {
             };
             return (until.min(region.end), who);
         }
-        // A newer region further on ends what an older one says.
+        // A newer region further on ends an older one.
         if region.start > page {
             until = until.min(region.start);
         }
@@ -108,7 +108,7 @@ pub(super) fn maker_of(page: usize, end: usize) -> (usize, Who) {
     (until, UNKNOWN)
 }
 
-/// What `_dl_find_object` of glibc (since 2.35) says of an address: it takes no lock, so it may be asked anywhere.
+/// The answer of glibc's `_dl_find_object` (since 2.35) for an address. It takes no lock, so it may be called anywhere.
 #[repr(C)]
 struct Object {
     flags: u64,
@@ -126,10 +126,10 @@ struct Link {
     name: *const c_char,
 }
 
-// Where the C library lacks it, mappings have no names, and nothing else is lost.
+// If the C library lacks it, mappings have no names, and nothing else is lost.
 weak! { address_of_find_object = "_dl_find_object"; }
 
-/// The module in which an address lies.
+/// The module that contains an address.
 fn object_of(address: usize) -> Option<Object> {
     let function = address_of_find_object();
     if function == 0 {
@@ -145,15 +145,15 @@ fn object_of(address: usize) -> Option<Object> {
     (found == 0).then_some(object)
 }
 
-/// Where code is.
+/// The location of code.
 pub struct Code<'a> {
     /// The module's file name.
     pub module: &'a [u8],
-    /// Its place in it, as symbol tables count.
+    /// Its address in the file, as in symbol tables.
     pub offset: usize,
 }
 
-/// Whose code is at an address; None where that is not known, and where it is this library's own.
+/// The owner of the code at an address. None if that is not known, or if it is this library.
 pub fn code_at(address: usize, room: &mut [u8; 32]) -> Option<Code<'_>> {
     let object = object_of(address)?;
     let own = object_of(code_at as *const () as usize).is_some_and(|own| own.start == object.start);
@@ -165,16 +165,16 @@ pub fn code_at(address: usize, room: &mut [u8; 32]) -> Option<Code<'_>> {
     Some(Code { module: module_name(object.start, room), offset: address - base })
 }
 
-/// Where the module begins in which an address lies.
+/// Start of the module that contains an address.
 pub(crate) fn module_start(address: usize) -> Option<usize> {
     object_of(address).map(|object| object.start)
 }
 
-/// The file name of the module in which an address lies, cut to the room.
+/// The file name of the module that contains an address, cut to the room.
 pub(crate) fn module_name(start: usize, room: &mut [u8; 32]) -> &[u8] {
     let Some(object) = object_of(start) else { return b"other mappings" };
-    // SAFETY: the loader keeps the description for as long as the module is loaded; a module that makes mappings
-    // is not unloaded while they are looked at, as far as anybody can know; its name is a C string.
+    // SAFETY: the loader keeps the description for as long as the module is loaded; a module that makes mappings is not
+    // unloaded while they are looked at, as far as can be known; its name is a C string.
     let path = unsafe {
         if object.link.is_null() || (*object.link).name.is_null() {
             c""
@@ -204,7 +204,7 @@ mod tests {
         assert_eq!(module_name(object.start, &mut [0; 32]), b"the program itself");
     }
 
-    /// Addresses where no program has anything.
+    /// Addresses at which no program has anything.
     #[test]
     fn the_newest_who_is_remembered_has_a_page() {
         let here = the_newest_who_is_remembered_has_a_page as fn() as usize;
@@ -218,11 +218,11 @@ mod tests {
         check(4, 6, stack_of);
         check(6, 10, program);
         check(10, 20, Who::Named(c"other mappings"));
-        // The same once more is known; and if it were new, it would hide this.
+        // The same region once more is known; if it were added, it would hide this.
         mapped(at(5), PAGE, here);
         stack(at(4), at(6));
         check(5, 6, program);
-        // Where others have mapped since, it is new.
+        // If others have mapped since, it is new.
         mapped(at(4), PAGE, here);
         stack(at(4), at(6));
         check(4, 6, stack_of);

@@ -1,29 +1,29 @@
 //! How many pages of a range are in memory.
 //!
-//! | of | asked by | says |
+//! | memory | query | answer |
 //! |---|---|---|
-//! | anonymous memory | mincore | which pages are there, and pages of zeros that were only read, which take no memory |
+//! | anonymous | mincore | which pages are there, and pages of zeros that were only read, which take no memory |
 //! | a file, private | /proc/self/pagemap | which pages are there, and whether they are the file's or were written to |
 //!
-//! mincore says of a file's page whether the machine has it in its cache, and nothing of this process.
+//! For a file's page, mincore reports whether the machine has it in its cache, and nothing about this process.
 //!
-//! Invariant: a bounded number of pages is asked for; whoever asks for more gets 0 and learns of it at the end.
-//! Not here: whose they are (the parent module).
+//! Invariant: the number of queried pages is bounded. A query beyond it gets 0, and the caller learns of it at the end.
+//! Not here: whose the pages are (the parent module).
 
 use underbar_sys::syscall;
 
 use super::PAGE;
 
-/// Bytes of answers asked for in a call: threads may have small stacks.
+/// Bytes of answers per call: threads may have small stacks.
 const AT_ONCE: usize = 1024;
 
-/// The kernel's words for pages.
+/// The kernel's answers about pages.
 pub(super) struct Pages {
-    /// Of /proc/self/pagemap, opened when a file is first asked for.
+    /// The descriptor of /proc/self/pagemap, opened when a file is first queried.
     descriptor: Option<i32>,
-    /// How many more of others' may be asked for. A program that reserves terabytes must not wait for us.
+    /// How many more pages of others may be queried. A program that reserves terabytes must not wait for this.
     others_left: usize,
-    /// And of this heap's.
+    /// How many more pages of this heap may be queried.
     ours_left: usize,
 }
 
@@ -32,7 +32,7 @@ impl Pages {
         Self { descriptor: None, others_left: 1 << 22, ours_left: 1 << 24 }
     }
 
-    /// Was any not asked for?
+    /// Whether a page was not queried.
     pub(super) fn were_too_many(&self) -> bool {
         self.others_left == 0 || self.ours_left == 0
     }
@@ -47,8 +47,8 @@ impl Pages {
         resident_in(start, end, &mut self.others_left)
     }
 
-    /// Resident bytes in a private mapping of a file that were written to, so that they are no longer the file's. 0 where the
-    /// kernel does not say.
+    /// Resident bytes in a private mapping of a file that were written to, so that they are no longer the file's. 0 if the
+    /// kernel does not report it.
     pub(super) fn written(&mut self, start: usize, end: usize) -> u64 {
         let descriptor = *self.descriptor.get_or_insert_with(|| {
             syscall::open(c"/proc/self/pagemap", syscall::O_RDONLY | syscall::O_CLOEXEC, 0).unwrap_or(-1)
@@ -84,7 +84,7 @@ impl Drop for Pages {
     }
 }
 
-/// Does an entry of the page map tell of a page in memory that is no file's?
+/// Whether an entry of the page map describes a page in memory that does not belong to a file.
 const fn is_written(entry: u64) -> bool {
     const PRESENT: u64 = 1 << 63;
     const OF_FILE_OR_SHARED: u64 = 1 << 61;
@@ -112,8 +112,8 @@ fn resident_in(start: usize, end: usize, pages_left: &mut usize) -> u64 {
     bytes
 }
 
-/// How many of the states say that the page is resident. In bytes, of so many at a time that a byte holds their sum: the
-/// compiler adds sixteen at once.
+/// The number of states that are resident. Sums in bytes, over as many states as a byte can count: the compiler adds
+/// sixteen at once.
 fn set_in(states: &[u8]) -> usize {
     states.chunks(128).map(|some| usize::from(some.iter().map(|state| state & 1).sum::<u8>())).sum()
 }
@@ -139,7 +139,7 @@ mod tests {
         assert!(pages.were_too_many(), "no more pages than allowed are asked for");
     }
 
-    /// mincore says that all of a file that was just read is there.
+    /// mincore reports all of a file that was just read as present.
     #[test]
     fn of_a_file_those_are_counted_that_were_written_to() {
         let program = std::env::current_exe().expect("this program");
@@ -165,7 +165,7 @@ mod tests {
     #[test]
     fn states_are_counted_to_the_last() {
         for length in [0, 1, 127, 128, 129, 1024] {
-            // Only the lowest bit says something.
+            // Only the lowest bit has a meaning.
             assert_eq!(set_in(&std::vec![0xff; length]), length);
             assert_eq!(set_in(&std::vec![0xfe; length]), 0);
         }
