@@ -1,9 +1,9 @@
-//! The program's arguments, as its slot has them: one behind the other, each with a zero behind it.
+//! The program's arguments, as in its slot: each followed by a zero byte.
 //!
-//! While the program starts they are in the list that its `main` will get; later the program may have changed that list, and the
-//! kernel is asked, which takes three calls.
+//! While the program starts they are in the list that its `main` will get. Later the program may have changed that list,
+//! and the kernel is asked, which takes three calls.
 //!
-//! Invariant: the list is known only as long as somebody promises it.
+//! Invariant: the list is known only as long as a caller guarantees it.
 
 use core::ffi::{CStr, c_char};
 use core::ptr::null_mut;
@@ -12,10 +12,10 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 use crate::own_reads;
 use underbar_sys::syscall;
 
-/// The list; null while it is not known. Written and read by the first thread while there is no other.
+/// The list; null if it is not known. Written and read by the first thread while there is no other.
 static LIST: AtomicPtr<*const c_char> = AtomicPtr::new(null_mut());
 
-/// Does something while the list is known.
+/// Calls `then` while the list is known.
 ///
 /// # Safety
 /// `list` is null, or a list of C strings that ends with null, and stays while this lasts.
@@ -25,7 +25,7 @@ pub unsafe fn known(list: *const *const c_char, then: impl FnOnce()) {
     LIST.store(null_mut(), Ordering::Relaxed);
 }
 
-/// Puts them into `text`, as far as they fit.
+/// Copies them into `text`, as far as they fit.
 pub fn into(text: &mut [u8]) -> &[u8] {
     let mut list = LIST.load(Ordering::Relaxed);
     let mut filled = 0;
@@ -36,7 +36,7 @@ pub fn into(text: &mut [u8]) -> &[u8] {
         }
         return text.get(..filled).unwrap_or_default();
     }
-    // SAFETY: what `known` was promised: the list ends with null, and its strings are C strings.
+    // SAFETY: the promise made to `known`: the list ends with null, and its strings are C strings.
     while let Some(argument) = unsafe { (*list).as_ref().map(|first| CStr::from_ptr(first)) } {
         let bytes = argument.to_bytes_with_nul();
         for (to, from) in text.iter_mut().skip(filled).zip(bytes) {

@@ -1,4 +1,4 @@
-//! Finding this process a slot in the ledger file, and leaving it in good order.
+//! Finding a slot in the ledger file for this process, and leaving it in good order.
 //!
 //! ```text
 //! path -> open           -> header -> a free slot? claim it
@@ -10,11 +10,11 @@
 //! vfork, exec    -> the child claims one before it becomes another program
 //! ```
 //!
-//! Invariants: the slot's space in the file is allocated before it is mapped, so a full file system means no
-//! slot, never SIGBUS. No file is mapped that another user can cut short; children made by fork, who open it by its path again,
-//! map the very file that their parent has, or none. No descriptor stays open. A process writes to its own slot only, and to another's only
-//! while that one's directory entry says that this process folds it.
-//! Not here: what is counted.
+//! Invariants: the slot's space in the file is allocated before it is mapped, so a full file system means no slot, never
+//! SIGBUS. No file is mapped that another user can cut short. Children made by fork, who open it by its path again, map the
+//! very file that their parent has, or none. No descriptor stays open. A process writes to its own slot only, and to
+//! another's only while that one's directory entry says that this process folds it.
+//! Not here: the counters.
 
 use core::ffi::{CStr, c_char};
 use core::ptr::null_mut;
@@ -32,21 +32,22 @@ use super::{Guard, arguments, heaps, private, program, use_slot};
 use crate::follow::environment::Environment;
 use crate::{own_reads, sandbox, serving};
 
-/// A place that is nobody's.
+/// A directory entry of no process.
 const FREE: (SlotState, Identity) = (SlotState::Free, Identity { namespace: 0, number: 0 });
 /// Longest path of a ledger.
 const PATH_BYTES: usize = 512;
-/// Time since boot, also while the machine slept: what processes of one machine can compare.
+/// Time since boot, including time asleep: comparable between processes of one machine.
 const CLOCK_BOOTTIME: u32 = 7;
 
 /// The mapped header; null without a ledger. Set when attached, kept for ever.
 static HEADER: AtomicPtr<Header> = AtomicPtr::new(null_mut());
-/// This process's place in the directory, and the process that took it: a forked child has another number, and may be in another
-/// namespace of numbers.
+/// This process's index in the directory, and the process that took it: a forked child has another number, and may be in
+/// another PID namespace.
 static PLACE: AtomicUsize = AtomicUsize::new(SLOTS);
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 static NAMESPACE: AtomicU32 = AtomicU32::new(0);
-/// Which file that is: device and number. Written once, before HEADER; the header stays mapped, so no other file gets the number.
+/// The identity of that file: device and number. Written once, before HEADER; the header stays mapped, so no other file
+/// gets the number.
 static DEVICE: AtomicU64 = AtomicU64::new(0);
 static INODE: AtomicU64 = AtomicU64::new(0);
 /// The file's path, for children made by fork. Written once, at the start.
@@ -56,7 +57,7 @@ unsafe extern "C" {
     static environ: *const *const c_char;
 }
 
-/// Is there a ledger, so that somebody may read the figures?
+/// Whether there is a ledger, so that the figures may have a reader.
 pub fn is_attached() -> bool {
     !HEADER.load(Ordering::Relaxed).is_null()
 }
@@ -69,8 +70,8 @@ pub fn attach(path: &CStr) {
     }
 }
 
-/// Makes a ledger that outlives its processes, unless there is a file of that name, and moves into it. For
-/// programs that were started without the command.
+/// Makes a ledger that outlives its processes, unless there is a file of that name, and moves into it. For programs that
+/// were started without the command.
 pub fn make(path: &CStr, options: &[u8]) {
     let flags =
         syscall::O_RDWR | syscall::O_CREAT | syscall::O_EXCL | syscall::O_CLOEXEC | syscall::O_NOFOLLOW;
@@ -78,7 +79,7 @@ pub fn make(path: &CStr, options: &[u8]) {
         let page =
             make::header_page(process(), syscall::clock_nanoseconds(CLOCK_BOOTTIME), options.len(), true);
         let text = options.get(..OPTIONS_ROOM).unwrap_or(options);
-        // The header last: a file that has one is whole.
+        // The header is written last: a file that has one is complete.
         let _ = syscall::ftruncate(fd, FILE_BYTES as u64)
             .and_then(|()| syscall::fallocate(fd, 0, 0, SLOTS_OFFSET as u64))
             .and_then(|()| syscall::pwrite(fd, text, OPTIONS_OFFSET as u64))
@@ -91,7 +92,7 @@ pub fn make(path: &CStr, options: &[u8]) {
 /// Calls `then` with the environment. The first request for storage may come before the C library knows it;
 /// then the kernel is asked.
 pub fn with_environment<R>(then: impl FnOnce(Environment<'_>) -> R) -> R {
-    // SAFETY: nobody changes the environment before the program runs.
+    // SAFETY: no code changes the environment before the program runs.
     let known = unsafe { environ };
     if !known.is_null() {
         // SAFETY: the C library's environment.
@@ -128,21 +129,21 @@ fn remember(path: &CStr) {
 
 /// Opens the remembered file and moves into a slot of it.
 fn open() {
-    // Not there for a child by fork whose parent has become another user.
+    // None for a child by fork whose parent has become another user.
     let moved_in = with_file(move_in);
     if moved_in.is_none() {
         unrecorded();
     }
 }
 
-/// Calls `then` with the remembered file while it is open. None where it is not the ledger.
+/// Calls `then` with the remembered file while it is open. None if it is not the ledger.
 fn with_file<R>(then: impl FnOnce(i32, &file::Status) -> R) -> Option<R> {
     let mut path = [0_u8; PATH_BYTES];
     for (bytes, word) in path.chunks_mut(8).zip(&PATH) {
         bytes.copy_from_slice(&word.load(Ordering::Relaxed).to_ne_bytes());
     }
     let path = CStr::from_bytes_until_nul(&path).ok()?;
-    // Another user may have put a pipe in its place, which keeps nobody waiting.
+    // Another user may have put a pipe in its place; opening it must not block.
     let flags = syscall::O_RDWR | syscall::O_CLOEXEC | syscall::O_NOFOLLOW | syscall::O_NONBLOCK;
     let fd = syscall::open(path, flags, 0).ok()?;
     let done = match file::fstat(fd) {
@@ -153,7 +154,7 @@ fn with_file<R>(then: impl FnOnce(i32, &file::Status) -> R) -> Option<R> {
     done
 }
 
-/// This process gets no slot, as far as there is a ledger in which that can be noted.
+/// Counts this process as one without a slot, if there is a ledger to count it in.
 fn unrecorded() {
     // SAFETY: null, or mapped for ever.
     if let Some(header) = unsafe { HEADER.load(Ordering::Relaxed).as_ref() } {
@@ -161,7 +162,7 @@ fn unrecorded() {
     }
 }
 
-/// Is this the file of which the header is mapped; or where none is, one that no other user can cut short?
+/// Whether this is the file whose header is mapped, or, if none is mapped, a file that no other user can cut short.
 fn is_the_ledger(status: &file::Status) -> bool {
     if !HEADER.load(Ordering::Relaxed).is_null() {
         return is_same(status);
@@ -177,7 +178,8 @@ fn is_same(status: &file::Status) -> bool {
     (status.device, status.inode) == (DEVICE.load(Ordering::Relaxed), INODE.load(Ordering::Relaxed))
 }
 
-/// Does a program that this process starts find at `path` the ledger that this process has? True also where there is none.
+/// Whether a program that this process starts finds at `path` the ledger that this process has. True also if this process
+/// has none.
 pub(crate) fn is_found_at(path: &CStr) -> bool {
     HEADER.load(Ordering::Relaxed).is_null() || file::stat(path).is_ok_and(|status| is_same(&status))
 }
@@ -188,13 +190,13 @@ fn move_in(fd: i32, status: &file::Status) {
         && let Some((place, slot, continued)) = claim(fd, header, me)
     {
         fill_in(slot);
-        // What was counted before there was a ledger.
+        // The figures counted before there was a ledger.
         // SAFETY: the private slot is a static.
         let before = unsafe { &*private() };
         for (cell, earlier) in slot.counters.iter().zip(&before.counters) {
             cell.store(earlier.load(Ordering::Relaxed), Ordering::Relaxed);
         }
-        // And who had it, if somebody looked.
+        // And the owners of memory, if a look found them.
         for (owner, earlier) in slot.owners.iter().zip(&before.owners) {
             owner.name.copy(&earlier.name);
             owner.bytes.store(earlier.bytes.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -232,7 +234,7 @@ fn header(fd: i32, status: &file::Status) -> Option<&'static Header> {
     Some(unsafe { &*header })
 }
 
-/// The header of the ledger, where this process has a slot in it.
+/// The header of the ledger, if this process has a slot in it.
 pub(crate) fn mapped_header() -> Option<&'static Header> {
     if core::ptr::eq(super::slot(), private()) {
         return None;
@@ -241,7 +243,7 @@ pub(crate) fn mapped_header() -> Option<&'static Header> {
     unsafe { HEADER.load(Ordering::Relaxed).as_ref() }
 }
 
-/// Writes the ledger's path to `room`; says how many bytes, without a zero at its end. None where it does not fit.
+/// Writes the ledger's path to `room`; returns its length without a final zero. None if it does not fit.
 pub(crate) fn path(room: &mut [u8]) -> Option<usize> {
     for (bytes, word) in room.get_mut(..PATH_BYTES)?.chunks_mut(8).zip(&PATH) {
         bytes.copy_from_slice(&word.load(Ordering::Relaxed).to_ne_bytes());
@@ -254,13 +256,14 @@ fn map(fd: i32, offset: usize, bytes: usize) -> Option<*mut u8> {
     map_as(syscall::PROT_READ | syscall::PROT_WRITE, fd, offset, bytes)
 }
 
-/// Maps a part of the file that others write.
+/// Maps a part of the file that other processes write.
 fn map_to_read(fd: i32, offset: usize, bytes: usize) -> Option<*mut u8> {
     map_as(syscall::PROT_READ, fd, offset, bytes)
 }
 
 fn map_as(protection: u32, fd: i32, offset: usize, bytes: usize) -> Option<*mut u8> {
-    // SAFETY: without MAP_FIXED a mapping replaces nothing. The file is never shortened: nobody else can (`is_the_ledger`).
+    // SAFETY: without MAP_FIXED a mapping replaces nothing. The file is never shortened: no other user can
+    // (`is_the_ledger`).
     unsafe { syscall::mmap(null_mut(), bytes, protection, syscall::MAP_SHARED, fd, offset as u64).ok() }
 }
 
@@ -272,7 +275,7 @@ fn map_slot(fd: i32, place: usize) -> Option<&'static Slot> {
     Some(unsafe { &*slot })
 }
 
-/// The page behind this process's slot. None where it has no slot, or no page can be had.
+/// The page of heaps that belongs to this process's slot. None if it has no slot, or no page can be had.
 pub(super) fn map_heaps() -> Option<&'static Heaps> {
     let place = PLACE.load(Ordering::Relaxed);
     if sandbox::is_closed() || mapped_header().is_none() || place >= SLOTS {
@@ -287,7 +290,7 @@ pub(super) fn map_heaps() -> Option<&'static Heaps> {
     page.flatten().map(|page| unsafe { &*page.cast::<Heaps>() })
 }
 
-/// This process, as the ledger's directory has it; 0 without a ledger.
+/// This process's number in the ledger's directory; 0 without a ledger.
 pub fn number() -> u32 {
     PROCESS.load(Ordering::Relaxed)
 }
@@ -296,19 +299,19 @@ fn process() -> u32 {
     syscall::getpid() as u32
 }
 
-/// The namespace that this process's number is of; 0 where it cannot be asked. It never changes in a process, but a child by fork
+/// The PID namespace of this process's number; 0 if it cannot be asked. It never changes in a process, but a child by fork
 /// may be in another one than its parent.
 fn namespace() -> u32 {
     file::stat(c"/proc/self/ns/pid").map_or(0, |status| status.inode as u32)
 }
 
-/// A slot for this process, and whether it was another program before.
+/// A slot for this process, and whether the process was another program before.
 fn claim(fd: i32, header: &Header, me: Identity) -> Option<(usize, &'static Slot, bool)> {
     let directory = &header.directory;
     let (mut free, mut continued) = (None, false);
     for place in 0..SLOTS {
         match directory.get(place) {
-            // The program that this process was before it became this one.
+            // The program that this process was earlier.
             Some((SlotState::Live, process))
                 if process == me && me.sees(process) && place != PLACE.load(Ordering::Relaxed) =>
             {
@@ -317,7 +320,7 @@ fn claim(fd: i32, header: &Header, me: Identity) -> Option<(usize, &'static Slot
             Some(FREE) if free.is_none() && directory.change(place, FREE, (SlotState::Claimed, me)) => {
                 free = Some(place);
             }
-            // Taken for this process by whoever started it ([`expect`]).
+            // Taken for this process by the process that started it ([`expect`]).
             Some((SlotState::Claimed, process)) if process == me && me.sees(process) => match free {
                 None => free = Some(place),
                 Some(_) => {
@@ -346,15 +349,15 @@ fn claim(fd: i32, header: &Header, me: Identity) -> Option<(usize, &'static Slot
     Some((place, slot, continued))
 }
 
-/// A place that is taken for a program on its way: from its exec to its first look at the ledger nobody else would know that it is
-/// there, and whoever started it may end meanwhile.
+/// A directory entry taken for a program that is starting. From its exec to its first look at the ledger no other process
+/// would know of it, and its starter may end meanwhile.
 pub(crate) struct Expected {
     place: usize,
     process: Identity,
 }
 
-/// Takes a place for the child of that number, or for this very process, which sees its parent's accounts (a child by vfork). None
-/// where it has one already, or where that cannot be said.
+/// Takes an entry for the child of that number, or for this very process, which sees its parent's accounts (a child by
+/// vfork). None if it has one already, or if that cannot be determined.
 pub(crate) fn expect(child: Option<i32>) -> Option<Expected> {
     if sandbox::is_closed() {
         return None;
@@ -364,7 +367,7 @@ pub(crate) fn expect(child: Option<i32>) -> Option<Expected> {
         Some(child) => (child as u32, file::stat(c"/proc/self/ns/pid_for_children").ok()?.inode as u32),
         None => (process(), namespace()),
     };
-    // Seen from another namespace its number is another one: then we do not know it.
+    // In another namespace its number is a different one, and so not known here.
     if number == 0 || namespace == 0 || namespace != NAMESPACE.load(Ordering::Relaxed) {
         return None;
     }
@@ -385,7 +388,7 @@ pub(crate) fn expect(child: Option<i32>) -> Option<Expected> {
     })?;
     let expected = Expected { place, process };
     if is_there(place) {
-        // It came meanwhile, and went past this place.
+        // It attached meanwhile, and passed over this entry.
         expected.withdraw();
         return None;
     }
@@ -393,7 +396,7 @@ pub(crate) fn expect(child: Option<i32>) -> Option<Expected> {
 }
 
 impl Expected {
-    /// It does not come.
+    /// The program does not start.
     pub(crate) fn withdraw(&self) {
         if let Some(header) = mapped_header() {
             let _ = header.directory.change(self.place, (SlotState::Claimed, self.process), FREE);
@@ -406,19 +409,19 @@ fn fold(fd: i32, header: &Header, me: Identity) -> Option<usize> {
     become_folder(header, me)?;
     let whole = map(fd, 0, FILE_BYTES);
     let found = whole.and_then(|whole| {
-        // SAFETY: a slot of the mapped file; only allocated ones are asked for.
+        // SAFETY: a slot of the mapped file; only allocated ones are requested.
         let slot = |place: usize| unsafe { &*whole.add(SLOTS_OFFSET + place * SLOT_BYTES).cast::<Slot>() };
         fold_into(&header.directory, me, slot)
     });
     if let Some(whole) = whole {
-        // SAFETY: mapped above; nobody else knows of it.
+        // SAFETY: mapped above; no other code knows of it.
         let _ = unsafe { syscall::munmap(whole, FILE_BYTES) };
     }
     header.folder.store(0, Ordering::Release);
     found
 }
 
-/// Makes this process the only one that folds; replaces one that died over it.
+/// Makes this process the only one that folds; replaces one that died while folding.
 fn become_folder(header: &Header, me: Identity) -> Option<()> {
     for _ in 0..200 {
         let holder = header.folder.load(Ordering::Relaxed);
@@ -435,8 +438,8 @@ fn become_folder(header: &Header, me: Identity) -> Option<()> {
     None
 }
 
-/// Is that process certainly gone? One whose number is of another namespace than ours nobody here can judge: its figures are its
-/// own until somebody beside it sees that it is gone.
+/// Whether that process is certainly gone. No process here can judge one whose number is of another namespace: its figures
+/// remain its own until a process of its namespace sees that it is gone.
 fn is_gone(process: Identity, me: Identity) -> bool {
     me.sees(process) && syscall::kill(process.number as i32, 0) == Err(syscall::Errno::ESRCH)
 }
@@ -453,7 +456,7 @@ fn fold_into<'a>(directory: &Directory, me: Identity, slot: impl Fn(usize) -> &'
             continue;
         }
         if matches!(state, SlotState::Claimed | SlotState::Folding) {
-            // Died before it was anything, or while it was wiped: its figures are not to be believed.
+            // It died before it had figures, or while its slot was wiped: the figures are not reliable.
             let _ = directory.change(place, (SlotState::Folding, me), (SlotState::Claimed, me));
             return Some(place);
         }
@@ -467,7 +470,7 @@ fn fold_into<'a>(directory: &Directory, me: Identity, slot: impl Fn(usize) -> &'
                 let _ = directory.change(place, (SlotState::Folding, me), (SlotState::Claimed, me));
                 return Some(place);
             }
-            // The first of its program becomes the aggregate; go on looking for a place.
+            // The first slot of its program becomes the aggregate; the search for a free one goes on.
             None => {
                 let _ = directory.change(place, (SlotState::Folding, me), (SlotState::Aggregate, process));
             }
@@ -476,7 +479,7 @@ fn fold_into<'a>(directory: &Directory, me: Identity, slot: impl Fn(usize) -> &'
     None
 }
 
-/// Who this process is.
+/// Writes the identity of this process.
 fn fill_in(slot: &Slot) {
     slot.parent.store(file::getppid() as u32, Ordering::Relaxed);
     slot.started_ns.store(syscall::clock_nanoseconds(CLOCK_BOOTTIME), Ordering::Relaxed);
@@ -494,7 +497,7 @@ fn guard() -> *mut Guard {
         let Ok(mapped) = syscall::map_anonymous(4096) else { return super::first_guard() };
         // SAFETY: the page is ours; wiped memory is null pointers, which every reader expects.
         if unsafe { syscall::madvise(mapped, 4096, syscall::MADV_WIPEONFORK) }.is_err() {
-            // An old kernel: the handler of fork has to do (`after_fork`).
+            // An old kernel: the fork handler has to do it (`after_fork`).
             return super::first_guard();
         }
         page = mapped.cast();
@@ -503,8 +506,8 @@ fn guard() -> *mut Guard {
     page
 }
 
-/// In a child that was made by fork or clone: leaves the parent's slot and finds one of its own. What the
-/// child inherited in storage counts as its own from the start; what the parent did does not.
+/// In a child that was made by fork or clone: leaves the parent's slot and finds one of its own. Storage that the child
+/// inherited counts as its own from the start; what the parent did does not.
 #[cold]
 pub fn in_child() -> &'static Slot {
     // SAFETY: the private slot is a static.
@@ -513,7 +516,7 @@ pub fn in_child() -> &'static Slot {
     super::control::in_child();
     let figures = parents_figures();
     use_slot(own, super::first_guard());
-    // Whoever has no slot is not on the way to one, nor are its children.
+    // A process without a slot is not on its way to one, nor are its children.
     PROCESS.store(0, Ordering::Relaxed);
     if !inherited.is_null() && !sandbox::is_closed() {
         own.wipe();
@@ -521,7 +524,7 @@ pub fn in_child() -> &'static Slot {
             own.cell(key).store(figure, Ordering::Relaxed);
         }
         super::known_by(own);
-        // The thread that goes on is the child's first.
+        // The thread that continues is the child's first.
         own.cell(Key::ThreadsStarted).store(1, Ordering::Relaxed);
         own.cell(Key::ThreadsPeak).store(1, Ordering::Relaxed);
         PLACE.store(SLOTS, Ordering::Relaxed);
@@ -535,7 +538,7 @@ pub fn in_child() -> &'static Slot {
 fn parents_figures() -> [(Key, u64); 7] {
     let slot = super::last_slot();
     let figure = |key| slot.cell(key).load(Ordering::Relaxed);
-    // All that it got and has not given back, as far as it has told.
+    // All storage that it got and has not given back, as far as the ledger knows.
     let inherited =
         figure(Key::HeapInherited).wrapping_add(figure(Key::HeapGets)).wrapping_sub(figure(Key::HeapFrees));
     let figures = [
@@ -551,8 +554,8 @@ fn parents_figures() -> [(Key, u64); 7] {
     [a, b, c, d, e, f, (Key::HeapInherited, not_below_zero(inherited))]
 }
 
-/// Before a fork, in the parent: the ledger is not to go before the child has come to it. True where this was noted: then somebody
-/// calls [`has_come`] once with it.
+/// Before a fork, in the parent: the ledger must not be removed before the child has attached to it. True if this was
+/// noted: then the caller calls [`has_come`] once with it.
 pub(crate) fn before_fork() -> bool {
     let header = mapped_header();
     if let Some(header) = header {
@@ -561,7 +564,7 @@ pub(crate) fn before_fork() -> bool {
     header.is_some()
 }
 
-/// In a child by fork, which has looked for a slot or never will; or in the parent, where there is no child.
+/// In a child by fork, which has looked for a slot or never will; or in the parent, if there is no child.
 pub(crate) fn has_come(is_announced: bool) {
     if !is_announced {
         return;
@@ -578,29 +581,30 @@ pub(crate) fn after_fork(is_announced: bool) {
     has_come(is_announced);
 }
 
-/// In a child: finds a slot of its own, also where no page could be wiped.
+/// In a child: finds a slot of its own, even if no page could be wiped.
 fn own_slot() {
     let me = PROCESS.load(Ordering::Relaxed);
-    // A child that may not ask who it is finds out by its slot (`in_child`), at the latest when it ends.
+    // A child that may not ask for its number finds out by its slot (`in_child`), at the latest when it ends.
     if me == 0 || sandbox::is_closed() {
         return;
     }
     if me != process() {
         in_child();
     } else {
-        // The first process of a new namespace may have the number that its parent has in another one: the wiped page tells.
+        // The first process of a new namespace may have the number that its parent has in another one: the wiped page shows
+        // the fork.
         let _ = super::slot();
     }
 }
 
-/// Are the accounts that we see those of this very process? In a child by vfork, and in one by clone that has not looked at them
-/// yet, they are its parent's.
+/// Whether the visible accounts are those of this very process. In a child by vfork, and in one by clone that has not
+/// looked at them yet, they are its parent's.
 pub(crate) fn is_ours() -> bool {
     PROCESS.load(Ordering::Relaxed) == process()
 }
 
-/// This process is about to become a program that is not followed, so that what it was has ended; or could not become it. One
-/// store, as it may be done in a signal handler. The directory is left as it is: other threads still run.
+/// This process is about to become a program that is not followed, so the current program ends; or that failed. One store,
+/// as it may be done in a signal handler. The directory is left as it is: other threads still run.
 pub(crate) fn set_replaced(is_replaced: bool) {
     if mapped_header().is_some() {
         let ended = match is_replaced {

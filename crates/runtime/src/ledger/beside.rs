@@ -1,4 +1,4 @@
-//! Files beside the ledger, each of one process: lock areas, sample areas.
+//! Files next to the ledger, each of one process: lock areas, sample areas.
 //!
 //! ```text
 //! <ledger>.<process>-<nanoseconds since boot, hexadecimal>.<ending>
@@ -6,7 +6,7 @@
 //!
 //! Invariant: all of a file is allocated before it is mapped, so a full file system means no file, never SIGBUS. No
 //! descriptor stays open.
-//! Not here: what is in them (`underbar_ledger`), and when they are removed (the host).
+//! Not here: the contents of the files (`underbar_ledger`), and when they are removed (the host).
 
 use core::ffi::CStr;
 use core::ptr::null_mut;
@@ -20,7 +20,7 @@ const CLOCK_BOOTTIME: u32 = 7;
 /// Longest path of such a file.
 const PATH_BYTES: usize = 600;
 
-/// Makes a file of so many zeros and maps it for ever, to be read and written. None where there is no ledger, or no room.
+/// Makes a file of that many zeros and maps it for ever, for reading and writing. None if there is no ledger, or no room.
 pub(crate) fn make(ending: &CStr, bytes: usize) -> Option<*mut u8> {
     let fits =
         limit(Resource::File).is_ok_and(|longest| longest.is_none_or(|longest| longest >= bytes as u64));

@@ -1,4 +1,4 @@
-//! Obeying the control page: what the host changes while the program runs.
+//! Obeying the control page: the host's changes while the program runs.
 //!
 //! ```text
 //! a request that no ready cell serves ─> epoch of the page == that obeyed last? one relaxed load
@@ -7,11 +7,12 @@
 //!                       one thread obeys all settings for this process; others do not wait
 //! ```
 //!
-//! Invariant: the page is mapped to be read only, so the program cannot write it, and nobody waits for anybody here.
-//! What the host sets while somebody obeys is obeyed at the next look. A forked child goes on with what its parent had
-//! obeyed. Known limit: a program that asks for no storage obeys nothing of it.
-//! Not here: how settings lie in the page (`underbar_ledger::control`), what they change (`heap`), and settings of locks,
-//! which whoever waits for one obeys (`lock::trial`).
+//! Invariant: the page is mapped read-only, so the program cannot write it, and no thread waits for another here. Settings
+//! that the host writes while a thread obeys are obeyed at the next look. A forked child goes on with the settings that its
+//! parent had obeyed.
+//! Known limit: a program that asks for no storage obeys none of the settings.
+//! Not here: the layout of settings in the page (`underbar_ledger::control`), their effects (`heap`), and settings of
+//! locks, which threads that wait for one obey (`lock::trial`).
 
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
@@ -22,26 +23,26 @@ use crate::{heap, ledger};
 
 type Page = [AtomicU64; WORDS];
 
-/// Of a process without a ledger: nothing is ever set.
+/// The page of a process without a ledger: nothing is ever set.
 static NOTHING: Page = [const { AtomicU64::new(0) }; WORDS];
-/// The mapped page. Written when the ledger is attached; relaxed, since both pages are good for ever.
+/// The mapped page. Written when the ledger is attached; relaxed, since both pages are valid for ever.
 static PAGE: AtomicPtr<Page> = AtomicPtr::new((&raw const NOTHING).cast_mut());
-/// The epoch that was obeyed last. Written by who has `OBEYING`; read by all, relaxed: who reads an old one tries to
-/// obey, and finds nothing to change.
+/// The epoch that was obeyed last. Written by the thread that has `OBEYING`; read by all. Relaxed: a thread that reads an
+/// old one tries to obey, and finds nothing to change.
 static OBEYED: AtomicU64 = AtomicU64::new(0);
 /// Taken by the thread that obeys (Acquire), given up with Release.
 static OBEYING: AtomicBool = AtomicBool::new(false);
-/// The value of [`Kind::HeapTrim`] that was obeyed last. Only who has `OBEYING` touches it.
+/// The value of [`Kind::HeapTrim`] that was obeyed last. Only the thread that has `OBEYING` touches it.
 static TRIMMED: AtomicU64 = AtomicU64::new(0);
 
-/// The page; one on which nothing is ever set where there is none.
+/// The page, or, without one, a page on which nothing is ever set.
 #[inline]
 pub fn page() -> Control<'static> {
     // SAFETY: the static or a page that stays mapped.
     Control::new(unsafe { &*PAGE.load(Ordering::Relaxed) })
 }
 
-/// Obeys what the host has changed. One load of the page where it has changed nothing; called without locks.
+/// Obeys the host's changes. If there are none, the cost is one load of the page. Called without locks.
 #[inline]
 pub fn obey_if_changed() {
     if page().epoch() != OBEYED.load(Ordering::Relaxed) {
@@ -78,8 +79,8 @@ fn trim(value: u64) -> bool {
     true
 }
 
-/// The ledger was attached, and this process has its number in it. Maps the page, unless a parent had it already;
-/// where that cannot be, nothing is ever changed from outside.
+/// The ledger was attached, and this process has its number in it. Maps the page, unless a parent had it already. If that
+/// fails, nothing is ever changed from outside.
 pub(super) fn attach(map: impl FnOnce() -> Option<&'static Page>) {
     let is_mapped = !core::ptr::eq(PAGE.load(Ordering::Relaxed), &raw const NOTHING);
     if !is_mapped && let Some(words) = map() {
@@ -87,7 +88,7 @@ pub(super) fn attach(map: impl FnOnce() -> Option<&'static Page>) {
     }
 }
 
-/// In a forked child: a thread of the parent's that was obeying does not exist here.
+/// In a forked child: the parent's thread that was obeying does not exist here.
 pub(super) fn in_child() {
     OBEYING.store(false, Ordering::Relaxed);
 }

@@ -1,13 +1,13 @@
-//! The page behind this process's slot with rows of its heaps.
+//! The page of heap rows that belongs to this process's slot.
 //!
 //! ```text
 //! first heap created ─> page of the ledger file, or a private one ─> guard (wiped in a child by fork) ─> rows
 //! child by fork      ─> a page of its own, with what lives in its parent's
 //! ```
 //!
-//! Invariant: a process that creates no heap has no page. A child never writes to its parent's: until it has a page of its own,
-//! nothing is counted.
-//! Not here: which row is whose (`heap::account`), mapping the file (`attach`).
+//! Invariant: a process that creates no heap has no page. A child never writes to its parent's: until it has a page of its
+//! own, nothing is counted.
+//! Not here: the assignment of rows (`heap::account`), mapping the file (`attach`).
 
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, Ordering};
@@ -19,19 +19,19 @@ use super::{attach, guard};
 /// SAFETY: a page is made of atomics only, for which zero is a value.
 static PRIVATE: Heaps = unsafe { core::mem::zeroed() };
 
-/// The page in use, where no fork wipes the word: a child finds its parent's rows by it. Null: there is none.
+/// The page in use, in a word that no fork wipes: a child finds its parent's rows by it. Null: there is none.
 static LAST: AtomicPtr<Heaps> = AtomicPtr::new(null_mut());
 
-/// The page; None where this process has created no heap.
+/// The page. None if this process has created no heap.
 #[inline]
 pub(crate) fn page() -> Option<&'static Heaps> {
     // SAFETY: null, the private page, or one that stays mapped.
     unsafe { guard().heaps.load(Ordering::Relaxed).as_ref() }
 }
 
-/// The page, made where there is none yet. By who has the lock of the list of heaps.
+/// The page, made if there is none yet. Called by the thread that has the lock of the list of heaps.
 pub(crate) fn page_or_new() -> &'static Heaps {
-    // A child that nobody told of its fork has its own from then on, and its parent's rows.
+    // A child whose fork was not announced has its own page from then on, and its parent's rows.
     super::slot();
     page().unwrap_or_else(|| {
         let page = new();
@@ -58,12 +58,12 @@ fn set(page: &'static Heaps) {
     guard().heaps.store(page, Ordering::Relaxed);
 }
 
-/// In a child by fork that has a slot of its own: takes over what it has of its parent's heaps.
+/// In a child by fork that has a slot of its own: takes over its part of its parent's heaps.
 pub(super) fn in_child() {
     // SAFETY: null, the private page, or one that stays mapped.
     let Some(parent) = (unsafe { LAST.load(Ordering::Relaxed).as_ref() }) else { return };
     let page = new();
-    // Its own copy of the private page has all of it.
+    // The child's own copy of the private page has all of it.
     if !core::ptr::eq(page, parent) {
         page.inherit(parent);
     }

@@ -4,14 +4,14 @@
 //! add(key, n) -> GUARD -> page that fork wipes -> slot in the shared file (or a private one)
 //! ```
 //!
-//! Before the ledger is attached, and where there is none, the figures go to a private slot. A child made by
-//! fork or clone must never write to its parent's slot, even if it was made without the C library's
-//! knowledge: the pointer to the slot lies in a page that the kernel wipes in a child (MADV_WIPEONFORK), so
-//! the child's first look finds nothing and attaches anew.
+//! Before the ledger is attached, and without one, the figures go to a private slot. A child made by fork or clone must
+//! never write to its parent's slot, even if it was made without the C library's knowledge. So the pointer to the slot is
+//! in a page that the kernel wipes in a child (MADV_WIPEONFORK), and the child's first look finds nothing and attaches
+//! anew.
 //!
-//! Invariant: whatever happens, there is a slot to write to; nothing here allocates, formats or waits.
-//! Not here: which file (`path`), finding and folding slots in it (`attach`), which program it is (`program`), what it was told (`arguments`),
-//! files beside it (`beside`), rows of heaps (`heaps`), what the host changes (`control`).
+//! Invariant: in every state there is a slot to write to; nothing here allocates, formats or waits.
+//! Not here: which file (`path`), finding and folding slots in it (`attach`), the identity of the program (`program`), its
+//! arguments (`arguments`), files next to it (`beside`), rows of heaps (`heaps`), the host's changes (`control`).
 
 pub(crate) mod arguments;
 pub mod attach;
@@ -25,7 +25,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use underbar_ledger::{Heaps, Key, Slot};
 
-/// Two words that a fork wipes, where the kernel can: so they lie alone in a page.
+/// Two words that a fork wipes, if the kernel can: so they have a page to themselves.
 #[repr(C)]
 pub(crate) struct Guard {
     /// Null in a child that has not found its slot yet.
@@ -40,7 +40,7 @@ static FIRST: Guard = Guard {
     slot: AtomicPtr::new((&raw const PRIVATE).cast_mut()),
     heaps: AtomicPtr::new(core::ptr::null_mut()),
 };
-/// The guard in use. Changed when the ledger is attached; read by everyone, relaxed: both guards are good for ever.
+/// The guard in use. Changed when the ledger is attached; read by every thread, relaxed: both guards are valid for ever.
 static GUARD: AtomicPtr<Guard> = AtomicPtr::new((&raw const FIRST).cast_mut());
 
 #[inline]
@@ -76,7 +76,7 @@ pub fn set(key: Key, value: u64) {
     }
 }
 
-/// Raises a peak to a value, if it is below.
+/// Raises a peak to a value, if it is lower.
 #[inline]
 pub fn raise(key: Key, value: u64) {
     if !cfg!(feature = "no-accounts") {
@@ -92,7 +92,7 @@ fn raise_in(slot: &Slot, key: Key, value: u64) {
     }
 }
 
-/// Adds to, or takes from, the bytes in use. Returns how many that makes.
+/// Adds to, or subtracts from, the bytes in use. Returns the new total.
 #[inline]
 pub fn change_use(change: i64) -> i64 {
     if cfg!(feature = "no-accounts") {
@@ -103,8 +103,8 @@ pub fn change_use(change: i64) -> i64 {
     }
 }
 
-/// The bytes in use, as far as they were told. Cells freed by one thread and counted by another may take the sum below zero for
-/// a moment.
+/// The bytes in use, as far as threads have reported them. Cells freed by one thread and counted by another may take the
+/// sum below zero for a moment.
 pub fn used() -> i64 {
     slot().cell(Key::HeapUsed).load(Ordering::Relaxed) as i64
 }
@@ -126,12 +126,12 @@ pub fn known_use() -> i64 {
     KNOWN_USE.load(Ordering::Relaxed) as i64
 }
 
-/// This slot's peak is what is known from now on.
+/// The known peak is this slot's from now on.
 fn known_by(slot: &Slot) {
     KNOWN_USE.store(slot.cell(Key::HeapUsedPeak).load(Ordering::Relaxed), Ordering::Relaxed);
 }
 
-/// So many bytes are in use, counted exactly.
+/// This many bytes are in use, counted exactly.
 pub fn know_use(used: i64) {
     if used > 0 {
         KNOWN_USE.fetch_max(used as u64, Ordering::Relaxed);
@@ -143,12 +143,12 @@ unsafe extern "C" {
     fn clock_gettime(clock: i32, time: *mut underbar_sys::syscall::Timespec) -> i32;
 }
 
-/// A clock of a few milliseconds' grain that costs a few nanoseconds to read: the C library reads it without
-/// entering the kernel.
+/// A clock with a grain of a few milliseconds that costs a few nanoseconds to read: the C library reads it without entering
+/// the kernel.
 pub fn coarse_nanoseconds() -> u64 {
     const CLOCK_MONOTONIC_COARSE: i32 = 6;
     let mut time = underbar_sys::syscall::Timespec::default();
-    // SAFETY: `time` is ours to fill.
+    // SAFETY: the call fills the local `time`.
     unsafe { clock_gettime(CLOCK_MONOTONIC_COARSE, &raw mut time) };
     (time.seconds as u64).wrapping_mul(1_000_000_000).wrapping_add(time.nanoseconds as u64)
 }
@@ -163,7 +163,7 @@ fn use_slot(slot: &'static Slot, guard: *mut Guard) {
     crate::heap::forget_largest();
 }
 
-/// The slot in use, where no fork wipes the word: a child finds its parent's figures by it.
+/// The slot in use, in a word that no fork wipes: a child finds its parent's figures by it.
 static LAST: AtomicPtr<Slot> = AtomicPtr::new((&raw const PRIVATE).cast_mut());
 
 fn last_slot() -> &'static Slot {
@@ -171,7 +171,7 @@ fn last_slot() -> &'static Slot {
     unsafe { &*LAST.load(Ordering::Relaxed) }
 }
 
-/// The guard of before the ledger was attached: an ordinary static.
+/// The guard before the ledger is attached: an ordinary static.
 fn first_guard() -> *mut Guard {
     (&raw const FIRST).cast_mut()
 }

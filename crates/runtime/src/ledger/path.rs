@@ -1,6 +1,6 @@
 //! Which ledger this process writes to: the one that the environment names, or one that MSGFILE names and that is made here.
 //!
-//! Invariant: where neither names one, the process runs without.
+//! Invariant: if neither names one, the process runs without.
 //! Not here: moving into it (`attach`).
 
 use core::ffi::CStr;
@@ -13,7 +13,7 @@ use super::attach;
 use crate::options::Orders;
 use crate::{ledger, own_reads};
 
-/// Finds the ledger, if accounts are asked for, and notes in the slot how many complaints there are about the options.
+/// Finds the ledger, if accounts are requested, and records in the slot the number of complaints about the options.
 pub(crate) fn configure(orders: &Orders<'_>) {
     if orders.is_accounted {
         find(orders);

@@ -1,4 +1,4 @@
-//! Which program this process runs, as its slot shows it and as sections of an options text name it.
+//! The program that this process runs, as its slot shows it and as sections of an options text name it.
 //!
 //! ```text
 //! /proc/self/exe ──> path (up to 4,095 bytes) ─┬─> the path, or its last part where it is too long; its own name is whole
@@ -6,9 +6,9 @@
 //! AT_EXECFN      ──> another name of the same file, as by a link: redis-server for redis-check-rdb
 //! ```
 //!
-//! Invariant: found out once, at the start, while there is room on the stack; children by fork run the same program and take what
-//! is known. The own name is never cut: a file's name has at most 255 bytes.
-//! Not here: what sections mean (`options` crate), the arguments (`arguments`).
+//! Invariant: determined once, at the start, while there is room on the stack; children by fork run the same program and
+//! reuse the result. The program's own name is never cut: a file's name has at most 255 bytes.
+//! Not here: the meaning of sections (`options` crate), the arguments (`arguments`).
 
 use core::ffi::{CStr, c_char};
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -19,17 +19,17 @@ use underbar_sys::file;
 
 /// The kernel's longest path, with its zero.
 const LONGEST: usize = 4096;
-/// What the slot has room for.
+/// The room in a slot.
 const ROOM: usize = 256;
 
-/// The path as the slot shows it, the number of the whole of it, and the name of the start where it is another one. Written once,
-/// by the first thread while there is no other; read by children.
+/// The path as the slot shows it, the number of the whole path, and the name used at the start if it is a different one.
+/// Written once, by the first thread while there is no other; read by children.
 static PATH: Text<{ ROOM / 8 }> = Text([const { AtomicU64::new(0) }; ROOM / 8]);
 static WHOLE: AtomicU64 = AtomicU64::new(0);
 static STARTED_AS: Text<{ ROOM / 8 }> = Text([const { AtomicU64::new(0) }; ROOM / 8]);
 
-/// Finds out, and passes on the file's own name and the name of the start; each is empty where it is not known, the latter also
-/// where it is the same.
+/// Determines these, and passes on the file's own name and the name used at the start. Each is empty if it is not known,
+/// the latter also if it is the same.
 pub fn find_out<R>(then: impl FnOnce(&[u8], &[u8]) -> R) -> R {
     let mut room = [0_u8; LONGEST];
     let path: &[u8] = file::readlink(c"/proc/self/exe", &mut room).unwrap_or_default();
@@ -41,7 +41,7 @@ pub fn find_out<R>(then: impl FnOnce(&[u8], &[u8]) -> R) -> R {
     then(name, started_as)
 }
 
-/// The path by which the kernel was asked for this program: a C string at the very top of the first stack, or null.
+/// The path that the kernel was given for this program: a C string at the very top of the first stack, or null.
 pub(crate) fn path_of_start() -> *const c_char {
     unsafe extern "C" {
         safe fn getauxval(kind: u64) -> u64;
@@ -57,8 +57,8 @@ pub fn fill_in(slot: &Slot) {
     slot.started_as.copy(&STARTED_AS);
 }
 
-/// The name by which the kernel was asked for this program, where it is another name of the same file. For a script that is the
-/// script's, which is another file.
+/// The name that the kernel was given for this program, if it is another name of the same file. For a script this is the
+/// script's name, which is another file.
 fn name_of_start(own: &[u8]) -> &'static [u8] {
     let path = path_of_start();
     if path.is_null() {
@@ -67,7 +67,7 @@ fn name_of_start(own: &[u8]) -> &'static [u8] {
     // SAFETY: a C string that the kernel put above the stack; it stays for as long as the process runs this program.
     let path = unsafe { CStr::from_ptr(path) };
     let name = last_part(path.to_bytes());
-    // A descriptor that was executed has a number for a name, and a program that starts itself anew is `exe`.
+    // An executed descriptor has a number for a name, and a program that starts itself anew is `exe`.
     let is_no_name = [&b"/dev/fd/"[..], b"/proc/"].iter().any(|folder| path.to_bytes().starts_with(folder));
     if name == own || name.len() > ROOM || is_no_name {
         return b"";
@@ -82,7 +82,7 @@ fn last_part(path: &[u8]) -> &[u8] {
     path.rsplit(|&byte| byte == b'/').next().unwrap_or_default()
 }
 
-/// The path, or as many of its last parts as there is room for. A path that was cut does not begin with a slash.
+/// The path, or as many of its last parts as fit. A path that was cut does not begin with a slash.
 fn shown(path: &[u8]) -> &[u8] {
     let Some(cut) = path.len().checked_sub(ROOM).filter(|&cut| cut > 0) else { return path };
     let end = path.get(cut..).unwrap_or_default();
