@@ -6,11 +6,11 @@
 //! execve, execvpe, fexecve, execveat, posix_spawn, posix_spawnp ── the next library's function of the name
 //! ```
 //!
-//! The next library's function, not a system call of our own: it may be another preloaded library's, which
-//! changes paths or forbids programs, and the user put it there.
+//! The next library's function is called, not a system call: it may be another preloaded library's, which changes paths or
+//! forbids programs, and the user put it there.
 //!
-//! Invariant: results and `errno` are those of the next function. Where it cannot be found, `execve` becomes
-//! the system call and what cannot be one answers ENOSYS.
+//! Invariant: results and `errno` are those of the next function. If it cannot be found, `execve` becomes the system call,
+//! and functions that cannot be one answer ENOSYS.
 //! Not here: the symbols under which C programs find these functions (`preload`).
 
 use super::environment::Environment;
@@ -48,12 +48,12 @@ pub(super) fn find_next() {
 }
 
 fn fail(reason: Errno) -> c_int {
-    // SAFETY: the C library's own place for the calling thread.
+    // SAFETY: the C library's own errno of the calling thread.
     unsafe { *__errno_location() = reason.number() };
     -1
 }
 
-/// A C string that may be null, which is for exec to refuse.
+/// A C string that may be null, which exec is left to refuse.
 ///
 /// # Safety
 /// `text` is null or a C string for `'a`.
@@ -68,7 +68,7 @@ fn own_environment() -> Strings {
     unsafe { environ }
 }
 
-/// Where names are searched: PATH of this process, also where the new program gets another.
+/// Where names are searched: PATH of this process, even if the new program gets another.
 fn folders<'a>() -> Option<&'a CStr> {
     // SAFETY: a program that changes its environment while it starts another races in C, too.
     unsafe { Environment::new(own_environment()) }.value_c(b"PATH")
@@ -93,8 +93,8 @@ pub unsafe fn execve(path: *const c_char, arguments: Strings, environment: Strin
     }
 }
 
-/// `execve` for an `underbar` that runs under another one: the system call, so that libraries of the user's are asked no more
-/// than by a command of which no accounts are kept.
+/// `execve` for an `underbar` that runs under another one: the system call, so that the user's libraries are called no more
+/// than by a command without accounts.
 ///
 /// # Safety
 /// As C's.
@@ -186,7 +186,7 @@ pub unsafe fn execveat(
     }
 }
 
-/// `posix_spawn`; answers an error number, does not write `errno`.
+/// `posix_spawn`; answers an error number and does not write `errno`.
 ///
 /// # Safety
 /// As C's.
@@ -205,7 +205,7 @@ pub unsafe fn posix_spawn(
     }
 }
 
-/// `posix_spawnp`; answers an error number, does not write `errno`.
+/// `posix_spawnp`; answers an error number and does not write `errno`.
 ///
 /// # Safety
 /// As C's.
@@ -247,7 +247,7 @@ unsafe fn spawn(
     ) -> c_int;
     let mut unasked = 0;
     let pid = if pid.is_null() { &raw mut unasked } else { pid };
-    // SAFETY: the caller's promise is passed on; both functions have this signature. Where they succeed they have written the
+    // SAFETY: the caller's promise is passed on; both functions have this signature. If they succeed they have written the
     // child's number.
     unsafe {
         with_environment(Runner::Child, target, environment, |changed, is_followed| {
@@ -255,7 +255,7 @@ unsafe fn spawn(
             let next = core::mem::transmute::<usize, Function>(next);
             let result = next(pid, path, actions, attributes, arguments, changed);
             if result == 0 && is_followed {
-                // This process may end before the child tells of itself.
+                // This process may end before the child attaches to the ledger.
                 let _ = ledger::attach::expect(Some(pid.read()));
             }
             result
@@ -265,7 +265,7 @@ unsafe fn spawn(
 
 // ---- with arguments one by one ---------------------------------------------------------------------------
 
-/// The arguments of a C function with a variable number of them, where its first instruction finds them.
+/// The arguments of a C function with a variable number of them, as its first instruction finds them.
 #[derive(Clone, Copy)]
 pub struct Arguments {
     /// rdi, rsi, rdx, rcx, r8, r9, in this order.
@@ -310,10 +310,10 @@ impl Arguments {
             Ok(room) => room,
             Err(reason) => return fail(reason),
         };
-        // SAFETY: the mapping is ours alone, page-aligned and long enough; the copy as above.
+        // SAFETY: the mapping is only this call's, page-aligned and long enough; the copy as above.
         unsafe { self.copy(end, core::slice::from_raw_parts_mut(room.cast(), end)) };
         let result = then(room.cast(), end + 1);
-        // SAFETY: `then` has come back, so exec failed and nobody reads the array any more.
+        // SAFETY: `then` has returned, so exec failed and no code reads the array any more.
         let _ = unsafe { munmap(room, bytes) };
         result
     }
@@ -346,7 +346,7 @@ pub unsafe fn execlp(arguments: Arguments) -> c_int {
     unsafe { arguments.gather(|strings, _| execvp(arguments.get(0), strings)) }
 }
 
-/// `execle`: the environment stands after the null pointer.
+/// `execle`: the environment follows the null pointer.
 ///
 /// # Safety
 /// As C's.
@@ -367,7 +367,7 @@ mod tests {
     #[test]
     fn arguments_are_gathered_from_registers_and_stack() {
         for count in [0usize, 1, 4, 5, 6, 7, 300] {
-            // The program, `count` arguments, null, the environment; each a number that stands for a pointer.
+            // The program, `count` arguments, null, the environment; each a number in place of a pointer.
             let mut passed: Vec<*const c_char> = (0..=count).map(|n| (n + 100) as *const c_char).collect();
             passed.extend([core::ptr::null(), 7777 as *const c_char]);
             passed.resize(passed.len().max(7), core::ptr::null());
@@ -393,7 +393,7 @@ mod tests {
         }
         let none: [*const c_char; 1] = [core::ptr::null()];
         let path = c"/no/such/program".as_ptr();
-        // SAFETY: arrays that end with null; nothing can be executed, so the calls come back.
+        // SAFETY: arrays that end with null; nothing can be executed, so the calls return.
         unsafe {
             assert_eq!(execve(path, none.as_ptr(), none.as_ptr()), -1);
             assert_eq!(*__errno_location(), Errno::ENOENT.number());

@@ -1,12 +1,13 @@
-//! The environment that a program gives to the one it starts: is our library in it, and the same without us.
+//! The environment that a program gives to the one it starts: whether it contains this library, and the same environment
+//! without it.
 //!
 //! ```text
 //! given:    HOME=/root  LD_PRELOAD=/x/libunderbar.so:/y/libother.so  UNDERBAR_LEDGER=/dev/shm/...
 //! without:  HOME=/root  LD_PRELOAD=/y/libother.so
 //! ```
 //!
-//! Invariant: the given environment is only read; the new one lives on the stack (or where it is too big, in
-//! a mapping) until the call that uses it comes back. Nothing is allocated.
+//! Invariant: the given environment is only read. The new one is on the stack (or, if it is too big, in a mapping) until
+//! the call that uses it returns. Nothing is allocated.
 //! Not here: whether it has to be changed (`super`).
 
 use core::ffi::{CStr, c_char};
@@ -14,7 +15,7 @@ use core::mem::MaybeUninit;
 use underbar_preloadable::{PRELOAD, entries, is_our_library};
 use underbar_sys::syscall::{map_anonymous, munmap};
 
-/// What our own variables start with.
+/// The prefix of underbar's own variables.
 pub const OURS: &[u8] = b"UNDERBAR_";
 
 /// An environment as C programs pass it.
@@ -26,8 +27,8 @@ pub struct Environment<'a> {
 
 impl<'a> Environment<'a> {
     /// # Safety
-    /// `first` is null (an empty environment, as the kernel takes it) or leads to pointers to C strings that
-    /// end with a null pointer, all unchanged during `'a`.
+    /// `first` is null (an empty environment, as the kernel takes it) or points to pointers to C strings that end with a
+    /// null pointer, all unchanged during `'a`.
     #[must_use]
     pub unsafe fn new(first: *const *const c_char) -> Environment<'a> {
         Environment { first, strings: core::marker::PhantomData }
@@ -73,14 +74,14 @@ impl<'a> Environment<'a> {
         })
     }
 
-    /// Our library in LD_PRELOAD.
+    /// This library in LD_PRELOAD.
     #[must_use]
     pub fn our_library(self) -> Option<&'a [u8]> {
         entries(self.value(PRELOAD)?).find(|entry| is_our_library(entry))
     }
 
-    /// Calls `then` with this environment without our library and our variables; where there is no memory
-    /// for that, with the environment as given.
+    /// Calls `then` with this environment without this library and underbar's variables; if there is no memory for that,
+    /// with the environment as given.
     pub fn without_us<R>(self, then: impl FnOnce(*const *const c_char) -> R) -> R {
         let mut slots_needed = 1;
         let mut text_needed = 0;
@@ -97,7 +98,7 @@ impl<'a> Environment<'a> {
         }
         let slot_bytes = slots_needed * size_of::<*const c_char>();
         let Ok(room) = map_anonymous(slot_bytes + text_needed) else { return then(self.first) };
-        // SAFETY: the mapping is ours alone, page-aligned, and as long as both parts together.
+        // SAFETY: the mapping is only this call's, page-aligned, and as long as both parts together.
         let (slots, text) = unsafe {
             (
                 core::slice::from_raw_parts_mut(room.cast(), slots_needed),
@@ -105,13 +106,13 @@ impl<'a> Environment<'a> {
             )
         };
         let result = then(self.write_without_us(slots, text));
-        // SAFETY: `then` has come back, so exec failed, or the new process has its own copy.
+        // SAFETY: `then` has returned, so exec failed, or the new process has its own copy.
         let _ = unsafe { munmap(room, slot_bytes + text_needed) };
         result
     }
 
-    /// Writes the changed environment; `slots` has one more than there are strings, `text` room for every
-    /// LD_PRELOAD. Where that were not so, strings would be left out, nothing else.
+    /// Writes the changed environment; `slots` has one more than there are strings, `text` room for every LD_PRELOAD.
+    /// Otherwise strings would be left out, nothing else.
     fn write_without_us(
         self,
         slots: &mut [MaybeUninit<*const c_char>],
@@ -148,8 +149,8 @@ impl<'a> Environment<'a> {
     }
 }
 
-/// Writes `LD_PRELOAD=a:b`, with its final zero byte, of the entries of `value` that are not ours, and says
-/// how long that is: 0 where there are none. It is no longer than what it is made of.
+/// Writes `LD_PRELOAD=a:b`, with its final zero byte, of the entries of `value` that do not name this library, and returns
+/// its length: 0 if there are none. It is no longer than its source.
 fn write_preload(value: &[u8], place: &mut [MaybeUninit<u8>]) -> usize {
     let mut length = 0;
     let mut put = |bytes: &[u8]| {

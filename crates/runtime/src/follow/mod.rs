@@ -15,12 +15,12 @@
 //!            leave the environment as it is              ┘
 //! ```
 //!
-//! We are taken out because the loader would otherwise write a complaint on the program's standard error.
-//! What the C library starts by itself (`system`, `popen`) does not pass here and inherits the environment.
+//! The library is taken out because the loader would otherwise write a complaint on the program's standard error. Programs
+//! that the C library starts by itself (`system`, `popen`) do not pass here and inherit the environment.
 //!
-//! Invariant: every way through here makes system calls, reads memory, uses the stack and adds to atomic
-//! counters; it does not allocate, lock or write `errno` on success. So it works in signal handlers and in
-//! the child of vfork, whose memory is its parent's.
+//! Invariant: every path through here makes system calls, reads memory, uses the stack and adds to atomic counters; it does
+//! not allocate, lock or write `errno` on success. So it works in signal handlers and in the child of vfork, whose memory
+//! is its parent's.
 //! Not here: the accounts of a followed program.
 
 pub mod calls;
@@ -38,17 +38,17 @@ use underbar_sys::syscall::getpid;
 use crate::resources::{self, Given};
 use crate::{ledger, own_reads, sandbox};
 
-/// Is this process one to be accounted? Written once at the start by [`at_start`], read by anybody; relaxed,
-/// as nothing else hangs on it. The same for the next two.
+/// Whether this process has accounts. Written once at the start by [`at_start`], read by any thread; relaxed, as nothing
+/// else depends on it. The same for the next two.
 static FOLLOWED: AtomicBool = AtomicBool::new(true);
-/// Are the children of this process to be followed?
+/// Whether the children of this process are followed.
 static CHILDREN: AtomicBool = AtomicBool::new(true);
-/// This process, as it was at the start: a forked child sees another number from the kernel.
+/// This process's number at the start: the kernel gives a forked child another one.
 static ORIGIN: AtomicI32 = AtomicI32::new(0);
 /// [`fingerprint`] of the name of the ledger that the environment had at the start; 0: it named none.
 static OUR_LEDGER: AtomicU64 = AtomicU64::new(0);
 
-/// Takes the orders from the environment. To be called once, before the program's `main`.
+/// Reads the settings from the environment. To be called once, before the program's `main`.
 ///
 /// # Safety
 /// The environment is null or a C environment, unchanged during the call.
@@ -62,7 +62,7 @@ pub(crate) unsafe fn at_start(given: &Given) {
     calls::find_next();
 }
 
-/// Whether this environment, in this process, asks for accounts. May be asked before [`at_start`].
+/// Whether this environment, in this process, requests accounts. May be called before [`at_start`].
 #[must_use]
 pub fn is_wanted(environment: Environment<'_>) -> bool {
     environment.value(NO_FOLLOW).is_none_or(|value| {
@@ -71,8 +71,8 @@ pub fn is_wanted(environment: Environment<'_>) -> bool {
     })
 }
 
-/// Is this process one to be accounted? False only under `--no-follow` in a child that got the library all
-/// the same, because the C library started it by itself.
+/// Whether this process has accounts. False only under `--no-follow` in a child that got the library all the same, because
+/// the C library started it by itself.
 #[must_use]
 pub fn is_followed() -> bool {
     FOLLOWED.load(Ordering::Relaxed)
@@ -83,7 +83,7 @@ pub fn count_not_followed(reason: Reason) {
     ledger::add(counter_of(reason), 1);
 }
 
-/// Who will run the new program.
+/// The process that will run the new program.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Runner {
     /// This process itself.
@@ -105,11 +105,11 @@ unsafe fn with_environment<R>(
     // SAFETY: the caller's promise.
     let environment = unsafe { Environment::new(environment) };
     let is_filtered = sandbox::is_filtered();
-    // A forked child, too; a child by vfork has its parent's accounts, which go on. Behind a filter even this question may be
-    // deadly: what such a child settles is its parent's, and is right.
+    // This applies to a forked child, too. A child by vfork has its parent's accounts, which go on. After a filter is
+    // installed even this question may be deadly: such a child settles its parent's accounts, which is right.
     let is_replaced = runner == Runner::Myself && (is_filtered || ledger::attach::is_ours());
     if is_replaced {
-        // Another program may take this one's place: what it did so far must be in the ledger.
+        // Another program may replace this one: its figures so far must be in the ledger.
         resources::settle();
     }
     let judged = if is_filtered && environment.our_library().is_some() {
@@ -135,12 +135,12 @@ unsafe fn with_environment<R>(
             let is_replaced =
                 is_replaced || !is_filtered && runner == Runner::Myself && ledger::attach::is_ours();
             if is_replaced {
-                // The next program will not say that this one has ended, as one of ours does.
+                // The next program will not report that this one has ended, as a followed program does.
                 ledger::attach::set_replaced(true);
             }
             let failed = if matches!(reason, Reason::EnvironmentCleared | Reason::OtherRun) {
-                // There is nothing for the loader to complain about, and the rest may be the user's own; or another
-                // command has seen to it.
+                // There is nothing for the loader to complain about, and the rest may be the user's own; or another command
+                // has taken care of it.
                 then(environment.as_given(), false)
             } else {
                 environment.without_us(|changed| then(changed, false))
@@ -155,14 +155,14 @@ unsafe fn with_environment<R>(
 
 fn judge(myself: bool, target: Target<'_>, environment: Environment<'_>) -> Result<(), Reason> {
     let library = environment.our_library().ok_or(Reason::EnvironmentCleared)?;
-    // None: of a run that keeps no accounts.
+    // None: of a run without accounts.
     if environment.value(LEDGER).map_or(0, fingerprint) != OUR_LEDGER.load(Ordering::Relaxed) {
         return if target::is_there(target) { Err(Reason::OtherRun) } else { Ok(()) };
     }
     if !(CHILDREN.load(Ordering::Relaxed) || myself && is_followed()) {
         return Err(Reason::NotAsked);
     }
-    // In memory it is there for as long as the command lives. Then its process number is free for anybody's.
+    // A library in memory is there for as long as the command lives. Afterwards any process may get the command's number.
     if !target::is_readable(library)
         || underbar_preloadable::is_in_memory(library) && !target::is_ours(library)
     {
@@ -177,7 +177,8 @@ fn judge(myself: bool, target: Target<'_>, environment: Environment<'_>) -> Resu
     }
 }
 
-/// Sixty-four bits of a text (FNV-1a): names of ledgers end with a random number, so two of them differ in this, too.
+/// Sixty-four bits of a text (FNV-1a): names of ledgers end with a random number, so these bits differ for two of them,
+/// too.
 fn fingerprint(text: &[u8]) -> u64 {
     text.iter()
         .fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
