@@ -1,10 +1,10 @@
-//! The sample area of this process: made, filled with what is mapped, mapped for ever.
+//! The sample area of this process: made, filled with the list of mappings, and mapped for ever.
 //!
-//! What is mapped is read at the start, and once more at the end, since libraries may have been loaded meanwhile; while the
-//! process lives the host can ask the kernel.
+//! The list of mappings is read at the start, and once more at the end, since libraries may have been loaded meanwhile.
+//! While the process lives the host can ask the kernel.
 //!
-//! Invariant: the ring is written by the handler alone, the text by one thread at a time and never where the host has been
-//! told that it lies.
+//! Invariant: the ring is written by the handler alone. The text is written by one thread at a time, and never in a part
+//! that the host may already read.
 
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
@@ -19,29 +19,29 @@ use crate::ledger::beside;
 use crate::own_reads;
 
 const CLOCK_BOOTTIME: u32 = 7;
-/// More samples a second than this no kernel's tick gives.
+/// No kernel's tick gives more samples a second than this.
 const MOST_RATE: u64 = 1000;
 
-/// The mapped area; null where there is none. Written before timers run, and in a forked child's only thread; relaxed.
+/// The mapped area; null if there is none. Written before timers run, and in a forked child's only thread; relaxed.
 static AREA: AtomicPtr<u8> = AtomicPtr::new(null_mut());
-/// How many samples its ring holds: the process's own word for it, as the one in the file may be changed by others.
+/// The number of samples in its ring, kept by the process itself, as the one in the file may be changed by others.
 static ROOM: AtomicUsize = AtomicUsize::new(0);
 /// 1 while a thread writes the text.
 static WRITING: AtomicUsize = AtomicUsize::new(0);
 
-/// The header, where there is an area.
+/// The header, if there is an area.
 pub(super) fn header() -> Option<&'static Header> {
     // SAFETY: null, or mapped for ever, page-aligned and made of atomics.
     unsafe { AREA.load(Ordering::Relaxed).cast::<Header>().as_ref() }
 }
 
-/// Forgets the area, which is another process's; None where there was none.
+/// Forgets the area, which is another process's. None if there was none.
 pub(super) fn forget() -> Option<()> {
     WRITING.store(0, Ordering::Relaxed);
     (!AREA.swap(null_mut(), Ordering::Relaxed).is_null()).then_some(())
 }
 
-/// Makes an area for samples that come so often.
+/// Makes an area for samples at this rate.
 pub(super) fn make(period: u64) -> Option<&'static Header> {
     let room = room(period, syscall::processors());
     let area = beside::make(c"samples", SAMPLES_OFFSET + room * SAMPLE_BYTES)?;
@@ -60,21 +60,21 @@ pub(super) fn make(period: u64) -> Option<&'static Header> {
     Some(header)
 }
 
-/// What all processors give in half a second: the host reads more often.
+/// The samples of all processors in half a second: the host reads more often.
 fn room(period: u64, processors: u32) -> usize {
     let rate = (1_000_000_000 / period.max(1)).clamp(1, MOST_RATE);
     let half_a_second = usize::try_from(rate * u64::from(processors.max(1)) / 2).unwrap_or(MOST);
     half_a_second.clamp(LEAST, MOST).next_power_of_two()
 }
 
-/// Notes where a thread is. For the handler.
+/// Records where a thread is. For the handler.
 #[inline]
 pub(super) fn take(address: u64, thread: u32) {
     let area = AREA.load(Ordering::Relaxed);
     if area.is_null() {
         return;
     }
-    // SAFETY: the area is mapped for ever and made of atomics; its ring has as many samples as were given room.
+    // SAFETY: the area is mapped for ever and made of atomics; its ring has the number of samples for which room was made.
     let (header, ring) = unsafe {
         let ring = area.add(SAMPLES_OFFSET).cast::<Sample>();
         (&*area.cast::<Header>(), core::slice::from_raw_parts(ring, ROOM.load(Ordering::Relaxed)))
@@ -82,7 +82,7 @@ pub(super) fn take(address: u64, thread: u32) {
     note(header, ring, address, thread);
 }
 
-/// Appends what is mapped and executable now to the text, where it has changed.
+/// Appends the current executable mappings to the text, if they have changed.
 pub(super) fn look_again() {
     let Some(header) = header() else { return };
     // A child that was made without the C library's knowledge has its parent's area.
@@ -107,12 +107,12 @@ pub(super) fn look_again() {
     WRITING.store(0, Ordering::Release);
 }
 
-/// Copies the kernel's lines of executable mappings; how many bytes, and whether one found no room.
+/// Copies the kernel's lines of executable mappings; returns the number of bytes, and whether one found no room.
 fn executable_mappings(into: &mut [u8]) -> (usize, bool) {
     let Ok(fd) = syscall::open(c"/proc/self/maps", syscall::O_RDONLY | syscall::O_CLOEXEC, 0) else {
         return (0, false);
     };
-    // A line has a path in it, which may have 4096 bytes.
+    // A line contains a path, which may have 4096 bytes.
     let mut text = [0_u8; 4096 + 256];
     let (mut filled, mut length, mut is_cut) = (0, 0, false);
     while let Some(rest) = text.get_mut(filled..)
@@ -135,7 +135,7 @@ fn executable_mappings(into: &mut [u8]) -> (usize, bool) {
             done += end + 1;
         }
         if done == 0 && filled == text.len() {
-            // Longer than any line of the kernel's.
+            // Longer than any line from the kernel.
             done = filled;
         }
         text.copy_within(done..filled, 0);
@@ -169,7 +169,7 @@ mod tests {
             (number(start)..number(end)).contains(&here)
         };
         assert!(text.lines().any(holds), "{text}");
-        // What finds no room is left out, whole.
+        // A line without room is left out as a whole.
         let (short, is_cut) = executable_mappings(&mut room[..length - 1]);
         assert!(is_cut && short < length && room[short - 1] == b'\n');
     }

@@ -1,9 +1,10 @@
-//! The handler of the timers' signal, and which signal that is.
+//! The handler of the timers' signal, and the choice of that signal.
 //!
-//! The thread's number comes with the signal, as the timer was told it: asking the kernel would be a system call, which the
-//! program may have forbidden itself.
+//! The thread's number comes with the signal, as it was given to the timer. Asking the kernel would be a system call, which
+//! the program may have forbidden itself.
 //!
-//! Invariant: a signal that no timer of ours sent does what it would do without us: it ends the program.
+//! Invariant: a signal that none of these timers sent has the effect that it would have without underbar: it ends the
+//! program.
 //! Cost: a signal's delivery (about a microsecond), and a few stores.
 
 use core::mem::offset_of;
@@ -15,9 +16,9 @@ use underbar_sys::timer::SENT_BY_TIMER;
 use super::{area, signals, timers};
 use crate::sandbox;
 
-/// In the upper half of what our timers send along.
+/// In the upper half of the value that these timers send.
 const OURS: u64 = 0x5342_5253;
-/// Signals that hardly anybody uses: those beside SIGRTMIN and SIGRTMAX are what programs take first.
+/// Signals that hardly any program uses: programs take those next to SIGRTMIN and SIGRTMAX first.
 const CANDIDATES: core::ops::RangeInclusive<i32> = 44..=57;
 
 const SA_SIGINFO: u64 = 0x4;
@@ -25,7 +26,7 @@ const SA_RESTORER: u64 = 0x0400_0000;
 const SA_ONSTACK: u64 = 0x0800_0000;
 const SA_RESTART: u64 = 0x1000_0000;
 
-/// What the kernel is told of a handler.
+/// A handler as the kernel takes it.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Action {
@@ -51,18 +52,18 @@ struct Info {
 
 const _: () = assert!(offset_of!(Info, timer) == 16 && offset_of!(Info, value) == 24);
 
-/// What a timer of this thread sends along.
+/// The value that a timer of this thread sends.
 pub(super) fn value(thread: u32) -> u64 {
     OURS << 32 | u64::from(thread)
 }
 
-/// Is that address our handler?
+/// Whether that address is this handler.
 pub(super) fn is_ours(address: usize) -> bool {
     address == handler as *const () as usize
 }
 
-/// Sets the handler for a signal that the program, or whoever started it, has left alone; says which. None where there is
-/// none.
+/// Sets the handler for a signal that the program, or the process that started it, has left alone; returns the signal. None
+/// if there is none.
 pub(super) fn install() -> Option<i32> {
     let is_free = |signal: &i32| {
         let mut before = DEFAULT;
@@ -71,7 +72,7 @@ pub(super) fn install() -> Option<i32> {
     let signal = CANDIDATES.rev().find(is_free)?;
     let action = Action {
         handler: handler as *const () as usize,
-        // On the program's other stack, where it has one: its own may have little room.
+        // On the program's alternate stack, if it has one: its own may have little room.
         flags: SA_SIGINFO | SA_RESTORER | SA_ONSTACK | SA_RESTART,
         restorer: restorer as *const () as usize,
         mask: u64::MAX,
@@ -81,7 +82,7 @@ pub(super) fn install() -> Option<i32> {
         signals::leave();
         return None;
     }
-    // Whoever started the program may have held it back.
+    // The process that started the program may have blocked it.
     let this = 1_u64 << (signal - 1);
     const UNBLOCK: usize = 1;
     // SAFETY: the kernel reads the 8 bytes of a set.
@@ -108,7 +109,7 @@ fn change(signal: i32, new: Option<&Action>, old: Option<&mut Action>) -> bool {
 }
 
 unsafe extern "C" fn handler(signal: i32, info: *const Info, context: *const u8) {
-    /// Of the instruction's address in `ucontext_t`: behind flags, link and stack, the seventeenth register.
+    /// Offset of the instruction's address in `ucontext_t`: after flags, link and stack, the seventeenth register.
     const INSTRUCTION: usize = 40 + 16 * 8;
     // SAFETY: the kernel passes what the flags ask for.
     let (info, address) = unsafe { (&*info, context.add(INSTRUCTION).cast::<u64>().read()) };
@@ -125,7 +126,7 @@ unsafe extern "C" fn handler(signal: i32, info: *const Info, context: *const u8)
     }
 }
 
-/// Somebody has sent the signal, which ends programs that do not expect it. It comes when the handler returns.
+/// Another sender has sent the signal, which ends programs that do not expect it. It arrives when the handler returns.
 #[cold]
 fn end_the_program(signal: i32) {
     if change(signal, Some(&DEFAULT), None) {
@@ -133,7 +134,7 @@ fn end_the_program(signal: i32) {
     }
 }
 
-/// Where the handler returns to. Debuggers and unwinders know a signal's frame by exactly these bytes.
+/// The handler returns to this code. Debuggers and unwinders recognise a signal's frame by exactly these bytes.
 #[unsafe(naked)]
 extern "C" fn restorer() {
     core::arch::naked_asm!(

@@ -11,16 +11,16 @@
 //!
 //! | module | idea |
 //! |---|---|
-//! | `area` | the file in which samples lie, and what is mapped where |
+//! | `area` | the file of samples and of executable mappings |
 //! | `timers` | one for each thread |
-//! | `handler` | what the signal does |
-//! | `signals` | what the program may do with it |
+//! | `handler` | the effect of the signal |
+//! | `signals` | the program's own use of the signal |
 //!
-//! Invariant: the handler makes no system call, takes no lock and leaves errno as it was; a blocking call that it meets goes
-//! on (SA_RESTART). No timer runs in a process whose handler is not ours.
+//! Invariant: the handler makes no system call, takes no lock and leaves errno unchanged; a blocking call that it
+//! interrupts continues (SA_RESTART). No timer runs in a process that has replaced the handler.
 //! Known limits: threads that the program makes without `pthread_create`, and children that it makes without `fork`, are
-//! not sampled. Where a thread holds back all signals by a system call of its own, or runs a signal handler that does, its
-//! samples come late.
+//! not sampled. If a thread blocks all signals by its own system call, or runs a signal handler that does, its samples come
+//! late.
 //! Not here: reading the samples (`host/profile`).
 
 mod area;
@@ -36,11 +36,11 @@ use crate::options::Orders;
 use crate::sandbox;
 use crate::thread_end::ThreadEnd;
 
-/// CPU time between two samples, nanoseconds; 0: nobody asks for any. Written once, at the start; relaxed.
+/// CPU time between two samples, nanoseconds; 0: no samples are requested. Written once, at the start; relaxed.
 static PERIOD: AtomicU64 = AtomicU64::new(0);
 pub(crate) static END: ThreadEnd = ThreadEnd::new(thread_ends);
 
-/// Obeys what the variable says, if accounts are asked for.
+/// Obeys the variable, if accounts are requested.
 pub(crate) fn configure(orders: &Orders<'_>) {
     if orders.is_accounted {
         set_period(orders.environment.value(samples::VARIABLE.as_bytes()));
@@ -57,7 +57,7 @@ fn set_period(period: Option<&[u8]>) {
     PERIOD.store(period, Ordering::Relaxed);
 }
 
-/// When the C library is up, in the first thread: samples from now on, if they are asked for.
+/// When the C library is up, in the first thread: samples start now, if they are requested.
 pub fn at_start() {
     let period = PERIOD.load(Ordering::Relaxed);
     if period == 0 || sandbox::is_closed() {
@@ -79,7 +79,7 @@ pub fn at_start() {
 pub fn thread_begins() {
     let signal = signals::in_use();
     let Some(header) = area::header().filter(|_| signal != 0) else { return };
-    // Where nobody tells of its end, its timer would stay for ever.
+    // If nothing reports its end, its timer would stay for ever.
     let timer = if END.is_given_up() { None } else { timers::begin(signal, PERIOD.load(Ordering::Relaxed)) };
     match timer {
         Some(place) => END.register(core::ptr::without_provenance_mut(place + 1)),
@@ -93,7 +93,7 @@ unsafe extern "C" fn thread_ends(place: *mut u8) {
     timers::end(place.addr() - 1);
 }
 
-/// In a forked child, whose one thread has no timer and whose samples need a place of their own.
+/// In a forked child, whose one thread has no timer and whose samples need a file of their own.
 pub fn after_fork_in_child() {
     if area::forget().is_none() {
         return;
@@ -108,19 +108,19 @@ pub fn after_fork_in_child() {
     }
 }
 
-/// The process ends in good order: notes what was loaded since the start.
+/// The process ends in good order: records the libraries loaded since the start.
 pub fn ended() {
     if !sandbox::is_closed() {
         area::look_again();
     }
 }
 
-/// The program forbids itself system calls: a signal's end is one.
+/// The program forbids itself system calls: the return from a signal handler is one.
 pub fn before_sandbox() {
     stop(samples::LOCKED_IN);
 }
 
-/// Stops all timers for good, and says why.
+/// Stops all timers for good, and records the reason.
 fn stop(why: u32) {
     if signals::leave()
         && let Some(header) = area::header()

@@ -1,7 +1,7 @@
-//! What the program may do with the signal that the timers send: anything. It finds it as if nobody used it.
+//! The program may do anything with the signal that the timers send. It finds the signal as if it were unused.
 //!
-//! The C library does the same with two signals that it keeps for itself: nobody can hold them back. But it refuses handlers
-//! for them; here the program's handler wins, and the timers end.
+//! The C library does the same with two signals that it keeps for itself: no program can block them. But it refuses
+//! handlers for them; here the program's handler wins, and the timers end.
 //!
 //! ```text
 //! handler asked for      the default one: as if there were none of ours
@@ -10,10 +10,10 @@
 //! held back              among nearly all signals: all but ours. By itself or among few: it is meant, timers end
 //! ```
 //!
-//! Invariant: where no samples are asked for, each of these is one comparison, then the C library's function.
-//! Known limits: system calls of the program's own are not seen (the run-time of Go makes them). A signal of a timer that was
-//! under way when the program took it reaches the program's handler. A thread that waits for all signals at once may, on
-//! kernels before 5.9, be told of ours if the tick meets it between its call and its sleep.
+//! Invariant: if no samples are requested, each of these is one comparison, then the C library's function.
+//! Known limits: the program's own system calls are not seen (Go's runtime makes them). A signal of a timer that was under
+//! way when the program took it reaches the program's handler. On kernels before 5.9, a thread that waits for all signals
+//! at once may receive this one if the tick arrives between its call and its sleep.
 
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicI32, Ordering};
@@ -28,10 +28,10 @@ const ENOSYS: i32 = 38;
 
 /// The signal that timers send; 0: none do. SeqCst, see `timers`.
 static IN_USE: AtomicI32 = AtomicI32::new(0);
-/// The signal for which our handler was set; 0: never. It stays when the timers have ended, since the handler does.
+/// The signal for which this handler was set; 0: never. It stays when the timers have ended, since the handler does.
 static HANDLED: AtomicI32 = AtomicI32::new(0);
 
-/// The signal that timers send; 0 where there are none.
+/// The signal that timers send; 0 if there are none.
 pub(super) fn in_use() -> i32 {
     IN_USE.load(Ordering::SeqCst)
 }
@@ -42,12 +42,13 @@ pub(super) fn enter(signal: i32) {
     IN_USE.store(signal, Ordering::SeqCst);
 }
 
-/// From now on none do; false where none did.
+/// From now on none do; false if none did.
 pub(super) fn leave() -> bool {
     IN_USE.swap(0, Ordering::SeqCst) != 0
 }
 
-/// Is this the signal of our timers, in a process that has them? A child of vfork has not, and its memory is its parent's.
+/// Whether this is the timers' signal, in a process that has timers. A child of vfork has none, and its memory is its
+/// parent's.
 fn is_used(signal: c_int) -> bool {
     signal != 0 && signal == in_use() && is_own_process()
 }
@@ -167,22 +168,22 @@ unsafe fn by_name(next: &Next, signal: c_int, handler: usize) -> usize {
 #[derive(Clone, Copy)]
 pub struct Set([u64; 16]);
 
-/// Calls `then` with the set, without our signal where it is in it by the way.
+/// Calls `then` with the set, without the timers' signal if the set contains it only incidentally.
 ///
 /// # Safety
-/// `set` is null or leads to a set.
+/// `set` is null or points to a set.
 unsafe fn without_ours<R>(set: *const Set, then: impl FnOnce(*const Set) -> R) -> R {
     let signal = in_use();
     if signal == 0 || set.is_null() {
         return then(set);
     }
     let ours = 1_u64 << (signal - 1);
-    // SAFETY: the caller's promise. Only the word that has our signal is read before it is known to be there.
+    // SAFETY: the caller's promise. Only the word that has the timers' signal is read before it is known to be there.
     let first = unsafe { set.cast::<u64>().read() };
     if first & ours == 0 || !is_own_process() {
         return then(set);
     }
-    /// Whoever names fewer than this names them one by one.
+    /// Code that means fewer signals than this names them one by one.
     const FEW: u32 = 32;
     if first.count_ones() < FEW {
         super::stop(GAVE_WAY);
@@ -194,7 +195,7 @@ unsafe fn without_ours<R>(set: *const Set, then: impl FnOnce(*const Set) -> R) -
     then(&raw const own)
 }
 
-/// Defines functions that hold signals back.
+/// Defines functions that block signals.
 macro_rules! masks {
     ($($(#[$about:meta])* $name:ident by $next:ident, $missing:expr;)*) => { $(
         $(#[$about])*

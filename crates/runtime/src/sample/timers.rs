@@ -1,6 +1,6 @@
 //! One timer for each thread, and where their numbers are kept.
 //!
-//! Invariant: a timer is deleted once: whoever takes its number out of the table deletes it.
+//! Invariant: a timer is deleted once, by the thread that takes its number out of the table.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -10,14 +10,13 @@ use super::{handler, signals};
 
 /// Threads that can have a timer at one time.
 const PLACES: usize = 1024;
-/// In a place: its thread is making the timer.
+/// Value of an entry whose thread is making the timer.
 const MAKING: u32 = u32::MAX;
 
-/// Numbers of timers and one; 0: free. SeqCst where [`end_all`] and a thread that begins meet: one of the two sees the
-/// other.
+/// Numbers of timers plus one; 0: free. SeqCst where [`end_all`] and a starting thread meet: one of the two sees the other.
 static TABLE: [AtomicU32; PLACES] = [const { AtomicU32::new(0) }; PLACES];
 
-/// Gives the calling thread a timer; its place in the table. None where there is no place, or the kernel refuses.
+/// Gives the calling thread a timer; returns its index in the table. None if there is no free entry, or the kernel refuses.
 pub(super) fn begin(signal: i32, period: u64) -> Option<usize> {
     let place = TABLE.iter().position(|place| {
         place.load(Ordering::Relaxed) == 0
@@ -30,7 +29,7 @@ pub(super) fn begin(signal: i32, period: u64) -> Option<usize> {
     };
     TABLE[place].store(number.cast_unsigned() + 1, Ordering::SeqCst);
     if signals::in_use() != signal {
-        // They were all ended meanwhile.
+        // All timers were ended meanwhile.
         end(place);
         return None;
     }
@@ -39,20 +38,21 @@ pub(super) fn begin(signal: i32, period: u64) -> Option<usize> {
     Some(place)
 }
 
-/// What to ask of the kernel. It looks once in a tick whether a timer is due: one with exactly the tick's period is often
-/// late by next to nothing, and then waits for the next; so whoever asks for more than it can give asks for twice as much.
+/// The period to request from the kernel. The kernel checks once in a tick whether a timer is due. A timer with exactly the
+/// tick's period is often late by almost nothing, and then waits for the next tick. So a request for as many samples as the
+/// tick gives, or for more, becomes a request for twice as many.
 fn within_the_tick(period: u64, tick: u64) -> u64 {
     if period > tick { period } else { (tick / 2).max(1) }
 }
 
-/// So that threads which begin together are not met together: 1 to `period`.
+/// Prevents threads that begin together from being sampled together: 1 to `period`.
 fn random(period: u64) -> u64 {
     let mut bytes = [0; 8];
     let _ = syscall::getrandom(&mut bytes);
     1 + u64::from_ne_bytes(bytes) % period.max(1)
 }
 
-/// Deletes the timer in this place.
+/// Deletes the timer in this entry.
 pub(super) fn end(place: usize) {
     if let Some(place) = TABLE.get(place) {
         delete(place.swap(0, Ordering::SeqCst));
