@@ -113,9 +113,9 @@ pub(super) unsafe fn plan_of(given: *const Attributes, own: &mut MaybeUninit<Att
 type Init = unsafe extern "C" fn(*mut Attributes) -> c_int;
 type SetSize = unsafe extern "C" fn(*mut Attributes, usize) -> c_int;
 
-/// Whether these attributes set a size, even one that equals the default. Their layout belongs to the C library. In the
-/// word in which some attributes with a size differ from some without one, a set size is a value that differs from the word
-/// without one.
+/// Whether these attributes set a size, even one that equals the default. Their layout is private to the C library. So this
+/// finds the words in which attributes with a size differ from those without one: if such a word of `given` differs from
+/// that without a size, a size is set.
 unsafe fn asked_for_size(given: *const Attributes, init: Init, set_size: SetSize) -> bool {
     /// A size that is no default.
     const ODD_SIZE: usize = (1 << 40) + PAGE;
