@@ -123,8 +123,8 @@ pub(super) fn has_clocklock() -> bool {
 
 // ---- kinds that are known -----------------------------------------------------------------------------------------
 
-/// Whether the functions for a kind are known, 1: yes. Kept apart from the functions: every kind but the normal and recursive ones pays for
-/// this look, and it reads one byte. Set with Release, read with Acquire.
+/// Whether the functions for a kind are known, 1: yes. Kept apart from the functions: the kinds that `mutex` handles pay
+/// for this look, too, and it reads one byte. Set with Release, read with Acquire.
 static KNOWN: [AtomicU8; KINDS] = {
     let mut all = [const { AtomicU8::new(0) }; KINDS];
     all[RECURSIVE] = AtomicU8::new(1);
