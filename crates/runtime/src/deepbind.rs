@@ -1,31 +1,37 @@
-//! Libraries opened with RTLD_DEEPBIND: they use this heap, too.
+//! Libraries opened with RTLD_DEEPBIND: they also use this heap.
 //!
-//! Such a library finds the functions of its own dependencies first, the C library among them, and only then those of the program
-//! and of preloaded libraries. So its `malloc` is glibc's while the rest of the program has ours, and a block that one side gets
-//! and the other frees ends the process. PHP loads its extensions in this way, and apache its modules.
+//! Such a library finds the functions of its own dependencies first, the C library among them, and only then those of the
+//! program and of preloaded libraries. So its `malloc` is glibc's, while the rest of the program has underbar's. A block
+//! that one side gets and the other frees ends the process. PHP loads its extensions in this way, and apache its modules.
 //!
 //! ```text
 //! program, other libraries ── malloc ──> libunderbar.so
 //! library with RTLD_DEEPBIND ─ malloc ──> libc.so.6's symbol table ── value changed ──> libunderbar.so
 //! ```
 //!
-//! Before the first such library is opened, we change the symbol tables in memory: each definition that ours replaces for the
-//! program (the next one in the loader's order) gets our address as its value. This holds for every name that this library
-//! has, so what a deeply bound library starts, locks or maps is followed and counted as the program's is. Other names keep the
-//! flag's meaning. Whoever the loader serves later finds the new value: constructors, calls bound at their first use, `dlsym`.
+//! Before the first such library is opened, this module changes the symbol tables in memory: each definition that
+//! underbar's replaces for the program (the next one in the loader's order) gets the address of underbar's function as its
+//! value. This holds for every name that this library has, so what a deeply bound library starts, locks or maps is followed
+//! and counted as the program's is. Other names keep the flag's meaning. Later lookups by the loader find the new value:
+//! constructors, calls bound at their first use, `dlsym`.
 //!
-//! Other ways were considered. Changing the library's references after `dlopen` is too late for its constructors, and misses
-//! calls that are bound later. Without the flag, all its names would be bound otherwise. LD_AUDIT sees each binding, but it loads a
-//! second C library into every process and slows each start. Passing foreign blocks on to glibc helps in one direction only.
+//! Alternatives considered: changing the library's references after `dlopen` is too late for its constructors, and misses
+//! calls that are bound later. Without the flag, all its names would be bound otherwise. LD_AUDIT sees each binding, but it
+//! loads a second C library into every process and slows each start. Passing foreign blocks on to glibc helps in one
+//! direction only.
 //!
-//! The same is done when the C library itself is opened by its name, as `ctypes.CDLL("libc.so.6")` does: what is asked for by its
-//! handle would be glibc's, and `free` of a block that `strdup` got, ours, would end the process.
+//! The same is done when the C library itself is opened by its name, as `ctypes.CDLL("libc.so.6")` does: functions
+//! requested by its handle would be glibc's, and `free` of a block that `strdup` got from underbar's heap would end the
+//! process.
 //!
-//! A name that someone before us serves (the program itself, an earlier preload) is left alone: there the program behaves as plain.
-//! Invariant: a changed value is the address of our function that does the same. What we ourselves call by the old name is known
-//! before the change ([`original`]), so it never comes back to us.
-//! Cost: none until a library is opened in this way; then once about 0.1 ms, and 72 KiB for a private copy of glibc's symbols.
-//! Not here: namespaces of `dlmopen`, which have a C library of their own: its blocks are foreign to us
+//! A name that an earlier object serves (the program itself, an earlier preload) is left alone: there the program behaves
+//! as without underbar.
+//!
+//! Invariant: a changed value is the address of the function here that does the same. Functions that this library itself
+//! calls by the old name are known before the change ([`original`]), so such a call never comes back to this library.
+//! Cost: none until a library is opened in this way; then once about 0.1 ms, and 72 KiB for a private copy of glibc's
+//! symbols.
+//! Not here: namespaces of `dlmopen`, which have a C library of their own: its blocks are foreign to this heap
 //! ([`crate::heap`]).
 
 use core::ffi::{CStr, c_char, c_int, c_void};
@@ -47,21 +53,22 @@ const NEW_NAMESPACE: isize = -1;
 static DLOPEN: Next = Next::new(c"dlopen");
 static DLMOPEN: Next = Next::new(c"dlmopen");
 
-/// Our names that another library defines are more than this nowhere; what is beyond stays as it is.
+/// No process has more than this many of this library's names defined elsewhere; names beyond it are not changed.
 const MOST: usize = 192;
 
-/// All of it is done. Stored with Release by who did it.
+/// All changes are made. Stored with Release by the thread that made them.
 static BOUND: AtomicBool = AtomicBool::new(false);
-/// Held by the thread that looks names up and writes their values, from before it takes a lock of the loader, and by one that forks.
-/// So no child has half of the changes, or the loader's lock from this thread, which it could never give up.
+/// Held by the thread that looks names up and writes their values, from before it takes a lock of the loader, and by a
+/// thread that forks. So no child has half of the changes, or the loader's lock held by this thread, which it could never
+/// give up.
 static BINDING: Lock<()> = Lock::new(());
-/// For so many nanoseconds it is waited for. All of it takes a tenth of a millisecond; but a thread that forks, or opens a library, in
-/// a callback of `dl_iterate_phdr` has the lock of the loader that the other one needs.
+/// Maximum wait for that lock, in nanoseconds. All changes take a tenth of a millisecond. But a thread that forks, or opens
+/// a library, in a callback of `dl_iterate_phdr` has the lock of the loader that the other one needs.
 const PATIENCE: u64 = 1_000_000_000;
-/// A namespace was opened, so that there may be blocks of another C library.
+/// A namespace was opened, so there may be blocks of another C library.
 static NAMESPACES: AtomicBool = AtomicBool::new(false);
 
-/// Where `dlopen` of that file with that mode goes on: the next library's function, which sees its caller's address.
+/// The function that continues `dlopen` of that file with that mode: the next library's, which sees its caller's address.
 ///
 /// # Safety
 /// `file` is null or a C string.
@@ -88,23 +95,23 @@ pub extern "C" fn before_dlmopen(namespace: isize, mode: c_int) -> usize {
     DLMOPEN.get().unwrap_or(cannot_open as *const () as usize)
 }
 
-/// Whoever opens the C library by its name asks it for functions by its handle, `free` among them.
+/// A program that opens the C library by its name gets functions by its handle, `free` among them.
 fn is_c_library(file: &CStr) -> bool {
     let name = file.to_bytes().rsplit(|&byte| byte == b'/').next().unwrap_or_default();
     name.starts_with(b"libc.so") || name.starts_with(b"libc-2.")
 }
 
-/// Where no library has the function.
+/// Used if no library has the function.
 extern "C" fn cannot_open() -> *mut c_void {
     null_mut()
 }
 
-/// Was a namespace opened, so that blocks of another C library's heap may come our way?
+/// Whether a namespace was opened, so that this heap may receive blocks of another C library's heap.
 pub(crate) fn has_namespaces() -> bool {
     NAMESPACES.load(Ordering::Relaxed)
 }
 
-/// For the time of a fork. False where another thread keeps the lock for too long.
+/// Takes the lock for the time of a fork. False if another thread keeps it for too long.
 pub(crate) fn before_fork() -> bool {
     BINDING.hold_within(PATIENCE)
 }
@@ -112,7 +119,7 @@ pub(crate) fn before_fork() -> bool {
 /// After a fork, in the parent.
 ///
 /// # Safety
-/// This thread called [`before_fork`]; `held` is what it said.
+/// This thread called [`before_fork`]; `held` is its result.
 pub(crate) unsafe fn after_fork(held: bool) {
     if held {
         // SAFETY: the caller's promise.
@@ -120,37 +127,37 @@ pub(crate) unsafe fn after_fork(held: bool) {
     }
 }
 
-/// After a fork, in the child. Where [`before_fork`] did not hold, the thread that had the lock is not here: whoever opens the next
-/// library does all of it again.
+/// After a fork, in the child. If [`before_fork`] did not get the lock, the thread that had it is not here: the thread that
+/// opens the next library makes all changes again.
 ///
 /// # Safety
-/// The parent's thread, of which this one is the copy, called [`before_fork`]; `held` is what it said.
+/// The parent's thread, of which this one is the copy, called [`before_fork`]; `held` is its result.
 pub(crate) unsafe fn after_fork_in_child(held: bool) {
     // SAFETY: the caller's promise.
     unsafe { if held { BINDING.release() } else { BINDING.forget_owner() } }
 }
 
-// ---- what was there before ----------------------------------------------------------------------------------------
+// ---- the functions before the change ------------------------------------------------------------------------------
 
-/// A function in whose place ours is found now.
+/// A function that is now replaced by this library's.
 struct Original {
-    /// In our own table of names. Written before `address`.
+    /// In this library's own table of names. Written before `address`.
     name: AtomicPtr<c_char>,
-    /// Where it is. 0: this entry and those behind it are empty. Written with Release under [`BINDING`], read with Acquire.
+    /// Its address. 0: this entry and those after it are empty. Written with Release under [`BINDING`], read with Acquire.
     address: AtomicUsize,
 }
 
 static ORIGINALS: [Original; MOST] =
     [const { Original { name: AtomicPtr::new(null_mut()), address: AtomicUsize::new(0) } }; MOST];
 
-/// The next library's function of that name, where the loader would name ours.
+/// The next library's function of that name, where the loader would name this library's.
 pub(crate) fn original(name: &CStr) -> Option<usize> {
     for entry in &ORIGINALS {
         let address = entry.address.load(Ordering::Acquire);
         if address == 0 {
             return None;
         }
-        // SAFETY: a name of our own library, which is never unloaded.
+        // SAFETY: a name of this library, which is never unloaded.
         if unsafe { CStr::from_ptr(entry.name.load(Ordering::Relaxed)) } == name {
             return Some(address);
         }
@@ -172,19 +179,19 @@ fn remember(name: &'static CStr, address: usize) {
 
 // ---- the change ---------------------------------------------------------------------------------------------------
 
-/// Whose definition of one of our names was met first, in the loader's order.
+/// The owner of the first definition of one of this library's names, in the loader's order.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum First {
     Nobodys,
-    /// That of a library before us: the program is not served by ours.
+    /// An object before this library: the program does not use this library's function.
     Anothers,
-    /// Ours, and no other one was met since.
+    /// This library, and no other definition was met since.
     Ours,
-    /// Ours, in the place of the next one, too.
+    /// This library, also in place of the next definition.
     Replaced,
 }
 
-/// Makes the names that we replace lead to us wherever the loader finds them, once.
+/// Makes the names that this library replaces resolve to it wherever the loader finds them, once.
 fn bind() {
     if BOUND.load(Ordering::Acquire) {
         return;
@@ -238,7 +245,8 @@ struct Change {
     is_default: bool,
 }
 
-/// Looks for all our names in one library, and changes those that come next after ours. False where they cannot be changed.
+/// Looks for all of this library's names in one library, and changes those that come next after its own. False if they
+/// cannot be changed.
 fn replace(object: &Object, ours: &Object, firsts: &mut [First; MOST]) -> bool {
     let mut changes = [const { Change { symbol: null(), value: 0, name: c"", is_default: false } }; MOST];
     let mut count = 0;
@@ -275,15 +283,15 @@ fn write(object: &Object, changes: &[Change]) -> bool {
     let (Some(low), Some(high)) = (addresses().min(), addresses().max()) else { return true };
     let start = low & !(PAGE - 1);
     let length = (high + size_of::<Symbol>()).next_multiple_of(PAGE) - start;
-    // Where old linkers put code into the same pages, it may run meanwhile.
+    // Old linkers put code into the same pages; it may run meanwhile.
     let may = if object.flags & EXECUTE == 0 { PROT_READ } else { PROT_READ | PROT_EXEC };
-    // SAFETY: pages of a library that stays loaded, as `loaded::each` says; nothing is taken from what may be done with them that
-    // they had: the loader leaves the table as its headers say, readable and no more.
+    // SAFETY: pages of a library that stays loaded, as `loaded::each` says; they lose none of their access rights: the
+    // loader leaves the table as its headers say, readable and no more.
     let done = unsafe { mprotect(start as *mut u8, length, may | PROT_WRITE).is_ok() };
     if done {
         for change in changes {
-            // SAFETY: as above; the word is aligned, and whoever looks it up meanwhile sees the old address or ours, either of them
-            // a function of that meaning.
+            // SAFETY: as above; the word is aligned, and a lookup meanwhile sees the old address or this library's, either
+            // of them a function of that meaning.
             unsafe {
                 let value = AtomicUsize::from_ptr((&raw const (*change.symbol).value).cast_mut());
                 let before = value.load(Ordering::Relaxed);
@@ -295,7 +303,7 @@ fn write(object: &Object, changes: &[Change]) -> bool {
                 }
             }
         }
-        // SAFETY: as above. Where it fails the pages stay writable, which harms nobody.
+        // SAFETY: as above. If it fails the pages stay writable, which does no harm.
         let _ = unsafe { mprotect(start as *mut u8, length, may) };
     }
     done

@@ -1,8 +1,8 @@
 //! Page faults of this process, as the kernel counted them since the library came into it.
 //!
-//! The kernel's count goes on when one program takes another's place; what the earlier one did is taken off.
-//! Invariant: one figure that only rises, written by whoever looks at the process's memory.
-//! Not here: those of the whole run, which its parent is told.
+//! The kernel's count continues when one program replaces another; the count of the earlier program is subtracted.
+//! Invariant: one figure that only rises, written by the thread that looks at the process's memory.
+//! Not here: the faults of the whole run, which its parent learns.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,7 +11,7 @@ use underbar_sys::syscall::{self, Usage};
 
 use crate::ledger;
 
-/// What the kernel had counted before. Written at the start, and in a forked child; relaxed, as nothing hangs on it.
+/// The kernel's count before. Written at the start, and in a forked child; relaxed, as nothing depends on it.
 static BEFORE: AtomicU64 = AtomicU64::new(0);
 
 /// The program begins.
@@ -19,12 +19,12 @@ pub fn at_start() {
     BEFORE.store(syscall::usage().minor_faults, Ordering::Relaxed);
 }
 
-/// A forked child is counted from its own beginning.
+/// A forked child is counted from its start.
 pub fn after_fork_in_child() {
     BEFORE.store(0, Ordering::Relaxed);
 }
 
-/// Keeps what the kernel says now.
+/// Keeps the kernel's current count.
 pub fn keep(usage: &Usage) {
     let faults = usage.minor_faults.saturating_sub(BEFORE.load(Ordering::Relaxed));
     ledger::raise(Key::ProcessFaults, faults);

@@ -1,4 +1,4 @@
-//! fork: whose locks are taken, and in which order.
+//! fork: the locks that are taken, and their order.
 //!
 //! A child has one thread. Locks that other threads held stay locked in it for ever, so each library takes its own before a fork.
 //! The order must be that in which the program's threads take them, or two threads wait for each other:
@@ -8,16 +8,17 @@
 //!  (may get storage, take locks)       (1)               (2)                (3)
 //! ```
 //!
-//! 1. Handlers run from the last registered to the first, after the fork the other way round. So ours are registered first, before
-//!    those of libraries whose constructors run before ours: [`register`] stands in front of the C library's function. It gets
-//!    storage under a lock which fork takes again after each handler. So we hold registrations back before we hold the heap. But from
-//!    2.28 to 2.35 glibc may keep that lock while handlers run (distributions changed it in some): then a registration under way
-//!    waits for this very fork, and needs no waiting for. So there we wait for it for a short time only ([`PATIENCE`]).
-//! 2. glibc's fork takes the lock of its list of streams after all handlers and before its own heap's. A thread with that lock may
-//!    wait for a stream, and a thread with a stream's lock for storage (glibc's bug 19431). So we take the list's lock first. It
-//!    can be taken again by its owner.
-//! 3. Up the table of [`crate::resources`]: names ─> stacks ─> heap. Whoever binds names may need storage for it, and nothing else;
-//!    whoever holds the list of stacks, too.
+//! 1. Handlers run from the last registered to the first, after the fork the other way round. So underbar's are registered
+//!    first, before those of libraries whose constructors run earlier: [`register`] interposes on the C library's function.
+//!    That function gets storage under a lock which fork takes again after each handler. So registrations are held back
+//!    before the heap is held. But from 2.28 to 2.35 glibc may keep that lock while handlers run (some distributions
+//!    changed this): then a registration under way waits for this very fork, and the fork need not wait for it. So in these
+//!    versions the fork waits for it for a short time only ([`PATIENCE`]).
+//! 2. glibc's fork takes the lock of its list of streams after all handlers and before its own heap's. A thread with that
+//!    lock may wait for a stream, and a thread with a stream's lock for storage (glibc's bug 19431). So the list's lock is
+//!    taken first. Its owner can take it again.
+//! 3. Up the table of [`crate::resources`]: names ─> stacks ─> heap. A thread that binds names may need storage for it, and
+//!    nothing else; so may a thread that holds the list of stacks.
 //!
 //! Invariant: a thread that waits for anything of the C library while it forks does not hold the heap.
 //! Not here: `clone` (the same without the C library), children by vfork (they share everything and take nothing).
@@ -36,24 +37,25 @@ type Register = unsafe extern "C" fn(Handler, Handler, Handler, *mut u8) -> i32;
 
 static REGISTER: Next = Next::new(c"__register_atfork");
 
-/// Held by whoever registers handlers, and by a thread that forks.
+/// Held by a thread that registers handlers, and by a thread that forks.
 static REGISTRATIONS: Lock<()> = Lock::new(());
 
-/// Are ours registered? Read and written under the lock above.
+/// Whether underbar's handlers are registered. Read and written under the lock above.
 static REGISTERED: AtomicBool = AtomicBool::new(false);
 
-/// May the C library hold its lock of registrations while it calls our handler? Written when ours is registered, before any call of
-/// it; relaxed.
+/// Whether the C library may hold its lock of registrations while it calls underbar's handler. Written when that handler is
+/// registered, before any call of it; relaxed.
 static MAY_WAIT_FOR_US: AtomicBool = AtomicBool::new(false);
 
-/// For so many nanoseconds a fork waits for a registration that may wait for it. One that does not takes well under a millisecond.
+/// Time that a fork waits for a registration that may be waiting for it, in nanoseconds. A registration that is not waiting
+/// takes well under a millisecond.
 const PATIENCE: u64 = 50_000_000;
 
-/// For each fork that is under way in this thread [`Taken`], the last one lowest. More than one is under way where a signal handler
-/// forks in the middle of a fork. Touched by whoever holds the heap's locks; relaxed.
+/// [`Taken`] for each fork that is under way in this thread, the last one lowest. More than one is under way if a signal
+/// handler forks in the middle of a fork. Touched by a thread that holds the heap's locks; relaxed.
 static TAKEN: AtomicU64 = AtomicU64::new(0);
 
-/// What one fork took before the locks of the resources, and what these answered.
+/// The locks that one fork took before those of the resources, and the answers of the resources.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Taken {
     registrations: bool,
@@ -80,7 +82,7 @@ impl Taken {
         TAKEN.store(TAKEN.load(Ordering::Relaxed) << Taken::BITS | self.to_bits(), Ordering::Relaxed);
     }
 
-    /// What was pushed last.
+    /// The entry that was pushed last.
     fn pop() -> Taken {
         let all = TAKEN.load(Ordering::Relaxed);
         TAKEN.store(all >> Taken::BITS, Ordering::Relaxed);
@@ -95,7 +97,7 @@ weak! {
     address_of_list_reset = "_IO_list_resetlock";
 }
 
-/// Registers our handlers, where no other library's constructor has had that done.
+/// Registers underbar's handlers, unless another library's constructor has already caused that.
 pub(crate) fn at_start() {
     let _held = REGISTRATIONS.lock();
     if let Some(real) = real_register() {
@@ -131,13 +133,13 @@ fn register_ours(real: Register) {
     }
 }
 
-/// The first version is that in which the lock came, the last the one before it was given up around each handler. Some
-/// distributions have done the latter in earlier versions, too.
+/// The first version is the one that introduced the lock, the last the one before glibc gave it up around each handler.
+/// Some distributions have done the latter in earlier versions, too.
 fn may_wait_for_us(version: Option<(u32, u32)>) -> bool {
     version.is_some_and(|version| ((2, 28)..(2, 36)).contains(&version))
 }
 
-/// Holds registrations back. False where one is under way that waits for this fork.
+/// Holds registrations back. False if one is under way that waits for this fork.
 fn hold_registrations(lock: &Lock<()>, may_wait_for_us: bool) -> bool {
     if may_wait_for_us {
         return lock.hold_within(PATIENCE);
@@ -167,7 +169,7 @@ unsafe extern "C" fn after_handler() {
 
 unsafe extern "C" fn child_handler() {
     let taken = Taken::pop();
-    // The C library has made the lock a new one; once more does no harm where it did not.
+    // The C library has reset the lock; a second reset does no harm if it did not.
     if taken.list_of_streams {
         call(address_of_list_reset());
     }
@@ -177,8 +179,8 @@ unsafe extern "C" fn child_handler() {
     unsafe { if taken.registrations { REGISTRATIONS.release() } else { REGISTRATIONS.forget_owner() } }
 }
 
-/// Takes the lock of the list of streams where the C library's fork will do so. With one thread it does not, as that thread may have
-/// been interrupted in the middle of the list.
+/// Takes the lock of the list of streams if the C library's fork will do so. With one thread it does not, as that thread
+/// may have been interrupted in the middle of the list.
 fn take_list_of_streams() -> bool {
     let single: *const u8 = core::ptr::without_provenance(address_of_single_threaded());
     // SAFETY: a variable of the C library of this type, absent before 2.32. Only this thread could make the process's second one.
@@ -215,7 +217,8 @@ mod tests {
         }
     }
 
-    /// As from 2.28 to 2.35: one thread forks, with the C library's lock, while another has ours and waits for that lock.
+    /// As from 2.28 to 2.35: one thread forks, with the C library's lock, while another has underbar's and waits for that
+    /// lock.
     #[test]
     fn a_registration_that_waits_for_the_fork_does_not_hold_it_up() {
         static OURS: Lock<()> = Lock::new(());

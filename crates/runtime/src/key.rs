@@ -1,16 +1,18 @@
-//! Keys of threads that the program makes. It can have as many as without us, as it gets ours in the end.
+//! Keys of threads that the program makes. It can have as many as without underbar, as it gets underbar's in the end.
 //!
-//! Each of our keys that it gets takes something away: first the ends of timers (no more threads are sampled), then those of stacks (no more are
-//! measured, nor made by THREADSTACK), last those of heaps (new threads do without cells: a heap that nobody leaves would stay for ever).
-//! Invariant: what the C library answers is answered, but for a refusal while one of our keys is left.
-//! Not here: which keys are ours (`thread_end`).
+//! Each of underbar's keys that it gets removes a function: first the ends of timers (no more threads are sampled), then
+//! those of stacks (no more are measured, nor made by THREADSTACK), last those of heaps (new threads do without cells: a
+//! heap that no thread leaves would stay for ever).
+//!
+//! Invariant: the result is the C library's, except for a refusal while one of underbar's keys is left.
+//! Not here: which keys are underbar's (`thread_end`).
 
 use core::ffi::c_int;
 
 use crate::next::Next;
 use crate::resources;
 
-/// What the C library calls for a thread that ends with a value under the key.
+/// The destructor that the C library calls for a thread that ends with a value under the key.
 pub type Destructor = Option<unsafe extern "C" fn(*mut core::ffi::c_void)>;
 
 type Create = unsafe extern "C" fn(*mut u32, Destructor) -> c_int;
@@ -18,7 +20,7 @@ type Create = unsafe extern "C" fn(*mut u32, Destructor) -> c_int;
 static CREATE: Next = Next::new(c"pthread_key_create");
 static CREATE_C11: Next = Next::new(c"tss_create");
 
-/// Looks for both: later a lookup could wait for a thread that waits for this one in a constructor.
+/// Looks both up: later a lookup could wait for a thread that waits for this one in a constructor.
 pub(crate) fn at_start() {
     let _ = (CREATE.get(), CREATE_C11.get());
 }

@@ -50,7 +50,7 @@ pub mod stack;
 #[cfg(not(loom))]
 pub mod start;
 
-/// For the model checker only what it models is compiled: its atomics cannot be statics.
+/// For the model checker only the code that it models is compiled: its atomics cannot be statics.
 #[cfg(loom)]
 #[allow(dead_code, reason = "used by the models only")]
 mod heap {

@@ -6,8 +6,8 @@
 //!                                           └─> VERSYM           which of several versions is the default
 //! ```
 //!
-//! Invariant: nothing is read but tables that the loader itself has used to load the library. A library without a GNU hash
-//! table defines nothing here; no C library of the last fifteen years lacks one.
+//! Invariant: only tables are read that the loader itself has used to load the library. A library without a GNU hash table
+//! defines nothing here; every C library of the last fifteen years has one.
 //! Not here: files that are not loaded (`carry` of preloadable); whose name an address has (`coverage::owners`).
 
 use core::ffi::{CStr, c_char, c_int, c_void};
@@ -22,13 +22,13 @@ pub(crate) struct Symbol {
     info: u8,
     other: u8,
     section: u16,
-    /// Where it is, from the library's base.
+    /// Its address, from the library's base.
     pub(crate) value: usize,
     size: usize,
 }
 
 impl Symbol {
-    /// Does the library define it, as a function that others may call?
+    /// Whether the library defines it, as a function that others may call.
     fn is_function(&self) -> bool {
         const FUNCTION: u8 = 2;
         const LOCAL: u8 = 0;
@@ -39,18 +39,18 @@ impl Symbol {
 /// A library, or the program.
 #[derive(Clone, Copy)]
 pub(crate) struct Object {
-    /// What its addresses count from.
+    /// The base that its addresses are relative to.
     pub(crate) base: usize,
-    /// Where it begins and ends in memory.
+    /// Its first and last address in memory.
     start: usize,
     end: usize,
     symbols: *const Symbol,
     names: *const c_char,
     versions: *const u16,
     hash: Hash,
-    /// What may be done with the pages of its symbols, in the words of ELF.
+    /// The access rights of the pages of its symbols, as ELF flags.
     pub(crate) flags: u32,
-    /// The loader never unloads it, as it says itself.
+    /// The loader reports that it never unloads it.
     pub(crate) is_kept: bool,
 }
 
@@ -95,9 +95,9 @@ unsafe extern "C" {
     ) -> c_int;
 }
 
-/// Calls `visit` with each library of the program's own namespace that has symbols: in the order in which they were loaded, which
-/// for those of the program's start is the order in which the loader searches them. The loader adds and removes none meanwhile,
-/// so `visit` must not ask it for anything.
+/// Calls `visit` with each library of the program's own namespace that has symbols, in the order in which they were loaded.
+/// For the libraries of the program's start this is the order in which the loader searches them. The loader adds and
+/// removes none meanwhile, so `visit` must not call the loader.
 pub(crate) fn each<F: FnMut(&Object)>(visit: &mut F) {
     each_until(&mut |object| {
         visit(object);
@@ -119,9 +119,9 @@ pub(crate) fn each_until<F: FnMut(&Object) -> bool>(visit: &mut F) {
     unsafe { dl_iterate_phdr(one::<F>, core::ptr::from_mut(visit).cast()) };
 }
 
-/// The function of that name that a call from the library at `here` would reach without that library: the default version of the
-/// first definition behind it. The flag says whether it stays for as long as the process does. Asks neither `dlsym`, which
-/// changes what `dlerror` says and may be in a library that is not loaded, nor anybody for storage.
+/// The function of that name that a call from the library at `here` would reach without that library: the default version
+/// of the first definition after it. The flag says whether it stays for as long as the process does. Uses neither `dlsym`,
+/// which changes the result of `dlerror` and may be in a library that is not loaded, nor any storage.
 pub(crate) fn next_after(here: usize, name: &CStr) -> Option<(usize, bool)> {
     let c_library = next::address_of_version();
     let (mut is_behind, mut is_behind_c, mut found) = (false, false, None);
@@ -133,7 +133,8 @@ pub(crate) fn next_after(here: usize, name: &CStr) -> Option<(usize, bool)> {
                 if is_default && found.is_none() {
                     // SAFETY: a symbol of a library that is loaded.
                     let value = unsafe { (*symbol).value };
-                    // What comes with the program stays. That is so up to the C library, which each program has from the start.
+                    // Libraries that come with the program stay. These are the ones up to the C library, which each program
+                    // has from the start.
                     found = Some((object.base.wrapping_add(value), !is_behind_c || object.is_kept));
                 }
             });
@@ -165,7 +166,7 @@ impl Object {
             let (mut names, mut symbols, mut hash, mut versions, mut is_kept) = (0, 0, 0, 0, false);
             while (*entry)[0] != 0 {
                 let [tag, value] = *entry;
-                // The loader has made addresses of them, where it could write.
+                // The loader has made addresses of them if it could write.
                 let address = if value < it.base { value.wrapping_add(it.base) } else { value };
                 match tag {
                     STRINGS => names = address,
@@ -197,12 +198,12 @@ impl Object {
         }
     }
 
-    /// Does that address lie in it?
+    /// Whether that address is in it.
     pub(crate) fn holds(&self, address: usize) -> bool {
         (self.start..self.end).contains(&address)
     }
 
-    /// Calls `visit` with each function of that name that it defines, and whether that is its default version.
+    /// Calls `visit` with each function of that name that it defines, and whether it is the default version.
     pub(crate) fn functions(&self, name: &CStr, visit: &mut dyn FnMut(*const Symbol, bool)) {
         const HIDDEN: u16 = 0x8000;
         let wanted = hash_of(name);
@@ -235,7 +236,7 @@ impl Object {
         }
     }
 
-    /// Calls `visit` with each function that it defines for others: its name and its address.
+    /// Calls `visit` with the name and address of each function that it defines for others.
     pub(crate) fn exports(&self, visit: &mut dyn FnMut(&'static CStr, usize)) {
         let hash = &self.hash;
         for bucket in 0..hash.count as usize {
@@ -264,7 +265,7 @@ impl Object {
 
 impl Hash {
     /// # Safety
-    /// A table of GNU hashes begins there.
+    /// A table of GNU hashes begins at that address.
     unsafe fn at(table: *const u32) -> Hash {
         // SAFETY: the caller's promise: counts, filter, buckets, chain, in this order.
         unsafe {
@@ -338,7 +339,7 @@ mod tests {
         );
     }
 
-    /// What the loader says.
+    /// The loader's answer.
     fn libc_address(name: &CStr) -> usize {
         unsafe extern "C" {
             fn dlsym(library: *mut c_void, name: *const c_char) -> *mut c_void;

@@ -1,20 +1,22 @@
-//! Functions of other libraries: those that may be absent, and those that we stand in front of.
+//! Functions of other libraries: those that may be absent, and those that this library interposes.
 //!
-//! A strong symbol that is missing would end the program before it began, and which library has a function
-//! differs between versions of the C library: before 2.34 threads, `dlsym` and `dlopen` are in libraries of their own, which
-//! a program need not have loaded, or loads later. So some are asked for weakly. The others are looked up in the tables of the
-//! loaded libraries ([`crate::loaded`]), not by `dlsym`: it may be absent, it changes what `dlerror` tells the program, and
-//! it does not find what a library that was opened later brings along for itself.
+//! A missing strong symbol would end the program before it began, and which library has a function differs between versions
+//! of the C library: before 2.34 threads, `dlsym` and `dlopen` are in libraries of their own, which a program need not have
+//! loaded, or loads later. So some functions are weak references. The others are looked up in the tables of the loaded
+//! libraries ([`crate::loaded`]), not by `dlsym`: it may be absent, it changes what `dlerror` tells the program, and it
+//! does not find the definitions that a library opened later brings along for itself.
 //!
-//! Invariant: what is not there is None; nothing is called that was not found. Only what stays loaded is remembered, and absence never is.
-//! Cost: a load where it is remembered. Else a look at each library up to the one that has it, some hundred nanoseconds.
+//! Invariant: an absent function is None; only functions that were found are called. Only addresses that stay loaded are
+//! remembered, and absence never is.
+//! Cost: a load if the address is remembered. Otherwise a look at each library up to the one that has it, some hundred
+//! nanoseconds.
 
 use core::ffi::{CStr, c_char};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::{deepbind, loaded};
 
-/// Defines a function that gives the address of another by its C name, or 0 where no library has it.
+/// Defines a function that returns the address of another by its C name, or 0 if no library has it.
 macro_rules! weak {
     ($($address_of:ident = $name:literal;)*) => { $(
         #[unsafe(naked)]
@@ -31,7 +33,7 @@ pub(crate) use weak;
 
 weak! { address_of_version = "gnu_get_libc_version"; }
 
-/// The C library's version; None where it is not the GNU one.
+/// The C library's version. None if it is not the GNU one.
 pub(crate) fn c_library_version() -> Option<(u32, u32)> {
     let address = address_of_version();
     if address == 0 {
@@ -53,7 +55,8 @@ fn version(text: &str) -> Option<(u32, u32)> {
 pub(crate) struct Next {
     /// Its C name.
     pub(crate) name: &'static CStr,
-    /// 0: not found yet. Written by whoever finds it (all find the same), read by anybody; relaxed, as its code was there before.
+    /// 0: not found yet. Written by any thread that finds it (all find the same), read by any thread; relaxed, as its code
+    /// was there before.
     address: AtomicUsize,
 }
 
@@ -62,8 +65,9 @@ impl Next {
         Next { name, address: AtomicUsize::new(0) }
     }
 
-    /// The function's address. Those that signal handlers may call, or threads under our locks, are looked up at the start,
-    /// since a lookup takes a lock of the loader; but constructors of other libraries may run before that, and call us.
+    /// The function's address. Functions that signal handlers may call, or threads that hold underbar's locks, are looked
+    /// up at the start, since a lookup takes a lock of the loader. But constructors of other libraries may run before that,
+    /// and call this library.
     #[inline]
     pub(crate) fn get(&self) -> Option<usize> {
         match self.known() {
@@ -72,8 +76,8 @@ impl Next {
         }
     }
 
-    /// The function's address where it is remembered: after [`Next::get`] has found it in this thread, or before what this thread has
-    /// acquired. Else 0.
+    /// The function's address if it is remembered: after [`Next::get`] has found it in this thread, or before what this
+    /// thread has acquired. Otherwise 0.
     #[inline(always)]
     pub(crate) fn known(&self) -> usize {
         self.address.load(Ordering::Relaxed)
@@ -86,7 +90,7 @@ impl Next {
             Some(address) => (address, true),
             None => {
                 let found = loaded::next_after(here, self.name)?;
-                // Meanwhile another thread may have put our function into the table that was just read.
+                // Meanwhile another thread may have put this library's function into the table that was just read.
                 deepbind::original(self.name).map_or(found, |address| (address, true))
             }
         };
@@ -116,7 +120,8 @@ mod tests {
         assert!(c_library_version() >= Some((2, 17)));
     }
 
-    /// As `dlopen` before 2.34, which comes with the first library that needs it; and as what is gone again after `dlclose`.
+    /// As `dlopen` before 2.34, which comes with the first library that needs it; and like a function that is gone again
+    /// after `dlclose`.
     #[test]
     fn what_comes_later_is_found_then_and_not_remembered_for_ever() {
         static LATE: Next = Next::new(c"td_init");

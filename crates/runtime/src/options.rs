@@ -8,8 +8,8 @@
 //! ```
 //!
 //! Complaints about the text are the command's to print; here they are only counted.
-//! Invariant: whatever the text says, the program runs; what cannot be done is left at its default.
-//! Not here: the grammar and its evaluation (`options` crate), and who obeys (`resources`).
+//! Invariant: whatever the text says, the program runs; settings that cannot be obeyed keep their defaults.
+//! Not here: the grammar and its evaluation (`options` crate), and the resources that obey (`resources`).
 
 use underbar_options::{Base, ProgramName, Settings, Severity, WhereSet, may_name_build_ids};
 use underbar_preloadable::build_id::{LONGEST, build_id};
@@ -24,19 +24,19 @@ pub const TEXT: &[u8] = b"UNDERBAR_OPTS";
 /// `le` for the documented defaults of Language Environment.
 pub const BASE: &[u8] = b"UNDERBAR_BASE";
 
-/// What the resources obey, each its part.
+/// The settings, of which each resource obeys its part.
 pub(crate) struct Orders<'a> {
-    /// What is in force for this program.
+    /// The settings in force for this program.
     pub settings: &'a Settings,
-    /// How many complaints there are about the text.
+    /// The number of complaints about the text.
     pub errors: u64,
     /// The text.
     pub text: &'a [u8],
-    /// Where the text was.
+    /// The source of the text.
     pub environment: Environment<'a>,
     /// The program's name.
     pub program: &'a [u8],
-    /// Does anybody ask for accounts of this process?
+    /// Whether accounts of this process are requested.
     pub is_accounted: bool,
 }
 
@@ -53,7 +53,7 @@ fn obey_for(environment: Environment<'_>, name: &[u8], started_as: &[u8]) {
     let program = ProgramName {
         name,
         started_as,
-        // The file is read only where somebody asks for it.
+        // The file is read only if the text may name a build id.
         build_id: if may_name_build_ids(text) { own_build_id(&mut id) } else { b"" },
     };
     let mut settings = Settings::new(Base::named(environment.value(BASE)));

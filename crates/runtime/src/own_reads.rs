@@ -1,15 +1,15 @@
 //! Reads that underbar makes within the program's process, counted: the kernel counts them as the program's, and the report
-//! takes them off again.
+//! subtracts them again.
 //!
-//! Invariant: whatever reads a file in here does it by these.
-//! Not here: what the reads are for.
+//! Invariant: all code here that reads a file uses these functions.
+//! Not here: the purpose of the reads.
 
 use underbar_ledger::Key;
 use underbar_sys::syscall::{self, Errno};
 
 use crate::ledger;
 
-/// What the loader read of our library before anything of us ran: the head of its file.
+/// Bytes of this library that the loader read before any of its code ran: the head of its file.
 pub fn at_start() {
     const HEAD: u64 = 832;
     ledger::add(Key::OwnReads, 1);

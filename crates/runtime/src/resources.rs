@@ -1,4 +1,4 @@
-//! The table of the runtime's resources: what each has to do when the process starts, is looked at, forks and ends.
+//! The table of the runtime's resources: the work of each when the process starts, is looked at, forks and ends.
 //!
 //! ```text
 //! first request    configure                    │ down the table
@@ -10,13 +10,13 @@
 //! end              settle, look, end    │ up the table
 //! ```
 //!
-//! The order of the rows is that of the start, and everything that ends goes the other way. So a fork takes locks up the table and
-//! gives them back down the table: of two rows with locks, the lower one's lock is taken first ([`crate::fork`]). The ledger is
-//! below all that writes to it.
+//! The order of the rows is that of the start; everything that ends goes the other way. So a fork takes locks up the table
+//! and gives them back down the table: of two rows with locks, the lower one's lock is taken first ([`crate::fork`]). The
+//! ledger is below all rows that write to it.
 //!
 //! Invariant: `start`, `options`, `sandbox`, `fork` and `follow` name no resource but the ledger; a new one is a row here.
-//! Cost: none. The table is constant, so that each walk becomes direct calls of what its column holds.
-//! Not here: what the resources do, and who asks for a walk.
+//! Cost: none. The table is constant, so each walk becomes direct calls of the functions in its column.
+//! Not here: the work of the resources, and the callers of the walks.
 
 use core::ffi::c_char;
 
@@ -28,42 +28,44 @@ use crate::{
 
 /// One row.
 pub(crate) struct Resource {
-    /// As readers and tests call it.
+    /// Its name for readers and tests.
     #[cfg_attr(not(test), expect(dead_code, reason = "for readers and tests"))]
     name: &'static str,
     /// Obeys its options, once, before the first request is served.
     configure: fn(&Orders<'_>),
     /// The C library is up, and the program has not begun: by the constructor, in the first thread.
     start: unsafe fn(&Given),
-    /// Publishes what threads counted and did not tell the ledger yet. Takes no lock that the calling thread may hold.
+    /// Publishes figures that threads counted and have not yet added to the ledger. Takes no lock that the calling thread
+    /// may hold.
     settle: fn(),
-    /// Looks at what nobody counts: the process's memory, its stacks.
+    /// Looks at figures that no thread counts: the process's memory, its stacks.
     look: fn(),
-    /// The program is about to forbid itself system calls: takes what it will need, and stops what will be forbidden.
+    /// The program is about to forbid itself system calls: takes resources that it will need, and stops activity that will
+    /// be forbidden.
     close: fn(),
-    /// What a fork means to it.
+    /// Its work at a fork.
     fork: Option<Fork>,
-    /// Gives the key up by which it is told that a thread ends. False where it has none, or gave it up before.
+    /// Gives up the key that reports the end of a thread. False if it has none, or gave it up before.
     give_up_key: fn() -> bool,
     /// The process ends in good order.
     end: fn(),
 }
 
-/// What the constructor is given.
+/// The constructor's argument.
 pub(crate) struct Given {
     /// Null, or the environment as `main` gets it, which the kernel put just above the first thread's stack.
     pub environment: *const *const c_char,
 }
 
-/// What a resource does at a fork. What `before` returns is what the others are given.
+/// The work of a resource at a fork. The result of `before` is passed to the others.
 pub(crate) struct Fork {
-    /// Takes locks, and says whether it did what the others undo.
+    /// Takes locks, and returns whether it did the work that the others undo.
     before: fn() -> bool,
     /// In the parent, by the thread that called `before`.
     after: unsafe fn(bool),
     /// In the child, whose thread is the copy of the one that called `before`.
     after_in_child: unsafe fn(bool),
-    /// In the parent, after `after`: no child came of it.
+    /// In the parent, after `after`: the fork made no child.
     failed: fn(bool),
 }
 
@@ -173,8 +175,8 @@ const RESOURCES: [Resource; ROWS] = [
     },
 ];
 
-/// Does something for each row down the table, or up. Each row is a constant there, so that what its columns hold is called
-/// directly: walking an array of pointers, the loader would have to relocate them all when a process starts.
+/// Runs code for each row down the table, or up. Each row is a constant there, so that the functions in its columns are
+/// called directly. An array of pointers would need relocation of all of them by the loader when a process starts.
 macro_rules! each {
     (down, $row:ident, $then:expr) => { each!(@ $row, $then, 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15) };
     (up, $row:ident, $then:expr) => { each!(@ $row, $then, 15 14 13 12 11 10 9 8 7 6 5 4 3 2 1 0) };
@@ -202,12 +204,12 @@ pub(crate) unsafe fn start(given: &Given) {
     each!(down, row, unsafe { (row.start)(given) });
 }
 
-/// The ledger is told all that was counted.
+/// Adds all counted figures to the ledger.
 pub(crate) fn settle() {
     each!(up, row, (row.settle)());
 }
 
-/// The ledger is told what can be seen now.
+/// Adds all figures that can be observed now to the ledger.
 pub(crate) fn look() {
     each!(up, row, (row.look)());
 }
@@ -225,7 +227,7 @@ pub(crate) fn end() {
     each!(up, row, (row.end)());
 }
 
-/// The program needs all keys of threads: gives up the one that is missed least. False where none is left.
+/// The program needs all keys of threads: gives up the one that is missed least. False if none is left.
 pub(crate) fn give_up_key() -> bool {
     each!(
         up,
@@ -237,12 +239,12 @@ pub(crate) fn give_up_key() -> bool {
     false
 }
 
-/// What each row with a [`Fork`] answered before a fork: a bit for each, that of the row furthest up lowest.
+/// The answer of each row with a [`Fork`] before a fork: a bit for each, that of the topmost row lowest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Before(pub u64);
 
 impl Before {
-    /// So many bits it has.
+    /// The number of bits.
     pub const BITS: u32 = {
         let mut count = 0;
         each!(down, row, count += row.fork.is_some() as u32);
@@ -263,7 +265,7 @@ pub(crate) fn before_fork() -> Before {
     Before(before)
 }
 
-/// What is to be done after a fork, down the table, with what each row answered.
+/// The work after a fork, down the table, with the answer of each row.
 #[inline(always)]
 fn after(before: Before, mut then: impl FnMut(&'static Fork, bool)) {
     let mut bits = 0..Before::BITS;
@@ -296,7 +298,7 @@ pub(crate) unsafe fn after_fork_in_child(before: Before) {
     after(before, |fork, answer| unsafe { (fork.after_in_child)(answer) });
 }
 
-/// After [`after_fork`], where no child came of it.
+/// After [`after_fork`], if the fork made no child.
 pub(crate) fn fork_failed(before: Before) {
     after(before, |fork, answer| (fork.failed)(answer));
 }

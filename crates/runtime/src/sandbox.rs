@@ -9,12 +9,13 @@
 //! strict                 ──> silent: nothing is given back any more, since any call is death
 //! ```
 //!
-//! All of them can be called by `syscall`, too, so we look at its number ([`system_call`]); other calls pass with two compares.
-//! What is missed by not looking is in the exactness of the figures: sampled.
+//! All of these calls can be made by `syscall`, too, so its number is checked ([`system_call`]); other calls pass with two
+//! compares. The report marks figures that miss a look as sampled.
 //!
-//! What it becomes by exec inherits the filter and would start with our library, which asks the kernel for more than the
-//! program does. So behind a filter that the process installed itself, programs are started without us (`follow`). Filters that
-//! were there before, those of containers and services, let ordinary programs live: they are no reason.
+//! A program that the process becomes by exec inherits the filter. It would start with this library, which asks the kernel
+//! for more than the program does. So after the process has installed a filter itself, programs are started without the
+//! library (`follow`). Filters that were there before, those of containers and services, let ordinary programs live: they
+//! are no reason.
 //!
 //! Invariant: once closed, a process stays so, and its forked children, too.
 
@@ -33,50 +34,51 @@ const SECCOMP_SET_MODE_STRICT: usize = 0;
 const SECCOMP_SET_MODE_FILTER: usize = 1;
 const SECCOMP_FILTER_FLAG_NEW_LISTENER: usize = 1 << 3;
 
-/// Relaxed: whoever installs a filter is told of it in his own thread, and a thread that looks at the same moment
-/// looks while the program prepares to lock itself in.
+/// Relaxed: the thread that installs a filter sees it itself, and a thread that looks at the same moment looks while the
+/// program prepares to lock itself in.
 static CLOSED: AtomicBool = AtomicBool::new(false);
 
-/// Relaxed: read by the thread that installed the filter, or by children; whoever starts a program in another thread at that
-/// moment would have started it before.
+/// Relaxed: read by the thread that installed the filter, or by children; a thread that starts a program at that moment
+/// would otherwise have started it before.
 static FILTERED: AtomicBool = AtomicBool::new(false);
 
-/// Relaxed: strict mode is the calling thread's own; what another gives back less is no harm.
+/// Relaxed: strict mode is the calling thread's own; if another thread gives back less, that does no harm.
 static SILENT: AtomicBool = AtomicBool::new(false);
 
-/// What [`filters`] said before the process locked itself in. Relaxed, as above.
+/// The result of [`filters`] before the process locked itself in. Relaxed, as above.
 static FILTERS_BEFORE: AtomicU64 = AtomicU64::new(UNKNOWN);
 
-/// [`filters`] where the kernel does not say.
+/// [`filters`] if the kernel does not report it.
 const UNKNOWN: u64 = u64::MAX;
 
-/// Must unusual system calls be left out?
+/// Whether unusual system calls must be left out.
 #[inline]
 #[must_use]
 pub fn is_closed() -> bool {
     CLOSED.load(Ordering::Relaxed)
 }
 
-/// Is any system call death, but reading, writing and ending? Storage is not given back then.
+/// Whether any system call is death, except reading, writing and ending. Storage is not given back then.
 #[must_use]
 pub fn is_silent() -> bool {
     SILENT.load(Ordering::Relaxed)
 }
 
-/// Has this process installed a filter of system calls? Where that cannot be found out, yes.
+/// Whether this process has installed a filter of system calls. True if that cannot be determined.
 #[must_use]
 pub fn is_filtered() -> bool {
     if !is_closed() {
         return false;
     }
-    // Asking takes system calls that may be forbidden: not where the answer is known. One that was installed by `syscall` is not;
-    // who may not open files cannot start a program that a loader loads, either.
+    // Asking takes system calls that may be forbidden, so it is not done if the answer is known. A filter that was
+    // installed by `syscall` is not known; a process that may not open files cannot start a dynamically linked program,
+    // either.
     let before = FILTERS_BEFORE.load(Ordering::Relaxed);
     FILTERED.load(Ordering::Relaxed) || before == UNKNOWN || filters() != before
 }
 
-/// How many filters there are and in which mode, in one number that changes with each new one; [`UNKNOWN`] where the kernel does
-/// not say.
+/// The number of filters and their mode, in one number that changes with each new filter; [`UNKNOWN`] if the kernel does
+/// not report it.
 fn filters() -> u64 {
     let Ok(fd) = syscall::open(c"/proc/self/status", syscall::O_RDONLY | syscall::O_CLOEXEC, 0) else {
         return UNKNOWN;
@@ -92,12 +94,12 @@ fn filters() -> u64 {
     found.seen.unwrap_or(UNKNOWN)
 }
 
-/// Reads `Seccomp:` and `Seccomp_filters:` (since Linux 5.9) from a text that comes byte by byte.
+/// Reads `Seccomp:` and `Seccomp_filters:` (since Linux 5.9) from a text that arrives byte by byte.
 #[derive(Default)]
 struct Found {
-    /// What the lines so far said.
+    /// The result of the lines so far.
     seen: Option<u64>,
-    /// How many bytes of a line have agreed with `Seccomp`.
+    /// The number of bytes of a line that have matched `Seccomp`.
     agreed: usize,
 }
 
@@ -142,7 +144,7 @@ pub unsafe fn prctl(operation: i32, arguments: [usize; 4]) -> i32 {
     }
 }
 
-/// Is this what a program calls before it locks itself in, or to do so?
+/// Whether a program makes this call before it locks itself in, or to do so.
 fn locks_in(operation: i32) -> bool {
     matches!(operation, PR_SET_SECCOMP | PR_SET_NO_NEW_PRIVS)
 }
@@ -168,8 +170,8 @@ fn locked_in(is_strict: bool) {
 /// `syscall` of the C library as a function of seven arguments: it takes its last one from the stack, as such a function does.
 type SystemCall = unsafe extern "C" fn(isize, usize, usize, usize, usize, usize, usize) -> isize;
 
-/// The code of `syscall` that is called in the end: before the library has begun our own, then the next library's, which may mean more
-/// by it than the C library does. Written once by the constructor; relaxed, as what it names was there before.
+/// The code of `syscall` that is finally called: before this library's start its own, afterwards the next library's, which
+/// may mean more by it than the C library does. Written once by the constructor; relaxed, as the code was there before.
 #[repr(transparent)]
 pub struct Passed(AtomicPtr<c_void>);
 
@@ -184,10 +186,10 @@ pub(crate) fn at_start() {
     }
 }
 
-/// `syscall` of C with the numbers of `prctl` and `seccomp`, which come here by a jump, their arguments where they were.
+/// `syscall` of C with the numbers of `prctl` and `seccomp`, which arrive here by a jump, with their arguments in place.
 ///
 /// # Safety
-/// As C's. The last argument may be anything: it is read where the caller would have put it.
+/// As C's. The last argument may be anything: it is read from where the caller would have put it.
 pub unsafe extern "C" fn system_call(
     number: isize,
     a: usize,
@@ -201,20 +203,20 @@ pub unsafe extern "C" fn system_call(
     let before = if is_prctl {
         locks_in(a as i32)
     } else {
-        // Not what libraries ask to learn what the kernel has, and what cannot succeed.
+        // Excludes calls by which libraries learn what the kernel has, and calls that cannot succeed.
         (a == SECCOMP_SET_MODE_STRICT && b == 0 && c == 0) || (a == SECCOMP_SET_MODE_FILTER && c != 0)
     };
     if before {
         close();
     }
-    // SAFETY: the C library's function of that name, the next library's, or ours.
+    // SAFETY: the C library's function of that name, the next library's, or this library's.
     let next = unsafe { core::mem::transmute::<*mut c_void, SystemCall>(PASSED.0.load(Ordering::Relaxed)) };
     // SAFETY: the caller's promise.
     let result = unsafe { next(number, a, b, c, d, e, f) };
     let (is_done, is_strict) = if is_prctl {
         (result >= 0 && a as i32 == PR_SET_SECCOMP, b == SECCOMP_MODE_STRICT)
     } else {
-        // A filter for all threads fails with the number of one; with a listener the result is its descriptor.
+        // A filter for all threads fails with the number of one thread; with a listener the result is its descriptor.
         (
             result == 0 || (result > 0 && b & SECCOMP_FILTER_FLAG_NEW_LISTENER != 0),
             a == SECCOMP_SET_MODE_STRICT,

@@ -1,13 +1,13 @@
-//! Who serves malloc: this heap, or another allocator that the program brings along.
+//! The allocator that serves malloc: this heap, or another that the program brings along.
 //!
 //! ```text
 //! the loader's order:   program ─> preloads ─> libraries ─> C library
 //! malloc is found in    one before ours: it serves     one between ours and the C library's: ours has replaced it
 //! ```
 //!
-//! Invariant: this is found out once, at the start, when all libraries of the program are loaded and nothing else runs. Without
-//! `_dl_find_object` (before glibc 2.35) libraries have no names, and nothing is told.
-//! Not here: allocators inside a program, under names of their own: nothing in the process tells of them (`host/cli`).
+//! Invariant: determined once, at the start, when all libraries of the program are loaded and nothing else runs. Without
+//! `_dl_find_object` (before glibc 2.35) libraries have no names, and nothing is reported.
+//! Not here: allocators inside a program, under names of their own: nothing in the process reveals them (`host/cli`).
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -20,18 +20,18 @@ use crate::{ledger, loaded, start};
 
 static NEXT: Next = Next::new(c"malloc");
 
-/// What children tell their slots, too. Written by the first thread at the start, read by anybody later; relaxed.
+/// Children copy these to their slots, too. Written by the first thread at the start, read by any thread later; relaxed.
 static ROLE: AtomicU64 = AtomicU64::new(0);
 static NAME: Text<4> = Text([const { AtomicU64::new(0) }; 4]);
 
-/// What the loader found for the name in this library: ours, unless somebody comes before us. Rust would take the definition that it
-/// sees; the table of the loader's answers is asked.
+/// The loader's answer for the name in this library: this library's function, unless an earlier object defines it. Rust
+/// would take the definition that it sees, so the table of the loader's answers is read.
 #[unsafe(naked)]
 extern "C" fn address_of_malloc() -> usize {
     core::arch::naked_asm!("mov rax, qword ptr [rip + malloc@GOTPCREL]", "ret")
 }
 
-/// Finds out, and tells the slot.
+/// Determines the allocator, and writes it to the slot.
 pub(crate) fn at_start() {
     let before = start::errno();
     if let Some((role, address)) = find() {
@@ -42,7 +42,7 @@ pub(crate) fn at_start() {
     start::set_errno(before);
 }
 
-/// Tells a slot of this process.
+/// Writes this process's allocator to a slot.
 pub(crate) fn tell(slot: &Slot) {
     slot.allocator.copy(&NAME);
     slot.allocator_role.store(ROLE.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -52,7 +52,8 @@ pub(crate) fn tell(slot: &Slot) {
 fn find() -> Option<(AllocatorRole, usize)> {
     let ours = module_start(at_start as fn() as usize)?;
     let is_ours = |address| module_start(address) == Some(ours);
-    // A program with a fixed address may have an entry of its own for a malloc that is ours: then the definition tells.
+    // A program with a fixed address may have its own entry for a malloc that is this library's: then the definition
+    // decides.
     if !is_ours(address_of_malloc())
         && let Some(first) = first_malloc()
         && !is_ours(first)
@@ -76,7 +77,7 @@ fn first_malloc() -> Option<usize> {
     first
 }
 
-/// `libc.so.6`, or of old `libc-2.31.so`.
+/// `libc.so.6`, or in old versions `libc-2.31.so`.
 fn is_c_library(name: &[u8]) -> bool {
     name.starts_with(b"libc.so") || name.starts_with(b"libc-2.")
 }

@@ -1,8 +1,8 @@
 //! Starting: options are read and the accounts attached before the first request is served.
 //!
 //! The first request may come from the loader, long before any constructor, when only one thread exists.
-//! Invariant: [`ensure`] does its work once, and nothing that it calls asks the program's heap.
-//! Not here: what the options mean (`options`), and what starts and ends (`resources`).
+//! Invariant: [`ensure`] does its work once, and none of its callees uses the program's heap.
+//! Not here: the meaning of the options (`options`), and the resources that start and end (`resources`).
 
 use core::ffi::c_char;
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -22,7 +22,7 @@ unsafe extern "C" {
     fn __cxa_at_quick_exit(then: extern "C" fn(*mut u8), argument: *mut u8) -> i32;
 }
 
-/// Makes the heap ready. Cheap when it is.
+/// Makes the heap ready. Cheap if it is.
 pub fn ensure() {
     if STATE.load(Ordering::Acquire) == DONE {
         return;
@@ -35,22 +35,23 @@ pub fn ensure() {
     // or another one is, which can only be when threads start before the first request was served.
 }
 
-/// The rest, for which the C library must be up: called by the preload's constructor.
+/// The rest of the start, for which the C library must be up: called by the preload's constructor.
 ///
 /// # Safety
-/// Each is null, or a list of C strings that ends with null, as `main` gets it; both stay while this lasts. No other thread runs yet.
+/// Each is null, or a list of C strings that ends with null, as `main` gets it; both stay during the call. No other thread
+/// runs yet.
 pub unsafe fn constructor(arguments: *const *const c_char, environment: *const *const c_char) {
     // SAFETY: the caller's promise.
     unsafe {
         ledger::arguments::known(arguments, ensure);
         resources::start(&Given { environment });
     }
-    // What is arranged first is done last: the program's own come before it.
+    // Exit functions run in reverse order of registration: the program's own come before this one.
     // SAFETY: a function of this library, which stays loaded: the preload is never closed.
     unsafe { __cxa_at_quick_exit(at_quick_exit, core::ptr::null_mut()) };
 }
 
-/// `quick_exit` of C runs what was arranged for it, and no destructors.
+/// `quick_exit` of C runs its registered functions, and no destructors.
 extern "C" fn at_quick_exit(_: *mut u8) {
     destructor();
 }
@@ -79,8 +80,8 @@ pub fn leave(status: i32) -> ! {
     underbar_sys::syscall::exit_group(status)
 }
 
-/// `daemon` of the C library, which ends the parent past its own `_exit`: what the parent did is settled before, and it ends in good
-/// order unless the call comes back to it. The child that goes on has accounts of its own.
+/// `daemon` of the C library, which ends the parent without calling its own `_exit`. So the parent's figures are settled
+/// before, and it ends in good order unless the call returns to it. The child that continues has accounts of its own.
 ///
 /// # Safety
 /// As C's.

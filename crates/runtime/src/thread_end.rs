@@ -1,4 +1,4 @@
-//! Being told when a thread ends: by the destructor of a thread-specific key.
+//! Learning when a thread ends: by the destructor of a thread-specific key.
 //!
 //! ```text
 //! keys  0 ............ 29 30 31 | 32 ................................. 1023
@@ -8,20 +8,21 @@
 //! The C library runs such destructors however the thread ends: by returning, by `pthread_exit`, by being
 //! cancelled. It does not run them for the thread that ends the process.
 //!
-//! A program may use a key that it forgot to make: a static one is 0. So our keys are the last ones for which the C library has room
-//! in the thread itself, and the program's begin at 0. A program may also make as many keys as the C library has: then it gets ours
-//! ([`ThreadEnd::give_up`]), and nobody is told any more.
+//! A program may use a key that it forgot to make: a static one is 0. So this library's keys are the last ones for which
+//! the C library has room in the thread itself, and the program's begin at 0. A program may also make as many keys as the C
+//! library has. Then it gets this library's keys ([`ThreadEnd::give_up`]), and ends are no longer reported.
 //!
-//! Not so: `__cxa_thread_atexit_impl` takes the loader's lock, in the first request of each thread. A robust mutex in each heap needs
-//! no key, but tells only whoever looks at it later. A frame below the thread's function has ended when destructors of the
-//! program still use the heap.
-//! Invariant: nothing is called that the C library at hand does not have; without keys nobody is told.
+//! Alternatives: `__cxa_thread_atexit_impl` takes the loader's lock, in the first request of each thread. A robust mutex in
+//! each heap needs no key, but reveals an end only to a thread that looks at it later. A frame below the thread's function
+//! has ended when destructors of the program still use the heap.
+//!
+//! Invariant: only functions that the present C library has are called; without keys no end is reported.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use crate::next::weak;
 
-// The first is the C library's other name of `pthread_key_create`, which is ours.
+// The first is the C library's other name of `pthread_key_create`, a name that this library interposes.
 weak! {
     address_of_create = "__pthread_key_create";
     address_of_delete = "pthread_key_delete";
@@ -32,16 +33,16 @@ type Destructor = unsafe extern "C" fn(*mut u8);
 type Create = unsafe extern "C" fn(*mut u32, Option<Destructor>) -> i32;
 type Delete = unsafe extern "C" fn(u32) -> i32;
 
-/// For so many keys a thread has room from its start. A value under a later one makes the C library ask for storage.
+/// A thread has room for this many keys from its start. A value under a later key makes the C library ask for storage.
 const FIRST_LEVEL: usize = 32;
 /// The key was given to the program.
 const GIVEN_UP: u32 = u32::MAX;
 
-/// A destructor that is called with what a thread registered, when it ends.
+/// A destructor that is called with the value that a thread registered, when the thread ends.
 pub struct ThreadEnd {
     destructor: Destructor,
-    /// 0 for none, else the key plus 1, or [`GIVEN_UP`]. Written before there are other threads, and when it is given up; relaxed, as
-    /// a thread that still reads the key sets a value that the C library refuses or forgets.
+    /// 0 for none, else the key plus 1, or [`GIVEN_UP`]. Written before there are other threads, and when it is given up;
+    /// relaxed, as a thread that still reads the key sets a value that the C library refuses or forgets.
     key: AtomicU32,
 }
 
@@ -60,12 +61,12 @@ impl ThreadEnd {
         }
     }
 
-    /// The destructor shall be called with this value when the calling thread ends. May ask for storage, where the
-    /// program has many keys. A failure only means that nobody is told.
+    /// Registers this value for the destructor at the end of the calling thread. May ask for storage, if the program has
+    /// many keys. A failure only means that the end is not reported.
     pub fn register(&self, value: *mut u8) {
         let (key, set) = (self.key.load(Ordering::Relaxed), address_of_set());
         if key != 0 && key != GIVEN_UP && set != 0 {
-            // SAFETY: the C library's function of that name; it refuses keys that there are not.
+            // SAFETY: the C library's function of that name; it refuses keys that do not exist.
             unsafe {
                 let set: unsafe extern "C" fn(u32, *const u8) -> i32 = core::mem::transmute(set);
                 set(key - 1, value);
@@ -73,7 +74,7 @@ impl ThreadEnd {
         }
     }
 
-    /// Gives the key back to the C library, for the program. False where there is none, or it was given up before.
+    /// Gives the key back to the C library, for the program. False if there is none, or it was given up before.
     pub fn give_up(&self) -> bool {
         let key = self.key.load(Ordering::Relaxed);
         let delete = address_of_delete();
@@ -82,21 +83,22 @@ impl ThreadEnd {
             && delete != 0
             && self.key.compare_exchange(key, GIVEN_UP, Ordering::Relaxed, Ordering::Relaxed).is_ok();
         if is_ours {
-            // SAFETY: the C library's function of that name; the key is ours, and only one thread comes here with it.
+            // SAFETY: the C library's function of that name; the key is this library's, and only one thread gets here with
+            // it.
             unsafe { core::mem::transmute::<usize, Delete>(delete)(key - 1) };
         }
         is_ours
     }
 
-    /// Has the program got the key?
+    /// Whether the program has got the key.
     #[inline]
     pub fn is_given_up(&self) -> bool {
         self.key.load(Ordering::Relaxed) == GIVEN_UP
     }
 }
 
-/// Makes a key with this destructor: the last free one of the first level, or where that is full, the first free one. All keys before
-/// it that were free are so again.
+/// Makes a key with this destructor: the last free one of the first level, or, if that is full, the first free one. All
+/// keys before it that were free are free again.
 fn last_of_the_first_level(destructor: Destructor) -> Option<u32> {
     let (create, delete) = (address_of_create(), address_of_delete());
     if create == 0 || delete == 0 {
@@ -111,7 +113,7 @@ fn last_of_the_first_level(destructor: Destructor) -> Option<u32> {
     let mut count = 0;
     while count < others.len() {
         let mut key = 0;
-        // SAFETY: `key` is ours to fill.
+        // SAFETY: the call fills the local `key`.
         if unsafe { create(&raw mut key, Some(destructor)) } != 0 {
             break;
         }
@@ -127,7 +129,7 @@ fn last_of_the_first_level(destructor: Destructor) -> Option<u32> {
         }
     }
     for &other in &others[..count] {
-        // SAFETY: made above, and used by nobody.
+        // SAFETY: made above, and not used by any code.
         unsafe { delete(other) };
     }
     chosen
@@ -146,7 +148,7 @@ mod tests {
         ONE.prepare();
         OTHER.prepare();
         let key = |end: &ThreadEnd| end.key.load(Ordering::Relaxed) - 1;
-        // Those of other tests, of std and of the heap are among them.
+        // The keys of other tests, of std and of the heap are among them.
         assert!(key(&ONE) > 16 && key(&OTHER) > 16, "{} and {}", key(&ONE), key(&OTHER));
         assert_ne!(key(&ONE), key(&OTHER));
         assert!(ONE.give_up() && ONE.is_given_up());

@@ -5,9 +5,9 @@
 //! from the thread pointer (the initial-exec model): two instructions, no call. Two words always fit into what the loader
 //! keeps spare for libraries that come late.
 //!
-//! Invariant: a thread's word holds what the thread put there last, and before that its first value, which the loader
-//! puts there.
-//! Not here: what words there are (`heap::slot`, `lock::mutex`).
+//! Invariant: a thread's word holds the value that the thread last wrote, and before that its first value, which the loader
+//! writes.
+//! Not here: the individual words (`heap::slot`, `lock::mutex`).
 
 /// Defines two functions, which read and write a word with this label and first value; that may be the address of a static.
 macro_rules! thread_word {

@@ -1,8 +1,8 @@
-//! The first three arguments of a C call, kept over a call of ours: for functions that go on by a jump to the next library's, which
-//! then finds everything as its caller left it.
+//! The first three arguments of a C call, kept over a call of this library: for functions that continue by a jump to the
+//! next library's, which then finds everything as its caller left it.
 //!
-//! Invariant: the stack is aligned for a call after `keep_three_arguments`, and as it was after `restore_three_arguments`.
-//! Not here: what is called between the two (`heap::new`, and `open` of the preload library).
+//! Invariant: the stack is aligned for a call after `keep_three_arguments`, and restored after `restore_three_arguments`.
+//! Not here: the function that is called between the two (`heap::new`, and `open` of the preload library).
 
 /// Instructions that put them on the stack, and tell the unwinder so.
 #[macro_export]

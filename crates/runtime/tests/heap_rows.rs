@@ -12,11 +12,11 @@ unsafe extern "C" {
     fn _exit(status: i32) -> !;
 }
 
-/// So many cells of 112 bytes in a heap, which stay in use.
+/// Puts this many cells of 112 bytes into a heap; they stay in use.
 fn fill(handle: heap::Handle, cells: usize) {
     let entered = heap::enter(handle).expect("a live heap");
     for _ in 0..cells {
-        // SAFETY: nobody gives it back.
+        // SAFETY: no code gives it back.
         assert!(!unsafe { heap::malloc(100) }.is_null());
     }
     heap::leave(entered);
@@ -60,7 +60,7 @@ fn a_process_and_its_child_have_rows_of_their_own() {
     fill(parser, 1_000);
     heap::settle();
 
-    // SAFETY: the child makes system calls, and what is asked of the heap.
+    // SAFETY: the child makes system calls, and calls the heap.
     let child = unsafe { fork() };
     if child == 0 {
         fill(parser, 5);
@@ -70,7 +70,7 @@ fn a_process_and_its_child_have_rows_of_their_own() {
         unsafe { _exit(0) };
     }
     let mut status = -1;
-    // SAFETY: the status is ours.
+    // SAFETY: the call fills the local `status`.
     assert_eq!(unsafe { waitpid(child, &raw mut status, 0) }, child);
     assert_eq!(status, 0);
     fill(parser, 1);
@@ -89,7 +89,7 @@ fn a_process_and_its_child_have_rows_of_their_own() {
         [row(Additional, Ended, "scratch", 3, 0), row(Enclave, Live, "parser", 1_001, 1_001 * 112)]
     );
     assert_eq!((mine[0].0, mine[0].1), (Default, Live));
-    // What it has of its parent is in use, and was not got by it.
+    // The cells inherited from the parent are in use, and do not count as the child's gets.
     assert_eq!(
         of(child),
         [
