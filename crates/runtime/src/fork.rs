@@ -4,7 +4,7 @@
 //! The order must be that in which the program's threads take them, or two threads wait for each other:
 //!
 //! ```text
-//! handlers of other libraries ─> ours: registrations ─> list of streams ─> resources ─> the C library: its list, fork
+//! handlers of other libraries ─> underbar's: registrations ─> list of streams ─> resources ─> the C library: its list, fork
 //!  (may get storage, take locks)       (1)               (2)                (3)
 //! ```
 //!

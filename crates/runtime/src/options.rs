@@ -1,8 +1,8 @@
 //! Obeying the run-time options: read once, at the start, from the environment.
 //!
 //! ```text
-//! UNDERBAR_BASE=le        defaults of Language Environment instead of our own
-//! UNDERBAR_OPTS=TEXT      option text, sections for programs included; laid over the defaults
+//! UNDERBAR_BASE=le        defaults of Language Environment instead of underbar's
+//! UNDERBAR_OPTS=TEXT      option text, including sections for programs; overrides the defaults
 //! UNDERBAR_SAMPLES=PERIOD  sample by timers, which needs a ledger
 //! UNDERBAR_LEDGER=PATH    the ledger to write to; without it, MSGFILE in the text may name one to make
 //! ```

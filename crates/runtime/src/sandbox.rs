@@ -10,7 +10,7 @@
 //! ```
 //!
 //! All of these calls can be made by `syscall`, too, so its number is checked ([`system_call`]); other calls pass with two
-//! compares. The report marks figures that miss a look as sampled.
+//! compares. The exactness of the figures covers a missed look: sampled.
 //!
 //! A program that the process becomes by exec inherits the filter. It would start with this library, which asks the kernel
 //! for more than the program does. So after the process has installed a filter itself, programs are started without the

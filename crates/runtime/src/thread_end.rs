@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! keys  0 ............ 29 30 31 | 32 ................................. 1023
-//!       the program's        ours | the program's; ours, too, where it makes all of them
+//!       the program's  underbar's | the program's; underbar's, too, if it makes all of them
 //! ```
 //!
 //! The C library runs such destructors however the thread ends: by returning, by `pthread_exit`, by being

@@ -44,7 +44,7 @@ pub(super) enum Kind {
 /// Which list.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum List {
-    /// Only where the mappings are.
+    /// Only the addresses of the mappings.
     Short,
     /// And how much of each mapping is anonymous and resident.
     Long,

@@ -1,13 +1,13 @@
 //! Coverage: how much of the process's memory went through this heap, and who owns the rest.
 //!
 //! ```text
-//! mmap, called by a library      ─> remembered: these addresses are that library's
+//! mmap, called by a library      ─> remembered: these addresses belong to that library
 //! resident memory doubled        ─┐
 //! much of it is about to go      ─┼> look: each private mapping, page by page
 //! the process ends               ─┘    ├─ segments of this heap   mincore   ─> the heap's
-//!                                      ├─ anonymous, not ours     mincore   ─> stack | brk | a library's
+//!                                      ├─ other anonymous         mincore   ─> stack | brk | a library's
 //!                                      └─ of files                pagemap   ─> data of files, as far as written to
-//!        the sum of these, within 2 % of what the kernel says is resident and not shared; else the same by smaps
+//!        the sum of these, within 2 % of the kernel's resident, unshared total; otherwise the same by smaps
 //! ```
 //!
 //! Nothing is a remainder: pages of a shared mapping are resident for every process that shares it, pages of a file for
@@ -108,7 +108,7 @@ fn before_large(bytes: u64) {
     }
 }
 
-/// Memory went: whether that justifies reading how much is resident. For each of the first ones it does: aligning code
+/// Whether a loss of memory justifies reading how much is resident. For each of the first ones it does: aligning code
 /// unmaps ranges that were never written, and the next one may be all that there was. Later after twice as many as the last
 /// time.
 fn is_to_be_asked() -> bool {
@@ -277,7 +277,7 @@ fn look_by(list: List) -> Option<Found> {
     (is_read && !pages.were_too_many()).then_some(found)
 }
 
-/// Counts the resident pages of a mapping. The kernel joins neighbouring mappings, whoever made them, so one mapping may
+/// Counts the resident pages of a mapping. The kernel joins neighbouring mappings, regardless of their makers, so one mapping may
 /// hold memory of this heap and of others.
 fn judge(mapping: &Mapping, anonymous: Option<u64>, pages: &mut Pages, found: &mut Found) {
     /// Longer ones are data that is not relocated.

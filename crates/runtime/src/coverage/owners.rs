@@ -3,7 +3,7 @@
 //! ```text
 //! mmap by code at an address ─┐
 //! a thread begins on a stack ─┴> region: start, end, who     the newest 512, in a ring
-//!        page ─> the newest region that it lies in ─> module ─> name of its file
+//!        page ─> the newest region that contains it ─> module ─> name of its file
 //! ```
 //!
 //! Invariant: the memory of mappings is never longer than the ring; a name is of a module that is loaded now.

@@ -3,15 +3,15 @@
 //! ```text
 //! program calls execve, posix_spawn, ... ── calls ── with_environment ── the C library's own function
 //!                                                        │
-//!            has it locked itself in?             │ yes: count Filtered, take us out, and look at nothing
-//!            is our library in the environment given?    │ no: count EnvironmentCleared, leave it
-//!            and our ledger?                             │ another: count OtherRun, leave it
-//!            are children to be followed?                │ no: count NotAsked, take us out
-//!            can the new program see the library?        │ no: count PreloadNotVisible, take us out
-//!            can it carry it, with the limits that there
-//!            are (`carry`, `target`)?                    │ no: count why, take us out
+//!            has this process locked itself in?          │ yes: count Filtered, take the library out, check nothing
+//!            is the library in the environment given?    │ no: count EnvironmentCleared, leave it
+//!            and this run's ledger?                      │ another: count OtherRun, leave it
+//!            are children to be followed?                │ no: count NotAsked, take the library out
+//!            can the new program see the library?        │ no: count PreloadNotVisible, take the library out
+//!            can it carry the library, within the
+//!            limits (`carry`, `target`)?                 │ no: count the reason, take the library out
 //!            may it write to the ledger, and is it still
-//!            the one that this process has?              │ no: count LedgerOutOfReach, take us out
+//!            the one that this process has?              │ no: count LedgerOutOfReach, take the library out
 //!            leave the environment as it is              ┘
 //! ```
 //!

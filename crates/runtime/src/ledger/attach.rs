@@ -6,7 +6,7 @@
 //!                                   -> none to fold: stay private, count "unrecorded"
 //! fork           -> the same again, for the child
 //! exec           -> the same again, and the slot of the program before is marked as ended
-//! posix_spawn    -> the parent claims a slot for the child, which takes it over, or frees it where it has another
+//! posix_spawn    -> the parent claims a slot for the child, which takes it over, or frees it if it has another
 //! vfork, exec    -> the child claims one before it becomes another program
 //! ```
 //!
@@ -495,7 +495,7 @@ fn guard() -> *mut Guard {
     let mut page = PAGE.load(Ordering::Relaxed);
     if page.is_null() {
         let Ok(mapped) = syscall::map_anonymous(4096) else { return super::first_guard() };
-        // SAFETY: the page is ours; wiped memory is null pointers, which every reader expects.
+        // SAFETY: this function has just mapped the page; wiped memory is null pointers, which every reader expects.
         if unsafe { syscall::madvise(mapped, 4096, syscall::MADV_WIPEONFORK) }.is_err() {
             // An old kernel: the fork handler has to do it (`after_fork`).
             return super::first_guard();

@@ -1,7 +1,7 @@
 //! Obeying the control page: the host's changes while the program runs.
 //!
 //! ```text
-//! a request that no ready cell serves ─> epoch of the page == that obeyed last? one relaxed load
+//! a request that no ready cell serves ─> epoch of the page == last epoch obeyed? one relaxed load
 //!                                             │ no
 //!                                             v
 //!                       one thread obeys all settings for this process; others do not wait

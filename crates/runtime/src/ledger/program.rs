@@ -1,7 +1,7 @@
 //! The program that this process runs, as its slot shows it and as sections of an options text name it.
 //!
 //! ```text
-//! /proc/self/exe ──> path (up to 4,095 bytes) ─┬─> the path, or its last part where it is too long; its own name is whole
+//! /proc/self/exe ──> path (up to 4,095 bytes) ─┬─> the path, or its last part if it is too long; its own name is whole
 //!                                              └─> a number for the whole path, by which long paths are told apart
 //! AT_EXECFN      ──> another name of the same file, as by a link: redis-server for redis-check-rdb
 //! ```

@@ -29,7 +29,7 @@ pub struct Found {
     pub area: &'static Area,
 }
 
-/// The area, or null if there is none to be had, and the slot for which this was found out. The slot is written after the
+/// The area, or null if none can be made, and the slot for which this was found out. The slot is written after the
 /// area, with Release. `MAKING`: the slot whose area is being made.
 static AREA: AtomicPtr<Area> = AtomicPtr::new(null_mut());
 static SLOT: AtomicPtr<Slot> = AtomicPtr::new(null_mut());

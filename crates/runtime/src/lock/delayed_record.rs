@@ -6,7 +6,7 @@
 //!                                                     waits again ────────────┼──> record
 //!                                                     the process ends ───────┘
 //!
-//! lane: EMPTY ──who waited──> AT_IT ──> FULL ──who writes it down──> AT_IT ──> EMPTY
+//! lane: EMPTY ──thread that waited──> AT_IT ──> FULL ──thread that records it──> AT_IT ──> EMPTY
 //! ```
 //!
 //! A long wait is recorded at once: the time to record it is negligible next to the wait, and an observer sees it. So a

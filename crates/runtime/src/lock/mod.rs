@@ -2,13 +2,13 @@
 //!
 //! ```text
 //! pthread_mutex_lock ─> free? one compare-and-swap, nothing else ─────────────────────────────> held
-//!                         │ not free                              no: a kind that is not ours ─> C library
+//!                         │ not free                              no: a kind not handled here ─> C library
 //!                         v
 //!                       record: waits begins ─> COUNT: the C library waits │ SIMPLE: look, then sleep
 //!                         │                        after a millisecond: what does the holder do? what do I hold?
 //!                         v
 //!                       record: waits ends
-//! pthread_mutex_unlock ─> exchange; somebody may sleep? wake one, blame this place for their wait
+//! pthread_mutex_unlock ─> exchange; a thread may sleep? wake one, blame this call site for the wait
 //! ```
 //!
 //! | module | idea |

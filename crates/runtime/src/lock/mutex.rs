@@ -2,7 +2,7 @@
 //! same time. Condition variables, C11's `mtx_t` and calls from inside the C library never pass through here.
 //!
 //! ```text
-//! word   0 free, 1 held, 2 held and somebody may sleep
+//! word   0 free, 1 held, 2 held and a thread may sleep
 //! lock   0 -> 1; else exchange for 2, and sleep while it is 2, until it was 0; then owner = thread, users + 1
 //! unlock owner = 0, users - 1; exchange for 0, and wake one if it was 2
 //! ```
@@ -158,7 +158,7 @@ impl Mutex {
         self.give_up_and(|word| wake(word, caller, is_reserved));
     }
 
-    /// Gives it up. Where a thread may sleep for the word, calls `wake`, which must not touch the mutex, as its memory may
+    /// Gives it up. If a thread may sleep for the word, calls `wake`, which must not touch the mutex, as its memory may
     /// be gone.
     #[inline(always)]
     pub(super) fn give_up_and(&self, wake: impl FnOnce(*const AtomicU32)) {

@@ -2,11 +2,11 @@
 //! that it can compare the program's behaviour under two policies.
 //!
 //! ```text
-//! somebody waits ─> epoch of the control page == that obeyed last? one relaxed load
+//! a thread waits ─> epoch of the control page == last epoch obeyed? one relaxed load
 //!                        │ no
 //!                        v
-//!        LockPolicy(lock): the policy goes into its record, which whoever waits reads
-//!        LockCounted:      all mutexes take the way of those that are not ours, on which acquisitions of this one count
+//!        LockPolicy(lock): the policy goes into its record, which waiting threads read
+//!        LockCounted:      all mutexes take the path of kinds not handled here, on which acquisitions of this one count
 //! ```
 //!
 //! Invariant: while nothing is on trial, a thread that finds a mutex free pays nothing. Only the holder adds to the counts.

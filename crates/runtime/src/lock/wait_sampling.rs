@@ -4,11 +4,11 @@
 //! a wait ─> to be passed over? one look at a word of the thread ─> the C library waits, nothing else
 //!              │ no
 //!              v
-//!           recorded, and stands for those that the thread passed over since ─> how many to pass over next
+//!           recorded, and represents those that the thread passed over since ─> how many to pass over next
 //! ```
 //!
 //! Recording a wait costs one to two microseconds: two reads of the clock, a sleep in pieces, and cache lines that all
-//! threads write. A program that hands locks on 150,000 times a second lost a quarter of its speed by that. So the process
+//! threads write. A program that hands locks on 150,000 times a second lost a quarter of its speed by recording. So the process
 //! records some [`MANY`] waits a second: the share halves while there are more, and doubles while there are far fewer.
 //!
 //! Invariant: the recorded waits represent all waits, except those that a thread passed over since its last recorded one.

@@ -3,10 +3,10 @@
 //! ```text
 //! start, fork ─> area made, signal chosen, handler set ─> timer of the first thread
 //! a thread begins ─> its timer        a thread ends ─> its timer deleted
-//!                       │ each time it has run for so long, a signal to this thread
+//!                       │ after each period of CPU time, a signal to this thread
 //!                       v
 //!                    handler: address and thread into the ring of the area; nothing else
-//! the program takes the signal for itself, or forbids itself system calls ─> all timers deleted, and the area says why
+//! the program takes the signal for itself, or forbids itself system calls ─> all timers deleted, and the area records the reason
 //! ```
 //!
 //! | module | idea |

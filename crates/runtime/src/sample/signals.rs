@@ -4,10 +4,10 @@
 //! handlers for them; here the program's handler wins, and the timers end.
 //!
 //! ```text
-//! handler asked for      the default one: as if there were none of ours
+//! handler asked for      the default one: as if the timers had none
 //! default set            nothing: it would end the program at the next sample, and is what the program finds anyway
 //! ignored, handler set   timers end, then as asked
-//! held back              among nearly all signals: all but ours. By itself or among few: it is meant, timers end
+//! blocked                among nearly all signals: all but this one. By itself or among few: it is meant, timers end
 //! ```
 //!
 //! Invariant: if no samples are requested, each of these is one comparison, then the C library's function.
