@@ -168,7 +168,7 @@ impl Mutex {
             self.word.store(0, Ordering::Relaxed);
         } else {
             let address = &raw const self.word;
-            // Acquire, too: sees what the threads did that marked it, see `simple`.
+            // Acquire, too: sees what the threads that marked it did, see `simple`.
             if self.word.swap(0, Ordering::AcqRel) > 1 {
                 wake(address);
             }

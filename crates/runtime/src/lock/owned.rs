@@ -8,7 +8,7 @@
 //!             unlock  held by this thread? exchange for 0, and wake one if it was 2                      else ─> C library
 //! ```
 //!
-//! Testing the kind and this code together take fewer instructions than the C library's function. So while these mutexes
+//! Testing the kind and running this code together take fewer instructions than the C library's function. So while these mutexes
 //! are free, they cost a program no more under LOCK(COUNT) than without underbar. Waits for them are the C library's, and
 //! unrecorded.
 //!
