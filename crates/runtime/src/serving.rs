@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! the loader's order:   program ─> preloads ─> libraries ─> C library
-//! malloc is found in    one before underbar's: it serves     one between underbar's and the C library's: underbar's has replaced it
+//! malloc is found in    one before underbar's: it serves  one between underbar's and the C library's: underbar's has replaced it
 //! ```
 //!
 //! Invariant: determined once, at the start, when all libraries of the program are loaded and nothing else runs. Without
