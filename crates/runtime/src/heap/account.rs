@@ -1,13 +1,13 @@
-//! A heap's account: its row in the ledger, beside the figures of the process.
+//! A heap's account: its row in the ledger, in addition to the figures of the process.
 //!
 //! ```text
 //! heap.add(key, n) ─┬─> slot: the process's figure, of all heaps together
-//!                   └─> row of the heap: none of the default one, whose figures are what is left
+//!                       └─> row of the heap: the default one has none; its figures are the remainder
 //! ```
 //!
-//! Invariant: what a row was told, the slot was told, too. A heap has a row from its creation to its end; which one it is, is
-//! changed only under the lock of the registry, while nobody is inside.
-//! Not here: what rows there are (`underbar_ledger::heaps`), what threads have counted and not told yet (`thread::figures`).
+//! Invariant: every figure of a row is also added to the slot. A heap has a row from its creation to its end. The choice of the
+//! row changes only under the lock of the registry, while no thread is inside.
+//! Not here: the rows (`underbar_ledger::heaps`), and figures that threads have counted but not published (`thread::figures`).
 
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -20,16 +20,16 @@ use crate::ledger;
 /// No row.
 const NONE: usize = usize::MAX;
 
-/// Which row is a heap's: its place, [`ROWS`] among the others, or [`NONE`].
+/// The row of a heap: its number, [`ROWS`] for the shared row `others`, or [`NONE`].
 pub struct Account(AtomicUsize);
 
 impl Account {
-    /// That of a heap without a row.
+    /// The account of a heap without a row.
     pub const fn new() -> Self {
         Self(AtomicUsize::new(NONE))
     }
 
-    /// The heap begins. Under the lock of the registry, before anybody is inside.
+    /// The heap begins. Under the lock of the registry, before any thread is inside.
     pub fn begin(&self, kind: HeapKind, name: &[u8]) {
         if cfg!(feature = "no-accounts") {
             return;
@@ -43,7 +43,7 @@ impl Account {
         ledger::heaps::told(page);
     }
 
-    /// The heap has ended, and all that it did is counted. Under the lock of the registry.
+    /// The heap has ended, and all its figures are counted. Under the lock of the registry.
     pub fn end(&self) {
         if let Some(page) = ledger::heaps::page()
             && let Some(row) = page.rows.get(self.0.load(Ordering::Relaxed))
@@ -53,7 +53,7 @@ impl Account {
         self.0.store(NONE, Ordering::Relaxed);
     }
 
-    /// The row; none of the default heap, nor in a child that has no accounts of its own yet.
+    /// The row; None for the default heap, and in a child that has no accounts of its own yet.
     #[cfg(test)]
     pub fn row(&self) -> Option<&'static HeapRow> {
         let place = self.0.load(Ordering::Relaxed);
@@ -78,7 +78,7 @@ impl Account {
         }
     }
 
-    /// Adds to, or takes from, the bytes of `now`; `peak` is the most that they were.
+    /// Adds to, or takes from, the bytes of `now`; `peak` is their maximum.
     #[inline(always)]
     pub fn change(&self, now: Key, peak: Key, change: i64) {
         let place = self.0.load(Ordering::Relaxed);
@@ -93,7 +93,7 @@ fn row_at(place: usize) -> Option<&'static HeapRow> {
     Some(page.rows.get(place).unwrap_or(&page.others))
 }
 
-// What heaps with a row do is apart, so that the default one has a test and nothing more.
+// The code for heaps with a row is separate, so that the default heap costs one test and nothing more.
 
 #[cold]
 #[inline(never)]

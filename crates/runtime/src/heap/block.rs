@@ -8,11 +8,11 @@
 //! | size|F. | next free | previous free | ... | start | size|.P |    free: links first, its address last
 //! +---------+---------------------------------------+---------+--
 //! ```
-//! F: this block is free. P: the block before it is free, so the word before this header is that
-//! block's address. The upper sixteen bits of a header are a sum over the rest of it and its address: whoever writes past
-//! the end of an element changes the next header, and then the sum is wrong. Of a header that differs from a right one in
-//! sixteen neighbouring bits or fewer it always is; of any other, in all but one case of 65,536, and the size must be a
-//! possible one, too. Where a block ends to be one, its header is wiped: an old one in the middle of a block would look right.
+//! F: this block is free. P: the block before it is free, so the word before this header is that block's address. The upper
+//! sixteen bits of a header are a checksum of the rest of it and its address. A write past the end of an element changes the next
+//! header, and the checksum no longer matches. It detects every change within sixteen neighbouring bits; any other change passes
+//! once in 65,536 cases, and the size must be a possible one, too. When a block ceases to exist, its header is wiped: an old one
+//! in the middle of a block would look valid.
 //!
 //! Invariants: blocks cover a segment from its first header to its end without a gap; no two neighbours
 //! are both free; sizes are multiples of 16, at least [`SMALLEST`].
@@ -22,13 +22,13 @@ use super::object::DEFAULT;
 
 /// Bytes before an element.
 pub const HEADER: usize = 8;
-/// A free block must hold its header, two links and its own address.
+/// A free block has room for its header, two links and its own address.
 pub const SMALLEST: usize = 32;
 
 const FREE: usize = 1;
 const AFTER_FREE: usize = 2;
 const FLAGS: usize = 15;
-/// No segment ends behind this, so no size needs more bits; above them is the sum.
+/// No segment ends above this address, so no size needs more bits; the checksum is above them.
 const SUM_SHIFT: u32 = 48;
 const PAYLOAD: usize = (1 << SUM_SHIFT) - 1;
 
@@ -42,8 +42,7 @@ pub fn block_bytes(bytes: usize) -> Option<usize> {
     Some((bytes.checked_add(HEADER + 15)? & !15).max(SMALLEST))
 }
 
-/// All methods: the block lies in a live segment, and the caller holds the space's lock, or (for an
-/// element's size) owns the element.
+/// All methods: the block is in a live segment, and the caller holds the space's lock, or (for an element's size) owns the element.
 #[allow(clippy::missing_safety_doc, reason = "one contract for all, stated above")]
 impl Block {
     #[inline]
@@ -57,15 +56,15 @@ impl Block {
         unsafe { *self.word(0) }
     }
 
-    /// Says what the block is, with the sum of it.
+    /// Writes size and flags, with their checksum.
     #[inline]
     unsafe fn set_header(self, size_and_flags: usize) {
         // SAFETY: the contract above.
         unsafe { *self.word(0) = size_and_flags | self.sum(size_and_flags) << SUM_SHIFT }
     }
 
-    /// Sixteen bits folded, so that a change of neighbouring bits shows; and with the address, and the place to which this
-    /// library was loaded, stirred in, so that no text that a program writes is a header.
+    /// Folds to sixteen bits, so that a change of neighbouring bits shows. The address and this library's load address are mixed
+    /// in, so that no text that a program writes is a valid header.
     #[inline]
     fn sum(self, size_and_flags: usize) -> usize {
         const ODD: usize = 0x9e37_79b9_7f4a_7c15;
@@ -74,8 +73,8 @@ impl Block {
         (folded ^ place) & 0xffff
     }
 
-    /// Is this a header, as one was written here, of a block that ends at `end` or before? The word can be read; more need not
-    /// be true.
+    /// Is this a header that was written here, for a block that ends at `end` or before? The word must be readable; nothing else
+    /// is assumed.
     #[inline]
     pub unsafe fn is_sound(self, end: usize) -> bool {
         // SAFETY: the caller's promise.
@@ -87,7 +86,7 @@ impl Block {
             && size <= end - self.0
     }
 
-    /// There is no block here any more.
+    /// Wipes the header: there is no block here any more.
     #[inline]
     pub unsafe fn wipe(self) {
         // SAFETY: the contract above.
@@ -139,18 +138,18 @@ impl Block {
         Block(unsafe { *((self.0 - 8) as *const usize) })
     }
 
-    /// Makes this an element's block of `size` bytes. What stands before it stays as it is said to be.
+    /// Makes this an element's block of `size` bytes. The flag for the block before it stays as it is.
     #[inline]
     pub unsafe fn set_used(self, size: usize, after_free: bool) {
         // SAFETY: the contract above.
         unsafe { self.set_header(size | if after_free { AFTER_FREE } else { 0 }) }
     }
 
-    /// Makes this a free block of `size` bytes that ends before `end`, and tells the next block.
-    /// Nothing is written behind `end`'s last block, so a segment's last page stays untouched until used.
+    /// Makes this a free block of `size` bytes that ends before `end`, and updates the next block's header. Nothing is written at
+    /// `end`, so a segment's last page stays untouched until used.
     #[inline]
     pub unsafe fn set_free(self, size: usize, end: usize) {
-        // SAFETY: the contract above; the words lie inside the block, or in the next block's header.
+        // SAFETY: the contract above; the words are inside the block, or in the next block's header.
         unsafe {
             self.set_header(size | FREE);
             if self.0 + size != end {
@@ -161,7 +160,7 @@ impl Block {
         }
     }
 
-    /// Tells this block that the one before it is in use now.
+    /// Clears the flag that the block before this one is free.
     #[inline]
     pub unsafe fn clear_after_free(self) {
         // SAFETY: the contract above.

@@ -1,21 +1,21 @@
-//! Storage that is given back twice, from its middle, or damaged: what is wrong, in words, and the end of the program.
+//! Invalid frees: a block that is given back twice, from its middle, or damaged. Prints a message and ends the program.
 //!
 //! ```text
-//! free, realloc --> an element in use, its header and the one behind it as written?        yes --> go on
-//!               --> another thread's cell, or one that realloc was given: carved, and of an extent in use? yes --> go on
+//! free, realloc --> an element in use, with its header and the next header as written?      yes --> go on
+//!               --> another thread's cell, or realloc's argument: carved, and of an extent in use? yes --> go on
 //!                     | no
 //!                     v
 //!                   line on standard error, record in the ledger, abort of the C library
 //! ```
 //!
-//! What plain malloc ends with SIGABRT ends so here. The line goes out by one system call and asks for no storage. Callers are
-//! known where the C library tells whose code is at an address: the return address is the first word on the stack where this
-//! is entered by a jump, as the compiler makes it of a call that is the last.
+//! The program ends with SIGABRT in the same cases as with plain malloc. The message takes one system call and no storage. The
+//! caller is known if the C library can say whose code is at an address. The return address is the first word on the stack when a
+//! function here is entered by a jump, which the compiler makes of a tail call.
 //!
-//! Where a thread frees a cell of its own, it is compared with the cell that was freed last. Each other check there costs more
-//! than the hundredth that it may cost.
-//! Instructions of a get and a free, and CPU time against none, medians and least of 7 to 31 rounds on a
-//! busy machine with two processors (lifo, random-order and phases of `bench heap`):
+//! When a thread frees a cell of its own, it is compared with the cell that was freed last. Every other check on that path costs
+//! more than the permitted hundredth.
+//! Instructions of a get and a free, and CPU time relative to no check, medians and minima of 7 to 31 rounds on a busy machine
+//! with two processors (lifo, random-order and phases of `bench heap`):
 //!
 //! | check | instructions | lifo | random-order | phases |
 //! |---|---|---|---|---|
@@ -25,11 +25,11 @@
 //! | is each where a cell begins, and how many are there, when the list goes into the bin? | +11 | 1.07 to 1.08 | 1.18 to 1.40 | 1.26 to 1.31 |
 //! | a bit for each cell, outside it | +24 | 1.20 | 1.23 | not measured |
 //!
-//! So such a cell that is freed twice with others between is noticed when the bin is settled, if at all. HEAPCHK(ON) makes every
-//! request an element.
+//! So a cell of the thread's own that is freed twice, with others freed in between, is noticed only when the bin is settled, if at
+//! all. HEAPCHK(ON) makes every request an element.
 //!
-//! Invariant: a program that gives back what it got, once, passes, whatever it wrote there.
-//! Not here: how an element is checked (`space::soundness`), and when that is done: at every free and realloc (the parent).
+//! Invariant: a program that frees each block once passes, whatever it wrote there.
+//! Not here: how an element is checked (`space::soundness`), and the calls of the check: at every free and realloc (the parent).
 
 use core::sync::atomic::Ordering;
 
@@ -44,12 +44,12 @@ use super::text::Text;
 use super::thread::FILLING;
 use crate::{coverage, ledger};
 
-/// What is wrong with an address.
+/// The kind of fault at an address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wrong {
-    /// The block is free already.
+    /// The block is already free.
     Twice,
-    /// It is not where the block begins.
+    /// The address is not the beginning of its block.
     Inside,
     /// There is no block.
     NoBlock,
@@ -60,13 +60,13 @@ pub enum Wrong {
 /// A fault, as found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Fault {
-    /// What is wrong.
+    /// The kind of fault.
     pub wrong: Wrong,
     /// The address that the program gave.
     pub address: usize,
-    /// The block that it is about.
+    /// The block in question.
     pub block: usize,
-    /// Bytes that could be used of it; 0: not known.
+    /// Its usable bytes; 0: not known.
     pub bytes: usize,
 }
 
@@ -96,7 +96,7 @@ unsafe extern "C" fn doubtful_free_by(address: *mut u8, extent: *mut Extent, cal
     end("free", unsafe { look_closely(address as usize, extent) }, caller)
 }
 
-/// Ends the program for a cell that came home and is free already.
+/// Ends the program for a cell that came back to its owner and is already free.
 ///
 /// # Safety
 /// The extent is the cell's.
@@ -108,13 +108,13 @@ pub unsafe fn end_twice(address: usize, extent: *mut Extent) -> ! {
     end("free", Fault { wrong: Wrong::Twice, address, block: address, bytes }, 0)
 }
 
-/// What is wrong with giving a cell back; None where nothing is.
+/// The fault in giving a cell back; None if it is valid.
 ///
 /// # Safety
 /// The descriptor is that of the address's page, and no segment's.
 #[inline]
 pub unsafe fn fault_of_cell(address: usize, extent: *mut Extent) -> Option<Fault> {
-    // SAFETY: descriptors stay readable. The last freed cell is asked for by the extent's owner only.
+    // SAFETY: descriptors stay readable. Only the extent's owner asks for the last freed cell.
     unsafe {
         let owner = (*extent).owner.load(Ordering::Relaxed);
         let sound = Extent::has_cell(extent, address)
@@ -140,7 +140,7 @@ unsafe fn look_closely(address: usize, extent: *mut Extent) -> Fault {
     }
 }
 
-/// What is wrong with giving an element back, its header looked at; its end is looked at under the lock.
+/// The fault in giving an element back, judged by its header; its end is checked under the lock.
 ///
 /// # Safety
 /// The descriptor is that of the address's page, and a segment's.
@@ -150,7 +150,7 @@ pub unsafe fn fault_of_element(address: usize, segment: *mut Descriptor) -> Opti
     unsafe { if space::looks_sound(address, segment) { None } else { space::look_closely(address, segment) } }
 }
 
-/// What is wrong with giving back a pointer to something that is this heap's.
+/// The fault in giving back a pointer into this heap.
 ///
 /// # Safety
 /// The descriptor is that of the address's page.
@@ -165,13 +165,13 @@ pub unsafe fn fault_of(address: usize, descriptor: *mut Descriptor) -> Option<Fa
     }
 }
 
-/// The heap's own words about a block are overwritten, as is found when storage is got or pages are given back.
+/// The heap's own words about a block were overwritten: found when storage is got or pages are given back.
 #[cold]
 pub fn end_damaged(fault: Option<Fault>) -> ! {
     end("malloc", fault.unwrap_or(Fault { wrong: Wrong::NoBlock, address: 0, block: 0, bytes: 0 }), 0)
 }
 
-/// Says what is wrong, and ends the program as the C library ends it.
+/// Prints what is wrong, and ends the program as the C library would.
 #[cold]
 #[inline(never)]
 pub fn end(function: &str, fault: Fault, caller: usize) -> ! {
@@ -188,7 +188,7 @@ pub fn end(function: &str, fault: Fault, caller: usize) -> ! {
         text.put(", called by ").put_bytes(code.module).put("+").address(code.offset);
     }
     text.put("\n");
-    // A closed descriptor is the program's wish.
+    // If the descriptor is closed, the program wants no message.
     let _ = syscall::write(2, text.as_bytes());
     abort()
 }
@@ -223,7 +223,7 @@ fn size(text: &mut Text, bytes: usize) {
     }
 }
 
-/// Leaves the fault in the ledger, for the report.
+/// Records the fault in the ledger, for the report.
 fn record(function: &str, fault: &Fault, caller: Option<&coverage::Code<'_>>) {
     let kind = match fault.wrong {
         Wrong::Twice => FaultKind::DoubleFree,

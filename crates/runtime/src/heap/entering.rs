@@ -5,11 +5,11 @@
 //! enter(A): slot = the thread's heap in A, made at the first time            leave: slot as it was before
 //! ```
 //!
-//! The fast paths of malloc and free know nothing of this: they go by the slot. Where a thread leaves a heap for the last time it
-//! sends all that waits in its outbox there, so that what it has in a heap that it is not inside of is lists of that heap's own
-//! cells only, and can end with it.
+//! The fast paths of malloc and free know nothing of this: they use the slot. When a thread leaves a heap for the last time, it
+//! sends everything that waits in its outbox there. What it then has in that heap is only lists of the heap's own cells, and can
+//! end with it.
 //!
-//! Invariant: a thread is inside the heap of its slot, and inside those to which it will come back.
+//! Invariant: a thread is inside the heap of its slot, and inside those to which it will return.
 //! Not here: how a heap ends (`registry`), and a thread's heap (`thread`).
 
 use super::object::DEFAULT;
@@ -17,14 +17,14 @@ use super::registry::{Handle, Refused};
 use super::thread::{self, ThreadHeap};
 use super::{home, slot};
 
-/// A heap was entered; what is to be given to [`leave`].
+/// An entered heap: the argument of [`leave`].
 #[must_use]
 pub struct Entered {
     previous: *mut ThreadHeap,
 }
 
-/// From now on the calling thread gets its storage from that heap, also where realloc has to move what it had elsewhere. What it
-/// gives back goes where it came from, as always.
+/// From now on the calling thread gets its storage from that heap, also when realloc moves a block from another heap. Frees return
+/// to the heap of the block, as always.
 pub fn enter(handle: Handle) -> Result<Entered, Refused> {
     let Some(home) = home() else { return Err(Refused::Thread) };
     let previous = slot::get();
@@ -45,12 +45,12 @@ pub fn enter(handle: Handle) -> Result<Entered, Refused> {
     Ok(Entered { previous })
 }
 
-/// The calling thread goes back to the heap in which it was before it entered. In the order opposite to entering.
+/// Returns the calling thread to the heap in which it was before it entered. Call in the reverse order of entering.
 pub fn leave(entered: Entered) {
     let here = slot::get();
     // SAFETY: the slot's heap is this thread's own.
     unsafe {
-        // A thread that has ended, as far as was told, is inside none.
+        // A thread that has ended, as far as we were told, is inside none.
         if !thread::is_real(here) || (*here).entered == 0 {
             return;
         }

@@ -5,15 +5,14 @@
 //!  used  list   used   list   used
 //! ```
 //!
-//! Invariants: carved == out + |list|, where `out` (= countdown + held) counts the cells that were handed
-//! out, be it to the program or to the thread's list, and have not come back. Cells that another thread
-//! freed are out until the owner collects them.
+//! Invariants: carved == out + |list|, where `out` (= countdown + held) counts the cells that were handed out, to the program or
+//! to the thread's list, and have not come back. Cells that another thread freed are out until the owner collects them.
 //!
 //! ```text
 //! scale = 2^64 / cell_bytes, rounded up       (address - start) * scale modulo 2^64, of a cell's address: its number * error
 //! error = scale * cell_bytes - 2^64           of all others: at least scale
 //! ```
-//! So one multiplication and one comparison, with carved * error, tell whether an address is that of a carved cell.
+//! So one multiplication and one comparison with carved * error tell whether an address is that of a carved cell.
 //! Not here: which extent a thread uses next (`thread`).
 
 use core::ptr::null_mut;
@@ -42,8 +41,8 @@ pub struct Extent {
     pub owner: AtomicUsize,
     /// Cells that their owner freed, latest first.
     pub list: *mut Cell,
-    /// How many more cells must come back until somebody looks: at the last one of the extent, or at an eighth of
-    /// them (or four), when a full one is worth taking cells from again and frees are counted.
+    /// How many more cells must come back until the next look: at the last one of the extent, or at an eighth of them (or four).
+    /// Then a full extent is worth taking cells from again, and frees are counted.
     pub countdown: u32,
     /// Cells out beyond the countdown.
     pub held: u32,
@@ -80,13 +79,13 @@ pub struct Extent {
     pub newer: *mut Extent,
 }
 
-/// So many cells are waited for at least: of large ones an extent has room for 15 or more. With five, the most that was in use
-/// would come out an eighth too high.
+/// The countdown is at least this many cells: an extent has room for 15 or more large ones. With five, the peak of bytes in use
+/// would be an eighth too high.
 pub const LEAST_STEP: u32 = 4;
 
 const _: () = assert!(size_of::<Extent>() <= DESCRIPTOR);
 
-/// `scale` of each class: the error is to be above zero, so a power of two has one more.
+/// `scale` of each class. The error must be above zero, so a power of two has one more.
 static SCALES: [usize; CLASSES] = {
     let mut table = [0; CLASSES];
     let mut class = 1;
@@ -128,7 +127,7 @@ impl Extent {
     pub fn set_class(&mut self, class: usize, cell_bytes: u32) {
         self.class = class as u8;
         self.cell_bytes = cell_bytes;
-        // The last word of the pages is not ours.
+        // The last word of the pages is the next block's header.
         self.capacity = (self.bytes - 8) / cell_bytes;
         self.scale = SCALES[class];
     }
@@ -139,33 +138,33 @@ impl Extent {
     /// Descriptors stay readable for ever: this is one.
     #[inline(always)]
     pub unsafe fn has_cell(this: *const Self, address: usize) -> bool {
-        // SAFETY: the caller's promise; but for the limit nothing of this changes.
+        // SAFETY: the caller's promise; nothing of this changes except the limit.
         unsafe {
             let limit = (*this).limit.load(Ordering::Relaxed);
             address.wrapping_sub((*this).start).wrapping_mul((*this).scale) < limit
         }
     }
 
-    /// The cell around an address; None where none was carved.
+    /// The cell around an address; None if none was carved there.
     pub fn cell_around(&self, address: usize) -> Option<usize> {
         let number = address.wrapping_sub(self.start).checked_div(self.cell_bytes as usize)?;
         (number < self.carved as usize).then(|| self.start + number * self.cell_bytes as usize)
     }
 
-    /// Cells handed out and not back.
+    /// Cells handed out that have not come back.
     pub fn out(&self) -> u32 {
         self.countdown + self.held
     }
 
-    /// Counts on to the next look, at an eighth of the cells (of large ones at four) or the last one: so much is not known
-    /// to be back.
+    /// Sets the countdown to the next look, at an eighth of the cells (of large ones at four) or at the last one. Up to that many
+    /// returned cells go unnoticed.
     pub fn count_on(&mut self) {
         let step = (self.capacity / 8).max(LEAST_STEP).min(self.held);
         self.countdown = step;
         self.held -= step;
     }
 
-    /// Carves at most `count` cells and links them, the last to `rest`; returns the first, and how many.
+    /// Carves at most `count` cells and links them, the last to `rest`. Returns the first, and how many.
     pub fn carve(&mut self, count: u32, rest: *mut Cell) -> (*mut Cell, u32) {
         let count = count.min(self.capacity - self.carved);
         if count == 0 {
@@ -174,7 +173,7 @@ impl Extent {
         let step = self.cell_bytes as usize;
         let first = self.start + self.carved as usize * step;
         let mut at = first;
-        // SAFETY: the cells lie in the extent's pages and nobody has them yet.
+        // SAFETY: the cells are in the extent's pages and nobody has them yet.
         unsafe {
             // Counted: a range of addresses would divide by the step.
             for _ in 1..count {

@@ -1,15 +1,15 @@
 //! Blocks of another C library's heap: a namespace of `dlmopen` has its own.
 //!
-//! Invariant: without such a namespace a foreign pointer is never followed, and nothing is known of it. With one it is most likely
-//! a block of glibc's, and glibc's own function reads its size; a plain program would do the same.
-//! Not here: freeing. A foreign block is left alone, as it is unknown which namespace it is from.
+//! Invariant: without such a namespace a foreign pointer is never followed, and its size is unknown. With one it is most likely a
+//! block of glibc's, and glibc's own function reads its size; a plain program would do the same.
+//! Not here: freeing. A foreign block is left alone, since its namespace is unknown.
 
 use crate::deepbind;
 use crate::next::Next;
 
 static USABLE: Next = Next::new(c"malloc_usable_size");
 
-/// Bytes of a block that is not ours; 0 where nobody knows.
+/// Bytes of a block of another heap; 0 if the size is unknown.
 ///
 /// # Safety
 /// As malloc_usable_size of glibc.

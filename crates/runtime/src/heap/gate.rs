@@ -1,27 +1,27 @@
-//! A gate before something that can end: whoever goes in is waited for, and whoever comes later is turned away.
+//! A gate in front of something that can end: close waits for threads inside and turns later ones away.
 //!
 //! ```text
-//! word   generation << 32 | how many are inside
+//! word   generation << 32 | number of threads inside
 //!
 //! enter(g)  +1 inside, if the generation is g                                     any thread
-//! leave     -1 inside                                                             whoever went in
-//! close     generation +1, then wait until nobody is inside                       whoever ends it
-//! try_close the same in one step, if nobody is inside
+//! leave     -1 inside                                                             a thread inside
+//! close     generation +1, then wait until no thread is inside                    the thread that ends it
+//! try_close the same in one step, if no thread is inside
 //! ```
 //!
-//! Both numbers are in one word, so that who closes either finds somebody inside, or is found to have closed. A generation never
-//! comes back: it tells that what it was of is no more, without a look at anything but the gate.
+//! Both numbers are in one word, so either the closing thread sees a thread inside, or that thread sees the gate closed. A
+//! generation never comes back: the gate alone tells that what it guarded has ended.
 //!
-//! Invariant: once `close` has returned, nobody is inside by an earlier generation, and nobody will be; what those inside did
-//! is seen by whoever closed.
-//! Not here: what is behind the gate: a thread's heap for those who send it cells, a heap for threads that enter it.
+//! Invariant: once `close` has returned, no thread is inside by an earlier generation, and none will be; the closing thread sees
+//! everything that those inside did.
+//! Not here: what the gate guards: a thread's heap for those who send it cells, a heap for threads that enter it.
 
 use underbar_sys::sync::atomic::{AtomicUsize, Ordering};
 
 const SHIFT: u32 = 32;
 const INSIDE: usize = (1 << SHIFT) - 1;
 
-/// The generation of what never ends: nobody needs to enter.
+/// The generation of a gate that never closes: threads need not enter.
 pub const FOR_EVER: u32 = u32::MAX;
 
 /// A gate, on a cache line of its own.
@@ -31,32 +31,32 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// A gate that nobody has closed yet.
+    /// A gate that was never closed.
     #[cfg(not(loom))]
     pub const fn new() -> Self {
         Self { word: AtomicUsize::new(0) }
     }
 
-    /// A gate that nobody has closed yet.
+    /// A gate that was never closed.
     #[cfg(loom)]
     pub fn new() -> Self {
         Self { word: AtomicUsize::new(0) }
     }
 
-    /// The gate of what never ends.
+    /// A gate that never closes.
     #[cfg(not(loom))]
     pub const fn for_ever() -> Self {
         Self { word: AtomicUsize::new((FOR_EVER as usize) << SHIFT) }
     }
 
-    /// The generation that can enter now. Relaxed: whoever has something of what is behind the gate got it later than that
+    /// The generation that can enter now. Relaxed: a thread that holds something behind the gate got it after this generation
     /// began.
     #[inline]
     pub fn generation(&self) -> u32 {
         (self.word.load(Ordering::Relaxed) >> SHIFT) as u32
     }
 
-    /// Goes in. False where that generation has ended.
+    /// Goes in. False if that generation has ended.
     #[must_use]
     pub fn enter(&self, generation: u32) -> bool {
         #[cfg(seeded_bug = "late_pin")]
@@ -80,7 +80,7 @@ impl Gate {
         }
     }
 
-    /// Goes out. In a forked child nobody may be inside any more, as far as the gate knows: then nothing changes.
+    /// Goes out. In a forked child the gate may count no thread inside: then nothing changes.
     pub fn leave(&self) {
         let mut old = self.word.load(Ordering::Relaxed);
         while old & INSIDE != 0 {
@@ -91,7 +91,7 @@ impl Gate {
         }
     }
 
-    /// Ends the generation, and waits for those inside. By one thread at a time.
+    /// Ends the generation, and waits for those inside. Only one thread at a time may call this.
     pub fn close(&self) {
         let next = after(self.generation());
         let mut old = self.word.load(Ordering::Relaxed);
@@ -106,7 +106,7 @@ impl Gate {
         }
     }
 
-    /// Ends a generation if nobody is inside; else says how many are. None where that generation has ended before.
+    /// Ends a generation if no thread is inside; else returns how many are. None if that generation has ended before.
     pub fn try_close(&self, generation: u32) -> Result<(), Option<usize>> {
         let open = (generation as usize) << SHIFT;
         match self.word.compare_exchange(open, after(generation), Ordering::Acquire, Ordering::Relaxed) {
@@ -116,20 +116,20 @@ impl Gate {
         }
     }
 
-    /// So many are inside, whatever the gate knows: in a forked child, where one thread is left.
+    /// Sets how many threads are inside, whatever the gate holds: for a forked child, where one thread is left.
     pub fn set_inside(&self, count: u32) {
         let word = self.word.load(Ordering::Relaxed) & !INSIDE | count as usize;
         self.word.store(word, Ordering::Relaxed);
     }
 }
 
-/// The word of the next generation, with nobody inside. It is never that of what never ends.
+/// The word of the next generation, with no thread inside. It is never that of a gate that never closes.
 fn after(generation: u32) -> usize {
     let next = generation.wrapping_add(1);
     (if next == FOR_EVER { 0 } else { next } as usize) << SHIFT
 }
 
-/// Lets those inside go on.
+/// Lets the threads inside run.
 fn pause() {
     #[cfg(loom)]
     loom::thread::yield_now();
@@ -168,8 +168,8 @@ mod tests {
     }
 }
 
-/// The model: every order in which two threads that go in can meet one that closes. With one of the faults of
-/// `--cfg seeded_bug` in place it must fail: `unpinned_close` (nobody is waited for), `late_pin` (looks first, and counts then).
+/// The model: every interleaving of two threads that go in and one that closes. With one of the faults of `--cfg seeded_bug` it
+/// must fail: `unpinned_close` (close does not wait), `late_pin` (checks first, and counts then).
 #[cfg(all(test, loom))]
 mod model {
     use super::super::cell::Cell;
@@ -182,11 +182,11 @@ mod model {
 
     struct Guarded {
         gate: Gate,
-        /// What one and the other thread may touch while they are inside: storage that is gone afterwards.
+        /// Storage that the two threads may touch while they are inside; it is gone afterwards.
         storage: [Plain<u32>; 2],
     }
 
-    // SAFETY: each part of the storage is touched by one thread inside, or by whoever closed; loom checks it.
+    // SAFETY: each part of the storage is touched by one thread inside, or by the closing thread; loom checks it.
     unsafe impl Send for Guarded {}
     // SAFETY: as above.
     unsafe impl Sync for Guarded {}
@@ -216,7 +216,7 @@ mod model {
         Arc::new(Guarded { gate: Gate::new(), storage: [Plain::new(0), Plain::new(0)] })
     }
 
-    /// What ends takes its storage back.
+    /// The end takes the storage back.
     fn take_back(guarded: &Guarded) -> [bool; 2] {
         std::array::from_fn(|which| {
             // SAFETY: nobody is inside.
@@ -243,8 +243,8 @@ mod model {
         });
     }
 
-    /// A thread's heap that ends while two threads send it cells of it, by its inbox: each cell has come, or was dropped, and none is
-    /// touched when its storage is gone.
+    /// A thread's heap ends while two threads send cells to its inbox. Each cell has arrived, or was dropped, and none is touched
+    /// after its storage is gone.
     #[test]
     #[cfg_attr(any(seeded_bug = "unpinned_close", seeded_bug = "late_pin"), should_panic)]
     fn loom_a_cell_comes_before_the_end_or_is_dropped() {
@@ -274,7 +274,7 @@ mod model {
             let (mut cell, mut come) = (target.inbox.leave(), [false; 2]);
             while !cell.is_null() {
                 come = std::array::from_fn(|which| come[which] || cell == cell_of(&target, which));
-                // SAFETY: what has come is ours.
+                // SAFETY: cells that have arrived are ours.
                 cell = unsafe { (*cell).next.get() };
             }
             // SAFETY: nobody is inside: all of the storage is ours, as if it were unmapped.
@@ -284,7 +284,7 @@ mod model {
         });
     }
 
-    /// A heap ends where nobody is inside, while two threads enter and leave it.
+    /// A heap ends when no thread is inside, while two threads enter and leave it.
     #[test]
     #[cfg_attr(seeded_bug = "late_pin", should_panic)]
     fn loom_what_is_closed_in_one_step_is_empty() {

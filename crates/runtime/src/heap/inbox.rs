@@ -9,12 +9,12 @@
 //!      | push: true         | push: false: the sender takes the lock and empties it (`take_unattended`)
 //! ```
 //!
-//! Whether somebody attends is a bit of the same word as the chain, so a sender learns it in the very moment
-//! in which its cells become visible: either the leaving owner takes them, or the sender is told.
+//! The attended flag is a bit of the same word as the chain, so a sender learns it in the same step that makes its cells visible:
+//! either the leaving owner takes them, or the sender is told.
 //!
 //! Invariant: each cell pushed is taken once. Once every push has returned true or been followed by
 //! `take_unattended`, an unattended inbox is empty.
-//! Not here: the lock under which an inbox changes hands (`thread`), and what becomes of the cells.
+//! Not here: the lock under which an inbox changes hands (`thread`), and the further path of the cells.
 
 use core::ptr::null_mut;
 
@@ -22,10 +22,10 @@ use underbar_sys::sync::atomic::{AtomicUsize, Ordering};
 
 use super::cell::Cell;
 
-/// The bit that says: nobody attends.
+/// The flag for an inbox without an owner.
 const UNATTENDED: usize = 1;
 
-/// How cells become visible: whoever takes them sees their links and what the sender last did to them.
+/// Ordering of a push: whoever takes the cells sees their links and what the sender last did to them.
 #[cfg(not(seeded_bug = "relaxed_push"))]
 const PUSHED: Ordering = Ordering::Release;
 #[cfg(seeded_bug = "relaxed_push")]
@@ -34,8 +34,8 @@ const PUSHED: Ordering = Ordering::Relaxed;
 /// Cells on their way to a heap's owner, on a cache line of their own.
 #[repr(C, align(64))]
 pub struct Inbox {
-    /// Address of the first cell, and [`UNATTENDED`]. Pushed by any thread (Release); emptied whole by the owner
-    /// or, where there is none, by whoever holds the owners' lock (Acquire).
+    /// Address of the first cell, and [`UNATTENDED`]. Pushed by any thread (Release); emptied whole by the owner or, if there is
+    /// none, by whoever holds the owners' lock (Acquire).
     head: AtomicUsize,
 }
 
@@ -52,7 +52,7 @@ impl Inbox {
         Self { head: AtomicUsize::new(0) }
     }
 
-    /// Sends a chain of cells. False where nobody attends: the sender must take the owners' lock and see to it.
+    /// Sends a chain of cells. False if the inbox has no owner: the sender must take the owners' lock and empty it.
     ///
     /// # Safety
     /// The cells from `head` to `tail` are linked, and the caller's alone.
@@ -70,7 +70,7 @@ impl Inbox {
         }
     }
 
-    /// Everything that has come; null for nothing. By the owner.
+    /// Everything that has arrived; null for nothing. By the owner.
     #[inline]
     pub fn take(&self) -> *mut Cell {
         if self.head.load(Ordering::Relaxed) == 0 {
@@ -88,12 +88,12 @@ impl Inbox {
         }
     }
 
-    /// The newest of what has come and waits; null for nothing. By the owner: it all stays until he takes it.
+    /// The newest cell that has arrived and waits; null for nothing. By the owner: all cells stay until the owner takes them.
     pub fn waiting(&self) -> *mut Cell {
         (self.head.load(Ordering::Acquire) & !UNATTENDED) as *mut Cell
     }
 
-    /// The owner goes; what has come until then is its to put away. Under the owners' lock.
+    /// The owner leaves; it must put away what has arrived until then. Under the owners' lock.
     pub fn leave(&self) -> *mut Cell {
         #[cfg(seeded_bug = "late_leave")]
         let taken = {
@@ -106,17 +106,17 @@ impl Inbox {
         (taken & !UNATTENDED) as *mut Cell
     }
 
-    /// Everything that has come since the owner went. Under the owners' lock.
+    /// Everything that has arrived since the owner left. Under the owners' lock.
     pub fn take_unattended(&self) -> *mut Cell {
         (self.head.swap(UNATTENDED, Ordering::Acquire) & !UNATTENDED) as *mut Cell
     }
 
-    /// There is an owner again, who will take what has come. Under the owners' lock.
+    /// There is an owner again, who will take the cells that arrived. Under the owners' lock.
     pub fn attend(&self) {
         self.head.fetch_and(!UNATTENDED, Ordering::Relaxed);
     }
 
-    /// Whether nobody attends. Under the owners' lock.
+    /// Is the inbox without an owner? Under the owners' lock.
     pub fn is_unattended(&self) -> bool {
         self.head.load(Ordering::Relaxed) & UNATTENDED != 0
     }
@@ -176,9 +176,9 @@ mod tests {
     }
 }
 
-/// The model: every order in which two senders, an owner that leaves and an heir can meet. With one of the
-/// faults of `--cfg seeded_bug` in place it must fail, which is how we know that it looks at all:
-/// `relaxed_push`, `torn_take` (two accesses in place of one exchange), `late_leave` (the same on leaving).
+/// The model: every interleaving of two senders, an owner that leaves and an heir. With one of the faults of `--cfg seeded_bug` it
+/// must fail, which proves that it can detect faults: `relaxed_push`, `torn_take` (two accesses in place of one exchange),
+/// `late_leave` (the same on leaving).
 #[cfg(all(test, loom))]
 mod model {
     use super::*;
@@ -196,7 +196,7 @@ mod model {
 
     struct Heap {
         inbox: Inbox,
-        /// Stands for the lock under which heaps change hands; how many cells each holder of the heap took.
+        /// Represents the lock under which heaps change hands; counts the cells that each holder of the heap took.
         owners: Mutex<()>,
         taken: Plain<u32>,
     }
@@ -207,7 +207,7 @@ mod model {
     unsafe impl Sync for Heap {}
 
     impl Heap {
-        /// Puts cells away, as their owner, or under the lock where there is none.
+        /// Puts cells away, as their owner, or under the lock if there is none.
         fn put_away(&self, mut cell: *mut Cell) {
             while !cell.is_null() {
                 // SAFETY: cells taken from the inbox are the taker's; loom checks that they are.

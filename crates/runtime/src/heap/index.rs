@@ -1,4 +1,4 @@
-//! The index of free blocks: which of them fits a request, found in constant time.
+//! The index of free blocks: finds one that fits a request in constant time.
 //!
 //! ```text
 //! doubling ->  bitmap of non-empty rows        row = sizes from 2^k to 2^(k+1)
@@ -7,10 +7,10 @@
 //! ```
 //! Two levels of lists, after Masmano, Ripoll and Crespo (TLSF, 2004).
 //!
-//! Invariant: a bit is set exactly if its list is not empty, and a block lies in the list of its size.
+//! Invariant: a bit is set exactly if its list is not empty, and a block is in the list of its size.
 //! A request looks first at a few blocks of the list in which its own size falls, for a close fit, then takes
 //! the first block of the next list that is not empty: each block there is large enough.
-//! Not here: locking; the space's lock is held.
+//! Not here: locking; the caller holds the space's lock.
 
 use super::block::Block;
 
@@ -88,7 +88,7 @@ impl Index {
         }
     }
 
-    /// Where a walk over all blocks of at least `least` bytes begins; smaller ones of the same list are met, too.
+    /// The first block of a walk over all blocks of at least `least` bytes. The walk also meets smaller ones of the same list.
     pub fn first(&self, least: usize) -> Option<Block> {
         let (row, list) = place(least);
         self.at_or_behind(row, list)

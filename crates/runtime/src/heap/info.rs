@@ -1,8 +1,6 @@
-//! What mallinfo, malloc_stats and malloc_info tell a program about its heap: the ledger's figures, in the
-//! words of glibc.
+//! The answers of mallinfo, malloc_stats and malloc_info: the ledger's figures, in glibc's terms.
 //!
-//! glibc's figures are those of arenas and chunks; here all segments together are one arena. What has no
-//! counterpart is 0.
+//! glibc's figures are those of arenas and chunks; here all segments together are one arena. Figures without a counterpart are 0.
 //!
 //! Invariant: nothing here asks the heap for storage; text is made on the stack.
 //! Not here: the structures in which C programs get them (`preload`).
@@ -21,7 +19,7 @@ use crate::ledger;
 pub struct Figures {
     /// In segments.
     pub segments: u64,
-    /// The most there ever was in segments.
+    /// The peak of bytes in segments.
     pub segments_peak: u64,
     /// In elements and cells that the program holds.
     pub used: u64,
@@ -30,7 +28,7 @@ pub struct Figures {
 }
 
 impl Figures {
-    /// Looks.
+    /// Reads the figures.
     pub fn now() -> Self {
         super::settle();
         let mut idle = 0;
@@ -43,13 +41,13 @@ impl Figures {
         Self {
             segments,
             segments_peak: figure(Key::HeapSegmentBytesPeak),
-            // Other threads' figures come in batches: the sum may be below zero for a moment.
+            // Other threads publish figures in batches: the sum may be below zero for a moment.
             used: u64::try_from(figure(Key::HeapUsed).cast_signed()).unwrap_or(0).min(segments),
             idle,
         }
     }
 
-    /// In segments, but not with the program.
+    /// Bytes in segments that the program does not hold.
     pub fn free(&self) -> u64 {
         self.segments - self.used
     }
@@ -58,7 +56,7 @@ impl Figures {
 /// malloc_stats: writes to standard error what glibc would.
 pub fn write_stats() {
     let text = stats(&Figures::now());
-    // A closed descriptor is the program's wish.
+    // If the descriptor is closed, the program wants no output.
     let _ = syscall::write(2, text.as_bytes());
 }
 

@@ -1,17 +1,16 @@
-//! The page map: from an address to what the heap knows of its page.
+//! The page map: from an address to the heap's descriptor of its page.
 //!
 //! ```text
 //! address bits  46........30 29..............12 11....0
 //!               root index   leaf index         within the page
-//!               ROOT[..] ->  leaf[..] ->        descriptor, or null: not ours
+//!               ROOT[..] ->  leaf[..] ->        descriptor, or null: foreign
 //! ```
 //!
-//! Invariant: the entry of a page is null unless the page lies in a live segment; then it is the extent
-//! whose cells the page holds, or else the segment. So a pointer that is not ours is recognised, not
-//! dereferenced.
+//! Invariant: the entry of a page is null unless the page is in a live segment; then it is the extent whose cells the page holds,
+//! or else the segment. So a foreign pointer is recognised, not dereferenced.
 //! Cost: two loads and a test. A leaf covers 1 GiB and costs 2 MiB of address space, of which only the
 //! pages in use become resident (8 bytes for each 4 KiB of heap).
-//! Not here: what a descriptor says (`extent`, `segment`).
+//! Not here: the content of a descriptor (`extent`, `segment`).
 
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
@@ -27,12 +26,12 @@ const LEAF_BITS: usize = 30;
 const LEAF_ENTRIES: usize = 1 << (LEAF_BITS - 12);
 const ROOT_ENTRIES: usize = 1 << (47 - LEAF_BITS);
 
-/// What stands first in an extent and in a segment.
+/// The first fields of an extent and of a segment.
 #[repr(C)]
 pub struct Descriptor {
-    /// Who may free cells of this page without asking anyone: the address of a thread's heap. A value that
-    /// no heap has means: look closer. Written under the space's lock or by the owner; read by any thread
-    /// that holds a pointer into the page, relaxed, because it got that pointer after the page was set up.
+    /// Who may free cells of this page without further checks: the address of a thread's heap. Any other value means: take the
+    /// slow path. Written under the space's lock or by the owner; read by any thread that holds a pointer into the page, relaxed,
+    /// because it got that pointer after the page was set up.
     pub owner: AtomicUsize,
 }
 
@@ -41,11 +40,11 @@ pub const SEGMENT: usize = 1;
 
 struct Leaf([AtomicPtr<Descriptor>; LEAF_ENTRIES]);
 
-/// Entries are set once, under the lock of `own` (Release), and read by anyone (Acquire is not needed: a
-/// leaf is zeroed memory from the kernel, and a pointer into it reaches another thread by other means).
+/// Entries are set once, under the lock of `private_storage` (Release), and read by any thread (Acquire is not needed: a leaf is
+/// zeroed memory from the kernel, and a pointer into it reaches another thread by other means).
 static ROOT: [AtomicPtr<Leaf>; ROOT_ENTRIES] = [const { AtomicPtr::new(null_mut()) }; ROOT_ENTRIES];
 
-/// The descriptor of an address's page; null where the page is not ours.
+/// The descriptor of an address's page; null if the page is foreign.
 #[inline(always)]
 pub fn lookup(address: usize) -> *mut Descriptor {
     let leaf = ROOT[(address >> LEAF_BITS) & (ROOT_ENTRIES - 1)].load(Ordering::Relaxed);
@@ -56,8 +55,8 @@ pub fn lookup(address: usize) -> *mut Descriptor {
     unsafe { &*leaf }.0[(address >> 12) & (LEAF_ENTRIES - 1)].load(Ordering::Relaxed)
 }
 
-/// The first page of ours in a range that begins with a page, or its end. Where nothing was ever ours it goes by whole
-/// leaves.
+/// The first page of this heap in a range that begins with a page, or the range's end. Skips whole leaves in regions that were
+/// never used.
 pub fn next_ours(start: usize, end: usize) -> usize {
     let (mut page, last) = (start / PAGE, end.div_ceil(PAGE));
     while page < last {
@@ -74,7 +73,7 @@ pub fn next_ours(start: usize, end: usize) -> usize {
     end
 }
 
-/// The first page that has an entry. Eight pages at a time: most have none.
+/// The first page that has an entry. Checks eight pages at a time, since most have none.
 fn first_entered(entries: &[AtomicPtr<Descriptor>]) -> Option<usize> {
     let at = |entry: &AtomicPtr<Descriptor>| entry.load(Ordering::Relaxed).addr();
     let (eights, _) = entries.as_chunks::<8>();
@@ -83,8 +82,8 @@ fn first_entered(entries: &[AtomicPtr<Descriptor>]) -> Option<usize> {
     entries[from..].iter().position(|entry| at(entry) != 0).map(|more| from + more)
 }
 
-/// Makes sure that all addresses of a range can be entered. False where the kernel has no memory.
-/// Called under the lock of `own`, as are its bytes.
+/// Makes sure that all addresses of a range can be entered. False if the kernel has no memory. Called under the lock of
+/// `private_storage`, which also guards its bytes.
 pub fn prepare(start: usize, bytes: usize, own_bytes: &mut usize) -> bool {
     for entry in &ROOT[start >> LEAF_BITS..=((start + bytes - 1) >> LEAF_BITS)] {
         if entry.load(Ordering::Relaxed).is_null() {
@@ -97,10 +96,10 @@ pub fn prepare(start: usize, bytes: usize, own_bytes: &mut usize) -> bool {
     true
 }
 
-/// An address of some of the last ranges that were prepared, in different leaves. Relaxed: hints.
+/// Addresses of some of the last ranges that were prepared, in different leaves. Relaxed: hints.
 static KNOWN: [AtomicUsize; 8] = [const { AtomicUsize::new(0) }; 8];
 
-/// Maps memory at addresses that can be entered already. For when there is room for it but not for another leaf.
+/// Maps memory at addresses that can be entered already: for a kernel that has room for it but not for another leaf.
 pub fn map_known(bytes: usize) -> Option<usize> {
     let stack = stack_range();
     let known = KNOWN.iter().map(|known| known.load(Ordering::Relaxed)).filter(|&known| known != 0);
@@ -110,7 +109,7 @@ pub fn map_known(bytes: usize) -> Option<usize> {
                 KNOWN[place >> LEAF_BITS & (KNOWN.len() - 1)].store(place, Ordering::Relaxed);
                 return Some(place);
             }
-            // SAFETY: nobody knows of the mapping yet.
+            // SAFETY: no other code knows of the mapping yet.
             Ok(mapped) => drop(unsafe { syscall::munmap(mapped, bytes) }),
             Err(_) => {}
         }
@@ -118,11 +117,11 @@ pub fn map_known(bytes: usize) -> Option<usize> {
     None
 }
 
-/// So many system calls at most: a program that is out of address space asks again and again.
+/// The maximum number of system calls: a program that is out of address space asks again and again.
 const MOST_PLACES: usize = 32;
 
-/// Where `bytes` may fit into the leaf of a known address: below it, as the kernel does it, then anywhere from the top of
-/// the leaf, but not into the stack.
+/// Candidate places for `bytes` in the leaf of a known address: below it, as the kernel places mappings, then anywhere from the
+/// top of the leaf, but not in the stack.
 fn places(known: usize, bytes: usize, stack: (usize, usize)) -> impl Iterator<Item = usize> {
     const LEAF: usize = 1 << LEAF_BITS;
     const BELOW: usize = 6;
@@ -136,13 +135,13 @@ fn places(known: usize, bytes: usize, stack: (usize, usize)) -> impl Iterator<It
     })
 }
 
-/// The addresses that the main thread's stack may grow into, with the room that the kernel leaves below it.
+/// The addresses that the main thread's stack may grow into, with the gap that the kernel leaves below it.
 fn stack_range() -> (usize, usize) {
     /// The kernel leaves 256 pages free below a stack, and moves its top by as much as 16 GiB when the program starts.
     const GUARD: usize = 1 << 20;
-    /// A stack without a limit does not have all of the address space either.
+    /// Even a stack without a limit does not get all of the address space.
     const LARGEST: usize = 1 << 44;
-    // The kernel puts the name of the program at the very top of the stack.
+    // The kernel puts the program's name at the very top of the stack.
     let top = crate::ledger::program::path_of_start().addr();
     if top == 0 {
         return (0, 0);

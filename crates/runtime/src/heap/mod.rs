@@ -1,4 +1,4 @@
-//! Heaps, the process's and others beside it: what malloc and its relatives lead to.
+//! Heaps: the default one of the process and any others. malloc and its relatives are served here.
 //!
 //! ```text
 //! malloc ---> slot: this thread's heap ---> bin of the size ---> a cell              (no lock)
@@ -11,7 +11,7 @@
 //!                     | no free block
 //!                     v
 //!              kernel: one call for each segment
-//! free ---> map: the page's descriptor ---> own extent | another thread's | a segment | not ours
+//! free ---> map: the page's descriptor ---> own extent | another thread's | a segment | foreign
 //!
 //! create ---> heap ---> enter: slot = this thread's part of it ---> leave ---> end: all of it back to the kernel
 //! ```
@@ -21,26 +21,26 @@
 //! | `size` | cell sizes |
 //! | `map` | from an address to its page's descriptor |
 //! | `block`, `index` | how a segment is divided; which free block fits |
-//! | `own` | storage for the tables of all heaps |
+//! | `private_storage` | storage for the tables of all heaps |
 //! | `object` | a heap as a value: its space, its threads' heaps, its settings |
 //! | `account` | a heap's row in the ledger |
-//! | `registry`, `gate` | heaps come and go; how an end waits for whoever is inside |
+//! | `registry`, `gate` | heaps are created and ended; an end waits for threads inside |
 //! | `entering` | which heap serves a thread |
-//! | `space` | segments, elements, what HEAP says |
-//! | `check`, `text` | what is given back wrongly, and the line that says so |
+//! | `space` | segments, elements, the HEAP option |
+//! | `check`, `text` | invalid frees, and the message about them |
 //! | `cell`, `extent` | free cells; pages that hold cells of one size |
 //! | `foreign` | blocks of another C library's heap |
-//! | `inbox` | cells on their way home from other threads |
+//! | `inbox` | cells that other threads freed, on their way back to the owner |
 //! | `new`, `info` | operator new without storage; mallinfo |
-//! | `tally` | what a thread counted and has not published |
-//! | `thread`, `slot` | a thread's cells, and how it finds them |
-//! | `realloc`, `whole` | changing size; what is asked of all of it |
+//! | `tally` | what a thread has counted but not published |
+//! | `thread`, `slot` | a thread's cells, and the word that points to them |
+//! | `realloc`, `whole` | changing sizes; operations on the whole heap |
 //!
-//! May use: `ledger`, `sys`, and what HEAP, STORAGE, HEAPCHK and HUGEPAGES say (`whole`). Does not know: the option grammar, the C
-//! symbols' names.
+//! May use: `ledger`, `sys`, and the settings of HEAP, STORAGE, HEAPCHK and HUGEPAGES (`whole`). Does not know: the option
+//! grammar, the C symbols' names.
 //!
-//! Invariant: a pointer that this heap did not hand out is never followed. Out of storage means null and
-//! ENOMEM, never an abort. What is given back twice, from its middle or damaged ends the program, as plain malloc does.
+//! Invariant: a pointer that this heap did not hand out is never followed. Out of storage means null and ENOMEM, never an abort. A
+//! double free, a free of an address inside a block or a free of a damaged block ends the program, as plain malloc does.
 
 /// The map and the default heap are the process's: tests that use them take turns.
 #[cfg(test)]
@@ -99,7 +99,7 @@ use thread::{FILLING, ThreadHeap};
 
 // ---- getting ---------------------------------------------------------------------------------------------
 
-/// Storage for `size` bytes, aligned to 16; null, with errno ENOMEM, where there is none.
+/// Storage for `size` bytes, aligned to 16. Null, with errno ENOMEM, if there is none.
 ///
 /// # Safety
 /// As malloc of C.
@@ -112,7 +112,7 @@ pub unsafe fn malloc(size: usize) -> *mut u8 {
     }
 }
 
-/// A cell that waits in this thread's bin; null where a closer look is needed.
+/// A cell from this thread's bin. Null if the slow path is needed.
 ///
 /// # Safety
 /// As malloc of C.
@@ -129,12 +129,12 @@ pub unsafe fn ready(size: usize) -> *mut u8 {
     }
 }
 
-/// As [`ready`], for the sizes that it leaves out, up to the largest that this thread asked for.
+/// Like [`ready`], for larger sizes, up to the largest that this thread has asked for.
 #[inline(always)]
 unsafe fn ready_large(size: usize) -> *mut u8 {
     let heap = slot::get();
-    // SAFETY: the slot holds the address of a heap, which notes no more than the largest cell. The comparison is one for
-    // both ends, as what is small wraps.
+    // SAFETY: the slot holds the address of a heap, which notes no more than the largest cell. One comparison covers both ends,
+    // since small sizes wrap.
     unsafe {
         if size.wrapping_sub(LARGEST_SMALL + 1) >= (*heap).noted_large() {
             return null_mut();
@@ -144,8 +144,8 @@ unsafe fn ready_large(size: usize) -> *mut u8 {
     }
 }
 
-/// The first cell of a bin; null where it has none. Where there are to be no cells of a size, where all storage is filled, and
-/// in a thread without a heap, no bin ever has one.
+/// The first cell of a bin; null if the bin is empty. The bins stay empty for sizes that have no cells, while storage is filled,
+/// and in a thread without a heap.
 ///
 /// # Safety
 /// The heap is this thread's, and the class is one.
@@ -162,7 +162,7 @@ unsafe fn take(heap: *mut ThreadHeap, class: usize) -> *mut u8 {
     }
 }
 
-/// Everything but a ready cell of a small size.
+/// Everything except a ready cell of a small size.
 #[inline(never)]
 unsafe fn malloc_slow(size: usize) -> *mut u8 {
     // SAFETY: the storage is new and nobody else's.
@@ -177,10 +177,11 @@ unsafe fn malloc_slow(size: usize) -> *mut u8 {
     }
 }
 
-/// Fills what was got as STORAGE says, from an offset on; all that may be used, as realloc gives it out without moving it.
+/// Fills new storage from an offset on, as STORAGE says. It fills all usable bytes, since realloc hands them out without moving
+/// the block.
 ///
 /// # Safety
-/// The address is null, or that of storage that is the caller's and holds nothing of worth from there on.
+/// The address is null, or that of storage that is the caller's and holds nothing of value from that offset on.
 unsafe fn fill_from(address: *mut u8, from: usize) {
     let Some(fill) = object::current().settings.fill_get() else { return };
     // SAFETY: the caller's promise; what is usable is the caller's. Of null nothing is.
@@ -192,7 +193,7 @@ unsafe fn fill_from(address: *mut u8, from: usize) {
     }
 }
 
-/// What was got, and from where on it is known to be zero.
+/// New storage, and the offset from which it is known to be zero.
 struct Got {
     address: *mut u8,
     zero_from: usize,
@@ -200,7 +201,7 @@ struct Got {
 
 const NOTHING: Got = Got { address: null_mut(), zero_from: usize::MAX };
 
-/// Gets storage in whatever way fits; the alignment is a power of two, at least 16.
+/// Gets storage, as a cell or an element. The alignment is a power of two, at least 16.
 unsafe fn get(size: usize, align: usize) -> Got {
     ledger::control::obey_if_changed();
     let heap = own_heap();
@@ -210,7 +211,7 @@ unsafe fn get(size: usize, align: usize) -> Got {
         && unsafe { (*heap).heap.settings.has_cells_of(size) }
         && let Some(class) = class_for(size, align)
     {
-        // Before the cell is got, not after: else the size would have to be kept meanwhile.
+        // Noted before the cell is got; otherwise the size would have to be kept across the call.
         // SAFETY: this thread owns its heap.
         let cell = unsafe {
             if !(*heap).has_noted(size) {
@@ -221,12 +222,12 @@ unsafe fn get(size: usize, align: usize) -> Got {
         if !cell.is_null() {
             return Got { address: cell.cast(), zero_from: usize::MAX };
         }
-        // There is no room for another extent. What is left between blocks may still hold this one.
+        // There is no room for another extent. A free block may still hold this one request.
     }
     get_element(size, align)
 }
 
-/// Gets an element of a segment. Apart, so that who gets a cell saves no registers for it.
+/// Gets an element of a segment. A function of its own, so that the cell path saves no registers for it.
 #[inline(never)]
 fn get_element(size: usize, align: usize) -> Got {
     if size > isize::MAX as usize {
@@ -241,14 +242,14 @@ fn get_element(size: usize, align: usize) -> Got {
     Got { address: element.address as *mut u8, zero_from: element.zero_from }
 }
 
-/// Tells the ledger of the largest request that this thread has made for a cell, and its heap that this was done.
+/// Records the largest request that this thread has made for a cell, in the ledger and in the thread's heap.
 ///
 /// # Safety
 /// The heap is this thread's.
 #[cold]
 #[inline(never)]
 unsafe fn note_largest(heap: *mut ThreadHeap, size: usize) {
-    // Only what the slot of this process has been told counts as known: asked first, as that may make it forget.
+    // The ledger comes first: `raise` may make this heap forget what it noted. Only what this process's slot holds counts as known.
     // SAFETY: the caller's promise.
     unsafe {
         (*heap).heap.raise(Key::HeapLargestRequest, size as u64);
@@ -256,7 +257,7 @@ unsafe fn note_largest(heap: *mut ThreadHeap, size: usize) {
     }
 }
 
-/// This process has a slot in which nothing stands yet.
+/// This process has a new slot, still empty.
 pub(crate) fn forget_largest() {
     let heap = slot::get();
     if thread::is_real(heap) {
@@ -275,7 +276,7 @@ fn class_for(size: usize, align: usize) -> Option<usize> {
     (first..CELL_BYTES.len()).find(|&class| (CELL_BYTES[class] as usize).is_multiple_of(align))
 }
 
-/// Null, with errno ENOMEM: for a request whose size no number holds.
+/// Null, with errno ENOMEM: for a request whose size overflows.
 pub fn refuse() -> *mut u8 {
     out_of_storage().address
 }
@@ -287,8 +288,8 @@ fn out_of_storage() -> Got {
     NOTHING
 }
 
-/// This thread's heap; one is made for a new thread. None for a thread that has ended as far as we were told,
-/// or without memory: it does without cells.
+/// This thread's heap; a new thread gets one. None if the thread has ended as far as we were told, or if there is no memory: such
+/// a thread has no cells.
 #[inline]
 fn own_heap() -> Option<*mut ThreadHeap> {
     let heap = slot::get();
@@ -304,7 +305,7 @@ fn new_thread() -> Option<*mut ThreadHeap> {
     if DEFAULT.settings.has_cells_of(0) { begin_thread() } else { None }
 }
 
-/// This thread's heap in the default heap, made where it has none yet; None where it cannot have one.
+/// This thread's heap in the default heap, made if missing; None if it cannot have one.
 fn home() -> Option<*mut ThreadHeap> {
     let heap = slot::get();
     if core::ptr::eq(heap, &thread::EMPTY) {
@@ -315,7 +316,7 @@ fn home() -> Option<*mut ThreadHeap> {
     thread::is_real(heap).then(|| unsafe { (*heap).home })
 }
 
-/// Gives this thread a heap, and it back at the thread's end.
+/// Gives this thread a heap and arranges its return at the thread's end.
 fn begin_thread() -> Option<*mut ThreadHeap> {
     if END.is_given_up() {
         return None;
@@ -330,11 +331,11 @@ fn begin_thread() -> Option<*mut ThreadHeap> {
     Some(heap)
 }
 
-/// Tells of the ends of threads that have heaps.
+/// Reports the ends of threads that have heaps.
 pub(crate) static END: ThreadEnd = ThreadEnd::new(thread_ends);
 
-/// The calling thread ends: its heaps, if it has any, go to whoever comes next. What is told of is not believed: the program can set
-/// a key that it did not make.
+/// The calling thread ends: its heaps, if it has any, go to later threads. The argument is not trusted: the program can set a key
+/// that it did not make.
 extern "C" fn thread_ends(_: *mut u8) {
     let heap = slot::get();
     slot::set(&thread::DEPARTED);
@@ -394,7 +395,7 @@ pub unsafe fn aligned(align: usize, size: usize) -> *mut u8 {
 
 // ---- giving back -----------------------------------------------------------------------------------------
 
-/// Gives storage back. Null is nothing; what is not ours is left alone and counted.
+/// Gives storage back. Null is ignored; a foreign pointer is left alone and counted.
 ///
 /// # Safety
 /// As free of C.
@@ -426,7 +427,7 @@ pub unsafe fn free(address: *mut u8) {
     }
 }
 
-/// What is not a cell of this thread: mostly a cell of another thread.
+/// Handles anything except a cell of this thread: usually a cell of another thread.
 #[inline(never)]
 unsafe fn free_elsewhere(address: *mut u8, descriptor: *mut Descriptor) {
     // SAFETY: a descriptor found in the map is live, and `address` was handed out by this heap.
@@ -449,8 +450,8 @@ unsafe fn free_elsewhere(address: *mut u8, descriptor: *mut Descriptor) {
 }
 
 check::with_caller! {
-    /// An element, a cell where storage is filled or by a thread without a heap, null, or a pointer that is not ours. The second
-    /// argument is the descriptor of its page.
+    /// An element, a cell while storage is filled or in a thread without a heap, null, or a foreign pointer. The second argument
+    /// is the descriptor of its page.
     ///
     /// # Safety
     /// As free of C.
@@ -517,8 +518,8 @@ unsafe fn give_back_cell(address: *mut u8, extent: *mut Extent) {
     }
 }
 
-/// So many bytes more of a heap's elements are used, or less. What the thread's cells added before, and nobody was told of yet, was
-/// used at the same time: without it the most that was in use would come out too low.
+/// Adds to, or takes from, the bytes in use by a heap's elements. Cells that the thread got before, but has not published, were in
+/// use at the same time. Without them the peak would be too low.
 fn use_elements(of: &Heap, change: i64) {
     of.account.change(Key::HeapUsed, Key::HeapUsedPeak, change);
     let heap = slot::get();
@@ -543,7 +544,7 @@ fn use_elements(of: &Heap, change: i64) {
     }
 }
 
-/// Bytes that may be used of what begins at `address`.
+/// Usable bytes of the block at `address`.
 unsafe fn usable(address: *mut u8, descriptor: *mut Descriptor) -> usize {
     // SAFETY: the descriptor is that of the address's page.
     unsafe {
@@ -555,7 +556,7 @@ unsafe fn usable(address: *mut u8, descriptor: *mut Descriptor) -> usize {
     }
 }
 
-/// Bytes that the program may use of an element or cell; 0 for null and for what is not ours.
+/// Usable bytes of an element or cell; 0 for null and for a foreign pointer.
 ///
 /// # Safety
 /// As malloc_usable_size of glibc.

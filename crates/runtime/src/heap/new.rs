@@ -1,4 +1,4 @@
-//! operator new of C++: storage as from malloc, and what the standard demands where there is none.
+//! operator new of C++: storage as from malloc, and the reaction that the standard demands if there is none.
 //!
 //! ```text
 //! _Znwm ---> a ready cell ---> back
@@ -14,7 +14,7 @@
 //! The exception must not pass through a frame of Rust, which would end the process there. So the slow paths
 //! are written in assembly and leave by a jump, with the stack as it was at the program's call.
 //!
-//! Invariant: a C++ library's definition is called with the very arguments that the program passed.
+//! Invariant: a C++ library's definition is called with the same arguments that the program passed.
 //! Not here: the mangled names (`preload`), and operator delete, which is free.
 
 use core::arch::naked_asm;
@@ -34,7 +34,7 @@ const NAMES: [&CStr; 8] = [
     c"_ZnamSt11align_val_tRKSt9nothrow_t",
 ];
 
-/// The C++ library's own definitions, looked for when first needed.
+/// The C++ library's own definitions, looked up when first needed.
 static NEXT: [Next; NAMES.len()] = {
     let mut next = [const { Next::new(c"") }; NAMES.len()];
     let mut at = 0;
@@ -45,13 +45,13 @@ static NEXT: [Next; NAMES.len()] = {
     next
 };
 
-/// Where to go when there is no storage for a form.
+/// Jump targets when there is no storage for a form.
 extern "C" fn next(form: usize) -> usize {
     NEXT.get(form).and_then(Next::get).unwrap_or(without_library as *const () as usize)
 }
 
-/// operator new was called, yet no library defines it: a program with a C++ run-time of its own inside. It
-/// cannot be told in its own way, and must not go on with a null pointer that it does not expect.
+/// operator new was called, yet no library defines it: the program has a C++ run-time of its own inside. We cannot throw for it,
+/// and it must not go on with a null pointer that it does not expect.
 extern "C" fn without_library() -> ! {
     unsafe extern "C" {
         safe fn abort() -> !;
@@ -66,10 +66,10 @@ extern "C" fn get(size: usize) -> *mut u8 {
 
 extern "C" fn get_aligned(size: usize, align: usize) -> *mut u8 {
     if !align.is_power_of_two() {
-        // The C++ library knows what to say to that.
+        // The C++ library handles an invalid alignment.
         return core::ptr::null_mut();
     }
-    // SAFETY: the alignment was looked at.
+    // SAFETY: the alignment was checked.
     unsafe { super::aligned(align, size) }
 }
 

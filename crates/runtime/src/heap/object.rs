@@ -1,13 +1,13 @@
-//! A heap as a value: what it has from the kernel, the heaps of its threads, and what was said of it.
+//! A heap as a value: its segments, the heaps of its threads, and its settings.
 //!
 //! ```text
 //! slot -> ThreadHeap --heap--> Heap { space, threads, settings } <--heap-- Segment <-- page map <-- an address
 //! ```
 //!
-//! A request goes to the heap of the calling thread's `ThreadHeap`. What is given back goes to the heap of the segment around it.
+//! A request goes to the heap of the calling thread's `ThreadHeap`. A free goes to the heap of the segment around the address.
 //!
-//! Invariant: a `Heap` stays where it is for ever, so that references to it are `'static`.
-//! Not here: what is done with segments (`space`) and cells (`thread`).
+//! Invariant: a `Heap` keeps its address for ever, so that references to it are `'static`.
+//! Not here: operations on segments (`space`) and cells (`thread`).
 
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
@@ -23,16 +23,16 @@ use super::slot;
 use super::space::{Disposition, Policy, Segment, Space};
 use super::thread::Threads;
 
-/// One heap. Order of locks: that of the registry, `threads`, `space`, and at last those of the stores of all heaps (`own`, and
-/// spare heaps of threads). Nobody takes those of two heaps, but for a fork, which takes all `threads` first.
+/// One heap. Order of locks: the registry, `threads`, `space`, and last the stores of all heaps (`private_storage`, and spare
+/// heaps of threads). No thread holds locks of two heaps, except in a fork, which takes all `threads` first.
 pub struct Heap {
     /// The heaps of its threads.
     pub threads: Lock<Threads>,
     /// Its segments.
     pub space: Lock<Space>,
-    /// What was said of it.
+    /// Its settings.
     pub settings: Settings,
-    /// When somebody should look at what is idle, parked or free: nanoseconds of the coarse clock, `u64::MAX` for never.
+    /// When a thread should next look at idle, parked or free storage: nanoseconds of the coarse clock, `u64::MAX` for never.
     /// Written under the lock of `space`, relaxed: a hint.
     pub next_look: AtomicU64,
     /// Entered by threads that get storage from it, and closed at its end.
@@ -49,17 +49,17 @@ pub struct Settings {
     cells_below: AtomicUsize,
     /// Bytes of an extent, at least; smaller where the increment is small.
     extent_bytes: AtomicUsize,
-    /// 256 + the byte with which storage is filled when got, and when freed; 0: it is not.
+    /// 256 + the byte that fills storage when got, and when freed; 0: no fill.
     fill_get: AtomicUsize,
     fill_free: AtomicUsize,
-    /// Each request is an element, as HEAPCHK says.
+    /// Each request is an element, because of HEAPCHK.
     checked: AtomicBool,
 }
 
 /// The heap in which each thread begins.
 pub static DEFAULT: Heap = Heap { gate: Gate::for_ever(), ..Heap::new(&raw const DEFAULT) };
 
-// SAFETY: all that changes is behind a lock, or atomic.
+// SAFETY: everything that changes is behind a lock, or atomic.
 unsafe impl Sync for Heap {}
 
 impl Heap {
@@ -82,9 +82,10 @@ impl Heap {
         }
     }
 
-    /// Sets what HEAP, STORAGE and HEAPCHK say. Before the first request.
+    /// Applies HEAP, STORAGE and HEAPCHK. Before the first request.
     ///
-    /// If the heap is `checked` (HEAPCHK), each request is an element: its header tells each wrong free, and each byte behind it.
+    /// If the heap is `checked` (HEAPCHK), each request is an element: its header reveals each wrong free, and each write past its
+    /// end.
     pub fn configure(&self, policy: Policy, getheap: Option<u8>, freeheap: Option<u8>, checked: bool) {
         let fill = |byte: Option<u8>| byte.map_or(0, |byte| 256 + usize::from(byte));
         let settings = &self.settings;
@@ -96,9 +97,9 @@ impl Heap {
             (0, increment) => increment,
             (initial, increment) => initial.min(increment),
         };
-        // Cells would hide when an increment becomes empty (FREE), and their extents must fit into a segment. A
-        // large cell wastes address space, not memory, since its last pages are never touched; but where the size
-        // of segments was set, address space is what counts, so that large requests are packed as elements.
+        // Cells would hide when an increment becomes empty (FREE), and their extents must fit into a segment. A large cell wastes
+        // address space, not memory, since its last pages are never touched. But if the size of segments was set, address space
+        // matters, so large requests are packed as elements.
         let (below, extent) = if checked || policy.disposition == Disposition::Free || smallest < 16 * 1024 {
             (0, 4096)
         } else if smallest < 1 << 20 {
@@ -113,15 +114,15 @@ impl Heap {
         self.space.lock().set_policy(policy);
     }
 
-    /// As [`Heap::configure`], with what STORAGE and HEAPCHK say of another heap.
+    /// Like [`Heap::configure`], with the STORAGE and HEAPCHK settings of another heap.
     pub fn configure_as(&self, other: &Heap, policy: Policy) {
         let settings = &other.settings;
         let checked = settings.checked.load(Ordering::Relaxed);
         self.configure(policy, settings.fill_get(), settings.fill_free(), checked);
     }
 
-    /// A look at this heap when it is time for it, by threads that have no other business with the space: a program that has freed most of
-    /// what it had may never need the space again.
+    /// Runs a due look at this heap, for threads that have no other business with the space: a program that has freed most of its
+    /// storage may never need the space again.
     #[inline]
     fn heartbeat_if_due(&self) {
         if self.is_look_due()
@@ -133,7 +134,7 @@ impl Heap {
 }
 
 impl Settings {
-    /// Is a request of so many bytes served by a cell?
+    /// Is a request of this many bytes served by a cell?
     #[inline]
     pub fn has_cells_of(&self, bytes: usize) -> bool {
         bytes < self.cells_below.load(Ordering::Relaxed)
@@ -169,7 +170,7 @@ fn filled_with(byte: &AtomicUsize) -> Option<u8> {
     (byte != 0).then_some(byte as u8)
 }
 
-/// A look at what is idle when it is time for it: in the heap that serves the calling thread, and in the default one.
+/// Runs a due look at idle storage: in the heap that serves the calling thread, and in the default one.
 #[inline]
 pub fn heartbeat_if_due() {
     let here = current();

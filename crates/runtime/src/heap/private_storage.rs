@@ -1,9 +1,9 @@
 //! underbar's own storage for descriptors and thread heaps, apart from the program's segments: one store for all heaps.
 //!
-//! It outlives each heap: whoever finds a descriptor may read it when the heap that it was of is no more.
+//! It outlives each heap: a descriptor stays readable after its heap has ended.
 //!
-//! Invariant: what was handed out stays mapped for ever, so a stale pointer to a descriptor may be read,
-//! if not believed. Descriptors that are no longer needed wait in a list and are used again.
+//! Invariant: what was handed out stays mapped for ever, so a stale pointer to a descriptor may be read, but its content is not
+//! trusted. Unused descriptors wait in a list and are used again.
 //! Not here: the page map's leaves, and the ledger.
 
 use core::ptr::null_mut;
@@ -11,7 +11,7 @@ use core::ptr::null_mut;
 use underbar_sys::lock::Lock;
 use underbar_sys::syscall;
 
-/// The first chunk; later ones grow with what there is, so that their kernel calls stay few.
+/// The first chunk. Later ones grow with the total, which keeps kernel calls few.
 const CHUNK: usize = 64 * 1024;
 
 /// The store of all heaps. Its lock is the last one that is taken.
@@ -26,7 +26,7 @@ pub struct Own {
     chunks: usize,
     /// Bytes got from the kernel for this and for the page map.
     pub bytes: usize,
-    /// How many segments all heaps have, and their bytes: the kernel has a limit for the sum, and the ledger is told of it.
+    /// Number and bytes of the segments of all heaps: the kernel limits the sum, and the ledger records it.
     pub segments: usize,
     pub segment_bytes: usize,
 }

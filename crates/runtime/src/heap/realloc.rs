@@ -1,6 +1,6 @@
-//! Changing size: where an element lies, by moving its pages, or by a copy.
+//! Changing size: in place, by moving the element's pages, or by a copy.
 //!
-//! Invariant: where there is no storage for more, what there is stays as it was.
+//! Invariant: if there is no storage for more, the old block stays as it was.
 //! Not here: how elements grow within their segment (`space`).
 
 use core::ptr::null_mut;
@@ -81,7 +81,7 @@ unsafe fn copy(address: *mut u8, old: usize, size: usize) -> *mut u8 {
     }
 }
 
-/// Resizes an element where it lies, or moves the pages of one that has a segment to itself.
+/// Resizes an element in place, or moves the pages of one that has a segment to itself.
 unsafe fn resize(
     address: *mut u8,
     descriptor: *mut Descriptor,

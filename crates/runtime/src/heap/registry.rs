@@ -1,17 +1,17 @@
-//! Heaps come and go: which there are, and how one ends.
+//! The registry of heaps: which ones exist, how they are created and how they end.
 //!
 //! ```text
-//! create --> live --end--> ended --> create ...          what a heap is described by is used again, and never unmapped
+//! create --> live --end--> ended --> create ...          a heap's description is reused, and never unmapped
 //!
 //! end    1  the heap's gate is closed: no thread is inside, and none enters
-//!        2  the gates of its threads' heaps are closed: no cell is on its way there, and what waits in an outbox is dropped later
+//!        2  the gates of its threads' heaps are closed: no cell is on its way there; cells in an outbox are dropped later
 //!        3  under the lock of its threads: their figures are settled, and they wait for another heap
-//!        4  under the lock of its space: what is in use counts as freed, pages leave the map, segments go back to the kernel
+//!        4  under the lock of its space: everything in use counts as freed, pages leave the map, segments go back to the kernel
 //! ```
 //!
-//! Invariant: a heap is live from `create` until `end`, and the default one always. After its end nothing of it is followed, but
-//! for what tells the generation.
-//! What goes back by time does so while threads are inside, or use elements of the heap: a heap that is left alone keeps what it has.
+//! Invariant: a heap is live from `create` until `end`, and the default one always. After its end nothing of it is read except its
+//! generation.
+//! Storage goes back by time only while threads are inside, or use elements of the heap: a heap without activity keeps what it has.
 //! Not here: threads that enter and leave (`entering`).
 
 use core::ptr::null_mut;
@@ -26,13 +26,13 @@ use super::space::Policy;
 use super::thread;
 use crate::{sandbox, start};
 
-/// The lock of what follows comes before all others of heaps.
+/// This lock comes before all other locks of heaps.
 pub static REGISTRY: Lock<Registry> = Lock::new(Registry(()));
 
-/// The right to walk over heaps, and to change which there are.
+/// The right to walk over heaps, and to create and end them.
 pub struct Registry(());
 
-/// The first live heap beside the default one, and the first that has ended, linked by `next`. Under the lock of the registry.
+/// The first live heap apart from the default one, and the first that has ended, linked by `next`. Under the lock of the registry.
 static LIVE: AtomicPtr<Heap> = AtomicPtr::new(null_mut());
 static ENDED: AtomicPtr<Heap> = AtomicPtr::new(null_mut());
 
@@ -68,7 +68,7 @@ unsafe fn remove(list: &'static AtomicPtr<Heap>, heap: &'static Heap) {
     }
 }
 
-/// A heap of one generation: after its end the handle is of nothing, also where what described the heap describes another.
+/// A heap of one generation. After its end the handle is invalid, even if another heap reuses the description.
 #[derive(Clone, Copy)]
 pub struct Handle {
     pub(super) heap: &'static Heap,
@@ -78,15 +78,15 @@ pub struct Handle {
 /// Why a heap was not ended, or not entered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refused {
-    /// It has ended before.
+    /// It has already ended.
     Ended,
-    /// So many enters were not left yet.
+    /// The number of enters without a leave.
     Inside(usize),
-    /// The default heap does not end.
+    /// The default heap cannot end.
     Default,
-    /// The program has forbidden itself to give storage back.
+    /// The program has given up its right to return storage.
     Sandbox,
-    /// The thread has ended, as far as was told, or nobody will be told of its end.
+    /// The thread has ended, as far as we were told, or its end will not be reported.
     Thread,
     /// There is no memory for it.
     NoMemory,
@@ -97,13 +97,13 @@ pub fn default() -> Handle {
     Handle { heap: &DEFAULT, generation: DEFAULT.gate.generation() }
 }
 
-/// A new heap without a name, as [`create_named`].
+/// Creates a heap without a name, as [`create_named`].
 pub fn create(policy: Policy) -> Option<Handle> {
     create_named(HeapKind::Additional, b"", policy)
 }
 
-/// A new heap. What STORAGE and HEAPCHK say holds for it, too. None where there is no memory. The ledger knows it by kind and name,
-/// of which it keeps 32 bytes.
+/// Creates a heap. STORAGE and HEAPCHK apply to it, too. None if there is no memory. The ledger records its kind, and 32 bytes of
+/// its name.
 pub fn create_named(kind: HeapKind, name: &[u8], policy: Policy) -> Option<Handle> {
     start::ensure();
     let _registry = REGISTRY.lock();
@@ -130,8 +130,8 @@ pub fn create_named(kind: HeapKind, name: &[u8], policy: Policy) -> Option<Handl
     Some(Handle { heap, generation: heap.gate.generation() })
 }
 
-/// Ends a heap that no thread is inside of. All of its storage goes back to the kernel, whoever has blocks of it, or lists
-/// of its cells: whoever uses one afterwards uses what is not there.
+/// Ends a heap that no thread is inside of. All of its storage goes back to the kernel, even if threads still have blocks of it or
+/// lists of its cells: a later use of one is an access to unmapped storage.
 pub fn end(handle: Handle) -> Result<(), Refused> {
     let heap = handle.heap;
     if core::ptr::eq(heap, &DEFAULT) {
@@ -140,7 +140,7 @@ pub fn end(handle: Handle) -> Result<(), Refused> {
     if sandbox::is_silent() {
         return Err(Refused::Sandbox);
     }
-    // Held to the end: a child by fork finds the heap as it was, or gone.
+    // Held to the end: a forked child finds the heap either whole or gone.
     let _registry = REGISTRY.lock();
     heap.gate
         .try_close(handle.generation)

@@ -12,7 +12,7 @@
 //! bytes a cell is at most an eighth larger than the request.
 //! Not here: requests above [`LARGEST_CELL`], which are elements of a segment.
 
-/// Number of classes; class 0 is nobody's.
+/// Number of classes; class 0 is unused.
 pub const CLASSES: usize = 73;
 /// Up to here the class comes from a table with one entry for every 16 bytes.
 pub const LARGEST_SMALL: usize = 1024;
@@ -45,8 +45,7 @@ pub static CELL_BYTES: [u32; CLASSES] = {
     table
 };
 
-/// The class for a small request of `16 * units - 15` to `16 * units` bytes. A request of no bytes is
-/// served like one of one byte.
+/// The class for a small request of `16 * units - 15` to `16 * units` bytes. A request of no bytes is served as one of one byte.
 pub const CLASS_OF_UNITS: [u8; UNITS] = {
     let mut table = [0; UNITS];
     let mut class = 1;
@@ -70,7 +69,7 @@ pub fn class_of(size: usize) -> usize {
     class_of_large(size)
 }
 
-/// The same of a size that is not small.
+/// As `class_of`, for a size that is not small.
 #[inline(always)]
 pub fn class_of_large(size: usize) -> usize {
     let last = size - 1;

@@ -1,7 +1,7 @@
 //! The thread's slot: eight bytes of thread-local storage that hold the address of its heap.
 //!
-//! Its first value is the address of a heap without cells, put there by an ordinary relocation. So nobody ever tests for
-//! null, and the first request of a thread simply finds its bin empty.
+//! Its first value is the address of a heap without cells, put there by an ordinary relocation. So no code tests for null, and the
+//! first request of a thread simply finds its bin empty.
 //!
 //! Invariant: the slot holds the address of a heap: the thread's own, `EMPTY` or `DEPARTED`.
 

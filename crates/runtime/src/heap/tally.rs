@@ -1,16 +1,16 @@
-//! A thread's tally: what it has counted and not yet published.
+//! A thread's tally: figures that it has counted and not yet published.
 //!
 //! ```text
 //! got, when a list of cells is used up; back, when an eighth of an extent is ──> bytes ──> a new maximum? ──> a look: exact
 //! ```
 //!
-//! Cells that came back are noticed late, so that what is counted may be more than is in use. A new maximum is believed after a
-//! look at all bins and extents of the thread. How much larger it is to be for that, and how many requests are to come
-//! after a look in vain, bounds what looks cost. While a look finds nothing that came back unnoticed, as in a program that only
-//! grows, glances at the newest extents of each size take its place for the next eighth.
+//! Returned cells are noticed late, so the count may exceed the bytes in use. A new maximum is believed after a look at all bins
+//! and extents of the thread. Two limits bound the cost of looks: how much larger the maximum must be, and how many requests must
+//! follow a look in vain. While looks find nothing that came back unnoticed, as in a program that only grows, glances at the
+//! newest extents of each size replace them for the next eighth.
 //!
 //! Invariant: published + tally == what the thread's lists and extents were last seen to have done.
-//! Not here: when something is counted (`thread`).
+//! Not here: when figures are counted (`thread`).
 
 use underbar_ledger::Key;
 
@@ -18,68 +18,69 @@ use super::extent::Extent;
 use super::object;
 use crate::{coverage, ledger};
 
-/// Figures are published when this many requests have gathered in a thread, or this many bytes, or this part of what is
-/// in use (a 64th, as a power of two): where requests are large, 64 KiB are a few of them.
+/// A thread publishes its figures after this many requests, this many bytes, or this part of the bytes in use (a 64th, as a power
+/// of two): with large requests, 64 KiB are only a few of them.
 const TALLY_REQUESTS: i64 = 1023;
 const TALLY_BYTES: i64 = 64 * 1024;
 const TALLY_PART_BITS: u32 = 6;
-/// Built without accounts, to see what they cost: nothing is counted.
+/// Built without accounts, to measure their cost: nothing is counted.
 const COUNTS: bool = !cfg!(feature = "no-accounts");
 /// After this many requests a program is busy enough that its memory may have grown elsewhere.
 const LOOK_REQUESTS: u32 = 1 << 18;
 
-/// So many bytes more than were ever known to be in use are worth a look, where less than 16 KiB are; so many more are believed.
+/// A look needs this many bytes above the known maximum, if that is below 16 KiB; an increase up to the second constant is
+/// believed without a look.
 const LEAST_STEP: i64 = 1024;
 const LEAST_BELIEVED: i64 = 2048;
-/// A look is taken at each new maximum by a sixteenth where little is known to be in use; by a 64th above; by a 32nd where the
-/// extents to be looked at are very many.
+/// A look needs a maximum that is larger by a sixteenth while little is known to be in use, by a 64th above that, and by a 32nd if
+/// there are very many extents to look at.
 const LITTLE: i64 = 3 << 20;
 const MUCH: i64 = 256 << 20;
-/// After a look that found no new maximum there is none before so many requests, at first; twice as many after the next one, and
-/// fewer again after one that found one. As many more for each so many extents that are looked at.
+/// A look that found no new maximum delays the next one by this many requests at first. Each further look in vain doubles the
+/// delay; a look that found one halves it. The delay also grows with the number of extents to look at.
 const AFTER_VAIN: u64 = 32;
 const MOST_AFTER_VAIN: u64 = 4096;
 const EXTENTS_BITS: u32 = 6;
-/// After a look that found less than this part of a step to have come back unnoticed (a power of two), glances are enough until
-/// that part more is in use.
+/// After a look, glances are enough if less than this part of a step (a power of two) had come back unnoticed, until that part
+/// more is in use.
 const CALM_BITS: u32 = 2;
 const CALM_FOR_BITS: u32 = 3;
-/// A request for an element takes as long as that many of cells.
+/// A request for an element takes as long as this many requests for cells.
 const REQUESTS_OF_ELEMENT: u64 = 16;
 
-/// What a thread has counted and not yet published: an addition to shared memory for every list of cells would
-/// cost more than the cells.
+/// Figures that a thread has counted and not yet published: adding to shared memory for every list of cells would cost more than
+/// the cells.
 #[derive(Clone, Copy)]
 pub struct Tally {
-    /// How many more requests, gets and frees together, may gather. Counted down to below 0, as the sign of a difference is
-    /// known without another instruction.
+    /// How many more requests, gets and frees together, may gather. Counted down to below 0, since the sign of a difference needs
+    /// no extra instruction.
     until_full: i64,
-    /// Those of them that were gets; the others are cells that came back, which are counted more often.
+    /// How many of those requests were gets; the others are returned cells, which are counted more often.
     gets: i64,
-    /// How many bytes less may be in use before that is published; below 0 it is due. What `bytes` says, and `due` more.
+    /// How many bytes less may be in use before that is published; below 0 it is due. Equals `bytes` plus `due`.
     until_shrunk: i64,
-    /// The most that `until_shrunk` was since something was published.
+    /// The maximum of `until_shrunk` since figures were last published.
     most: i64,
-    /// So many bytes less are to be published, and as many more.
+    /// A change by this many bytes, up or down, is published.
     due: i64,
-    /// Where `until_shrunk` is as large, and never was larger, there is something to be done: as many bytes more as are due
-    /// are to be published, or more are in use than ever were known to be.
+    /// When `until_shrunk` reaches a new maximum of at least this value, there is work: `due` more bytes must be published, or
+    /// more is in use than was ever known to be.
     grown_at: i64,
-    /// The last look in vain was taken where so many bytes were counted. Without two steps more there is none before so many
-    /// requests; after the next, so many.
+    /// Bytes counted at the last look in vain. Until usage exceeds that by two steps, the next look waits for the request number
+    /// `doubted_until`; after another look in vain, for `after_vain` requests.
     doubted: i64,
     doubted_until: u64,
     after_vain: u64,
-    /// Below so many bytes a glance is enough: the last look found all frees noticed.
+    /// Below this many bytes a glance is enough: the last look found all frees noticed.
     calm_below: i64,
-    /// Requests that were published, and for elements.
+    /// Requests that were published, and requests for elements.
     requests: u64,
-    /// Requests and cells published since memory was last asked for, and how many are to be.
+    /// Requests and cells published since memory was last looked at, and how many trigger the next look.
     since_look: u32,
     look_at: u32,
 }
 
-/// By so much is a new maximum of so many bytes to be larger for a look.
+/// How much larger than `bytes` a new maximum must be for a look.
 fn step(bytes: i64) -> i64 {
     match bytes {
         MUCH.. => bytes >> 5,
@@ -88,7 +89,7 @@ fn step(bytes: i64) -> i64 {
     }
 }
 
-/// How many bytes are taken for in use without a look, where so many are counted.
+/// How many bytes in use are believed without a look.
 pub fn believed() -> i64 {
     let known = ledger::known_use();
     known + step(known).max(LEAST_BELIEVED)
@@ -114,7 +115,7 @@ impl Tally {
         }
     }
 
-    /// Counts cells of so many bytes that were got. Whether enough requests have gathered to be published.
+    /// Counts cells that were got, of `cell_bytes` each. True if enough requests have gathered to publish.
     #[inline]
     pub fn got(&mut self, cells: u32, cell_bytes: u32) -> bool {
         if !COUNTS {
@@ -147,14 +148,14 @@ impl Tally {
         self.until_shrunk - self.due
     }
 
-    /// Cells of an extent went into a bin, so many having been out before. Whether more is in use than ever since something
-    /// was published, and so much that there is something to be done: as a rule not.
+    /// Cells of an extent went into a bin; `out_before` were out before. True if the maximum since figures were last published has
+    /// risen so far that there is work; usually false.
     #[inline]
     pub fn handed(&mut self, cells: u32, extent: &mut Extent, out_before: u32) -> bool {
         if !COUNTS {
             return false;
         }
-        // Those that had come back were out when frees were last counted.
+        // Cells that have come back were out when frees were last counted.
         let back = i64::from(extent.settled.saturating_sub(out_before));
         extent.settled = extent.settled.wrapping_add(cells.wrapping_sub(back as u32));
         self.until_full -= back;
@@ -166,18 +167,18 @@ impl Tally {
         self.most >= self.grown_at
     }
 
-    /// Whether so many bytes went out that they are to be published.
+    /// Have enough bytes gone out to publish them?
     pub fn is_grown(&self) -> bool {
         self.bytes() >= self.due
     }
 
-    /// How many bytes are to be counted before a look is worth it.
+    /// How many bytes must be counted before a look is worth it.
     fn worth_a_look() -> i64 {
         let known = ledger::known_use();
         known + step(known).max(LEAST_STEP)
     }
 
-    /// Whether a look is worth it, when so many bytes more than are counted are in use.
+    /// Is a look worth it, with `more` bytes in use beyond those counted?
     pub fn wants_look(&self, more: i64) -> bool {
         if !COUNTS {
             return false;
@@ -191,13 +192,12 @@ impl Tally {
         self.requests.wrapping_add((TALLY_REQUESTS - self.until_full) as u64)
     }
 
-    /// Whether a glance is enough where a look is wanted, when so many bytes more than are counted are in use.
+    /// Is a glance enough instead of a look, with `more` bytes in use beyond those counted?
     pub fn is_calm(&self, more: i64) -> bool {
         ledger::used() + self.bytes() + more < self.calm_below
     }
 
-    /// A glance found that nothing came back, when so many bytes more were about to be used: what is counted is believed, and
-    /// published.
+    /// A glance found that nothing came back, with `more` bytes about to be used: believes what is counted, and publishes it.
     pub fn glanced(&mut self, more: i64) {
         self.note_most();
         self.publish();
@@ -206,13 +206,13 @@ impl Tally {
         self.set_grown_at(used);
     }
 
-    /// All was counted, at so many extents, when so many bytes more were about to be used: publishes it. So many bytes had been
-    /// counted before, and so many came back unnoticed.
+    /// A look counted everything, in `extents` extents, with `more` bytes about to be used: publishes it. `before` bytes had been
+    /// counted before the look, and `back` came back unnoticed.
     pub fn looked(&mut self, before: i64, back: i64, extents: u32, more: i64) {
         self.most = self.until_shrunk;
         let unnoticed = before - self.bytes();
         let (worth, known) = (Self::worth_a_look(), ledger::known_use());
-        // Requests, too: a program that is killed soon has no other occasion.
+        // Requests, too: if the program is killed soon, there is no later occasion.
         self.publish();
         let used = ledger::used() + more;
         ledger::know_use(used);
@@ -229,12 +229,12 @@ impl Tally {
         self.set_grown_at(used);
     }
 
-    /// What is counted now was in use at one time, as far as is known.
+    /// As far as is known, everything counted now was in use at the same time.
     pub fn note_most(&mut self) {
         self.most = self.most.max(self.until_shrunk);
     }
 
-    /// What is in use of cells so far.
+    /// Bytes of cells in use so far.
     pub fn counted(&self) -> i64 {
         self.bytes()
     }
@@ -242,21 +242,21 @@ impl Tally {
     /// Counts what came back to an extent since it was last looked at.
     pub fn settle(&mut self, extent: &mut Extent) {
         let out = extent.out();
-        // What waited in the inbox may have been counted before it is put away.
+        // Cells that waited in the inbox may have been counted before they are put away.
         if COUNTS && extent.settled > out {
             self.settle_to(extent, out);
         }
     }
 
-    /// Counts what came back to an extent of which so many cells are out, and publishes what is due: bytes come and go much
-    /// faster than requests where these are large.
+    /// Counts what came back to an extent of which `out` cells are out, and publishes what is due. Bytes change much faster than
+    /// requests if requests are large.
     #[inline(always)]
     pub fn settle_and_publish(&mut self, extent: &mut Extent, out: u32) {
         if COUNTS && extent.settled > out {
             let back = extent.settled - out;
             extent.settled = out;
             let bytes = i64::from(back) * i64::from(extent.cell_bytes);
-            // Each sign right after its difference; the rest is left to whoever publishes.
+            // Each sign test directly follows its subtraction; the publishing functions do the rest.
             self.until_full -= i64::from(back);
             if self.until_full < 0 {
                 return self.publish_with(bytes);
@@ -275,8 +275,8 @@ impl Tally {
         self.publish();
     }
 
-    /// Counts what came back to an extent that has all its cells back. What is due then is published when the next one is
-    /// counted: it is more than what was gathered by no more than one step, so much of any extent is not known.
+    /// Counts what came back to an extent that has all its cells back. The next count publishes what is then due: it exceeds the
+    /// limit by at most one step, and as much of any extent is unknown anyway.
     #[inline(always)]
     pub fn settle_all_back(&mut self, extent: &mut Extent) {
         if COUNTS {
@@ -291,20 +291,20 @@ impl Tally {
         self.came_back(u64::from(back), i64::from(back) * i64::from(extent.cell_bytes));
     }
 
-    /// Adds to the ledger what went out beyond what came back.
+    /// Adds to the ledger the bytes that went out in excess of those that came back.
     pub fn publish_growth(&mut self) {
         if COUNTS && self.bytes() > 0 {
             self.publish_bytes();
         }
     }
 
-    /// Adds all of it to the ledger, exactly counted.
+    /// Adds all figures to the ledger, as an exact count.
     pub fn publish_settled(&mut self) {
         self.publish();
         ledger::know_use(ledger::used());
     }
 
-    /// Adds all of it to the ledger.
+    /// Adds all figures to the ledger.
     #[cold]
     #[inline(never)]
     pub fn publish(&mut self) {
@@ -325,8 +325,7 @@ impl Tally {
         }
     }
 
-    /// Adds the bytes to the ledger, and says how many were in use at most: of what nobody has looked at no more than is
-    /// believed.
+    /// Adds the bytes to the ledger, and raises the peak: without a look, to no more than is believed.
     #[cold]
     #[inline(never)]
     pub fn publish_bytes(&mut self) {
@@ -337,7 +336,7 @@ impl Tally {
         self.published(used);
     }
 
-    /// The ledger says now that so many bytes are in use.
+    /// The ledger now has `used` bytes in use.
     #[inline]
     fn published(&mut self, used: i64) {
         self.due = (used >> TALLY_PART_BITS).max(TALLY_BYTES);
@@ -346,15 +345,15 @@ impl Tally {
         self.set_grown_at(used);
     }
 
-    /// An element was got or given back: so many bytes are in use by the ledger.
+    /// An element was got or given back: the ledger has `used` bytes in use.
     pub fn elements_used(&mut self, used: i64) {
         self.requests = self.requests.wrapping_add(REQUESTS_OF_ELEMENT);
         self.set_grown_at(used);
     }
 
-    /// So many bytes are in use by the ledger.
+    /// Sets `grown_at`, with `used` bytes in use by the ledger.
     fn set_grown_at(&mut self, used: i64) {
-        // After a look in vain more may be counted than is known, without a look being due: then no smaller steps than a 64th.
+        // After a look in vain more may be counted than is known, without a look being due: then steps are at least a 64th.
         let is_doubted = self.all_requests() < self.doubted_until;
         let least = if is_doubted { (ledger::known_use() >> TALLY_PART_BITS).clamp(1, self.due) } else { 1 };
         self.grown_at = self.due + (Self::worth_a_look() - used).clamp(least, self.due);

@@ -1,4 +1,4 @@
-//! Tests of heaps that come and go, beside the default one and entered by several threads.
+//! Tests of heaps that are created and ended next to the default one, and entered by several threads.
 
 use super::registry::{Handle, Refused};
 use super::thread::{FILLING, ThreadHeap};
@@ -32,7 +32,7 @@ impl Random {
     }
 }
 
-/// Storage that the test has, each byte of it the same.
+/// Storage of the test, filled with one byte.
 struct Block {
     address: usize,
     bytes: usize,
@@ -79,7 +79,7 @@ impl Block {
         unsafe { object::of(map::lookup(self.address)) }
     }
 
-    /// The thread's heap whose cell it is.
+    /// The thread's heap that owns the cell.
     fn owner(&self) -> *mut ThreadHeap {
         // SAFETY: it is in use.
         let owner = unsafe { (*map::lookup(self.address)).owner.load(Ordering::Relaxed) };
@@ -103,8 +103,8 @@ fn turn() -> MutexGuard<'static, ()> {
     ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What the ledger says: gets less frees, bytes in use; segments, and their bytes, but for those of the default heap, which keeps
-/// some and gives others back as threads come and go.
+/// Figures of the ledger: gets less frees, bytes in use; segments, and their bytes, without those of the default heap, which keeps
+/// some and gives others back as threads start and end.
 fn figures() -> [u64; 4] {
     settle();
     let space = DEFAULT.space.lock();
@@ -131,7 +131,7 @@ fn who_entered_a_heap_is_served_by_it_and_what_comes_back_goes_home() {
     assert!(core::ptr::eq(outside.heap(), &DEFAULT));
     assert!(of_a.iter().all(|block| core::ptr::eq(block.heap(), a.heap)));
     assert!(of_b.iter().all(|block| core::ptr::eq(block.heap(), b.heap)));
-    // An element grows in its heap, also for who is inside another one.
+    // An element grows in its own heap, even if the thread is inside another one.
     of_a[1].resize(110_000);
     assert!(core::ptr::eq(of_a[1].heap(), a.heap));
     let (here, again) = (slot::get(), enter(b).expect("live"));
@@ -165,7 +165,7 @@ fn a_heap_ends_once_and_not_while_somebody_is_inside() {
     assert_eq!(end(handle), Ok(()));
     assert_eq!(end(handle), Err(Refused::Ended));
     assert_eq!(end(default()), Err(Refused::Default));
-    // What described it describes another one; the handle is of nothing all the same.
+    // The description now belongs to another heap; the handle stays invalid.
     let other = new(Policy::AUTO);
     assert!(core::ptr::eq(other.heap, handle.heap));
     assert_eq!(enter(handle).err(), Some(Refused::Ended));
@@ -175,8 +175,8 @@ fn a_heap_ends_once_and_not_while_somebody_is_inside() {
     assert_eq!(figures(), before);
 }
 
-/// Cells that wait in an outbox when their heap ends are not followed: their pages are gone, and the thread's heap that they
-/// came from is another heap's by then.
+/// Cells that wait in an outbox when their heap ends are not followed: their pages are gone, and the thread's heap that they came
+/// from belongs to another heap by then.
 #[test]
 fn what_waits_in_an_outbox_ends_with_its_heap() {
     let _turn = turn();
@@ -187,7 +187,7 @@ fn what_waits_in_an_outbox_ends_with_its_heap() {
     let theirs = cells.next().expect("one").owner();
     cells.for_each(Block::free);
     assert_eq!(end(first), Ok(()));
-    // The pages are gone: whoever followed a link would end here. A thread of another test may put one on top of the spare ones.
+    // The pages are gone: following a link would crash here. A thread of another test may put its heap on top of the spare ones.
     let heaps: Vec<Handle> = (0..20).map(|_| new(Policy::AUTO)).collect();
     let has_come = heaps.iter().any(|&second| {
         let (send, receive) = mpsc::channel::<()>();
@@ -213,7 +213,7 @@ fn what_waits_in_an_outbox_ends_with_its_heap() {
     assert_eq!(figures(), before);
 }
 
-/// STORAGE fills what is got and what is freed by what was said of its heap, wherever the thread is.
+/// STORAGE fills what is got and freed by the settings of the block's heap, wherever the thread is.
 #[test]
 fn what_is_filled_is_that_of_the_heap() {
     let _turn = turn();
@@ -232,7 +232,7 @@ fn what_is_filled_is_that_of_the_heap() {
                     free(got);
                     Block::get(bytes, 1).free();
                 });
-                // But for the links of a free cell or block.
+                // Except the links of a free cell or block.
                 Block { address: got.addr() + 16, bytes: bytes - 32, pattern: 9 }.check(bytes - 32);
                 free(zeroed);
             }
@@ -242,7 +242,7 @@ fn what_is_filled_is_that_of_the_heap() {
     assert_eq!(figures(), before);
 }
 
-/// Threads end inside heaps, and after heaps that they were in; what they leave serves others.
+/// Threads end inside heaps, and after heaps that they were in; others reuse what they leave.
 #[test]
 fn threads_that_end_leave_their_heaps() {
     let _turn = turn();
@@ -269,7 +269,7 @@ fn threads_that_end_leave_their_heaps() {
     assert_eq!(figures(), before);
 }
 
-/// In a forked child other threads are inside no heap, and what they were doing there is not known.
+/// In a forked child other threads are inside no heap, and their unfinished operations are unknown.
 #[test]
 fn a_child_ends_heaps_that_its_parents_threads_were_inside_of() {
     unsafe extern "C" {
@@ -327,11 +327,11 @@ const HEAPS: usize = 64;
 const THREADS: usize = 4;
 const POLICIES: [Policy; 3] = [Policy::AUTO, KEEP, FREE];
 
-/// Heaps that threads get from, free into and end, all at once.
+/// Heaps in which threads get and free storage, and which they end, all at once.
 struct Torture {
-    /// Read by whoever enters a heap or touches a block of it; written by whoever ends it.
+    /// Read by threads that enter a heap or touch a block of it; written by the thread that ends it.
     heaps: [RwLock<Handle>; HEAPS],
-    /// What is in use, by heap.
+    /// Blocks in use, by heap.
     blocks: [Mutex<Vec<Block>>; HEAPS],
 }
 
@@ -358,7 +358,7 @@ impl Torture {
                 else {
                     return;
                 };
-                // Outside, what is freed waits in an outbox, perhaps until its heap has ended.
+                // Outside, freed cells wait in an outbox, perhaps until their heap has ended.
                 let is_outside = what % 4 == 1;
                 within(if is_outside { default() } else { *here }, || {
                     for _ in 0..if is_outside { 0 } else { random.below(20) } {
@@ -410,7 +410,7 @@ fn heaps_come_and_go_while_threads_get_and_free_in_all_of_them() {
             })
         };
         let threads = std::array::from_fn::<_, THREADS, _>(|thread| run(thread as u64));
-        // The end of the scope does not wait for destructors, in which figures are settled.
+        // The end of the scope does not wait for destructors, which settle figures.
         threads.into_iter().for_each(|thread| thread.join().expect("a thread"));
     });
     let left: usize = torture.blocks.iter().map(|blocks| blocks.lock().expect("no panic").len()).sum();

@@ -1,7 +1,7 @@
-//! A text on the stack, for the few that the heap writes: what `malloc_stats` prints, and why a program was ended.
+//! A text on the stack, for the few messages of the heap: the output of `malloc_stats`, and why a program was ended.
 //!
-//! Invariant: no storage is asked for; what does not fit is cut.
-//! Not here: what the texts say.
+//! Invariant: no storage is asked for; text that does not fit is cut.
+//! Not here: the wording of the messages.
 
 /// The text so far.
 pub(super) struct Text {
@@ -18,7 +18,7 @@ impl Text {
         self.put_bytes(part.as_bytes())
     }
 
-    /// Room for one byte is left: a C string ends with a zero.
+    /// One byte stays free: a C string ends with a zero.
     pub(super) fn put_bytes(&mut self, part: &[u8]) -> &mut Self {
         let room = self.bytes.len() - 1 - self.length;
         let part = &part[..part.len().min(room)];

@@ -1,6 +1,6 @@
-//! What is asked of the heap as a whole: to obey the options, to give back, to settle its figures, to stand still for a fork.
+//! Operations on the heap as a whole: apply the options, give back idle storage, settle figures, hold still for a fork.
 //!
-//! Not here: requests (the parent), and what single threads' heaps do (`thread`).
+//! Not here: requests (the parent), and operations on single threads' heaps (`thread`).
 
 use core::sync::atomic::Ordering;
 
@@ -16,7 +16,7 @@ use super::{END, map, slot, thread};
 use crate::ledger;
 use crate::options::Orders;
 
-/// Obeys HEAP, STORAGE, HEAPCHK and HUGEPAGES, in the heap in which threads begin. Before the first request.
+/// Applies HEAP, STORAGE, HEAPCHK and HUGEPAGES to the default heap. Before the first request.
 pub(crate) fn configure(orders: &Orders<'_>) {
     let bytes = |size: Size| size.bytes().and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(0);
     let (heap, storage) = (orders.settings.heap(), orders.settings.storage());
@@ -32,7 +32,7 @@ pub(crate) fn configure(orders: &Orders<'_>) {
     END.prepare();
 }
 
-/// Returns what is idle to the kernel; true if there was any.
+/// Returns idle storage to the kernel; true if there was any.
 pub fn trim() -> bool {
     let before = ledger::slot().cell(Key::HeapSegmentBytes).load(Ordering::Relaxed);
     {
@@ -46,23 +46,23 @@ pub fn trim() -> bool {
     ledger::slot().cell(Key::HeapSegmentBytes).load(Ordering::Relaxed) < before
 }
 
-/// Gets storage for a program that is about to forbid itself to ask for any.
+/// Gets storage for a program that is about to give up its right to ask for more.
 pub fn reserve() {
     DEFAULT.space.lock().reserve();
 }
 
-/// Changes what becomes of empty increments of the default heap, while the program runs; false where that is in force already. Cells are
-/// got as before, so under FREE, too.
+/// Changes the disposition of empty increments of the default heap while the program runs; false if that disposition is already in
+/// force. Cells are got as before, also under FREE.
 pub fn change_disposition(disposition: Disposition) -> bool {
     DEFAULT.space.lock().change_disposition(disposition)
 }
 
-/// Gives back what is empty now of the default heap, whatever HEAP says.
+/// Gives back empty storage of the default heap, whatever HEAP says.
 pub fn give_back_empty() {
     DEFAULT.space.lock().give_back_empty();
 }
 
-/// Storage of [`DESCRIPTOR`](super::DESCRIPTOR) bytes, apart from the program's heap; null where there is none.
+/// Storage of [`DESCRIPTOR`](super::DESCRIPTOR) bytes, apart from the program's heap; null if there is no memory.
 pub fn get_descriptor() -> *mut u8 {
     OWN.lock().get_descriptor()
 }
@@ -76,13 +76,13 @@ pub unsafe fn put_descriptor(descriptor: *mut u8) {
     unsafe { OWN.lock().put_descriptor(descriptor) }
 }
 
-/// The first page in a range that is this heap's, or the range's end.
+/// The first page in a range that belongs to this heap, or the range's end.
 pub fn next_ours(start: usize, end: usize) -> usize {
     map::next_ours(start, end)
 }
 
-/// Settles the figures of this thread, in all heaps, and of those that have ended, so that what the ledger says of them is
-/// exact. Where a lock cannot be had soon, only those of this thread's own cells.
+/// Settles the figures of this thread, in all heaps, and of threads that have ended, so that the ledger is exact for them. If a
+/// lock cannot be had soon, settles only those of this thread's own cells.
 pub fn settle() {
     let quiet = thread::is_quiet();
     let heap = slot::get();
@@ -106,8 +106,8 @@ pub fn settle() {
 
 /// Before a fork.
 pub(crate) fn before_fork() -> bool {
-    // What this thread counted and did not publish would be counted by both. But a signal handler may have come in the
-    // middle of a request, whose cells must stay where they are; the kernel holds its signal back as long as it runs.
+    // Figures that this thread counted and did not publish would be counted by both. But a signal handler may have interrupted a
+    // request, whose cells must stay where they are; the kernel blocks its signal while it runs.
     if !is_a_signal_held_back() {
         settle();
     }
@@ -115,10 +115,10 @@ pub(crate) fn before_fork() -> bool {
     true
 }
 
-/// Is any signal held back in this thread? The C library asks the same of the kernel in each fork.
+/// Is any signal blocked in this thread? The C library asks the same of the kernel in each fork.
 fn is_a_signal_held_back() -> bool {
     let mut held = 0u64;
-    // SAFETY: nothing is changed, and the kernel writes the 8 bytes that it is told.
+    // SAFETY: nothing is changed, and the kernel writes the 8 bytes that it is given.
     let asked =
         unsafe { syscall6(number::RT_SIGPROCMASK, 0, 0, &raw mut held as usize, size_of::<u64>(), 0, 0) };
     asked.is_err() || held != 0

@@ -1,4 +1,4 @@
-//! Decay: pages of free blocks go back to the kernel when nobody took them again for a while.
+//! Decay: pages of free blocks that stay unused for a while go back to the kernel.
 //!
 //! ```text
 //! free   block | used... | free ................................ | used      of 256 KiB or more
@@ -7,15 +7,16 @@
 //!                     0: never used               p: went back lately
 //! ```
 //!
-//! A free makes no system call: it only notes the time in the units that it covers. What is taken again within the delay costs
-//! nothing at all, so a buffer that comes and goes keeps its pages. A look from time to time, by whatever thread comes by,
-//! gives back the units that are wholly free and whose time is over; neighbours go in one call. A look gives back so much as
-//! a request can wait for, and the next look goes on. Units that are taken again soon after they went back were given back too
-//! early: then the delay grows.
+//! A free makes no system call: it only notes the time in the units that it covers. Storage that is taken again within the delay
+//! costs nothing at all, so a buffer that comes and goes keeps its pages. From time to time any thread that comes by runs a look.
+//! It gives back the units that are wholly free and whose time is over; neighbours go in one call. A look gives back only as much
+//! as a request can wait for, and the next look continues. If units are taken again soon after they went back, they were given
+//! back too early: then the delay grows.
 //!
 //! Invariant: only whole pages inside free blocks go back, never a page with a block's header, its links, or its address.
-//! Cost: two bytes for each 64 KiB; a look walks the free blocks of 256 KiB or more, and waits the longer the more there are.
-//! Not here: segments that are wholly free (`supply`), and who looks (`parked`).
+//! Cost: two bytes for each 64 KiB; a look walks the free blocks of 256 KiB or more, and the next one comes later the more there
+//! are.
+//! Not here: segments that are wholly free (`supply`), and the threads that run a look (`parked`).
 
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicU16, Ordering};
@@ -31,26 +32,27 @@ use super::segment::{FREE_HEAD, segment_of};
 use super::{Disposition, MIB, Space};
 use crate::{coverage, ledger, sandbox};
 
-/// Bytes that have one time.
+/// Bytes that share one time.
 pub const UNIT: usize = 64 * 1024;
 /// Smaller free blocks keep their pages.
 const WORTH_A_DECAY: usize = 256 * 1024;
 /// A tick of the times that units have, as a power of two in nanoseconds: 17 ms.
 const TICK_BITS: u32 = 24;
-/// How long pages stay that nobody takes, in ticks: a quarter of a second at first, at most three quarters.
+/// How long unused pages stay, in ticks: a quarter of a second at first, at most three quarters.
 const DELAY: u16 = 15;
 const LONGEST_DELAY: u16 = 45;
-/// What is taken within so many ticks after it went back, a second, was given back too early.
+/// Pages that are taken again within this many ticks (a second) after they went back were given back too early.
 const SOON: u16 = 60;
-/// A unit's time has this many bits; 0 is that of a unit that was never used, or went back long ago.
+/// Bits of a unit's time; 0 is that of a unit that was never used, or went back long ago.
 const TIME: u16 = 0x7fff;
-/// This unit went back at that time.
+/// The unit went back at that time.
 const WENT: u16 = 0x8000;
-/// A look that gave back so much ends there, also inside a block: whoever waits for the lock goes first. It takes about a millisecond.
+/// A look ends after it gave back this much, also inside a block: threads that wait for the lock go first. It takes about a
+/// millisecond.
 const MOST_BYTES: usize = 16 * MIB;
-/// After that it goes on, in nanoseconds: as soon as the coarse clock ticks again.
+/// The look continues after this many nanoseconds: as soon as the coarse clock ticks again.
 const GOES_ON_NS: u64 = 1_000_000;
-/// Between two looks at least so many nanoseconds for each free block that was walked over.
+/// The pause between two looks is at least this many nanoseconds for each free block that was walked over.
 const NS_OF_A_BLOCK: u64 = 5_000;
 
 const LEAF_BITS: u32 = 30;
@@ -58,7 +60,7 @@ const LEAF_UNITS: usize = (1 << LEAF_BITS) / UNIT;
 const LEAVES: usize = 1 << (47 - LEAF_BITS);
 
 impl Heap {
-    /// Whether there is anything that goes back by time, and its time has come.
+    /// Is there storage that goes back by time, and is it due?
     #[inline]
     pub fn is_look_due(&self) -> bool {
         let at = self.next_look.load(Ordering::Relaxed);
@@ -68,18 +70,18 @@ impl Heap {
 
 struct Leaf([AtomicU16; LEAF_UNITS]);
 
-/// Times of units, of all heaps: two may have parts of one unit. All relaxed: what is only one's the lock of its space orders,
-/// and no unit goes back that is not wholly inside a free block.
+/// Times of units, of all heaps: two heaps may share a unit. All relaxed: the lock of a space orders what is that heap's only, and
+/// no unit goes back that is not wholly inside a free block.
 static TIMES: [AtomicPtr<Leaf>; LEAVES] = [const { AtomicPtr::new(null_mut()) }; LEAVES];
 
-/// What is waited for, and what was learned.
+/// When the next look is due, and what earlier ones learned.
 pub struct Decay {
-    /// When the oldest units are looked at; `u64::MAX`: none is waited for.
+    /// When the oldest units are due for a look; `u64::MAX`: none is.
     pub due: u64,
     delay: u16,
-    /// The last look ended before it had given back all that is old enough.
+    /// The last look ended before it had given back everything old enough.
     goes_on: bool,
-    /// Bytes that went back since the delay was judged, and those that were soon taken again.
+    /// Bytes that went back since the delay was judged, and how many of them were soon taken again.
     went: usize,
     came: usize,
     /// The clock as it was last read.
@@ -92,12 +94,12 @@ impl Decay {
         Self { due: u64::MAX, delay: DELAY, goes_on: false, went: 0, came: 0, now: 0 }
     }
 
-    /// Whether the next look is to come as soon as it can.
+    /// Should the next look come as soon as it can?
     pub fn goes_on(&self) -> bool {
         self.goes_on
     }
 
-    /// The delay is right where little of what went is taken again soon.
+    /// Adjusts the delay: it is right if few of the returned bytes are taken again soon.
     fn judge(&mut self) {
         if self.went < MIB {
             return;
@@ -117,7 +119,7 @@ fn unit(number: usize) -> Option<&'static AtomicU16> {
     Some(&unsafe { leaf.as_ref()? }.0[number % LEAF_UNITS])
 }
 
-/// The time of a unit that was freed at this moment.
+/// The time of a unit that was freed at `nanoseconds`.
 fn time_of(nanoseconds: u64) -> u16 {
     ((nanoseconds >> TICK_BITS) as u16 & TIME).max(1)
 }
@@ -126,8 +128,7 @@ fn age(now: u16, then: u16) -> u16 {
     now.wrapping_sub(then) & TIME
 }
 
-/// Notes the units of a free block that was too small to be noted, but for those that have a time: they were part of a
-/// larger one.
+/// Notes the units of a free block that was too small to be noted, except those that have a time: they were part of a larger one.
 fn note_joined(range: core::ops::Range<usize>, time: u16) {
     for number in range.start / UNIT..range.end.div_ceil(UNIT) {
         match unit(number) {
@@ -142,7 +143,7 @@ fn note_joined(range: core::ops::Range<usize>, time: u16) {
 fn new_leaf(number: usize, time: u16) {
     let place = &TIMES[(number / LEAF_UNITS) & (LEAVES - 1)];
     let mut own = OWN.lock();
-    // Another heap may have been first.
+    // Another heap may have made the leaf first.
     if place.load(Ordering::Relaxed).is_null() {
         place.store(own.get(size_of::<Leaf>()).cast(), Ordering::Release);
         ledger::set(Key::HeapOwnBytes, own.bytes as u64);
@@ -163,7 +164,7 @@ impl Space {
         self.heap().is_look_due()
     }
 
-    /// Somebody should look at that time at the latest.
+    /// Requests a look at that time at the latest.
     pub(super) fn look_at(&self, nanoseconds: u64) {
         let next = &self.heap().next_look;
         if nanoseconds < next.load(Ordering::Relaxed) {
@@ -171,13 +172,13 @@ impl Space {
         }
     }
 
-    /// Looked: nobody needs to before that time.
+    /// After a look: the next one is not needed before that time.
     pub(super) fn looked_until(&self, nanoseconds: u64) {
         self.heap().next_look.store(nanoseconds, Ordering::Relaxed);
     }
 
-    /// Notes that the bytes of a range, which was in use, are free now, inside a free block of `free` bytes. It is joined of
-    /// the range and of free blocks `before` and `after`, in bytes: those that were too small to be noted are noted with it.
+    /// Notes that the bytes of a range, which was in use, are free now, inside a free block of `free` bytes. That block is joined
+    /// from the range and the free blocks `before` and `after`, in bytes: those that were too small to be noted are noted with it.
     #[inline]
     pub(super) fn note_freed(
         &mut self,
@@ -190,7 +191,7 @@ impl Space {
         if free < WORTH_A_DECAY || self.policy.disposition != Disposition::Auto {
             return;
         }
-        // Small ones come often: the clock is read for some of them.
+        // Small ones are frequent: the clock is read for some of them.
         if range.len() >= UNIT || self.operations.is_multiple_of(16) || self.decay.now == 0 {
             self.decay.now = ledger::coarse_nanoseconds().max(1);
         }
@@ -213,7 +214,7 @@ impl Space {
         }
     }
 
-    /// Notes all that is free: until now nothing was to go back by time.
+    /// Notes all free storage: until now nothing went back by time.
     pub(super) fn note_all_free(&mut self) {
         let mut next = self.index.first(WORTH_A_DECAY);
         while let Some(block) = next {
@@ -228,7 +229,7 @@ impl Space {
         }
     }
 
-    /// Notes that the bytes of a range are taken: which of them had just gone back?
+    /// Notes that the bytes of a range are taken, and counts those that went back a short time ago.
     #[inline]
     pub(super) fn note_taken(&mut self, range: core::ops::Range<usize>) {
         if range.len() < UNIT || self.policy.disposition != Disposition::Auto {
@@ -246,7 +247,7 @@ impl Space {
         }
     }
 
-    /// Gives back what is free for long enough at this time, and says when to look again.
+    /// Gives back storage that is free for long enough at this time, and schedules the next look.
     pub(super) fn decay(&mut self, nanoseconds: u64) {
         (self.decay.now, self.decay.goes_on) = (nanoseconds, false);
         if nanoseconds < self.decay.due || sandbox::is_closed() {
@@ -280,8 +281,8 @@ impl Space {
         self.decay.due = if waits { nanoseconds + pause.max(blocks * NS_OF_A_BLOCK) } else { u64::MAX };
     }
 
-    /// Gives back the units of a free block whose time is over, at most so many bytes. Whether others wait, and how many bytes
-    /// went.
+    /// Gives back the units of a free block whose time is over, at most `most` bytes. Returns whether other units wait, and how
+    /// many bytes went.
     ///
     /// # Safety
     /// The block is in the index.
@@ -298,7 +299,7 @@ impl Space {
                 && unit(number).is_some_and(|unit| {
                     let then = unit.load(Ordering::Relaxed);
                     if then == 0 || then & WENT != 0 {
-                        // So old a mark says nothing any more.
+                        // A mark this old has no meaning any more.
                         if then & WENT != 0 && age(now, then & TIME) > SOON {
                             unit.store(0, Ordering::Relaxed);
                         }
@@ -315,10 +316,11 @@ impl Space {
                 }
             }
             if !run.is_empty() {
-                // SAFETY: whole units between the block's links and its last word; nobody relies on what is in them.
+                // SAFETY: whole units between the block's links and its last word; no code relies on their content.
                 let went = unsafe { give_back(self.owner(), run.start * UNIT, run.len() * UNIT) };
                 bytes += went;
-                // What the kernel does not take, as it is locked, stays: it is not asked again until it was used again.
+                // Pages that the kernel does not take, since they are locked, stay: they are tried again only after they were used
+                // again.
                 let mark = if went > 0 { now | WENT } else { 0 };
                 run.for_each(|number| {
                     if let Some(unit) = unit(number) {
@@ -336,7 +338,7 @@ impl Space {
 }
 
 /// # Safety
-/// Whole pages on whose content nobody relies.
+/// Whole pages on whose content no code relies.
 unsafe fn give_back(heap: &Heap, start: usize, bytes: usize) -> usize {
     debug_assert!(start.is_multiple_of(PAGE) && bytes.is_multiple_of(PAGE));
     // SAFETY: the caller's promise.

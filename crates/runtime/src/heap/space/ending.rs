@@ -1,11 +1,11 @@
-//! The end of a space: all that is in use counts as freed, and every segment goes back to the kernel.
+//! The end of a space: everything in use counts as freed, and every segment goes back to the kernel.
 //!
 //! ```text
 //! all -> segment -> segment -> nil        each: block by block, an element | an extent of cells | free; then unmapped
 //! ```
 //!
-//! Invariant: `all` is every segment that the space has; after the end there is none, and no page leads to one.
-//! Not here: cells that threads have in lists, which were settled before (`thread`).
+//! Invariant: `all` is every segment that the space has; after the end there is none, and the page map has no page of one.
+//! Not here: cells in threads' lists, which were settled before (`thread`).
 
 use underbar_ledger::Key;
 
@@ -19,7 +19,7 @@ use crate::ledger;
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering;
 
-/// What was in use.
+/// Elements and cells in use.
 #[derive(Default)]
 struct InUse {
     blocks: u64,
@@ -27,13 +27,13 @@ struct InUse {
 }
 
 impl Space {
-    /// Gives everything back. The space is as new then.
+    /// Gives everything back. The space is then as new.
     ///
     /// # Safety
-    /// Nobody uses anything of it any more; the figures of its extents are settled.
+    /// Nothing of it is used any more; the figures of its extents are settled.
     pub unsafe fn end(&mut self) {
         let mut in_use = InUse::default();
-        // SAFETY: segments in the list are live, and nobody else's any more.
+        // SAFETY: segments in the list are live, and used by no one else any more.
         while let Some(segment) = unsafe { self.all.as_mut() } {
             // SAFETY: the caller's promise.
             unsafe { take_out(segment, &mut in_use) };
@@ -45,13 +45,13 @@ impl Space {
         ledger::change_use(-in_use.bytes);
     }
 
-    /// How many segments there are, and their bytes.
+    /// Number of segments, and their bytes.
     #[cfg(test)]
     pub fn size(&self) -> [u64; 2] {
         [self.segments as u64, self.bytes as u64]
     }
 
-    /// Links a segment that is new.
+    /// Links a new segment.
     pub(super) fn link(&mut self, segment: &mut Segment) {
         (segment.all_next, segment.all_previous) = (self.all, null_mut());
         // SAFETY: segments in the list are live.
@@ -62,7 +62,7 @@ impl Space {
         OWN.lock().segments += 1;
     }
 
-    /// Unlinks a segment that goes.
+    /// Unlinks a segment that is about to go.
     pub(super) fn unlink(&mut self, segment: &Segment) {
         let (next, previous) = (segment.all_next, segment.all_previous);
         // SAFETY: segments in the list are live.
@@ -82,7 +82,7 @@ impl Space {
 /// Counts what is in use in a segment, and takes the descriptors of its extents back.
 ///
 /// # Safety
-/// Nobody uses the segment any more.
+/// The segment is not used any more.
 unsafe fn take_out(segment: &Segment, in_use: &mut InUse) {
     let end = segment.end();
     let mut block = segment.first();
@@ -103,7 +103,7 @@ unsafe fn take_out(segment: &Segment, in_use: &mut InUse) {
                     let out = i64::from((*extent).settled);
                     in_use.blocks += out as u64;
                     in_use.bytes += out * i64::from((*extent).cell_bytes);
-                    // Out of the map first, as its storage is another's from then on.
+                    // Out of the map first, since its storage belongs to another user from then on.
                     map::enter((*extent).start, (*extent).bytes as usize, null_mut());
                     OWN.lock().put_descriptor(extent.cast());
                 }

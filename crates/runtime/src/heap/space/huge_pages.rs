@@ -1,4 +1,4 @@
-//! Huge pages where they pay: HUGEPAGES(AUTO).
+//! HUGEPAGES(AUTO): huge pages where they are faster.
 //!
 //! ```text
 //! segment before: nearly every page touched?  no --> small pages for this one
@@ -8,13 +8,13 @@
 //!                                                    small pages for the rest, and for the next segments
 //! ```
 //!
-//! A huge page costs one fault in place of 512, but it is resident whole. So it is asked for only where the program is
-//! seen to touch everything, and only for the 2 MiB that are filled next. And clearing 2 MiB is fast only where memory
-//! lies ready: on a virtual machine whose host must first find it, one fault was seen to take longer than ten thousand
-//! small ones, next to others that took a twentieth of the time of 512. No setting tells which machine this is at this
-//! moment; the time of each one does, and a dear one is the last.
+//! A huge page costs one fault in place of 512, but it is resident whole. So the heap asks for one only if the program was seen to
+//! touch everything, and only for the 2 MiB that are filled next. Clearing 2 MiB is fast only if the memory is available at once.
+//! On a virtual machine whose host must first find it, one fault took longer than ten thousand small ones, next to others that
+//! took a twentieth of the time of 512. No setting tells which case applies at the moment. So each huge page is timed, and the
+//! first dear one is the last.
 //!
-//! Invariant: what is touched here are zeros behind all that was ever written.
+//! Invariant: the bytes touched here are zeros behind everything ever written.
 //! Not here: HUGEPAGES(ON), which asks for whole segments (`supply`).
 
 use underbar_ledger::Key;
@@ -27,19 +27,19 @@ use super::supply::HUGE_PAGE;
 use super::{Disposition, HugePages, MIB, Space};
 use crate::sandbox;
 
-/// Smaller segments hold too few huge pages.
+/// A smaller segment holds too few huge pages.
 const LEAST_SEGMENT: usize = 4 * MIB;
 /// Small pages whose faults are timed.
 const SAMPLE: usize = 32;
-/// Segments for which nothing is asked after a huge page that was dear.
+/// After a dear huge page, this many segments ask for none.
 const PAUSE: u32 = 2;
 
-/// What is known of the machine and of the segment before.
+/// Findings about the machine and the previous segment.
 pub struct Dense {
-    /// The shared segment that was got last: start and bytes.
+    /// The newest shared segment: start and bytes.
     last: (usize, usize),
     pause: u32,
-    /// Nanoseconds that a huge page may take: as long as the small ones in its place.
+    /// Nanoseconds that a huge page may take: as long as the small ones that it replaces.
     dear: u64,
 }
 
@@ -51,7 +51,7 @@ impl Dense {
 }
 
 impl Space {
-    /// From which address on a new segment, shared by many requests, asks for huge pages; `usize::MAX`: nowhere.
+    /// The address from which a new segment, shared by many requests, asks for huge pages; `usize::MAX`: nowhere.
     pub(super) fn huge_from(&mut self, start: usize, size: usize) -> usize {
         const NOWHERE: usize = usize::MAX;
         let (before, before_size) = core::mem::replace(&mut self.dense.last, (start, size));
@@ -67,7 +67,7 @@ impl Space {
             self.dense.pause -= 1;
             return NOWHERE;
         }
-        // Seven eighths: what was carved last may not be in use yet.
+        // Seven eighths: the part that was carved last may not be in use yet.
         if resident_share(before, before + before_size).is_none_or(|(found, seen)| found * 8 < seen * 7) {
             return NOWHERE;
         }
@@ -85,11 +85,11 @@ impl Space {
             return;
         }
         if up_to > at + HUGE_PAGE {
-            // One request takes more than that; whether it will be touched is not known.
+            // One request takes more than that; it may never touch this storage.
             segment.huge_at = up_to.next_multiple_of(HUGE_PAGE);
             return;
         }
-        // SAFETY: inside the segment, behind all that was written; the advice drops nothing.
+        // SAFETY: inside the segment, behind everything written; the advice drops nothing.
         unsafe {
             if syscall::madvise(at as *mut u8, HUGE_PAGE, syscall::MADV_HUGEPAGE).is_err() {
                 segment.huge_at = usize::MAX;
@@ -114,7 +114,7 @@ fn time_of_small_pages() -> u64 {
             unsafe { pages.add(at).write_volatile(0) };
         }
     });
-    // SAFETY: nobody else knows of it.
+    // SAFETY: no other code knows of it.
     let _ = unsafe { syscall::munmap(pages, bytes) };
     time
 }

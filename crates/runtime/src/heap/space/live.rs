@@ -1,13 +1,13 @@
-//! What is changed while the program runs: the disposition of empty increments, and giving back what is empty now.
+//! Changes while the program runs: the disposition of empty increments, and the return of empty ones now.
 //!
 //! ```text
-//! to FREE: what is empty goes back now, and from then on at once
-//! to KEEP: what is empty stays, also what was idle
-//! to AUTO: what is empty is idle from now on, and what is free goes back by time
+//! to FREE: empty increments go back now, and from then on at once
+//! to KEEP: empty increments stay, also those that were idle
+//! to AUTO: empty increments are idle from now on, and free pages go back by time
 //! ```
 //!
-//! Segments go as a whole. Cells that wait in a thread's bins, and extents that a thread has at hand, keep theirs.
-//! Not here: who asks (`ledger::control`), sizes of segments: those that HEAP said stay in force.
+//! Segments go as a whole. Cells that wait in a thread's bins, and extents that a thread keeps, hold on to theirs.
+//! Not here: the callers (`ledger::control`); sizes of segments, which HEAP alone sets.
 
 use super::super::block::Block;
 use super::super::map::PAGE;
@@ -15,7 +15,7 @@ use super::segment::{SEGMENT_LOSS, Segment, segment_of};
 use super::{Disposition, Space};
 
 impl Space {
-    /// Changes what becomes of empty increments; false where that is what becomes of them already.
+    /// Changes the disposition of empty increments; false if it is already in force.
     pub fn change_disposition(&mut self, disposition: Disposition) -> bool {
         if self.policy.disposition == disposition {
             return false;
@@ -58,7 +58,7 @@ impl Space {
         });
     }
 
-    /// Calls `then` for each segment that is one free block. It may take that one away.
+    /// Calls `then` for each segment that is one free block. `then` may remove that segment.
     fn with_empty(&mut self, mut then: impl FnMut(&mut Self, Block, &mut Segment)) {
         let mut next = self.index.first(PAGE - SEGMENT_LOSS);
         while let Some(block) = next {

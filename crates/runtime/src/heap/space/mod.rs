@@ -5,26 +5,25 @@
 //!                          ^ start + 8                          ^ high          end ^
 //! ```
 //!
-//! Everything here is under one lock, that of the heap's space; sizes of segments are those of the enclave, not of a
-//! thread. What is small and frequent does not come here: threads keep cells of their own (`thread`), in
-//! extents that they get from here.
+//! Everything here is under one lock, that of the heap's space; sizes of segments are those of the enclave, not of a thread. Small
+//! and frequent requests do not come here: threads keep cells of their own (`thread`), in extents that they get from here.
 //!
 //! Invariants: the sum of the segments' sizes is what the kernel gave (`heap.segment_bytes`); each
 //! segment was one kernel call; a page is in the page map exactly while its segment lives.
 //!
 //! | module | holds |
 //! |---|---|
-//! | `segment` | what HEAP says, and the description of a segment |
+//! | `segment` | the HEAP settings, and the description of a segment |
 //! | `supply` | segments from the kernel and back |
 //! | `parked` | empty extents that wait for the next need of their class |
-//! | `huge_pages` | huge pages where they pay |
-//! | `live` | what is changed while the program runs |
-//! | `ending` | all segments, and how everything goes back at once |
-//! | `decay` | pages of free blocks that nobody took again for a while |
-//! | `pages` | which pages are resident; much storage made zero |
-//! | `soundness` | whether an address is that of an element in use, and nobody wrote past its end |
+//! | `huge_pages` | huge pages where they are faster |
+//! | `live` | changes while the program runs |
+//! | `ending` | all segments, and their return at the end |
+//! | `decay` | pages of free blocks that stay unused for a while |
+//! | `pages` | which pages are resident; large storage made zero |
+//! | `soundness` | whether an address is that of an element in use, with an intact end |
 //!
-//! Not here: blocks and their index (`block`, `index`), and who asks.
+//! Not here: blocks and their index (`block`, `index`), and the callers.
 
 mod decay;
 mod ending;
@@ -56,12 +55,12 @@ pub use segment::{Disposition, HugePages, Policy, Segment, segment_end};
 pub use soundness::{fault_of, fault_of_unmapped, look_closely, looks_sound};
 
 const MIB: usize = 1 << 20;
-/// With an element of this size that is freed goes a look at what is free for long.
+/// The free of an element of at least this size also checks for a due look.
 const WORTH_A_LOOK: usize = 256 * 1024;
 /// A large element that shrinks by this much gives its pages back.
 const WORTH_CUTTING: usize = 256 * 1024;
 
-/// An element, as given out.
+/// An element, as handed out.
 #[derive(Clone, Copy, Debug)]
 pub struct Element {
     /// Where it begins.
@@ -88,17 +87,17 @@ pub struct Space {
     idle_newest: *mut Segment,
     idle_bytes: usize,
     operations: u32,
-    /// Bytes got from the kernel since somebody was told of it.
+    /// Bytes got from the kernel that were not reported yet.
     grown: usize,
     /// The kernel's limit on mappings; 0: not asked for yet.
     most_mappings: usize,
 }
 
-// SAFETY: the raw pointers lead to descriptors that only a holder of the lock follows.
+// SAFETY: the raw pointers are to descriptors that only a holder of the lock follows.
 unsafe impl Send for Space {}
 
 impl Space {
-    /// That of a heap at this address, without segments.
+    /// The space of a heap at this address, without segments.
     pub const fn new(heap: *const Heap) -> Self {
         Self {
             heap,
@@ -119,19 +118,18 @@ impl Space {
         }
     }
 
-    /// The heap whose segments they are.
+    /// The heap that the segments belong to.
     fn owner(&self) -> &'static Heap {
         // SAFETY: heaps stay where they are for ever, and a space is part of one.
         unsafe { &*self.heap }
     }
 
-    /// Sets what HEAP says. Later calls change what is asked for from then on.
+    /// Sets the HEAP policy. Later calls change what is asked for from then on.
     pub fn set_policy(&mut self, policy: Policy) {
         self.policy = policy;
     }
 
-    /// An element of `bytes`, aligned to `align` (a power of two, at least 16). None where the kernel has no
-    /// memory.
+    /// An element of `bytes`, aligned to `align` (a power of two, at least 16). None if the kernel has no memory.
     pub fn get(&mut self, bytes: usize, align: usize) -> Option<Element> {
         let want = block_bytes(bytes)?;
         let found = match self.find(want, align) {
@@ -199,7 +197,7 @@ impl Space {
         }
     }
 
-    /// Gives an element back. Returns the bytes of its block, or why it is none that could be given back.
+    /// Gives an element back. Returns the bytes of its block, or the fault if the address is not that of a valid element.
     ///
     /// # Safety
     /// The address is that of an element in use, as far as its header says.
@@ -219,7 +217,7 @@ impl Space {
     /// Makes a block free and joins it with free neighbours; an emptied segment is dealt with.
     ///
     /// # Safety
-    /// The block is in use, of that size, and nobody will use it any more.
+    /// The block is in use, of that size, and will not be used any more.
     unsafe fn join(&mut self, block: Block, size: usize) {
         // SAFETY: neighbours of a block in a live segment are blocks of it, or its end.
         unsafe {
@@ -276,7 +274,7 @@ impl Space {
                 if size - want >= WORTH_CUTTING && self.cut(segment, block, want) {
                     return Some(segment.whole());
                 }
-                // Little is gained by giving back less than a cache line, and much lost if it grows again.
+                // Giving back less than a cache line gains little, and costs much if the element grows again.
                 if size - want >= 64 {
                     block.set_used(want, after_free);
                     let tail = Block(block.0 + want);
@@ -320,7 +318,7 @@ impl Space {
         }
     }
 
-    /// Pages for an extent of cells, with its descriptor entered for them. Null where there is no memory.
+    /// Pages for an extent of cells, with its descriptor entered for them. Null if there is no memory.
     pub fn get_extent(&mut self, bytes: usize) -> *mut Extent {
         if self.parked.bytes > 0 && self.find(bytes, PAGE).is_none() {
             let converted = self.convert(bytes);
@@ -334,7 +332,7 @@ impl Space {
         }
         // The last word of the last page is the next block's header, so that extents lie without gaps.
         let Some(element) = self.get(bytes - HEADER, PAGE) else {
-            // SAFETY: it is ours and nobody has seen it.
+            // SAFETY: it is ours and no other thread has seen it.
             unsafe { OWN.lock().put_descriptor(descriptor.cast()) };
             return null_mut();
         };
@@ -362,7 +360,7 @@ impl Space {
     }
 }
 
-/// Bytes of a block in which `want` bytes can be moved to an aligned place and a whole free block be left before them.
+/// Bytes of a block in which `want` bytes can be moved to an aligned place and leave a whole free block before them.
 fn room_for(want: usize, align: usize) -> Option<usize> {
     if align <= 16 { Some(want) } else { want.checked_add(align)?.checked_add(SMALLEST) }
 }
@@ -373,7 +371,7 @@ fn aligned_element(block: Block, align: usize) -> usize {
     if element != block.element() && element - block.element() < SMALLEST { element + align } else { element }
 }
 
-/// Whether an aligned element of `want` block bytes fits into a free block.
+/// Does an aligned element of `want` block bytes fit into a free block?
 fn fits(block: Block, want: usize, align: usize) -> bool {
     // SAFETY: the block is in the index.
     let size = unsafe { block.size() };

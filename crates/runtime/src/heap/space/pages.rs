@@ -1,7 +1,7 @@
-//! Pages of large elements: exchanged for zero ones, and how many of them are resident.
+//! Pages of large elements: exchange for zero ones, and residency.
 //!
-//! Only under AUTO: where KEEP or FREE was said, segments alone decide what goes back.
-//! Invariant: only whole pages inside an element that holds nothing of worth are touched.
+//! Only under AUTO: under KEEP or FREE, segments alone decide what goes back.
+//! Invariant: only whole pages inside an element whose content is not needed are touched.
 
 use underbar_ledger::Key;
 use underbar_sys::syscall;
@@ -10,14 +10,14 @@ use super::super::map::PAGE;
 use super::super::object::Heap;
 use super::Disposition;
 
-/// From this size on storage is made zero by exchanging its pages.
+/// From this size on, storage is made zero by exchanging its pages.
 pub const WORTH_A_PURGE: usize = 1 << 20;
 
-/// Makes much storage zero by exchanging its pages for fresh ones: as cheap as writing all of it where all of it is
-/// used then, and much cheaper where it is not. False, with nothing done, where pages are to be kept.
+/// Makes large storage zero by exchanging its pages for fresh ones: as cheap as writing all of it if all of it is used afterwards,
+/// and much cheaper if not. False, with nothing done, if pages must be kept.
 ///
 /// # Safety
-/// The range is an element of that heap, or part of one, that belongs to the caller and holds nothing of worth.
+/// The range is an element of that heap, or part of one, that belongs to the caller and holds nothing of value.
 pub unsafe fn clear_pages(heap: &Heap, start: usize, bytes: usize) -> bool {
     if heap.space.lock().policy.disposition != Disposition::Auto {
         return false;
@@ -36,8 +36,8 @@ pub unsafe fn clear_pages(heap: &Heap, start: usize, bytes: usize) -> bool {
     true
 }
 
-/// How many of the pages looked at are resident, and how many were looked at: sixteen looks, evenly spread, of 64 pages
-/// each. None where a page is not mapped. The range begins and ends with a page.
+/// How many of the sampled pages are resident, and how many were sampled: sixteen samples, evenly spread, of 64 pages each. None
+/// if a page is not mapped. The range begins and ends with a page.
 pub(super) fn resident_share(start: usize, end: usize) -> Option<(usize, usize)> {
     let mut resident = [0_u8; 64];
     let (mut found, mut seen) = (0, 0);

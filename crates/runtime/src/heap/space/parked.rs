@@ -5,12 +5,12 @@
 //! by age     oldest <-> extent <-> extent <-> newest   release takes the first one parked
 //! ```
 //!
-//! An extent that goes back to its own class is used where it was used before: its cells lie where they lay, so
-//! the pages that the program touches are those that it touched. Handed to another class it would be touched in
-//! other places, and a heap that fills and empties in turns would come to hold every page of its segments.
+//! An extent that goes back to its own class is used in the same places as before: its cells keep their addresses, so the program
+//! touches the pages that it touched already. In another class it would be touched in other places, and a heap that fills and
+//! empties in turns would come to hold every page of its segments.
 //!
-//! What is parked is given to others where no free block fits, before the kernel is asked; and what was not needed
-//! for a whole period goes back (AUTO). A program that fills and empties its heap faster than that keeps its pages.
+//! If no free block fits, parked extents are given to other users before the kernel is asked. Extents that were not needed for a
+//! whole period go back (AUTO). A program that fills and empties its heap faster than that keeps its pages.
 //!
 //! Invariant: a parked extent has no cell out, is in both lists, and `bytes` is the sum of their sizes.
 //! Not here: the lists of a thread's heap (`thread`).
@@ -24,10 +24,10 @@ use super::super::size::CLASSES;
 use super::{Disposition, Space};
 use crate::ledger;
 
-/// `owner` of a parked extent: no heap's address, and not a segment. Whoever frees into it frees twice.
+/// `owner` of a parked extent: no heap's address, and not a segment. A free into it is a double free.
 pub const PARKED: usize = 3;
-/// What was parked for as long as this is given back, in nanoseconds: longer than a program takes for a round of
-/// work, too short for anybody to notice on a chart.
+/// Extents that were parked for this long are given back, in nanoseconds: longer than a program takes for a round of work, too
+/// short to notice on a chart.
 const PERIOD_NS: u64 = 300_000_000;
 
 /// The parked extents of a space.
@@ -37,7 +37,7 @@ pub struct Parked {
     newest: *mut Extent,
     /// Bytes of all of them.
     pub bytes: usize,
-    /// The fewest bytes that were parked since the period began: so much was not needed.
+    /// The fewest bytes that were parked since the period began: these were not needed.
     least: usize,
     began: u64,
 }
@@ -107,7 +107,7 @@ impl Parked {
         self.least = self.least.min(self.bytes);
     }
 
-    /// One of that size, whatever its class, if the oldest few have one.
+    /// A parked extent of that size, of any class, if one of the oldest few has it.
     fn of_size(&self, bytes: usize) -> *mut Extent {
         let mut extent = self.oldest;
         for _ in 0..8 {
@@ -128,7 +128,7 @@ impl Parked {
 }
 
 impl Space {
-    /// Takes an empty extent that its heap has no use for.
+    /// Takes an empty extent that its heap does not need.
     ///
     /// # Safety
     /// No cell of it is in use, and no list knows it.
@@ -142,7 +142,7 @@ impl Space {
             (*extent).owner.store(PARKED, Ordering::Relaxed);
             self.parked.insert(extent);
         }
-        // As soon as anything is parked, a period begins.
+        // A period begins as soon as any extent is parked.
         self.look_at(self.parked.began + PERIOD_NS);
         self.operations = self.operations.wrapping_add(1);
         if self.operations.is_multiple_of(64) && self.is_look_due() {
@@ -150,7 +150,7 @@ impl Space {
         }
     }
 
-    /// An extent of that class, with the cells that it had; null where none is parked.
+    /// An extent of that class, with the cells that it had; null if none is parked.
     pub fn unpark(&mut self, class: usize) -> *mut Extent {
         let extent = self.parked.by_class[class];
         if !extent.is_null() {
@@ -160,7 +160,7 @@ impl Space {
         extent
     }
 
-    /// An extent of another class, without cells; null where none of that size is parked.
+    /// An extent of another class, without cells; null if none of that size is parked.
     pub(super) fn convert(&mut self, bytes: usize) -> *mut Extent {
         let extent = self.parked.of_size(bytes);
         if !extent.is_null() {
@@ -201,12 +201,12 @@ impl Space {
         }
     }
 
-    /// What nobody needed for a period goes back to the segments, segments that are idle and pages that nobody took again to the
-    /// kernel.
+    /// Returns extents that were not needed for a period to the segments; returns idle segments and pages that stayed unused to
+    /// the kernel.
     pub fn heartbeat(&mut self) {
-        /// Nobody looks again before that, in nanoseconds, whatever could not be done.
+        /// No look comes earlier than this, in nanoseconds, whatever was left undone.
         const PAUSE_NS: u64 = 8_000_000;
-        // What is released comes by here again, and finds nothing due.
+        // Releases below call this again, and find nothing due.
         self.looked_until(u64::MAX);
         if self.policy.disposition != Disposition::Auto {
             self.decay.due = u64::MAX;
@@ -224,7 +224,7 @@ impl Space {
         }
         self.decay(now);
         let parked_until = if self.parked.bytes > 0 { self.parked.began + PERIOD_NS } else { u64::MAX };
-        // But what is old enough and too much for one look goes on.
+        // But if one look could not return everything old enough, the next one continues.
         let pause = if self.decay.goes_on() { 0 } else { PAUSE_NS };
         self.looked_until(self.decay.due.min(parked_until).min(self.idle_until()).max(now + pause));
     }
@@ -240,13 +240,13 @@ mod tests {
 
     const BYTES_OF_ONE: usize = 64 * 1024;
 
-    /// A space with so many extents of a class parked, the first parked first.
+    /// A space with this many extents of a class parked, the first parked first.
     fn with_parked(policy: Policy, class: usize, count: usize) -> (Space, Vec<*mut Extent>) {
         let mut space = Space::new(&DEFAULT);
         space.set_policy(policy);
         let extents: Vec<_> = (0..count).map(|_| space.get_extent(BYTES_OF_ONE)).collect();
         for &extent in &extents {
-            // SAFETY: the extent is new, and nobody has cells of it.
+            // SAFETY: the extent is new, and has no cells out.
             unsafe {
                 (*extent).set_class(class, 64);
                 space.park(extent);
@@ -282,7 +282,7 @@ mod tests {
         }
         // SAFETY: the oldest was converted, and is ours.
         assert_eq!(unsafe { ((*extents[0]).class, (*extents[0]).carved) }, (0, 0));
-        // More than any one of them holds: neighbours are released until they make up the block.
+        // More than any one of them holds: neighbours are released until they form the block.
         let element = space.get(5 * BYTES_OF_ONE, PAGE).expect("storage");
         assert!((extents[1] as usize) != 0 && element.block_bytes >= 5 * BYTES_OF_ONE);
         assert_eq!(space.segments, segments, "released extents made room");
@@ -294,7 +294,7 @@ mod tests {
         let _turn = ONE_AT_A_TIME.lock();
         let (mut space, extents) = with_parked(Policy::AUTO, 4, 8);
         let long_ago = |space: &mut Space| space.parked.began = 0;
-        // The first period ends with a look at how much is there.
+        // The first period ends with a count of the parked bytes.
         long_ago(&mut space);
         space.heartbeat();
         assert_eq!(space.parked.bytes, 8 * BYTES_OF_ONE, "none was there for a whole period");
@@ -319,14 +319,14 @@ mod tests {
         space.set_policy(Policy::AUTO);
         let extents: Vec<_> = (0..40).map(|_| space.get_extent(LARGE)).collect();
         for &extent in &extents {
-            // SAFETY: the extent is new, and nobody has cells of it.
+            // SAFETY: the extent is new, and has no cells out.
             unsafe {
                 (*extent).set_class(4, 64);
                 space.park(extent);
             }
         }
         (space.parked.began, space.parked.least) = (0, 10 * LARGE);
-        // A free of so much looks at the time, too.
+        // A free of this size also checks the time.
         space.look_at(1);
         space.heartbeat();
         assert_eq!(space.parked.bytes, 30 * LARGE);

@@ -1,4 +1,4 @@
-//! Segments: what HEAP says of them, and how the heap describes one.
+//! Segments: their policy from HEAP, and the heap's description of one.
 //!
 //! ```text
 //! start | 8 | block | block | ... | block | never written | 8 |
@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Invariant: pages from `start` to `entered` are in the page map; from `high` on every byte is zero.
-//! Not here: when a segment comes and goes (`supply`).
+//! Not here: the creation and return of a segment (`supply`).
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 
@@ -23,14 +23,14 @@ pub const SEGMENT_LOSS: usize = 16;
 /// A free block's header and links: written even where the rest of it never was.
 pub(super) const FREE_HEAD: usize = 24;
 
-/// What HEAP and HUGEPAGES say.
+/// The settings of HEAP and HUGEPAGES.
 #[derive(Clone, Copy, Debug)]
 pub struct Policy {
     /// Bytes of the first segment; 0: as large as an increment (or, under AUTO, 1 MiB).
     pub initial: usize,
     /// Least bytes of a further segment; 0: grows with the heap.
     pub increment: usize,
-    /// What becomes of empty increments.
+    /// The disposition of empty increments.
     pub disposition: Disposition,
     /// Which segments ask for transparent huge pages.
     pub huge_pages: HugePages,
@@ -51,19 +51,19 @@ pub struct Segment {
     pub(super) size: usize,
     /// Pages before this are in the page map.
     pub(super) entered: usize,
-    /// From here on nothing was ever written: it is zero.
+    /// From here on nothing was ever written: all bytes are zero.
     pub(super) high: usize,
-    /// Where the next huge page is asked for, when the segment is used so far; `usize::MAX`: nowhere.
+    /// Where the next huge page is asked for, once the segment is used up to there; `usize::MAX`: nowhere.
     pub(super) huge_at: usize,
     /// The initial segment is never given back.
     pub(super) initial: bool,
-    /// Made for one request, to its measure: its pages may move together.
+    /// Made for one request, with its exact size: its pages may move together.
     pub(super) alone: bool,
     /// Neighbours in the list of idle segments, oldest first; the time when it became empty, or 0.
     pub(super) idle_next: *mut Segment,
     pub(super) idle_previous: *mut Segment,
     pub(super) idle_since: u64,
-    /// The heap that it is of.
+    /// The heap that it belongs to.
     pub heap: *const Heap,
     /// Neighbours in the list of all segments of the heap.
     pub(super) all_next: *mut Segment,
@@ -86,11 +86,11 @@ impl Segment {
     }
 }
 
-/// The segment of a block. Its header lies in a page of the segment, or at the end of the last page of an
-/// extent, which knows its segment.
+/// The segment of a block. Its header is in a page of the segment, or at the end of the last page of an extent, which knows its
+/// segment.
 ///
 /// # Safety
-/// The block lies in a live segment.
+/// The block is in a live segment.
 pub(super) unsafe fn segment_of(block: Block) -> *mut Segment {
     let descriptor = map::lookup(block.0);
     // SAFETY: pages of live segments have a descriptor, which is a segment or an extent.
@@ -103,8 +103,8 @@ pub(super) unsafe fn segment_of(block: Block) -> *mut Segment {
     }
 }
 
-/// Where the segment around an address ends; None where the address lies in none. Asked without the lock, so the
-/// answer may be old: for estimates only.
+/// The end of the segment around an address; None if no segment contains it. Read without the lock, so the answer may be old: for
+/// estimates only.
 pub fn segment_end(address: usize) -> Option<usize> {
     let descriptor = map::lookup(address);
     // SAFETY: descriptors stay readable for ever, even if what they say is old.

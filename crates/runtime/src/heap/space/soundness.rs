@@ -1,15 +1,15 @@
-//! Is an address that of an element in use, and did nobody write past its end?
+//! Is an address that of an element in use, and is its end intact?
 //!
 //! ```text
 //!  header | element ............ | header of the next block | ...
-//!  right?   the address is here?   right? it is the first that is overwritten
+//!  right?   the address is here?   right? a write past the end changes it first
 //! ```
 //!
-//! The headers tell in the usual case. Where one is wrong, the blocks of the segment are gone through from the first one:
-//! they cover it without a gap, so that shows around which address which block is.
+//! The headers give the answer in the usual case. If one is wrong, a walk goes over the blocks of the segment from the first one:
+//! they cover it without a gap, so the walk finds the block around an address.
 //!
-//! Invariant: of an element in use that nobody damaged the answer is always yes.
-//! Not here: what becomes of a program that gives back something else (`check`).
+//! Invariant: for an undamaged element in use the answer is always yes.
+//! Not here: the reaction to an invalid free (`check`).
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 
@@ -22,8 +22,8 @@ use super::super::object;
 use super::segment::{Segment, segment_of};
 use crate::sandbox;
 
-/// Whether the header before an address is that of an element in use. Asked without the lock: who has an element can rely on
-/// its header but for the flag of the block before it.
+/// Is the header before an address that of an element in use? Called without the lock: the owner of an element can rely on its
+/// header, except for the flag of the block before it.
 ///
 /// # Safety
 /// The descriptor of the address's page is a segment's.
@@ -40,7 +40,7 @@ pub unsafe fn looks_sound(address: usize, segment: *mut map::Descriptor) -> bool
     }
 }
 
-/// What is wrong with giving an address back; None where nothing is. Exact, and slow.
+/// The fault in giving an address back; None if it is valid. Exact, and slow.
 #[cold]
 ///
 /// # Safety
@@ -52,14 +52,14 @@ pub unsafe fn look_closely(address: usize, segment: *mut map::Descriptor) -> Opt
     // SAFETY: descriptors in the map are live, under the lock.
     unsafe {
         if descriptor.is_null() || (*descriptor).owner.load(Ordering::Relaxed) != SEGMENT {
-            // It was in a segment a moment ago. An element in use keeps its segment, and its pages.
+            // The address was in a segment a moment ago. An element in use keeps its segment, and its pages.
             return Some(Fault { wrong: Wrong::Twice, address, block: address, bytes: 0 });
         }
         (*descriptor.cast::<Segment>()).fault_at(address)
     }
 }
 
-/// What is wrong with an element that looks sound, its end looked at.
+/// The fault in an element whose header is sound, after a check of its end.
 ///
 /// # Safety
 /// Under the lock of the space; its page has a descriptor.
@@ -80,12 +80,12 @@ pub unsafe fn fault_of(address: usize) -> Option<Fault> {
     }
 }
 
-/// Segments that went back to the kernel last: start and end of each. Written one after the other;
-/// read by anybody, relaxed: what is found is a reason to ask the kernel.
+/// The latest segments that went back to the kernel: start and end of each. Written one after the other; read by any thread,
+/// relaxed: a match is a reason to ask the kernel.
 static GONE: [[AtomicUsize; 2]; 64] = [const { [const { AtomicUsize::new(0) }; 2] }; 64];
 static NEXT_GONE: AtomicUsize = AtomicUsize::new(0);
 
-/// Remembers that a segment is about to be unmapped.
+/// Records a segment that is about to be unmapped.
 pub(super) fn now_gone(start: usize, bytes: usize) {
     let at = NEXT_GONE.fetch_add(1, Ordering::Relaxed);
     let [first, end] = &GONE[at % GONE.len()];
@@ -93,8 +93,8 @@ pub(super) fn now_gone(start: usize, bytes: usize) {
     end.store(start + bytes, Ordering::Relaxed);
 }
 
-/// What is wrong with giving back an address in a page that is not this heap's; None where it may be somebody else's. Where
-/// nothing is mapped nobody has anything: it was an element of a segment that went back to the kernel.
+/// The fault in giving back an address in a foreign page; None if it may belong to another owner. If nothing is mapped there, it
+/// has no owner: it was an element of a segment that went back to the kernel.
 #[cold]
 pub fn fault_of_unmapped(address: usize) -> Option<Fault> {
     let was_ours = GONE
@@ -110,8 +110,8 @@ pub fn fault_of_unmapped(address: usize) -> Option<Fault> {
 }
 
 impl Segment {
-    /// What is wrong with giving back an address in this segment; None where it is that of a whole element in use. Under the
-    /// lock of the space.
+    /// The fault in giving back an address in this segment; None if it is that of an intact element in use. Under the lock of the
+    /// space.
     #[cold]
     pub(super) fn fault_at(&self, address: usize) -> Option<Fault> {
         let end = self.end();

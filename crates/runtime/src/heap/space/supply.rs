@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Invariant: each segment was one kernel call, and the ledger counted it and its bytes.
-//! Not here: what is got from segments (`super`).
+//! Not here: elements and extents in segments (`super`).
 
 use core::ptr::null_mut;
 use core::sync::atomic::AtomicUsize;
@@ -25,16 +25,15 @@ use crate::{coverage, ledger, own_reads, sandbox};
 
 /// A transparent huge page. Kernels since 6.7 align segments of this size by themselves.
 pub(super) const HUGE_PAGE: usize = 2 * MIB;
-/// How long an emptied increment is kept under AUTO, in nanoseconds: long enough for a program that fills
-/// and empties its heap in turns, too short for anybody to notice on a chart.
+/// How long an emptied increment is kept under AUTO, in nanoseconds: long enough for a program that fills and empties its heap in
+/// turns, too short to notice on a chart.
 const IDLE_NS: u64 = 100_000_000;
-/// The kernel's usual limit on mappings. It is asked for the true one when there are this many segments.
+/// The kernel's usual limit on mappings. The actual limit is read once there are this many segments.
 const USUAL_MAPPINGS: usize = 65_530;
 const ASK_AT: usize = 16_384;
 
 impl Space {
-    /// Grows an element that has a segment to itself by moving the segment's pages, together with what is free
-    /// behind it.
+    /// Grows an element that has a segment to itself by moving the segment's pages, together with the free storage after it.
     ///
     /// # Safety
     /// The address is that of an element in use, and its owner waits for the new address.
@@ -68,11 +67,11 @@ impl Space {
         }
     }
 
-    /// Gives the end of a segment back to the kernel, when the element that the segment was made for shrinks to
-    /// `want` block bytes and nothing else lies there. True if done: then the segment is the element's alone.
+    /// Gives the end of a segment back to the kernel, when the element that the segment was made for shrinks to `want` block bytes
+    /// and the segment holds nothing else. True if done: then the segment is the element's alone.
     ///
     /// # Safety
-    /// The block is in use and larger than that; nobody relies on the rest of it.
+    /// The block is in use and larger than that; no code relies on the rest of it.
     pub(super) unsafe fn cut(&mut self, segment: &mut Segment, block: Block, want: usize) -> bool {
         let size =
             (want + SEGMENT_LOSS).next_multiple_of(PAGE).max(self.policy.increment.next_multiple_of(PAGE));
@@ -102,10 +101,10 @@ impl Space {
         true
     }
 
-    /// Gives a segment another size and place. False where that cannot be: then it is as it was.
+    /// Gives a segment another size and place. False if that is impossible: then it is unchanged.
     ///
     /// # Safety
-    /// Nobody relies on where the segment is but the caller, and on nothing behind `size`.
+    /// Only the caller relies on where the segment is, and no code on anything behind `size`.
     unsafe fn move_pages(&mut self, segment: &mut Segment, size: usize) -> bool {
         let (old_start, old_size) = (segment.start, segment.size);
         // SAFETY: the caller's promise.
@@ -123,15 +122,15 @@ impl Space {
                 }
             };
             if !known && goes_back().is_ok() {
-                // No memory for the map of a far place, so the pages are back where they were.
+                // No memory for the map of a far place, so the pages are back at their old place.
                 return false;
             }
             map::enter(old_start, segment.entered - old_start, null_mut());
             now_gone(old_start, old_size);
             (segment.start, segment.size) = (start as usize, size);
             segment.high = segment.start + size;
-            // Should the way back have been taken by another thread's mapping, the element is the program's all
-            // the same; we shall only not know it again.
+            // If another thread's mapping has taken the old place meanwhile, the element still belongs to the program, but we no
+            // longer recognise it.
             segment.entered = if known { segment.start } else { segment.start + size };
             self.enter_pages(segment, segment.start + size);
         }
@@ -146,10 +145,10 @@ impl Space {
         let (base, alone) = self.next_size(need);
         let size = need.max(base.next_multiple_of(PAGE));
         if self.idle_bytes > 0 {
-            // What is idle and yet does not fit must not pile up beside what is needed.
+            // Idle storage that does not fit must not pile up next to storage in use.
             self.return_idle((16 * MIB).max((self.bytes - self.idle_bytes) / 4));
         }
-        // Where the kernel refuses what HEAP says, the program gets what it needs all the same.
+        // If the kernel refuses the size that HEAP sets, the program still gets the storage that it needs.
         let asked = size;
         let (start, size) = [asked, need.max(MIB).min(asked), need]
             .into_iter()
@@ -160,7 +159,7 @@ impl Space {
         let start = if map::prepare(start, size, &mut OWN.lock().bytes) {
             start
         } else {
-            // SAFETY: nobody knows of the mapping yet.
+            // SAFETY: no other code knows of the mapping yet.
             let _ = unsafe { syscall::munmap(start as *mut u8, size) };
             map::map_known(size)?
         };
@@ -220,7 +219,8 @@ impl Space {
         Some(block)
     }
 
-    /// Gets some segments ahead, of which the program has touched nothing when it forbids itself to ask for more.
+    /// Gets some segments ahead, while the program may still ask for storage: it has touched nothing of them when it gives up that
+    /// right.
     pub fn reserve(&mut self) {
         const SEGMENTS: usize = 4;
         for _ in 0..SEGMENTS {
@@ -228,8 +228,7 @@ impl Space {
         }
     }
 
-    /// Bytes of the next segment as the policy has it, before a larger request is looked at; and whether it is
-    /// for this one request.
+    /// Bytes of the next segment by the policy, before a larger request is considered; and whether it is for this one request.
     fn next_size(&mut self, need: usize) -> (usize, bool) {
         let Policy { initial, increment, .. } = self.policy;
         if self.segments == 0 && initial > 0 {
@@ -248,8 +247,8 @@ impl Space {
         if need >= grown / 2 { (need, true) } else { (grown, false) }
     }
 
-    /// Bytes that stay parked when a request of `need` bytes finds no room: all must make way for what fits between
-    /// them; a request that gets a segment to itself would find little use for the pieces.
+    /// Bytes that stay parked when a request of `need` bytes finds no room. A request that fits between extents may release them
+    /// all; a request that gets a segment to itself would find little use for the pieces.
     pub(super) fn worth_parking(&self, need: usize) -> usize {
         if self.policy.increment == 0 && need >= self.usual_increment() / 2 {
             (16 * MIB).max((self.bytes - self.idle_bytes).saturating_sub(self.parked.bytes) / 4)
@@ -263,7 +262,7 @@ impl Space {
         (self.bytes / 4).next_multiple_of(MIB).clamp(MIB, 64 * MIB)
     }
 
-    /// How many segments are had before increments are joined: three quarters of the mappings that the kernel allows.
+    /// The number of segments above which increments are joined: three quarters of the mappings that the kernel allows.
     fn most_segments(&mut self, segments: usize) -> usize {
         if segments > ASK_AT && self.most_mappings == 0 {
             self.most_mappings = most_mappings().unwrap_or(USUAL_MAPPINGS);
@@ -274,7 +273,7 @@ impl Space {
     fn map_segment(&mut self, size: usize) -> Option<usize> {
         let start = match syscall::map_anonymous(size) {
             Ok(start) => start,
-            // Out of address space or of mappings: what is idle goes back first.
+            // Out of address space or of mappings: idle storage goes back first.
             Err(_) if self.idle_bytes + self.parked.bytes > 0 => {
                 self.release_parked(0);
                 self.return_idle(0);
@@ -315,7 +314,7 @@ impl Space {
         self.change_bytes(-(bytes as isize));
     }
 
-    /// The space has so many bytes more, or fewer. The ledger knows the sum of all heaps.
+    /// Adds or subtracts bytes of the space. The ledger has the sum of all heaps.
     fn change_bytes(&mut self, change: isize) {
         self.bytes = self.bytes.wrapping_add_signed(change);
         let mut own = OWN.lock();
@@ -363,13 +362,12 @@ impl Space {
         unsafe { self.idle_oldest.as_ref() }.map_or(u64::MAX, |segment| segment.idle_since + IDLE_NS)
     }
 
-    /// Bytes of segments and of parked extents that nobody needs now.
+    /// Bytes of segments and of parked extents that are not needed now.
     pub fn idle_bytes(&self) -> usize {
         self.idle_bytes + self.parked.bytes
     }
 
-    /// Gives back segments that have been idle for long, and more, oldest first, until at most `keep` bytes
-    /// are idle.
+    /// Gives back segments that have been idle for long, and more, oldest first, until at most `keep` bytes are idle.
     pub fn return_idle(&mut self, keep: usize) {
         if sandbox::is_silent() {
             return;
@@ -388,7 +386,7 @@ impl Space {
     }
 }
 
-/// The kernel's limit on mappings of a process, where it says it.
+/// The kernel's limit on mappings of a process, if it can be read.
 fn most_mappings() -> Option<usize> {
     if sandbox::is_closed() {
         return None;

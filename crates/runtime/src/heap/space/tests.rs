@@ -1,4 +1,4 @@
-//! Tests of the space against a plain model: a list of what is in use, each element filled with a pattern.
+//! Tests of the space against a plain model: a list of elements in use, each filled with a pattern.
 
 use super::super::ONE_AT_A_TIME;
 use super::super::object::DEFAULT;
@@ -141,21 +141,21 @@ impl Model {
         }
     }
 
-    /// Walks through the segments of everything in use: blocks cover them without a gap, what is free is in
-    /// the index, no two neighbours are free, and what is in use is where the model has it.
+    /// Walks through the segments of everything in use: blocks cover them without a gap, free blocks are in the index, no two
+    /// neighbours are free, and elements in use are where the model has them.
     fn walk(&mut self) {
         let mut starts: Vec<*mut Segment> =
             // SAFETY: all are in use.
             self.in_use.iter().map(|used| unsafe { segment_of(Block::of_element(used.address)) }).collect();
         starts.sort_unstable();
         starts.dedup();
-        // What is parked is in use as far as blocks go; here it is given back, so that blocks can be compared.
+        // Parked extents are in use as far as blocks go; here they are given back, so that blocks can be compared.
         self.space.release_parked(0);
         let mut elements: Vec<usize> = self.in_use.iter().map(|used| used.address).collect();
         elements.sort_unstable();
         let mut seen = Vec::new();
         for segment in starts {
-            // SAFETY: segments of what is in use are live.
+            // SAFETY: segments of elements in use are live.
             unsafe {
                 let segment = &*segment;
                 let mut block = segment.first();
@@ -344,7 +344,7 @@ fn a_large_element_that_shrinks_gives_its_pages_back() {
         if left > 0 {
             assert!(map::lookup(element.address + (5 << 20)).is_null(), "no longer ours");
         }
-        // Down to what no segment is: the increment is a minimum.
+        // Down to a size that no segment has: the increment is a minimum.
         // SAFETY: as above.
         unsafe { model.space.resize(element.address, 100) };
         model.in_use[0].bytes = 100;

@@ -1,4 +1,4 @@
-//! Rows of heaps in the ledger: each has what was done in its heap, and nothing else.
+//! Rows of heaps in the ledger: each has the figures of its heap, and no others.
 
 use super::*;
 use underbar_ledger::heaps::{HeapRow, ROWS};
@@ -26,7 +26,7 @@ fn of(row: &HeapRow) -> [u64; 6] {
     .map(|key| figure(row, key))
 }
 
-/// What the heap was given so far, whatever is in use of it.
+/// What the heap was given so far, whatever part of it is in use.
 fn have_all_come_back(row: &HeapRow) -> bool {
     let [gets, frees, used, got, freed, bytes] = of(row);
     gets == frees && used == 0 && got == freed && bytes == 0
@@ -64,7 +64,7 @@ fn a_heap_has_a_row_with_what_was_done_in_it() {
     assert_eq!(row.get(), Some((HeapKind::Enclave, RowState::Ended)));
 }
 
-/// Each of them is counted once, in a row or among the others, and so is what is in use when a heap ends.
+/// Each heap is counted once, in a row or in `others`, and so are the bytes in use when a heap ends.
 #[test]
 fn more_heaps_than_rows_are_counted_together() {
     let _turn = turn();

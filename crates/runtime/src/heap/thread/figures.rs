@@ -1,4 +1,4 @@
-//! What a thread has counted and not told yet: of the process in a tally, of a heap with a row beside it.
+//! Figures that a thread has counted and not yet published: of the process in a tally, of a heap with a row separately.
 //!
 //! ```text
 //! got, came back ─┬─> tally: the process's figures                       in every heap
@@ -17,7 +17,7 @@ use super::super::account::Account;
 use super::super::extent::Extent;
 use super::super::tally::Tally;
 
-/// So many requests, or bytes, are told together.
+/// Figures are added to the row after this many requests, or bytes.
 const REQUESTS: u64 = 1023;
 const BYTES: i64 = 64 * 1024;
 
@@ -59,26 +59,26 @@ impl Figures {
         self.tally.got(cells, cell_bytes)
     }
 
-    /// As `got`, of the process alone: [`Self::filled`] or [`Self::not_got`] follows.
+    /// As `got`, for the process alone: [`Self::filled`] or [`Self::not_got`] follows.
     #[inline]
     pub fn got_in_all(&mut self, cells: u32, cell_bytes: u32) -> bool {
         self.tally.got(cells, cell_bytes)
     }
 
-    /// Has this heap a row?
+    /// Does this heap have a row?
     #[inline]
     pub fn is_apart(&self) -> bool {
         self.account.is_some()
     }
 
-    /// So many cells were got, and a list of those of an extent goes out of which so many were out before: of this heap alone.
+    /// `got` cells were got, and a list of an extent's cells goes out, of which `out_before` were out before: for this heap alone.
     #[cold]
     #[inline(never)]
     pub fn filled(&mut self, got: u32, extent: &Extent, out_before: u32) {
         self.apart(i64::from(got), extent.settled.saturating_sub(out_before), extent.cell_bytes);
     }
 
-    /// Of cells that were got there was no room for the last one.
+    /// There was no room for the last of the cells that were got.
     pub fn not_got(&mut self, got: u32, cell_bytes: u32) {
         if self.account.is_some() {
             self.apart(i64::from(got), 0, cell_bytes);
@@ -109,7 +109,7 @@ impl Figures {
         self.tally.settle_and_publish(extent, out);
     }
 
-    /// The other way, so that the usual one has nothing to keep meanwhile.
+    /// The path with a row, as a separate function, so that the usual path keeps nothing across the call.
     #[cold]
     #[inline(never)]
     fn settle_apart(&mut self, extent: &mut Extent, out: u32) {
@@ -151,7 +151,7 @@ impl Figures {
         self.tell();
     }
 
-    /// So many of an extent's cells are out now.
+    /// `out` of an extent's cells are out now.
     #[cold]
     #[inline(never)]
     fn back(&mut self, extent: &Extent, out: u32) {
@@ -170,7 +170,7 @@ impl Figures {
         }
     }
 
-    /// Tells the heap's row, if it has one.
+    /// Adds the figures to the heap's row, if it has one.
     #[inline(always)]
     fn tell(&mut self) {
         if let Some(account) = self.account {

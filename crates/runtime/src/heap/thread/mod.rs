@@ -9,13 +9,13 @@
 //! outbox[] -> cells of other threads, waiting to be a batch
 //! ```
 //!
-//! malloc pops from a bin: no lock, no counter. free pushes to the cell's extent and counts down. The rest,
-//! accounts included, happens when a bin is empty or a countdown ends; that is the heartbeat at which
-//! remote cells are collected and figures settled.
+//! malloc pops from a bin: no lock, no counter. free pushes to the cell's extent and counts down. All other work, accounts
+//! included, happens when a bin is empty or a countdown ends; that is the heartbeat at which remote cells are collected and
+//! figures settled.
 //!
 //! Invariant: `handed` cells were in a bin when it was last filled or looked at; those no longer in it were got.
-//! Not here: cells of other threads (`remote`), whose a thread's heap is (`threads`); what lies behind it (`space`), and
-//! who calls (`crate::heap`).
+//! Not here: cells of other threads (`remote`), the ownership of a thread's heap (`threads`), the storage below it (`space`), and
+//! its callers (`crate::heap`).
 
 mod figures;
 mod remote;
@@ -41,18 +41,18 @@ use crate::coverage;
 use figures::Figures;
 use remote::{OUTBOXES, Outgoing};
 
-/// `owner` of an extent whose heap fills storage: not the heap's address, so that free looks closer.
+/// `owner` of an extent whose heap fills storage: not the heap's address, so that free takes the slow path.
 pub const FILLING: usize = 2;
 /// Bits that are 0 in the address of every heap: an `owner` with one of them set is something else, or tagged.
 pub const TAGS: usize = align_of::<ThreadHeap>() - 1;
 /// Bytes of cells that are carved at a time.
 const CARVE: u32 = 4096;
-/// Of cells that are no smaller than that so many are carved, once so many were asked for that the class is in use.
+/// At least this many cells are carved at a time, however large, once enough were asked for that the class is in use.
 const FEW: u32 = 4;
-/// How many cells of each class that is.
+/// Number of cells of each class in `CARVE` bytes.
 static CARVED: [u32; CLASSES] = {
     let mut table = [0; CLASSES];
-    // No cell is of the class 0.
+    // Class 0 has no cells.
     let mut class = 1;
     while class < CLASSES {
         table[class] = CARVE / CELL_BYTES[class];
@@ -61,9 +61,9 @@ static CARVED: [u32; CLASSES] = {
     table
 };
 const SETTLED_IN: u32 = 64;
-/// So many cells that came back are enough to go on with; fewer are joined by new ones.
+/// With this many returned cells a bin is not filled further; fewer are topped up with new ones.
 const TOP_UP: u32 = 32;
-/// An extent of large cells has room for this many, less one for the word that is not its own.
+/// An extent of large cells has room for this many, less one for the last word, which is not its own.
 const LEAST_CELLS: usize = 16;
 
 #[derive(Clone, Copy)]
@@ -73,8 +73,8 @@ struct Pool {
     full: *mut Extent,
     /// Cells in the bin when it was last filled or looked at.
     handed: u32,
-    /// Most cells to carve at the next fill; grows, so that a small program is not charged for a page of
-    /// every size that it asks for once.
+    /// Most cells to carve at the next fill; grows, so that a small program is not charged for a page of every size that it asks
+    /// for once.
     stride: u32,
 }
 
@@ -90,11 +90,11 @@ pub struct ThreadHeap {
     pub class_of: [u8; UNITS],
     /// Cells ready to be got. The owner alone reads and writes.
     pub bins: [*mut Cell; CLASSES],
-    /// The largest request for a cell of which this thread has told the ledger, and by how many bytes it exceeds the small
+    /// The largest request for a cell that this thread has recorded in the ledger, and by how many bytes it exceeds the small
     /// sizes.
     noted: usize,
     noted_large: usize,
-    /// As `bins` while storage is filled (STORAGE): `bins` stays empty, so that malloc looks closer.
+    /// Replaces `bins` while storage is filled (STORAGE): `bins` stays empty, so that malloc takes the slow path.
     quiet_bins: [*mut Cell; CLASSES],
     pools: [Pool; CLASSES],
     tally: Figures,
@@ -103,13 +103,13 @@ pub struct ThreadHeap {
     pub heap: &'static Heap,
     /// The generation of that heap.
     heap_generation: u32,
-    /// How many enters of this thread are not left yet; the owner's.
+    /// Enters of this thread without a leave yet; the owner's.
     pub entered: u32,
     /// The owner's in the default heap: this one, or another.
     pub home: *mut ThreadHeap,
-    /// Of a home: the first of the owner's in other heaps; of those: the next one. The owner's.
+    /// Of a home: the owner's first heap among the other ones; of those: the next one. The owner's.
     other: *mut ThreadHeap,
-    /// Whether the heap has ended, or its owner, see `threads`.
+    /// Whether the heap has ended, or its owner; see `threads`.
     fate: AtomicU32,
     /// Next of all in that heap; under the lock of its threads.
     next: *mut ThreadHeap,
@@ -120,10 +120,10 @@ pub struct ThreadHeap {
     /// The newest cell in the inbox that is counted already, and how many are.
     counted: *mut Cell,
     counted_cells: u64,
-    /// Entered by who sends cells; closed when the heap ends.
+    /// Entered by threads that send cells; closed when the heap ends.
     pub gate: Gate,
-    /// Attended while a thread owns the heap. A heap whose thread did not survive a fork stays attended: what
-    /// the thread was doing then is not known, so nobody takes it over.
+    /// Attended while a thread owns the heap. A heap whose thread did not survive a fork stays attended: its unfinished operations
+    /// are unknown, so no thread takes it over.
     inbox: Inbox,
 }
 
@@ -158,45 +158,45 @@ impl ThreadHeap {
     }
 }
 
-/// What a thread has before its first request: every bin is empty, so its first malloc finds the slow path
-/// without a test of its own.
+/// The slot's value before a thread's first request: every bin is empty, so its first malloc takes the slow path without a test of
+/// its own.
 pub static EMPTY: ThreadHeap = ThreadHeap::empty(&DEFAULT, Gate::for_ever());
-/// What a thread has after its heap was taken from it at its end.
+/// The slot's value after a thread's heap was taken from it at its end.
 pub static DEPARTED: ThreadHeap = ThreadHeap::empty(&DEFAULT, Gate::for_ever());
 
-/// Whether a slot's heap is one with cells.
+/// Does a slot's heap have cells?
 #[inline]
 pub fn is_real(heap: *const ThreadHeap) -> bool {
     !core::ptr::eq(heap, &EMPTY) && !core::ptr::eq(heap, &DEPARTED)
 }
 
-/// All methods are called by the owner, or under the lock of the heap's threads where there is none.
+/// All methods are called by the owner, or, if there is none, under the lock of the heap's threads.
 #[allow(clippy::missing_safety_doc, reason = "one contract for all, stated above")]
 impl ThreadHeap {
-    /// So many sizes beyond the small ones are none that the ledger would have to be told of.
+    /// How many bytes a request may exceed the small sizes without being recorded in the ledger.
     #[inline(always)]
     pub fn noted_large(&self) -> usize {
         if cfg!(feature = "no-accounts") { LARGEST_CELL - LARGEST_SMALL } else { self.noted_large }
     }
 
-    /// Need the ledger not be told of a request of this size?
+    /// Is a request of this size already covered by the ledger?
     #[inline(always)]
     pub fn has_noted(&self, size: usize) -> bool {
         cfg!(feature = "no-accounts") || size <= self.noted
     }
 
-    /// The ledger has been told of a request of this size, the largest so far; 0: it is to be told of all again.
+    /// The ledger has recorded a request of this size, the largest so far; 0: all must be recorded again.
     pub fn note(&mut self, size: usize) {
         self.noted = size;
         self.noted_large = size.min(LARGEST_CELL).saturating_sub(LARGEST_SMALL);
     }
 
-    /// Where ready cells wait: the bins, or, while storage is filled, out of malloc's sight.
+    /// The list of ready cells: the bin, or, while storage is filled, a list that malloc does not see.
     fn bin(&mut self, class: usize) -> &mut *mut Cell {
         if self.heap.settings.fills() { &mut self.quiet_bins[class] } else { &mut self.bins[class] }
     }
 
-    /// A cell, when the bin of its class may be empty. Null where there is no memory.
+    /// A cell, when the bin of its class may be empty. Null if there is no memory.
     pub unsafe fn get(&mut self, class: usize) -> *mut Cell {
         let cell = *self.bin(class);
         if cell.is_null() {
@@ -208,7 +208,7 @@ impl ThreadHeap {
         cell
     }
 
-    /// Gets a cell, and puts more into an empty bin. Null where there is no memory.
+    /// Gets a cell, and puts more into an empty bin. Null if there is no memory.
     #[cold]
     #[inline(never)]
     unsafe fn fill_bin(&mut self, class: usize) -> *mut Cell {
@@ -250,7 +250,7 @@ impl ThreadHeap {
         }
     }
 
-    /// More is in use than ever.
+    /// More is in use than ever before.
     #[cold]
     #[inline(never)]
     unsafe fn grown(&mut self) {
@@ -262,7 +262,7 @@ impl ThreadHeap {
         }
     }
 
-    /// So many bytes of an element are about to be used: counts exactly what cells are in use with it, if that is worth it.
+    /// `more` bytes of an element are about to be used: counts exactly the cells in use with it, if that is worth it.
     pub unsafe fn look_if_grown(&mut self, more: i64) {
         if self.tally.wants_look(more) {
             // SAFETY: the contract above.
@@ -273,7 +273,7 @@ impl ThreadHeap {
         }
     }
 
-    /// Counts what cells are in use when so many bytes more are about to be: by a look, or a glance where it shows as much.
+    /// Counts the cells in use, with `more` bytes about to be used: by a look, or by a glance if that is enough.
     unsafe fn count_exactly(&mut self, more: i64) {
         let before = self.tally.counted();
         // SAFETY: the contract above.
@@ -288,7 +288,7 @@ impl ThreadHeap {
         }
     }
 
-    /// Counts what came back to the extent in use and to the newest full and partial one of each class.
+    /// Counts the cells that came back to the current extent and to the newest full and partial one of each class.
     unsafe fn glance(&mut self) {
         for pool in &self.pools[1..] {
             for extent in [pool.current, pool.full, pool.partial] {
@@ -300,7 +300,7 @@ impl ThreadHeap {
         }
     }
 
-    /// Counts what came back to the extents of a class; returns how many there are.
+    /// Counts the cells that came back to the extents of a class; returns how many extents there are.
     unsafe fn settle_extents(&mut self, class: usize) -> u32 {
         let pool = self.pools[class];
         let mut count = 1;
@@ -321,7 +321,7 @@ impl ThreadHeap {
         count
     }
 
-    /// Counts the cells that were got from bins so far, and those that came back since so many bytes were counted.
+    /// Counts the cells that were got from bins so far, and those that came back; `before` bytes were counted until now.
     unsafe fn look(&mut self, before: i64, more: i64) {
         let (mut taken, mut extents) = (0, 0);
         for (class, &cell_bytes) in CELL_BYTES.iter().enumerate().skip(1) {
@@ -362,8 +362,8 @@ impl ThreadHeap {
         if waiting >= wanted.min(TOP_UP) {
             return (back, waiting);
         }
-        // Few have come back: with new ones on top, a program that gets and frees in turns comes here less and less.
-        // By quarters, as what waits is not seen: it is to be a small part of what a program has that asks for little.
+        // Few have come back: with new ones on top, a program that gets and frees in turns comes here less and less. By quarters,
+        // since waiting cells are not seen: they must be a small part of the storage of a program that asks for little.
         *stride = stride.saturating_add(*stride / 4);
         let (first, carved) = extent.carve(wanted - waiting, back);
         if carved == 0 { (back, waiting) } else { (first, carved + waiting) }
@@ -398,7 +398,7 @@ impl ThreadHeap {
         extent
     }
 
-    /// Lays an extent aside until so many of its cells have come back that it is worth a look.
+    /// Lays an extent aside until enough of its cells have come back for a look.
     unsafe fn now_full(&mut self, class: usize, extent: *mut Extent) {
         // SAFETY: the extent is ours and in no list.
         unsafe {
@@ -418,7 +418,7 @@ impl ThreadHeap {
         unsafe {
             let out = (*extent).held;
             if out == 0 {
-                // In the current extent they wait to be taken again: that is when they are counted.
+                // In the current extent they wait to be taken again, and are counted then.
                 if (*extent).place != Place::Current {
                     self.all_back(extent);
                 }
@@ -431,7 +431,7 @@ impl ThreadHeap {
                 unlink(&mut pool.full, extent);
                 link(&mut pool.partial, extent);
             }
-            // Last, so that nothing has to be kept for after it.
+            // Last, so that nothing is kept across the call.
             self.tally.settle_and_publish(&mut *extent, out);
         }
     }
@@ -468,12 +468,12 @@ impl ThreadHeap {
         }
     }
 
-    /// The ledger was told of an element, and says now that so many bytes are in use.
+    /// The ledger has counted an element, and has `used` bytes in use.
     pub fn elements_used(&mut self, used: i64) {
         self.tally.elements_used(used);
     }
 
-    /// Publishes what went out beyond what came back, if anything did.
+    /// Publishes the bytes that went out in excess of those that came back, if any.
     pub fn publish_growth(&mut self) {
         self.tally.publish_growth();
     }
@@ -505,7 +505,7 @@ impl ThreadHeap {
                 self.tally.got(core::mem::take(&mut pool.handed) - left, cell_bytes);
             }
         }
-        // What was got unnoticed may have been in use at one time with all the rest; what came back is counted after it.
+        // Cells that were got unnoticed may have been in use at the same time as all others; returned cells are counted afterwards.
         self.tally.note_most();
         for class in 1..CLASSES {
             // SAFETY: the contract above.
@@ -524,11 +524,11 @@ impl ThreadHeap {
         (self.counted, self.counted_cells, self.ready) = (null_mut(), 0, false);
     }
 
-    /// Gives back current extents that nobody needs, their figures counted.
+    /// Gives back current extents that are not needed, their figures counted.
     unsafe fn release_empty(&mut self) {
         for pool in &mut self.pools {
             let extent = pool.current;
-            // SAFETY: a current extent without cells out is in no list but as current.
+            // SAFETY: a current extent without cells out is in no list; it is only `current`.
             unsafe {
                 if !extent.is_null() && (*extent).out() == 0 {
                     self.tally.settle(&mut *extent);

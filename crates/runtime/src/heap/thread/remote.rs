@@ -1,14 +1,13 @@
-//! Cells that one thread freed and another one owns: out in batches, in through the inbox.
+//! Cells that one thread freed and another one owns: sent in batches, received through the inbox.
 //!
 //! ```text
 //! free -> outbox[target] -> batch of 64 cells or 16K -> send -> inbox of the owner -> collect, when a bin is empty
 //! ```
 //!
-//! Where the owner's heap ends, its cells in outboxes are no more: a batch tells by the generation with which it began, and is
-//! dropped without a look at its cells (`gate`).
+//! When the owner's heap ends, its cells in outboxes no longer exist. A batch holds the generation with which it began. If that
+//! has ended, the batch is dropped and its cells are not touched (`gate`).
 //!
-//! Invariant: a cell is in one place: an outbox, an inbox, or its extent. What waits in an outbox is not yet freed for the
-//! accounts.
+//! Invariant: a cell is in one place: an outbox, an inbox, or its extent. For the accounts, a cell in an outbox is not yet freed.
 //! Not here: the inbox itself, checked by loom (`inbox`).
 
 use core::ptr::null_mut;
@@ -28,7 +27,7 @@ const BATCH_BYTES: i32 = 16 * 1024;
 #[derive(Clone, Copy)]
 pub(super) struct Outgoing {
     target: *mut ThreadHeap,
-    /// The target's generation when the batch began: of another one it is dropped, as its cells are no more.
+    /// The target's generation when the batch began. If it has changed, the batch is dropped, since its cells no longer exist.
     generation: u32,
     head: *mut Cell,
     tail: *mut Cell,
@@ -42,21 +41,21 @@ impl Outgoing {
         Self { target: null_mut(), generation: 0, head: null_mut(), tail: null_mut(), room: 0, bytes: 0 };
 }
 
-/// As in the parent, all methods are called by the owner, or under the lock of the heap's threads where there is none.
+/// As in the parent, all methods are called by the owner, or, if there is none, under the lock of the heap's threads.
 #[allow(clippy::missing_safety_doc, reason = "one contract for all, stated above")]
 impl ThreadHeap {
-    /// Takes in what other threads freed.
+    /// Takes in the cells that other threads freed.
     pub(super) unsafe fn collect(&mut self) {
         let chain = self.inbox.take();
         if !chain.is_null() {
             self.counted = null_mut();
-            // SAFETY: what comes in the inbox is ours.
+            // SAFETY: cells that arrive in the inbox are ours.
             unsafe { self.put_chain(chain) };
         }
     }
 
-    /// Takes back cells that other threads freed. A cell that two of them freed can make a circle of the chain: an extent has no
-    /// more cells out than it had, so that it ends.
+    /// Takes back cells that other threads freed. A cell that two of them freed can make a circle of the chain. The loop still
+    /// ends: an extent takes back no more cells than are out.
     pub(super) unsafe fn put_chain(&mut self, mut cell: *mut Cell) {
         let mut cells = 0;
         while !cell.is_null() {
@@ -75,8 +74,8 @@ impl ThreadHeap {
         self.heap.add(Key::HeapRemoteFrees, cells - core::mem::take(&mut self.counted_cells).min(cells));
     }
 
-    /// Counts what other threads freed without putting it away: this thread may have been interrupted by a signal
-    /// in the middle of its lists. After [`Self::settle_all`].
+    /// Counts the cells that other threads freed without putting them away: a signal may have interrupted this thread in the
+    /// middle of its lists. After [`Self::settle_all`].
     pub unsafe fn count_inbox(&mut self) {
         let newest = self.inbox.waiting();
         let (mut cell, mut seen) = (newest, newest);
@@ -90,7 +89,7 @@ impl ThreadHeap {
                 cell = (*cell).next.get();
             }
             cells += 1;
-            // What two threads gave back makes a circle, which is noticed when it is put away.
+            // A cell that two threads gave back makes a circle, which is noticed when it is put away.
             if cell == seen {
                 break;
             }
@@ -104,7 +103,7 @@ impl ThreadHeap {
         self.tally.publish();
     }
 
-    /// Lays a cell of another thread's extent aside, and sends a batch when there is one.
+    /// Lays a cell of another thread's extent aside, and sends the batch if it is full.
     #[inline]
     pub unsafe fn put_remote(&mut self, target: *mut ThreadHeap, extent: *mut Extent, cell: *mut Cell) {
         let at = (target as usize / size_of::<ThreadHeap>().next_power_of_two()) % OUTBOXES;
@@ -115,7 +114,7 @@ impl ThreadHeap {
             // SAFETY: the contract above.
             return unsafe { self.begin_batch(at, (target, generation), extent, cell) };
         }
-        // SAFETY: the cell is nobody's any more; the outbox is ours.
+        // SAFETY: the cell is unused now; the outbox is ours.
         unsafe {
             (*cell).next.set(out.head);
             out.head = cell;
@@ -137,7 +136,7 @@ impl ThreadHeap {
         extent: *mut Extent,
         cell: *mut Cell,
     ) {
-        // SAFETY: the cell is nobody's any more; the outbox is ours.
+        // SAFETY: the cell is unused now; the outbox is ours.
         unsafe {
             self.flush(at);
             (*cell).next.set(null_mut());
@@ -150,7 +149,7 @@ impl ThreadHeap {
         }
     }
 
-    /// How many cells wait in the inbox.
+    /// Number of cells that wait in the inbox.
     #[cfg(test)]
     pub unsafe fn inbox_waits(&self) -> usize {
         let (mut cell, mut count) = (self.inbox.waiting(), 0);
@@ -170,7 +169,7 @@ impl ThreadHeap {
         }
     }
 
-    /// Sends everything that waits.
+    /// Sends all waiting batches.
     pub unsafe fn flush_all(&mut self) {
         for at in 0..OUTBOXES {
             // SAFETY: the contract above.
@@ -179,8 +178,8 @@ impl ThreadHeap {
     }
 }
 
-/// Gives a chain of cells to the thread's heap whose extents they come from. Where that has ended meanwhile, the cells are no
-/// more, and were counted as freed: nothing of them is touched.
+/// Gives a chain of cells to the thread's heap whose extents they come from. If that has ended meanwhile, the cells no longer
+/// exist and were counted as freed: nothing of them is touched.
 ///
 /// # Safety
 /// The cells from `head` to `tail` are linked, free, and all of `target`'s extents, in that generation.
@@ -204,7 +203,7 @@ unsafe fn deliver(target: *mut ThreadHeap, head: *mut Cell, tail: *mut Cell) {
     // SAFETY: the caller's promise.
     unsafe {
         if !(*target).inbox.push(head, tail) {
-            // Nobody is there to collect: do it on the dead thread's behalf, so that its storage is not stuck.
+            // No thread is there to collect: do it on the dead thread's behalf, so that its storage is not stuck.
             let _threads = (*target).heap.threads.lock();
             if (*target).inbox.is_unattended() {
                 let chain = (*target).inbox.take_unattended();

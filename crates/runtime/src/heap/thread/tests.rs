@@ -28,7 +28,7 @@ fn figure(key: Key) -> u64 {
     ledger::slot().cell(key).load(Ordering::Relaxed)
 }
 
-/// Gets, less frees, and bytes in use: what the ledger says.
+/// Figures of the ledger: gets less frees, and bytes in use.
 fn live() -> (u64, u64) {
     settle();
     (figure(Key::HeapGets).wrapping_sub(figure(Key::HeapFrees)), figure(Key::HeapUsed))
@@ -218,7 +218,7 @@ fn a_dead_threads_storage_is_not_stuck() {
     .join()
     .expect("a thread");
     let cells: Vec<*mut u8> = receive.into_iter().map(|Sent(got)| got).collect();
-    // SAFETY: sent to us; a cell's page leads to its extent.
+    // SAFETY: sent to us; the map of a cell's page gives its extent.
     let theirs = unsafe { (*map::lookup(cells[0].addr())).owner.load(Ordering::Relaxed) } as *mut ThreadHeap;
     assert_ne!(theirs, heap_of_this_thread());
     // SAFETY: as above.
@@ -341,7 +341,7 @@ fn a_departed_thread_is_served() {
     assert_eq!(live(), before);
 }
 
-/// A child has a slot of its own, in which nothing stands: what its parent told the ledger it has to tell again.
+/// A child has a new slot of its own: it must record again what its parent recorded.
 #[test]
 fn a_slot_is_told_of_the_largest_request_once() {
     let _turn = ONE_AT_A_TIME.lock();

@@ -1,4 +1,4 @@
-//! Whose a thread's heap is: of a thread, or of nobody until a new thread takes it over, or of no heap at all.
+//! The owner of a thread's heap: a thread, none until a new thread takes it over, or none because its heap has ended.
 //!
 //! ```text
 //! acquire -> a thread's heap -> abandon -> abandoned -> ... (the last one first) -> acquire       within one heap
@@ -9,11 +9,12 @@
 //!               \------------------------------/
 //! ```
 //!
-//! A thread's heap has two who put it away when its heap ends, the end and its thread. Whoever is the second puts it among the
-//! spare ones, as each leaves word in `fate`.
+//! When its heap ends, a thread's heap is released twice: by the end of the heap and by its thread. Each records its release in
+//! `fate`; the second one puts the thread's heap among the spare ones.
 //!
-//! Invariant: a thread's heap is attended by its inbox, or in the list of abandoned ones, or its thread did not survive a fork.
-//! It is never unmapped, and its gate never written but by atomics: whoever kept its address learns from it that it has ended.
+//! Invariant: the inbox of a thread's heap is attended, or it is in the list of abandoned ones, or its thread did not survive a
+//! fork. It is never unmapped, and its gate is written by atomics only: a thread that kept its address learns from the gate that
+//! it has ended.
 
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering;
@@ -30,8 +31,8 @@ use crate::heap::slot;
 /// Abandoned heaps that keep their empty extents for the next thread.
 const READY: u32 = 4;
 
-/// Fates: a thread has it, in a live heap; its heap has ended; its thread has ended, after the end of the heap began; its thread did
-/// not survive a fork.
+/// Fates: a thread has it, in a live heap; its heap has ended; its thread has ended, after the end of the heap began; its thread
+/// did not survive a fork.
 const OWNED: u32 = 0;
 const ENDED: u32 = 1;
 const ORPHANED: u32 = 2;
@@ -61,11 +62,11 @@ struct Spare(*mut ThreadHeap);
 // SAFETY: followed under the lock only.
 unsafe impl Send for Spare {}
 
-/// As that of `own`, taken last.
+/// Like the store in `private_storage`, locked last.
 static SPARE: Lock<Spare> = Lock::new(Spare(null_mut()));
 
-/// A thread's heap in `heap`, which does not end meanwhile: one that an ended thread left, one of an ended heap, or a new one. Null
-/// where there is no memory.
+/// A thread's heap in `heap`, which does not end meanwhile: one that an ended thread left, one of an ended heap, or a new one.
+/// Null if there is no memory.
 pub fn acquire(heap: &'static Heap) -> *mut ThreadHeap {
     let mut threads = heap.threads.lock();
     let mut thread = threads.abandoned;
@@ -82,7 +83,7 @@ pub fn acquire(heap: &'static Heap) -> *mut ThreadHeap {
             threads.abandoned = (*thread).next_abandoned;
             threads.waiting -= 1;
         }
-        // The ledger may be that of a child: another one.
+        // The ledger may be a child's: another one.
         (*thread).note(0);
         ((*thread).home, (*thread).other, (*thread).entered) = (thread, null_mut(), 0);
         (*thread).inbox.attend();
@@ -133,10 +134,10 @@ unsafe fn put_spare(thread: *mut ThreadHeap) {
     spare.0 = thread;
 }
 
-/// The calling thread's heap in `heap`, made where it has none yet: the first one in its list then. Null where there is no memory.
+/// The calling thread's heap in `heap`, made if missing and then put first in its list. Null if there is no memory.
 ///
 /// # Safety
-/// The home is the calling thread's, who is inside the heap.
+/// The home is that of the calling thread, which is inside the heap.
 pub unsafe fn of_thread(home: *mut ThreadHeap, heap: &'static Heap) -> *mut ThreadHeap {
     // SAFETY: the list is the thread's own; what is in it stays there until the thread takes it out.
     unsafe {
@@ -166,10 +167,10 @@ pub unsafe fn of_thread(home: *mut ThreadHeap, heap: &'static Heap) -> *mut Thre
     }
 }
 
-/// Calls `then` for each heap of a thread, one of which is given.
+/// Calls `then` for each heap of a thread; `thread` is one of them.
 ///
 /// # Safety
-/// They are the calling thread's. `then` touches only what is the owner's alone.
+/// They are the calling thread's. `then` touches only fields that belong to the owner alone.
 pub unsafe fn each_of(thread: *mut ThreadHeap, mut then: impl FnMut(*mut ThreadHeap)) {
     // SAFETY: the caller's promise.
     unsafe {
@@ -181,10 +182,10 @@ pub unsafe fn each_of(thread: *mut ThreadHeap, mut then: impl FnMut(*mut ThreadH
     }
 }
 
-/// Leaves all heaps of a thread to whoever needs one next.
+/// Leaves all heaps of a thread to later threads.
 ///
 /// # Safety
-/// The home is the calling thread's, who will not use any of them again.
+/// The home is that of the calling thread, which will not use any of them again.
 pub unsafe fn abandon_all(home: *mut ThreadHeap) {
     // SAFETY: the list is the thread's own.
     unsafe {
@@ -200,7 +201,7 @@ pub unsafe fn abandon_all(home: *mut ThreadHeap) {
                 (*thread).entered -= 1;
                 heap.gate.leave();
             }
-            // Not inside any more, so the heap may have ended, or be about to.
+            // The thread is no longer inside, so the heap may have ended, or be about to.
             let threads = heap.threads.lock();
             if heap.gate.generation() == (*thread).heap_generation {
                 abandon(thread, threads);
@@ -217,7 +218,7 @@ pub unsafe fn abandon_all(home: *mut ThreadHeap) {
     }
 }
 
-/// Leaves a thread's heap, whose outboxes are empty, to whoever needs one next.
+/// Leaves a thread's heap, whose outboxes are empty, to a later thread.
 ///
 /// # Safety
 /// The calling thread owns it and will not use it again; the lock is that of its heap's threads, and the heap has not ended.
@@ -227,8 +228,8 @@ unsafe fn abandon(thread: *mut ThreadHeap, mut threads: Guard<'_, Threads>) {
         let last = (*thread).inbox.leave();
         (*thread).counted = null_mut();
         (*thread).put_chain(last);
-        // The one that waits on top is the next to be taken: its cells and extents stay as they are, as threads that
-        // come and go would get the same again and again. Those below may wait for long.
+        // The one on top of the list is taken next: its cells and extents stay as they are, since threads that come and go would
+        // get the same again and again. Those below may wait for long.
         (*thread).ready = threads.waiting < READY;
         if !(*thread).ready {
             (*thread).settle_all();
@@ -240,7 +241,7 @@ unsafe fn abandon(thread: *mut ThreadHeap, mut threads: Guard<'_, Threads>) {
     }
 }
 
-/// Takes a heap from all its threads. Their figures are settled, and what is still in use of cells is what their extents say.
+/// Takes a heap from all its threads. Their figures are settled, and their extents tell which cells are still in use.
 ///
 /// # Safety
 /// The heap's gate is closed, so no thread is inside.
@@ -257,7 +258,7 @@ pub unsafe fn end_all(heap: &'static Heap) {
     let mut next = core::mem::replace(&mut *threads, Threads::new()).all;
     while !next.is_null() {
         let thread = next;
-        // SAFETY: nobody is inside, and nobody sends: it is ours, but for what its thread reads of its own list.
+        // SAFETY: no thread is inside, and none sends: it is ours, except for what its thread reads of its own list.
         unsafe {
             next = (*thread).next;
             let has_thread = !(*thread).inbox.is_unattended();
@@ -276,8 +277,8 @@ pub unsafe fn end_all(heap: &'static Heap) {
     }
 }
 
-/// Whether no thread, this one included, is in the middle of what the locks guard: a signal handler that ends
-/// the process may have interrupted just that, and must not wait for itself.
+/// Whether no thread, this one included, is in the middle of an operation that the locks guard: a signal handler that ends the
+/// process may have interrupted one, and must not wait for itself.
 pub fn is_quiet() -> bool {
     (0..1000).any(|_| {
         core::hint::spin_loop();
@@ -306,12 +307,12 @@ pub fn settle_abandoned() {
     });
 }
 
-/// Settles the figures of a thread's heaps but the one that is given.
+/// Settles the figures of a thread's heaps, except the given one.
 ///
 /// # Safety
 /// They are the calling thread's, which is not in the middle of a request, and no lock is held.
 pub unsafe fn settle_others(here: *mut ThreadHeap) {
-    // SAFETY: the caller's promise. Where the thread is not inside, the heap may end: not under the lock of its threads.
+    // SAFETY: the caller's promise. If the thread is not inside, the heap may end: not under the lock of its threads.
     unsafe {
         each_of(here, |thread| {
             if thread == here {
@@ -331,7 +332,7 @@ pub unsafe fn settle_others(here: *mut ThreadHeap) {
     }
 }
 
-/// Before a fork: nobody is in the middle of anything that a lock guards.
+/// Before a fork: takes the locks, so that no thread is in the middle of what they guard.
 pub fn hold() {
     REGISTRY.hold();
     registry::each(|heap| heap.threads.hold());
@@ -340,8 +341,8 @@ pub fn hold() {
     OWN.hold();
 }
 
-/// After a fork, in parent and child. In the child the other threads are gone; what they were doing with their
-/// heaps is not known, so nobody takes those over, and they look attended for ever.
+/// After a fork, in parent and child. In the child the other threads are gone; their unfinished operations are unknown, so their
+/// heaps are never taken over, and look attended for ever.
 ///
 /// # Safety
 /// This thread called [`hold`].
@@ -358,8 +359,8 @@ pub unsafe fn release() {
     }
 }
 
-/// In a forked child, whose only thread is inside the heaps in which its parent's was. Nobody else is inside any, or sends cells.
-/// Where a signal handler forked that had interrupted what a lock guards, nothing is changed.
+/// In a forked child, whose only thread is inside the heaps in which its parent's was. No other thread is inside any, or sends
+/// cells. If a signal handler forked after it had interrupted an operation under these locks, nothing is changed.
 pub fn after_fork_in_child() {
     if !is_quiet() {
         return;

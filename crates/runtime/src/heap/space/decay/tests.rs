@@ -1,4 +1,4 @@
-//! Tests of what goes back by time, under a clock of their own.
+//! Tests of the return by time, under a clock of their own.
 
 use super::super::super::ONE_AT_A_TIME;
 use super::super::super::object::DEFAULT;
@@ -18,7 +18,7 @@ fn resident(start: usize, bytes: usize) -> usize {
     states.iter().filter(|&&state| state & 1 != 0).count() * PAGE
 }
 
-/// A space whose elements of a MiB lie between others, so that none of them is alone in a segment.
+/// A space whose elements of a MiB are between others, so that none of them is alone in a segment.
 fn touched(elements: usize) -> (Space, std::vec::Vec<usize>) {
     let mut space = Space::new(&DEFAULT);
     space.set_policy(Policy { increment: 64 * MIB, ..Policy::AUTO });
@@ -52,7 +52,7 @@ fn what_nobody_takes_goes_back_after_the_delay_and_not_before() {
     }
     assert_eq!(resident(elements[3], MIB), MIB - PAGE, "what is in use stays");
     assert_eq!(space.decay.due, u64::MAX, "nothing more to wait for");
-    // What went back serves again.
+    // Returned storage is used again.
     let again = space.get(MIB, 16).expect("storage").address;
     // SAFETY: the element is ours.
     unsafe { (again as *mut u8).write_bytes(2, MIB) };
@@ -127,7 +127,7 @@ fn small_blocks_that_grow_together_go_back() {
         // SAFETY: the element is ours.
         unsafe { (element as *mut u8).write_bytes(1, SMALL) };
     }
-    // From both sides: the last one joins two that are too small to be looked at.
+    // From both sides: the last one joins two that are too small for a look.
     for at in [0, 1, 3, 4, 2, 6, 7, 9, 10, 8, 5, 11] {
         // SAFETY: in use, and no longer.
         unsafe { space.free(elements[at]) }.expect("in use");
