@@ -7,17 +7,17 @@
 //!      11..14  setting   ...                                  the first without a kind ends the table
 //! ```
 //!
-//! A setting says what is to be in force, not what is to be done: whoever comes late, or looks twice, ends in the same
-//! state. It is for one process, or for all of the ledger; of one object (a lock), or of the whole process.
+//! A setting names the state to be in force, not an action: a process that comes late, or reads it twice, ends in the same state.
+//! It is for one process, or for all of the ledger; of one object (a lock), or of the whole process.
 //!
-//! Protocol: the host stores object and value, then kind and process (Release), then raises the epoch (Release); of a
-//! setting that is there already only the value, which is one word, then the epoch. The runtime loads the epoch
-//! (relaxed) in slow paths; where it is another than the last one it obeyed it loads it again (Acquire) and obeys all
-//! settings that are for it. So each setting is seen whole, whatever happens meanwhile, also to a host that dies.
+//! Protocol: the host stores object and value, then kind and process (Release), then raises the epoch (Release). For a setting
+//! that exists already it stores only the value, which is one word, then raises the epoch. The runtime loads the epoch (relaxed)
+//! in slow paths. If that differs from the last one it obeyed, it loads it again (Acquire) and obeys all settings that are for it.
+//! So each setting is seen whole, whatever happens meanwhile, even if the host dies.
 //!
-//! Invariant: a setting's kind, process and object never change once it has a kind; one host at a time writes (it
-//! locks the file); programs map the page to be read only.
-//! Not here: mapping the page (`runtime::ledger::control`, `launch::control`), and what settings do.
+//! Invariant: a setting's kind, process and object never change once it has a kind; one host at a time writes (it locks the file);
+//! programs map the page read-only.
+//! Not here: mapping the page (`runtime::ledger::control`, `launch::control`), and the effect of settings.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -32,18 +32,18 @@ const EPOCH: usize = 0;
 const FIRST: usize = 8;
 const STRIDE: usize = 3;
 
-/// What is set.
+/// The kind of a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Kind {
-    /// What becomes of the heap's empty increments, as HEAP says it: the number of a [`Disposition`].
+    /// The disposition of the heap's empty increments, as in HEAP: the number of a [`Disposition`].
     HeapDisposition = 1,
-    /// Increments that are empty go back to the kernel now. Done once for each new value, which means nothing else.
+    /// Empty increments go back to the kernel now. Done once for each new value; the value has no other meaning.
     HeapTrim = 2,
-    /// How threads wait for the mutex at the address that is the object: one of [`crate::locks`]' `POLICY_*`. Obeyed when
-    /// somebody next waits, for a mutex that somebody waited for before.
+    /// How threads wait for the mutex at the address that is the object: one of [`crate::locks`]' `POLICY_*`. Obeyed at the next
+    /// wait for a mutex that a thread has waited for before.
     LockPolicy = 3,
-    /// Acquisitions of the mutex at the address that is the value are counted; 0: of none.
+    /// Counts acquisitions of the mutex at the address that is the value; 0: of none.
     LockCounted = 4,
 }
 
@@ -59,14 +59,14 @@ impl Kind {
     }
 }
 
-/// Whom and what a setting is for.
+/// The target and the kind of a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// What is set.
+    /// The kind of the setting.
     pub kind: Kind,
     /// The process, as the ledger's directory has it; 0: every process of the ledger.
     pub process: u32,
-    /// The object in the process; 0 where there is one only, as the heap.
+    /// The object in the process; 0 if there is only one, such as the heap.
     pub object: u64,
 }
 
@@ -103,7 +103,7 @@ impl<'a> Control<'a> {
     /// Sets a value. The host only, one at a time.
     ///
     /// # Errors
-    /// Where there is no room for another setting.
+    /// If there is no room for another setting.
     pub fn set(&self, target: Target, value: u64) -> Result<(), Full> {
         let word = word(target.kind, target.process);
         for [to, object, of] in self.settings() {
@@ -124,8 +124,8 @@ impl<'a> Control<'a> {
         Err(Full)
     }
 
-    /// Hands over what is set for a process: first what is for all, then what is for it alone, so that the latter is in
-    /// force in the end. Returns the epoch of which at least it is; later changes may be in it, too.
+    /// Passes on the settings for a process: first those for all, then those for it alone, so that the latter win. Returns the
+    /// epoch that is included at least; later changes may be included, too.
     pub fn obey(&self, process: u32, mut then: impl FnMut(Kind, u64, u64)) -> u64 {
         let epoch = self.0[EPOCH].load(Ordering::Acquire);
         for whose in [0, process] {

@@ -1,16 +1,15 @@
-//! What one entry of the counter table says.
+//! The fields of an entry of the counter table.
 //!
-//! An entry is all there is to know about a counter: code, text report, JSON, `explain` and the
-//! tests take it from here, so that they cannot disagree.
+//! An entry holds everything about a counter: code, text report, JSON, `explain` and the tests take it from here, so that they
+//! cannot disagree.
 
 /// One counter of the ledger.
 #[derive(Clone, Copy, Debug)]
 pub struct Counter {
-    /// Snake-case path such as `heap.segments_allocated`: the JSON key, the metric's name, what a
-    /// gate and `explain` are given. Unique.
+    /// Snake-case path such as `heap.segments_allocated`: the JSON key, the metric's name, the argument of a gate and of
+    /// `explain`. Unique.
     pub key: &'static str,
-    /// The words that a report prints before the figure. Unique within the part of the key
-    /// before the dot.
+    /// The label that a report prints before the figure. Unique within the part of the key before the dot.
     pub label: &'static str,
     /// What the figure counts.
     pub unit: Unit,
@@ -22,9 +21,9 @@ pub struct Counter {
     pub killed: Exactness,
     /// How two processes' figures become one.
     pub fold: Fold,
-    /// Of what there is a figure of its own.
+    /// The object that has a figure of its own.
     pub scope: Scope,
-    /// What it means, in a sentence or two, for `explain` and the manual.
+    /// The meaning, in a sentence or two, for `explain` and the manual.
     pub meaning: &'static str,
 }
 
@@ -33,7 +32,7 @@ pub struct Counter {
 pub enum Unit {
     /// Bytes of storage.
     Bytes,
-    /// Requests, segments, threads: things that are counted.
+    /// Counts of requests, segments, threads and the like.
     Count,
     /// Nanoseconds.
     Nanoseconds,
@@ -51,14 +50,14 @@ impl Unit {
     }
 }
 
-/// Who writes a figure. Always a thread of the process that the slot belongs to, with relaxed atomics; others only read.
+/// Who writes a figure: always a thread of the process that the slot belongs to, with relaxed atomics. Others only read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Writer {
     /// The first thread, when the library is loaded, before the program's own code.
     Start,
     /// Each thread adds what it has gathered, from time to time and when it ends.
     Gathered,
-    /// The thread whose request it is about, within that request.
+    /// The thread whose request it is, within that request.
     Request,
     /// The thread that holds the lock of the heap's space.
     SpaceLock,
@@ -66,7 +65,7 @@ pub enum Writer {
     StacksLock,
     /// The thread that looks at the process's memory, one at a time.
     Look,
-    /// The thread that obeys a live change.
+    /// The thread that obeys a live setting.
     Obeyed,
     /// The thread that starts a program, before it does.
     Follow,
@@ -97,18 +96,18 @@ impl Writer {
 pub enum Exactness {
     /// Exact: equal to an independent count.
     Exact,
-    /// Behind the truth by at most what the words say.
+    /// Behind the true figure by at most the named amount.
     Within(&'static str),
-    /// Seen at intervals: may miss what came and went between two of them.
+    /// Sampled at intervals: may miss short-lived changes between two samples.
     Sampled,
 }
 
-/// Of what a counter has a figure of its own.
+/// The object that a counter has a figure for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// Of each process.
+    /// Each process.
     Process,
-    /// Of each process, and of each of its heaps, where it has more than its default one.
+    /// Each process, and each of its heaps, if it has more than its default one.
     Heap,
 }
 

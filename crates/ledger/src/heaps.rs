@@ -4,16 +4,16 @@
 //! slot | page: row 0 | row 1 | ... | row 14 | others           allocated and touched when the process creates its first heap
 //!
 //! row:  free ──created──> live ──ended──> ended ──created──> live ...
-//!                                           \── its figures go to `others`, as do those of heaps that find no row
+//!                                           \── its figures are added to `others`, as are those of heaps without a row
 //! ```
 //!
-//! A row has the counters whose scope is a heap ([`Scope::Heap`]), in the places that they have in a slot. The default heap has no
-//! row: its sums are those of the process less those of all rows, and of its peaks nothing is known apart.
+//! A row has the counters whose scope is a heap ([`Scope::Heap`]), in the same places as in a slot. The default heap has no row:
+//! its sums are those of the process less those of all rows, and its peaks are not known.
 //!
-//! Invariant: the rows and `others` together are all that was done in heaps besides the default one. [`Slot::heaps`] says how many
-//! such heaps were created, and the page is read only where it is not 0. A heap's state is stored last, with Release.
-//! Known limit: where ended processes of a program are folded into one, rows are not kept.
-//! Not here: who creates heaps (`runtime`), and what is shown of rows (`report`).
+//! Invariant: the rows and `others` together hold all figures of heaps besides the default one. [`Slot::heaps`] is the number of
+//! such heaps ever created, and the page is read only if it is not 0. A heap's state is stored last, with Release.
+//! Known limit: when ended processes of a program are folded into one, rows are not kept.
+//! Not here: the creation of heaps (`runtime`), and the display of rows (`report`).
 //!
 //! [`Scope::Heap`]: crate::Scope::Heap
 //! [`Slot::heaps`]: crate::Slot::heaps
@@ -26,10 +26,10 @@ use crate::table::{FOLDS, HEAP_COUNTERS, Key};
 
 /// How many heaps have a row of their own.
 pub const ROWS: usize = 15;
-/// Where the page begins, from the slot on.
+/// Offset of the page from the slot.
 pub const PAGE_OFFSET: usize = 4096;
 
-/// What a heap is for. The numbers are those in the ledger.
+/// The use of a heap. The numbers are those in the ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub enum HeapKind {
@@ -37,11 +37,11 @@ pub enum HeapKind {
     Default = 1,
     /// Created by the program.
     Additional = 2,
-    /// That of an enclave.
+    /// The heap of an enclave.
     Enclave = 3,
-    /// Those of a class of ECBs.
+    /// The heaps of a class of ECBs.
     Class = 4,
-    /// Several, of which none is known apart.
+    /// Several heaps, none of which is known separately.
     Others = 5,
 }
 
@@ -60,22 +60,22 @@ impl HeapKind {
     }
 }
 
-/// What a row is used for.
+/// The state of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub enum RowState {
     /// Nobody's. Zero, so that a new page is all free.
     Free = 0,
-    /// Of a heap that has not ended.
+    /// The row of a heap that has not ended.
     Live = 1,
-    /// Of a heap that has ended; all of its storage was given back.
+    /// The row of a heap that has ended; all of its storage was given back.
     Ended = 2,
 }
 
 /// One heap.
 #[repr(C, align(256))]
 pub struct HeapRow {
-    /// `kind << 8 | state`. By who has the lock of the list of heaps.
+    /// `kind << 8 | state`. Written by the holder of the lock of the list of heaps.
     pub word: AtomicU64,
     /// Its name; empty: it has none. Written before the state, as above.
     pub name: Text<4>,
@@ -83,12 +83,12 @@ pub struct HeapRow {
     pub counters: [AtomicU64; HEAP_COUNTERS],
 }
 
-/// All of a process.
+/// All heap rows of a process.
 #[repr(C, align(4096))]
 pub struct Heaps {
-    /// Those with a row of their own.
+    /// Heaps with a row of their own.
     pub rows: [HeapRow; ROWS],
-    /// All others together.
+    /// All other heaps together.
     pub others: HeapRow,
 }
 
@@ -101,7 +101,7 @@ impl HeapRow {
         (kind as u64) << 8 | state as u64
     }
 
-    /// Kind and state of a word; None where the row is free, and for noise.
+    /// Kind and state of a word; None if the row is free, and for noise.
     #[must_use]
     pub const fn entry(word: u64) -> Option<(HeapKind, RowState)> {
         let state = match word & 0xff {
@@ -115,13 +115,13 @@ impl HeapRow {
         }
     }
 
-    /// Kind and state; None where the row is free.
+    /// Kind and state; None if the row is free.
     #[must_use]
     pub fn get(&self) -> Option<(HeapKind, RowState)> {
         Self::entry(self.word.load(Ordering::Acquire))
     }
 
-    /// A counter's cell; none of a counter that heaps do not have.
+    /// A counter's cell; None for a counter that heaps do not have.
     #[must_use]
     #[inline(always)]
     pub fn cell(&self, key: Key) -> Option<&AtomicU64> {
@@ -135,22 +135,22 @@ impl HeapRow {
         self.word.store(Self::word_of(kind, RowState::Live), Ordering::Release);
     }
 
-    /// Its heap has ended.
+    /// The row's heap has ended.
     pub fn end(&self) {
         if let Some((kind, _)) = self.get() {
             self.word.store(Self::word_of(kind, RowState::Ended), Ordering::Release);
         }
     }
 
-    /// Makes the row nobody's.
+    /// Frees the row.
     pub fn wipe(&self) {
         self.word.store(0, Ordering::Relaxed);
         self.name.store(b"");
         self.counters.iter().for_each(|counter| counter.store(0, Ordering::Relaxed));
     }
 
-    /// Adds another row's figures to this one, each by its fold rule. Sums wrap: one of them may be below zero, and the default heap is
-    /// what is left of the process's.
+    /// Adds another row's figures to this one, each by its fold rule. Sums wrap: one of them may be below zero, and the default
+    /// heap's sums are the process's less those of the rows.
     fn fold(&self, other: &HeapRow) {
         for (fold, (mine, theirs)) in FOLDS.iter().zip(self.counters.iter().zip(&other.counters)) {
             let theirs = theirs.load(Ordering::Relaxed);
@@ -163,8 +163,8 @@ impl HeapRow {
 }
 
 impl Heaps {
-    /// A row for a new heap: a free one, or else that of one that has ended, whose figures `others` gets. None where all are in use.
-    /// By who has the lock of the list of heaps.
+    /// A row for a new heap: a free one, or else that of a heap that has ended, whose figures go to `others`. None if all are in
+    /// use. Called by the holder of the lock of the list of heaps.
     #[must_use]
     pub fn take(&self, kind: HeapKind, name: &[u8]) -> Option<usize> {
         let of = |state| {
@@ -184,13 +184,13 @@ impl Heaps {
         self.others.fold(row);
     }
 
-    /// There are others from now on.
+    /// Marks `others` as in use.
     pub fn open_others(&self) {
         let word = HeapRow::word_of(HeapKind::Others, RowState::Live);
         self.others.word.store(word, Ordering::Release);
     }
 
-    /// Those with a row of their own, and the others.
+    /// The rows of single heaps, and `others`.
     pub fn all(&self) -> impl Iterator<Item = &HeapRow> {
         self.rows.iter().chain([&self.others])
     }
@@ -200,7 +200,7 @@ impl Heaps {
         self.all().for_each(HeapRow::wipe);
     }
 
-    /// Takes over what a forked child has of its parent's heaps: those that live, with what is in use in them.
+    /// Copies the heaps that a forked child has from its parent: the live ones, with their storage in use.
     pub fn inherit(&self, parent: &Heaps) {
         const TAKEN: [(Key, Key); 6] = [
             (Key::HeapUsed, Key::HeapUsed),

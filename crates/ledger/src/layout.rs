@@ -1,8 +1,7 @@
 //! The ledger file as the runtime maps it: header and slots.
 //!
-//! Every field that two processes touch is an atomic, so a shared reference to the mapping is
-//! all that anybody needs. The directory is apart from the slots so that looking for a free one
-//! touches one page, not one page for each slot.
+//! Every field that two processes touch is an atomic, so a shared reference to the mapping is enough. The directory is separate
+//! from the slots so that a search for a free one touches one page, not one page for each slot.
 //!
 //! ```text
 //! directory entry:  Free -> Claimed -> Live -> Ended -> Folding -> Free
@@ -10,8 +9,8 @@
 //!                                         \-- killed: found dead by a later claim or by the host
 //! ```
 //!
-//! Invariant: a slot's contents belong to the process whose identity its directory entry has
-//! while that entry is Claimed or Live, and to whoever made it Folding after that.
+//! Invariant: a slot's contents belong to the process that its directory entry names while that entry is Claimed or Live, and
+//! after that to the process that made it Folding.
 //!
 //! Not here: who may claim and fold, and when (`runtime::ledger`); the control page ([`crate::control`]).
 
@@ -23,17 +22,17 @@ use crate::table::{COUNTERS, FINGERPRINT, FOLDS, Key};
 pub const LAYOUT_VERSION: u32 = 8;
 /// The first eight bytes of every ledger.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"UNDERBAR");
-/// How many slots a ledger has. Beyond it, ended processes are folded together by program.
+/// Number of slots of a ledger. If more are needed, ended processes are folded together by program.
 pub const SLOTS: usize = 256;
-/// Where the control page begins ([`crate::control`]).
+/// Offset of the control page ([`crate::control`]).
 pub const CONTROL_OFFSET: usize = 4096;
-/// Where the option text begins.
+/// Offset of the option text.
 pub const OPTIONS_OFFSET: usize = 8192;
-/// Room for option text, in bytes. A longer text is cut, and `options_bytes` says how long it was.
+/// Room for option text, in bytes. A longer text is cut, and `options_bytes` holds its full length.
 pub const OPTIONS_ROOM: usize = 16384;
-/// Where the slots begin.
+/// Offset of the slots.
 pub const SLOTS_OFFSET: usize = OPTIONS_OFFSET + OPTIONS_ROOM;
-/// Bytes from one slot to the next: a page of the slot, and one of its heaps ([`crate::heaps`]), of which most processes have none.
+/// Bytes from one slot to the next: a page of the slot, and one for its heaps ([`crate::heaps`]), which most processes do not use.
 pub const SLOT_BYTES: usize = 8192;
 /// How many owners of other anonymous memory a slot can name.
 pub const OWNERS: usize = 16;
@@ -58,21 +57,22 @@ pub struct Header {
     /// [`Identity::packed`] of the process that folds ended slots now, or 0. Taken by compare-and-swap
     /// (Acquire), given up with Release; a holder that died is replaced by one that can see that.
     pub folder: AtomicU64,
-    /// 1 when the file is to outlive the processes that wrote it (`--exec`, MSGFILE), [`LEFT`] when the run has ended and some of
-    /// its processes have not.
+    /// 1 if the file is to outlive the processes that wrote it (`--exec`, MSGFILE), [`LEFT`] if the run has ended before some of
+    /// its processes.
     pub keep: AtomicU32,
-    /// Children that were to be forked and have not come to the ledger yet. Parents add before they fork, children take away when
-    /// they have looked for a slot; relaxed. A fork that failed stays in it: it says when to look closer, not how many there are.
+    /// Children that were to be forked and have not come to the ledger yet. Parents add before they fork, children subtract after
+    /// they have looked for a slot; relaxed. A failed fork stays in the count: it tells when to look closer, not how many there
+    /// are.
     pub on_their_way: AtomicU32,
     /// State and process of each slot.
     pub directory: Directory,
-    /// When the host first found that no process of a [`LEFT`] file lives: nanoseconds of CLOCK_BOOTTIME.
+    /// When the host first found that no process of a [`LEFT`] file is alive: nanoseconds of CLOCK_BOOTTIME.
     pub found_dead_ns: AtomicU64,
-    /// Lock areas that were made beside the ledger ([`crate::locks`]). Any process adds; relaxed.
+    /// Lock areas that were made next to the ledger ([`crate::locks`]). Any process adds; relaxed.
     pub lock_areas: AtomicU32,
 }
 
-/// [`Header::keep`] of a file that a run has left for the processes that go on.
+/// [`Header::keep`] of a file that a run has left for its surviving processes.
 pub const LEFT: u32 = 2;
 
 /// State and process of every slot, one word each.
@@ -84,20 +84,20 @@ pub const LEFT: u32 = 2;
 #[repr(C)]
 pub struct Directory(pub [AtomicU64; SLOTS]);
 
-/// A process: numbers mean something within a namespace only, and containers have namespaces of their own.
+/// A process. Numbers have a meaning only within a namespace, and containers have namespaces of their own.
 ///
-/// Numbers are given again, so whoever judges from outside also compares when the slot's owner and the process of that number
-/// now were started ([`Slot::started_ns`]).
+/// Numbers are reused, so an outside observer also compares the start times of the slot's owner and of the process that has that
+/// number now ([`Slot::started_ns`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Identity {
-    /// The kernel's number of the namespace; 0 where it could not be asked, as in a root without /proc.
+    /// The kernel's number of the namespace; 0 if it could not be read, as in a root without /proc.
     pub namespace: u32,
     /// The process, as processes of that namespace see it.
     pub number: u32,
 }
 
 impl Identity {
-    /// Bits of a word that a number has: the kernel gives none above 2^22.
+    /// Bits of a process number in a word: the kernel gives none above 2^22.
     const NUMBER: u32 = (1 << 24) - 1;
 
     /// In one word, with nothing in its upper eight bits.
@@ -106,31 +106,31 @@ impl Identity {
         ((self.number & Self::NUMBER) as u64) << 32 | self.namespace as u64
     }
 
-    /// What [`Identity::packed`] made; the upper eight bits are passed over.
+    /// Unpacks a word of [`Identity::packed`]; ignores the upper eight bits.
     #[must_use]
     pub const fn unpacked(word: u64) -> Self {
         Self { namespace: word as u32, number: (word >> 32) as u32 & Self::NUMBER }
     }
 
-    /// Can a process with this identity ask the kernel about `other` by its number? Where either namespace is not known, a
-    /// number that nobody has here may be somebody's there.
+    /// Can a process with this identity ask the kernel about `other` by its number? If either namespace is unknown, a number that
+    /// is unused here may be in use there.
     #[must_use]
     pub const fn sees(self, other: Self) -> bool {
         self.namespace != 0 && self.namespace == other.namespace
     }
 }
 
-/// What a slot is used for.
+/// The state of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum SlotState {
-    /// Nobody's. Zero, so that a new file is all free.
+    /// Free. Zero, so that a new file is all free.
     Free = 0,
-    /// Being set up by the process named beside it.
+    /// Being set up by the process in its directory word.
     Claimed = 1,
-    /// Written by the process named beside it.
+    /// Written by the process in its directory word.
     Live = 2,
-    /// Its process ended, or went on as another program, and settled its counts first.
+    /// Its process has ended, or has continued as another program, and settled its counts first.
     Ended = 3,
     /// Being added to an aggregate, or wiped.
     Folding = 4,
@@ -161,7 +161,7 @@ impl Directory {
         (state as u64) << 56 | process.packed()
     }
 
-    /// State and process of a directory word. None where it is noise.
+    /// State and process of a directory word. None if it is noise.
     #[must_use]
     pub const fn entry(word: u64) -> Option<(SlotState, Identity)> {
         match SlotState::from_number((word >> 56) as u32) {
@@ -170,7 +170,7 @@ impl Directory {
         }
     }
 
-    /// State and process of a slot. None where the word is noise.
+    /// State and process of a slot. None if the word is noise.
     #[must_use]
     pub fn get(&self, slot: usize) -> Option<(SlotState, Identity)> {
         Self::entry(self.0.get(slot)?.load(Ordering::Acquire))
@@ -191,7 +191,7 @@ impl Directory {
     }
 }
 
-/// A text of at most `8 * WORDS` bytes in shared memory, cut where it is longer.
+/// A text of at most `8 * WORDS` bytes in shared memory; a longer one is cut.
 #[repr(C)]
 pub struct Text<const WORDS: usize>(pub [AtomicU64; WORDS]);
 
@@ -221,10 +221,10 @@ impl<const WORDS: usize> Text<WORDS> {
     }
 }
 
-/// A library or program that mapped anonymous memory past this heap.
+/// A library or program that mapped anonymous memory outside this heap.
 #[repr(C)]
 pub struct Owner {
-    /// File name of the library, or what is known of it.
+    /// File name of the library, or whatever is known of it.
     pub name: Text<4>,
     /// Resident bytes, by the look that saw the most memory.
     pub bytes: AtomicU64,
@@ -232,11 +232,11 @@ pub struct Owner {
     pub peak: AtomicU64,
 }
 
-/// What another allocator is to a program.
+/// The role of another allocator in a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub enum AllocatorRole {
-    /// The program brings it along, and would use it without underbar, whose heap serves instead.
+    /// The program contains it, and would use it without underbar, whose heap serves instead.
     Replaced = 1,
     /// It serves malloc, since the loader finds it before underbar's.
     Serves = 2,
@@ -254,7 +254,7 @@ impl AllocatorRole {
     }
 }
 
-/// What was wrong with storage that a program gave back. The numbers are those in the ledger.
+/// The kind of an invalid free. The numbers are those in the ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub enum FaultKind {
@@ -282,7 +282,7 @@ impl FaultKind {
     }
 }
 
-/// Why the runtime ended a process: storage that the program gave back wrongly.
+/// Why the runtime ended a process: an invalid free.
 #[repr(C)]
 pub struct Fault {
     /// [`FaultKind`]; 0: none. Stored last, with Release.
@@ -291,18 +291,18 @@ pub struct Fault {
     pub function: Text<2>,
     /// The address that the program gave.
     pub address: AtomicU64,
-    /// Where the block begins that it is about.
+    /// The beginning of the block.
     pub block: AtomicU64,
-    /// Bytes that could be used of it; 0: not known.
+    /// Usable bytes of the block; 0: not known.
     pub bytes: AtomicU64,
     /// File name of the module that called; empty: not known.
     pub module: Text<4>,
-    /// Where in that module, as its symbols count.
+    /// Address of the caller in that module, as its symbols count.
     pub offset: AtomicU64,
 }
 
 impl Fault {
-    /// Says what was wrong: address, block and bytes, and who called. Only the slot's owner writes.
+    /// Records the fault: address, block and bytes, and the caller. Only the slot's owner writes.
     pub fn store(&self, kind: FaultKind, function: &str, words: [u64; 3], caller: Option<(&[u8], u64)>) {
         let relaxed = Ordering::Relaxed;
         self.function.store(function.as_bytes());
@@ -315,7 +315,7 @@ impl Fault {
         self.kind.store(kind as u64, Ordering::Release);
     }
 
-    /// Takes over the other fault, if there is none here yet.
+    /// Copies the other fault, if there is none here yet.
     fn fold(&self, other: &Self) {
         let relaxed = Ordering::Relaxed;
         if self.kind.load(relaxed) != 0 {
@@ -339,7 +339,7 @@ impl Fault {
     }
 }
 
-/// The end of a process that may no longer ask what time it is, for it has locked itself in.
+/// The end time of a process that can no longer ask for the time, since it has restricted its system calls.
 pub const ENDED_UNTIMED: u64 = 1;
 
 /// One process.
@@ -347,39 +347,40 @@ pub const ENDED_UNTIMED: u64 = 1;
 pub struct Slot {
     /// Parent process.
     pub parent: AtomicU32,
-    /// How many processes are folded in here; 1 for one process.
+    /// How many processes are folded in here; 1 for a single process.
     pub processes: AtomicU32,
     /// When the program started: nanoseconds of CLOCK_BOOTTIME.
     pub started_ns: AtomicU64,
-    /// When it ended; 0 while it runs, and after a SIGKILL; [`ENDED_UNTIMED`] where it could not ask for the time.
+    /// When it ended; 0 while it runs, and after a SIGKILL; [`ENDED_UNTIMED`] if it could not ask for the time.
     pub ended_ns: AtomicU64,
     /// Number of option diagnostics that the runtime met.
     pub option_errors: AtomicU64,
-    /// Path of the program's file; of one that is too long its last parts, without a slash before them.
+    /// Path of the program's file; if it is too long, its last parts, without a slash before them.
     pub program: Text<32>,
-    /// A number for the whole path, by which programs with long paths are told apart.
+    /// A number for the whole path, which distinguishes programs with long paths.
     pub program_number: AtomicU64,
-    /// The name by which it was started, where that is another name of the same file.
+    /// The name by which it was started, if that is another name of the same file.
     pub started_as: Text<32>,
     /// Its arguments, separated by zero bytes, cut.
     pub arguments: Text<32>,
     /// The counters, in the order of the table. Only the owning process writes; relaxed.
     pub counters: [AtomicU64; COUNTERS],
-    /// Who else mapped anonymous memory. Only the owning process writes; relaxed.
+    /// Owners of other anonymous memory. Only the owning process writes; relaxed.
     pub owners: [Owner; OWNERS],
-    /// [`AllocatorRole`] of another allocator as a number, 0 where there is none. Only the owning process writes, at its start; relaxed.
+    /// [`AllocatorRole`] of another allocator as a number, 0 if there is none. Only the owning process writes, at its start;
+    /// relaxed.
     pub allocator_role: AtomicU64,
-    /// File name of that allocator's library, or what is known of it. Written with the role.
+    /// File name of that allocator's library, or whatever is known of it. Written with the role.
     pub allocator: Text<4>,
     /// Why the runtime ended the process, if it did. Only the owning process writes.
     pub fault: Fault,
-    /// How many heaps the process created besides its default one; 0: the page of its heaps was never made. Added to with Release
-    /// when the heap's row is set up; only the owning process writes.
+    /// How many heaps the process created besides its default one; 0: the page of its heaps was never made. Incremented with
+    /// Release when the heap's row is set up; only the owning process writes.
     pub heaps: AtomicU64,
 }
 
-/// A figure as the reader takes it. What one thread freed and another has not counted yet takes a sum below zero for a moment,
-/// and with a process that was killed then for ever; no counter reaches so far up.
+/// A figure as the reader shows it. A cell that one thread freed and another has not counted yet takes a sum below zero for a
+/// moment, or for ever if the process is killed then. No counter reaches the upper half of the range.
 #[must_use]
 pub const fn not_below_zero(figure: u64) -> u64 {
     if (figure as i64) < 0 { 0 } else { figure }
@@ -402,7 +403,7 @@ impl Slot {
         &self.counters[key as usize]
     }
 
-    /// Do both run the same program, by the same name?
+    /// Do both slots run the same program, by the same name?
     #[must_use]
     pub fn is_of_the_program_of(&self, other: &Slot) -> bool {
         let number = |slot: &Slot| slot.program_number.load(Ordering::Relaxed);
@@ -411,7 +412,7 @@ impl Slot {
             && self.started_as.same(&other.started_as)
     }
 
-    /// Adds another slot's figures to this one, each by its fold rule. Called by the folder only.
+    /// Adds another slot's figures to this one, each by its fold rule. Only the folding process calls this.
     pub fn fold(&self, other: &Slot) {
         let relaxed = Ordering::Relaxed;
         let looked = |slot: &Slot| slot.cell(Key::CoverageAnonymous).load(relaxed);
@@ -420,7 +421,7 @@ impl Slot {
             let figure = |cell: &AtomicU64| not_below_zero(cell.load(relaxed));
             mine.store(fold.apply(figure(mine), figure(theirs)), relaxed);
         }
-        // Parts and whole are of one look: that of the process with the most memory.
+        // Parts and whole come from one look: that of the process with the most memory.
         if has_more {
             let heap = other.cell(Key::CoverageHeap).load(relaxed);
             self.cell(Key::CoverageHeap).store(heap, relaxed);
@@ -485,7 +486,7 @@ impl Header {
         self.magic.store(MAGIC, Ordering::Release);
     }
 
-    /// True if this is a complete header of this very layout and table.
+    /// Is this a complete header of exactly this layout and table?
     #[must_use]
     pub fn is_ours(&self) -> bool {
         self.magic.load(Ordering::Acquire) == MAGIC

@@ -1,8 +1,8 @@
 //! Every counter once: its name, unit, meaning and exactness, and its place in shared memory.
 //!
-//! The ledger is the spine of underbar. The runtime, inside the user's process, adds to plain
-//! counters in a shared file; the command, outside it, reads the same bytes and makes everything
-//! that a person sees. So a report survives SIGKILL, and the runtime neither formats nor prints.
+//! The ledger is the spine of underbar. The runtime, inside the user's process, adds to plain counters in a shared file; the
+//! command, outside it, reads the same bytes and makes everything that a person sees. So a report survives SIGKILL, and the
+//! runtime neither formats nor prints.
 //!
 //! ```text
 //! byte 0      Header      who made the file, which table, the directory of slots
@@ -15,13 +15,13 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`counter`] | what an entry of the table says |
+//! | [`counter`] | the fields of an entry of the table |
 //! | [`table`] | the table: one entry for each counter |
 //! | [`layout`] | the structures above, as the runtime maps them |
 //! | [`heaps`] | rows of a process's heaps |
-//! | [`control`] | the control page: what the host changes while programs run |
+//! | [`control`] | the control page: settings that the host changes while programs run |
 //! | [`make`] | the first bytes of a new file |
-//! | [`locks`], [`samples`] | files beside it: contended locks, and where timers met a process |
+//! | [`locks`], [`samples`] | files next to it: contended locks, and profile samples of a process |
 //! | [`view`] | the same bytes, read and checked by the host |
 //!
 //! Not here: mapping the file (that needs `unsafe`), claiming and folding slots (`runtime`), and

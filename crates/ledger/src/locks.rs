@@ -1,22 +1,21 @@
-//! The lock area: what a process knows of its contended locks, in a file beside the ledger.
+//! The lock area: the record of a process's contended locks, in a file next to the ledger.
 //!
 //! ```text
 //! header | modules[128] | locks[256] | edges[512]
-//!                          |  waiters: where threads waited for it
-//!                          |  holders: where it was given up while others waited
-//!                          \  blocked: in which system call its holder was, while somebody waited long
+//!                          |  waiters: places where threads waited for it
+//!                          |  holders: places that released it while others waited
+//!                          \  blocked: system calls of its holder during a long wait
 //! ```
 //!
-//! It comes into being when a process first waits for a lock, since most never do. Its name is that of the ledger,
-//! the process's number and the moment: so a process that goes on as another program has two. The host gathers and
-//! removes them with the ledger.
+//! A process makes it when it first waits for a lock, since most never do. Its name consists of the ledger's name, the process's
+//! number and the time, so a process that continues as another program has two. The host gathers and removes them with the ledger.
 //!
-//! Addresses are those of the process; the modules say which file was where, so that the host can name locks and
-//! places after the process has ended.
+//! Addresses are those of the process. The modules record the address of each file, so that the host can name locks and places
+//! after the process has ended.
 //!
-//! Invariant: a record's `state` is [`READY`] only when its address is set, and then its address never changes. All
-//! other words are sums that any thread adds to (relaxed), but where it is said otherwise.
-//! Not here: who writes it (`runtime::lock`), and what follows from it (`report`, `advise`).
+//! Invariant: a record's `state` is [`READY`] only when its address is set, and then its address never changes. All other words
+//! are sums that any thread adds to (relaxed), except where the field says otherwise.
+//! Not here: writing it (`runtime::lock`), and conclusions from it (`report`, `advise`).
 
 use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 
@@ -26,31 +25,31 @@ use underbar_options::OneLock;
 pub const MAGIC: u64 = u64::from_le_bytes(*b"UNDERLCK");
 /// Changes when a structure in this file changes.
 pub const VERSION: u32 = 2;
-/// How many areas one ledger has at most; later processes only count.
+/// Maximum number of areas of one ledger; later processes only count.
 pub const AREAS: u32 = 256;
-/// How many modules, locks and edges an area has room for.
+/// Room of an area for modules, locks and edges.
 pub const MODULES: usize = 128;
 /// See [`MODULES`].
 pub const LOCKS: usize = 256;
 /// See [`MODULES`].
 pub const EDGES: usize = 512;
-/// Places that are kept for each lock, of each sort.
+/// Room for places of each lock, of each sort.
 pub const SITES: usize = 8;
-/// System calls that are kept for each lock.
+/// Room for system calls of each lock.
 pub const CALLS: usize = 4;
 /// Intervals of the histogram: interval `n` counts waits of 2^n to 2^(n+1) nanoseconds.
 pub const INTERVALS: usize = 40;
 /// Room for a module's path; a longer one is cut at its beginning.
 pub const PATH_ROOM: usize = 232;
-/// `policy` of a lock: as LOCK says.
+/// `policy` of a lock: the LOCK option decides.
 pub const POLICY_AS_OPTION: u32 = 0;
 /// The C library waits.
 pub const POLICY_COUNT: u32 = OneLock::Count as u32;
-/// Few look for a moment, the rest sleep.
+/// A few threads spin for a moment, the rest sleep.
 pub const POLICY_SIMPLE: u32 = OneLock::Simple as u32;
-/// Nobody looks: all sleep at once.
+/// No thread spins: all sleep at once.
 pub const POLICY_SLEEP: u32 = OneLock::Sleep as u32;
-/// `state` of a record that is set up.
+/// `state` of a complete record.
 pub const READY: u32 = 2;
 /// `state` of a record that a thread is setting up.
 pub const CLAIMED: u32 = 1;
@@ -60,15 +59,15 @@ pub const CLAIMED: u32 = 1;
 pub struct Area {
     /// See [`Header`].
     pub header: Header,
-    /// Files that were loaded where, in the order in which they were met.
+    /// Loaded files and their addresses, in the order in which they were met.
     pub modules: [Module; MODULES],
-    /// Locks that somebody waited for.
+    /// Locks that a thread waited for.
     pub locks: [LockRecord; LOCKS],
-    /// Locks that were held while another one was waited for.
+    /// Pairs of a held lock and a lock that its holder waited for.
     pub edges: [Edge; EDGES],
 }
 
-/// Whose area it is.
+/// The owner of an area.
 #[repr(C, align(64))]
 pub struct Header {
     /// [`MAGIC`]; written last, with Release.
@@ -83,9 +82,9 @@ pub struct Header {
     pub unrecorded: AtomicU64,
     /// Edges for which there was no room.
     pub edges_lost: AtomicU64,
-    /// What LOCK says: 0 OFF, 1 COUNT, 2 SIMPLE.
+    /// The LOCK setting: 0 OFF, 1 COUNT, 2 SIMPLE.
     pub mode: AtomicU32,
-    /// Nothing.
+    /// Unused.
     pub spare: AtomicU32,
 }
 
@@ -94,7 +93,7 @@ pub struct Header {
 pub struct Module {
     /// What is added to the addresses in the file; `u64::MAX` in a record that is being set up.
     pub base: AtomicU64,
-    /// First address behind it; 0: this record is free. Written last, with Release.
+    /// First address after it; 0: this record is free. Written last, with Release.
     pub end: AtomicU64,
     /// First address of it.
     pub start: AtomicU64,
@@ -102,81 +101,81 @@ pub struct Module {
     pub path: [AtomicU8; PATH_ROOM],
 }
 
-/// What one lock has seen. All times in nanoseconds.
+/// The figures of one lock. All times in nanoseconds.
 #[repr(C, align(64))]
 pub struct LockRecord {
     /// 0 free, [`CLAIMED`], [`READY`].
     pub state: AtomicU32,
-    /// What it is: a [`Sort`].
+    /// Its type: a [`Sort`].
     pub sort: AtomicU32,
-    /// Where it is.
+    /// Its address.
     pub address: AtomicU64,
     /// Return address of the call that first waited for it.
     pub first_site: AtomicU64,
     /// Acquisitions that did not succeed at once.
     pub contended: AtomicU64,
-    /// Of these: got by looking again, without sleeping.
+    /// Of these: got by spinning, without sleeping.
     pub spun: AtomicU64,
     /// Times that a thread slept for it.
     pub parked: AtomicU64,
-    /// Times that a holder woke somebody.
+    /// Times that a holder woke a thread.
     pub woken: AtomicU64,
     /// From the first try to the acquisition, summed over the contended ones.
     pub wait_ns: AtomicU64,
     /// The longest of them. Raised, not added.
     pub wait_max_ns: AtomicU64,
-    /// Processor time spent looking again.
+    /// Processor time spent spinning.
     pub spin_ns: AtomicU64,
-    /// From being woken, or from the lock being given up, to running again: runnable, and not running. A part of
-    /// `wait_ns`; 0 where it was not measured.
+    /// From the wake-up, or from the release of the lock, to running again: runnable, and not running. A part of `wait_ns`; 0 if
+    /// it was not measured.
     pub runnable_ns: AtomicU64,
     /// Threads that wait now.
     pub waiting: AtomicU32,
-    /// Thread that gave it up last while others waited. Stored, not added.
+    /// The thread that released it last while others waited. Stored, not added.
     pub last_holder: AtomicU32,
-    /// Times that the thread which gave it up while others waited was the one that did so the time before.
+    /// Times that it was released, while others waited, by the same thread as the time before.
     pub same_holder: AtomicU64,
-    /// Times that it was given up while others waited.
+    /// Times that it was released while others waited.
     pub given_up: AtomicU64,
-    /// Policy of waiting in force, changed by the host: one of `POLICY_*`; for mutexes only.
+    /// The waiting policy in force, changed by the host: one of `POLICY_*`; for mutexes only.
     pub policy: AtomicU32,
-    /// Times that somebody who had waited long looked what its holder does, whether it was in a system call or not.
+    /// Times that a thread after a long wait checked its holder, whether that was in a system call or not.
     pub looked: AtomicU32,
-    /// Acquisitions, whether they waited or not: counted only while the host asks for it, as it does for the one mutex
-    /// whose waiting is on trial ([`crate::control::Kind::LockCounted`]). Added to by the holder alone.
+    /// Acquisitions, with or without a wait: counted only while the host asks for it, as it does for the one mutex whose waiting
+    /// is on trial ([`crate::control::Kind::LockCounted`]). Only the holder adds.
     pub acquired: AtomicU64,
     /// Waits by their length.
     pub histogram: [AtomicU32; INTERVALS],
-    /// Where threads waited: return addresses of the calls that lock.
+    /// Places where threads waited: return addresses of the calls that lock.
     pub waiters: [Site; SITES],
-    /// Where it was given up while others waited: return addresses of the calls that unlock. The time is the wait of
-    /// those that waited then, since it was last given up, times their number.
+    /// Places where it was released while others waited: return addresses of the calls that unlock. The time is the wait of those
+    /// that waited then, since the last release, times their number.
     pub holders: [Site; SITES],
-    /// System calls in which its holder was seen.
+    /// System calls in which its holder was found.
     pub blocked: [Call; CALLS],
 }
 
-/// A place in the program.
+/// A place in the program: a call of lock or unlock.
 #[repr(C)]
 pub struct Site {
     /// Return address; 0: free. Set once, by compare-and-swap.
     pub address: AtomicU64,
     /// How often.
     pub count: AtomicU64,
-    /// How long, together.
+    /// Total time.
     pub ns: AtomicU64,
 }
 
-/// A system call in which a holder was seen while somebody had waited for a millisecond or longer.
+/// A system call in which a holder was found after a thread had waited for a millisecond or longer.
 #[repr(C)]
 pub struct Call {
     /// The system call's number and one; 0: free. Set once, by compare-and-swap.
     pub number: AtomicU32,
-    /// How often it was seen.
+    /// How often.
     pub count: AtomicU32,
 }
 
-/// A thread held one lock and waited for another.
+/// One edge: a thread held one lock and waited for another.
 #[repr(C)]
 pub struct Edge {
     /// Number of the lock that was held, and one; 0: free. Set once, by compare-and-swap of both words' halves.
@@ -206,17 +205,17 @@ impl Edge {
     }
 }
 
-/// What a lock is.
+/// The type of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Sort {
     /// A mutex of the C library of the usual kind.
     MutexNormal = 1,
-    /// One that spins for a while.
+    /// A mutex of the C library that spins for a while.
     MutexAdaptive = 2,
     /// A SimpleLock of eight bytes.
     Simple = 3,
-    /// One of four bytes.
+    /// A SimpleLock of four bytes.
     SimpleSmall = 4,
 }
 

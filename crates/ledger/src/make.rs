@@ -1,7 +1,7 @@
 //! The first bytes of a new ledger, as the host writes them.
 //!
-//! The host writes the file with ordinary writes: the option text first, the header last, so that a file with
-//! a header is whole. The slots need no bytes: a file's holes read as zero, which is a free slot.
+//! The host writes the file with ordinary writes: the option text first, the header last, so that a file with a header is whole.
+//! The slots need no bytes: a file's holes read as zero, which is a free slot.
 
 use core::mem::offset_of;
 

@@ -1,4 +1,4 @@
-//! The sample area: where a process notes at which instructions its timers met it, in a file beside the ledger.
+//! The sample area: the instructions at which timers interrupted a process, in a file next to the ledger.
 //!
 //! ```text
 //! header | text: executable mappings, as /proc/PID/maps has them | samples, a ring
@@ -6,44 +6,44 @@
 //!                                                                    tail: read so far, moved by the host
 //! ```
 //!
-//! It is made when a program begins or a child is forked, where `underbar profile` asks for it; its name is that of the
-//! ledger, the process's number and the moment. The host empties and removes it.
+//! It is made when a program begins or a child is forked, if `underbar profile` asks for it. Its name consists of the ledger's
+//! name, the process's number and the time. The host empties and removes it.
 //!
-//! Invariant: between tail and head no sample is overwritten; one that finds no room is counted. A sample is whole when
-//! its mark says for which round of the ring it was written.
+//! Invariant: between tail and head no sample is overwritten; one that finds no room is counted. A sample is whole when its mark
+//! has the round of the ring for which it was written.
 //! Not here: the timers and the file (`runtime::sample`), and reading it (`host/profile`).
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// The variable that asks for samples: CPU time between two of them, nanoseconds.
+/// The variable that asks for samples: CPU time between two of them, in nanoseconds.
 pub const VARIABLE: &str = "UNDERBAR_SAMPLES";
 /// The first eight bytes of every sample area.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"UNDERSMP");
 /// Changes when a structure in this file changes.
 pub const VERSION: u32 = 1;
-/// Where the text of the mappings begins.
+/// Offset of the text of the mappings.
 pub const TEXT_OFFSET: usize = 4096;
 /// Room for that text.
 pub const TEXT_ROOM: usize = 60 * 1024;
-/// Where the samples begin.
+/// Offset of the samples.
 pub const SAMPLES_OFFSET: usize = TEXT_OFFSET + TEXT_ROOM;
-/// A ring has between so many samples
+/// The least number of samples in a ring.
 pub const LEAST: usize = 1 << 10;
-/// and so many.
+/// The greatest number of samples in a ring.
 pub const MOST: usize = 1 << 16;
 /// Bytes of a sample.
 pub const SAMPLE_BYTES: usize = size_of::<Sample>();
 
 /// `state`: timers run.
 pub const RUNNING: u32 = 0;
-/// The program took the signal for itself, so the timers were stopped.
+/// The program claimed the signal for itself, so the timers were stopped.
 pub const GAVE_WAY: u32 = 1;
-/// The program forbade itself system calls, so the timers were stopped before.
+/// The program is about to forbid itself system calls, so the timers were stopped before.
 pub const LOCKED_IN: u32 = 2;
-/// No timer could be made at all.
+/// No timer could be made.
 pub const REFUSED: u32 = 3;
 
-/// Whose area it is, and how far it is filled.
+/// The owner of an area, and its fill level.
 #[repr(C, align(64))]
 pub struct Header {
     /// [`MAGIC`]; written last, with Release.
@@ -58,27 +58,27 @@ pub struct Header {
     pub room: AtomicU32,
     /// The signal that the timers send.
     pub signal: AtomicU32,
-    /// [`RUNNING`], or why no longer.
+    /// [`RUNNING`], or why the timers stopped.
     pub state: AtomicU32,
-    /// Threads for which there was no timer.
+    /// Threads without a timer.
     pub untimed: AtomicU32,
-    /// Bytes of the text; what was written there stays. Moved with Release by the process.
+    /// Bytes of the text; text once written stays. Moved with Release by the process.
     pub text_bytes: AtomicU32,
-    /// 1 where the text found no room.
+    /// 1 if the text found no room.
     pub text_cut: AtomicU32,
-    /// 1 when nobody reads any more: timers stop when they next fire. Written by the host.
+    /// 1 if the host has stopped reading: timers stop when they next fire. Written by the host.
     pub stop: AtomicU32,
     /// The process namespace in which `process` is its number: the inode of `/proc/self/ns/pid`; 0: not known.
     pub namespace: AtomicU64,
     /// Samples that found no room.
     pub lost: AtomicU64,
-    /// Samples that were begun, ever. Moved by the process's threads, by compare-and-swap.
+    /// Samples ever begun. Moved by the process's threads, by compare-and-swap.
     pub head: Line,
-    /// Samples that were read, ever. Moved by the host, after it has read them.
+    /// Samples ever read. Moved by the host, after it has read them.
     pub tail: Line,
 }
 
-/// The number in what the link `/proc/self/ns/pid` says: `pid:[4026531836]`; 0 where there is none.
+/// The number in the text of the link `/proc/self/ns/pid`: `pid:[4026531836]`; 0 if there is none.
 #[must_use]
 pub fn namespace(link: &[u8]) -> u64 {
     let digits = link.iter().filter(|byte| byte.is_ascii_digit());
@@ -89,7 +89,7 @@ pub fn namespace(link: &[u8]) -> u64 {
 #[repr(C, align(64))]
 pub struct Line(pub AtomicU64);
 
-/// Where a thread was.
+/// The position of a thread.
 #[repr(C)]
 pub struct Sample {
     /// The instruction that it would have executed next.
@@ -98,7 +98,7 @@ pub struct Sample {
     pub mark: AtomicU64,
 }
 
-/// The mark of the sample with that number, ever: its round of the ring and one, and the thread.
+/// The mark of a sample, by its number since the beginning: its round of the ring plus one, and the thread.
 #[must_use]
 pub const fn mark(number: u64, room: u64, thread: u32) -> u64 {
     ((number / room + 1) << 32) | thread as u64
@@ -110,12 +110,12 @@ pub const fn thread_of(mark: u64, number: u64, room: u64) -> Option<u32> {
     if mark >> 32 == (number / room + 1) & 0xffff_ffff { Some(mark as u32) } else { None }
 }
 
-/// Notes a sample, or that there was no room for it. Neither waits nor calls anybody, so a signal handler may.
+/// Notes a sample, or counts it as lost if there is no room. It neither waits nor calls other code, so a signal handler may use it.
 pub fn note(header: &Header, ring: &[Sample], address: u64, thread: u32) {
     let room = ring.len() as u64;
     let mut number = header.head.0.load(Ordering::Relaxed);
     loop {
-        // Acquire: what the host has read is read before it is overwritten.
+        // Acquire: the host has read a sample before it is overwritten.
         if room == 0 || number.wrapping_sub(header.tail.0.load(Ordering::Acquire)) >= room {
             header.lost.fetch_add(1, Ordering::Relaxed);
             return;

@@ -9,18 +9,18 @@ use crate::counter::{
     Fold, Scope, Unit, Writer,
 };
 
-/// What may be missing from gets and frees while a process runs or after it was killed: a thread counts gets when
-/// a list of cells is used up, frees when an eighth of an extent has come back, and publishes when enough has
-/// gathered; what other threads free it counts when it next needs cells.
+/// The part of gets and frees that may be missing while a process runs or after it was killed. A thread counts gets when a list of
+/// cells is used up, frees when an eighth of an extent has come back, and publishes when enough has gathered. It counts cells that
+/// other threads freed when it next needs cells.
 const BATCH: Exactness = Within(
     "of every running thread, 1,024 requests or 64 KiB (or a 64th of what is in use, if more), one list of cells for each cell size, an eighth of the cells \
      of each extent (64 KiB; of large cells four), and the cells that other threads gave back since its last need of cells",
 );
 
-/// What may be missing from sums of times: a wait is added when it ends.
+/// The part of sums of times that may be missing: a wait is added when it ends.
 const ENDED: Exactness = Within("the waits that have not ended");
 
-/// As [`ENDED`], where the C library waits, and more often than a few thousand times a second.
+/// As [`ENDED`], if the C library waits, and more often than a few thousand times a second.
 const SHARE: Exactness = Within(
     "the waits that have not ended; where threads wait more than 2,500 times a second under LOCK(COUNT), a share of the waits is \
      measured and represents the rest, except at most 512 waits of each thread",
@@ -41,7 +41,7 @@ macro_rules! counters {
             fold: Fold::$fold, scope: counters!(@scope $($scope)?), meaning: $meaning,
         }),*];
 
-        /// How each of them is folded: apart, since this is all that a program itself needs of the table.
+        /// The fold rule of each counter: separate, since this is all that a program itself needs of the table.
         pub(crate) static FOLDS: [Fold; COUNTERS] = [$(Fold::$fold),*];
 
         /// Every key, in order.
@@ -193,7 +193,7 @@ counters! {
         "Programs started under --no-follow.";
 }
 
-/// So many counters from the first one on hold all whose scope is a heap: a heap's row has room for them.
+/// Number of counters, from the first one on, that include all whose scope is a heap: a heap's row has room for them.
 pub const HEAP_COUNTERS: usize = {
     let (mut entry, mut count) = (0, 0);
     while entry < COUNTERS {
@@ -205,8 +205,8 @@ pub const HEAP_COUNTERS: usize = {
     count
 };
 
-/// A number that changes whenever the table or the layout does; a ledger of another table is
-/// recognised by it. FNV-1a over keys, units, folds and scopes.
+/// A number that changes whenever the table or the layout does; it detects a ledger of another table. FNV-1a over keys, units,
+/// folds and scopes.
 pub const FINGERPRINT: u64 = {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     let mut entry = 0;

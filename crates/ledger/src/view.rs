@@ -1,8 +1,8 @@
 //! A ledger as the host sees it: bytes of a file, checked, never trusted.
 //!
-//! The host reads the file with ordinary reads; it maps nothing and needs no `unsafe`. A reader
-//! sees each counter whole (an aligned eight-byte store is), but two counters may be an instant
-//! apart while the process runs. Noise gives an error or odd figures, never a crash.
+//! The host reads the file with ordinary reads; it maps nothing and needs no `unsafe`. A reader sees each counter whole (an
+//! aligned eight-byte store is), but two counters may be an instant apart while the process runs. Noise gives an error or odd
+//! figures, never a crash.
 
 use core::mem::offset_of;
 
@@ -15,7 +15,7 @@ use crate::layout::{
 };
 use crate::table::{FINGERPRINT, Key};
 
-/// So many first bytes of a file say whether it is a ledger of this version.
+/// Number of first bytes of a file that show whether it is a ledger of this version.
 pub const CHECKED_BYTES: usize = offset_of!(Header, made_ns);
 
 /// Why bytes are not a ledger that this version reads.
@@ -52,7 +52,7 @@ pub struct LedgerView<'a> {
 #[derive(Clone, Copy)]
 pub struct SlotView<'a> {
     bytes: &'a [u8],
-    /// What the slot is used for.
+    /// The state of the slot.
     pub state: SlotState,
     /// Its process; the last one of an aggregate.
     pub process: Identity,
@@ -76,14 +76,13 @@ impl<'a> LedgerView<'a> {
     /// Checks the header.
     ///
     /// # Errors
-    /// Says in which way the bytes are not a ledger of this version.
+    /// The reason why the bytes are not a ledger of this version.
     pub fn new(bytes: &'a [u8]) -> Result<Self, LedgerError> {
         Self::check(bytes, bytes.len())?;
         Ok(Self { bytes })
     }
 
-    /// As [`LedgerView::new`], of a file of this length that begins with `bytes`, of which the first
-    /// [`CHECKED_BYTES`] say it.
+    /// As [`LedgerView::new`], for a file of this length that begins with `bytes`. The first [`CHECKED_BYTES`] of them are enough.
     ///
     /// # Errors
     /// Those of [`LedgerView::new`].
@@ -114,19 +113,19 @@ impl<'a> LedgerView<'a> {
         word(self.bytes, offset_of!(Header, made_ns))
     }
 
-    /// True if the file is to outlive its processes.
+    /// Is the file to outlive its processes?
     #[must_use]
     pub fn keep(&self) -> bool {
         half(self.bytes, offset_of!(Header, keep)) != 0
     }
 
-    /// True if a run has ended and left the file to processes that went on.
+    /// Has a run ended and left the file to surviving processes?
     #[must_use]
     pub fn is_left(&self) -> bool {
         half(self.bytes, offset_of!(Header, keep)) == LEFT
     }
 
-    /// When nobody of a file that was left was found alive first; 0: not yet.
+    /// When the host first found that no process of a left file is alive; 0: not yet.
     #[must_use]
     pub fn found_dead_ns(&self) -> u64 {
         word(self.bytes, offset_of!(Header, found_dead_ns))
@@ -138,7 +137,7 @@ impl<'a> LedgerView<'a> {
         half(self.bytes, offset_of!(Header, on_their_way)) != 0
     }
 
-    /// Are these the first bytes of it? In them is every process that has a place.
+    /// Are these the first bytes of the file? They name every process that has a slot.
     #[must_use]
     pub fn has_head(&self, head: &[u8]) -> bool {
         self.bytes.starts_with(head)
@@ -150,7 +149,7 @@ impl<'a> LedgerView<'a> {
         word(self.bytes, offset_of!(Header, unrecorded))
     }
 
-    /// The option text as the run was started with it, and whether it was cut.
+    /// The option text with which the run was started, and whether it was cut.
     #[must_use]
     pub fn options(&self) -> (&'a [u8], bool) {
         let length = word(self.bytes, offset_of!(Header, options_bytes));
@@ -164,7 +163,7 @@ impl<'a> LedgerView<'a> {
         slot < SLOTS && word(self.bytes, offset_of!(Header, directory) + slot * 8) != 0
     }
 
-    /// The processes that have taken a place and not moved in yet.
+    /// The processes that have claimed a slot and not set it up yet.
     pub fn claimed(&self) -> impl Iterator<Item = Identity> + use<'a> {
         let bytes = self.bytes;
         (0..SLOTS).filter_map(move |slot| {
@@ -218,19 +217,19 @@ impl<'a> SlotView<'a> {
         word(self.bytes, offset_of!(Slot, ended_ns))
     }
 
-    /// Option diagnostics that the runtime met.
+    /// Number of option diagnostics of the runtime.
     #[must_use]
     pub fn option_errors(&self) -> u64 {
         word(self.bytes, offset_of!(Slot, option_errors))
     }
 
-    /// Path of the program's file; of one of more than 256 bytes its last parts, which then do not begin with a slash.
+    /// Path of the program's file; if it has more than 256 bytes, its last parts, which then do not begin with a slash.
     #[must_use]
     pub fn program(&self) -> &'a [u8] {
         text(self.bytes, offset_of!(Slot, program), 256)
     }
 
-    /// The name by which the program was started, where that is another name of its file; else empty.
+    /// The name by which the program was started, if that is another name of its file; else empty.
     #[must_use]
     pub fn started_as(&self) -> &'a [u8] {
         text(self.bytes, offset_of!(Slot, started_as), 256)
@@ -242,14 +241,14 @@ impl<'a> SlotView<'a> {
         text(self.bytes, offset_of!(Slot, arguments), 256)
     }
 
-    /// Another allocator that the program has: what it is to it, and the file name of its library.
+    /// Another allocator that the program has: its role, and the file name of its library.
     #[must_use]
     pub fn allocator(&self) -> Option<(AllocatorRole, &'a [u8])> {
         let role = AllocatorRole::from_number(word(self.bytes, offset_of!(Slot, allocator_role)))?;
         Some((role, text(self.bytes, offset_of!(Slot, allocator), 32)))
     }
 
-    /// Why the runtime ended the process: storage that it gave back wrongly. None where it did not.
+    /// Why the runtime ended the process: an invalid free. None if it did not.
     #[must_use]
     pub fn fault(&self) -> Option<FaultView<'a>> {
         let at = offset_of!(Slot, fault);
@@ -265,8 +264,8 @@ impl<'a> SlotView<'a> {
         })
     }
 
-    /// Heaps of a process that has more than its default one: that one first, then those with a row of their own, and what others did
-    /// together. Of processes that were folded there is nothing.
+    /// Heaps of a process that has more than its default one: that one first, then those with a row of their own, and the others
+    /// together. None for processes that were folded.
     pub fn heaps(&self) -> impl Iterator<Item = HeapView<'a>> + use<'a> {
         let slot = *self;
         let has_more = self.state != SlotState::Aggregate && word(self.bytes, offset_of!(Slot, heaps)) != 0;
@@ -299,11 +298,11 @@ impl<'a> SlotView<'a> {
 #[derive(Clone, Copy)]
 pub struct HeapView<'a> {
     slot: SlotView<'a>,
-    /// Where its row is; the default heap has none.
+    /// The place of its row; the default heap has none.
     row: Option<usize>,
-    /// What it is for.
+    /// Its use.
     pub kind: HeapKind,
-    /// Whether it has ended.
+    /// Has it ended?
     pub state: RowState,
 }
 
@@ -314,8 +313,8 @@ impl<'a> HeapView<'a> {
         self.row.map_or(&[], |at| text(self.slot.bytes, at + offset_of!(HeapRow, name), 32))
     }
 
-    /// A counter's figure; None of a counter that heaps do not have, and of the default heap's peaks, which are not known apart from
-    /// the process's. Its sums are those of the process less those of the others.
+    /// A counter's figure; None for a counter that heaps do not have, and for the default heap's peaks, which are known only for
+    /// the whole process. Its sums are those of the process less those of the others.
     #[must_use]
     pub fn get(&self, key: Key) -> Option<u64> {
         let entry = key.entry();
@@ -340,19 +339,19 @@ impl<'a> HeapView<'a> {
 /// [`Fault`] as the host reads it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FaultView<'a> {
-    /// What was wrong.
+    /// The kind of fault.
     pub kind: FaultKind,
     /// C name of the function that was called.
     pub function: &'a [u8],
     /// The address that the program gave.
     pub address: u64,
-    /// Where the block begins that it is about.
+    /// The beginning of the block.
     pub block: u64,
-    /// Bytes that could be used of it; 0: not known.
+    /// Usable bytes of the block; 0: not known.
     pub block_bytes: u64,
     /// File name of the module that called; empty: not known.
     pub module: &'a [u8],
-    /// Where in that module.
+    /// Address of the caller in that module.
     pub offset: u64,
 }
 
@@ -390,7 +389,7 @@ mod tests {
         assert_eq!(slots[0].program(), b"/bin/tru");
     }
 
-    /// A thread freed what another had got and not counted yet: a sum of 2^64-1 was shown for it.
+    /// A thread freed a cell that another had got and not counted yet: the sum was shown as 2^64-1.
     #[test]
     fn a_figure_that_is_below_zero_for_a_moment_is_none() {
         let mut bytes = ledger();
@@ -437,7 +436,7 @@ mod tests {
         assert_eq!(of(Key::StackLargest), [None, None], "no counter of heaps");
     }
 
-    /// A process that writes past its own storage can damage its rows as everything else.
+    /// A process that writes past its own storage can damage its rows like everything else.
     #[test]
     fn damaged_rows_are_left_out_and_give_no_figure_below_zero() {
         let mut bytes = ledger_with_a_heap(10);
@@ -450,7 +449,7 @@ mod tests {
         let slot = LedgerView::new(&bytes).expect("good").slots().next().expect("a slot");
         let used: Vec<_> = slot.heaps().map(|heap| heap.get(Key::HeapUsed)).collect();
         assert_eq!(used, [Some(0), Some(40)]);
-        // Cut in the middle of the rows: the slot is not there at all.
+        // Cut in the middle of the rows: the slot is missing.
         assert_eq!(LedgerView::new(&bytes[..row + 100]).expect("good").slots().count(), 0);
     }
 
