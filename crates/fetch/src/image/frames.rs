@@ -1,4 +1,4 @@
-//! The unwinder told of a program's frames, so that C++ and Rust can throw through it.
+//! Reports a program's frames to the unwinder, so that C++ and Rust can throw through it.
 //!
 //! ```text
 //! PT_GNU_EH_FRAME ──> start of .eh_frame ──> [length, ...][length, ...][0]
@@ -8,12 +8,12 @@
 //!                                                               '─ no ──> registered with libgcc as a whole
 //! ```
 //!
-//! libgcc looks in its register first, whatever it throws through: under a lock, and the longer the more programs are in it. So it
-//! is asked whether it finds the program by `_dl_find_object` ([`objects`]), and told only where it does not: an older
-//! one, or a program that does not export our function. Its own room for an entry is given to it, so nothing comes from the
-//! program's heap.
+//! libgcc looks in its register first for every throw: under a lock, and the search takes longer with each program in it. So
+//! libgcc is asked whether it finds the program by `_dl_find_object` ([`objects`]). The program is registered only if not: an
+//! older libgcc, or a program that does not export our function. The room for libgcc's entry comes from us, so nothing comes from
+//! the program's heap.
 //!
-//! Invariant: what is registered ends with a zero entry within its segment: libgcc walks until it finds one.
+//! Invariant: registered frames end with a zero entry within their segment: libgcc walks until it finds one.
 //! Not here: unwinders that are built into a program (`-static-libgcc`), which cannot be reached.
 
 use core::ffi::c_void;
@@ -29,7 +29,7 @@ use crate::system::Handle;
 /// libgcc's entry: six to eight words, by version.
 type Entry = [usize; 12];
 
-/// The unwinder's functions. Found once, the same whoever finds them; 1 in the first: there is no unwinder.
+/// The unwinder's functions, looked up once; each thread finds the same ones. 1 in the first: there is no unwinder.
 static REGISTER: AtomicUsize = AtomicUsize::new(0);
 static DEREGISTER: AtomicUsize = AtomicUsize::new(0);
 static FIND: AtomicUsize = AtomicUsize::new(0);
@@ -37,11 +37,11 @@ static FIND: AtomicUsize = AtomicUsize::new(0);
 /// The frames of a program, by addresses of its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frames {
-    /// Where they begin.
+    /// The beginning of the frames.
     pub start: u64,
     /// Bytes, with the zero entry at the end.
     pub size: u64,
-    /// Where the header with its sorted table is, and the first function of that; nothing where it has another form.
+    /// The header with its sorted table, and the first function of the table; None if it has another form.
     sorted: Option<(u64, u64)>,
 }
 
@@ -52,12 +52,12 @@ pub struct Registered {
     entry: Option<(*const c_void, NonNull<Entry>)>,
 }
 
-/// Where the frames of a program are; nothing where it has none.
+/// Finds the frames of a program; None if it has none.
 ///
 /// # Errors
-/// They lead outside of their segment, or have no end.
+/// They are outside of their segment, or have no end.
 pub fn find(layout: &Layout, memory: &impl Memory) -> Result<Option<Frames>, Failure> {
-    /// Relative to where it stands, four bytes with a sign.
+    /// Relative to its own place, four bytes with a sign.
     const RELATIVE_4: u8 = 0x1b;
     let Some((address, size)) = layout.frames else { return Ok(None) };
     let header = memory.table(address, size).ok_or(Damage::Frames)?;
@@ -79,26 +79,26 @@ pub fn find(layout: &Layout, memory: &impl Memory) -> Result<Option<Frames>, Fai
                 let sorted = sorted.first().map(|first| (address, first));
                 return Ok(Some(Frames { start, size: at as u64 + 4, sorted }));
             }
-            // Lengths of 64 bits: nobody has four GiB of frames.
+            // Lengths of 64 bits: no program has four GiB of frames.
             u32::MAX => return Err(Reason::OpenFrames.into()),
             length => at = at.checked_add(4 + length as usize).ok_or(Damage::Frames)?,
         }
     }
 }
 
-/// What the unwinder reads without looking twice: the sorted table of the header, and what each of its rows leads to. It ends the
-/// process where that is not as it should be.
+/// The data that the unwinder reads without a check: the sorted table of the header, and the entries of its rows. Invalid data
+/// makes it end the process.
 struct Sorted<'a> {
     /// Address, and bytes.
     header: (u64, &'a Table<'a>),
     /// The same, with the zero entry at the end.
     frames: (u64, &'a Table<'a>),
-    /// The heads of entries that were looked at last: most programs have two.
+    /// The heads of the latest entries: most programs have two.
     known: [Option<usize>; 4],
 }
 
 impl Sorted<'_> {
-    /// The first function of the table, where all is of the usual form, and whole.
+    /// The first function of the table, if everything has the usual form and is complete.
     fn first(mut self) -> Option<u64> {
         /// A count of four bytes; four bytes with a sign, relative to the header.
         const FORM: [u8; 2] = [0x03, 0x3b];
@@ -122,7 +122,7 @@ impl Sorted<'_> {
         Some(address.wrapping_add_signed(header.read::<u32>(ROWS)?.cast_signed().into()))
     }
 
-    /// An entry of a function: its length, the way back to its head, where the function begins, and how long it is.
+    /// An entry of a function: its length, the distance back to its head, the function's beginning, and its length.
     fn entry(&mut self, at: usize) -> Option<()> {
         let (_, frames) = self.frames;
         let [length, back] = frames.read::<[u32; 2]>(at)?.map(|word| word as usize);
@@ -140,7 +140,7 @@ impl Sorted<'_> {
         Some(())
     }
 
-    /// A head: functions have addresses of four bytes, relative to where they stand.
+    /// A head: functions have addresses of four bytes, relative to their own place.
     fn head(&self, at: usize) -> Option<()> {
         const RELATIVE_4: u8 = 0x1b;
         const RELATIVE_4_BEHIND: u8 = 0x9b;
@@ -153,7 +153,7 @@ impl Sorted<'_> {
             return None;
         }
         let mut next = words + 2;
-        // How code and data are counted, the return address, and how long is what follows.
+        // The factors of code and data, the return address, and the length of the following data.
         for _ in 0..4 {
             while head.read::<u8>(next)? & 0x80 != 0 {
                 next += 1;
@@ -173,7 +173,7 @@ impl Sorted<'_> {
     }
 }
 
-/// Lets unwinders find a program with these frames, of which so much is added to its addresses. `range` is where it is.
+/// Lets unwinders find a program with these frames; `bias` is added to its addresses. `range` is its memory.
 ///
 /// # Safety
 /// [`find`] found them in this program, which is loaded there, and is not given back before [`deregister`].
@@ -229,7 +229,7 @@ unsafe fn is_found(address: usize) -> bool {
     }
 }
 
-/// Unwinders do not find a program any more.
+/// Removes a program from the unwinder.
 ///
 /// # Safety
 /// It was registered, and no frame of it is on a stack.
@@ -244,8 +244,8 @@ pub unsafe fn deregister(registered: Registered) {
     }
 }
 
-/// The function that registers. The unwinder's library is opened where it is not loaded yet: a program in C without it
-/// may load a program in C++ later, which must find the frames of those that were there before.
+/// The function that registers. Opens the unwinder's library if it is not loaded yet: a program in C without it may load a program
+/// in C++ later, which must find the frames of those that were there before.
 fn unwinder() -> Option<usize> {
     match REGISTER.load(Ordering::Acquire) {
         0 => {}

@@ -1,26 +1,26 @@
-//! `_dl_find_object`, by which unwinders ask whose code an address is (glibc 2.35, libgcc 12 and later): ours first, then the
-//! system's loader.
+//! `_dl_find_object`, which unwinders call to find the program that contains an address (glibc 2.35, libgcc 12 and later). It
+//! searches our programs first, then the system's loader.
 //!
 //! ```text
-//! unwinder ──> _dl_find_object ─┬─ a row of ours ──> where its table of frames is
+//! unwinder ──> _dl_find_object ─┬─ one of our rows ──> the address of its table of frames
 //! (each frame)                  '─ else ──> the C library's
 //!
-//! page of the address ─> GUESSES ─> between these two rows? ── yes ──> found, or nobody's: with many programs as with one
+//! page of the address ─> GUESSES ─> between these two rows? ── yes ──> found, or none: same cost for any number of programs
 //!                           ^                              '─ no ──> bisection
 //!                           '──────────────── kept ────────────────────'
 //!
-//! VERSION ── even, odd: which of the two sides counts      a change is made on the other one, and VERSION goes on
+//! VERSION ── even, odd: the valid one of the two sides     a change is made on the other one, and VERSION goes up
 //! ```
 //!
-//! A reader takes no lock and may stand in a signal handler: it reads the side that counts, and again where VERSION has gone on
-//! meanwhile. Each word is an atomic, since a late reader may look at the side that is written; a list that was outgrown is
-//! kept, for the same reason.
+//! A reader takes no lock and may be in a signal handler: it reads the valid side, and reads again if VERSION has gone up
+//! meanwhile. Each word is an atomic, since a late reader may look at the side that is written. A list that was outgrown is kept,
+//! for the same reason.
 //!
-//! The symbol is weak, and the linker exports it from a program that links `libgcc_s.so` or the C library: no other program
-//! is changed. Whether the unwinder asks here is not assumed, but tried (`frames`).
+//! The symbol is weak, and the linker exports it from a program that links `libgcc_s.so` or the C library: no other program is
+//! changed. Whether the unwinder calls it is not assumed, but tried (`frames`).
 //!
-//! Invariant: the rows of the side that counts are in order of address and do not overlap. A guess is never believed.
-//! Not here: unwinders that do not ask; they are told of each program (`frames`).
+//! Invariant: the rows of the valid side are in order of address and do not overlap. A guess is never trusted.
+//! Not here: unwinders that do not call it; each program is registered with them (`frames`).
 
 use core::ffi::{c_int, c_void};
 use core::ptr::{null, null_mut};
@@ -32,7 +32,7 @@ use crate::arena;
 use crate::reentrant::Again;
 use crate::system;
 
-/// A program: its addresses, and where its PT_GNU_EH_FRAME is.
+/// A program: its addresses, and the address of its PT_GNU_EH_FRAME.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Object {
     pub low: usize,
@@ -40,7 +40,7 @@ pub struct Object {
     pub frames: usize,
 }
 
-/// One in a list.
+/// A program in a list.
 struct Row {
     low: AtomicUsize,
     high: AtomicUsize,
@@ -62,7 +62,7 @@ impl Row {
     }
 }
 
-/// A list. Its room only grows, and the count is stored behind the list that has room for it.
+/// A list. Its room only grows, and the count is stored after the list that has room for it.
 struct Side {
     rows: AtomicPtr<Row>,
     count: AtomicUsize,
@@ -82,12 +82,12 @@ impl Side {
         if rows.is_null() { &[] } else { unsafe { core::slice::from_raw_parts(rows, count) } }
     }
 
-    /// Holds these rows from now on. Only the holder of the lock does this, to the side that does not count.
+    /// Stores these rows. Only the holder of the lock calls this, for the side that is not valid.
     fn fill(&self, count: usize, objects: impl Iterator<Item = Object>) -> Result<(), Errno> {
         if count > self.room.load(Ordering::Relaxed) {
             let room = count.next_power_of_two().max(64);
             let list = arena::get(room * size_of::<Row>())?;
-            // SAFETY: room for so many rows, seen by nobody else; zeros are rows.
+            // SAFETY: room for that many rows, seen by no other code; zeros are rows.
             unsafe { list.as_ptr().write_bytes(0, room * size_of::<Row>()) };
             self.rows.store(list.as_ptr().cast(), Ordering::Release);
             self.room.store(room, Ordering::Relaxed);
@@ -101,10 +101,10 @@ impl Side {
 static SIDES: [Side; 2] = [Side::new(), Side::new()];
 static VERSION: AtomicU64 = AtomicU64::new(0);
 static LOCK: Again<()> = Again::new(());
-/// The C library's function: not asked for yet (0), none (1), or its address.
+/// The C library's function: not looked up yet (0), none (1), or its address.
 static SYSTEM: AtomicUsize = AtomicUsize::new(0);
 
-/// The lock, for fork.
+/// Takes the lock, for fork.
 pub(crate) fn hold() {
     LOCK.hold();
 }
@@ -116,7 +116,7 @@ pub(crate) unsafe fn release() {
     unsafe { LOCK.release() }
 }
 
-/// A program can be found from now on.
+/// Lets unwinders find a program from now on.
 pub fn add(object: Object) -> Result<(), Errno> {
     change(|old| {
         let before = old.iter().take_while(move |row| row.get().low < object.low).map(Row::get);
@@ -125,7 +125,7 @@ pub fn add(object: Object) -> Result<(), Errno> {
     })
 }
 
-/// It cannot be found any more.
+/// Removes a program.
 pub fn remove(object: Object) {
     // There is room for fewer: the other side had as many rows before, or one less than it has room for.
     let _ = change(|old| {
@@ -138,7 +138,7 @@ fn change<'a, I: Iterator<Item = Object>>(new: impl FnOnce(&'a [Row]) -> (usize,
     LOCK.with(|_| {
         let version = VERSION.load(Ordering::Relaxed);
         let [now, other] = sides(version);
-        // Who reads what is stored below reads the version that was stored before this, too.
+        // A reader that reads a value stored below also reads the version stored before this.
         fence(Ordering::Release);
         let (count, objects) = new(now.rows());
         other.fill(count, objects)?;
@@ -147,18 +147,18 @@ fn change<'a, I: Iterator<Item = Object>>(new: impl FnOnce(&'a [Row]) -> (usize,
     })
 }
 
-/// The side that counts, and the other.
+/// The valid side, and the other.
 fn sides(version: u64) -> [&'static Side; 2] {
     let [even, odd] = &SIDES;
     if version.is_multiple_of(2) { [even, odd] } else { [odd, even] }
 }
 
-/// The program that an address lies in.
+/// The program that contains an address.
 pub fn find(address: usize) -> Option<Object> {
     loop {
         let version = VERSION.load(Ordering::Acquire);
         let [rows, _] = sides(version).map(Side::rows);
-        // Most questions are about code of the system's loader, which lies before or behind all of ours.
+        // Most questions are about code of the system's loader, which is before or after all of our programs.
         let found = match rows {
             [] => None,
             [first, ..] if address < first.low.load(Ordering::Relaxed) => None,
@@ -172,8 +172,8 @@ pub fn find(address: usize) -> Option<Object> {
     }
 }
 
-/// The last row that begins at an address or below it. Bisection alone made a throw 12 % dearer with 200 programs: its eight steps
-/// are eight jumps that the processor cannot foresee.
+/// The last row that begins at an address or below it. Bisection alone made a throw 12 % slower with 200 programs: its eight steps
+/// are eight jumps that the processor cannot predict.
 fn below(rows: &[Row], address: usize) -> Option<&Row> {
     let guess = &GUESSES[place_of_guess(address)];
     let at = guess.load(Ordering::Relaxed);
@@ -189,12 +189,12 @@ fn below(rows: &[Row], address: usize) -> Option<&Row> {
 
 const GUESS_BITS: u32 = 8;
 
-/// For pages of code, the row below. Written and read by whoever asks, relaxed: any value is only a guess.
+/// For pages of code, the row below. Written and read by any caller, relaxed: any value is only a guess.
 static GUESSES: [AtomicUsize; 1 << GUESS_BITS] = [const { AtomicUsize::new(0) }; 1 << GUESS_BITS];
 
-/// Programs lie one after another: their pages share no place as long as there are places.
+/// Programs are one after another: their pages share no place as long as there are places.
 fn place_of_guess(address: usize) -> usize {
-    /// 2^64 by the golden ratio.
+    /// 2^64 divided by the golden ratio.
     const SPREAD: usize = 0x9E37_79B9_7F4A_7C15;
     (address / 4096).wrapping_mul(SPREAD) >> (usize::BITS - GUESS_BITS)
 }
@@ -207,13 +207,13 @@ struct Answer {
     flags: u64,
     start: *const c_void,
     end: *const c_void,
-    /// Of the system's loader; ours have none.
+    /// For programs of the system's loader; ours have none.
     link_map: *const c_void,
     frames: *const c_void,
     reserved: [u64; 7],
 }
 
-// Weak: a program without shared libraries has the C library's in it, which then counts.
+// Weak: a program without shared libraries contains the C library's, which then takes precedence.
 core::arch::global_asm!(
     ".pushsection .text._dl_find_object,\"ax\",@progbits",
     ".weak _dl_find_object",
@@ -256,9 +256,9 @@ unsafe extern "C" fn find_object(address: *const c_void, answer: *mut Answer) ->
     }
 }
 
-/// Finds the C library's function: early, since the first question may come in a signal handler.
+/// Looks up the C library's function: early, since the first call may come in a signal handler.
 pub fn prepare() -> usize {
-    // The linker leaves out what nobody asks for.
+    // The linker leaves out symbols that no code uses.
     core::hint::black_box(_dl_find_object as *const ());
     let found = system::next_symbol(c"_dl_find_object").unwrap_or(1);
     SYSTEM.store(found, Ordering::Relaxed);
