@@ -36,7 +36,7 @@ const PAYLOAD: usize = (1 << SUM_SHIFT) - 1;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Block(pub usize);
 
-/// Bytes of a block that holds an element of `bytes`; None where the sum overflows.
+/// Bytes of a block that holds an element of `bytes`; None if the sum overflows.
 #[inline]
 pub fn block_bytes(bytes: usize) -> Option<usize> {
     Some((bytes.checked_add(HEADER + 15)? & !15).max(SMALLEST))

@@ -1,7 +1,7 @@
 //! An inbox: cells that other threads freed, on their way to the heap whose extents they come from.
 //!
 //! ```text
-//! push   head -> [chain] -> what was there       any thread, one exchange for a whole chain
+//! push   head -> [chain] -> the old list         any thread, one exchange for a whole chain
 //! take   head -> nil                             the owner, all at once
 //!
 //!   attended --leave--> unattended --attend--> attended      by the owner or its heir, under a lock of theirs

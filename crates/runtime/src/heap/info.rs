@@ -53,7 +53,7 @@ impl Figures {
     }
 }
 
-/// malloc_stats: writes to standard error what glibc would.
+/// malloc_stats: writes the same to standard error as glibc.
 pub fn write_stats() {
     let text = stats(&Figures::now());
     // If the descriptor is closed, the program wants no output.

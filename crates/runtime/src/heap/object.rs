@@ -47,7 +47,7 @@ pub struct Heap {
 pub struct Settings {
     /// Requests of fewer bytes are served by cells; 0: each request is an element.
     cells_below: AtomicUsize,
-    /// Bytes of an extent, at least; smaller where the increment is small.
+    /// Bytes of an extent, at least; smaller if the increment is small.
     extent_bytes: AtomicUsize,
     /// 256 + the byte that fills storage when got, and when freed; 0: no fill.
     fill_get: AtomicUsize,

@@ -44,7 +44,7 @@ impl Own {
         Self { at: 0, end: 0, spare: null_mut(), chunks: 0, bytes: 0, segments: 0, segment_bytes: 0 }
     }
 
-    /// Zeroed storage, aligned to 64 bytes; null where the kernel has none.
+    /// Zeroed storage, aligned to 64 bytes; null if the kernel has none.
     pub fn get(&mut self, bytes: usize) -> *mut u8 {
         let bytes = bytes.next_multiple_of(64);
         if self.end - self.at < bytes {

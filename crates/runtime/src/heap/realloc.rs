@@ -14,7 +14,7 @@ use super::{check, fill_from, foreign, free, malloc, object, out_of_storage, spa
 use crate::ledger;
 
 check::with_caller! {
-    /// Changes the size of what begins at an address, moving it if it must; the second argument is the size.
+    /// Changes the size of the block at an address, moving it if necessary; the second argument is the size.
     ///
     /// # Safety
     /// As realloc of C (and of glibc: null gets, size 0 frees).
@@ -54,7 +54,7 @@ unsafe extern "C" fn realloc_by(address: *mut u8, size: usize, caller: usize) ->
         }
         let new = malloc(size);
         if new.is_null() {
-            // A smaller size fits where it is.
+            // A smaller size fits in place.
             return if size <= old { address } else { new };
         }
         // Not `copy_nonoverlapping`: this library names no C library, so the symbol versions that it binds to are the

@@ -9,7 +9,7 @@
 //! follow a look in vain. While looks find nothing that came back unnoticed, as in a program that only grows, glances at the
 //! newest extents of each size replace them for the next eighth.
 //!
-//! Invariant: published + tally == what the thread's lists and extents were last seen to have done.
+//! Invariant: published + tally == the counts of the thread's lists and extents when they were last looked at.
 //! Not here: when figures are counted (`thread`).
 
 use underbar_ledger::Key;
@@ -239,7 +239,7 @@ impl Tally {
         self.bytes()
     }
 
-    /// Counts what came back to an extent since it was last looked at.
+    /// Counts returned cells of an extent since it was last looked at.
     pub fn settle(&mut self, extent: &mut Extent) {
         let out = extent.out();
         // Cells that waited in the inbox may have been counted before they are put away.
@@ -248,7 +248,7 @@ impl Tally {
         }
     }
 
-    /// Counts what came back to an extent of which `out` cells are out, and publishes what is due. Bytes change much faster than
+    /// Counts returned cells of an extent with `out` cells out, and publishes what is due. Bytes change much faster than
     /// requests if requests are large.
     #[inline(always)]
     pub fn settle_and_publish(&mut self, extent: &mut Extent, out: u32) {
@@ -275,7 +275,7 @@ impl Tally {
         self.publish();
     }
 
-    /// Counts what came back to an extent that has all its cells back. The next count publishes what is then due: it exceeds the
+    /// Counts returned cells of an extent that has all its cells back. The next count publishes what is then due: it exceeds the
     /// limit by at most one step, and as much of any extent is unknown anyway.
     #[inline(always)]
     pub fn settle_all_back(&mut self, extent: &mut Extent) {

@@ -70,7 +70,7 @@ impl Heap {
 
 struct Leaf([AtomicU16; LEAF_UNITS]);
 
-/// Times of units, of all heaps: two heaps may share a unit. All relaxed: the lock of a space orders what is that heap's only, and
+/// Times of units, of all heaps: two heaps may share a unit. All relaxed: the lock of a space orders units of that heap alone, and
 /// no unit goes back that is not wholly inside a free block.
 static TIMES: [AtomicPtr<Leaf>; LEAVES] = [const { AtomicPtr::new(null_mut()) }; LEAVES];
 

@@ -79,7 +79,7 @@ impl Space {
     }
 }
 
-/// Counts what is in use in a segment, and takes the descriptors of its extents back.
+/// Counts the elements and cells in use in a segment, and takes the descriptors of its extents back.
 ///
 /// # Safety
 /// The segment is not used any more.

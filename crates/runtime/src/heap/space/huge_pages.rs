@@ -104,7 +104,7 @@ impl Space {
     }
 }
 
-/// Nanoseconds for the first touch of [`SAMPLE`] small pages; 0 where there is no memory for it.
+/// Nanoseconds for the first touch of [`SAMPLE`] small pages; 0 if there is no memory for it.
 fn time_of_small_pages() -> u64 {
     let bytes = SAMPLE * PAGE;
     let Ok(pages) = syscall::map_anonymous(bytes) else { return 0 };

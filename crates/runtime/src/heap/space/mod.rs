@@ -63,7 +63,7 @@ const WORTH_CUTTING: usize = 256 * 1024;
 /// An element, as handed out.
 #[derive(Clone, Copy, Debug)]
 pub struct Element {
-    /// Where it begins.
+    /// Its first byte.
     pub address: usize,
     /// Bytes of its block: what `heap.used` counts.
     pub block_bytes: usize,
@@ -124,7 +124,7 @@ impl Space {
         unsafe { &*self.heap }
     }
 
-    /// Sets the HEAP policy. Later calls change what is asked for from then on.
+    /// Sets the HEAP policy. Later calls apply from then on.
     pub fn set_policy(&mut self, policy: Policy) {
         self.policy = policy;
     }
@@ -365,7 +365,7 @@ fn room_for(want: usize, align: usize) -> Option<usize> {
     if align <= 16 { Some(want) } else { want.checked_add(align)?.checked_add(SMALLEST) }
 }
 
-/// Where an aligned element would begin in a free block, leaving no gap too small for a block.
+/// The address of an aligned element in a free block, leaving no gap too small for a block.
 fn aligned_element(block: Block, align: usize) -> usize {
     let element = block.element().next_multiple_of(align);
     if element != block.element() && element - block.element() < SMALLEST { element + align } else { element }

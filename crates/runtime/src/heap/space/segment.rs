@@ -20,7 +20,7 @@ use super::super::private_storage::DESCRIPTOR;
 
 /// Bytes of a segment that blocks cannot use: 8 before the first header and 8 at the end.
 pub const SEGMENT_LOSS: usize = 16;
-/// A free block's header and links: written even where the rest of it never was.
+/// A free block's header and links: written even if the rest of it never was.
 pub(super) const FREE_HEAD: usize = 24;
 
 /// The settings of HEAP and HUGEPAGES.

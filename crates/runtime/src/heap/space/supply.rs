@@ -88,7 +88,7 @@ impl Space {
                 self.index.remove(rest, rest_bytes);
                 rest.wipe();
             }
-            // The kernel shrinks a mapping where it is.
+            // The kernel shrinks a mapping in place.
             if !self.move_pages(segment, size) {
                 if rest_bytes > 0 {
                     rest.set_free(rest_bytes, segment.end());

@@ -103,7 +103,7 @@ fn more_heaps_than_rows_are_counted_together() {
     }
 }
 
-/// The sums of the process are those of all heaps: what is done in one heap changes both by the same.
+/// The sums of the process are those of all heaps: an operation in one heap changes both equally.
 #[test]
 fn a_row_and_the_process_agree() {
     let _turn = turn();

@@ -5,7 +5,7 @@
 //!                 └─> apart: this heap's, until 1,024 requests or 64 KiB    in a heap with a row
 //! ```
 //!
-//! Invariant: row + apart == what the thread's lists and extents in that heap were last seen to have done.
+//! Invariant: row + apart == the counts of the thread's lists and extents in that heap when they were last looked at.
 //! Cost: in the default heap one test for each list of cells.
 //! Not here: when something is counted (the parent), how the process's figures are published (`tally`).
 

@@ -114,7 +114,7 @@ impl ThreadHeap {
             // SAFETY: the contract above.
             return unsafe { self.begin_batch(at, (target, generation), extent, cell) };
         }
-        // SAFETY: the cell is unused now; the outbox is ours.
+        // SAFETY: no code uses the cell any more; the outbox is ours.
         unsafe {
             (*cell).next.set(out.head);
             out.head = cell;
@@ -136,7 +136,7 @@ impl ThreadHeap {
         extent: *mut Extent,
         cell: *mut Cell,
     ) {
-        // SAFETY: the cell is unused now; the outbox is ours.
+        // SAFETY: no code uses the cell any more; the outbox is ours.
         unsafe {
             self.flush(at);
             (*cell).next.set(null_mut());

@@ -238,7 +238,7 @@ fn a_dead_threads_storage_is_not_stuck() {
     }
 }
 
-/// Threads in turn have the same heap, with what was left in it.
+/// Successive threads get the same heap, with the contents that the last one left.
 #[test]
 fn heaps_are_handed_down() {
     let _turn = ONE_AT_A_TIME.lock();

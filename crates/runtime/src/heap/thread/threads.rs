@@ -312,7 +312,7 @@ pub fn settle_abandoned() {
 /// # Safety
 /// They are the calling thread's, which is not in the middle of a request, and no lock is held.
 pub unsafe fn settle_others(here: *mut ThreadHeap) {
-    // SAFETY: the caller's promise. If the thread is not inside, the heap may end: not under the lock of its threads.
+    // SAFETY: the caller's promise. If the thread is not inside, the heap may end, but not under the lock of its threads.
     unsafe {
         each_of(here, |thread| {
             if thread == here {

@@ -6,7 +6,7 @@ use super::super::{PAGE, Policy};
 use super::*;
 use std::vec;
 
-/// Nanoseconds of so many ticks.
+/// Nanoseconds of a number of ticks.
 const fn ticks(number: u64) -> u64 {
     number << TICK_BITS
 }
