@@ -38,7 +38,7 @@ pub fn name(report: &mut Report) {
     }
 }
 
-/// The same of a file. A path that was too long for the ledger gives None.
+/// The allocator inside a file. A path that was too long for the ledger gives None.
 fn inside_file(path: &Path) -> Option<&'static str> {
     if !path.is_absolute() {
         return None;

@@ -1,4 +1,4 @@
-//! Limits of the control group of this process, and of all groups above it: the least of them counts.
+//! Limits of the control group of this process and of all groups above it. The lowest limit applies.
 //!
 //! ```text
 //! /proc/self/cgroup      0::/user.slice/app.scope              version 2
@@ -11,7 +11,7 @@
 //!
 //! Invariant: a group that is not visible limits nothing. In a container without a cgroup namespace, the names are those outside
 //! the container, and only the container's own group is visible, at the top.
-//! Not here: what the machine has, and limits of the process itself (`underbar_sys::machine`).
+//! Not here: the machine's own figures, and limits of the process itself (`underbar_sys::machine`).
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -30,7 +30,7 @@ pub struct Groups {
 }
 
 impl Groups {
-    /// Those of this process.
+    /// The groups of this process.
     pub fn own() -> Groups {
         let text = fs::read("/proc/self/cgroup").unwrap_or_default();
         Groups { top: TOP.into(), text: String::from_utf8_lossy(&text).into_owned() }
@@ -117,7 +117,7 @@ mod tests {
         put("cpu.max", "5 0\n");
         assert_eq!(of("0::/../../x\n"), (Some(800_000), None), "groups outside are not visible");
         assert_eq!(of(""), (Some(800_000), None));
-        // Version 1: a tree for each controller, some of them in one.
+        // Version 1: most trees have one controller, some have several.
         put("memory/d/memory.limit_in_bytes", "600000\n");
         put("memory/memory.limit_in_bytes", "9223372036854771712\n");
         put("cpu/d/cpu.cfs_quota_us", "-1\n");

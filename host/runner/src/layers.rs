@@ -31,7 +31,7 @@ use underbar_sys::syscall::{O_NOCTTY, O_NONBLOCK};
 
 /// All texts together must fit into one variable of the program's environment, which the kernel limits to 128 KiB.
 const MOST_BYTES: usize = 100_000;
-/// The most warnings that a run prints; the report and `underbar options` have them all.
+/// The most warnings that a run prints. The report and `underbar options` have all of them.
 const MOST_WARNINGS: usize = 10;
 
 /// One source of options.
@@ -54,7 +54,7 @@ pub struct Finding {
     pub number: Option<&'static str>,
     /// Origin, place and message.
     pub text: String,
-    /// The line of the text, with carets under the words in question.
+    /// The line of the text, with carets under the words at fault.
     pub excerpt: String,
 }
 
@@ -110,7 +110,7 @@ impl Layers {
         match read(path, asked_for) {
             Ok(text) => self.add(source, path.shown().to_string(), text),
             Err(error) if !asked_for && error.kind() == io::ErrorKind::NotFound => {}
-            // In a folder that this user cannot read, such as another user's: the same as absent.
+            // In a folder that this user cannot read, such as another user's, a file counts as absent.
             Err(error)
                 if !asked_for
                     && error.kind() == io::ErrorKind::PermissionDenied
@@ -125,7 +125,8 @@ impl Layers {
         texts.join("\n[*]\n")
     }
 
-    /// The same for a ledger that is read without this command: it knows no base, so the options of the base come first.
+    /// The text for a ledger that is read without this command. Such a ledger names no base, so the options of the base come
+    /// first.
     pub fn text_with_base(&self) -> String {
         let mut text = String::new();
         // Writing to a string cannot fail.
@@ -133,7 +134,7 @@ impl Layers {
         if text.is_empty() { self.text() } else { format!("{text}\n[*]\n{}", self.text()) }
     }
 
-    /// May there be sections for programs? Each begins with a bracket, though not every bracket begins one.
+    /// Can the texts have sections for programs? Each section begins with a bracket, but not every bracket begins a section.
     pub fn may_have_sections(&self) -> bool {
         self.layers.iter().any(|layer| layer.text.contains('['))
     }
@@ -145,8 +146,8 @@ impl Layers {
 
     /// The options in force for a program.
     pub fn settings(&self, program: &OsStr) -> Settings {
-        // As the library sees it: the file that is executed in the end, and the link by which it is started. Not needed if no
-        // text has a section, as in most runs.
+        // The name that the library sees: the file that is executed in the end, and the link by which it is started. It is not
+        // needed if no text has a section, as in most runs.
         let found = Some(program).filter(|_| self.may_have_sections()).and_then(underbar_launch::find);
         let Some(found) = found else { return self.settings_of(Path::new(program), OsStr::new("")) };
         match underbar_launch::foreign_file::interpreter(&found) {
@@ -155,7 +156,8 @@ impl Layers {
         }
     }
 
-    /// The options in force for the program in this file; `started_as` is its other name, if it was started by one.
+    /// The options in force for the program in this file; `started_as` is the name of a link to the file, if the program was
+    /// started by one.
     pub fn settings_of(&self, path: &Path, started_as: &OsStr) -> Settings {
         let file =
             Some(path).filter(|_| self.may_have_sections()).and_then(|path| fs::canonicalize(path).ok());
@@ -199,7 +201,7 @@ impl Layers {
         warnings
     }
 
-    /// The first of them, for a run: the rest would hide its report.
+    /// The first warnings, for a run: all of them would hide its report.
     pub fn first_warnings(&self) -> Vec<String> {
         let mut warnings = self.warnings();
         let more = warnings.len().saturating_sub(MOST_WARNINGS);
@@ -354,7 +356,7 @@ mod tests {
         layers.add(WhereSet::CommandLine, "--opts".to_owned(), "HEAP(4M)".to_owned());
         let heap = layers.settings("/usr/bin/ls".as_ref()).heap();
         assert_eq!((heap.init, heap.increment), (Size::Bytes(4 << 20), Size::Bytes(2 << 20)));
-        // The whole text, read at once by the library, says the same.
+        // The library reads the whole text at once, with the same result.
         let program = ProgramName { name: b"cc1plus", started_as: b"", build_id: b"" };
         let text = layers.text();
         let text = [(WhereSet::Environment, text.as_bytes())];

@@ -7,7 +7,7 @@
 //!   naming      names of places in lock reports       allocators  those that programs bring along
 //! ```
 //!
-//! Invariant: what goes wrong with the accounts is said in the result; it never keeps the program from running.
+//! Invariant: the result names what went wrong with the accounts. It never keeps the program from running.
 //! Not here: what is printed; how a program is started and waited for (`launch`).
 #![forbid(unsafe_code)]
 
@@ -41,9 +41,9 @@ pub struct Runner<'a> {
     pub library: Option<&'a Library>,
     /// The options in force.
     pub layers: &'a Layers,
-    /// Are the programs that it starts followed, too?
+    /// Are the programs that it starts also followed?
     pub follow: bool,
-    /// Are accounts of processes that go on left behind?
+    /// Are the accounts of processes that are still running kept for later?
     pub leaves: bool,
     /// Files in place of its standard input, output and error.
     pub streams: [Option<&'a File>; 3],
@@ -51,11 +51,11 @@ pub struct Runner<'a> {
 
 /// A run that has ended.
 pub struct Finished {
-    /// How the program ended, and what it took.
+    /// How the program ended, and the resources that it used.
     pub ended: Ended,
-    /// The report; its processes are empty where there was no ledger.
+    /// The report; its processes are empty if there was no ledger.
     pub report: Report,
-    /// Why there are no accounts, where there should be some.
+    /// Why accounts are missing that were wanted.
     pub no_accounts: Option<String>,
 }
 
@@ -68,7 +68,7 @@ impl Runner<'_> {
         self.run_by(program, arguments, |launch, _| launch.run())
     }
 
-    /// As [`Runner::run`], with `by` to start the program and stay with it to its end; it is given the ledger, too.
+    /// As [`Runner::run`], but `by` starts the program and waits for its end. `by` also gets the ledger.
     ///
     /// # Errors
     /// Those of `by`.
@@ -129,8 +129,8 @@ impl Runner<'_> {
         Ok(Finished { ended, report, no_accounts })
     }
 
-    /// As [`Runner::run_by`], with accounts kept but made no report of: the second is why there are none, where there should
-    /// be some.
+    /// As [`Runner::run_by`], but makes no report of the accounts. The second value says why accounts are missing that were
+    /// wanted.
     ///
     /// # Errors
     /// Those of `by`.
@@ -151,7 +151,7 @@ impl Runner<'_> {
         Ok((ended, no_accounts))
     }
 
-    /// A ledger for a run, where there is a library; or why there is none.
+    /// The ledger of a run with a library. If it cannot be made, `no_accounts` says why.
     fn ledger(&self, no_accounts: &mut Option<String>) -> Option<LedgerFile> {
         self.library?;
         LedgerFile::create(self.layers.text().as_bytes())
@@ -169,7 +169,7 @@ impl Runner<'_> {
         if let Some(base) = self.layers.base() {
             variables.push(("UNDERBAR_BASE".into(), base.into()));
         }
-        // They are the library's.
+        // Only the library reads these variables.
         if self.library.is_none() {
             variables.clear();
         }
@@ -184,7 +184,7 @@ impl Runner<'_> {
     }
 }
 
-/// Leaves the accounts to processes that go on, if there are any.
+/// Keeps the accounts for processes that are still running, if there are any.
 fn later(ledger: &mut LedgerFile, bytes: &[u8]) -> Option<Later> {
     let running = ledger.running(&LedgerView::new(bytes).ok()?);
     (running > 0).then(|| {
@@ -193,7 +193,7 @@ fn later(ledger: &mut LedgerFile, bytes: &[u8]) -> Option<Later> {
     })
 }
 
-/// Lock areas, as far as their bytes are some: what is none was made by somebody else, or by a process that died over it.
+/// The lock areas that can be read. Others were made by another program, or by a process that died while it made them.
 #[must_use]
 pub fn lock_areas(files: Vec<Vec<u8>>) -> Vec<Area> {
     files.iter().filter_map(|bytes| Area::read(bytes).ok()).collect()
@@ -207,7 +207,7 @@ pub fn now() -> u64 {
         .map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
 }
 
-/// What a run took, as the kernel accounts it.
+/// The resources that a run used, by the kernel's accounts.
 #[must_use]
 pub fn steps(ended: &Ended) -> Steps {
     let usage = &ended.usage;
@@ -228,7 +228,7 @@ pub fn steps(ended: &Ended) -> Steps {
     }
 }
 
-/// The machine, as far as figures depend on it; its local time is that of the moment.
+/// The facts of the machine on which figures depend. The local time is that of the given moment.
 #[must_use]
 pub fn host(moment_unix_ns: u64) -> Host {
     let kernel = Kernel::ask().map(|kernel| format!("{} {}", kernel.system(), kernel.release()));
@@ -243,14 +243,14 @@ pub fn host(moment_unix_ns: u64) -> Host {
     }
 }
 
-/// Processors that this process may use: those that it may run on, or as many as the quota of a control group comes to. Not
-/// `available_parallelism`, which looks for the group in six files, and this after each run.
+/// The number of processors that this process may use, or the quota of its control groups if that is lower.
+/// `available_parallelism` is not used: it looks for the group in six files, and this is called after each run.
 fn cores(groups: &Groups) -> u64 {
     let processors = u64::from(processors());
     groups.processors().map_or(processors, |quota| quota.min(processors)).max(1)
 }
 
-/// The least of what limits memory here: the address space limit, the control groups, the machine's memory.
+/// The lowest limit on memory here: the address space limit, the control groups, or the machine's memory.
 fn memory_limit(groups: &Groups) -> Option<u64> {
     [limit(Resource::AddressSpace).ok().flatten(), groups.memory(), memory()].into_iter().flatten().min()
 }
