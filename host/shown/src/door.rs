@@ -1,4 +1,4 @@
-//! The one door for all output of the command: to standard output, to standard error, to a file.
+//! The only way for output of the command: to standard output, to standard error, to a file.
 //!
 //! ```text
 //! answer, report, message, progress ── form ── write ──> standard output | standard error | file
@@ -8,11 +8,12 @@
 //! ```
 //!
 //! Invariant: whatever foreign names and texts are in the output, no byte of it controls a terminal or reverses text.
-//! Nothing else in the command prints (its `clippy.toml` forbids it), but the programs that demos run, whose output is their own.
-//! A file of another user is not written to by a name that this user gave it: in a folder where everybody may make files, a
-//! link or a file is left alone if it belongs neither to us nor to the folder's owner, and so is a file with a second name.
-//! Kernels can be set to enforce this.
-//! Not here: names, which pass [`Shown`](crate::Shown) where they are put into words, so that a line feed in one begins no line.
+//! Nothing else in the command prints (its `clippy.toml` forbids it), except the programs that demos run: they write their own
+//! output.
+//! Output never goes to another user's file through a name that the other user made. In a folder where everybody may make files,
+//! a link or file is left alone if it belongs neither to this user nor to the folder's owner, and so is a file with a second
+//! name. Kernels can be set to enforce this.
+//! Not here: names, which pass [`Shown`](crate::Shown) when a message is made, so that a line feed in a name begins no new line.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -29,7 +30,7 @@ use underbar_sys::syscall::{O_NOCTTY, O_NOFOLLOW, O_NONBLOCK};
 pub enum Form {
     /// Lines for people.
     Text,
-    /// The same with underbar's colours.
+    /// Lines with underbar's colours.
     Coloured,
     /// JSON.
     Json,
@@ -41,7 +42,7 @@ impl Form {
         if is_json { Form::Json } else { Form::Text }
     }
 
-    /// The text as it may leave.
+    /// The text in this form, ready for output.
     fn passed(self, words: &str) -> Cow<'_, str> {
         match self {
             Form::Text => text(words),
@@ -75,7 +76,7 @@ pub fn is_output(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-/// Writes a file, in place of what was in it; `-` is standard output.
+/// Writes a file, and replaces its former content; `-` is standard output.
 pub fn to_file(path: &Path, form: Form, words: &str) -> io::Result<()> {
     if is_output(path) {
         return to_output(form, words);
@@ -113,7 +114,7 @@ pub fn output_columns() -> Option<u16> {
     underbar_sys::machine::terminal_columns(1)
 }
 
-/// The same of standard error.
+/// Columns of the terminal, if standard error is one.
 pub fn error_columns() -> Option<u16> {
     underbar_sys::machine::terminal_columns(2)
 }
@@ -131,7 +132,7 @@ fn create(path: &Path) -> io::Result<File> {
     };
     may_be_written(path, &status)?;
     if status.is_symlink() {
-        // Our link in such a folder stays ours: no other user can remove it. The file that it names is checked as well.
+        // This user's link in such a folder is safe: no other user can replace it. The file that it names is checked as well.
         match fs::canonicalize(path) {
             Ok(target) if target != path => return create(&target),
             // A pipe of the shell, as in `-o >(gzip)`, is a link to no path; and a link may name a file that does not exist yet.
@@ -139,7 +140,7 @@ fn create(path: &Path) -> io::Result<File> {
         }
     }
     let is_file = status.is_file();
-    // Another user may have put a pipe in the place of a file; the open does not wait for its reader.
+    // Another user may have replaced a file with a pipe; the open does not wait for the pipe's reader.
     let flags = if is_file { O_NOFOLLOW | O_NONBLOCK | O_NOCTTY } else { O_NOFOLLOW | O_NOCTTY };
     let file = options.custom_flags(flags.cast_signed()).open(path)?;
     let status = file.metadata()?;
@@ -194,7 +195,7 @@ mod tests {
             assert_eq!(fs::read_to_string(&file).expect("there"), words);
         }
         to_file(Path::new("/dev/null"), Form::Text, "x").expect("a device");
-        // As the shell's `>(...)` has it; and a pipe by its name, for which a reader is there.
+        // A pipe like that of the shell's `>(...)`, and a named pipe that has a reader.
         let (absent, pipe, to_pipe) = (folder.join("absent"), folder.join("pipe"), folder.join("to-pipe"));
         symlink("made", &absent).expect("linked");
         to_file(&absent, Form::Text, "new").expect("made through the link");
@@ -220,7 +221,7 @@ mod tests {
     fn what_others_put_where_everybody_may_is_left_alone() {
         const OTHER: u32 = 47_813;
         if underbar_sys::syscall::geteuid() != 0 {
-            // Nothing can be given away here.
+            // This user cannot give a file away.
             return;
         }
         let folder = std::env::temp_dir().join(format!("underbar-door-others-{}", std::process::id()));
@@ -239,7 +240,7 @@ mod tests {
         }
         assert_eq!(fs::read_to_string(&kept).expect("there"), "kept");
         assert_eq!(fs::read_to_string(&file).expect("there"), "theirs");
-        // Another's pipe, that nobody reads, is not waited for; nor is our own file emptied by a second name of it.
+        // The open does not wait for a reader of another user's pipe, and a file of this user is not emptied by its second name.
         let (pipe, second) = (folder.join("pipe"), folder.join("second"));
         assert!(std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
         chown(&pipe, Some(OTHER), None).expect("given away");
@@ -250,7 +251,7 @@ mod tests {
         }
         assert_eq!(fs::read_to_string(&kept).expect("there"), "kept");
         fs::remove_file(second).expect("removed");
-        // In a folder of our own we put it there ourselves.
+        // In this user's own folder, this user put it there.
         mode(0o755);
         to_file(&link, Form::Text, "ours").expect("written");
         assert_eq!(fs::read_to_string(&kept).expect("there"), "ours");

@@ -9,10 +9,10 @@
 //! Replacements of characters: `\n`, `\t`, `\x1b` for a control character, `\u{202e}` for an invisible one that
 //! changes the direction of others, `\xff` for a byte that is not UTF-8.
 //!
-//! Invariant: what comes out has no control character but the line feeds and tabs of [`text`], and no character that changes the
-//! direction of others. Everything else is as it was: a backslash, too, so that a name of printable characters is not changed.
-//! [`text`] is the last door, and cannot know whose a line feed is. So names pass [`Shown::shown`] before.
-//! With the feature `door`, the door through which a command prints ([`door`]), and how far its work is ([`progress`]).
+//! Invariant: the result has no control character but the line feeds and tabs of [`text`], and no character that changes the
+//! direction of others. Everything else is unchanged, including backslashes, so a name of printable characters stays as it is.
+//! [`text`] comes last and cannot tell where a line feed is from. So names pass [`Shown::shown`] first.
+//! With the feature `door`: the only way in which a command prints ([`door`]), and the progress of its work ([`progress`]).
 //! Not here: quoting for a shell.
 #![forbid(unsafe_code)]
 
@@ -26,7 +26,7 @@ use std::ffi::{OsStr, OsString};
 use std::fmt::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-/// Whether a terminal obeys this character, or it is invisible and changes the place of others.
+/// Does a terminal obey this character, or is it invisible and moves others?
 #[must_use]
 pub fn is_hostile(character: char) -> bool {
     character.is_control() || is_unseen(character)

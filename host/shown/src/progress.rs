@@ -1,12 +1,12 @@
-//! How far a long piece of work is, on standard error: a line that is written over on a terminal, and lines that stay.
+//! Progress of long work, on standard error: a line that is overwritten on a terminal, and lines that stay.
 //!
 //! ```text
 //! over ── terminal ──> one line, written over, wiped at the end
 //! note ── no terminal ──> a line that stays, once for each text
 //! ```
 //!
-//! Invariant: nothing of the line is left when the work is done. That nobody reads any of it is no failure.
-//! Not here: words, and how long a piece of work may take without any (the callers).
+//! Invariant: the overwritten line is gone when the work is done. A failed write is ignored.
+//! Not here: the texts, and how long work may run without one (the callers).
 
 use std::env;
 use std::fmt::Arguments;
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use crate::door::{self, Form};
 
-/// Can lines be written over where messages go: is standard error a terminal, and no dumb one?
+/// Can lines be overwritten where messages go: is standard error a terminal that is not dumb?
 #[must_use]
 pub fn is_written_over() -> bool {
     door::error_is_terminal() && env::var_os("TERM").is_none_or(|term| term != "dumb")
@@ -24,7 +24,7 @@ pub fn is_written_over() -> bool {
 pub struct Progress {
     quiet: bool,
     terminal: bool,
-    /// How long the work may take without a word, and how long a line stays at least.
+    /// How long the work may run without output, and how long a line stays at least.
     first: Duration,
     every: Duration,
     begun: Instant,
@@ -33,19 +33,20 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Starts the clock. `first` is how long the work may take without a word, `every` how long a line on the terminal stays at least.
+    /// Starts the clock. `first` is how long the work may run without output, `every` how long a line on the terminal stays at
+    /// least.
     #[must_use]
     pub fn new(quiet: bool, first: Duration, every: Duration) -> Progress {
         Progress { quiet, terminal: is_written_over(), first, every, begun: Instant::now(), written: None }
     }
 
-    /// Is this a terminal, on which a line is written over?
+    /// Is this a terminal, on which a line is overwritten?
     #[must_use]
     pub fn is_terminal(&self) -> bool {
         self.terminal
     }
 
-    /// Is it time for a word?
+    /// Is a new line due?
     #[must_use]
     pub fn is_due(&self) -> bool {
         !self.quiet
@@ -55,7 +56,7 @@ impl Progress {
             }
     }
 
-    /// Writes the line of the terminal over, if there is one and it is time.
+    /// Overwrites the line of the terminal, if this is a terminal and a new line is due.
     pub fn over(&mut self, words: Arguments<'_>) {
         if self.terminal && self.is_due() {
             door::over(words);
@@ -71,7 +72,7 @@ impl Progress {
         }
     }
 
-    /// Takes the line of the terminal away.
+    /// Clears the line of the terminal.
     pub fn clear(&mut self) {
         if self.written.take().is_some() {
             door::over(format_args!(""));
