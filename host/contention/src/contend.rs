@@ -5,9 +5,9 @@
 //!                ^ timed, one acquisition in a given number
 //! ```
 //!
-//! The longest wait is reported twice: measured, and without the time during which the thread could have run and had no
-//! processor, since any lock would have cost that much. The second is the longest of the waits so shortened, not the
-//! longest wait shortened.
+//! The longest wait is reported twice: as measured, and without the time during which the thread could have run and had no
+//! processor, since any lock would have cost that much. The second figure is the longest of the shortened waits, not the longest
+//! wait shortened.
 //!
 //! After the time is up each thread finishes its current acquisition; so a starved thread has at least one acquisition,
 //! and its wait is in the figures. Rates are per elapsed time up to the last thread's end.
@@ -39,7 +39,7 @@ pub struct Cell {
     pub inside_ns: u64,
     /// Sleep under the lock, as if blocked in a system call; 0: none.
     pub sleep_ns: u64,
-    /// Work without it.
+    /// Work outside the lock, in nanoseconds.
     pub outside_ns: u64,
     /// One acquisition in this number is timed: two readings of the clock must not be much of the work.
     pub timed_one_in: u64,
@@ -176,7 +176,7 @@ fn one<L: Lock>(shared: &Shared<L>, asked: &Asked, which: usize) -> Did {
             queued.ends(waited.as_nanos() as u64);
         }
         value = work(after, outside / 2 + (lot >> 40) % outside.max(1));
-        // Tested last: a thread that came to run only now still has one acquisition.
+        // Tested last: a thread that is first scheduled now still has one acquisition.
         if shared.stop.0.load(Ordering::Relaxed) {
             break;
         }
@@ -214,7 +214,7 @@ impl Queued {
         self.known.1
     }
 
-    /// It is over; called after the unlock, so that other threads do not wait for this.
+    /// The wait is over. Called after the unlock, so that other threads do not wait for this.
     fn ends(&mut self, waited: u64) {
         if waited > self.longest {
             let runnable = self.runnable.nanoseconds();

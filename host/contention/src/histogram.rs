@@ -71,7 +71,7 @@ impl Histogram {
     }
 }
 
-/// Below 16 ns each has an entry; then sixteen entries to a doubling.
+/// Each wait below 16 ns has its own entry; above that, each doubling has sixteen entries.
 fn place(nanoseconds: u64) -> usize {
     if nanoseconds < STEPS as u64 {
         return nanoseconds as usize;

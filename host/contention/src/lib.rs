@@ -12,8 +12,8 @@
 //! to the protected data equals the number of acquisitions.
 //! Not here: rounds, ratios and tables (`bench lock`, `underbar demo lock`).
 //!
-//! `unsafe` is allowed in this crate for three files alone: glibc's mutexes are available from C only, our own lock's bare
-//! calls promise nothing about who unlocks, and the restartable sequence of the experimental lock is assembly.
+//! `unsafe` is allowed in three files of this crate only: glibc's mutexes are available from C only, the bare calls of
+//! underbar's lock do not check who unlocks, and the restartable sequence of the experimental lock is assembly.
 
 pub mod contend;
 pub mod figures;

@@ -10,7 +10,7 @@
 //! The load is open: a record is due at its time, whether or not the previous one is done. A late task continues at
 //! once. So a lock that lets the holder run keeps up with the demand, and one that does not falls behind.
 //!
-//! Invariant: the data under the lock is also in a mutex that is only tried; two holders at once end the run.
+//! Invariant: the data under the lock is also in a mutex that is only tried. Two holders at once end the run.
 
 use crate::Figures;
 use crate::histogram::Histogram;
@@ -97,7 +97,7 @@ pub fn run<L: Lock>(asked: &Asked) -> Figures {
         let (began, cpu) = (Instant::now(), process_cpu());
         shared.ready.wait();
         thread::sleep(Duration::from_millis(asked.milliseconds));
-        // All three at one moment, whenever this thread comes to run.
+        // The three figures are of one moment, even if this thread is scheduled late.
         let figures = Figures::default()
             .with("records", shared.appended.load(Ordering::Relaxed))
             .with("elapsed_ns", began.elapsed().as_nanos() as u64)

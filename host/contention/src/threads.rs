@@ -1,10 +1,10 @@
-//! The kernel scheduler's data about the calling thread, and about the whole process.
+//! The kernel scheduler's data about the calling thread and the whole process.
 
 use std::fs::{File, read_to_string};
 use std::os::unix::fs::FileExt;
 use underbar_sys::syscall;
 
-/// CPU time of a process, all its threads together (CLOCK_PROCESS_CPUTIME_ID): exact, where ticks are not.
+/// CPU time of a process, all its threads together (CLOCK_PROCESS_CPUTIME_ID): exact, unlike ticks.
 const PROCESS_CPU: u32 = 2;
 
 /// CPU time of this process so far, in nanoseconds.
@@ -55,12 +55,12 @@ impl Account {
     }
 }
 
-/// The second of: time on a processor, time waiting for one, number of runs.
+/// The second of three numbers: time on a processor, time waiting for one, number of runs.
 fn runnable(schedstat: &str) -> u64 {
     schedstat.split_ascii_whitespace().nth(1).and_then(|word| word.parse().ok()).unwrap_or(0)
 }
 
-/// The time during which the calling thread could run while another did: read so often that the file stays open.
+/// The time during which the calling thread could run while another did. It is read often, so the file stays open.
 #[derive(Debug)]
 pub struct Runnable(Option<File>);
 

@@ -1,7 +1,7 @@
 //! No contention: pairs of lock and unlock of one thread, in a process with a second one.
 //!
-//! The other thread sleeps. It must exist: glibc does without atomic operations in a process of one thread. The lock is in
-//! its own cache lines: next to the loop's data on the stack, the compiler's layout would be measured, too.
+//! The other thread sleeps. It must exist: glibc uses no atomic operations in a process of one thread. The lock is in its own
+//! cache lines: next to the loop's data on the stack, the compiler's layout would be measured, too.
 
 use crate::Figures;
 use crate::lock::Lock;
@@ -36,6 +36,6 @@ pub fn run<L: Lock>() -> Figures {
     drop(end);
     // It ends because no thread can send any more: an expected error.
     let _ = other.join();
-    // Thousandths of a nanosecond: a pair takes few.
+    // In thousandths of a nanosecond, since a pair takes only a few nanoseconds.
     Figures::default().with("pair_ps", best * 1_000 / PAIRS)
 }

@@ -1,7 +1,7 @@
 //! Work of a known length: a chain of multiplications, each of which waits for the one before.
 //!
-//! The number of them in a microsecond is measured once, by the process that starts the runs, and passed to each: so that all
-//! locks get the same work, not each its own measurement.
+//! The number of multiplications in a microsecond is measured once, by the process that starts the runs, and passed to each run.
+//! So all locks get the same work.
 
 use std::hint::black_box;
 use std::time::Instant;

@@ -5,7 +5,7 @@
 //! unlock  turns[(ticket + 1) mod 128] = ticket + 1; if that ticket has been drawn, wake its thread
 //! ```
 //!
-//! The lower bound for the time of a queue that serves each thread in turn: no lock that lets threads sleep can be
+//! This is the lower bound for the time of a queue that serves each thread in turn: no lock that lets threads sleep can be
 //! fairer. The price is a sleep and a wake for each acquisition that met another.
 //!
 //! Invariant: fewer than 128 threads, so that no two wait for one entry.

@@ -1,4 +1,4 @@
-//! The locks behind one interface: run this while no other thread runs anything under the same lock.
+//! The locks in one interface: run this while no other thread runs anything under the same lock.
 //!
 //! | name | waits by |
 //! |---|---|
@@ -7,7 +7,7 @@
 //! | parking_lot | a few tries, some yields, then its own queue |
 //! | pthread | the kernel at once |
 //! | pthread-adaptive | as many tries as helped lately, at most 100; then the kernel |
-//! | simple, small | our own, of eight and of four bytes |
+//! | simple, small | underbar's own, of eight and of four bytes |
 //! | one_rmw | as std; unlocks with a plain store, and a thread that goes to sleep pays for that: an experiment |
 //! | fifo | strict order, the kernel at once: the lower bound of the cost of a queue |
 //!
@@ -31,7 +31,7 @@ pub use pthread::{Adaptive, Normal};
 pub enum Role {
     /// A peer.
     Peer,
-    /// The one that is judged.
+    /// The lock that is judged.
     Ours,
     /// Neither: it shows a bound.
     Floor,
@@ -84,7 +84,7 @@ impl Lock for std::sync::Mutex<()> {
 
     #[inline]
     fn with<R>(&self, work: impl FnOnce() -> R) -> R {
-        // As in programs; a holder that panicked ends the run anyway.
+        // As in programs. A holder that panicked ends the run anyway.
         let _held = self.lock().expect("no holder panics");
         work()
     }

@@ -1,7 +1,7 @@
 //! The old lock: every thread compares and swaps in a loop until it succeeds.
 //!
-//! Its two calls are functions of their own, so that a profile names them. They are written as in the document's
-//! profile: no load before the swap, no pause, no yield.
+//! Its two calls are separate functions, so that a profile names them. They are written as in the document's profile: no load
+//! before the swap, no pause, no yield.
 
 use crate::lock::Lock;
 use std::sync::atomic::{AtomicU64, Ordering};

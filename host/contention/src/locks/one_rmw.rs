@@ -1,4 +1,4 @@
-//! An experiment: one read-modify-write for a pair of lock and unlock. It unlocks by a plain store.
+//! An experiment: a lock with one read-modify-write for each pair of lock and unlock. It unlocks by a plain store.
 //!
 //! ```text
 //! lock     0 -> HELD by compare-and-swap            else  swap(AWAITED); was it HELD: membarrier; sleep while AWAITED
@@ -18,11 +18,11 @@
 //!    word is no longer AWAITED, and the futex call, which compares it, returns at once; or the mark is still there, and the
 //!    holder, who can only be before its load, sees it. That comparison is the second test; no further one is needed.
 //!
-//! **Relying on another's mark.** A thread that swaps and finds AWAITED sleeps without a membarrier:
-//! the thread that marked the word
-//! first is awake until the mark is certain, and if it was overwritten sets it again, or takes the lock *with* it, and wakes
-//! the next one when it unlocks. That one is either the last to have turned HELD into AWAITED, or relies on the one that was.
-//! A mark that was set by taking the lock cannot be overwritten: only the holder stores, and it sees its own mark.
+//! **Relying on another's mark.** A thread that swaps and finds AWAITED sleeps without a membarrier: the thread that marked the
+//! word first is awake until the mark is certain. If the mark was overwritten, that thread sets it again, or takes the lock
+//! *with* it, and wakes the next one when it unlocks. The next one is either the last to have turned HELD into AWAITED, or
+//! relies on the one that was. A mark that was set by taking the lock cannot be overwritten: only the holder stores, and it sees
+//! its own mark.
 //!
 //! **Ends.** After the store nothing of the lock is accessed. Only one thread can be between its load and its store: the
 //! holder. If the kernel or the C library has no such sequences, all unlock by swapping and no thread calls membarrier;
@@ -30,7 +30,7 @@
 //! a waiter does not sleep: it yields, and tests again. Not between processes, and not for threads that the C library did
 //! not make.
 //!
-//! It waits as std does (100 tries, then the kernel): it differs from std in the unlock, and in its price.
+//! It waits as std does (100 tries, then the kernel); it differs from std in the unlock and its cost.
 //!
 //! `unsafe` is needed for the sequence's assembly. Not here: all orders of events (`one_rmw_model`).
 
@@ -47,7 +47,7 @@ const HELD: u32 = 1;
 /// Held, and a thread may sleep.
 const AWAITED: u32 = 2;
 
-/// The number of tries of a waiter before it sleeps: as in std's mutex.
+/// The number of tries before a waiter sleeps: as in std's mutex.
 const LOOKS: u32 = 100;
 
 /// See the head of this file.
@@ -130,7 +130,7 @@ impl OneRmw {
         }
     }
 
-    /// For a waiter that cannot make sure of its mark. It is awake until it has the lock, with the mark.
+    /// For a waiter that cannot make sure of its mark: it is awake until it has the lock, with the mark.
     fn take_awake(&self) {
         while self.word.swap(AWAITED, Ordering::Acquire) != FREE {
             std::thread::yield_now();

@@ -1,4 +1,4 @@
-//! Every order of events of the lock of one read-modify-write, with the store buffer of the processor.
+//! Every order of events of the lock with one read-modify-write, with the processor's store buffer.
 //!
 //! ```text
 //! each thread   Take -> Inside -> Load -> Commit (store into the buffer) -> ... buffer -> memory, at any later time
@@ -6,8 +6,8 @@
 //!                               \ from Commit back to Load; its buffer goes to memory
 //! ```
 //!
-//! One step of one thread is one access of memory; all orders of steps are tried. Required: never two inside, and
-//! no state in which nothing can happen before all threads have ended. Each planted fault must break that.
+//! One step of one thread is one access of memory; all orders of steps are tried. Required: two threads are never inside, and a
+//! next step is possible in every state until all threads have ended. Each planted fault must break that.
 
 use std::collections::HashSet;
 
@@ -33,7 +33,7 @@ enum Fault {
     NoBarrier,
     /// It calls membarrier, and marks the word then.
     BarrierFirst,
-    /// A membarrier that is one for memory alone: sequences are not restarted.
+    /// A membarrier for memory alone: it does not restart sequences.
     NoRestart,
     /// Sequences restart, but their earlier stores stay in the buffer.
     NoFlush,

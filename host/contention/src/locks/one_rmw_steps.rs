@@ -1,8 +1,8 @@
 //! An interrupted sequence begins again: one instruction at a time.
 //!
-//! The thread traps after each instruction, and each trap is a signal, before which the kernel sends the thread back to
-//! the sequence's beginning. So while it traps it never reaches the store, in any number of steps; afterwards it does.
-//! If the sequence were not known to the kernel, it would be over after a few.
+//! The thread traps after each instruction, and each trap is a signal. Before the signal, the kernel sends the thread back to
+//! the sequence's beginning. So while it traps it never reaches the store, in any number of steps; afterwards it does. If the
+//! kernel did not know the sequence, the sequence would end after a few steps.
 
 use super::{FREE, HELD, sequences};
 use std::cell::Cell;

@@ -1,7 +1,7 @@
-//! The lock of one read-modify-write under the real kernel: exact sums, and no thread sleeps for ever.
+//! The lock with one read-modify-write under the real kernel: exact sums, and no thread sleeps for ever.
 //!
-//! The test for that uses the kernel and no clock: a wake of all sleepers returns their number. If
-//! that is all threads that are not done, there was no thread left to wake them.
+//! The test for endless sleep uses the kernel and no clock: a wake of all sleepers returns their number. If that is all threads
+//! that are not done, there was no thread left to wake them.
 
 use super::{AWAITED, FREE, HELD, OneRmw, restart_all, sequences, syscall};
 use crate::lock::Lock;
@@ -20,7 +20,7 @@ enum Way {
     Mixed,
 }
 
-/// One run; the number of times that all were found asleep.
+/// One run; returns the number of times that all threads were found asleep.
 fn contend(threads: u64, each: u64, way: Way) -> u64 {
     /// The number of tests without any progress before the watchdog uses the kernel.
     const LOOKS: u32 = 2_000;

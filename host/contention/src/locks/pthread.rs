@@ -8,7 +8,7 @@ use std::cell::UnsafeCell;
 /// A private mutex at an address of its own.
 struct Mutex(Box<UnsafeCell<libc::pthread_mutex_t>>);
 
-// SAFETY: a mutex is there to be called by many threads at once.
+// SAFETY: many threads may call a mutex at once.
 unsafe impl Sync for Mutex {}
 // SAFETY: it belongs to no thread while it is free, and only a free one can be moved (see `with`).
 unsafe impl Send for Mutex {}

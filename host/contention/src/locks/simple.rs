@@ -1,4 +1,4 @@
-//! Our own: the lock of eight bytes in its form for Rust programs, and the one of four by its bare calls.
+//! underbar's locks: the lock of eight bytes in its form for Rust programs, and the lock of four bytes by its bare calls.
 //!
 //! `unsafe` is needed because a bare unlock trusts its caller to hold the lock.
 
