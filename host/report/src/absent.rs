@@ -1,7 +1,7 @@
-//! Figures of the documents' storage report without a counterpart on Linux, or that underbar does not count.
+//! Figures of the documents' storage report that have no counterpart on Linux, or that underbar does not count.
 //!
-//! Invariant: each is null in JSON and 0 in the Language Environment layout, where a note says so; the layout
-//! takes its zeros from this table, so neither can have one that the other lacks (a test of `le` compares them).
+//! Invariant: each is null in JSON and 0 in the Language Environment layout, where a note says so. The layout takes its zeros
+//! from this table, so both have the same figures (a test of `le` compares them).
 //! Not here: counters (`underbar_ledger`), where they are printed ([`crate::le`]).
 
 use underbar_ledger::Key;
@@ -11,13 +11,13 @@ use underbar_ledger::Key;
 pub struct Absent {
     /// Its key path, such as `stack.segments_allocated`.
     pub key: &'static str,
-    /// What is printed for it.
+    /// Its label in print.
     pub label: Label,
     /// Why there is none.
     pub why: &'static str,
 }
 
-/// The mark before a figure.
+/// The label of a figure.
 #[derive(Clone, Copy, Debug)]
 pub enum Label {
     /// The label of this counter.
@@ -27,7 +27,7 @@ pub enum Label {
 }
 
 impl Label {
-    /// As it is printed, without a colon.
+    /// The label as it is printed, without a colon.
     #[must_use]
     pub fn text(self) -> &'static str {
         match self {

@@ -1,7 +1,7 @@
 //! Two reports, figure by figure: old, new, ratio.
 //!
-//! The figures are those of the whole tree and the step timings, by their key paths. What changed
-//! by more than the threshold comes first, the largest change on top.
+//! The figures are those of the whole tree and the step timings, by their key paths. Figures that changed by more than the
+//! threshold come first, the largest change on top.
 //! Invariant: a difference of two single runs has no interval, and every form of it says so.
 
 use std::fmt::Write as _;
@@ -17,7 +17,7 @@ use crate::units::figure as in_units;
 /// Name and version of the form that a difference has in JSON.
 pub const SCHEMA: &str = "underbar.diff/1";
 
-/// What every form of a difference says.
+/// The note in every form of a difference.
 pub const NO_INTERVAL: &str =
     "One run each, no interval: a small difference may be chance. `underbar compare` gives one.";
 
@@ -45,12 +45,12 @@ impl Change {
         }
     }
 
-    /// How many times from equal, 1 or more, the same for a doubling as for a halving; infinite where there is no
-    /// ratio but a difference.
+    /// The factor between old and new, 1 or more: a doubling and a halving give the same. Infinite if the figures differ and
+    /// there is no ratio.
     fn distance(&self) -> f64 {
         match (self.old, self.new) {
             (old, new) if old == new => 1.0,
-            // A ratio of 0 is as far away as one can be.
+            // A ratio of 0 is infinitely far.
             _ => self.ratio().map_or(f64::INFINITY, |ratio| ratio.max(1.0 / ratio)),
         }
     }
@@ -63,15 +63,14 @@ pub struct Diff {
     pub changed: Vec<Change>,
     /// All others, in the order of the tables.
     pub rest: Vec<Change>,
-    /// The gates, and what each says.
+    /// The gates with their outcomes.
     pub gates: Vec<(Gate, Outcome)>,
     threshold_percent: f64,
     commands: [String; 2],
 }
 
 impl Diff {
-    /// Compares two reports. `threshold_percent` is what a figure must have changed by to be
-    /// listed first; 1 is a good one.
+    /// Compares two reports. Figures that changed by more than `threshold_percent` are listed first; 1 is a good threshold.
     #[must_use]
     pub fn new(old: &Report, new: &Report, threshold_percent: f64, gates: Vec<Gate>) -> Diff {
         let least = 1.0 + threshold_percent.max(0.0) / 100.0;
@@ -81,7 +80,7 @@ impl Diff {
             old: old.value,
             new: new.value,
         });
-        // How much underbar itself read says nothing of the program.
+        // underbar's own reads say nothing about the program.
         let own = Key::OwnReads.entry().key;
         let (mut changed, rest): (Vec<_>, Vec<_>) =
             changes.partition(|change| change.distance() > least && change.key != own);
@@ -99,13 +98,13 @@ impl Diff {
         }
     }
 
-    /// What all gates together decide.
+    /// The outcome of all gates together.
     #[must_use]
     pub fn outcome(&self) -> Outcome {
         crate::gate::worst(self.gates.iter().map(|(_, outcome)| *outcome))
     }
 
-    /// As text; with `all`, also what did not change.
+    /// As text; with `all`, also the figures that did not change.
     #[must_use]
     pub fn to_text(&self, all: bool) -> String {
         let mut text = format!("old: {}\nnew: {}\n{NO_INTERVAL}\n\n", self.commands[0], self.commands[1]);

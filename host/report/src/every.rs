@@ -12,8 +12,8 @@
 //!   none      on Linux: libstack, threadheap, ...
 //! ```
 //!
-//! Invariant: each step figure, each figure of the tree and each counter of each program is there once: in a row, or by its key
-//! among those that are 0 or not known (`lock.*`: all of lock). What Linux has no counterpart of is one line.
+//! Invariant: each step figure, each figure of the tree and each counter of each program occurs once: in a row, or by its key
+//! among those that are 0 or not known (`lock.*`: all of lock). Figures without a counterpart on Linux are on one line.
 //! Not here: the documented layout ([`crate::le`]), and locks one by one ([`crate::lock`]).
 
 use underbar_ledger::table::KEYS;
@@ -29,7 +29,7 @@ use crate::tree::TREE;
 use crate::units;
 use crate::{heaps, memory};
 
-/// Columns of a key, as wide as the longest.
+/// Columns for a key, the width of the longest.
 const KEY: usize = 26;
 
 /// The view as text.
@@ -62,7 +62,7 @@ fn heading(words: &str) -> Line {
     Line(vec![(Tone::Label, words.to_owned())])
 }
 
-/// What was in force, each with where it was set.
+/// The options in force, each with the place where it was set.
 fn options(lines: &mut Vec<Line>, report: &Report) {
     for (at, option) in report.options.in_force.iter().enumerate() {
         let label = if at == 0 { "options" } else { "" };
@@ -89,7 +89,7 @@ fn rows(lines: &mut Vec<Line>, figures: impl Iterator<Item = (Key, Option<u64>)>
     );
 }
 
-/// A row for each figure; those that are 0, and those that are not known, on a line of their own.
+/// A row for each figure. Figures that are 0 and figures that are not known are on lines of their own.
 fn table(
     lines: &mut Vec<Line>,
     figures: impl Iterator<Item = (&'static str, &'static str, Unit, Option<u64>)>,
@@ -134,7 +134,7 @@ fn whole_areas(keys: &[&'static str]) -> Vec<String> {
     names
 }
 
-/// The areas of which Linux has nothing at all, and single figures of others.
+/// The areas without any counterpart on Linux, and single figures of other areas.
 fn absent() -> String {
     let mut names: Vec<&str> = Vec::new();
     for absent in &ABSENT {

@@ -1,4 +1,4 @@
-//! All figures of a report by their key paths: what a difference compares, and what a gate names.
+//! All figures of a report by their key paths, for differences and gates.
 //!
 //! Not here: two reports (`diff`), and expressions (`gate`).
 
@@ -19,7 +19,7 @@ pub struct Figure {
     pub label: &'static str,
     /// What it counts.
     pub unit: Unit,
-    /// The figure; None where the report does not know.
+    /// The figure; None if the report does not know it.
     pub value: Option<u64>,
 }
 

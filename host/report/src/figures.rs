@@ -3,10 +3,10 @@
 //! In JSON a key path becomes nested objects: `heap.gets` is `{"heap": {"gets": 5}}`. The keys
 //! come from the ledger's table, so a new counter is in the report as soon as it is in the table.
 //!
-//! What has no counterpart ([`crate::absent`]) is null.
+//! Figures without a counterpart ([`crate::absent`]) are null.
 //!
-//! Invariant: None means "this report does not know", never zero. It arises where no process kept accounts, where nobody
-//! looked at a process's stacks or mappings while it ran ([`Figures::of_slot`]), and when a report of an underbar with fewer counters is read.
+//! Invariant: None means "this report does not know", never zero. It occurs if no process kept accounts, if a process's stacks
+//! or mappings were not measured while it ran ([`Figures::of_slot`]), and if the report is of an underbar with fewer counters.
 
 use serde::de::{Deserialize, Deserializer, Error as _};
 use serde::ser::{Serialize, SerializeMap, Serializer};
@@ -27,7 +27,7 @@ impl Figures {
         Self([Some(0); COUNTERS])
     }
 
-    /// No figure known: what others are folded into.
+    /// All figures unknown: the start of a fold.
     #[must_use]
     pub fn unknown() -> Self {
         Self([None; COUNTERS])
@@ -35,7 +35,7 @@ impl Figures {
 
     /// The figures of a slot.
     ///
-    /// Every thread uses its stack and every program anonymous memory: where 0 stands for these, nobody looked.
+    /// Every thread uses its stack, and every program uses anonymous memory: if these are 0, they were not measured.
     #[must_use]
     pub fn of_slot(slot: &SlotView<'_>) -> Self {
         let mut figures = Self(std::array::from_fn(|at| Some(slot.get(KEYS[at]))));
@@ -53,13 +53,13 @@ impl Figures {
         figures
     }
 
-    /// A counter's figure; 0 where the report does not know.
+    /// A counter's figure; 0 if the report does not know it.
     #[must_use]
     pub fn get(&self, key: Key) -> u64 {
         self.known(key).unwrap_or(0)
     }
 
-    /// A counter's figure, or None where the report does not know.
+    /// A counter's figure; None if the report does not know it.
     #[must_use]
     pub fn known(&self, key: Key) -> Option<u64> {
         self.0[key as usize]
@@ -70,10 +70,9 @@ impl Figures {
         self.0[key as usize] = Some(figure);
     }
 
-    /// Adds another process's figures, each by its fold rule. What one of them does not know is
-    /// taken from the other.
+    /// Adds another process's figures, each by its fold rule. A figure that one of them does not know is taken from the other.
     ///
-    /// What is in this heap is that of the process with the most memory: parts and whole are of one look.
+    /// The memory in this heap is that of the process with the most memory, so that the part and the whole are of one measurement.
     pub fn fold(&mut self, other: &Figures) {
         let has_more = other.get(Key::CoverageAnonymous) > self.get(Key::CoverageAnonymous);
         let heap = if has_more { other.known(Key::CoverageHeap) } else { self.known(Key::CoverageHeap) };

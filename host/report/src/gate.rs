@@ -7,9 +7,9 @@
 //! steps.elapsed_ns > 2s                longer than two seconds
 //! ```
 //!
-//! A gate *fails* where its expression is true. A sign before the value makes it relative to the
-//! old figure. K, M and G, or KiB, MiB and GiB as reports have them, are powers of 1024; ns, us, ms and s are times.
-//! Arithmetic is in integers, so that a limit is met exactly.
+//! A gate *fails* if its expression is true. A sign before the value makes it relative to the old figure. K, M and G, or KiB,
+//! MiB and GiB as in reports, are powers of 1024; ns, us, ms and s are times. Arithmetic is in integers, so that a limit is met
+//! exactly.
 
 use crate::absent;
 use underbar_ledger::Unit;
@@ -20,9 +20,9 @@ use crate::model::Report;
 /// A parsed expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gate {
-    /// As it was written.
+    /// As written.
     pub text: String,
-    /// The figure that is looked at.
+    /// The figure that is tested.
     pub key: &'static str,
     comparison: Comparison,
     value: Value,
@@ -41,13 +41,13 @@ enum Comparison {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Value {
     Absolute(u64),
-    /// Old figure plus so many units.
+    /// The old figure plus this many units.
     Plus(i128),
-    /// Old figure times (1 + this many millionths).
+    /// The old figure times (1 + this many millionths).
     Millionths(i128),
 }
 
-/// Why an expression is none. The author of the expression is at fault.
+/// Why an expression is invalid. The author of the expression is at fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum GateError {
@@ -58,19 +58,19 @@ pub enum GateError {
         /// The figure with the nearest name.
         nearest: &'static str,
     },
-    /// Reports have a null there, for there is no such figure here.
+    /// Reports have a null there: the figure does not exist here.
     NoFigure {
         /// The key.
         key: &'static str,
         /// Why.
         why: &'static str,
     },
-    /// No comparison stands where one is needed.
+    /// A comparison is missing.
     NoComparison {
         /// Where, counted in characters from 0.
         at: usize,
     },
-    /// The value is a time, and the figure is none; or a size, and the figure is a time.
+    /// The value is a time and the figure is not; or the value is a size and the figure is a time.
     OtherUnit {
         /// The key.
         key: &'static str,
@@ -79,7 +79,7 @@ pub enum GateError {
         /// Where, counted in characters from 0.
         at: usize,
     },
-    /// The value is none.
+    /// The value is invalid.
     BadValue {
         /// As written.
         value: String,
@@ -116,20 +116,19 @@ impl std::fmt::Display for GateError {
 
 impl std::error::Error for GateError {}
 
-/// What a gate says about two reports.
+/// The outcome of a gate for two reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The expression is false: nothing to object to.
+    /// The expression is false: the gate passes.
     Passed,
     /// The expression is true.
     Failed,
-    /// A report does not know the figure that is needed.
+    /// A report does not know the figure.
     Unknown,
 }
 
 impl Outcome {
-    /// The exit code that stands for this outcome: 0, 1 for a failed gate, 2 for a report that
-    /// cannot decide.
+    /// The exit code for this outcome: 0; 1 for a failed gate; 2 for a gate that cannot decide.
     #[must_use]
     pub fn exit_code(self) -> u8 {
         match self {
@@ -160,7 +159,7 @@ impl Gate {
     /// Parses an expression.
     ///
     /// # Errors
-    /// Says what is wrong, and where.
+    /// Says which part is wrong, and where.
     pub fn parse(text: &str) -> Result<Gate, GateError> {
         let at = |rest: &str| text[..text.len() - rest.len()].chars().count();
         let rest = text.trim_start();
@@ -211,7 +210,7 @@ impl Gate {
             Value::Absolute(value) => Some(i128::from(value) * MILLION),
             Value::Plus(value) => figure(old).map(|old| (i128::from(old) + value) * MILLION),
             Value::Millionths(value) => {
-                // Of 64 bits each, the product may have more than 127: then no figure is above it.
+                // The product of two 64-bit factors may exceed 127 bits: then no figure is above it.
                 figure(old).map(|old| i128::from(old).saturating_mul(MILLION + value))
             }
         };
@@ -260,14 +259,14 @@ fn parse_value(text: &str) -> Option<Value> {
     })
 }
 
-/// Does a value end in a unit that this figure is not in? Counts may be given in K, M and G.
+/// Does a value have the unit of another kind of figure? Counts may be given in K, M and G.
 fn is_of_another(value: &str, unit: Unit) -> bool {
     let is_time = value.ends_with('s');
     let is_size = value.ends_with(['B', 'K', 'M', 'G']);
     if unit == Unit::Nanoseconds { is_size } else { is_time }
 }
 
-/// A decimal number times `unit`. None if it is no number, or not a whole number of the least unit.
+/// A decimal number times `unit`. None if it is not a number, or not a whole number of the smallest unit.
 fn decimal(text: &str, unit: u64) -> Option<u64> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
@@ -286,10 +285,10 @@ fn decimal(text: &str, unit: u64) -> Option<u64> {
     u64::try_from(scaled / scale).ok()
 }
 
-/// The name that takes the fewest changes of a character to become `wanted`.
+/// The name with the fewest changes of single characters to `wanted`.
 #[must_use]
 pub fn nearest<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    // Nobody means a name with a thousand characters; a prefix bounds the work.
+    // No name has a thousand characters; a prefix bounds the work.
     let wanted: Vec<char> = wanted.chars().take(80).flat_map(char::to_lowercase).collect();
     names.min_by_key(|name| distance(&wanted, &name.to_lowercase().chars().collect::<Vec<_>>()))
 }

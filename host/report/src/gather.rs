@@ -1,6 +1,6 @@
-//! Makes a report from a ledger and from what the launcher knows.
+//! Makes a report from a ledger and from the launcher's facts.
 //!
-//! The ledger is trusted in nothing but its header: noise gives odd figures, never a crash.
+//! Only the ledger's header is trusted: noise gives odd figures, never a crash.
 
 use underbar_ledger::layout::ENDED_UNTIMED;
 use underbar_ledger::table::KEYS;
@@ -17,26 +17,26 @@ use crate::model::{
 };
 use crate::steps::Steps;
 
-/// What the ledger does not say.
+/// Facts that are not in the ledger.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
     /// The machine.
     pub host: Host,
     /// The program that was started.
     pub run: Run,
-    /// What the run took, if somebody waited for it.
+    /// The resources that the run used, if a parent waited for it.
     pub steps: Option<Steps>,
-    /// The options. Where `text` is empty the ledger's own copy is taken.
+    /// The options. If `text` is empty, the ledger's own copy is used.
     pub options: Options,
-    /// Programs that the launcher itself saw it could not follow: the counter of each reason.
+    /// Programs that the launcher itself could not follow: the counter of each reason.
     pub not_followed: Vec<Key>,
-    /// Lock areas found beside the ledger.
+    /// Lock areas found in the ledger's folder.
     pub areas: Vec<Area>,
 }
 
 impl Report {
-    /// Makes the report. `alive` tells whether a slot's process still exists; it is asked only about
-    /// those that have not said that they ended.
+    /// Makes the report. `alive` says whether a slot's process still exists. It is called only for processes that have not
+    /// reported their end.
     #[must_use]
     pub fn from_ledger(
         ledger: &LedgerView<'_>,
@@ -67,7 +67,7 @@ fn assemble(processes: Vec<Process>, unrecorded: u64, facts: Facts) -> Report {
     for process in &processes {
         counters.fold(&process.counters);
     }
-    // What is not followed is counted by the launcher, too: also where no process kept accounts.
+    // The launcher also counts programs that are not followed, even if no process kept accounts.
     for key in KEYS.into_iter().filter(|key| split(key.entry().key).0 == "follow") {
         let launched = facts.not_followed.iter().filter(|reason| **reason == key).count() as u64;
         counters.set(key, counters.get(key).saturating_add(launched));
@@ -163,20 +163,20 @@ fn fault(fault: FaultView<'_>) -> Fault {
     }
 }
 
-/// Puts each lock area into the section that it belongs to; gives back those of processes that have none.
+/// Puts each lock area into the section of its process, and returns the locks of processes without a section.
 ///
-/// An area that is older than the ledger was left by another one of the same name.
+/// An area that is older than the ledger belongs to an earlier ledger of the same name.
 fn place_areas(ledger: &LedgerView<'_>, processes: &mut [Process], facts: &Facts) -> Vec<Locks> {
     let places: Vec<(u32, u64)> = ledger
         .slots()
         .map(|slot| match slot.state {
-            // Its number and moment are those of one of many.
+            // A folded slot has the number and moment of only one of its processes.
             SlotState::Aggregate => (0, 0),
             _ => (slot.process.number, slot.started_ns()),
         })
         .collect();
     let cpu_ns = facts.steps.as_ref().map(|steps| steps.user_ns.saturating_add(steps.system_ns));
-    // Who has no section was folded: where one program was, it is that one.
+    // A process without a section was folded. If only one program was folded, it is a process of that program.
     let mut folded =
         processes.iter().filter(|process| process.state == State::Folded).map(|process| &process.program);
     let folded = match (folded.next(), folded.next()) {
@@ -272,7 +272,7 @@ pub(crate) mod tests {
         let tree = &report.tree;
         assert_eq!((tree.processes, tree.programs, tree.unrecorded), (3, 2, 5));
         assert_eq!(tree.counters.get(Key::HeapGets), 30);
-        // Nobody looked at their stacks and mappings; a program of one thread has no others' stacks.
+        // Their stacks and mappings were not measured; a program of one thread has no other threads' stacks.
         let unknown = [
             Key::StackMain,
             Key::StackLargest,
@@ -300,7 +300,7 @@ pub(crate) mod tests {
             bytes.module(0, 0x1000, 0x1000, "").lock(0, |lock| lock.address = 0x1800);
             Area::read(&bytes.bytes()).expect("an area")
         };
-        // In the order in which a folder may give them: the last one is an old one's.
+        // In an order that a folder may have. The last area belongs to an earlier ledger.
         let areas = vec![area(12, 2_998), area(11, 2_999), area(10, 3_000), area(10, 999)];
         let report = Report::from_ledger(&view, Facts { areas, ..Facts::default() }, |_| true);
         let found: Vec<_> = report

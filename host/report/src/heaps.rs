@@ -1,4 +1,4 @@
-//! The heaps of a process that has more than its default one: what the report knows of each, and how it is shown.
+//! The heaps of a process that has more than its default one: the figures of each, and their lines in reports.
 //!
 //! ```text
 //! heaps     default 60 MiB, parser (enclave) 40 MiB, scratch ended, 12 others 3 MiB        summary
@@ -7,8 +7,8 @@
 //!   heap.gets                            50,002           Successful Get Heap requests
 //! ```
 //!
-//! Invariant: a heap has the counters whose scope is a heap, by the same keys as its process; what of them is not known is null. A
-//! process with its default heap only has none of this.
+//! Invariant: a heap has the counters with the scope of a heap, by the same keys as its process; unknown figures are null. A
+//! process with its default heap only has no such list.
 //! Not here: where rows are (`underbar_ledger::heaps`).
 
 use serde::de::Error as _;
@@ -27,7 +27,7 @@ use crate::units::bytes;
 /// One heap.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Heap {
-    /// What it is for.
+    /// Its purpose.
     pub kind: Kind,
     /// Its name; empty: it has none. Bytes that are no UTF-8 are replaced.
     pub name: String,
@@ -37,19 +37,19 @@ pub struct Heap {
     pub counters: HeapFigures,
 }
 
-/// What a heap is for.
+/// The purpose of a heap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// The heap in which each thread begins.
+    /// The heap in which each thread starts.
     Default,
     /// Created by the program.
     Additional,
-    /// That of an enclave.
+    /// The heap of an enclave.
     Enclave,
-    /// Those of a class of ECBs.
+    /// The heap for a class of ECBs.
     Class,
-    /// Several for which the ledger had no room.
+    /// Several heaps for which the ledger had no room.
     Others,
 }
 
@@ -72,7 +72,7 @@ pub(crate) fn keys() -> impl Iterator<Item = Key> {
 }
 
 impl HeapFigures {
-    /// A counter's figure; None where it is not known, and of a counter that heaps do not have.
+    /// A counter's figure; None if it is not known, or if heaps do not have this counter.
     #[must_use]
     pub fn known(&self, key: Key) -> Option<u64> {
         self.0.get(key as usize).copied().flatten()
@@ -80,7 +80,7 @@ impl HeapFigures {
 }
 
 impl Serialize for HeapFigures {
-    /// As those of a process: areas of names.
+    /// As for a process: areas of names.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut areas: Vec<(&str, Map<String, Value>)> = Vec::new();
         for key in keys() {
@@ -138,7 +138,7 @@ impl Heap {
         }
     }
 
-    /// Its name, and what it is for where the name does not say it.
+    /// Its name, and its purpose if the name does not say it.
     #[must_use]
     pub fn words(&self) -> String {
         let kind = KINDS.iter().find(|(kind, _)| *kind == self.kind).map_or("", |(_, word)| word);
@@ -150,7 +150,7 @@ impl Heap {
     }
 }
 
-/// The line of a summary: the heaps of the first process that has more than one, and what is in use of each.
+/// The line in the summary: the heaps of the first process that has more than one, and the bytes in use of each.
 pub(crate) fn line(report: &Report, page: Page<'_>) -> Option<Line> {
     let process = report.processes.iter().find(|process| !process.heaps.is_empty())?;
     let heaps: Vec<String> = process
@@ -167,7 +167,7 @@ pub(crate) fn line(report: &Report, page: Page<'_>) -> Option<Line> {
     Some(labelled("heaps", clip(&heaps.join(", "), page.columns.saturating_sub(indent))))
 }
 
-/// Each heap of each process that has more than one, with the words that head its figures.
+/// Each heap of each process that has more than one, with the heading of its figures.
 pub(crate) fn sections(report: &Report) -> impl Iterator<Item = (String, &HeapFigures)> {
     report.processes.iter().flat_map(|process: &Process| {
         process.heaps.iter().map(move |heap| {
@@ -222,7 +222,7 @@ pub(crate) mod tests {
         Report::from_ledger(&LedgerView::new(bytes).expect("a good ledger"), Facts::default(), |_| true)
     }
 
-    /// A report of the same.
+    /// A report of that ledger.
     pub(crate) fn sample() -> Report {
         report(&written(b"parser", 40 << 20))
     }
@@ -273,7 +273,7 @@ pub(crate) mod tests {
         assert!(error.to_string().contains("heap.gets is -7"), "{error}");
     }
 
-    /// Names are the program's, and so are damaged figures: nothing of them steers a terminal or makes a line too long.
+    /// Names are the program's, and figures may be damaged: neither may control a terminal or make a line too long.
     #[test]
     fn damaged_rows_give_a_report_all_the_same() {
         let report = report(&written(b"\x1b[2J\xff\n0123456789012345678901234", u64::MAX - 5));

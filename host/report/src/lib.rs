@@ -15,18 +15,18 @@
 //! | [`tree`] | figures of the whole tree of processes, and their table |
 //! | [`steps`] | the figures that the kernel gives for the whole run, and their table |
 //! | [`gather`] | makes a report from a ledger |
-//! | [`read`] | reads a saved report, and says what is wrong with it |
+//! | [`read`] | reads a saved report, and explains one that cannot be read |
 //! | [`schema`] | the JSON schema, derived from the tables |
 //! | [`units`] | numbers for people |
 //! | [`timing`] | step timings in words |
 //! | [`summary`] | the default text |
-//! | [`memory`] | its lines about who has the memory |
+//! | [`memory`] | its lines about the owners of memory |
 //! | `next` | its last line: the next command to type |
-//! | [`remedies`] | what a run did not show, and what to do about it |
+//! | [`remedies`] | what a run did not show, and the remedies |
 //! | [`page`] | its lines: width and colours |
 //! | [`every`] | every figure in one view |
 //! | [`le`] | the Language Environment layout |
-//! | [`lock`] | locks: who waited for which, and because of whom |
+//! | [`lock`] | locks: which threads waited for which lock, and for which holder |
 //! | [`supply`] | how the heap served requests, for rules |
 //! | [`diff`], [`gate`] | two reports, figure by figure; `--fail-on` |
 //! | [`manual`] | the manual's list of counters |

@@ -106,7 +106,7 @@ fn bounds() -> Vec<&'static str> {
     bounds
 }
 
-/// The cell of a table: a bound is too long for it, so it is numbered.
+/// The cell of a table: the text of a bound is too long for it, so it has a number.
 fn cell(exact: Exactness) -> String {
     match exact {
         Exactness::Within(bound) => {
@@ -116,7 +116,7 @@ fn cell(exact: Exactness) -> String {
     }
 }
 
-/// The use of the figures of locks next to the counters of the same thing.
+/// The figures of locks: where they are explained, and which of them `underbar diff` knows.
 const WHERE: &str = "`docs/lock-report.md` explains the report of them. `underbar diff` and its gates know those that no \
                      counter of `lock` has.";
 

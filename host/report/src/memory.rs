@@ -1,4 +1,4 @@
-//! Who has the memory of a program: the part that is in this heap, and a short table of the other owners.
+//! The owners of a program's memory: the part that is in this heap, and a short table of the other owners.
 //!
 //! ```text
 //!   coverage  26 % of 300 MiB anonymous memory is in this heap
@@ -6,8 +6,8 @@
 //!             other mappings                     22 MiB         7 %
 //! ```
 //!
-//! Invariant: a row for each owner with a twentieth or more, three at most; where most memory is elsewhere, for each with a
-//! hundredth, five at most, and what is left is a row of its own. No row is cut.
+//! Invariant: a row for each owner with a twentieth or more, three at most. If most memory is elsewhere, a row for each owner
+//! with a hundredth or more, five at most, and one row for the rest. No row is cut.
 //! Not here: how owners are found (`runtime::coverage`), and all of them ([`crate::every`]).
 
 use underbar_ledger::Key;
@@ -23,7 +23,7 @@ pub fn mostly_elsewhere(program: &Program) -> bool {
     program.counters.get(Key::CoverageHeap) < anonymous.div_ceil(2)
 }
 
-/// How much of the memory is in this heap, and who has most of the rest.
+/// How much of the memory is in this heap, and the owners of most of the rest.
 pub(crate) fn lines(program: &Program, page: Page<'_>) -> Vec<Line> {
     let (part, most) = if mostly_elsewhere(program) { (100, 5) } else { (20, 3) };
     table(program, page, (part, most))
@@ -34,7 +34,7 @@ pub(crate) fn all(program: &Program, page: Page<'_>) -> Vec<Line> {
     table(program, page, (u64::MAX, usize::MAX))
 }
 
-/// A row for each owner of one part in `part`, `most` at most.
+/// A row for each owner with at least 1/`part` of the memory, `most` rows at most.
 fn table(program: &Program, page: Page<'_>, (part, most): (u64, usize)) -> Vec<Line> {
     let anonymous = program.counters.get(Key::CoverageAnonymous);
     if anonymous == 0 {

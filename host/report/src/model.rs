@@ -1,4 +1,4 @@
-//! The report: one run, what it was, what it took, and the accounts of its processes.
+//! The report: one run with its program, its resources, and the accounts of its processes.
 //!
 //! ```text
 //! Report
@@ -10,9 +10,9 @@
 //!   processes  one section each: identity, counters, owners of other memory
 //! ```
 //!
-//! Invariant: tree.counters is the fold of all sections, and of what the launcher itself could
-//! not follow. Integers are bytes and nanoseconds; no floats.
-//! Not here: where it comes from ([`crate::gather`], [`crate::read`]), and how it looks.
+//! Invariant: tree.counters is the fold of all sections, and of programs that the launcher itself could not follow. Integers are
+//! bytes and nanoseconds; no floats.
+//! Not here: how it is made ([`crate::gather`], [`crate::read`]) and printed.
 
 use std::collections::HashMap;
 
@@ -39,7 +39,7 @@ pub struct Report {
     pub host: Host,
     /// The program that was started.
     pub run: Run,
-    /// What the run took; null where nobody waited for it (`run --exec`, a bare preload).
+    /// The resources that the run used; null if no parent waited for it (`run --exec`, a bare preload).
     pub steps: Option<Steps>,
     /// The run-time options.
     #[serde(default)]
@@ -51,7 +51,7 @@ pub struct Report {
     pub processes: Vec<Process>,
 }
 
-/// The machine, as far as the figures depend on it.
+/// The facts of the machine on which the figures depend.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Host {
     /// Kernel name and release, such as `Linux 6.1.0`.
@@ -60,9 +60,9 @@ pub struct Host {
     pub cores: u64,
     /// Bytes of a page.
     pub page_bytes: u64,
-    /// The least of what limits this run's memory: RLIMIT_AS, the control group, the machine's own.
+    /// The lowest limit on this run's memory: RLIMIT_AS, the control group, or the machine's own memory.
     pub memory_limit_bytes: Option<u64>,
-    /// Stack that a thread gets which does not ask for a size (RLIMIT_STACK, as a rule).
+    /// Stack of a thread that asks for no size (RLIMIT_STACK, as a rule).
     pub thread_stack_bytes: Option<u64>,
     /// Seconds to add to UTC for the local time that reports print.
     #[serde(default)]
@@ -72,7 +72,7 @@ pub struct Host {
 /// The program that was started, and how it ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Run {
-    /// As it was given on the command line. Bytes that are no UTF-8 are replaced.
+    /// As on the command line. Bytes that are no UTF-8 are replaced.
     pub program: String,
     /// Its arguments, without the program itself.
     #[serde(default)]
@@ -81,19 +81,19 @@ pub struct Run {
     pub process: u32,
     /// When it was started: nanoseconds since 1970-01-01 00:00 UTC.
     pub started_unix_ns: u64,
-    /// How it ended; null while it runs, or where nobody waited.
+    /// How it ended; null while it runs, or if no parent waited.
     pub end: Option<End>,
-    /// The name by which `underbar report` finds the accounts of processes that go on; null where none does.
+    /// The name by which `underbar report` finds the accounts of processes that are still running; null if there are none.
     #[serde(default)]
     pub later: Option<Later>,
 }
 
-/// Processes of a run that went on when the program had ended.
+/// Processes of a run that were still running when the program ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Later {
-    /// How many there were.
+    /// Their number.
     pub running: u64,
-    /// What `underbar report` is given.
+    /// The name to give to `underbar report`.
     pub name: String,
 }
 
@@ -107,19 +107,19 @@ pub enum End {
     Signal(i32),
 }
 
-/// Run-time options, in the words of whoever parsed them.
+/// Run-time options, in the words of their parser.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Options {
     /// The text that the run was started with.
     #[serde(default)]
     pub text: String,
-    /// What was in force in the end, one entry for each option.
+    /// The options in force at the end, one entry for each option.
     #[serde(default)]
     pub in_force: Vec<OptionInForce>,
-    /// Options accepted that have no effect here, each with the reason: `ALL31(ON): ...`.
+    /// Options that are accepted without effect here, each with the reason: `ALL31(ON): ...`.
     #[serde(default)]
     pub without_effect: Vec<String>,
-    /// What was wrong with the option text, in words.
+    /// Mistakes in the option text, in words.
     #[serde(default)]
     pub errors: Vec<String>,
     /// The texts that were read, from weak to strong.
@@ -138,15 +138,15 @@ impl Options {
 /// A text with options.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OptionSource {
-    /// Which layer it is, such as `user options file`.
+    /// Its layer, such as `user options file`.
     pub where_set: String,
-    /// The file, variable or flag that it came from.
+    /// Its file, variable or flag.
     pub origin: String,
     /// The text.
     pub text: String,
 }
 
-/// One option and where it was set last.
+/// One option, and the place where it was set last.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OptionInForce {
     /// Such as `HEAP(67108864,16777216,ANYWHERE,KEEP,8192,4096)`.
@@ -158,7 +158,7 @@ pub struct OptionInForce {
 /// All processes together.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tree {
-    /// Processes that kept accounts. One that goes on as another program is one process.
+    /// Processes that kept accounts. A process that becomes another program is one process.
     pub processes: u64,
     /// Different programs that they ran.
     pub programs: u64,
@@ -166,18 +166,18 @@ pub struct Tree {
     pub unrecorded: u64,
     /// Their counters, each folded by its rule: sums, and the largest of peaks.
     pub counters: Figures,
-    /// Locks of processes that have no section of their own, since they were folded with others.
+    /// Locks of processes without a section of their own: they were folded with others.
     #[serde(default)]
     pub other_locks: Vec<Locks>,
 }
 
-/// What became of a process.
+/// The state of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
     /// It had not ended when the report was made.
     Running,
-    /// It ended, or went on as another program, and settled its counts.
+    /// It ended, or became another program, and settled its counts.
     Ended,
     /// It was killed before it could settle its counts.
     Killed,
@@ -188,82 +188,82 @@ pub enum State {
 /// One process, or several ended processes of one program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Process {
-    /// Path of the program's file. Bytes that are no UTF-8 are replaced. Of a path of more than 256 bytes the last parts, without
-    /// a slash before them.
+    /// Path of the program's file. Bytes that are no UTF-8 are replaced. If the path has more than 256 bytes, only its last
+    /// parts are kept, without a slash before them.
     pub program: String,
-    /// The name by which it was started, where that is another name of the file, as of a link; else null.
+    /// The name by which it was started, if that is another name of the file, such as a link; else null.
     #[serde(default)]
     pub started_as: Option<String>,
-    /// Its arguments with its own name first, cut to what the ledger has room for.
+    /// Its arguments, beginning with its own name, cut to the room in the ledger.
     #[serde(default)]
     pub arguments: Vec<String>,
-    /// Its number; the last one's where several are folded.
+    /// Its number; if several processes are folded, that of the last.
     pub process: u32,
     /// Its parent.
     pub parent: u32,
-    /// How many processes these figures are from; one that ran the program twice, by exec, counts twice.
+    /// The number of processes in these figures. A process that ran the program twice, by exec, counts twice.
     pub processes: u64,
-    /// What became of it.
+    /// Its state.
     pub state: State,
     /// When it started: nanoseconds after the run began.
     pub started_ns: u64,
-    /// When it ended; null while it runs and where it was killed.
+    /// When it ended; null while it runs or if it was killed.
     pub ended_ns: Option<u64>,
     /// Mistakes that the runtime found in its options.
     #[serde(default)]
     pub option_errors: u64,
     /// Its counters.
     pub counters: Figures,
-    /// Its heaps, the default one first; absent where it has no other, and where several processes are folded.
+    /// Its heaps, the default one first; absent if it has no other heap, or if several processes are folded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub heaps: Vec<Heap>,
-    /// Who else holds anonymous memory in it.
+    /// Other owners of anonymous memory in it.
     #[serde(default)]
     pub owners: Vec<Owner>,
-    /// Another allocator that it has; null where none is known.
+    /// Another allocator in it; null if none is known.
     #[serde(default)]
     pub allocator: Option<Allocator>,
-    /// Its locks; null where none was waited for, and where several processes are folded.
+    /// Its locks; null if none was waited for, or if several processes are folded.
     #[serde(default)]
     pub locks: Option<Locks>,
-    /// Why underbar ended it; null where it did not. Of several processes, the first.
+    /// Why underbar ended it; null if it did not. If several processes are folded, the first reason.
     #[serde(default)]
     pub fault: Option<Fault>,
 }
 
-/// Storage that a program gave back wrongly: underbar ended it with SIGABRT, as plain malloc does.
+/// Storage that a program freed wrongly: underbar ended it with SIGABRT, as plain malloc does.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fault {
-    /// What was wrong.
+    /// The kind of fault.
     pub kind: FaultKind,
     /// C name of the function that was called.
     pub function: String,
     /// The address that the program gave.
     pub address: u64,
-    /// Where the block begins that it is about.
+    /// The beginning of the block in question.
     pub block: u64,
-    /// Bytes that could be used of the block; null where not known.
+    /// Usable bytes of the block; null if not known.
     pub block_bytes: Option<u64>,
-    /// Who called: file name of the module and place in it; null where not known.
+    /// The caller: file name of the module and place in it; null if not known.
     pub caller: Option<Caller>,
 }
 
-/// Code that called.
+/// The calling code.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Caller {
     /// File name of the module.
     pub module: String,
-    /// Place in it, as symbol tables count.
+    /// Place in it, in the addresses of its symbol table.
     pub offset: u64,
 }
 
-/// What was wrong with storage that a program gave back.
+/// The kinds of wrong frees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FaultKind {
-    /// Given back twice, or after realloc moved it.
+    /// Freed twice, or freed after realloc moved it.
     DoubleFree,
-    /// The address was one inside a block.
+    /// The address was inside a block.
     InsideBlock,
     /// No block begins at the address.
     NoBlock,
@@ -297,13 +297,13 @@ impl Fault {
 /// An allocator other than this heap.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Allocator {
-    /// File name of its library, or what is known of it.
+    /// File name of its library, or another description.
     pub name: String,
-    /// What it is to the program.
+    /// Its role in the program.
     pub role: Role,
 }
 
-/// What another allocator is to a program.
+/// The role of another allocator in a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -311,27 +311,27 @@ pub enum Role {
     Replaced,
     /// It serves malloc, since the loader finds it before this heap.
     Serves,
-    /// It is linked into the program under names of its own: what calls them does not reach this heap.
+    /// It is linked into the program under its own function names: calls of these do not reach this heap.
     Inside,
 }
 
 /// A library or program that mapped anonymous memory past the heap.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Owner {
-    /// File name of the library, or what is known of it.
+    /// File name of the library, or another description.
     pub name: String,
-    /// Resident bytes, by the look that saw the most memory.
+    /// Resident bytes, in the measurement with the most memory.
     pub bytes: u64,
-    /// The most that any look saw.
+    /// The most in any measurement.
     pub peak_bytes: u64,
 }
 
-/// All processes of one program, folded: what suggestions are made for.
+/// All processes of one program, folded. Suggestions are made for these.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
-    /// Its name ([`Process::name`]), as sections of options files name it.
+    /// Its name ([`Process::name`]), as in sections of options files.
     pub name: String,
-    /// How many processes ran it.
+    /// The number of processes that ran it.
     pub processes: u64,
     /// Their counters, folded.
     pub counters: Figures,
@@ -339,21 +339,21 @@ pub struct Program {
     pub owners: Vec<Owner>,
     /// Another allocator that it has, as far as known.
     pub allocator: Option<Allocator>,
-    /// True if one of them was still running or was killed, so its last figures are those of work
-    /// in progress, not of a program that has given everything back.
+    /// True if a process was still running or was killed: then its last figures are those of work in progress, not of a program
+    /// that has freed everything.
     pub unfinished: bool,
     /// The longest that one of them ran, in nanoseconds, as far as known.
     pub longest_ns: u64,
 }
 
 impl Program {
-    /// The other allocator that serves all or much of what it asks for.
+    /// The other allocator that serves all or many of its requests.
     #[must_use]
     pub fn served_by(&self) -> Option<&Allocator> {
         self.allocator.as_ref().filter(|allocator| allocator.role != Role::Replaced)
     }
 
-    /// A sum over the program's processes, for one of them on average, rounded up.
+    /// A sum over the program's processes, divided by their number and rounded up.
     #[must_use]
     pub fn each(&self, key: Key) -> u64 {
         self.counters.get(key).div_ceil(self.processes.max(1))
@@ -361,7 +361,7 @@ impl Program {
 }
 
 impl Process {
-    /// The program's name: the one by which it was started, or that of its file.
+    /// The program's name: the name by which it was started, or its file's name.
     #[must_use]
     pub fn name(&self) -> &str {
         self.started_as.as_deref().unwrap_or_else(|| file_name(&self.program))
@@ -375,17 +375,17 @@ pub fn file_name(path: &str) -> &str {
     if name.is_empty() { path } else { name }
 }
 
-/// Memory of processes with less is not looked at.
+/// Memory of processes with less is not measured.
 const LEAST_LOOKED_AT: u64 = 4 << 20;
 
 impl Report {
-    /// The programs of the tree, the one with the most memory first, in its heap or elsewhere.
+    /// The programs of the tree, the one with the most memory (in its heap or elsewhere) first.
     #[must_use]
     pub fn programs(&self) -> Vec<Program> {
         let mut programs: Vec<Program> = Vec::new();
-        // Where each stands: a saved report may name thousands.
+        // The index of each program: a saved report may name thousands.
         let mut by_name: HashMap<&str, usize> = HashMap::new();
-        // By program and number: whether the process became it by exec.
+        // For each program and process number: did the process become the program by exec?
         let mut seen: HashMap<(usize, u32), bool> = HashMap::new();
         for process in &self.processes {
             let end = process.ended_ns.or_else(|| self.steps.as_ref().map(|steps| steps.elapsed_ns));
@@ -408,11 +408,11 @@ impl Report {
             let earlier = (process.state != State::Folded)
                 .then(|| seen.insert((at, process.process), continued))
                 .flatten();
-            // One that became the same program again is one process.
+            // A process that became the same program again is one process.
             if !earlier.is_some_and(|earlier| earlier || continued) {
                 program.processes = program.processes.saturating_add(process.processes);
             }
-            // Of one look: that of the process with the most memory.
+            // From one measurement: that of the process with the most memory.
             let anonymous = process.counters.get(Key::CoverageAnonymous);
             if anonymous > program.counters.get(Key::CoverageAnonymous) || program.owners.is_empty() {
                 program.owners.clone_from(&process.owners);
@@ -429,7 +429,7 @@ impl Report {
         }
         let weight = |program: &Program| {
             let heap = program.counters.get(Key::HeapUsedPeak);
-            // Of a heap that was got and not touched only a part is memory, so the look decides; it begins at 4 MiB.
+            // Storage of a heap that is not touched is not memory, so the measurement decides. Only 4 MiB and more are measured.
             let memory = match program.counters.get(Key::CoverageAnonymous) {
                 0 => heap.min(LEAST_LOOKED_AT),
                 anonymous => anonymous,
@@ -445,8 +445,8 @@ impl Report {
         self.processes.iter().filter_map(|process| process.locks.as_ref()).chain(&self.tree.other_locks)
     }
 
-    /// The sub-options in force of an option, such as `HEAP`, as they were printed; an omitted
-    /// one is empty. None if the report does not know the option.
+    /// The sub-options in force of an option, such as `HEAP`, as they were printed; an omitted one is empty. None if the report
+    /// does not know the option.
     #[must_use]
     pub fn sub_options(&self, name: &str) -> Option<Vec<&str>> {
         self.options.in_force.iter().find_map(|entry| {
@@ -456,7 +456,7 @@ impl Report {
         })
     }
 
-    /// True under THREADSTACK(ON): then STACK means the first thread only, and otherwise all of them.
+    /// True under THREADSTACK(ON): then STACK applies to the first thread only, and otherwise to all threads.
     #[must_use]
     pub fn threads_are_governed(&self) -> bool {
         self.sub_options("THREADSTACK")
@@ -506,7 +506,7 @@ mod tests {
         again.counters.set(Key::ProcessContinued, 1);
         report.processes.push(again.clone());
         assert_eq!(report.programs()[0].processes, 1);
-        // Another one by fork, and one that had its number before.
+        // Another process made by fork, and one that reuses its number.
         again.process += 1;
         again.counters.set(Key::ProcessContinued, 0);
         report.processes.extend([again.clone(), again]);
@@ -518,7 +518,7 @@ mod tests {
         use underbar_ledger::Key;
         let mut report = sample::tree();
         let compiler = &mut report.processes[1].counters;
-        // It has a heap of its own: 240 MiB are not in ours, and 2 MiB are.
+        // It has a heap of its own: 240 MiB are outside this heap, and 2 MiB are in it.
         compiler.set(Key::HeapUsedPeak, 2 << 20);
         compiler.set(Key::CoverageAnonymous, 240 << 20);
         compiler.set(Key::CoverageHeap, 2 << 20);
@@ -526,7 +526,7 @@ mod tests {
             report.programs().into_iter().map(|program| program.name).collect()
         };
         assert_eq!(names(&report), ["cc1plus", "as", "g++"]);
-        // What was got and never touched is no memory; nor is it where nobody had to look.
+        // Storage that was never touched is no memory, also if no measurement was needed.
         report.processes[0].counters.set(Key::HeapUsedPeak, 900 << 20);
         assert_eq!(names(&report), ["cc1plus", "g++", "as"]);
         report.processes[0].counters.set(Key::CoverageAnonymous, 5 << 20);

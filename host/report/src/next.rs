@@ -11,10 +11,10 @@
 //! nothing to change                  underbar report --report all
 //! ```
 //!
-//! A report that is not kept is printed again by another run: underbar run --report all -- PROGRAM.
+//! A report that is not kept is printed by another run: underbar run --report all -- PROGRAM.
 //!
-//! Invariant: what is shown can be typed as it stands, with the options that another run would not have by itself.
-//! Not here: what is suggested (`advise`).
+//! Invariant: the command can be typed as printed. It has the options that another run would not have by itself.
+//! Not here: which suggestions there are (`advise`).
 
 use underbar_options::WhereSet;
 
@@ -26,24 +26,25 @@ use crate::remedies::Unseen;
 use crate::summary::Advice;
 use crate::units::counted;
 
-/// A command to type is given whole, beyond [`crate::page::COLUMNS`], up to so many characters: cut off, it could not be typed.
+/// The most characters of a command to type. It is printed whole, beyond [`crate::page::COLUMNS`], since a shortened one cannot
+/// be typed.
 const LONGEST_COMMAND: usize = 1_000;
 
-/// What holds options for all runs of a shell.
+/// The variable with options for all runs of a shell.
 const VARIABLE: &str = "UNDERBAR_OPTS";
 
 /// The next command to type.
 pub(crate) fn line(report: &Report, programs: &[Program], advice: &[Advice], kept: Option<&str>) -> Line {
     let to_set: Vec<&Advice> =
         advice.iter().filter(|advice| advice.option.is_some() && advice.acts).collect();
-    // Where one is harmless there is something to try without the others.
+    // If one suggestion is not risky, it can be tried without the others.
     let tune = if to_set.iter().all(|advice| advice.risky) { "tune --risky" } else { "tune" };
     let doctor = || "underbar doctor".to_owned();
     let again = |verb: &str| format!("{}underbar {verb}{}", variable_given(report), options_given(report));
     let command = command_line(report);
     let unseen = Unseen::of(report, programs);
     let with_program = |verb: String| format!("{verb} -- {command}");
-    // What was kept need not be run again.
+    // A report that is kept needs no new run.
     let shown = |form: &str| match kept {
         Some(name) => format!("underbar report --report {form} {name}").trim_end().to_owned(),
         None => with_program(again(&format!("run --report {form}"))),
@@ -79,7 +80,7 @@ fn in_what_was_seen(unseen: &Unseen) -> String {
     format!("Nothing to change in what was seen; {}", clean(&unseen.words()))
 }
 
-/// The exit status of the run, where `tune` has to know that it is no failure.
+/// The exit status of the run, if `tune` must know that it is no failure.
 fn expected(report: &Report) -> String {
     match report.run.end {
         Some(End::Exit(status)) if status != 0 => format!(" --expect {status}"),
@@ -87,7 +88,8 @@ fn expected(report: &Report) -> String {
     }
 }
 
-/// How many suggestions there are, for which other programs, and which of them the command tries: all, or those that are not risky.
+/// The number of suggestions, the other programs that they are for, and which of them the command tries: all, or those that are
+/// not risky.
 fn suggestions(to_set: &[&Advice], leading: &Program) -> String {
     const NAMED: usize = 2;
     let number = to_set.len();
@@ -125,7 +127,8 @@ fn suggestions(to_set: &[&Advice], leading: &Program) -> String {
     format!("{words}. Prove {object}:")
 }
 
-/// The variable with options that the run had. The next has it, too, if it was exported; given with one command alone it is gone.
+/// The variable with the options that the run had. If it was exported, the next run has it, too; if it was set for one command
+/// only, the next run lacks it.
 fn variable_given(report: &Report) -> String {
     let sources = &report.options.sources;
     let given = sources.iter().rfind(|source| source.where_set == WhereSet::Environment.label());
@@ -135,7 +138,7 @@ fn variable_given(report: &Report) -> String {
     })
 }
 
-/// The options of the run that another run would not have by itself, as its command takes them; three dots for a long text.
+/// The options of the run that another run would not have by itself, as flags; three dots for a long text.
 fn options_given(report: &Report) -> String {
     let options = &report.options;
     let mut given = String::new();
@@ -153,7 +156,7 @@ fn options_given(report: &Report) -> String {
             give("--opts", &source.text);
         }
     }
-    // A report of an underbar that did not say where its texts came from, or one made of a ledger.
+    // The report is of an underbar that did not record where its texts came from, or it was made from a ledger.
     let is_given = [WhereSet::OptionsFile, WhereSet::CommandLine].into_iter().any(|set| options.has_set(set));
     if options.sources.is_empty() && is_given {
         give("--opts", &options.text);
@@ -161,7 +164,7 @@ fn options_given(report: &Report) -> String {
     given
 }
 
-/// The program's command line, quoted for a shell; where it is too long, its arguments are three dots.
+/// The program's command line, quoted for a shell; if it is too long, its arguments are three dots.
 fn command_line(report: &Report) -> String {
     let words: Vec<String> =
         std::iter::once(&report.run.program).chain(&report.run.arguments).map(|word| quoted(word)).collect();

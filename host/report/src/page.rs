@@ -4,34 +4,34 @@
 //! Line ── label, text ── wider than the page? wrapped at its words, as long as there are lines to spare; then cut
 //! ```
 //!
-//! Invariant: no line but a command to copy is wider than [`Page::columns`], counted before colours are added; text that
-//! comes from the program passes through `clean` first, so that it cannot steer the terminal.
+//! Invariant: no line but a command to copy is wider than [`Page::columns`], counted before colours are added. Text from the
+//! program passes through `clean` first, so it cannot control the terminal.
 //! Not here: what the lines say ([`crate::summary`]), and how wide a terminal is.
 
 use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
 
-/// The most columns of a line, where it does not go to a terminal.
+/// The most columns of a line that does not go to a terminal.
 pub const COLUMNS: usize = 100;
-/// On a terminal they are as many as it has, but no fewer and no more than these.
+/// On a terminal, lines are as wide as the terminal, within these limits.
 const NARROWEST: usize = 60;
 const WIDEST: usize = 160;
 
-/// What lines are made for.
+/// The output that lines are made for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Page<'a> {
     /// The most columns of a line.
     pub columns: usize,
     /// Are there colours?
     pub colour: bool,
-    /// What `underbar report` is given to print this report again in another form: nothing for the last run. None where it
-    /// is not kept.
+    /// The name that `underbar report` needs to print this report again in another form: empty for the last run. None if the
+    /// report is not kept.
     pub kept: Option<&'a str>,
 }
 
 impl Page<'_> {
-    /// For a terminal of so many columns, or for something else (None).
+    /// For a terminal with this many columns, or for other output (None).
     #[must_use]
     pub fn of_terminal(columns: Option<u16>, colour: bool) -> Page<'static> {
         let columns = columns.map_or(COLUMNS, |columns| usize::from(columns).clamp(NARROWEST, WIDEST));
@@ -44,7 +44,7 @@ pub(crate) enum Tone {
     Plain,
     Label,
     Suggestion,
-    /// A command to copy: the only piece that may go beyond the last column, since it could not be typed without its end.
+    /// A command to copy: the only piece that may go beyond the last column, since it cannot be typed without its end.
     Command,
     Warning,
 }
@@ -52,10 +52,10 @@ pub(crate) enum Tone {
 /// One line: pieces of text with their tone.
 pub(crate) struct Line(pub(crate) Vec<(Tone, String)>);
 
-/// What a label takes of a line.
+/// Columns of a label.
 pub(crate) const LABEL_COLUMNS: usize = 12;
 
-/// What the second column of a table takes: less on a narrow page.
+/// Columns of the second column of a table: fewer on a narrow page.
 pub(crate) fn set_columns(page: Page<'_>) -> usize {
     page.columns.saturating_sub(66).clamp(22, 34)
 }
@@ -99,15 +99,15 @@ fn write_line(text: &mut String, Line(pieces): &Line, page: Page<'_>) {
 }
 
 impl Line {
-    /// A label and a text that is too wide, broken at its words into at most `spare` lines more: the first line each time,
-    /// and what follows it. None where it fits, or is no such line.
+    /// Breaks a label with a text that is too wide at its words, into at most `spare` more lines. Each pair is the first line
+    /// and a following one. Empty if the text fits, or if the line has another form.
     fn wrapped(&self, columns: usize, spare: usize) -> Vec<(Line, Line)> {
         let [(Tone::Label, label), (tone @ (Tone::Plain | Tone::Warning), words)] = self.0.as_slice() else {
             return Vec::new();
         };
         let room = columns.saturating_sub(label.chars().count());
         let mut parts = broken(words, room);
-        // What is left over stays on the last line, where it is cut.
+        // The rest stays on the last line, where it is cut.
         while parts.len() > spare + 1 {
             let over = parts.pop().unwrap_or_default();
             if let Some(last) = parts.last_mut() {
@@ -122,7 +122,7 @@ impl Line {
     }
 }
 
-/// A text in parts of at most so many characters each, broken where a space is; a longer word is a part by itself.
+/// A text in parts of at most this many characters, broken at spaces; a longer word is a part by itself.
 fn broken(text: &str, width: usize) -> Vec<String> {
     let mut parts: Vec<String> = Vec::new();
     let mut column = 0;
@@ -152,8 +152,8 @@ fn style(tone: Tone) -> Style {
     }
 }
 
-/// A word as a POSIX shell takes it, on one line and without control characters: for these it has `$'\n'`, since 2024; the
-/// shells in use had it long before.
+/// A word as a POSIX shell reads it, on one line and without control characters. For these it uses `$'\n'`, which POSIX has
+/// since 2024 and shells had long before.
 #[must_use]
 pub fn quoted(word: &str) -> String {
     if word.chars().any(char::is_control) {
@@ -163,7 +163,7 @@ pub fn quoted(word: &str) -> String {
                 '\n' => text.push_str("\\n"),
                 '\t' => text.push_str("\\t"),
                 '\\' | '\'' => text.extend(['\\', c]),
-                // By its bytes, three octal digits each: no digit behind it can be taken for a part of it.
+                // Its bytes, as three octal digits each: no digit after it can be read as part of it.
                 c if c.is_control() => {
                     for byte in c.encode_utf8(&mut [0; 4]).bytes() {
                         let _ = write!(text, "\\{byte:03o}");
@@ -182,12 +182,12 @@ pub fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// Without characters that could steer the terminal.
+/// Replaces characters that could control the terminal.
 pub(crate) fn clean(text: &str) -> String {
     underbar_shown::line(text).into_owned()
 }
 
-/// Cut to a width at its front, three dots for what is missing: what names have in common is there (`x86_64-linux-gnu-as`).
+/// Cut to a width at its front, with three dots for the missing part: names often have the same front (`x86_64-linux-gnu-as`).
 pub(crate) fn clip_front(text: &str, width: usize) -> String {
     let length = text.chars().count();
     if length <= width {
@@ -196,7 +196,7 @@ pub(crate) fn clip_front(text: &str, width: usize) -> String {
     format!("...{}", text.chars().skip(length - width.saturating_sub(3)).collect::<String>())
 }
 
-/// Cut to a width in its middle: a name begins with whose it is, and ends with where in it and the line.
+/// Cut to a width in its middle: a name begins with its module, and ends with its place there and the line.
 pub(crate) fn clip_middle(text: &str, width: usize) -> String {
     let front = width / 4;
     if text.chars().count() <= width {
@@ -206,7 +206,7 @@ pub(crate) fn clip_middle(text: &str, width: usize) -> String {
     before + &clip_front(text, width - front)
 }
 
-/// Cut to a width, three dots for what is missing.
+/// Cut to a width, with three dots for the missing part.
 pub(crate) fn clip(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
         return text.to_owned();

@@ -1,4 +1,4 @@
-//! Reads a saved report and says what is wrong with one that cannot be read.
+//! Reads a saved report. If it cannot be read, the error says why.
 
 use serde::Deserialize;
 
@@ -17,12 +17,12 @@ pub enum ReadError {
     },
     /// It is a report of another version of the schema.
     OtherVersion {
-        /// What the file says it is.
+        /// The schema that the file names.
         found: String,
     },
     /// It is JSON, but no report of underbar.
     NotAReport,
-    /// It is not JSON, or a field has a value that it cannot have.
+    /// It is not JSON, or a field has an invalid value.
     Malformed {
         /// The parser's words, with line and column.
         what: String,
@@ -61,7 +61,7 @@ impl From<serde_json::Error> for ReadError {
     }
 }
 
-/// Only the name of the schema, so that it can be checked before anything else is believed.
+/// Only the name of the schema: it is checked before the rest is read.
 #[derive(Deserialize)]
 struct Named {
     #[serde(default)]
@@ -69,14 +69,14 @@ struct Named {
 }
 
 impl Report {
-    /// Reads a report from JSON. Keys that this version does not know are passed over.
+    /// Reads a report from JSON. Unknown keys are ignored.
     ///
     /// # Errors
-    /// Says in which way the bytes are not a report of this schema.
+    /// Says why the bytes are not a report of this schema.
     pub fn from_json(bytes: &[u8]) -> Result<Report, ReadError> {
         let named: Named = match serde_json::from_slice(bytes) {
             Ok(named) => named,
-            // Valid JSON that is no object (a list, a number) is no report either.
+            // Valid JSON that is no object (a list, a number) is no report.
             Err(error) if error.is_data() => return Err(ReadError::NotAReport),
             Err(error) => return Err(error.into()),
         };

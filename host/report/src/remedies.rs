@@ -1,4 +1,4 @@
-//! What a run did not show, and what can be done about it: the table of remedies, and the worst of what was missed.
+//! What a run did not show, and the remedies for it: the table, and the worst of the gaps.
 //!
 //! ```text
 //! the run ended in the middle        its figures are of a part
@@ -7,8 +7,8 @@
 //! the heap is a small part           the rest is files or shared memory
 //! ```
 //!
-//! Invariant: "Nothing to change." is the last line only of a run of which all this is false.
-//! Not here: memory that was seen and is not in the heap ([`crate::memory::mostly_elsewhere`]), and the line itself (`next`).
+//! Invariant: "Nothing to change." is the last line only if none of this applies.
+//! Not here: memory that was seen outside the heap ([`crate::memory::mostly_elsewhere`]), and the last line itself (`next`).
 
 use underbar_ledger::Key;
 
@@ -21,11 +21,11 @@ use crate::units::{bytes, count, counted};
 pub struct Remedy {
     /// The counter of such programs.
     pub reason: Key,
-    /// What to do, as an order; or why nothing can be done.
+    /// What to do, as a command; or why nothing can be done.
     pub words: &'static str,
 }
 
-/// A remedy for each reason for which a program is not followed, but for those that the user asked for.
+/// A remedy for each reason why a program is not followed, except those that the user asked for.
 pub static REMEDIES: [Remedy; 14] = [
     Remedy {
         reason: Key::NotFollowedStatic,
@@ -70,27 +70,27 @@ pub fn remedy(reason: Key) -> Option<&'static str> {
     REMEDIES.iter().find(|remedy| remedy.reason == reason).map(|remedy| remedy.words)
 }
 
-/// The worst of what a run did not show.
+/// The worst of the gaps of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Unseen {
-    /// It ended by a fault of its own, or of underbar's.
+    /// It ended by a fault, its own or underbar's.
     Crash,
     /// Programs that kept no accounts, and the counter of the most frequent reason.
     Programs {
-        /// How many.
+        /// Their number.
         number: u64,
-        /// Why.
+        /// The reason.
         reason: Key,
     },
     /// Programs for which the ledger had no room.
     NoRoom(u64),
-    /// The whole run ended in the middle, by this signal.
+    /// A signal ended the whole run early.
     Cut(i32),
-    /// A process of this program did.
+    /// A process of this program ended early.
     EndedEarly(String),
-    /// The program says that it failed.
+    /// The program reports a failure.
     Failed(i32),
-    /// This part of so much resident memory is in the heap, and the rest is no anonymous memory.
+    /// The heap is only a part of the resident memory, and the rest is no anonymous memory.
     SmallPart {
         /// The largest heap.
         heap: u64,
@@ -100,7 +100,7 @@ pub(crate) enum Unseen {
 }
 
 impl Unseen {
-    /// The worst of what `report` lacks; None where all was seen.
+    /// The worst gap of `report`; None if all was seen.
     pub(crate) fn of(report: &Report, programs: &[Program]) -> Option<Unseen> {
         if is_crash(report.run.end) {
             return Some(Unseen::Crash);
@@ -132,7 +132,7 @@ impl Unseen {
         }
     }
 
-    /// It in words, as they follow "Nothing to change in what was seen".
+    /// In words, as they follow "Nothing to change in what was seen".
     pub(crate) fn words(&self) -> String {
         match self {
             Unseen::Crash => "the program crashed".to_owned(),
@@ -152,7 +152,7 @@ impl Unseen {
     }
 }
 
-/// Did it end by a fault? A shell ends with 128 and the signal of the program that it ran.
+/// Did it end by a fault? A shell ends with 128 plus the signal of the program that it ran.
 fn is_crash(end: Option<End>) -> bool {
     // SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGSYS.
     const FAULTS: [i32; 7] = [4, 5, 6, 7, 8, 11, 31];
@@ -163,7 +163,7 @@ fn is_crash(end: Option<End>) -> bool {
     }
 }
 
-/// How many programs kept no accounts, by reason, in the order of the table; not those that somebody wanted so.
+/// The number of programs without accounts, by reason, in the order of the table. Reasons that the user asked for are left out.
 fn missed(report: &Report) -> Vec<(Key, u64)> {
     let counters = &report.tree.counters;
     REMEDIES
@@ -173,9 +173,9 @@ fn missed(report: &Report) -> Vec<(Key, u64)> {
         .collect()
 }
 
-/// Is the heap of every program, and all anonymous memory that was looked at, a small part of what was resident?
+/// Is the heap of every program, and all anonymous memory that was measured, a small part of the resident memory?
 fn small_part(report: &Report, programs: &[Program]) -> Option<Unseen> {
-    /// A program has a few of them in files.
+    /// Any program has a few MiB of files in memory.
     const WORTH_A_WORD: u64 = 32 << 20;
     let resident = report.steps.as_ref()?.peak_resident_bytes;
     let largest = |key: Key| programs.iter().map(|program| program.counters.get(key)).max().unwrap_or(0);
@@ -204,7 +204,7 @@ mod tests {
     use crate::summary::render;
     use underbar_ledger::table::KEYS;
 
-    /// The last line of a report that `change` made of a good one; without the command to type.
+    /// The last line of a good report after `change`, without the command to type.
     fn last(change: impl Fn(&mut Report)) -> String {
         let mut report = sample::getfree();
         change(&mut report);

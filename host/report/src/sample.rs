@@ -1,7 +1,7 @@
-//! Reports that tests share, of this crate and of those that read reports: `getfree` untuned, a compiler's tree, a
-//! program whose memory is elsewhere; and the parts of which others build their own.
+//! Reports that tests share, in this crate and in those that read reports: `getfree` untuned, a compiler's tree, a program with
+//! most memory outside the heap; and parts for other reports.
 //!
-//! Not in what is shipped: only tests have it (and the feature `sample`, for the tests of other crates).
+//! Not in releases: only tests have it (and the feature `sample`, for the tests of other crates).
 
 use underbar_ledger::Key;
 
@@ -159,7 +159,7 @@ pub fn tree() -> Report {
     run("g++", &["-c", "it's.cc"], vec![driver, compilers, assemblers])
 }
 
-/// A program whose memory is its own business.
+/// A program that does not use this heap for its memory.
 #[must_use]
 pub fn low_coverage() -> Report {
     let mut virtual_machine = process(
@@ -179,8 +179,8 @@ pub fn low_coverage() -> Report {
     report
 }
 
-/// A process that ran for a second: what its heap used and held at most, in how many segments, with which initial size
-/// and increment (0, 0 is AUTO).
+/// A process that ran for a second: the most that its heap used and held, its number of segments, and its initial size and
+/// increment (0, 0 is AUTO).
 #[must_use]
 pub fn heap(program: &str, used: u64, segments: u64, held: u64, sizes: (u64, u64)) -> Process {
     process(
@@ -222,7 +222,7 @@ pub fn report(processes: Vec<Process>) -> Report {
     report
 }
 
-/// Sets what is in force.
+/// Sets the options in force.
 pub fn in_force(report: &mut Report, option: &str) {
     report.options.in_force =
         vec![OptionInForce { option: option.to_owned(), where_set: "Invocation command".to_owned() }];

@@ -1,8 +1,7 @@
 //! The JSON schema of a report, derived from the tables of counters and steps.
 //!
-//! It is shipped as `share/schema/underbar.report.1.json`; a test keeps that file equal to what
-//! this makes. Readers must pass over keys that they do not know: within one version of the
-//! schema keys are only added.
+//! It is shipped as `share/schema/underbar.report.1.json`; a test keeps that file equal to the result of this module. Readers
+//! must ignore unknown keys: within one version of the schema, keys are only added.
 
 use serde_json::{Map, Value, json};
 use underbar_ledger::counter::Exactness;
@@ -150,13 +149,13 @@ pub fn schema() -> Value {
     schema
 }
 
-/// The schema as it is shipped.
+/// The schema as text, as in its file.
 #[must_use]
 pub fn text() -> String {
     format!("{:#}\n", schema())
 }
 
-/// Storage that was given back wrongly.
+/// Storage that was freed wrongly.
 fn fault() -> Value {
     let text = || json!({"type": "string"});
     let number = |what: &str| json!({"type": "integer", "minimum": 0, "description": what});
@@ -176,14 +175,14 @@ fn fault() -> Value {
     )
 }
 
-/// An object all of whose keys are always written.
+/// An object with all of these keys, always.
 fn object(what: &str, properties: Value) -> Value {
     let keys: Vec<Value> =
         properties.as_object().into_iter().flat_map(Map::keys).map(|key| json!(key)).collect();
     json!({"type": "object", "description": what, "properties": properties, "required": keys})
 }
 
-/// Takes a key from those that must be there: reports of an older underbar lack it.
+/// Makes a key optional: reports of an older underbar lack it.
 fn not_required(object: &mut Value, key: &str) {
     if let Some(keys) = object["required"].as_array_mut() {
         keys.retain(|required| required != key);
@@ -299,7 +298,7 @@ fn spread() -> Value {
     )
 }
 
-/// An object whose keys grow in number from version to version.
+/// An object that gets more keys from version to version.
 fn optional(what: &str, properties: Map<String, Value>) -> Value {
     json!({"type": "object", "description": what, "properties": properties})
 }
@@ -366,9 +365,8 @@ mod tests {
     use super::*;
     use crate::sample;
 
-    /// Checks a value against the parts of JSON Schema that [`schema`] uses. Stricter than the
-    /// standard in one way: a key that the schema does not describe is an error, so nothing can
-    /// be written without being described.
+    /// Checks a value against the parts of JSON Schema that [`schema`] uses. Stricter than the standard in one way: a key that
+    /// the schema does not describe is an error, so no key is written without a description.
     fn validate(value: &Value, schema: &Value, root: &Value, path: &str, errors: &mut Vec<String>) {
         if let Some(reference) = schema["$ref"].as_str() {
             let target =

@@ -1,12 +1,11 @@
 //! Figures that the kernel gives for the whole run, and the one table that describes them.
 //!
-//! They are the run's, with all children that were waited for; the counters of the ledger are
-//! each process's own.
+//! They are figures of the run, with all children that were waited for; the ledger's counters are of each process by itself.
 
 use serde::{Deserialize, Serialize};
 use underbar_ledger::Unit;
 
-/// What the run took, as the kernel accounts it.
+/// The resources that the run used, by the kernel's accounts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Steps {
     /// Time from start to end, in nanoseconds.
@@ -19,26 +18,26 @@ pub struct Steps {
     pub peak_resident_bytes: u64,
     /// Page faults served without I/O.
     pub minor_faults: u64,
-    /// Page faults that had to read.
+    /// Page faults that needed a read.
     pub major_faults: u64,
     /// Times that a thread gave up the processor to wait.
     pub voluntary_switches: u64,
     /// Times that the processor was taken from a thread.
     pub involuntary_switches: u64,
-    /// read and its relatives, where the kernel told.
+    /// Calls of read and its relatives, if the kernel counts them.
     pub read_calls: Option<u64>,
-    /// write and its relatives, where the kernel told.
+    /// Calls of write and its relatives, if the kernel counts them.
     pub write_calls: Option<u64>,
-    /// Bytes that those read.
+    /// Bytes that these calls read.
     pub read_bytes: Option<u64>,
-    /// Bytes that those wrote.
+    /// Bytes that these calls wrote.
     pub written_bytes: Option<u64>,
 }
 
 /// One entry of the table of step figures.
 #[derive(Clone, Copy)]
 pub struct Step {
-    /// Key path, as gates and `explain` are given it.
+    /// Key path, as in gates and `explain`.
     pub key: &'static str,
     /// The words printed before the figure.
     pub label: &'static str,
@@ -50,7 +49,7 @@ pub struct Step {
     pub get: fn(&Steps) -> Option<u64>,
 }
 
-/// How far the figures of reads and writes go.
+/// The scope of the figures of reads and writes.
 macro_rules! as_counted {
     () => {
         "Exact as the kernel counts for the program and all processes that were waited for, also after SIGKILL; recv, \

@@ -1,4 +1,4 @@
-//! The default text of a report: at most 20 lines that are read at a glance.
+//! The default text of a report: at most 20 lines that can be read at a glance.
 //!
 //! ```text
 //! underbar: ./getfree --seed 7: exit 0
@@ -10,10 +10,10 @@
 //! 1 suggestion. Prove it: underbar tune -- ./getfree --seed 7
 //! ```
 //!
-//! Invariant: at most [`LINES`] lines, none wider than the page (the last one, a command to copy, may be longer), whatever the
-//! report holds, and no control character of the program's names reaches the terminal.
+//! Invariant: at most [`LINES`] lines, none wider than the page (the last one, a command to copy, may be longer), for any
+//! report. No control character of the program's names reaches the terminal.
 //! Not here: the areas and the heap of the program with the most memory (`areas`), exact figures (JSON, [`crate::le`]), and how
-//! suggestions come about (`advise`).
+//! suggestions are made (`advise`).
 
 mod areas;
 
@@ -36,23 +36,23 @@ pub const LINES: usize = 20;
 /// A suggestion as the summary shows it; made by `advise`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Advice {
-    /// The program that it is for, by file name.
+    /// Its program, by file name.
     pub program: String,
-    /// The area of the summary in whose line it is shown.
+    /// The area of the summary whose line shows it.
     pub area: Area,
-    /// The option to set, or None where nothing is to be changed.
+    /// The option to set, or None if nothing is to be changed.
     pub option: Option<String>,
     /// A few words for the column: `no change`, `no heap advice`.
     pub verdict: &'static str,
-    /// One sentence that says why.
+    /// One sentence with the reason.
     pub reason: String,
-    /// Could it harm? `tune` tries it under --risky only.
+    /// Could it do harm? Then `tune` tries it under --risky only.
     pub risky: bool,
-    /// Does the option do anything on Linux? Else nobody need try it.
+    /// Does the option have an effect on Linux? If not, there is nothing to try.
     pub acts: bool,
 }
 
-/// The summary as text that goes to no terminal; with colours if asked for.
+/// The summary as text for other output than a terminal; with colours if asked for.
 #[must_use]
 pub fn render(report: &Report, advice: &[Advice], colour: bool) -> String {
     render_on(report, advice, Page::of_terminal(None, colour))
@@ -76,7 +76,7 @@ pub fn render_on(report: &Report, advice: &[Advice], page: Page<'_>) -> String {
     let mut options = option_lines(report);
     options.extend(remedies::lines(report));
     let mut tree = tree_lines(report, page);
-    // After the options and the next command there is room for the tree; what that leaves is the children's.
+    // The room that the options and the next command leave is for the tree, and the rest is for the children.
     let room = LINES.saturating_sub(lines.len() + options.len() + 1);
     tree.truncate(room.max(1));
     let rest = room.saturating_sub(tree.len());
@@ -87,7 +87,7 @@ pub fn render_on(report: &Report, advice: &[Advice], page: Page<'_>) -> String {
     paint(&lines, page, LINES)
 }
 
-/// Why underbar ended a program, before all else.
+/// Why underbar ended a program; the first line of all.
 fn fault(report: &Report) -> Option<Line> {
     let (process, fault) =
         report.processes.iter().find_map(|process| Some((process, process.fault.as_ref()?)))?;
@@ -127,8 +127,8 @@ fn child(program: &Program) -> Line {
     )
 }
 
-/// How many processes ran a program; how often it ran, where a process may have come back to it: `env` goes on as the program
-/// that it names, and a shell that is started so is in a process that was a shell before.
+/// The number of processes that ran a program. If a process may have run it twice, the number of runs: `env` becomes the program
+/// that it names, and a shell that is started this way is in a process that was a shell before.
 pub(crate) fn runs(program: &Program) -> String {
     if program.processes > 1 && program.counters.get(Key::ProcessContinued) > 0 {
         return counted(program.processes, "run", "runs");
@@ -136,7 +136,7 @@ pub(crate) fn runs(program: &Program) -> String {
     counted(program.processes, "process", "processes")
 }
 
-/// How many programs there were, and which of them keep no accounts, each with its reason: on as many lines as that takes.
+/// The number of programs, and those without accounts with the reason of each, on as many lines as needed.
 fn tree_lines(report: &Report, page: Page<'_>) -> Vec<Line> {
     let tree = &report.tree;
     let reasons: Vec<String> = KEYS
@@ -262,7 +262,7 @@ underbar: ./getfree --seed 7: exit 0
             "27,949 segments, a kernel call each, to hold 781 MiB.",
         )];
         assert_eq!(render(&report, &advice, false), GETFREE);
-        // The manual explains this very text.
+        // The manual explains this text.
         let manual = include_str!("../../../docs/report.md");
         assert!(manual.contains(&format!("```text\n{GETFREE}```\n")));
     }
@@ -386,7 +386,7 @@ Nothing to change in what was seen; 2 programs kept no accounts. What that means
         assert!(!text.contains("...") && text.lines().count() <= LINES, "{text}");
     }
 
-    /// A report with everything at once.
+    /// A report that has everything.
     fn crowded() -> Report {
         let mut report = sample::tree();
         let model = report.processes[1].clone();

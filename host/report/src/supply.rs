@@ -1,18 +1,18 @@
 //! How the heap of a program served its requests, for rules that read the model.
 //!
-//! Requests that cells hold are not counted by size. What is known is how many there were, how large the largest was, and how
-//! many took a segment of their own since no increment holds them.
+//! Requests that cells hold are not counted by size. Known are the number of requests, the largest request, and the number of
+//! requests that took a segment of their own since no increment holds them.
 
 use underbar_ledger::Key;
 use underbar_model::{Certainty, Figure, Supply};
 
 use crate::model::Program;
 
-/// Bytes of an extent, the element that holds small cells. Increments below it are raised for cells, too, so a request is large
-/// above it only.
+/// Bytes of an extent, the element that holds small cells. Increments below it are raised for cells, too, so only a request
+/// above it is large.
 pub const EXTENT: u64 = 64 << 10;
 
-/// Of one process of the program. None where the heap chooses its increments by itself.
+/// The supply of one process of the program. None if the heap chooses its increments by itself.
 #[must_use]
 pub fn supply(program: &Program) -> Option<Supply> {
     let figure = |key: Key, value, certainty| Figure::counter(key.entry().key, value, certainty);
@@ -21,7 +21,7 @@ pub fn supply(program: &Program) -> Option<Supply> {
     if increment == 0 {
         return None;
     }
-    // Of small increments a segment for cells is larger, too.
+    // With small increments, a segment for cells is also larger than the increment.
     let is_own = largest > increment.max(EXTENT);
     let beyond = if is_own {
         let segments = program.each(Key::HeapOversizeSegments);

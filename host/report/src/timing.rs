@@ -17,7 +17,7 @@ pub fn end(end: Option<End>) -> String {
     }
 }
 
-/// Linux numbers of the signals that end programs; the same on all processors that we serve.
+/// Linux numbers of the signals that end programs; the same on all supported processors.
 fn signal_name(signal: i32) -> Option<&'static str> {
     Some(match signal {
         1 => "SIGHUP",

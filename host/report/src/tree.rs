@@ -1,4 +1,4 @@
-//! Figures of the whole tree of processes that are no sum of what each process counts, and the one table that describes them.
+//! Figures of the whole tree of processes that are not sums over processes, and the one table that describes them.
 //!
 //! Not here: the counters of all processes together (the ledger's table; [`crate::figures`]).
 
@@ -7,7 +7,7 @@ use crate::model::Tree;
 /// One entry of the table.
 #[derive(Clone, Copy)]
 pub struct OfTree {
-    /// Key path, as gates and `explain` are given it.
+    /// Key path, as in gates and `explain`.
     pub key: &'static str,
     /// The words printed before the figure.
     pub label: &'static str,

@@ -14,7 +14,7 @@ pub fn figure(unit: Unit, figure: u64) -> String {
     }
 }
 
-/// Three digits that matter: `1.21`, `12.1`, `812`.
+/// Three significant digits: `1.21`, `12.1`, `812`.
 fn three_digits(value: f64) -> String {
     let places = if value < 9.995 {
         2
@@ -89,7 +89,7 @@ pub fn size(bytes: u64) -> String {
     bytes.to_string()
 }
 
-/// Reads a size as options write it: `n`, `nK`, `nM`, `nG`. None for anything else, AUTO included.
+/// Reads a size as options write it: `n`, `nK`, `nM`, `nG`. None for any other text, also AUTO.
 #[must_use]
 pub fn parse_size(text: &str) -> Option<u64> {
     let text = text.trim();
@@ -111,7 +111,7 @@ pub fn percent(part: u64, whole: u64) -> u64 {
     if whole == 0 { 0 } else { u64::try_from(u128::from(part) * 100 / u128::from(whole)).unwrap_or(u64::MAX) }
 }
 
-/// A part in words: `13 %`, and of what is there but less than a hundredth, `below 1 %`.
+/// A part in words: `13 %`, or `below 1 %` if it is more than nothing and less than a hundredth.
 #[must_use]
 pub fn share(part: u64, whole: u64) -> String {
     match percent(part, whole) {

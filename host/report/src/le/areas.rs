@@ -1,8 +1,8 @@
 //! The areas of the storage report and their lines, in the order in which they are printed.
 //!
-//! Invariant: a line's figure is a counter, a sub-option, or stands in the table of what is absent. A line
-//! that is a counter bears the label that the layout wants, which need not be the counter's own.
-//! Not here: heap pools ([`super::pools`]), how a line is set.
+//! Invariant: a line's figure is a counter, a sub-option, or in the table of absent figures. A line for a counter has the
+//! layout's label, which may differ from the counter's own.
+//! Not here: heap pools ([`super::pools`]), and the format of a line.
 
 use underbar_ledger::Key;
 
@@ -10,25 +10,25 @@ use crate::absent::{self, Label};
 use crate::model::{Process, Report};
 use crate::units::parse_size;
 
-/// Where a figure of the layout comes from.
+/// The source of a figure in the layout.
 #[derive(Clone, Copy)]
 pub(super) enum Source {
     /// A counter.
     Counter(Key),
-    /// The first of them under THREADSTACK(OFF), where STACK means all threads; the second under ON, where it
-    /// means the first thread.
+    /// The first counter under THREADSTACK(OFF), where STACK applies to all threads; the second under ON, where STACK applies to
+    /// the first thread.
     Governed(Key, Key),
-    /// What all threads but the first used at one time, as far as that is certain.
+    /// The most that all threads but the first used at one time, as far as that is certain.
     OthersAtOnce,
-    /// A sub-option that is a size, by its place; 0 where the option is AUTO or not known.
+    /// A sub-option that is a size, by its position; 0 if the option is AUTO or not known.
     SubOption(&'static str, usize),
-    /// Nothing corresponds to it: a key of [`absent::ABSENT`].
+    /// There is no counterpart: a key of [`absent::ABSENT`].
     Absent(&'static str),
 }
 
 use Source::{Absent, Counter, Governed, OthersAtOnce, SubOption};
 
-/// One line: its label and where its figure comes from.
+/// One line: its label and the source of its figure.
 pub(super) struct Row(pub Label, pub Source);
 
 /// One area.
@@ -174,14 +174,14 @@ pub(super) static SECTIONS: [Section; 9] = [
     },
 ];
 
-/// The figure that a line of this process shows.
+/// The figure in a line of this process.
 pub(super) fn figure(report: &Report, process: &Process, source: Source) -> u64 {
     let counters = &process.counters;
     match source {
         Counter(key) => counters.get(key),
         Governed(all, first) => counters.get(if report.threads_are_governed() { first } else { all }),
         OthersAtOnce => {
-            // When all threads together used most, the first one had used no more than it did in the end.
+            // When all threads together used the most, the first thread had not used more than at the end.
             let beside_the_first =
                 counters.get(Key::StackConcurrent).saturating_sub(counters.get(Key::StackMain));
             match counters.known(Key::StackThread) {
@@ -200,7 +200,7 @@ pub(super) fn figure(report: &Report, process: &Process, source: Source) -> u64 
     }
 }
 
-/// Does a line of this process stand for something that nobody looked at?
+/// Does a line of this process have a figure that was not measured?
 pub(super) fn lacks(report: &Report, process: &Process) -> bool {
     let sources = SECTIONS.iter().flat_map(|section| section.rows).map(|Row(_, source)| *source);
     let mut keys = sources.filter_map(|source| match source {

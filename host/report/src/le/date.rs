@@ -1,4 +1,4 @@
-//! Dates as headings have them: `11/20/26 10:15:07 AM`.
+//! Dates as in headings: `11/20/26 10:15:07 AM`.
 //!
 //! Invariant: a date comes from the report, in the local time of the host that made it.
 
@@ -10,7 +10,7 @@ pub fn date(report: &Report) -> String {
     date_after(report, 0)
 }
 
-/// So long after the run's start.
+/// The date and time this long after the run's start.
 pub(super) fn date_after(report: &Report, nanoseconds: u64) -> String {
     let seconds = report.run.started_unix_ns.saturating_add(nanoseconds) / 1_000_000_000;
     let local = i64::try_from(seconds).unwrap_or(i64::MAX).saturating_add(report.host.utc_offset_seconds);

@@ -8,9 +8,9 @@
 //!       <label>:                               <value>     column 7, value ends in column 64
 //! ```
 //!
-//! One report for each process, since a process is what an enclave is here. Labels come from the
-//! ledger's table where it has them. What has no counterpart is 0, as the layout wants a number
-//! there, and a note after the report says so; in JSON it is null ([`crate::absent`]).
+//! One report for each process, since an enclave is a process here. Labels are from the ledger's table if it has them. A figure
+//! without a counterpart is 0, since the layout needs a number there, and a note after the report says so; in JSON it is null
+//! ([`crate::absent`]).
 //!
 //! ```text
 //! areas  the areas and their lines     pools  HEAPPOOLS, where it is set     date  of the heading
@@ -71,11 +71,11 @@ fn one(text: &mut String, report: &Report, process: &Process) {
 fn line(text: &mut String, indent: usize, label: &str, figure: u64) {
     let value = figure.to_string();
     let room = VALUE_ENDS.saturating_sub(indent + label.len() + 1);
-    // At least one blank, even where a figure is too long for its column.
+    // At least one blank, even if a figure is too long for its column.
     let _ = writeln!(text, "{:indent$}{label}: {value:>width$}", "", width = room.saturating_sub(1));
 }
 
-/// What a reader must know about this report's zeros.
+/// The note on the zeros of this report.
 fn notes(report: &Report, process: &Process) -> Vec<String> {
     let mut notes = Vec::new();
     if process.state == State::Folded || process.processes > 1 {
@@ -131,7 +131,7 @@ fn notes(report: &Report, process: &Process) -> Vec<String> {
     notes
 }
 
-/// A note, wrapped at 72 columns behind an asterisk.
+/// A note, wrapped at 72 columns after an asterisk.
 fn wrap(text: &mut String, note: &str) {
     let mut column = 1;
     text.push('*');

@@ -1,4 +1,4 @@
-//! HEAPPOOLS in the storage report: statistics and summary, where HEAPPOOLS is set.
+//! HEAPPOOLS in the storage report: statistics and summary, if HEAPPOOLS is set.
 //!
 //! ```text
 //!     HEAPPOOLS Statistics:                                column 5
@@ -9,12 +9,12 @@
 //!       Cell Size Size      Percent  Extent     Allocated  Cells Used   Use
 //! ```
 //!
-//! Names of columns and formulas are documented: an element is its cell and 8 bytes, cells per extent are the
-//! initial size of HEAP times the percentage over the element, at least 4. Their spacing is not; each number
-//! stands under its heading. What nobody counts here is 0, and for the same reason no percentages and no cell
-//! sizes are suggested: made of zeros they would be wrong.
+//! Names of columns and formulas are documented: an element is its cell and 8 bytes; cells per extent are the initial size of
+//! HEAP times the percentage, divided by the element, at least 4. The spacing is not documented: each number is under its
+//! heading. Figures that are not counted are 0. For the same reason no percentages and no cell sizes are suggested: made of
+//! zeros they would be wrong.
 //!
-//! Not here: what the option text means (`underbar_options`); here it is read as the report has it in force.
+//! Not here: the meaning of the option text (`underbar_options`); this module reads the options in force from the report.
 
 use std::fmt::Write as _;
 
@@ -25,17 +25,17 @@ use super::line;
 use crate::model::{Process, Report};
 use crate::units::parse_size;
 
-/// Keys of what is 0 in the statistics; those of the summary stand with its columns.
+/// Keys of figures that are 0 in the statistics; those of the summary are with its columns.
 const GETS: &str = "heappools.gets";
 const LARGE: &str = "heappools.large_gets";
 
 const NAME: &str = "HEAPPOOLS";
-/// Bytes that an element has beside its cell.
+/// Bytes of an element in addition to its cell.
 const ELEMENT: u64 = 8;
-/// An extent has no fewer cells than this.
+/// The least number of cells of an extent.
 const LEAST_CELLS: u64 = 4;
 
-/// A column of the summary: its width, its heading in two lines, and where nobody counts its figure, its key.
+/// A column of the summary: its width, its heading in two lines, and the key of its figure if that is not counted.
 struct Column(usize, [&'static str; 2], Option<&'static str>);
 
 const COLUMNS: [Column; 7] = [
@@ -87,7 +87,7 @@ pub(super) fn write(text: &mut String, report: &Report, process: &Process) {
     let _ = writeln!(text, "      {}", "-".repeat(COLUMNS.iter().map(|column| column.0).sum()));
     for pool in &all {
         let element = pool.cell.saturating_add(ELEMENT);
-        // Without an initial size there is nothing to take a percentage of.
+        // Without an initial size, a percentage of it is not possible.
         let cells = if initial == 0 {
             0
         } else {
@@ -108,7 +108,7 @@ fn words(key: &str) -> &'static str {
     crate::absent::find(key).map_or("", |absent| absent.label.text())
 }
 
-/// The pools that the sub-options set; those that they leave out are the documented ones. A size of 0 is the end.
+/// The pools that the sub-options set. Omitted pools have the documented defaults. A size of 0 ends the list.
 fn pools(set: &[&str]) -> Vec<Pool> {
     let documented =
         OPTIONS.iter().find(|entry| entry.name == NAME).map_or(&[][..], |entry| entry.sub_options);
@@ -142,12 +142,12 @@ fn cell_and_pools(word: &str) -> (u64, u64) {
     (parse_size(cell.trim()).unwrap_or(0), parse_size(pools.trim()).unwrap_or(1).clamp(1, 255))
 }
 
-/// What a reader must know about these sections.
+/// The note on these sections.
 pub(super) const NOTE: &str = "HEAPPOOLS has no effect here: small requests are always served from cells, whose sizes need \
 no tuning. Cells, elements, percentages and cells per extent are those that the option means; requests, extents and \
 cells used are not counted by size and are 0 (null in JSON), so no percentages and no cell sizes are suggested.";
 
-/// Keys of what is 0 in these sections.
+/// Keys of figures that are 0 in these sections.
 #[cfg(test)]
 pub(super) fn absent() -> impl Iterator<Item = &'static str> {
     [GETS, LARGE].into_iter().chain(COLUMNS.iter().filter_map(|column| column.2))

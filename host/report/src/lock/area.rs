@@ -1,10 +1,10 @@
-//! Reads a lock area: bytes of a file, never trusted, to structures of our own.
+//! Reads a lock area: bytes of a file, never trusted, to structures of this crate.
 //!
-//! The process may still be writing: each word is whole, but two of them may be an instant apart. A file that is cut
-//! gives what lies wholly in it. Noise behind a good header gives odd figures, never a crash.
+//! The process may still be writing: each word is whole, but two of them may be an instant apart. A file that is cut gives the
+//! structures that are wholly in it. Noise after a good header gives odd figures, never a crash.
 //!
 //! Invariant: places of locks in edges are places in [`Area::locks`]; texts are valid UTF-8.
-//! Not here: the layout (`underbar_ledger::locks`), and what follows from it ([`super::gather`]).
+//! Not here: the layout (`underbar_ledger::locks`), and the figures made from it ([`super::gather`]).
 
 use std::mem::offset_of;
 
@@ -40,7 +40,7 @@ impl std::fmt::Display for AreaError {
 
 impl std::error::Error for AreaError {}
 
-/// What is in a lock area.
+/// The contents of a lock area.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Area {
     /// The process's number.
@@ -51,7 +51,7 @@ pub struct Area {
     pub unrecorded: u64,
     /// Edges for which there was no room.
     pub edges_lost: u64,
-    /// What LOCK says, as a number.
+    /// LOCK, as a number.
     pub mode: u32,
     /// Files that were loaded.
     pub modules: Vec<Module>,
@@ -68,56 +68,56 @@ pub struct Module {
     pub base: u64,
     /// First address.
     pub start: u64,
-    /// First address behind it.
+    /// First address after it.
     pub end: u64,
     /// Its path; empty for the program itself.
     pub path: String,
 }
 
-/// What one lock has seen.
+/// The record of one lock.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Record {
     /// A `Sort`, as a number.
     pub sort: u32,
-    /// Where it is.
+    /// Its address.
     pub address: u64,
     /// Return address of the call that first waited.
     pub first_site: u64,
-    /// See `LockRecord`, as all that follow.
+    /// See `LockRecord`, also for the fields below.
     pub contended: u64,
-    /// Got by looking again.
+    /// Acquisitions by trying again.
     pub spun: u64,
     /// Sleeps.
     pub parked: u64,
     /// Wakes.
     pub woken: u64,
-    /// Waits, together.
+    /// Time of all waits.
     pub wait_ns: u64,
-    /// The longest.
+    /// The longest wait.
     pub wait_max_ns: u64,
-    /// Processor time spent looking again.
+    /// Processor time spent on trying again.
     pub spin_ns: u64,
-    /// Runnable, and not running.
+    /// Time in which threads were runnable and did not run.
     pub runnable_ns: u64,
     /// Threads that waited when this was read.
     pub waiting: u32,
-    /// Times that the same thread gave it up again.
+    /// Times that the same thread unlocked it again.
     pub same_holder: u64,
-    /// Times that it was given up while others waited.
+    /// Times that it was unlocked while others waited.
     pub given_up: u64,
     /// Policy of waiting.
     pub policy: u32,
-    /// Looks at what its holder does.
+    /// Number of looks at its holder.
     pub looked: u32,
-    /// Acquisitions, counted while its waiting is on trial.
+    /// Acquisitions, counted while its policy is on trial.
     pub acquired: u64,
     /// Waits by their length; interval `n` is 2^n to 2^(n+1) nanoseconds.
     pub histogram: Vec<u64>,
     /// Where threads waited.
     pub waiters: Vec<Site>,
-    /// Where it was given up.
+    /// Where it was unlocked.
     pub holders: Vec<Site>,
-    /// System calls of its holder: number, and how often seen.
+    /// System calls of its holder: number, and how often each was seen.
     pub blocked: Vec<(u32, u64)>,
 }
 
@@ -128,7 +128,7 @@ pub struct Site {
     pub address: u64,
     /// How often.
     pub count: u64,
-    /// How long, together.
+    /// Total time.
     pub ns: u64,
 }
 
@@ -145,7 +145,7 @@ pub struct Edge {
     pub count: u64,
 }
 
-/// A structure somewhere in the bytes; what is not there reads as zero.
+/// A structure somewhere in the bytes; missing bytes read as zero.
 #[derive(Clone, Copy)]
 struct At<'a>(&'a [u8]);
 
@@ -164,7 +164,7 @@ impl<'a> At<'a> {
         String::from_utf8_lossy(&room[..end]).into_owned()
     }
 
-    /// The structures of a table that lie wholly in the bytes.
+    /// The structures of a table that are wholly in the bytes.
     fn table(self, at: usize, bytes: usize, number: usize) -> impl Iterator<Item = At<'a>> {
         (0..number).map_while(move |place| {
             let from = at + place * bytes;
@@ -195,7 +195,7 @@ impl Area {
             .table(offset_of!(Layout, locks), size_of::<LockRecord>(), LOCKS)
             .map(|at| (at.half(offset_of!(LockRecord, state)) == READY).then(|| record(at)))
             .collect();
-        // Records that are not set up leave no gap, so edges are counted anew.
+        // Records that are not set up are skipped, so the places in edges are counted anew.
         let place = |at: usize| {
             records.get(at)?.as_ref()?;
             Some(records[..at].iter().flatten().count())
@@ -224,7 +224,7 @@ impl Area {
         })
     }
 
-    /// The module in which an address lies; of several, since files come and go, the last.
+    /// The module that contains an address. Files are loaded and unloaded, so the last of several counts.
     #[must_use]
     pub fn module_of(&self, address: u64) -> Option<&Module> {
         self.modules.iter().rev().find(|module| (module.start..module.end).contains(&address))
@@ -370,7 +370,7 @@ mod tests {
         };
         for round in 0..40 {
             let mut bytes = sample::driver().bytes();
-            // From a bit here and there to nothing but noise.
+            // From some changed bits to nothing but noise.
             let changes = if round < 20 { 40 << round.min(8) } else { bytes.len() / 8 };
             for change in 0..changes {
                 let at = if round < 20 { random() as usize % (bytes.len() / 8) } else { change };
@@ -379,7 +379,7 @@ mod tests {
             }
             bytes[..8].copy_from_slice(&MAGIC.to_le_bytes());
             bytes[8..12].copy_from_slice(&VERSION.to_le_bytes());
-            // Noise is never set up by itself.
+            // Noise never looks like a record that is set up.
             for place in (0..LOCKS).step_by(3) {
                 let at = offset_of!(Layout, locks) + place * size_of::<LockRecord>();
                 bytes[at..at + 4].copy_from_slice(&READY.to_le_bytes());

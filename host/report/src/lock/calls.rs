@@ -1,6 +1,6 @@
 //! Names of the system calls in which a thread can stay for long.
 //!
-//! Numbers are those of the machine that underbar was built for; a report is made on the machine that ran the program.
+//! Numbers are those of the architecture that underbar was built for; a report is made on the machine that ran the program.
 //! Invariant: a number without a name here is printed as a number.
 
 macro_rules! calls {
@@ -28,14 +28,14 @@ calls! {
     statx 332 291, io_uring_enter 426 426, clone3 435 435, openat2 437 437, membarrier 324 283,
 }
 
-/// The name of a system call here; `call 450` where it has none.
+/// The name of a system call; `call 450` for a number without a name.
 #[must_use]
 pub fn name(number: u32) -> String {
     let known = CALLS.iter().find(|(known, _)| *known == number).map(|(_, name)| (*name).to_owned());
     known.unwrap_or_else(|| old(number).map_or_else(|| format!("call {number}"), str::to_owned))
 }
 
-/// Calls that only x86-64 has.
+/// Calls that exist on x86-64 only.
 fn old(number: u32) -> Option<&'static str> {
     const OLD: [(u32, &str); 9] = [
         (2, "open"),

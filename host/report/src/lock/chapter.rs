@@ -31,14 +31,14 @@ use crate::summary::Advice;
 use crate::timing;
 use crate::units::{count, counted, nanoseconds, percent, share};
 
-/// Lines of the overview for a process; JSON has all.
+/// Lines of the overview for a process; JSON has all locks.
 pub const MOST: usize = 20;
-/// Processes that are shown; those that waited longest.
+/// The number of processes that are shown; those with the longest waits come first.
 pub const PROCESSES: usize = 8;
-/// Of these, locks that are shown in full.
+/// The number of their locks that are shown in full.
 pub const IN_FULL: usize = 8;
 
-/// The chapter. Advice about locks stands at the end of it.
+/// The chapter. Advice about locks is at its end.
 #[must_use]
 pub fn render(report: &Report, advice: &[Advice]) -> String {
     let command = std::iter::once(&report.run.program).chain(&report.run.arguments);
@@ -89,7 +89,7 @@ fn wrapped(text: &mut String, words: &str) {
     text.push('\n');
 }
 
-/// The locks that there are, with the program and process they are of, the longest wait first.
+/// The locks with their program and process, the longest wait first.
 fn sections(report: &Report) -> Vec<(String, &Locks)> {
     let of =
         |process: &Process, locks: &Locks| format!("{} (process {})", clean(process.name()), locks.process);
@@ -260,7 +260,7 @@ fn calls(calls: &[Call], looked: u64) -> String {
     format!("{}{of} by who had waited for a millisecond", words.join(", "))
 }
 
-/// How a lock is waited for, where that is not as LOCK says.
+/// How threads wait for a lock that does not follow LOCK.
 fn policy(number: u64) -> String {
     let words = match number {
         1 => "the C library waits",
@@ -271,7 +271,7 @@ fn policy(number: u64) -> String {
     format!("{words}; set for this lock alone")
 }
 
-/// Millionths in percent, with what matters behind the point.
+/// Millionths in percent, with the digits after the point that matter.
 fn share_words(millionths: u64) -> String {
     match millionths {
         0 => "0 %".to_owned(),
@@ -306,7 +306,7 @@ fn circles(text: &mut String, locks: &Locks) {
     }
 }
 
-/// What is a dash above, and why: keys with the same reason together.
+/// The figures that are shown as a dash, and why. Keys with the same reason are together.
 fn missing(text: &mut String, locks: &Locks) {
     let mut by_reason: Vec<Vec<&Missing>> = Vec::new();
     let mut places: HashMap<&str, usize> = HashMap::new();
@@ -368,7 +368,7 @@ mod tests {
         assert!(!text.contains("sleeps"), "{text}");
     }
 
-    /// Times grow wider from a minute on: "4 min 12 s".
+    /// Times of a minute and more are wider: "4 min 12 s".
     #[test]
     fn long_waits_keep_the_columns_apart() {
         const MINUTES: u64 = 252_000_000_000;
@@ -388,7 +388,7 @@ mod tests {
         for number in 0..60 {
             let mut lock = locks.locks[1].clone();
             lock.address = number * 64;
-            // Each waited for somewhere else, so that they are not one.
+            // The waits are at different calls, so these locks are not one group.
             lock.first_site.offset += number;
             locks.locks.push(lock);
         }
@@ -435,7 +435,7 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("\nLocks of process 109, whose accounts were folded with others"), "{text}");
-        // 0, 1 and 2 ms, and the 1.5 ms that each has besides.
+        // 0, 1 and 2 ms, plus 1.5 ms for each.
         assert!(text.contains("\n3 more processes waited for locks, 7.50 ms together"), "{text}");
     }
 

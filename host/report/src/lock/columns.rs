@@ -1,4 +1,4 @@
-//! The one table of a lock's figures: keys, words, and what fills each under which LOCK.
+//! The one table of a lock's figures: keys, words, and which LOCK fills each.
 //!
 //! Chapters, `explain`, the manual, `diff` and gates, and the evidence of suggestions take their words from here.
 //!
@@ -23,34 +23,34 @@ pub struct Column {
     pub meaning: &'static str,
     /// Where it comes from.
     pub get: Get,
-    /// Whether locks of this sort cannot have it under this LOCK.
+    /// Which locks can have it, and under which LOCK.
     seen: Seen,
-    /// Is there a counter of the ledger that says the same of all locks together?
+    /// Does a counter of the ledger hold the same figure for all locks together?
     counted: bool,
 }
 
 /// Where a figure comes from.
 pub enum Get {
-    /// Each lock has it; of several it is folded so.
+    /// Each lock has it; the figures of several locks are folded by this rule.
     Each(fn(&Lock) -> Option<u64>, Fold),
-    /// Only all together have it.
+    /// Only all locks together have it.
     All(fn(&Report) -> u64),
 }
 
-/// Who can fill a figure.
+/// Where a figure can be filled.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Seen {
     /// Under every LOCK under which the lock is seen at all.
     Always,
-    /// Only where we wait ourselves: simple locks, and mutexes under LOCK(SIMPLE).
+    /// Only where underbar itself waits: simple locks, and mutexes under LOCK(SIMPLE).
     Waiting,
-    /// Only for locks that say who holds them: mutexes.
+    /// Only for locks that record their holder: mutexes.
     Owned,
 }
 
 const INSIDE: &str = "threads wait inside the C library, which does not tell; LOCK(SIMPLE) would fill it";
 const NO_OWNER: &str = "a simple lock does not say who holds it";
-/// What no LOCK fills, and why.
+/// Figures that no LOCK fills, and why.
 pub const NEVER: &str = "Acquisitions that did not wait, and hold times, are not counted under any LOCK: that would\n\
                          cost each of them more than it takes.";
 
@@ -118,11 +118,11 @@ fn circles(report: &Report) -> u64 {
 }
 
 impl Column {
-    /// Its figure over all locks of a report. None where no lock has it, or the report is older than locks.
+    /// Its figure over all locks of a report. None if no lock has it, or if the report is older than locks.
     #[must_use]
     pub fn of_report(&self, report: &Report) -> Option<u64> {
         if report.locks().next().is_none() {
-            // Counters of locks are as old as locks; a report that has them and no locks had no contention.
+            // Counters of locks are as old as locks. A report that has the counters but no locks had no contention.
             let knows =
                 Key::find("lock.contended").is_none_or(|key| report.tree.counters.known(key).is_some());
             return knows.then_some(0);
@@ -135,7 +135,7 @@ impl Column {
         }
     }
 
-    /// Why locks of this sort do not have it under this LOCK; None where they do.
+    /// Why locks of this sort do not have it under this LOCK; None if they do.
     #[must_use]
     pub fn missing(&self, mode: Mode, sort: LockSort) -> Option<&'static str> {
         match self.seen {
@@ -162,7 +162,7 @@ pub fn sums() -> impl Iterator<Item = &'static Column> {
     COLUMNS.iter().filter(|column| !column.counted)
 }
 
-/// What locks do not have that are waited for in these ways, and are of these sorts.
+/// The figures that are missing for locks of these sorts, with these ways of waiting.
 #[must_use]
 pub fn missing(ways: &[(Mode, LockSort)]) -> Vec<Missing> {
     let missing = COLUMNS.iter().filter_map(|column| {

@@ -1,7 +1,7 @@
-//! Makes the locks of a process from its area, and finds the process.
+//! Makes the locks of a process from its area, and finds the area's process.
 //!
-//! Invariant: an area gives the same locks whatever process it is found to be of; what LOCK could not fill and did not is
-//! null.
+//! Invariant: an area gives the same locks for every process that it may belong to. A figure that LOCK cannot fill and that was
+//! not filled is null.
 //! Not here: reading bytes ([`super::area`]), names of places ([`super::names`]).
 
 use std::cmp::Reverse;
@@ -13,7 +13,7 @@ use super::model::{Call, Edge, Lock, LockSort, Locks, Mode, Place, Site};
 use super::spread::Spread;
 use super::{calls, columns, order};
 
-/// What the area does not say.
+/// Facts that are not in the area.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Around<'a> {
     /// Path of the process's program.
@@ -50,7 +50,7 @@ impl Locks {
         ways.dedup();
         let circles = order::circles(&edges);
         let mut missing = columns::missing(&ways);
-        // A figure that is there all the same was filled by somebody.
+        // A figure that is there was filled, whatever LOCK is.
         missing.retain(|missing| match columns::find(&missing.key).map(|column| &column.get) {
             Some(columns::Get::Each(get, _)) => {
                 locks.iter().any(|lock| get(lock).is_none_or(|figure| figure == 0))
@@ -71,7 +71,7 @@ impl Locks {
     }
 }
 
-/// How a lock is waited for: it may have a policy of its own, whatever LOCK says.
+/// How threads wait for a lock: its own policy overrides LOCK.
 fn mode_under(policy: u64, mode: Mode) -> Mode {
     match u32::try_from(policy) {
         Ok(POLICY_AS_OPTION) | Err(_) => mode,
@@ -80,7 +80,7 @@ fn mode_under(policy: u64, mode: Mode) -> Mode {
     }
 }
 
-/// Which of several processes an area is of: the one with its number that began at its moment; else the only one with its
+/// The process of an area, among several: the one with its number that began at the same moment, or else the only one with its
 /// number. Each is given by number and moment.
 #[must_use]
 pub fn find(area: &Area, processes: &[(u32, u64)]) -> Option<usize> {
@@ -162,7 +162,7 @@ impl Maker<'_> {
         sites
     }
 
-    /// Where an address is. `returned_to`: the call stands before it, maybe at the very end of its file.
+    /// The place of an address. `returned_to`: the call is before the address, maybe at the very end of its file.
     fn place(&self, address: u64, returned_to: bool) -> Place {
         let module = self.area.module_of(address.saturating_sub(u64::from(returned_to)));
         match module {

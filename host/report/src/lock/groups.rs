@@ -1,19 +1,19 @@
-//! Many locks that are one to the reader: a lock in each of a thousand elements, first waited for at the same call.
+//! Many locks that the reader sees as one: a lock in each of a thousand elements, first waited for at the same call.
 //!
-//! Invariant: every lock is in exactly one group; fewer than [`FROM`] locks of a call stay by themselves.
+//! Invariant: every lock is in exactly one group; fewer than [`FROM`] locks of a call are not grouped.
 //! Not here: JSON, which has each lock.
 
 use super::model::{Lock, Locks};
 
-/// From so many locks on they are shown as one.
+/// The least number of locks that are shown as one.
 pub const FROM: usize = 4;
 
-/// Locks that are shown together; the one waited for longest stands for them.
+/// Locks that are shown together under the one with the longest waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group<'a> {
     /// The locks, in the order of the report.
     pub locks: Vec<&'a Lock>,
-    /// All of them as one: figures are summed, the longest wait is the longest. Name and sort are the first one's.
+    /// All of them as one: figures are summed, except the longest wait. Name and sort are those of the first lock.
     pub together: Lock,
 }
 

@@ -1,4 +1,4 @@
-//! Locks in the summary: two lines, and none where nobody waited.
+//! Locks in the summary: two lines, or none if no thread waited.
 
 use super::groups::groups;
 use super::model::{Lock, Locks};
@@ -6,8 +6,8 @@ use crate::model::Report;
 use crate::page::{Line, clean, clip, labelled, warning};
 use crate::units::{count, counted, nanoseconds, percent};
 
-/// Is there more to be said of locks than of storage? Where a deadlock is possible, or threads waited for a tenth of the
-/// run together.
+/// Are locks more important than storage here? Yes if a deadlock is possible, or if the waits together took more than a tenth of
+/// the run.
 pub(crate) fn have_a_say(report: &Report) -> bool {
     let elapsed = report.steps.as_ref().map_or(0, |steps| steps.elapsed_ns);
     let waited = report.locks().fold(0_u64, |sum, locks| sum.saturating_add(locks.wait_ns()));
@@ -63,7 +63,7 @@ pub(crate) fn lines(report: &Report) -> Vec<Line> {
     lines
 }
 
-/// What a lock, or several as one, is called.
+/// The name of a lock, or of several as one.
 pub(crate) fn title(lock: &Lock, number: usize) -> String {
     match number {
         0 | 1 => lock.name(),

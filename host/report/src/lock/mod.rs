@@ -1,4 +1,4 @@
-//! Locks: who waited for which, for how long, and because of whom.
+//! Locks: which threads waited for which lock, for how long, and for which holder.
 //!
 //! ```text
 //! area bytes -> Area -> Locks of a process -> chapter     every lock, its waiters, its holders
@@ -10,9 +10,9 @@
 //! | module | holds |
 //! |---|---|
 //! | [`area`] | reads the bytes of a lock area, whatever they are |
-//! | [`model`] | the locks of one process, as they stand in JSON |
+//! | [`model`] | the locks of one process, as they are in JSON |
 //! | [`gather`] | makes one from the other, and finds the process |
-//! | [`columns`] | the one table of a lock's figures, and of what fills them under which LOCK |
+//! | [`columns`] | the one table of a lock's figures, and which LOCK fills each |
 //! | [`spread`] | percentiles from intervals, with their bounds |
 //! | [`order`] | circles among the locks that were held while another was waited for |
 //! | [`groups`] | many locks of one kind as one |

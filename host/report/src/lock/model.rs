@@ -1,8 +1,8 @@
-//! The locks of one process, as they stand in a report: figures, places, circles, and what is not known.
+//! The locks of one process in a report: figures, places, circles, and unknown figures.
 //!
-//! Invariant: integers are counts and nanoseconds; null means that nothing under the LOCK in force could fill the
-//! figure, never zero. The lock that was waited for longest stands first.
-//! Not here: how they come about ([`super::gather`]), and how they look ([`super::chapter`]).
+//! Invariant: integers are counts and nanoseconds. Null means that the LOCK in force cannot fill the figure; it is never shown
+//! as zero. The lock with the longest waits comes first.
+//! Not here: how they are made ([`super::gather`]) and printed ([`super::chapter`]).
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,7 @@ pub struct Locks {
     pub process: u32,
     /// When its program began: nanoseconds after the run began.
     pub started_ns: u64,
-    /// What LOCK said.
+    /// The value of LOCK.
     pub mode: Mode,
     /// Contended acquisitions of locks for which there was no record.
     #[serde(default)]
@@ -23,12 +23,12 @@ pub struct Locks {
     /// Pairs of a held and a wanted lock for which there was no room: circles may have been missed.
     #[serde(default)]
     pub edges_lost: u64,
-    /// Locks that somebody waited for, the longest wait first.
+    /// Locks that threads waited for, the longest wait first.
     pub locks: Vec<Lock>,
     /// Locks that were held while another was waited for.
     #[serde(default)]
     pub edges: Vec<Edge>,
-    /// Circles among them: possible deadlocks. Each is a list of places in `edges`.
+    /// Circles among the edges: possible deadlocks. Each is a list of places in `edges`.
     #[serde(default)]
     pub circles: Vec<Vec<usize>>,
     /// Figures that are null, and why.
@@ -36,15 +36,15 @@ pub struct Locks {
     pub missing: Vec<Missing>,
 }
 
-/// What LOCK said.
+/// The value of LOCK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
-    /// Only locks of our own are seen.
+    /// Only underbar's own locks are seen.
     Off,
     /// The C library waits; waits are timed.
     Count,
-    /// We wait in its place.
+    /// underbar waits in place of the C library.
     Simple,
     /// Noise.
     Unknown,
@@ -74,13 +74,13 @@ impl Mode {
     }
 }
 
-/// What a lock is.
+/// The kind of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LockSort {
     /// A mutex of the C library of the usual kind.
     MutexNormal,
-    /// One that spins for a while.
+    /// A mutex of the C library that spins for a while.
     MutexAdaptive,
     /// A simple lock of eight bytes.
     Simple,
@@ -91,7 +91,7 @@ pub enum LockSort {
 }
 
 impl LockSort {
-    /// In a word or two.
+    /// In one or two words.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -103,7 +103,7 @@ impl LockSort {
         }
     }
 
-    /// Is it one of the C library's?
+    /// Is it a lock of the C library?
     #[must_use]
     pub fn is_mutex(self) -> bool {
         matches!(self, LockSort::MutexNormal | LockSort::MutexAdaptive)
@@ -113,66 +113,67 @@ impl LockSort {
 /// One lock.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lock {
-    /// The variable that it is, where it lies in a file's data; else its address alone.
+    /// Its variable, if it is in a file's data; otherwise only its address.
     pub place: Place,
     /// Its address in the process.
     pub address: u64,
-    /// What it is.
+    /// Its kind.
     pub sort: LockSort,
-    /// The call that first waited for it: what names a lock that is no variable.
+    /// The call that first waited for it: it names a lock that is no variable.
     pub first_site: Place,
     /// Acquisitions that did not succeed at once.
     pub contended: u64,
-    /// Of these: got by looking again, without sleeping.
+    /// Acquisitions that succeeded by trying again, without sleep.
     pub spun: Option<u64>,
     /// Times that a thread slept for it.
     pub parked: Option<u64>,
-    /// Times that a holder woke somebody.
+    /// Times that a holder woke a waiter.
     pub woken: Option<u64>,
     /// From the first try to the acquisition, summed over the contended ones.
     pub wait_ns: u64,
     /// Half of the waits were at most about this long; null without waits.
     pub p50_ns: Option<Spread>,
-    /// All but one of a hundred were.
+    /// 99 of 100 waits were at most about this long; null without waits.
     pub p99_ns: Option<Spread>,
     /// The longest.
     pub wait_max_ns: u64,
-    /// Processor time spent looking again.
+    /// Processor time spent on trying again.
     pub spin_ns: Option<u64>,
-    /// `spin_ns` in millionths of the processor time of the whole run; null where that is not known.
+    /// `spin_ns` in millionths of the processor time of the whole run; null if that is not known.
     pub spin_share_millionths: Option<u64>,
     /// Woken and runnable, but not yet running: a part of `wait_ns`.
     pub runnable_ns: Option<u64>,
-    /// Times that it was given up while others waited.
+    /// Times that it was unlocked while others waited.
     pub given_up: u64,
-    /// Of these: by the thread that had also done so the time before.
+    /// Those of them in which the same thread had also unlocked it the time before.
     pub same_holder: u64,
     /// Threads that waited for it when the report was made.
     pub waiting: u64,
-    /// Policy of waiting in force; 0 as LOCK says.
+    /// Policy of waiting in force; 0: as LOCK says.
     pub policy: u64,
-    /// Waits by their length: interval `n` counts those of 2^n to 2^(n+1) nanoseconds.
+    /// Waits by length: interval `n` counts waits of 2^n to 2^(n+1) nanoseconds.
     pub histogram: Vec<u64>,
     /// Where threads waited, the longest first.
     pub waiters: Vec<Site>,
-    /// Where it was given up while others waited: time is that of all who waited then. The longest first.
+    /// Where it was unlocked while others waited. The time is that of all threads that waited then. The longest first.
     pub holders: Vec<Site>,
-    /// System calls in which its holder was seen while somebody waited long, the most frequent first.
+    /// System calls in which its holder was seen during long waits, the most frequent first.
     pub blocked: Vec<Call>,
-    /// How often somebody looked, whether the holder was in a call or not; 0 with calls where that was not counted.
+    /// Number of times that a waiter looked at the holder, in a call or not; 0 if there are calls and the looks were not
+    /// counted.
     pub looked: Option<u64>,
 }
 
 /// A place in a file of the process, or an address of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
-    /// Path of the file; null where the address lies in none (the heap, a stack).
+    /// Path of the file; null if the address is in none (the heap, a stack).
     pub file: Option<String>,
     /// Address in the file, as its symbols have it; without a file, the address in the process.
     pub offset: u64,
-    /// The function or variable there, where the file names it.
+    /// The function or variable there, if the file names it.
     pub symbol: Option<String>,
-    /// How far behind the beginning of `symbol`.
+    /// Distance from the beginning of `symbol`.
     pub displacement: u64,
     /// Source file and line, where known.
     #[serde(default)]
@@ -182,18 +183,18 @@ pub struct Place {
 /// A call that locks or unlocks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Site {
-    /// Where it returns to.
+    /// Its return address.
     pub place: Place,
     /// How often.
     pub count: u64,
-    /// How long, together.
+    /// Total time.
     pub ns: u64,
 }
 
 /// A system call in which a holder was seen.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Call {
-    /// Its name, such as `write`; `call 450` where it has none here.
+    /// Its name, such as `write`; `call 450` if it has no name here.
     pub name: String,
     /// Its number.
     pub number: u32,
@@ -242,7 +243,7 @@ impl Place {
 }
 
 impl Lock {
-    /// What it is called: its variable, or the call that first waited for it.
+    /// Its name: its variable, or the call that first waited for it.
     #[must_use]
     pub fn name(&self) -> String {
         match self.place.file {
@@ -253,13 +254,13 @@ impl Lock {
 }
 
 impl Locks {
-    /// Waits of all locks, together.
+    /// Time of the waits for all locks.
     #[must_use]
     pub fn wait_ns(&self) -> u64 {
         self.locks.iter().fold(0, |sum, lock| sum.saturating_add(lock.wait_ns))
     }
 
-    /// The lock that was waited for longest.
+    /// The lock with the longest waits.
     #[must_use]
     pub fn worst(&self) -> Option<&Lock> {
         self.locks.first()

@@ -1,20 +1,20 @@
 //! Gives places their names: from a file and an address in it to a symbol.
 //!
-//! Names are given once, when a report is made on the machine that ran the program; they are saved with it.
-//! Invariant: a name that is there already stays; a file that says nothing leaves the place as it was.
-//! Not here: reading files (whoever implements [`Naming`]).
+//! Places get names once, when a report is made on the machine that ran the program. The names are saved with the report.
+//! Invariant: an existing name stays; a file without a name for the place leaves the place unchanged.
+//! Not here: reading files (implementations of [`Naming`]).
 
 use std::path::Path;
 
 use super::model::{Locks, Place};
 use crate::model::Report;
 
-/// A name and where in it.
+/// A name and the place in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Name {
     /// The function or variable.
     pub symbol: String,
-    /// How far behind its beginning.
+    /// Distance from its beginning.
     pub displacement: u64,
     /// Source file and line, where known.
     pub line: Option<String>,
@@ -55,7 +55,7 @@ fn data(place: &mut Place, naming: &mut dyn Naming) {
     }
 }
 
-/// A call returns behind itself, maybe into the next function: the name is that of the byte before.
+/// A call returns to the address after it, which may be in the next function. So the name is that of the byte before.
 fn code(place: &mut Place, naming: &mut dyn Naming) {
     if let (Some(file), None) = (&place.file, &place.symbol)
         && let Some(before) = place.offset.checked_sub(1)

@@ -6,14 +6,14 @@
 //! └───────────┘
 //! ```
 //!
-//! A circle says that a deadlock is possible as far as locks go; the program may rule it out in another way.
+//! A circle shows that the order of the locks permits a deadlock; the program may rule it out in another way.
 //! Invariant: each circle is given once, beginning with its first lock; work is bounded by the edges an area has.
 
 use std::collections::{BTreeSet, VecDeque};
 
 use super::model::Edge;
 
-/// The most circles that are named: more are the same trouble.
+/// The most circles that are named. More of them add nothing new.
 pub const MOST: usize = 16;
 
 /// For each edge the shortest circle through it, each circle once. An entry of a circle is a place in `edges`.
@@ -22,7 +22,7 @@ pub fn circles(edges: &[Edge]) -> Vec<Vec<usize>> {
     let locks = edges.iter().map(|edge| edge.held.max(edge.wanted) + 1).max().unwrap_or(0);
     let mut from: Vec<Vec<usize>> = vec![Vec::new(); locks];
     for (at, edge) in edges.iter().enumerate() {
-        // A lock that is held and waited for by the same thread is no matter of order.
+        // A thread that waits for a lock that it holds says nothing about order.
         if edge.held != edge.wanted {
             from[edge.held].push(at);
         }
@@ -47,7 +47,7 @@ pub fn circles(edges: &[Edge]) -> Vec<Vec<usize>> {
     circles
 }
 
-/// The edges of the shortest way.
+/// The edges of the shortest path.
 fn shortest(edges: &[Edge], from: &[Vec<usize>], start: usize, end: usize) -> Option<Vec<usize>> {
     let mut by: Vec<Option<usize>> = vec![None; from.len()];
     let mut queue = VecDeque::from([start]);

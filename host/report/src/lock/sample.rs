@@ -1,7 +1,7 @@
-//! Areas and reports with locks, that tests share: of this crate and of those that read reports.
+//! Areas and reports with locks that tests share, in this crate and in those that read reports.
 //!
 //! Bytes are written by the offsets of the layout's own structures, as the runtime writes them.
-//! Not in what is shipped: only tests have it (and the feature `sample`).
+//! Not in releases: only tests have it (and the feature `sample`).
 
 use std::mem::offset_of;
 use std::path::Path;
@@ -22,7 +22,7 @@ use crate::model::Report;
 pub struct Bytes(Vec<u8>);
 
 impl Bytes {
-    /// An empty area of that process, which began at that moment, under LOCK of that number.
+    /// An empty area of this process, which began at this moment, under LOCK with this number.
     #[must_use]
     pub fn new(process: u32, started_ns: u64, mode: u32) -> Bytes {
         let mut bytes = Bytes(vec![0; AREA_BYTES]);
@@ -48,7 +48,7 @@ impl Bytes {
         self.0[at..at + 4].copy_from_slice(&value.to_le_bytes());
     }
 
-    /// Contended acquisitions without a record, and edges without room.
+    /// Sets contended acquisitions without a record, and edges without room.
     pub fn lost(&mut self, unrecorded: u64, edges: u64) -> &mut Self {
         self.word(offset_of!(Header, unrecorded), unrecorded);
         self.word(offset_of!(Header, edges_lost), edges);
@@ -66,7 +66,7 @@ impl Bytes {
         self
     }
 
-    /// A lock; `fill` says what it has seen.
+    /// A lock; `fill` sets its record.
     pub fn lock(&mut self, place: usize, fill: impl FnOnce(&mut Record)) -> &mut Self {
         let mut record = Record::default();
         fill(&mut record);
@@ -133,7 +133,7 @@ impl Bytes {
     }
 }
 
-/// Waits in intervals: each an interval and how many.
+/// Waits in intervals: each pair is an interval and a count.
 #[must_use]
 pub fn waits(intervals: &[(usize, u64)]) -> Vec<u64> {
     let mut histogram = vec![0; intervals.iter().map(|(at, _)| at + 1).max().unwrap_or(0)];
@@ -141,8 +141,8 @@ pub fn waits(intervals: &[(usize, u64)]) -> Vec<u64> {
     histogram
 }
 
-/// A driver that appends records under one lock and now and then writes while it holds it; a library's lock on the
-/// heap; and the two taken in either order.
+/// A driver that appends records under one lock, and sometimes writes while it holds the lock. A library's lock is on the heap.
+/// The two are taken in either order.
 #[must_use]
 pub fn driver() -> Bytes {
     let site = |address, count, ns| Site { address, count, ns };
@@ -204,7 +204,7 @@ fn named(file: &Path, names: &[(u64, &str)], address: u64) -> Option<Name> {
 /// The locks of [`driver`], in a run that took a second of processor time.
 ///
 /// # Panics
-/// Not: its bytes are an area.
+/// Never: its bytes are an area.
 #[must_use]
 pub fn locks() -> Locks {
     locks_of(&driver())
@@ -241,10 +241,10 @@ pub fn report_of(locks: Locks) -> Report {
     report
 }
 
-/// Does everything with an area that is done with one: nothing of it may fail, whatever it holds.
+/// Runs every operation on an area. None of them may fail, whatever the area holds.
 ///
 /// # Panics
-/// Where something does.
+/// If an operation fails.
 pub fn everything(area: &Area) {
     let around = Around { program: "/home/me/driver", began_ns: 1, cpu_ns: Some(1) };
     let locks = Locks::of_area(area, around);

@@ -9,17 +9,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::nanoseconds;
 
-/// Between which times a percentile lies, in nanoseconds; both may be it.
+/// Bounds of a percentile in nanoseconds, both inclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spread {
-    /// It is no less.
+    /// The lower bound.
     pub at_least: u64,
-    /// It is no more.
+    /// The upper bound.
     pub at_most: u64,
 }
 
 impl Spread {
-    /// The wait below or at which `percent` of all waits lie; the longest wait bounds it. None without waits.
+    /// The wait that `percent` of all waits do not exceed; the longest wait bounds it. None without waits.
     #[must_use]
     pub fn of(histogram: &[u64], percent: u64, longest: u64) -> Option<Spread> {
         let all: u128 = histogram.iter().map(|&waits| u128::from(waits)).sum();
@@ -52,14 +52,14 @@ impl Spread {
     }
 }
 
-/// The least and the most nanoseconds of an interval.
+/// The shortest and the longest time in an interval, in nanoseconds.
 fn bounds(interval: usize) -> (u64, u64) {
     let shift = u32::try_from(interval).unwrap_or(63).min(63);
     let least = if shift == 0 { 0 } else { 1 << shift };
     (least, (1_u64 << shift).checked_mul(2).map_or(u64::MAX, |end| end - 1))
 }
 
-/// Of the waits together, at least so many nanoseconds in waits of 2^`interval` and longer.
+/// A lower bound for the sum of all waits of 2^`interval` nanoseconds and longer.
 #[must_use]
 pub fn at_least_in(histogram: &[u64], interval: usize, together: u64) -> u64 {
     let sum = |from: usize, to: usize, bound: fn(usize) -> u64| {

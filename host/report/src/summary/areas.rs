@@ -1,4 +1,4 @@
-//! The areas of one program: what was set, what was used of it, what is suggested, and why; and what there is to say of its heap.
+//! The areas of one program (set, used, suggested, and why), and notes on its heap.
 //!
 //! ```text
 //! area         set      used at most   suggested
@@ -8,7 +8,7 @@
 //! allocator, heap, memory elsewhere, notes, locks, why
 //! ```
 //!
-//! Not here: the lines around them, and how many there may be (`summary`); where advice comes from (`advise`).
+//! Not here: the lines around them and the most lines (`summary`); how advice is made (`advise`).
 
 use underbar_ledger::Key;
 use underbar_model::Area;
@@ -57,7 +57,7 @@ pub(super) fn areas(
         let for_area = advice.iter().find(|a| a.area == area && a.option.is_some());
         let option = for_area.and_then(|advice| advice.option.as_deref());
         let verdict = advice.iter().find(|a| a.area == area).map_or("", |a| a.verdict);
-        // A stack is always used: of an underbar that did not say so, 0 means that it was not looked at.
+        // A stack is always used. In a report of an underbar without this figure, 0 means that it was not measured.
         let used =
             used.filter(|&used| used > 0 || area == Area::Heap).map_or("not measured".to_owned(), bytes);
         let is_served = area != Area::Heap || serving.is_none();
@@ -86,7 +86,7 @@ pub(super) fn areas(
             counted(counters.get(Key::HeapSegmentsAllocated), "segment", "segments"),
             count(counters.get(Key::HeapSegmentsFreed)),
             bytes(counters.get(Key::HeapSegmentBytesPeak)),
-            // All else in this line is of all processes together.
+            // All other figures in this line are of all processes together.
             if leading.processes > 1 { "one process" } else { "them" },
         ),
     ));
@@ -103,7 +103,7 @@ pub(super) fn areas(
 
 fn row(area: &str, set: &str, used: &str, (option, verdict): (Option<&str>, &str), page: Page<'_>) -> Line {
     let tone = if option.is_some() { Tone::Suggestion } else { Tone::Plain };
-    // A long name takes of the next column.
+    // A long name takes room from the next column.
     let label = if area.len() > 9 { format!("  {area} ") } else { format!("  {area:<10}") };
     let width = set_columns(page) + LABEL_COLUMNS - label.len();
     let set = format!("{:<width$} {used:<14} ", clip(set, width));
@@ -144,7 +144,7 @@ fn threadstack_set(report: &Report) -> String {
     }
 }
 
-/// Another allocator of the program: which serves, and which does not.
+/// Another allocator of the program, and whether it serves.
 fn allocator(program: &Program) -> Option<Line> {
     let allocator = program.allocator.as_ref()?;
     let (name, program) = (clean(&allocator.name), clip_front(&clean(&program.name), 32));
@@ -162,7 +162,7 @@ fn allocator(program: &Program) -> Option<Line> {
     })
 }
 
-/// What went wrong or around the heap; no line where nothing did.
+/// Errors and notes on the heap; no line if there are none.
 fn trouble(program: &Program) -> Option<Line> {
     let figures: Vec<String> = [
         Key::HeapFailedGets,
@@ -178,7 +178,8 @@ fn trouble(program: &Program) -> Option<Line> {
     (!figures.is_empty()).then(|| warning("note", figures.join("; ")))
 }
 
-/// What the figures above lack: nobody can tell a death by signal from a system call that ends the process past the C library.
+/// What is missing from the figures above. A death by signal looks the same as a system call that ends the process without the C
+/// library.
 fn killed(report: &Report, program: &Program) -> Option<Line> {
     let is_killed = |process: &&Process| process.name() == program.name && process.state == State::Killed;
     let killed = report.processes.iter().find(is_killed)?;
