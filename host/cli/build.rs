@@ -1,19 +1,18 @@
 //! Builds the preload library, so that the command can carry it in itself: one file is enough.
 //!
-//! A nested Cargo builds it, into a target folder of its own, since Cargo locks the outer one; how it is called
-//! is said in `nested.rs`.
+//! A nested Cargo builds it, into a separate target folder, since Cargo locks the outer one. `nested.rs` has the call.
 //!
 //! Result: the file named by the environment variable UNDERBAR_PRELOAD_FILE, and a hash of its bytes.
 //!
-//! And the command is linked in a way of its own, since it starts for each run of a program:
+//! The command is linked in a special way, since it starts for each run of a program:
 //!
-//! - For a fixed address: it would relocate some 5,000 pointers each time (`readelf --relocs` counts them). The programs
-//!   that it runs lie where they would.
-//! - With the unwinder of backtraces in itself, where the C compiler has it: `libgcc_s.so` asks the processor what it is when
-//!   it is loaded, which in a virtual machine takes some microseconds for each question, all for a backtrace that no run
-//!   prints. A program that throws exceptions brings the library itself.
-//! - With the functions of a run side by side (`layout.ld`, written by `cargo xtask layout`): they are touched in a tenth of the
-//!   pieces that the kernel maps code by. Not where the linker is one that the user chose: not all understand that file.
+//! - For a fixed address: otherwise it would relocate some 5,000 pointers each time (`readelf --relocs` counts them). The
+//!   programs that it runs are at their usual addresses.
+//! - With the unwinder of backtraces in itself, if the C compiler has it: `libgcc_s.so` identifies the processor when it is
+//!   loaded. In a virtual machine that takes some microseconds for each question, only for a backtrace that no run prints. A
+//!   program that throws exceptions loads the library itself.
+//! - With the functions of a run next to each other (`layout.ld`, written by `cargo xtask layout`): they are in a tenth of the
+//!   pieces by which the kernel maps code. Not if the user chose the linker: not all linkers understand that file.
 #![allow(clippy::disallowed_macros, clippy::disallowed_methods, reason = "Cargo reads what this prints")]
 
 mod nested;
@@ -65,8 +64,8 @@ fn main() {
     println!("cargo::rustc-env=UNDERBAR_PRELOAD_HASH={:016x}", hash(&bytes));
 }
 
-/// Puts a `libgcc_s.so` before the compiler's, which names the archive of the same functions. The linker takes it for the
-/// `-lgcc_s` that the standard library asks for, as it takes the compiler's, which is such a text, too.
+/// Puts a `libgcc_s.so` before the compiler's: a text that names the archive of the same functions. The compiler's is such a
+/// text, too, so the linker takes it for the `-lgcc_s` that the standard library asks for.
 fn carry_unwinder() {
     println!("cargo::rerun-if-env-changed=RUSTC_LINKER");
     let compiler = env::var_os("RUSTC_LINKER").unwrap_or_else(|| "cc".into());
@@ -74,7 +73,7 @@ fn carry_unwinder() {
     let Ok(path) = answer.map(|answer| String::from_utf8_lossy(&answer.stdout).trim().to_owned()) else {
         return;
     };
-    // A compiler that does not have it repeats the name.
+    // A compiler without the archive repeats the name.
     if !Path::new(&path).is_absolute() || path.contains(char::is_whitespace) {
         return;
     }
@@ -91,7 +90,7 @@ fn is_linker_chosen() -> bool {
     env::var_os("RUSTC_LINKER").is_some() || ["linker", "fuse-ld"].iter().any(|word| flags.contains(word))
 }
 
-/// FNV-1a: it tells builds apart, it does not defend anything.
+/// FNV-1a: it identifies builds and has no use in security.
 fn hash(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)

@@ -1,11 +1,11 @@
-//! How the preload library is built: the one place that says so. `build.rs` beside it builds the library that the
-//! command carries; `bench/` builds the one without accounts, to compare the two.
+//! How the preload library is built: only here. `build.rs` in the same folder builds the library that the command carries;
+//! `bench/` builds the one without accounts, to compare the two.
 //!
-//! Cargo is called anew, because the library needs a profile of its own (`panic` cannot be set per package) and
-//! another crate type than the workspace gives it, and none of the settings that were meant for the outer build
-//! (wrappers of clippy, coverage flags, sanitizers, another target folder).
+//! A new Cargo process is used for three reasons. The library needs a profile of its own (`panic` cannot be set per package),
+//! and another crate type than in the workspace. And it must have no settings of the outer build (wrappers of clippy, coverage
+//! flags, sanitizers, another target folder).
 //!
-//! Invariant: two libraries built by this differ in their features alone.
+//! Invariant: two libraries built by this differ in their features only.
 
 use std::env;
 use std::ffi::OsString;
@@ -43,31 +43,31 @@ impl Wanted<'_> {
             .arg("--target-dir")
             .arg(self.target)
             .args(["--", "-C", "force-unwind-tables=yes"])
-            // 2^6, a line of the cache: where a short function began in the middle of one, gets and frees took up to 5 % longer,
-            // by chance of what was linked before it.
+            // 2^6, a line of the cache: if a short function began in the middle of one, gets and frees took up to 5 % longer.
+            // That depended by chance on the code linked before it.
             .args(["-C", "llvm-args=-align-all-functions=6"])
-            // The soname is what tools show and what the library knows itself by; with `now` no lookup is left
-            // for later, when the program may be in a signal handler.
+            // The soname is the name that tools show and by which the library knows itself. With `now`, no lookup is left for
+            // later, when the program may be in a signal handler.
             .args(["-C", "link-arg=-Wl,-soname,libunderbar.so,-z,now"]);
         cargo
     }
 
-    /// The file that the call leaves, with its debugging tables.
+    /// The file that the call makes, with its debugging tables.
     pub fn built(&self) -> PathBuf {
         self.target.join(self.triple).join("preload").join("libunderbar_preload.so")
     }
 }
 
-/// Writes the library without its debugging tables to `stripped`; false where nothing strips.
+/// Writes the library without its debugging tables to `stripped`; false if there is no tool to strip it.
 ///
-/// Cargo could strip it (`strip = true`), but then the tables would be nowhere; so they stay in the file
-/// that was built, for whoever debugs it.
+/// Cargo could strip it (`strip = true`), but then the tables would be lost. So they stay in the file that was built, for
+/// debugging.
 pub fn strip(built: &Path, stripped: &Path) -> bool {
     let done = Command::new("strip").args(["--strip-debug", "-o"]).arg(stripped).arg(built).status();
     done.is_ok_and(|status| status.success())
 }
 
-/// Is this a setting of the build that runs us, which the nested one must not inherit?
+/// Is this a setting of the outer build that the nested one must not inherit?
 fn is_for_the_outer_build(name: &str) -> bool {
     const STARTS: [&str; 9] = [
         "CARGO_BUILD_",

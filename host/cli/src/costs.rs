@@ -22,7 +22,7 @@ use underbar_report::units::nanoseconds;
 use underbar_sys::mapping::{ALIGNMENT, Mapping, PAGE};
 use underbar_sys::syscall::{fallocate, futex_wait, futex_wake, geteuid};
 
-/// How often each cost is measured. Odd, so that one of them is the median.
+/// The number of batches for each cost. It is odd, so that one of them is the median.
 const BATCHES: usize = 9;
 
 /// One cost: its name, how it is measured, and where underbar pays it.
@@ -33,9 +33,9 @@ pub struct Cost {
     operations: u32,
     /// How it is measured.
     method: &'static str,
-    /// Where it matters.
+    /// Where underbar pays it.
     matters: &'static str,
-    /// One batch: how long its operations took, or why they cannot be measured.
+    /// One batch: the time of its operations, or why they cannot be measured.
     batch: fn(u32) -> Result<Duration, String>,
 }
 
@@ -142,7 +142,7 @@ impl Measured {
     }
 }
 
-/// How long this many operations take.
+/// The time of this many operations.
 fn timed(operations: u32, mut one: impl FnMut(usize)) -> Duration {
     let begin = Instant::now();
     for at in 0..operations as usize {
@@ -201,7 +201,7 @@ fn hand_overs(operations: u32) -> Result<Duration, String> {
 
 fn set(word: &AtomicU32, turn: u32) {
     word.store(turn, Ordering::Release);
-    // The other thread may not sleep yet; that is no error.
+    // It is no error if the other thread does not sleep yet.
     let _ = futex_wake(word, 1);
 }
 
@@ -211,7 +211,7 @@ fn wait_for(word: &AtomicU32, turn: u32) {
         if seen == turn {
             return;
         }
-        // Whatever ends the wait, the loop checks the word again.
+        // The loop checks the word again, for any end of the wait.
         let _ = futex_wait(word, seen, None);
     }
 }

@@ -4,7 +4,7 @@ use underbar_launch::{Library, LibraryError};
 
 const CONTENT: &[u8] = include_bytes!(env!("UNDERBAR_PRELOAD_FILE"));
 
-/// A hash of the content: the name of the folder in which the library lies.
+/// A hash of the content: the name of the library's folder.
 const HASH: &str = env!("UNDERBAR_PRELOAD_HASH");
 
 /// Puts the library where the program's loader finds it.
@@ -31,7 +31,7 @@ mod tests {
         let has = |text: &[u8]| CONTENT.windows(text.len()).any(|window| window == text);
         assert!(has(b"libunderbar.so\0") && has(b"\0execve\0") && has(b"\0posix_spawn\0"));
         assert!(!has(b"rust_eh_personality"), "something in it would unwind, which nothing can");
-        // A version of the C library's symbols would be one that an older C library lacks.
+        // An older C library may lack the version of a symbol.
         assert!(!has(b"GLIBC_2") && !has(b"libc.so") && !has(b"libgcc_s"));
     }
 }

@@ -1,6 +1,6 @@
 //! The exit status of the command.
 //!
-//! Why not the standard library's: its number cannot be read, and the command has its own `main` (`underbar_sys::entry`).
+//! The standard library's exit code cannot be read, and the command has its own `main` (`underbar_sys::entry`).
 
 /// An exit code, 0 to 255.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,7 +9,7 @@ pub struct ExitCode(u8);
 impl ExitCode {
     /// All is well.
     pub const SUCCESS: ExitCode = ExitCode(0);
-    /// Something is wrong that the command was to look for.
+    /// The command found a fault that it looks for.
     pub const FAILURE: ExitCode = ExitCode(1);
 }
 

@@ -14,7 +14,7 @@
 //! be executed or found. Commands that run no program: 0, 1 (a gate failed, a text is wrong), 2 wrong usage.
 //! Not here: any work. A command reads its flags, calls the crates under host/, and prints.
 #![forbid(unsafe_code)]
-// But for tests, whose harness has one.
+// Except in tests, whose harness has one.
 #![cfg_attr(not(test), no_main)]
 #![cfg_attr(test, allow(clippy::disallowed_macros, clippy::disallowed_methods))]
 
@@ -102,8 +102,8 @@ fn usage(error: clap::Error) -> ExitCode {
     usage_status()
 }
 
-/// What the user may have meant by a word that is no command: a program of that name, if there is one, or else the nearest
-/// command. If none is near, all are listed. `clap` suggests some by itself, but not when letters changed places.
+/// The likely meaning of a word that is no command: a program of that name if there is one, or else the nearest command. If none
+/// is near, the hint lists all commands. `clap` suggests some by itself, but not for letters that changed places.
 fn hint(word: &str, is_near_a_command: bool) -> String {
     if underbar_launch::find(std::ffi::OsStr::new(word)).is_some_and(|path| path.exists()) {
         return format!("\nhelp: did you mean `underbar run -- {word}`?\n");
@@ -123,7 +123,7 @@ fn hint(word: &str, is_near_a_command: bool) -> String {
     }
 }
 
-/// The error with words of the command line in it as names are shown: a line feed in one begins no line.
+/// The error with words of the command line in the form of names: a line feed in a word begins no new line.
 fn with_names_shown(mut error: clap::Error) -> clap::Error {
     let shown: Vec<(ContextKind, ContextValue)> = error
         .context()

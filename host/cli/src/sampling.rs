@@ -38,7 +38,7 @@ pub enum Choice {
     Timer,
 }
 
-/// Why nothing samples, so nothing is run.
+/// Why nothing samples: then the program is not run.
 #[derive(Debug)]
 pub enum Neither {
     /// The user chose the kernel, and it refuses.
@@ -98,9 +98,9 @@ enum Taken {
 enum Names {
     /// The user's own folder.
     Asked(PathBuf),
-    /// Ours, for this run.
+    /// A new folder, for this run.
     Made(PathBuf),
-    /// There is no place for one, so such code has no names.
+    /// No folder could be made, so such code has no names.
     Nowhere,
 }
 
@@ -141,7 +141,7 @@ impl Drop for Names {
     }
 }
 
-/// What timers need.
+/// The parts that timers need.
 pub struct ByTimers {
     timers: Timers,
     library: Library,
@@ -156,7 +156,7 @@ pub struct Sampled {
     pub tally: Tally,
     /// Names of code that is in no program file.
     pub maps: Maps,
-    /// Who took them.
+    /// Their sampler.
     pub by: By,
     /// See [`underbar_profile::Facts`].
     pub notes: Vec<String>,
@@ -254,7 +254,7 @@ fn ready(program: &OsString) -> Result<(Library, LedgerFile), NoTimers> {
     Ok((library, ledger))
 }
 
-/// How many programs carried the library; and how many were started without it, and why.
+/// The number of programs that carried the library; and the number that were started without it, for each reason.
 fn programs(ledger: &[u8]) -> (u64, Vec<(u64, &'static str)>) {
     let Ok(view) = LedgerView::new(ledger) else { return (0, Vec::new()) };
     let carried = view.slots().map(|slot| u64::from(slot.processes())).sum();

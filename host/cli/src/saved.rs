@@ -3,7 +3,7 @@
 //! ```text
 //! bytes ── begin with UNDERBAR ──> ledger ──> report, as far as a ledger knows
 //!       ── begin with { ─────────> JSON report
-//!       ── anything else ────────> an error that says what the file is, if that can be seen
+//!       ── anything else ────────> an error that names the kind of file, if it is known
 //! ```
 //!
 //! Lock areas in the folder of a ledger are read with it.

@@ -6,9 +6,9 @@
 //!
 //! The help of `underbar` itself lists the commands by their doors ([`Door`]).
 //!
-//! `run` is there for each run of a program, so its part of the table can be made alone (`commands::run::told`).
+//! `run` is called for each run of a program, so its part of the table can be made alone (`commands::run::told`).
 //!
-//! Invariant: no switch is without its opposite, and no command and no flag without a sentence (tests).
+//! Invariant: every switch has its opposite, and every command and flag has a sentence (tests).
 //! Not here: the flags themselves, which are with their commands.
 
 use std::fmt::Write as _;
@@ -59,7 +59,7 @@ pub fn with_opposites(command: Command) -> Command {
     let command = command.mut_args(|arg| {
         let Some((id, name)) = switch(&arg) else { return arg };
         let opposite = opposite_of(&name);
-        // Each of the two undoes the other, and neither minds being given twice.
+        // Each of the two overrides the other, and each may be given twice.
         let both = [id, opposite.clone()];
         opposites.push(
             Arg::new(opposite.clone())
@@ -78,7 +78,7 @@ fn opposite_of(name: &str) -> String {
     name.strip_prefix("no-").map_or_else(|| format!("no-{name}"), str::to_owned)
 }
 
-/// The identity and the long name of a flag that is on or off.
+/// The identity and the long name of a flag without a value.
 fn switch(arg: &Arg) -> Option<(String, String)> {
     let is_switch = matches!(arg.get_action(), ArgAction::SetTrue);
     is_switch.then(|| Some((arg.get_id().to_string(), arg.get_long()?.to_owned())))?
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn the_part_for_run_understands_what_the_whole_table_does() {
-        // Each flag of the table that `run` has, with a value that it takes, and what is odd about words.
+        // Each flag of `run` in the table, with a value if it takes one, and unusual words.
         let whole = table();
         let command = whole.find_subcommand(RUN).expect("a command");
         let mut cases: Vec<Vec<String>> = Vec::new();

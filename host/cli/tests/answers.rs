@@ -142,7 +142,7 @@ fn what_is_no_report_is_called_what_it_is() {
     };
     check("empty", b"", "the file is empty; has its run ended?");
     check("noise", &[0x9d; 4096], OTHER);
-    // No report of underbar, but advice can be given on it.
+    // It is no report of underbar, but `advise` reads it.
     let listing = folder.file("listing", b"1Storage Report for Enclave main 10/18/21 10:15:07 AM\n");
     assert_eq!(bad(2, &["report", &listing]), format!("underbar: error: {listing}: {OTHER}\n"));
     assert!(good(&["advise", &listing]).contains("the report has no end line"));
@@ -180,7 +180,7 @@ fn what_is_no_report_is_called_what_it_is() {
     assert!(bad(2, &["report", "-o", &nowhere, &json]).starts_with(&format!("underbar: error: {nowhere}: ")));
 }
 
-/// Two reports of one run that differ in one figure, whose value in the old one comes back.
+/// Two reports of one run that differ in one figure; its value in the old report is returned.
 fn pair(folder: &Folder) -> (String, String, u64) {
     let old = saved(folder, "old.json", &["true"]);
     let text = folder.read("old.json");
@@ -220,7 +220,7 @@ fn a_gate_decides_by_exit_status() {
     assert_eq!(code, 1);
     assert!(json.starts_with('{') && json.contains("\"schema\":\"underbar.diff/1\""), "{json}");
 
-    // As of a kernel without that account, or of an older underbar.
+    // As from a kernel without that account, or from an older underbar.
     let unknown =
         folder.file("unknown.json", folder.read("new.json").replace("\"read_calls\":", "\"other\":"));
     let (code, _, error) = run(&["diff", "-q", "--fail-on", "steps.read_calls > 5", &old, &unknown]);

@@ -9,7 +9,7 @@ mod common;
 
 use common::{Folder, bad, good, run};
 
-/// A library of ours with these members of data, NAME of length, sent as a transmission; the paths of both.
+/// A library of underbar with these members of data (NAME and length), exported as a transmission; returns the paths of both.
 fn sent(folder: &Folder, name: &str, data_set: &str, members: &[(&str, usize)]) -> (String, String) {
     let (ours, file) = (folder.name(&format!("{name}.pds")), folder.name(&format!("{name}.xmi")));
     good(&["lib", "create", "--organisation", "pds", "--block-size", "6144", &ours]);
@@ -32,7 +32,7 @@ fn a_library_that_was_sent_is_read_as_it_was() {
     let (ours, file) = sent(&folder, "a", "MY.LOAD", &[("BIG", 20_000), ("SMALL", 100)]);
     good(&["lib", "alias", &ours, "BIG", "ALSO"]);
     assert!(bad(2, &["lib", "export", "-o", &file, &ours]).contains("exists already"));
-    // `-` is standard output elsewhere, and no file is made under that name.
+    // `-` is standard output elsewhere; no file of that name is made.
     assert!(bad(2, &["lib", "export", "-o", "-", &ours]).contains("a transmission must go to a file"));
     assert!(!std::path::Path::new("-").exists());
     good(&["lib", "export", "--force", "-o", &file, "--name", "MY.LOAD", &ours]);
@@ -93,7 +93,7 @@ fn one_of_several_libraries_is_named() {
     let (_, inner) = sent(&folder, "in", "IN.LOAD", &[("A", 5_000)]);
     let outer = folder.name("outer.pds");
     good(&["lib", "create", "--organisation", "pds", &outer]);
-    // A library whose members are programs is not looked into: the outer one is a tape.
+    // The members of a library of programs are not searched: the outer one is a tape.
     let bytes = std::fs::read(&inner).expect("there");
     let mut tape = Vec::new();
     for _ in 0..2 {
@@ -127,7 +127,7 @@ fn members_without_data_of_a_program_are_not_taken_for_load_modules() {
     let folder = Folder::new("no-modules");
     let (ours, file) = (folder.name("a.pds"), folder.name("a.xmi"));
     good(&["lib", "create", "--organisation", "pds", &ours]);
-    // Blocks that begin as control records of text do, and ask for another one.
+    // Blocks that begin like control records of text do, and ask for another block.
     let bytes: Vec<u8> = [1u8, 0, 0, 0, 0, 0, 0, 8, 6, 0, 0, 0, 0, 0, 0x7F, 0xF8].repeat(12_000);
     let data = folder.file("data", &bytes);
     for member in ["A", "B", "C"] {
@@ -143,7 +143,7 @@ fn members_without_data_of_a_program_are_not_taken_for_load_modules() {
     let tracks: Vec<u64> =
         survey["copied"].as_array().expect("a list").iter().filter_map(|at| at["tracks"].as_u64()).collect();
     assert_eq!(Some(tracks[0]), survey["now"]["tracks"].as_u64(), "as it lies");
-    // Its own size, then 6,144, 18,452, 23,440, 27,998, 32,760: of whole blocks 8, 3, 2, 2 and 1 are on a track.
+    // Its own size, then 6,144, 18,452, 23,440, 27,998, 32,760: a track has 8, 3, 2, 2 and 1 whole blocks.
     assert_eq!(tracks, [18, 12, 12, 12, 11, 18]);
 }
 
@@ -235,7 +235,7 @@ fn a_survey_takes_carriers_and_lists() {
     assert!(bad_survey(&folder).contains("is no list of libraries"));
 }
 
-/// What is said of a named file that is nothing.
+/// The message about a named file of no known kind.
 fn bad_survey(folder: &Folder) -> String {
     let file = folder.file("nothing", "at all");
     let (code, _, error) = run(&["lib", "survey", &file]);

@@ -1,4 +1,4 @@
-//! Input without an end: every command that reads reports or listings says within 64 MiB that it reads no further.
+//! Input without an end: every command that reads reports or listings stops with an error within 64 MiB.
 #![allow(
     clippy::disallowed_macros,
     clippy::disallowed_methods,
@@ -12,14 +12,15 @@ use std::process::Stdio;
 
 use common::{Folder, command, said, saved};
 
-/// What is read of a file in which nothing is found.
+/// Bytes that are read of a file without a listing.
 const READ: usize = 64 << 20;
-/// What a pipe and the reader's buffer may hold beyond it.
+/// Bytes that a pipe and the reader's buffer may hold in addition.
 const HELD: usize = 2 << 20;
-/// So much is offered: a command that takes it all would have taken more.
+/// Bytes that are offered: more than a correct command takes.
 const OFFERED: usize = 3 * READ;
 
-/// Offers the command this beginning, and then the pattern again and again: how much it took, and what it said.
+/// Offers the command this beginning, and then the pattern repeatedly. Returns the bytes that it took, its exit status and its
+/// message.
 fn offer(arguments: &[&str], beginning: &[u8], pattern: &[u8]) -> (usize, i32, String) {
     let mut command = command(arguments);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -74,7 +75,7 @@ fn a_device_without_an_end_is_refused_by_its_name() {
     let folder = Folder::new("endless-device");
     let good = saved(&folder, "r.json", &["true"]);
     for arguments in ["advise /dev/zero", "diff OLD /dev/zero", "diff /dev/zero OLD"] {
-        // A command that reads on comes to its limit of processor time instead of keeping the test for ever.
+        // A command that reads on reaches its limit of processor time, and the test ends.
         let line = format!("ulimit -t 120; exec \"$0\" {}", arguments.replace("OLD", "\"$1\""));
         let mut shell = std::process::Command::new("sh");
         let output = shell.args(["-c", &line, env!("CARGO_BIN_EXE_underbar"), &good]).output();

@@ -50,7 +50,7 @@ fn exec(arguments: &[&str]) -> Output {
     command.arg("exec").args(arguments).env("WORD", "given").output().expect("run")
 }
 
-/// How many signals a program that is started here ignores, as after nohup or behind `&`. Rust's own, SIGPIPE, is given back.
+/// The number of signals that a program started here ignores, as after nohup or with `&`. Rust's own, SIGPIPE, is restored.
 fn ignored() -> u32 {
     const PIPE: u64 = 1 << 12;
     let status = std::fs::read_to_string("/proc/self/status").expect("status");

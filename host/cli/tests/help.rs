@@ -13,7 +13,7 @@ use common::{Folder, bad, command, good, run, said};
 const HEADINGS: [&str; 4] =
     ["\nFor Linux programs:\n", "\nFor mainframe listings and libraries:\n", "\nHelp:\n", "\nCommands:\n"];
 
-/// The commands that help names, and those that their help names: `run`, `lib`, `lib create`.
+/// The commands in help, and those in their help: `run`, `lib`, `lib create`.
 fn commands() -> Vec<String> {
     let mut all = Vec::new();
     for name in named_by("") {
@@ -100,7 +100,7 @@ fn completions_know_every_command() {
             assert!(name.split_whitespace().all(|word| script.contains(word)), "{shell}: {name}");
         }
         assert!(script.contains("opts-base"), "{shell}");
-        // Names to explain: the scripts of the other two complete no words that are not behind a flag.
+        // Names to explain: the scripts of the other two complete only words after a flag.
         let has_names = ["bash", "zsh"].contains(&shell);
         assert_eq!(script.contains("heap.used_peak") && script.contains("HEAPPOOLS"), has_names, "{shell}");
     }
@@ -185,7 +185,7 @@ fn colours_are_asked_for() {
         let (code, _, error) = run(&arguments);
         assert_eq!((code, error.contains('\x1b')), (1, expected), "{flags:?}: {error}");
     }
-    // On no terminal there is no colour anyway; this one says that the variable is no error either.
+    // Without a terminal there is no colour anyway; this checks that the variable is no error.
     let output = command(&["options", "X(1)"]).env("NO_COLOR", "1").output().expect("it runs");
     assert!(!said(&output).2.contains('\x1b'));
 }

@@ -1,5 +1,5 @@
-//! Names that would steer a terminal: of programs, files, folders, members, options, arguments. Whatever command is given them,
-//! its text has them written out, and its JSON has them escaped.
+//! Names that would control a terminal: of programs, files, folders, members, options, arguments. Every command prints them
+//! escaped in text and in JSON.
 #![allow(
     clippy::disallowed_macros,
     clippy::disallowed_methods,
@@ -13,7 +13,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What may do harm in a name: a title, a cleared screen, a colour, a line of ours, a carriage return, an override of direction,
+/// Harmful parts of a name: a title, a cleared screen, a colour, a forged line, a carriage return, an override of direction,
 /// controls of eight bits, and bytes that are no text.
 const HOSTILE: [&[u8]; 6] = [
     b"a\x1b]0;owned\x07b",
@@ -24,7 +24,7 @@ const HOSTILE: [&[u8]; 6] = [
     b"a\xc2\x9b31mb\xff\xfe",
 ];
 
-/// Command lines; `@` is the hostile name, `%` a file of that name, `/` at its end a folder.
+/// Command lines; `@` is the hostile name, `%` a file of that name; with `/` at its end, a folder.
 const LINES: &[&[&str]] = &[
     &["@"],
     &["run", "--@"],
@@ -163,7 +163,7 @@ fn command(folder: &Path) -> Command {
     command
 }
 
-/// What is wrong with these bytes, that were printed.
+/// The fault in these printed bytes, if any.
 fn fault(bytes: &[u8], may_be_coloured: bool) -> Option<String> {
     let Ok(text) = std::str::from_utf8(bytes) else { return Some("no UTF-8".to_owned()) };
     let mut text = text.to_owned();
@@ -176,7 +176,7 @@ fn fault(bytes: &[u8], may_be_coloured: bool) -> Option<String> {
     if let Some(character) = text.chars().find(|&character| hostile(character)) {
         return Some(format!("{character:?}"));
     }
-    // An option text has lines of its own, which are shown behind a margin.
+    // An option text has its own lines, which are shown after a margin.
     text.lines().find(|line| line.starts_with("FORGED")).map(str::to_owned)
 }
 

@@ -1,4 +1,4 @@
-//! The report of the last run printed again, every figure in one view, and what `run --exec` leaves.
+//! The report of the last run printed again, every figure in one view, and the accounts of `run --exec`.
 #![allow(
     clippy::disallowed_macros,
     clippy::disallowed_methods,
@@ -40,7 +40,7 @@ fn a_report_without_a_file_is_that_of_the_last_run() {
     let place = Place::new("last-run");
     for program in ["true", "false"] {
         let (_, _, error) = place.run(&["run", "--", program]);
-        // What the last line says can be typed: the report is printed again without another run.
+        // The command in the last line can be typed: the report is printed again without another run.
         assert!(error.contains("Every figure: underbar report --report all\n"), "{error}");
         let status = if program == "true" { 0 } else { 1 };
         let again = place.good(&["report"]);
@@ -70,6 +70,6 @@ fn a_program_without_a_parent_leaves_accounts_under_the_name_that_is_printed() {
     let name = rest.split(' ').next().expect("a name");
     let report = place.good(&["report", name]);
     assert!(report.contains("echo said: end not seen\n"), "{report}");
-    // Who wants to hear nothing keeps nothing.
+    // With `-q`, nothing is kept.
     assert_eq!(place.run(&["run", "-q", "--exec", "--", "echo", "said"]).2, "");
 }

@@ -9,7 +9,7 @@ mod common;
 
 use common::{Folder, bad, good, run, said};
 
-/// A library with some members of data: NAME of length.
+/// A library with some members of data: NAME and length.
 fn library(folder: &Folder, name: &str, flags: &[&str], members: &[(&str, usize)]) -> String {
     let path = folder.name(name);
     good(&[&["lib", "create", &path], flags].concat());
@@ -24,8 +24,8 @@ fn letter(length: usize) -> u8 {
     b'a' + (length % 26) as u8
 }
 
-/// Damages members of these lengths, each in the middle of a page's worth of its bytes: what stands before its first may be
-/// the same letter, if once in 256 libraries, and is not its own.
+/// Damages members of these lengths, each in the middle of 1,000 of its bytes. The byte before the first of them may be the same
+/// letter, once in 256 libraries, and is not the member's.
 fn damage(library: &str, lengths: &[usize]) {
     let mut bytes = std::fs::read(library).expect("there");
     for length in lengths {
@@ -238,7 +238,7 @@ fn what_is_no_plain_file_is_named_and_not_waited_for() {
     let (pipe, place) = (folder.name("pipe"), folder.path().to_str().expect("text").to_owned());
     let made = std::process::Command::new("mkfifo").arg(&pipe).status().expect("it runs");
     assert!(made.success());
-    // With a limit, so that this ends where the command would not.
+    // With a limit, so that the test ends even if the command does not.
     let limited = |arguments: &[&str]| {
         let mut command = std::process::Command::new("timeout");
         command.arg("60").arg(env!("CARGO_BIN_EXE_underbar")).arg("lib").args(arguments);
@@ -268,7 +268,7 @@ fn what_is_no_plain_file_is_named_and_not_waited_for() {
     std::fs::create_dir(folder.path().join("empty")).expect("a folder");
     assert!(bad(2, &["lib", "add", &path, &folder.name("empty")]).contains("no shared object"));
 
-    // What comes through an open pipe is taken.
+    // Data from an open pipe is accepted.
     let data = folder.file("data", "through a pipe");
     let command =
         format!("cat {data} | {} lib add --name PIPED {path} /dev/stdin", env!("CARGO_BIN_EXE_underbar"));
@@ -424,7 +424,7 @@ fn a_library_is_never_replaced_by_what_is_read_of_it() {
     assert_eq!((code, output), (2, format!("{path}: 1 file, 20 bytes\n")));
     assert!(error.contains("/A: this is the library itself, and was left alone\n"), "{error}");
     assert!(std::fs::read(&path).expect("there") == before && folder.read("B").len() == 20);
-    // A link that only leads to it is replaced, and not what it leads to.
+    // A link to the library is replaced, and not its target.
     good(&["lib", "export", "--force", "-o", &link, &path]);
     assert!(std::fs::read(&path).expect("there") == before);
     let error = bad(2, &["lib", "export", "-o", &link, &path]);
@@ -441,7 +441,7 @@ fn who_is_killed_while_writing_leaves_no_torn_file() {
     let (out, sent) = (folder.name("out"), folder.name("sent.xmi"));
     folder.file("sent.xmi", "the one before");
     for arguments in [&["extract", "--to", &out, &path][..], &["export", "--force", "-o", &sent, &path]] {
-        // The kernel kills who writes a file beyond this limit, of at most 16 KiB.
+        // The kernel kills a process that writes a file beyond this limit, of at most 16 KiB.
         let killed = std::process::Command::new("sh")
             .args([
                 "-c",
@@ -457,7 +457,7 @@ fn who_is_killed_while_writing_leaves_no_torn_file() {
     }
     assert!(folder.path().join("out/A").exists() && !folder.path().join("out/BIG").exists());
     assert_eq!(folder.read("sent.xmi"), "the one before");
-    // What was begun goes with the next try.
+    // The next try removes the unfinished files.
     std::fs::remove_file(folder.path().join("out/A")).expect("removed");
     good(&["lib", "extract", "--to", &out, &path]);
     good(&["lib", "export", "--force", "-o", &sent, &path]);
@@ -532,7 +532,7 @@ fn a_label_that_is_not_whole_is_named_and_nothing_is_lost_for_good() {
         output
     };
 
-    // The newest, one bit: B seems gone; a change would make it so.
+    // One bit of the newest label: B seems gone; a change would make it so.
     let damaged = with(4096 + 40, &[sound[4096 + 40] ^ 1]);
     assert!(verify().contains("its label in page 1 is damaged, and may be the newest"));
     for flags in [&["ls"][..], &["ls", "--json"], &["info"], &["info", "--json"]] {
@@ -563,7 +563,7 @@ fn a_label_that_is_not_whole_is_named_and_nothing_is_lost_for_good() {
     assert!(run(&["lib", "copy", &path, &copy]).2.contains("label in page 1"));
     assert_eq!(good(&["lib", "ls", &copy]), "A\n");
 
-    // The older: nothing is lost, and the next change makes it whole.
+    // The older label: nothing is lost, and the next change makes it whole.
     with(40, &[sound[40] ^ 1]);
     assert!(verify().contains("its label in page 0 is damaged; it was the older one"));
     let (code, _, error) = run(&["lib", "rename", &path, "B", "C"]);
@@ -571,7 +571,7 @@ fn a_label_that_is_not_whole_is_named_and_nothing_is_lost_for_good() {
     assert_eq!(good(&["lib", "ls", &path]), "A\nC\n");
     assert!(good(&["lib", "verify", &path]).contains("all sound"));
 
-    // The newest, as a power cut leaves it: its figures, and not its sum.
+    // The newest label after a power cut: its figures without its sum.
     with(8184, &[1; 8]);
     assert!(verify().contains("its label in page 1 is cut short"));
     let (code, _, error) = run(&["lib", "rename", &path, "A", "D"]);

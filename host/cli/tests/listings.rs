@@ -165,7 +165,7 @@ fn ebcdic(text: &str) -> Vec<u8> {
     CodePage::numbered(1047).and_then(|page| page.encode(text)).expect("a character of it")
 }
 
-/// A file of RECFM=V, carried over in binary: EBCDIC, and before each record its length.
+/// A file of RECFM=V, transferred in binary: EBCDIC, and the length before each record.
 #[test]
 fn records_of_variable_length_are_read() {
     let folder = Folder::new("listing-records");
@@ -193,7 +193,7 @@ fn small_blocks_in_job_control_are_remarked_upon() {
     assert!(!text.contains("RPTSTG"), "{text}");
 }
 
-/// A line of JSON, or an EBCDIC `#`, which is the byte of `{`, makes no saved report of a listing.
+/// A line of JSON, or an EBCDIC `#`, which is the byte of `{`, does not turn a listing into a saved report.
 #[test]
 fn what_begins_like_json_may_be_a_listing() {
     let folder = Folder::new("listing-braces");

@@ -1,7 +1,7 @@
-//! All that `advise` says of some listings and of a saved report, in full: words, JSON, page, options file.
+//! The complete output of `advise` for some listings and a saved report: words, JSON, page, options file.
 //!
 //! The listings are those of `host/listing/tests`. The expected texts are in `tests/rendered/`; `UNDERBAR_BLESS=1 cargo test -p
-//! underbar-cli --test rendered` writes them, and whoever does so reads them.
+//! underbar-cli --test rendered` writes them. Read them afterwards.
 #![allow(
     clippy::disallowed_macros,
     clippy::disallowed_methods,
@@ -12,7 +12,7 @@ mod common;
 
 use common::{Folder, good};
 
-/// One of each kind: sizes and pools, options in force, carriers with what is wrong in them, Natural, z/TPF.
+/// One of each kind: sizes and pools, options in force, carriers with their faults, Natural, z/TPF.
 const LISTINGS: [&str; 7] = [
     "storage-31",
     "pools-sizes",

@@ -1,7 +1,8 @@
-//! The JSON schemas of `tune` and `compare`. They are shipped as `share/schema/underbar.tune.1.json` and `underbar.compare.1.json`; a test
-//! keeps those files equal to these, and others hold what the commands print against them.
+//! The JSON schemas of `tune` and `compare`. They are shipped as `share/schema/underbar.tune.1.json` and
+//! `underbar.compare.1.json`; a test keeps those files equal to these, and other tests check the output of the commands against
+//! them.
 //!
-//! Readers must pass over keys that they do not know: within one version of a schema keys are only added.
+//! Readers must ignore unknown keys: within one version of a schema, keys are only added.
 #![allow(
     clippy::disallowed_macros,
     clippy::disallowed_methods,
@@ -43,7 +44,7 @@ fn or_null(of: &Value) -> Value {
     json!({"anyOf": [of, {"type": "null"}]})
 }
 
-/// An object all of whose properties are always there.
+/// An object with all of these properties, always.
 fn object(what: &str, properties: Value) -> Value {
     let required: Vec<&String> = properties.as_object().map(|map| map.keys().collect()).unwrap_or_default();
     json!({"type": "object", "description": what, "required": required, "properties": properties})
@@ -58,7 +59,7 @@ fn one_of(words: &[&str], objects: Value) -> Value {
     json!({"anyOf": ways})
 }
 
-/// What both schemas have.
+/// The definitions in both schemas.
 fn definitions() -> Value {
     let measure = json!({"enum": ["cpu", "elapsed", "peak_rss", "faults"]});
     let counted = |what: &str| object(what, json!({"runs": number("How many.")}));
@@ -133,7 +134,7 @@ fn definitions() -> Value {
     })
 }
 
-/// A schema with its name, and its definitions beside those of both.
+/// A schema with its name and definitions, and the definitions of both schemas.
 fn schema(name: &str, mut root: Value, more: Value) -> Value {
     let mut all = definitions();
     if let (Some(all), Value::Object(more)) = (all.as_object_mut(), more) {
@@ -236,7 +237,7 @@ fn shipped(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../share/schema").join(name)
 }
 
-/// What is wrong with a value, by the parts of JSON Schema that are used here. A key that is not described is wrong, too.
+/// The errors in a value, by the parts of JSON Schema that are used here. A key that is not described is an error, too.
 fn errors(value: &Value, schema: &Value, root: &Value, path: &str, wrong: &mut Vec<String>) {
     if let Some(reference) = schema["$ref"].as_str() {
         let Some(inside) = reference.strip_prefix('#') else {
@@ -304,7 +305,7 @@ fn check(schema: &Value, arguments: &[&str]) -> Value {
     let mut wrong = Vec::new();
     errors(&value, schema, schema, "result", &mut wrong);
     assert_eq!(wrong, [""; 0]);
-    // A schema that anything fits would say nothing.
+    // The schema must also reject a value.
     let mut bad = value.clone();
     bad["command"] = json!(7);
     errors(&bad, schema, schema, "result", &mut wrong);

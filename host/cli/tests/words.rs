@@ -1,4 +1,4 @@
-//! `options`, `explain`, `doctor`: what they say, and with which exit status.
+//! `options`, `explain`, `doctor`: their output and exit status.
 #![allow(
     clippy::disallowed_macros,
     clippy::disallowed_methods,
@@ -51,7 +51,7 @@ fn what_is_in_force_and_where_it_was_set() {
         assert!(text.contains(part), "{part}: {text}");
     }
     assert!(text.contains(&format!("\nRead, weakest first: UNDERBAR_OPTS, {file}, TEXT\n")), "{text}");
-    // Without a program its sections do not count.
+    // Without a program, its sections do not apply.
     assert!(good(&["options", "--opts-file", &file]).contains("HEAP(1048576,AUTO,"));
     let defaults = good(&["options", "--opts-base", "le"]);
     assert!(
@@ -112,7 +112,7 @@ fn sections_of_programs_are_said_where_no_program_is_named() {
 
 #[test]
 fn names_are_explained_and_unknown_ones_lead_to_the_nearest() {
-    // Labels of the storage report, also of what Linux has no counterpart for.
+    // Labels of the storage report, also those without a counterpart on Linux.
     for (label, key) in [
         ("Successful Get Heap requests", "heap.gets"),
         ("Successful Create Heap requests", "additional_heap.creates"),
@@ -209,7 +209,7 @@ fn the_doctor_says_where_an_address_space_is_limited() {
     assert_eq!(state(&text, "address space"), "limited", "{text}");
 }
 
-/// What a command prints on a terminal of so many columns; None where no `script` is there to make one.
+/// The output of a command on a terminal with this many columns; None if there is no `script` to make one.
 fn on_terminal(columns: u16, arguments: &[&str]) -> Option<String> {
     let line =
         format!("stty cols {columns}; exec {} {}", env!("CARGO_BIN_EXE_underbar"), arguments.join(" "));

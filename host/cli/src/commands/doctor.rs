@@ -8,7 +8,8 @@
 //! ```
 //!
 //! Invariant: PROGRAM is read and never run. Each line says what was found, and what is lost, if anything.
-//! Not here: how costs are measured (`costs`), how the library and the ledger find their places (`launch`), which files carry it (`runtime::follow`).
+//! Not here: how costs are measured (`costs`), where the library and the ledger are placed (`launch`), which files carry the
+//! library (`runtime::follow`).
 
 use std::env;
 use std::ffi::OsString;
@@ -409,7 +410,7 @@ fn program(path: &Path, library: Option<&Library>) -> Vec<Check> {
     checks
 }
 
-/// Does the program's storage come from this heap, as far as its file shows?
+/// Does this heap serve the program's storage, as far as its file shows?
 fn allocator(brought: &Brought) -> Check {
     const NAME: &str = "allocator";
     let named = |names: &[&str]| {

@@ -25,7 +25,7 @@ use crate::OWN_FAILURE;
 use crate::exit::ExitCode;
 use crate::printing::NO_ANSWER;
 
-/// For whom a command is: its heading in the help.
+/// The users of a command: its heading in the help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Door {
     /// It runs programs, prepares their runs, or reads their reports.
@@ -50,7 +50,7 @@ impl Door {
     }
 }
 
-/// What a row of the table says of a command, besides its flags and its sentence.
+/// The properties of a command in its row of the table, without its flags and its sentence.
 pub struct Row {
     /// The name of its variant.
     variant: &'static str,
@@ -84,7 +84,7 @@ macro_rules! commands {
         }),+];
 
         impl Command {
-            /// Does it.
+            /// Runs the command.
             pub fn run(self) -> ExitCode {
                 match self {
                     $(Command::$name(flags) => flags.run(),)+

@@ -28,7 +28,7 @@ use underbar_runner::layers::Layers;
 /// Name and version of the form that the answer has in JSON.
 const SCHEMA: &str = "underbar.options/1";
 
-/// Some of the text is wrong and was left out. 0: all of it is right, 2: as everywhere.
+/// Some of the text is wrong and was left out. Other codes: 0: all of it is right; 2: as in other commands.
 const WRONG_TEXT: u8 = 1;
 
 /// The flags of `options`.

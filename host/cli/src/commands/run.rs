@@ -96,7 +96,7 @@ fn plain_run(words: &[OsString]) -> Option<Run> {
     })
 }
 
-/// The command that [`told`] knows.
+/// The command that [`told`] parses.
 pub const RUN: &str = "run";
 
 impl Run {

@@ -151,7 +151,7 @@ struct Ground<'a> {
     default: &'a Layers,
     /// When `tune` began.
     begin: Instant,
-    /// How long a run takes, with its set-up and clean-up.
+    /// The time of a run, with its set-up and clean-up.
     each: Duration,
 }
 

@@ -1,7 +1,7 @@
-//! Sets of options on trial: what the suggestions say, and what the user gave with `--try`; as options for a
-//! run, as lines for the reader, and as the file that is written for a set that was kept.
+//! Sets of options on trial, from the suggestions and from `--try`: as options for a run, as lines for the reader, and as the
+//! file that is written for a set that was kept.
 //!
-//! Not here: where suggestions come from (`advise`), and whether they helped (`verdict`).
+//! Not here: how suggestions are made (`advise`), and whether they help (`verdict`).
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -16,25 +16,25 @@ use underbar_verdict::sample::Measure;
 
 use super::files::can_be_written;
 
-/// The first line of a file that we wrote, and may therefore overwrite.
+/// The first line of a file that `tune` wrote, and may therefore overwrite.
 const OURS: &str = "# Written by underbar tune, which may overwrite it.";
 
 /// A set of options on trial.
 pub struct Candidate {
-    /// What it is called: `suggested`, or the flag that it came with.
+    /// Its name: `suggested`, or the flag that it is from.
     pub name: String,
-    /// The options, with a section for each program where they differ.
+    /// The options, with a section for each program if they differ.
     pub options: String,
-    /// What decides about it.
+    /// The measure that decides about it.
     pub primary: Measure,
-    /// What the file says where it is kept: the options with their reasons.
+    /// The text of the file if it is kept: the options with their reasons.
     file: String,
 }
 
-/// Segments so small, and given back so soon, that little memory is held which the program does not use.
+/// Small segments that are freed soon: little memory is held that the program does not use.
 const FRUGAL: &str = "HEAP(256K,256K,,FREE)";
 
-/// The set for less memory: it is tried where default takes clearly more than plain does, and where memory was asked for.
+/// The set for less memory. It is tried if default uses clearly more than plain, or if memory was asked for.
 pub fn frugal(report: &Report) -> Option<Candidate> {
     let is_frugal = report
         .sub_options("HEAP")
@@ -47,7 +47,7 @@ pub fn frugal(report: &Report) -> Option<Candidate> {
     })
 }
 
-/// The suggestions of two runs as one list: what only the first run showed is tried, too.
+/// The suggestions of two runs as one list. Suggestions of the first run alone are tried, too.
 pub fn of_both(first: Vec<Advice>, second: Vec<Advice>) -> Vec<Advice> {
     let mut all = second;
     for suggestion in first.into_iter().filter(|suggestion| suggestion.option.is_some()) {
@@ -60,7 +60,7 @@ pub fn of_both(first: Vec<Advice>, second: Vec<Advice>) -> Vec<Advice> {
     all
 }
 
-/// All sets to be tried: the suggested one, where there is something suggested, and those of the user.
+/// All sets to try: the suggested set, if there are suggestions, and those of the user.
 pub fn candidates(
     report: &Report,
     suggestions: &[Advice],
@@ -72,7 +72,7 @@ pub fn candidates(
     let mut options: Vec<&str> =
         file.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
     let is_section = |line: &str| line.starts_with('[');
-    // A section in which all was withheld sets nothing.
+    // A section whose options were all withheld sets nothing.
     for at in (0..options.len()).rev() {
         if is_section(options[at]) && options.get(at + 1).is_none_or(|next| is_section(next)) {
             options.remove(at);
@@ -102,12 +102,12 @@ impl Candidate {
     }
 }
 
-/// Writes a file of options that are no set of a trial in runs: those that were given, and then these.
+/// Writes a file of options from another source than a set: the given options, and then these.
 pub fn write(path: &Path, options: &str, given: &str) -> io::Result<()> {
     door::to_file(path, Form::Text, &format!("{OURS}\n{given}{options}"))
 }
 
-/// Fails where there is a file of that name which we did not write, or where none can be written.
+/// An error if a file of that name exists that `tune` did not write, or if none can be written.
 pub fn may_be_written(path: &Path) -> Result<(), String> {
     let refused = |error: io::Error| format!("{}: {error}", path.shown());
     let words = |why: &str| format!("{} {why}: name another file with -o", path.shown());
@@ -125,7 +125,7 @@ pub fn may_be_written(path: &Path) -> Result<(), String> {
     can_be_written(path).map_err(refused)
 }
 
-/// The suggestions for the reader: each option with its reasons, and what is not tried.
+/// The suggestions for the reader: each option with its reasons, and those that are not tried.
 pub fn lines(suggestions: &[Advice], risky: bool) -> String {
     let clean = |text: &str| text.chars().map(|c| if c.is_control() { '?' } else { c }).collect::<String>();
     let mut text = String::new();

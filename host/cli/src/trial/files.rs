@@ -1,8 +1,8 @@
-//! The files of trials: input that can be read again, captured output, fingerprints; and which of the files that are compared
-//! a run has written.
+//! The files of trials: input that can be read again, captured output, fingerprints; and which of the compared files a run has
+//! written.
 //!
-//! Invariant: no file of ours has a name while a program runs, so nothing is left behind, however we end.
-//! Not here: where they are put in a run's place ([`super::single_run`]).
+//! Invariant: no file of the trial has a name while a program runs, so none is left, however the command ends.
+//! Not here: their use as a run's streams ([`super::single_run`]).
 
 use std::fs::{self, File, OpenOptions};
 use std::hash::{DefaultHasher, Hasher};
@@ -21,7 +21,7 @@ const SHOWN_BYTES: u64 = 2_000;
 /// The most lines of it.
 const SHOWN_LINES: usize = 10;
 
-/// An empty file without a name, ours alone to read.
+/// An empty file without a name. Only this user can read it.
 pub fn nameless() -> io::Result<File> {
     let folder = std::env::temp_dir();
     for attempt in 0..1_000 {
@@ -39,8 +39,8 @@ fn in_folder(folder: &Path, error: &dyn std::fmt::Display) -> io::Error {
     io::Error::other(format!("{}: {error}", folder.shown()))
 }
 
-/// What all runs read as their standard input: a copy of ours; nothing where ours is a terminal, since nobody
-/// wants to type the same thirty times. Calls `waits` before it reads from another process, which may take its time.
+/// The standard input of all runs: a copy of the command's own. It is empty if that is a terminal, since no user wants to type
+/// the same text thirty times. Calls `waits` before it reads from another process, which may take a long time.
 pub fn input(waits: impl FnOnce()) -> io::Result<File> {
     let mut copy = nameless()?;
     let mut given = io::stdin().lock();
@@ -55,8 +55,8 @@ pub fn input(waits: impl FnOnce()) -> io::Result<File> {
     Ok(copy)
 }
 
-/// Fails where a result could not be written to this file: better now than when all runs are made. Leaves what is there as it is,
-/// and does not open pipes and devices, which may wait for somebody.
+/// An error if a result could not be written to this file: better now than after all runs. Does not change the file's content,
+/// and does not open pipes and devices, which may block.
 pub fn can_be_written(path: &Path) -> io::Result<()> {
     if is_output(path) {
         return Ok(());
@@ -71,7 +71,7 @@ pub fn can_be_written(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Fails where one of the files to be compared is there and is none, as a folder: its contents would not be looked at.
+/// An error if a path to be compared exists and is not a file, such as a folder: its contents would not be compared.
 pub fn can_be_compared(checked: &[PathBuf]) -> Result<(), String> {
     let is_other = |path: &&PathBuf| fs::metadata(path).is_ok_and(|found| !found.is_file());
     checked.iter().find(is_other).map_or(Ok(()), |path| {
@@ -79,7 +79,7 @@ pub fn can_be_compared(checked: &[PathBuf]) -> Result<(), String> {
     })
 }
 
-/// The files that are compared, as they are before a run.
+/// The compared files, as they are before a run.
 pub struct Before<'a>(Vec<(&'a Path, Option<State>)>);
 
 /// What changes when a file is written: device, inode, when its inode changed, length.
@@ -90,11 +90,11 @@ fn state(path: &Path) -> Option<State> {
     Some((data.dev(), data.ino(), data.ctime(), data.ctime_nsec(), data.len()))
 }
 
-/// The longest step of a file system's clock: two changes within it may bear the same time.
+/// The longest step of a file system's clock: two changes within one step may have the same time.
 const STEP: Duration = Duration::from_millis(20);
 
 impl<'a> Before<'a> {
-    /// Looks at the files; waits where one was written so lately that another change might bear the same time.
+    /// Reads the state of the files. Waits if a file was written so recently that another change might have the same time.
     pub fn of(checked: &'a [PathBuf]) -> Before<'a> {
         let states: Vec<_> = checked.iter().map(|path| (path.as_path(), state(path))).collect();
         let changed = |state: &State| {
@@ -107,16 +107,16 @@ impl<'a> Before<'a> {
         Before(states)
     }
 
-    /// The first of them that is not there.
+    /// The first of them that does not exist.
     pub fn absent(&self) -> Option<&'a Path> {
         self.0.iter().find(|(path, _)| !path.is_file()).map(|(path, _)| *path)
     }
 }
 
-/// A number that stands for the contents of these files; differs if they do (but for chance, 2^-53).
+/// A number for the contents of these files: it differs if they differ (except by chance, 2^-53).
 ///
-/// `captured` from its start, then those that are compared; one that cannot be read counts as absent, one that was not
-/// written since `before` as not written, whatever an earlier run left in it.
+/// It covers `captured` from its start, then the compared files. A file that cannot be read counts as absent. A file that was
+/// not written since `before` counts as not written, whatever an earlier run left in it.
 pub fn fingerprint(captured: &mut File, before: &Before<'_>) -> io::Result<u64> {
     let mut hasher = DefaultHasher::new();
     captured.rewind()?;
@@ -130,7 +130,7 @@ pub fn fingerprint(captured: &mut File, before: &Before<'_>) -> io::Result<u64> 
             hasher.write_u8(0);
         }
     }
-    // 53 bits, so that a JSON reader that knows only floating point reads it unharmed.
+    // 53 bits, so that a JSON reader that knows only floating point reads it exactly.
     Ok(hasher.finish() >> 11)
 }
 
@@ -146,7 +146,7 @@ fn add(hasher: &mut DefaultHasher, file: &mut File) -> io::Result<()> {
             }
         }
     }
-    // The length closes it: what one file lost and the next one gained is a difference.
+    // The length marks the end: bytes that move from one file to the next are a difference.
     hasher.write_u64(length);
     hasher.write_u8(1);
     Ok(())
@@ -198,7 +198,7 @@ mod tests {
                     fs::write(path, content).expect("written");
                 }
             }
-            // As before a run in which both were written.
+            // The state before a run that writes both.
             let before = Before(vec![(&one, None), (&two, None)]);
             let print = fingerprint(&mut holding(output), &before).expect("read");
             assert_eq!(print, fingerprint(&mut holding(output), &before).expect("read"));
@@ -212,7 +212,7 @@ mod tests {
         fs::remove_dir_all(folder).expect("removed");
     }
 
-    /// What an earlier run left was taken for what this one wrote.
+    /// Once, a file left by an earlier run was taken for output of this run.
     #[test]
     fn a_file_that_a_run_does_not_write_is_not_the_same_as_one_that_it_does() {
         let folder = std::env::temp_dir().join(format!("underbar-before-{}", std::process::id()));

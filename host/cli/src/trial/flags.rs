@@ -114,10 +114,10 @@ impl Flags {
         say(self.color, kind, message);
     }
 
-    /// Says before the first run what so few runs cannot tell.
+    /// Warns before the first run of results that so few runs cannot give.
     pub fn warn_of_few_runs(&self) {
         let needed = pairs_needed(CONFIDENCE);
-        // Of three others, each with a wider interval.
+        // Each of the three secondary measures has a wider interval.
         let needed_beside = pairs_needed(1.0 - (1.0 - CONFIDENCE) / 3.0);
         let lost = match self.runs.map(|runs| usize::try_from(runs).unwrap_or(usize::MAX)) {
             Some(runs) if runs < needed => format!("a verdict, which needs {needed}"),
@@ -129,8 +129,8 @@ impl Flags {
         self.say(Kind::Warning, format_args!("--runs: so few rounds are not enough for {lost}"));
     }
 
-    /// Reads standard input, and says so where another process writes it. Before that, looks whether there is something that
-    /// would keep all the runs from being of use.
+    /// Reads standard input, and prints a line if another process writes it. First checks for faults that would make all runs
+    /// useless.
     pub fn input(&self) -> Result<File, Stop> {
         files::can_be_compared(&self.check).map_err(Stop::NoFile)?;
         let input = files::input(|| {
@@ -157,7 +157,7 @@ impl Flags {
     }
 }
 
-/// `90`, `90s`, `1.5m`, `2h`, `500ms`; more than nothing and less than a year.
+/// `90`, `90s`, `1.5m`, `2h`, `500ms`; more than zero and less than a year.
 pub fn duration(text: &str) -> Result<Duration, String> {
     const UNITS: [(&str, f64); 4] = [("ms", 0.001), ("s", 1.0), ("m", 60.0), ("h", 3_600.0)];
     const YEAR: f64 = 365.0 * 86_400.0;

@@ -1,4 +1,4 @@
-//! A trial in a running program: how threads wait for one mutex, changed by turns while the program does its work.
+//! A trial in a running program: policies of waiting for one mutex, set by turns while the program does its work.
 //!
 //! ```text
 //! Watch, of one run:   looking ─> settling ─> measuring ─> settling ─> measuring ─> ... ─> over
@@ -7,11 +7,11 @@
 //! Live, of all runs:   the plan; rounds that are whole; how many runs it took
 //! ```
 //!
-//! The program knows nothing of it: it obeys the control page when a thread next waits, and goes on. It may end whenever it
-//! likes: the round that it cut short is made again in the next run.
+//! The program does not notice the trial: a thread obeys the control page the next time that it waits. The program may end at
+//! any time: the round that is cut short is repeated in the next run.
 //!
-//! Invariant: nothing is written but the control page. The number of rounds is fixed before the first.
-//! Not here: which policy is better (`verdict::epochs`), what is done with the answer (`commands::tune`).
+//! Invariant: only the control page is written. The number of rounds is fixed before the first.
+//! Not here: which policy is better (`verdict::epochs`), and the use of the answer (`commands::tune`).
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -27,30 +27,30 @@ use super::progress::Progress;
 use super::say;
 use super::single_run::{Fault, Task, Way};
 
-/// Between two looks for the mutex.
+/// The time between two looks for the mutex.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
-/// How long a policy is in force before its epoch begins, as a part of the epoch: who waited before waits no more.
+/// The time for which a policy is in force before its epoch begins, as a part of the epoch: by then earlier waits are over.
 const SETTLES: u32 = 5;
-/// Where the user does not say how long an epoch is, it is such that a run has room for about so many rounds, and lies
-/// between these: rounds close to each other in time are most alike, and the first of a run may be cut off at its end.
+/// The number of rounds in a run, if the user sets no length of an epoch. The length is kept between the two limits below.
+/// Rounds close to each other in time are most alike, and the end of a run may cut off its first round.
 const ROUNDS_OF_A_RUN: usize = 6;
-/// See above.
+/// The limits of the length.
 const SHORTEST: Duration = Duration::from_millis(20);
 const LONGEST: Duration = Duration::from_millis(250);
 /// The most runs.
 const RUNS: usize = 60;
-/// So many in a row without a whole round: another one would have none, either.
+/// This many runs without a whole round end the trial: another run would have no whole round, either.
 const BARREN: usize = 3;
 
 /// A trial, over as many runs as it takes.
 pub struct Live<'p> {
-    /// Which mutex.
+    /// The mutex.
     pub wanted: Wanted,
-    /// What is tried, the policy in force first.
+    /// The policies to try, the policy in force first.
     pub policies: Vec<Policy>,
-    /// What was measured so far.
+    /// The measurements so far.
     pub epochs: Epochs,
-    /// How long an epoch is.
+    /// The length of an epoch.
     pub epoch: Duration,
     /// Runs of the program so far.
     pub runs: usize,
@@ -60,15 +60,15 @@ pub struct Live<'p> {
     pub refused: Option<String>,
     /// Why the program failed.
     pub fault: Option<Fault>,
-    /// What each run's output was.
+    /// The output of each run.
     pub outputs: Vec<Option<u64>>,
-    /// How long a run may go on without anybody waiting for the mutex.
+    /// How long a run may go on before a thread waits for the mutex.
     patience: Duration,
     progress: &'p mut Progress,
 }
 
 impl<'p> Live<'p> {
-    /// So many rounds, for a program that runs about so long. An error is the user's.
+    /// A trial of this many rounds, for a program that runs about this long. An error is the user's.
     pub fn new(
         wanted: Wanted,
         rounds: usize,
@@ -98,7 +98,7 @@ impl<'p> Live<'p> {
         })
     }
 
-    /// Says what is going to happen, and about how long it takes.
+    /// Prints the number of epochs, and about how long they take.
     pub fn announce(&mut self) {
         let epochs = self.epochs.plan().runs();
         let each = self.epoch + self.epoch / SETTLES;
@@ -107,7 +107,7 @@ impl<'p> Live<'p> {
         self.progress.say(&words);
     }
 
-    /// Runs the program until the plan is done; again where it ends before. Some is why that was interrupted.
+    /// Runs the program until the plan is done, several times if it ends before. Some is the reason of an interruption.
     pub fn run(&mut self, task: &Task<'_>, way: Way<'_>) -> Option<Stop> {
         self.progress.epochs("trying live", self.epochs.plan().runs());
         let mut barren = 0;
@@ -133,7 +133,7 @@ impl<'p> Live<'p> {
     }
 }
 
-/// Where a run is.
+/// The phase of a run.
 enum State {
     Looking,
     Settling(Place),
@@ -141,7 +141,7 @@ enum State {
     Over,
 }
 
-/// The mutex of this run, and the door to its policy.
+/// The mutex of this run, and the control page with its policy.
 struct Place {
     found: Found,
     control: ControlPage,
@@ -152,21 +152,21 @@ pub struct Watch<'l, 'p> {
     live: &'l mut Live<'p>,
     ledger: PathBuf,
     begin: Instant,
-    /// When something is to be done next.
+    /// The time of the next step.
     due: Instant,
-    /// The epochs of the round that is going on.
+    /// The epochs of the current round.
     round: Vec<Epoch>,
     state: State,
 }
 
 impl<'l, 'p> Watch<'l, 'p> {
-    /// Of a run with that ledger.
+    /// Of a run with this ledger.
     pub fn new(live: &'l mut Live<'p>, ledger: &Path) -> Watch<'l, 'p> {
         let begin = Instant::now();
         Watch { live, ledger: ledger.to_owned(), begin, due: begin, round: Vec::new(), state: State::Looking }
     }
 
-    /// Does what is due; says when to come again, None when all is done.
+    /// Does the step that is due. Returns the time until the next step, None when all is done.
     pub fn tick(&mut self) -> Option<Duration> {
         let now = Instant::now();
         if now >= self.due {
@@ -215,7 +215,7 @@ impl<'l, 'p> Watch<'l, 'p> {
     fn next(&mut self, place: Place, now: Instant) -> State {
         let whole = self.live.epochs.next_order().is_some_and(|order| order.len() == self.round.len());
         if whole {
-            // As many epochs as the order has.
+            // There are as many epochs as in the order.
             let _ = self.live.epochs.record(&self.round);
             self.round.clear();
         }
@@ -237,7 +237,7 @@ impl<'l, 'p> Watch<'l, 'p> {
         if policy.is_some() { State::Settling(place) } else { State::Over }
     }
 
-    /// The process has ended, or goes on as another program: it may come again.
+    /// The process has ended, or has become another program. The mutex may appear again.
     fn cut_short(&mut self) -> State {
         self.live.cut += 1;
         self.round.clear();
@@ -251,7 +251,7 @@ impl<'l, 'p> Watch<'l, 'p> {
 }
 
 impl Drop for Watch<'_, '_> {
-    /// The program ended in the middle of a round: what there is of it counts for nothing.
+    /// The program ended in the middle of a round: its epochs are not counted.
     fn drop(&mut self) {
         if !matches!(self.state, State::Over | State::Looking) {
             self.live.cut += 1;

@@ -1,4 +1,4 @@
-//! The one mutex whose waiting is tried in a running program: which it is, where it is in a process, and what it has seen.
+//! The one mutex whose policy of waiting is tried in a running program: its choice, its address in a process, and its record.
 //!
 //! ```text
 //! report of a run ─> Wanted: the variable's place in its file, or that of the call that waited longest
@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Addresses differ from run to run; places in files do not.
-//! Not here: what is changed, and when ([`super::live`]).
+//! Not here: the changes and their times ([`super::live`]).
 
 use std::path::Path;
 use std::time::Instant;
@@ -27,13 +27,13 @@ use underbar_runner::lock_areas;
 pub struct Policy {
     /// Its name.
     pub arm: Arm,
-    /// As the control page has it.
+    /// Its number in the control page.
     pub number: u32,
     /// In words.
     pub words: &'static str,
 }
 
-/// All there are.
+/// All policies.
 pub const POLICIES: [Policy; 3] = [
     Policy { arm: Arm::named("COUNT"), number: POLICY_COUNT, words: "the C library waits" },
     Policy {
@@ -47,32 +47,32 @@ pub const POLICIES: [Policy; 3] = [
 /// The mutex that is wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wanted {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// The program whose process has it.
     pub program: String,
-    /// Where the variable is; where it is none, the call that waited longest for it.
+    /// The place of the variable; if it is no variable, of the call that waited longest for it.
     pub place: Place,
     /// Is `place` that of the variable?
     pub is_variable: bool,
     /// The policy in force, by LOCK or for it alone.
     in_force: u32,
-    /// What to set when the trial is over.
+    /// The policy to set when the trial is over.
     pub before: u32,
 }
 
-/// Where it is in a process.
+/// The mutex in a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
     /// The process.
     pub process: u32,
-    /// When its program began: of two areas of one process, it tells the one.
+    /// When its program began: this identifies one of two areas of a process.
     started_ns: u64,
     /// Its address.
     pub address: u64,
 }
 
-/// What it has seen so far, and its process.
+/// The mutex's record so far, and its process.
 pub struct Seen {
     at: Instant,
     cpu_ns: u64,
@@ -80,7 +80,7 @@ pub struct Seen {
 }
 
 impl Wanted {
-    /// The mutex of that name; without one, the one that was waited for longest. An error says what there is.
+    /// The mutex of that name; without a name, the mutex with the longest waits. An error lists the mutexes.
     pub fn of(report: &Report, name: Option<&str>) -> Result<Wanted, String> {
         let mut all: Vec<(&str, Mode, &Lock)> = report
             .processes
@@ -133,7 +133,8 @@ impl Wanted {
         self.place.file.as_deref() == Some(self.program.as_str())
     }
 
-    /// Where it is now; of several (by one call, or in several processes) the one that was waited for longest.
+    /// The mutex in this run. If there are several (one call with several mutexes, or several processes), the one with the
+    /// longest waits.
     pub fn find(&self, ledger: &Path) -> Option<Found> {
         let areas = lock_areas(ledger::areas(ledger));
         let all = areas.iter().flat_map(|area| area.locks.iter().map(move |record| (area, record)));
@@ -152,13 +153,13 @@ impl Wanted {
             return self.is_there(area, record.address, record.address);
         }
         let sites = record.waiters.iter().map(|site| site.address).chain([record.first_site]);
-        // The call stands before where it returns to, maybe at the very end of its file.
+        // The call is before its return address, maybe at the very end of its file.
         sites.into_iter().any(|site| self.is_there(area, site, site.saturating_sub(1)))
     }
 
     fn is_there(&self, area: &Area, address: u64, within: u64) -> bool {
         let Some(module) = area.module_of(within) else {
-            // The file of a place is not known here (before glibc 2.35): then only its address can tell.
+            // The file of a place is not known here (before glibc 2.35), so only its address is compared.
             return self.place.file.is_none() && address == self.place.offset;
         };
         let path = if module.path.is_empty() { self.program.as_str() } else { module.path.as_str() };
@@ -166,7 +167,7 @@ impl Wanted {
     }
 }
 
-/// `hot`, or `hot (driver)`, or what a report calls it.
+/// `hot`, or `hot (driver)`, or the name in a report.
 fn is_called(lock: &Lock, name: &str) -> bool {
     lock.name() == name
         || lock.place.symbol.as_deref() == Some(name)
@@ -174,7 +175,7 @@ fn is_called(lock: &Lock, name: &str) -> bool {
 }
 
 impl Found {
-    /// What it has seen; None where its process has ended.
+    /// Its record; None if its process has ended.
     pub fn see(&self, ledger: &Path) -> Option<Seen> {
         let areas = lock_areas(ledger::areas(ledger));
         let area = areas
@@ -186,7 +187,7 @@ impl Found {
 }
 
 impl Seen {
-    /// What came between an earlier look and this one.
+    /// The difference between an earlier look and this one.
     pub fn since(&self, before: &Seen) -> Epoch {
         let of = |what: fn(&Record) -> u64| what(&self.record).saturating_sub(what(&before.record));
         let waits: Vec<u64> = self

@@ -1,18 +1,18 @@
-//! Trials: the same program run many times, and what each run took. What `tune` and `compare` have in common.
+//! Trials: the same program run many times, with the figures of each run. `tune` and `compare` share this.
 //!
 //! ```text
 //! flags ──> Task ── once(way) ──> one run: setup, program (or server under load), cleanup -> Once
 //!   files: input spooled, outputs captured, hashed        │
 //! rounds: a plan's order, arm by arm ─────────────────────┴─> Runs (the book of the `verdict` crate)
-//!   progress: what is said meanwhile, on standard error
+//!   progress: messages meanwhile, on standard error
 //! live: epochs of a plan in one running program, policy by policy, for the mutex that `lock` finds
 //! ```
 //!
-//! Invariant: the runs of all arms differ in nothing but the library and the options: the same input from its
-//! start, the same kind of files in place of the streams, the same commands around.
-//! Memory: the kernel counts what we have resident at the fork as the program's first peak. So outputs lie in
+//! Invariant: the runs of all arms differ only in the library and the options. They have the same input from its start, the same
+//! kind of files as streams, and the same commands before and after.
+//! Memory: the kernel counts the resident memory of this command at the fork as the program's first peak. So outputs are in
 //! files, never in memory, and accounts are read only of the runs that are measured for suggestions.
-//! Not here: what the figures mean (`verdict`), and which options to try (`advise`).
+//! Not here: the meaning of the figures (`verdict`), and the options to try (`advise`).
 
 pub mod candidate;
 pub mod files;
@@ -33,13 +33,13 @@ use crate::OWN_FAILURE;
 use crate::exit::ExitCode;
 use crate::printing::NO_ANSWER;
 
-/// In place of an arm's name: the program fails there, and not by itself.
+/// In place of an arm's name: the program fails there, and not without underbar.
 pub const UNDER_UNDERBAR_ONLY: &str = "under underbar only, not plain";
 
-/// Why there are no more runs. Says whose doing it is.
+/// Why there are no more runs, and at whose fault.
 #[derive(Debug)]
 pub enum Stop {
-    /// The user: asked us to end, by this signal.
+    /// The user: a request to end, by this signal.
     Told(i32),
     /// The program: it cannot be run.
     Failure(Failure),
@@ -63,13 +63,13 @@ pub enum Stop {
     },
     /// The program cannot carry the library, or there is none: nothing to compare.
     NoLibrary(String),
-    /// The time allowed is too short.
+    /// The time limit is too short.
     NoTime(String),
-    /// The user: a set of options in which there is none. Its runs would be those of the default.
+    /// The user: a set without options. Its runs would be those of the default.
     NoOptions(String),
     /// The user, or the program: there is no such lock to try.
     NoLock(String),
-    /// The user: what is to be compared, or written, is no file that could be.
+    /// The user: a path to be compared or written is not a usable file.
     NoFile(String),
     /// The machine: no place for the files of a run.
     Files(std::io::Error),
@@ -88,7 +88,7 @@ impl From<std::io::Error> for Stop {
 }
 
 impl Stop {
-    /// The message, and whether there was nothing to compare by then.
+    /// The message. `is_early`: nothing was compared yet.
     pub fn to_be_said(&self, is_early: bool) -> String {
         match self {
             Stop::Told(_) if is_early => format!("{self} before anything was compared"),
@@ -123,7 +123,7 @@ impl fmt::Display for Stop {
             Stop::Fails { arm, fault, said } => {
                 write!(f, "the program fails ({arm}): {fault}{}", quoted(said))?;
                 match fault {
-                    // That plain ends otherwise is what was found.
+                    // A different exit code of plain is the finding itself.
                     single_run::Fault::Exited(code) if *arm != UNDER_UNDERBAR_ONLY => {
                         write!(f, "\nhelp: if it ends so when all is well, say --expect {code}")
                     }

@@ -1,4 +1,4 @@
-//! What is said while trials run: a line that is written over on a terminal, else a line at each phase.
+//! Progress of trials: a line that is overwritten on a terminal, otherwise a line at each phase.
 
 use std::time::{Duration, Instant};
 
@@ -6,11 +6,11 @@ use underbar_report::units::counted;
 
 use super::say::long;
 
-/// Tells on standard error how far the trials are.
+/// Writes the progress of the trials on standard error.
 pub struct Progress {
     printer: underbar_shown::progress::Progress,
     phase: String,
-    /// What there are so many of: a run, or an epoch of one.
+    /// The unit that is counted: a run, or an epoch of one.
     each: &'static str,
     runs: usize,
     done: usize,
@@ -18,7 +18,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Says nothing where `quiet`.
+    /// Writes nothing if `quiet`.
     pub fn new(quiet: bool) -> Progress {
         Progress {
             printer: underbar_shown::progress::Progress::new(quiet, Duration::ZERO, Duration::ZERO),
@@ -30,17 +30,17 @@ impl Progress {
         }
     }
 
-    /// Says something that stays.
+    /// Writes a line that stays.
     pub fn say(&mut self, line: &str) {
         self.printer.note(format_args!("underbar: {line}"));
     }
 
-    /// A phase of so many runs begins.
+    /// A phase of this many runs begins.
     pub fn phase(&mut self, phase: &str, runs: usize) {
         self.phase_of("run", phase, runs);
     }
 
-    /// A phase of so many epochs begins.
+    /// A phase of this many epochs begins.
     pub fn epochs(&mut self, phase: &str, epochs: usize) {
         self.phase_of("epoch", phase, epochs);
     }
@@ -73,13 +73,13 @@ impl Progress {
         self.done += 1;
     }
 
-    /// Takes the line that is written over off the terminal.
+    /// Clears the line of the terminal.
     pub fn clear(&mut self) {
         self.printer.clear();
     }
 }
 
-/// Whole seconds: a figure that trembles is no comfort.
+/// Whole seconds: a figure that changes all the time does not help.
 fn rough(duration: Duration) -> String {
     long(Duration::from_secs(duration.as_secs() + 1)).replace(".0 s", " s")
 }

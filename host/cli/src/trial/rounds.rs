@@ -1,7 +1,7 @@
-//! Rounds of a plan, run: arm by arm in the order that was drawn, into the book.
+//! Runs the rounds of a plan, arm by arm in the order that was drawn, and records them in the book.
 //!
-//! Invariant: the number of rounds is fixed before the first; whoever interrupts gets what there is.
-//! Not here: the plan's order, and what the figures mean (`verdict`).
+//! Invariant: the number of rounds is fixed before the first. An interruption keeps the rounds so far.
+//! Not here: the plan's order, and the meaning of the figures (`verdict`).
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::time::Duration;
@@ -16,15 +16,14 @@ use super::{Stop, files};
 /// An arm and the way its program runs.
 pub type Treatment<'a> = (Arm, Way<'a>);
 
-/// The number that a plan's order is drawn from: the user's, or a new one.
+/// The seed of a plan's order: the user's, or a new one.
 pub fn seed(given: Option<u64>) -> u64 {
-    // 53 bits, so that every JSON reader reads it unharmed. The standard library's hasher is seeded by the
-    // kernel's entropy.
+    // 53 bits, so that every JSON reader reads it exactly. The standard library's hasher is seeded by the kernel's entropy.
     given.unwrap_or_else(|| RandomState::new().build_hasher().finish() >> 11)
 }
 
 impl Task<'_> {
-    /// How many rounds there will be, where each takes so long and `phases` of them are to fit into the time.
+    /// The number of rounds, if each takes `round` and `phases` of them must fit into the time.
     pub fn rounds(&self, spent: Duration, round: Duration, phases: usize) -> Result<usize, Stop> {
         if let Some(runs) = self.flags.runs {
             return Ok(usize::try_from(runs).unwrap_or(DEFAULT_ROUNDS));
@@ -37,7 +36,7 @@ impl Task<'_> {
         match rounds_for(budget, nanoseconds(round), DEFAULT_ROUNDS, MINIMUM_ROUNDS) {
             Rounds::Enough(rounds) => Ok(rounds),
             too_few => {
-                // As much as was spent, and as many rounds of each phase as are needed; a little more, since rounds differ.
+                // The time so far, and the time of the rounds that each phase needs; a little more, since rounds differ.
                 let needed = u32::try_from(MINIMUM_ROUNDS * phases.max(1) + 1).unwrap_or(u32::MAX);
                 let time = spent + round.saturating_mul(needed);
                 let help = format!("--time {}s would do, --runs sets a number", time.as_secs() + 1);
@@ -46,9 +45,9 @@ impl Task<'_> {
         }
     }
 
-    /// One run of each arm that counts for nothing. The first arm must end well: else the program itself fails.
+    /// One run of each arm that is not counted. The first arm must end well; otherwise the program itself fails.
     ///
-    /// The sum of their durations is what a round takes.
+    /// The sum of their durations is the time of a round.
     pub fn warm_up(&self, arms: &[Treatment<'_>], progress: &mut Progress) -> Result<Duration, Stop> {
         progress.phase("warming up", arms.len());
         let mut round = Duration::ZERO;
@@ -65,7 +64,7 @@ impl Task<'_> {
         Ok(round)
     }
 
-    /// Runs the plan. Where that was stopped, the book holds what there is, and why stands beside it.
+    /// Runs the plan. If it is stopped, the book has the rounds so far, and the reason is returned with it.
     pub fn book(
         &self,
         plan: Plan,
@@ -102,7 +101,7 @@ impl Task<'_> {
                 }
                 progress.ran();
             }
-            // The order came from the same book, so it has a place for these.
+            // The order is from the same book, so the book has a place for these.
             if runs.record(&samples).is_err() || stop.is_some() {
                 progress.clear();
                 return (runs, stop);
@@ -114,7 +113,7 @@ impl Task<'_> {
 }
 
 impl Once {
-    /// Fails where this run did.
+    /// An error if this run failed.
     pub fn must_have_ended_well(&mut self, arm: &'static str) -> Result<(), Stop> {
         match self.fault {
             None => Ok(()),
@@ -122,7 +121,7 @@ impl Once {
         }
     }
 
-    /// Fails where it ran without library or accounts and should have had them: all arms would be plain.
+    /// An error if it ran without the library or accounts and should have had them: all arms would be plain.
     pub fn must_have_had_the_library(&self) -> Result<(), Stop> {
         if let Some(reason) = self.not_carried {
             return Err(Stop::NoLibrary(format!("underbar cannot be loaded into this program ({reason})")));

@@ -1,4 +1,4 @@
-//! Words that trials use: how a program ended, and how long something will take.
+//! Words for trials: how a program ended, and how long something will take.
 //!
 //! Not here: measured figures (`report::units`).
 

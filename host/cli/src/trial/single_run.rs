@@ -1,12 +1,12 @@
-//! One run of the program: as it is tried, captured, measured, and checked.
+//! One run of the program: captured, measured, and checked.
 //!
 //! ```text
 //! setup ─> program ─> cleanup                      measured: the program
 //! setup ─> program, ready, load, SIGTERM ─> cleanup   measured: the program; elapsed: that of the load
 //! ```
 //!
-//! Invariant: setup and cleanup are never measured, and cleanup follows whatever happened in between.
-//! Not here: which runs, and in what order ([`super::rounds`]); a server under its load (`server`).
+//! Invariant: setup and cleanup are never measured, and cleanup always follows, whatever happened in between.
+//! Not here: the runs and their order ([`super::rounds`]); a server under its load (`server`).
 
 mod server;
 
@@ -29,30 +29,30 @@ use crate::say::Kind;
 use underbar_runner::layers::Layers;
 use underbar_runner::{Finished, Runner};
 
-/// How long a program that is told to end may take for it.
+/// The time for a program to end after it was told to.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// What is run; the same in every run.
+/// The task; the same in every run.
 pub struct Task<'a> {
     /// The program, as the user named it.
     pub program: &'a OsStr,
     /// Its arguments.
     pub arguments: &'a [OsString],
-    /// How it is tried.
+    /// The flags of the trial.
     pub flags: &'a Flags,
-    /// What it reads.
+    /// Its standard input.
     pub input: File,
     /// The library for all arms but plain.
     pub library: &'a Library,
-    /// Where requests to end are kept.
+    /// It keeps requests to end.
     pub session: &'a Session,
-    /// Was the user told that a file to be compared is not there?
+    /// Was the user told that a compared file does not exist?
     was_absent: Cell<bool>,
-    /// And that a server takes its time?
+    /// Was the user told that a server is not ready yet?
     was_late: Cell<bool>,
 }
 
-/// What differs between arms.
+/// The difference between arms.
 #[derive(Clone, Copy)]
 pub enum Way<'a> {
     /// Without the library.
@@ -61,14 +61,14 @@ pub enum Way<'a> {
     Under(&'a Layers),
 }
 
-/// Why a run failed. Its figures count for nothing.
+/// Why a run failed. Its figures are not used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// It ended with another exit code than expected.
     Exited(i32),
     /// It died by a signal.
     Killed(i32),
-    /// It outlived the limit, and was ended.
+    /// It exceeded the limit, and was ended.
     TimedOut(Duration),
     /// The server was not ready in this time; how the last question ended.
     NotReady(Duration, How),
@@ -112,27 +112,27 @@ pub struct Once {
     pub sample: Sample,
     /// Why it failed, if it did.
     pub fault: Option<Fault>,
-    /// Its accounts, where they were asked for.
+    /// Its accounts, if they were asked for.
     pub report: Option<Report>,
-    /// Why there are no accounts, where there should be some.
+    /// Why accounts are missing that were wanted.
     pub no_accounts: Option<String>,
-    /// Why it ran without the library, where it should have had it.
+    /// Why it ran without the library, if it should have had it.
     pub not_carried: Option<&'static str>,
-    /// What it wrote on standard error.
+    /// Its standard error.
     pub error: File,
-    /// From before setup to after cleanup.
+    /// Time from before setup to after cleanup.
     pub all_of_it: Duration,
 }
 
-/// What a program was seen to do.
+/// What happened in a program's run.
 struct Seen<'m> {
     fault: Option<Fault>,
     was_stopped: bool,
-    /// Something to be done while it runs.
+    /// A task to do while it runs.
     meanwhile: Option<Meanwhile<'m>>,
 }
 
-/// Called now and then; says when it wants to be called again, and None when it is done.
+/// Called repeatedly; returns the time until the next call, and None when it is done.
 type Meanwhile<'m> = &'m mut dyn FnMut() -> Option<Duration>;
 
 impl Seen<'_> {
@@ -140,12 +140,12 @@ impl Seen<'_> {
         Seen { fault: None, was_stopped: false, meanwhile: None }
     }
 
-    /// Does what is to be done meanwhile; None where nothing is to be done any more.
+    /// Does the task; None if nothing is left to do.
     fn go_on(&mut self) -> Option<Duration> {
         self.meanwhile.as_mut().and_then(|meanwhile| meanwhile())
     }
 
-    /// As [`Process::wait`], and does meanwhile what is to be done.
+    /// As [`Process::wait`], and does the task meanwhile.
     fn wait(
         &mut self,
         process: &mut Process<'_>,
@@ -170,7 +170,7 @@ impl Seen<'_> {
 }
 
 impl<'a> Task<'a> {
-    /// Nothing was run yet.
+    /// A task without runs so far.
     pub fn new(
         (program, arguments): (&'a OsStr, &'a [OsString]),
         flags: &'a Flags,
@@ -204,7 +204,7 @@ impl Task<'_> {
 
     fn repeated(&self, way: Way<'_>, report: bool) -> Result<Once, Stop> {
         loop {
-            // A run that was stopped for a while is made again: its times say nothing, and nobody failed.
+            // A run that was stopped for a while is repeated: its times are useless, and it is no failure.
             let (once, was_stopped) = self.attempt(way, report, None)?;
             if !was_stopped {
                 return Ok(once);
@@ -212,8 +212,8 @@ impl Task<'_> {
         }
     }
 
-    /// Runs the program once, while one lock's waiting is tried in it. That it was stopped for a while spoils an epoch,
-    /// not the run.
+    /// Runs the program once, while policies of waiting for one lock are tried in it. If the run is stopped for a while, that
+    /// spoils an epoch, not the run.
     pub fn while_trying(&self, way: Way<'_>, live: &mut Live<'_>) -> Result<Once, Stop> {
         self.attempt(way, false, Some(live)).map(|(once, _)| once)
     }
@@ -266,7 +266,7 @@ impl Task<'_> {
             let Finished { ended, report, no_accounts } = runner.run_by(self.program, self.arguments, by)?;
             (ended, Some(report), no_accounts)
         } else {
-            // Accounts are kept, as they are for the user, but not read: what is read stays in our memory.
+            // Accounts are kept, as in the user's own runs, but not read: they would stay in this command's memory.
             let (ended, no_accounts) = runner.run_unread(self.program, self.arguments, by)?;
             (ended, None, no_accounts)
         };
@@ -298,7 +298,7 @@ impl Task<'_> {
         Ok((once, was_stopped))
     }
 
-    /// Stays with the program to its end.
+    /// Waits for the program's end.
     fn to_its_end(&self, process: &mut Process<'_>, seen: &mut Seen<'_>) -> Result<Ended, Stop> {
         match seen.wait(process, self.flags.timeout)? {
             Some(ended) => {
@@ -348,7 +348,7 @@ impl Task<'_> {
         Ok((ended.how, ended.elapsed))
     }
 
-    /// Runs a command of the user around a run.
+    /// Runs a command of the user before or after a run.
     fn around(&self, flag: &'static str, command: Option<&str>) -> Result<(), Stop> {
         let Some(command) = command else { return Ok(()) };
         let mut said = files::nameless()?;
@@ -361,7 +361,7 @@ impl Task<'_> {
         Ok(())
     }
 
-    /// Fails where we were asked to end.
+    /// An error if there was a request to end.
     fn go_on(&self) -> Result<(), Stop> {
         self.session.told().map_or(Ok(()), |signal| Err(Stop::Told(signal)))
     }

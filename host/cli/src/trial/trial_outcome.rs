@@ -1,7 +1,7 @@
-//! What came of a trial in a running program: as text, as JSON, and as options for the next run.
+//! The result of a trial in a running program: as text, as JSON, and as options for the next run.
 //!
-//! An option can name a mutex of the program's own file, by its place there; what lies elsewhere has no name that the next
-//! run would know, so the option for all mutexes stands in, where there is one, and that is said.
+//! An option can name a mutex in the program's own file by its place there. For other mutexes the next run knows no name. So the
+//! option for all mutexes is used instead, if there is one, and a note says so.
 //!
 //! Not here: the decision (`verdict::epochs`), and the trial (`live`).
 
@@ -17,7 +17,7 @@ use super::live::Live;
 use super::lock::{Policy, Wanted};
 use super::single_run::Fault;
 
-/// What came out.
+/// The result of a trial.
 pub struct Tried {
     /// The verdict.
     pub trial: Trial,
@@ -31,29 +31,29 @@ pub struct Tried {
     output: Output,
 }
 
-/// Whether the program wrote what it writes without the trial.
+/// Does the program have the same output as without the trial?
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Output {
-    /// In so many runs.
+    /// Yes, in this many runs.
     Equal(usize),
-    /// In so many runs not.
+    /// It differs in this many runs.
     Differs(usize),
-    /// It differs anyway, or is that of more than one load.
+    /// It differs without the trial, too, or is the output of more than one load.
     NotCompared,
 }
 
-/// What to write down for the next run.
+/// The options to write for the next run.
 pub struct ForNextRun {
     /// The options, in the section of the program.
     pub file: String,
     /// The option alone.
     pub option: String,
-    /// What the reader must know.
+    /// A note for the reader.
     pub note: &'static str,
 }
 
 impl Tried {
-    /// The verdict on what was measured. `output`: what the program writes without the trial, where that is always the same.
+    /// The verdict on the measurements. `output`: the program's output without the trial, if that is always the same.
     pub fn of(live: Live<'_>, primary: Figure, output: Option<u64>) -> Tried {
         let Live { wanted, policies, epochs, epoch, runs, cut, refused, fault, outputs, .. } = live;
         let output = match output {
@@ -67,14 +67,14 @@ impl Tried {
         Tried { trial, wanted, policies, epoch, runs, cut, refused, fault, output }
     }
 
-    /// The policy that was kept. None where the program did not fare as it does without the trial.
+    /// The policy that was kept. None if no policy is better, if the program failed, or if its output changed.
     pub fn kept(&self) -> Option<Policy> {
         let is_well = self.fault.is_none() && !matches!(self.output, Output::Differs(_));
         let best = self.trial.best.filter(|_| is_well)?;
         self.policies.iter().copied().find(|policy| policy.arm == best)
     }
 
-    /// What the lock is called.
+    /// The name of the lock.
     pub fn name(&self) -> String {
         clean(&self.wanted.name)
     }
@@ -187,12 +187,12 @@ impl Tried {
         })
     }
 
-    /// The options for what was kept; None where no option says it.
+    /// The options for the policy that was kept; None if no option can express it.
     pub fn for_next_run(&self) -> Option<ForNextRun> {
         let kept = self.kept()?;
         let program = underbar_report::model::file_name(&self.wanted.program);
         let (section, option, note) = if self.wanted.is_in_the_program() {
-            // A place in a file is that of one build.
+            // A place in a file is valid for one build only.
             let id = underbar_launch::build_id(Path::new(&self.wanted.program));
             let section =
                 if id.is_empty() { program.to_owned() } else { format!("build-id:{}", hexadecimal(&id)) };

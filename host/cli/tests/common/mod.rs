@@ -1,10 +1,10 @@
-//! The command as a user has it: run, and what it said.
+//! The command as a user runs it, and its output.
 #![allow(dead_code, reason = "each file of tests uses some of it")]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// A folder of a test's own, removed at the end.
+/// A folder for one test, removed at the end.
 pub struct Folder(PathBuf);
 
 impl Folder {
@@ -42,7 +42,7 @@ impl Drop for Folder {
     }
 }
 
-/// The command, without options of whoever runs the tests.
+/// The command, without the options of the user who runs the tests.
 pub fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_underbar"));
     command.args(arguments).env("XDG_CONFIG_HOME", "/nowhere").env_remove("UNDERBAR_OPTS");
@@ -59,21 +59,21 @@ pub fn said(output: &Output) -> (i32, String, String) {
     (output.status.code().expect("an exit status"), text(&output.stdout), text(&output.stderr))
 }
 
-/// What a command that succeeds prints.
+/// The output of a command that succeeds.
 pub fn good(arguments: &[&str]) -> String {
     let (code, output, error) = run(arguments);
     assert_eq!((code, error.as_str()), (0, ""), "{arguments:?}\n{output}");
     output
 }
 
-/// What a command that fails with this status says.
+/// The message of a command that fails with this status.
 pub fn bad(code: i32, arguments: &[&str]) -> String {
     let (found, output, error) = run(arguments);
     assert_eq!((found, output.as_str()), (code, ""), "{arguments:?}\n{error}");
     error
 }
 
-/// The path of a report of a run of this program, saved as JSON.
+/// Saves the report of a run of this program as JSON, and returns its path.
 pub fn saved(folder: &Folder, name: &str, program: &[&str]) -> String {
     let path = folder.name(name);
     let (code, _, error) = run(&[&["run", "--json", "-o", &path, "--"], program].concat());
@@ -81,7 +81,7 @@ pub fn saved(folder: &Folder, name: &str, program: &[&str]) -> String {
     path
 }
 
-/// A mainframe's library as a transmission in this folder, its members A, B and C: the path.
+/// A mainframe's library as a transmission in this folder, with the members A, B and C; returns its path.
 pub fn transmission(folder: &Path) -> String {
     let name = |name: &str| folder.join(name).to_str().expect("text").to_owned();
     let (library, sent) = (name("sent.pdse"), name("sent.xmi"));

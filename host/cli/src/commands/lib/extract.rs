@@ -176,7 +176,7 @@ impl Extract {
         for (done, name) in (1..).zip(&names) {
             match library.member(name) {
                 Ok(member) => {
-                    // No name has a slash or is a directory's, whatever the library's bytes are.
+                    // No name has a slash or is a directory's, for any bytes of the library.
                     let written = way.begin(self.path(name.as_str())).and_then(|file| {
                         file.write(&member.bytes)?;
                         file.finish()
@@ -186,7 +186,7 @@ impl Extract {
                         break;
                     }
                 }
-                // The others may be sound.
+                // The other members may be sound.
                 Err(error) => extracted.damaged.push(damage(error).map_err(text)?),
             }
             progress.done(done);
@@ -215,7 +215,7 @@ impl Extract {
         Ok(())
     }
 
-    /// Writes a mainframe's member; false where no file can be written.
+    /// Writes a mainframe's member; false if no file can be written.
     fn member(
         &self,
         way: &Way,
@@ -251,7 +251,7 @@ impl Extract {
         Ok(extracted.take(file.and_then(Output::finish), bytes))
     }
 
-    /// How files are written; the folder is made.
+    /// The way in which files are written; makes the folder.
     fn way(&self) -> Result<Way, String> {
         fs::create_dir_all(&self.to).map_err(|error| format!("{}: {error}", self.to.shown()))?;
         Ok(Way::new(self.force, &self.library))
@@ -263,7 +263,7 @@ impl Extract {
 }
 
 impl Extracted {
-    /// Notes a file of so many bytes, or why there is none. False where no other could be written, either.
+    /// Notes a file of this many bytes, or why there is none. False if no other file could be written, either.
     fn take(&mut self, written: Result<PathBuf, Refused>, bytes: u64) -> bool {
         match written {
             Ok(path) => {
@@ -280,7 +280,7 @@ impl Extracted {
     }
 }
 
-/// Which member of ours is damaged; any other error as it is.
+/// The damaged member of a library of underbar; other errors are unchanged.
 fn damage(error: Error) -> Result<Damaged, Error> {
     match error {
         Error::Member { name, fault } => Ok(Damaged { name: Some(name), what: fault.to_string() }),

@@ -102,7 +102,7 @@ impl Import {
                 Ok(addition) => Ok(Edit::Add(Box::new(addition))),
                 Err(import::Fault::Store(error)) => Err(error),
                 Err(fault) => {
-                    // What the store is told only ends the change.
+                    // This error only tells the store to end the change.
                     wrong = Some(fault.to_string());
                     Err(Error::system(&self.file, std::io::ErrorKind::InvalidData.into()))
                 }
@@ -118,7 +118,7 @@ impl Import {
 struct Refused {
     #[serde(skip)]
     message: String,
-    /// Whether the message begins with the file that it is about, which need not be the library.
+    /// Does the message begin with its file? That may be another file than the library.
     #[serde(skip)]
     names_file: bool,
     library: String,
@@ -139,7 +139,7 @@ impl From<String> for Refused {
 }
 
 impl Refused {
-    /// Of the file that is written.
+    /// An error about the file that is written.
     fn of_output(refused: output::Refused) -> Refused {
         Refused { names_file: true, ..refused.text().into() }
     }
@@ -148,7 +148,7 @@ impl Refused {
         Refused { faults: any.faults(), damaged: what.0.clone(), ..what.to_string().into() }
     }
 
-    /// Says it; what is damaged as JSON, too, all of it.
+    /// Prints the message. With JSON, it also prints everything that is damaged.
     fn say(self, printing: &Printing, path: &Path) -> ExitCode {
         let code = match self.names_file {
             true => printing.fail(&self.message),

@@ -120,7 +120,7 @@ fn long(items: &[Item], organisation: Organisation) -> String {
         ("ENTRY", false),
         ("ALIASES", false),
     ]);
-    // There may be 100,000 of them: nothing is copied on the way, and those that came together have one time.
+    // There may be 100,000 of them: nothing is copied, and members that were added together share one time.
     let (mut last, mut changed) = (None, String::new());
     for item in items {
         if item.modified != last {
@@ -441,7 +441,7 @@ fn item_text(item: &Item) -> String {
     if let Some(classes) = item.classes {
         let of_program =
             u64::from(classes.initial) + u64::from(classes.deferred) + u64::from(classes.no_load);
-        // What it takes in the file is more: the table that says where its pages are.
+        // In the file it takes more: the table of the places of its pages.
         let of_table = item.blocks.unwrap_or(0).saturating_sub(of_program);
         let table = if of_table > 0 { format!(", and {of_table} of their table") } else { String::new() };
         let _ = writeln!(

@@ -89,7 +89,7 @@ enum Command {
 }
 
 impl Lib {
-    /// Does it.
+    /// Runs the command.
     pub fn run(self) -> ExitCode {
         match self.command {
             Command::Create(create) => create.run(),

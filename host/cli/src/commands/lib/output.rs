@@ -1,8 +1,8 @@
-//! A file that a command writes: in the same folder under another name, and renamed into its place when it is whole.
+//! A file that a command writes. It is written in the same folder under another name, and renamed when it is whole.
 //!
 //! ```text
 //! begin ── .NAME.new, held ── write ... write ── finish ── NAME
-//!                                    └── (dropped, or killed) ── nothing under NAME, or what was there
+//!                                    └── (dropped, or killed) ── nothing under NAME, or the file that was there
 //! ```
 //!
 //! Invariant: no file is written through a link, and the library that is read is never replaced.
@@ -30,16 +30,16 @@ pub struct Output<'a> {
 pub struct Way {
     /// Existing files are replaced.
     force: bool,
-    /// Device and number of the file that is read, and of the link that leads to it.
+    /// Device and number of the file that is read, and of a link to it.
     read: Vec<(u64, u64)>,
 }
 
 /// Why a file was not written.
 #[derive(Debug)]
 pub enum Refused {
-    /// Of this file; another one may be written.
+    /// This file failed; another one may be written.
     This(String),
-    /// Of any: no room, no right.
+    /// No file can be written: no room, no right.
     Any(String),
 }
 

@@ -12,14 +12,14 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Of so many things, if that is known. Work of less than half a second says nothing.
+    /// For this many things, if the number is known. Work of less than half a second prints nothing.
     pub fn new(what: &'static str, all: Option<u64>) -> Progress {
         const FIRST: Duration = Duration::from_millis(500);
         const EVERY: Duration = Duration::from_millis(100);
         Progress { what, all, printer: underbar_shown::progress::Progress::new(false, FIRST, EVERY) }
     }
 
-    /// So many are done.
+    /// This many are done.
     pub fn done(&mut self, number: u64) {
         let of = self.all.map(|all| format!(" of {all}")).unwrap_or_default();
         self.printer.over(format_args!("{number}{of} {}", self.what));

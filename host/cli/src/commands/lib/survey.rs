@@ -130,7 +130,7 @@ impl SurveyFlags {
             progress.done(done);
         }
         drop(progress);
-        // What is wrong with a line of a list that was read is only said.
+        // Faults in lines of a list that was read are printed, but do not change the exit status.
         let code = if found.unreadable.is_empty() { 0 } else { NO_ANSWER };
         found.measure_listed();
         let survey = Survey::of(found.libraries);

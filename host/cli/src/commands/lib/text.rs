@@ -14,7 +14,7 @@ pub struct Columns {
     /// Whether it has numbers, and its width in characters.
     columns: Vec<(bool, usize)>,
     cells: String,
-    /// Bytes of each.
+    /// Bytes of each cell.
     lengths: Vec<u32>,
 }
 
@@ -27,7 +27,7 @@ impl Columns {
         columns
     }
 
-    /// A row of as many texts, or of fewer: then the others are empty.
+    /// A row of texts. If there are fewer texts than columns, the other cells are empty.
     pub fn row(&mut self, row: impl IntoIterator<Item = impl Display>) {
         row.into_iter().for_each(|text| self.cell(text));
         while !self.lengths.len().is_multiple_of(self.columns.len()) {
@@ -49,7 +49,7 @@ impl Columns {
         self.lengths.push((self.cells.len() - from) as u32);
     }
 
-    /// The next text of a row, where there is one.
+    /// The next text of a row; an empty cell for None.
     pub fn known(&mut self, text: Option<impl Display>) {
         match text {
             Some(text) => self.cell(text),
@@ -61,7 +61,7 @@ impl Columns {
     pub fn text(&self) -> String {
         let (mut lines, mut from) = (String::with_capacity(self.cells.len() * 2), 0);
         for row in self.lengths.chunks(self.columns.len()) {
-            // Blanks are written before what comes behind them.
+            // Blanks are written before the next cell, not after a cell.
             let mut blanks = 0;
             for (&length, &(is_number, widest)) in row.iter().zip(&self.columns) {
                 let end = from + length as usize;
@@ -110,7 +110,7 @@ pub fn many(number: impl Into<u64>, one: &str) -> String {
     }
 }
 
-/// A message with its file before it, unless the message already begins with the file, as the system's do.
+/// A message with its file before it, unless the message already begins with the file, as those of the system do.
 pub fn about(path: &Path, message: impl Display) -> String {
     let (path, message) = (path.shown().to_string(), message.to_string());
     if message.starts_with(&format!("{path}: ")) { message } else { format!("{path}: {message}") }

@@ -40,7 +40,7 @@ impl Tune {
         live.announce();
         outcome.stop = live.run(task, Way::Under(default));
         let primary = if self.flags.primary == Primary::Elapsed { Figure::Elapsed } else { Figure::Cpu };
-        // With --load, the output is that of all loads together.
+        // With --load, there is only one output for all loads.
         let output = sample.output.filter(|_| outcome.repeatable && self.flags.load.is_none());
         let tried = Tried::of(live, primary, output);
         let mut text = format!("\n{}\n", tried.text());

@@ -72,7 +72,7 @@ impl Tune {
         format!("{:<11}{path}{note}\n{:<11}{}\n", "written", "use it", self.use_it(true))
     }
 
-    /// The command that runs the program, for a shell, with the file that was written or without: the base cannot be in a file.
+    /// The command that runs the program, for a shell, with the written file or without it: the base cannot be in a file.
     fn use_it(&self, with_file: bool) -> String {
         let base = match self.flags.opts_base {
             OptsBase::Underbar => "",

@@ -1,11 +1,11 @@
-//! A server's run: it is asked until it is ready, its load is run, and it is told to end.
+//! A server's run: the command asks it until it is ready, runs its load, and tells it to end.
 //!
 //! ```text
 //! start ─> ready? ─> ready? ─> ... yes ─> load ─> SIGTERM ─> its end
-//!             └ never, or the question itself cannot be asked: a fault, with what the question said
+//!             └ never, or the question itself cannot be asked: a fault, with the output of the question
 //! ```
 //!
-//! Invariant: what the question whether it is ready wrote is never part of the output that is compared.
+//! Invariant: the output of the readiness question is never part of the output that is compared.
 
 use std::fs::File;
 use std::io::{self, Seek};
@@ -17,13 +17,13 @@ use underbar_launch::{Ended, How, Process};
 use super::{Fault, GRACE, Seen, Task};
 use crate::trial::{Stop, files, say};
 
-/// How long a server may take until it is ready, where `--timeout` says nothing else.
+/// The time for a server to become ready, if `--timeout` is not given.
 const READY: Duration = Duration::from_secs(60);
-/// After so long the user is told what is waited for.
+/// After this time the user is told about the wait.
 const LATE: Duration = Duration::from_secs(2);
-/// Between two questions whether it is.
+/// The time between two questions.
 const ASK_AGAIN: Duration = Duration::from_millis(20);
-/// A shell's words for a command that it could not execute, or find: asked again, it would say the same.
+/// A shell's exit codes for a command that it cannot execute or find. Another question would end in the same way.
 const NO_COMMAND: [How; 2] = [How::Exited(126), How::Exited(127)];
 const TERM: i32 = 15;
 
@@ -41,7 +41,7 @@ impl Task<'_> {
         }
         let limit = self.flags.timeout.unwrap_or(Duration::MAX);
         let (mut how, elapsed) = self.shell(load, [output, error], limit, seen)?;
-        // What is tried meanwhile may take more than one load.
+        // A trial during the load may take more than one load.
         while how == How::Exited(0) && seen.fault.is_none() && seen.go_on().is_some() {
             self.go_on()?;
             how = self.shell(load, [output, error], limit, seen)?.0;
@@ -69,7 +69,7 @@ impl Task<'_> {
         Ok(Ended { elapsed, ..ended })
     }
 
-    /// Asks until the server is ready; its end, where it never was.
+    /// Asks until the server is ready. Returns its end if it never became ready.
     fn until_ready(
         &self,
         server: &mut Process<'_>,
@@ -84,7 +84,7 @@ impl Task<'_> {
         let limit = self.flags.timeout.unwrap_or(READY);
         let begin = Instant::now();
         loop {
-            // What the question itself writes belongs to nobody, unless it is the last one.
+            // Only the output of the last question is shown.
             let said = files::nameless()?;
             let mut asked = Seen::nothing();
             let left = limit.saturating_sub(begin.elapsed()).max(ASK_AGAIN);
@@ -116,10 +116,10 @@ impl Task<'_> {
         }
     }
 
-    /// Says once what is waited for, and for how long.
+    /// Tells once what the command waits for, and for how long.
     fn say_late(&self, flag: &str, how: How, limit: Duration) {
         if !self.flags.quiet && !self.was_late.replace(true) {
-            // Over the line of progress, where there is one.
+            // Clears the line of progress, if there is one.
             if door::error_is_terminal() {
                 door::over(format_args!(""));
             }
