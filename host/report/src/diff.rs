@@ -35,7 +35,7 @@ pub struct Change {
 }
 
 impl Change {
-    /// New divided by old. None where one is not known or the old one is 0 and the new is not.
+    /// New divided by old. None if one is not known, or if the old one is 0 and the new one is not.
     #[must_use]
     pub fn ratio(&self) -> Option<f64> {
         match (self.old?, self.new?) {

@@ -98,7 +98,7 @@ pub fn split(key: &'static str) -> (&'static str, &'static str) {
     key.split_once('.').unwrap_or((key, ""))
 }
 
-/// The areas of the tables of counters and of what is absent, in the order in which they first appear.
+/// The areas in the tables of counters and of absent figures, in the order in which they first appear.
 #[must_use]
 pub fn areas() -> Vec<&'static str> {
     let mut areas = Vec::new();

@@ -217,8 +217,8 @@ pub fn counters() -> String {
 pub(crate) mod tests {
     use super::*;
 
-    /// Compares a file of the repository with what the tables make. With `UNDERBAR_BLESS=1` in
-    /// the environment it writes the file instead, for whoever changed a table.
+    /// Compares a file of the repository with the text from the tables. With `UNDERBAR_BLESS=1` in the environment it writes the
+    /// file instead. Use that after a change of a table.
     pub(crate) fn check_shipped(path: &str, made: &str) {
         let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path);
         if std::env::var_os("UNDERBAR_BLESS").is_some() {

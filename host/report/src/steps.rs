@@ -45,7 +45,7 @@ pub struct Step {
     pub unit: Unit,
     /// What it means.
     pub meaning: &'static str,
-    /// Takes the figure from the steps; None where it is not known.
+    /// Takes the figure from the steps; None if it is not known.
     pub get: fn(&Steps) -> Option<u64>,
 }
 

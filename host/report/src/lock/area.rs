@@ -195,7 +195,7 @@ impl Area {
             .table(offset_of!(Layout, locks), size_of::<LockRecord>(), LOCKS)
             .map(|at| (at.half(offset_of!(LockRecord, state)) == READY).then(|| record(at)))
             .collect();
-        // Records that are not set up are skipped, so the places in edges are counted anew.
+        // Records that are not set up are skipped, so the places in edges change.
         let place = |at: usize| {
             records.get(at)?.as_ref()?;
             Some(records[..at].iter().flatten().count())

@@ -1,4 +1,4 @@
-//! The lock report as text: an overview, each lock with its waiters and holders, circles, and what is not known.
+//! The lock report as text: an overview, each lock with its waiters and holders, circles, and unknown figures.
 //!
 //! ```text
 //! underbar: ./driver --threads 8: exit 0

@@ -246,7 +246,7 @@ mod tests {
         assert!(!locks.missing.iter().any(|missing| missing.key == "locks.parked"));
     }
 
-    /// It was said to have never slept.
+    /// The report once claimed that it never slept.
     #[test]
     fn what_the_c_library_does_for_one_lock_under_simple_is_not_known() {
         let mut bytes = Bytes::new(1, 1_500, 2);

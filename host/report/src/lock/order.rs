@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! A ──> B ──> C        edges: held ──> waited for
-//! ^           |        the circle A B C: three threads, each with one of them, wait for ever
+//! ^           |        the circle A B C: three threads, each with one of them, wait forever
 //! └───────────┘
 //! ```
 //!
@@ -22,7 +22,7 @@ pub fn circles(edges: &[Edge]) -> Vec<Vec<usize>> {
     let locks = edges.iter().map(|edge| edge.held.max(edge.wanted) + 1).max().unwrap_or(0);
     let mut from: Vec<Vec<usize>> = vec![Vec::new(); locks];
     for (at, edge) in edges.iter().enumerate() {
-        // A thread that waits for a lock that it holds says nothing about order.
+        // A thread that waits for a lock that it holds is no matter of order.
         if edge.held != edge.wanted {
             from[edge.held].push(at);
         }
