@@ -16,7 +16,7 @@ use std::borrow::Cow;
 const NARROWEST: usize = 60;
 const WIDEST: usize = 160;
 
-/// The text with no line wider than a terminal of so many columns; None: as it is.
+/// The text with no line wider than a terminal with this many columns; None: unchanged.
 pub fn folded(text: &str, columns: Option<u16>) -> Cow<'_, str> {
     let Some(columns) = columns else { return Cow::Borrowed(text) };
     let columns = usize::from(columns).clamp(NARROWEST, WIDEST);

@@ -78,7 +78,7 @@ fn command() -> ExitCode {
     }
 }
 
-/// Prints help where it was asked for, and otherwise what is wrong with the arguments.
+/// Prints help if it was asked for, and otherwise the error in the arguments.
 fn usage(error: clap::Error) -> ExitCode {
     let error = with_names_shown(error);
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {

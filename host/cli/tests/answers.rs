@@ -94,7 +94,7 @@ fn a_ledger_without_a_parent_is_a_report_too() {
             "underbar: error: {other}: the ledger was written by another version of underbar; read it with that version\n"
         )
     );
-    // Noise behind the header: odd figures, no crash.
+    // Noise after the header: odd figures, no crash.
     let mut noise = whole;
     let mut state = 1_u64;
     for byte in &mut noise[64..] {

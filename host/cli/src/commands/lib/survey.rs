@@ -412,7 +412,7 @@ fn libraries(libraries: &[Surveyed]) -> String {
             known(library.now.tracks),
         ];
         if library.organisation == Organisation::Pds {
-            // The first is that of its own block size.
+            // The first is for the library's own block size.
             row.extend(library.copied.iter().skip(1).map(|at| at.tracks.to_string()));
         }
         columns.row(row);
