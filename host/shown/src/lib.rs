@@ -97,7 +97,7 @@ pub fn line(text: &str) -> Cow<'_, str> {
     passed(text, |_| false)
 }
 
-/// A text with our own colours, which are the only sequences that stay: `ESC [ digits ; digits m`.
+/// A text with underbar's colours, which are the only sequences that stay: `ESC [ digits ; digits m`.
 #[must_use]
 pub fn coloured(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
