@@ -169,7 +169,7 @@ fn is_registered() -> bool {
 }
 
 fn membarrier(command: libc::c_int) -> bool {
-    // SAFETY: this call reads and writes no memory of ours.
+    // SAFETY: this call reads and writes no memory of this process.
     unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
 }
 

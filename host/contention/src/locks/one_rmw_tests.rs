@@ -1,4 +1,4 @@
-//! The lock with one read-modify-write under the real kernel: exact sums, and no thread sleeps for ever.
+//! The lock with one read-modify-write under the real kernel: exact sums, and no thread sleeps forever.
 //!
 //! The test for endless sleep uses the kernel and no clock: a wake of all sleepers returns their number. If that is all threads
 //! that are not done, there was no thread left to wake them.
