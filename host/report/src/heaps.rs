@@ -31,7 +31,7 @@ pub struct Heap {
     pub kind: Kind,
     /// Its name; empty: it has none. Bytes that are no UTF-8 are replaced.
     pub name: String,
-    /// Whether it has ended, so that all of its storage was given back.
+    /// Has it ended, so that all of its storage was freed?
     pub ended: bool,
     /// Its counters.
     pub counters: HeapFigures,

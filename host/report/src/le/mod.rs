@@ -13,7 +13,7 @@
 //! ([`crate::absent`]).
 //!
 //! ```text
-//! areas  the areas and their lines     pools  HEAPPOOLS, where it is set     date  of the heading
+//! areas  the areas and their lines     pools  HEAPPOOLS, if it is set        date  of the heading
 //! ```
 //!
 //! Not here: reading such reports.

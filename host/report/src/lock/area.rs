@@ -64,7 +64,7 @@ pub struct Area {
 /// A file that was loaded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Module {
-    /// What is added to the addresses in the file.
+    /// The number that is added to the addresses in the file.
     pub base: u64,
     /// First address.
     pub start: u64,

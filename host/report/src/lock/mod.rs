@@ -9,7 +9,7 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`area`] | reads the bytes of a lock area, whatever they are |
+//! | [`area`] | reads the bytes of a lock area, even if they are noise |
 //! | [`model`] | the locks of one process, as they are in JSON |
 //! | [`gather`] | makes one from the other, and finds the process |
 //! | [`columns`] | the one table of a lock's figures, and which LOCK fills each |
