@@ -245,7 +245,7 @@ mod tests {
         }
         let known =
             |name: &str| all.iter().find(|m| m.cost.name == name).and_then(|m| m.figures.clone().ok());
-        // What every machine has. A fault enters the kernel and clears a page; a hand-over enters it four times.
+        // Every machine has these. A fault enters the kernel and clears a page; a hand-over enters it four times.
         let (page, call) = (known("page of 4K").expect("pages"), known("system call").expect("calls"));
         assert!(known("clock read").is_some() && known("hand-over").is_some());
         assert!(page.1 > 0 && call.1 > 0);

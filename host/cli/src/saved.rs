@@ -67,7 +67,7 @@ pub enum Fault {
     Printed,
     /// Something else.
     Other,
-    /// Something else, where a listing was also possible.
+    /// Something else, in a place where a listing is also possible.
     NoListing,
     /// No listing in the part that was read.
     NoListingSoFar,

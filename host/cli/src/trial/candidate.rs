@@ -47,7 +47,7 @@ pub fn frugal(report: &Report) -> Option<Candidate> {
     })
 }
 
-/// The suggestions of two runs as one list. Suggestions of the first run alone are tried, too.
+/// The suggestions of two runs as one list. Suggestions of the first run only are tried, too.
 pub fn of_both(first: Vec<Advice>, second: Vec<Advice>) -> Vec<Advice> {
     let mut all = second;
     for suggestion in first.into_iter().filter(|suggestion| suggestion.option.is_some()) {
