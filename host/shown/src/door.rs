@@ -3,7 +3,7 @@
 //! ```text
 //! answer, report, message, progress ── form ── write ──> standard output | standard error | file
 //!                                       │
-//!                                       text: only line feeds and tabs act       coloured: and our colours
+//!                                       text: only line feeds and tabs act       coloured: underbar's colours, too
 //!                                       JSON: its own escapes
 //! ```
 //!
