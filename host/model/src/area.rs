@@ -1,11 +1,11 @@
-//! Areas that reports and advice are about.
+//! The areas that reports and advice cover.
 
 /// One area of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Area {
     /// The heap.
     Heap,
-    /// The first thread's stack, and stacks altogether.
+    /// The first thread's stack, and stacks as a whole.
     Stack,
     /// The stacks of all threads but the first.
     ThreadStack,

@@ -1,4 +1,4 @@
-//! Requests by size, and the sizes of cells or lists that waste least for them.
+//! Requests by size, and the cell or list sizes that waste least for them.
 //!
 //! ```text
 //! classes  u1 < u2 < ... < un, f1 ... fn requests each
@@ -8,7 +8,7 @@
 //!
 //! `best[j][i]`: the least waste of the first i classes in j runs = min over m of `best[j-1][m]` + cost(m, i).
 //! Cost: sizes times classes squared.
-//! Not here: which classes a size need not hold, and how many cells of each size there should be.
+//! Not here: which classes may be left without a size, and how many cells of each size there should be.
 
 /// Requests of a class of sizes: above `from`, up to `limit`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,13 +21,13 @@ pub struct Class {
     pub count: u64,
 }
 
-/// At most so many sizes, multiples of `unit`, with the least waste that hold all requests of the classes, which grow.
-/// Of equal waste, the fewest.
+/// Finds at most `most` sizes, multiples of `unit`, that hold all requests of the classes with the least waste.
+/// The classes are in ascending order. If several choices waste equally little, it takes the one with the fewest sizes.
 #[must_use]
 pub fn least_waste(classes: &[Class], most: usize, unit: u64) -> Vec<u64> {
     let size = |class: &Class| class.limit.next_multiple_of(unit);
     let count = classes.len();
-    // Requests, and the sum of their limits, of the first so many classes.
+    // At index n: the number of requests in the first n classes, and the sum of their limits.
     let mut sums = vec![(0_u128, 0_u128)];
     for class in classes {
         let (requests, bytes) = sums.last().copied().unwrap_or_default();
@@ -37,7 +37,7 @@ pub fn least_waste(classes: &[Class], most: usize, unit: u64) -> Vec<u64> {
     let cost = |from: usize, to: usize| {
         (sums[to].0 - sums[from].0) * u128::from(size(&classes[to - 1])) - (sums[to].1 - sums[from].1)
     };
-    // For each number of sizes: the waste of the first classes, and where the last run begins.
+    // For each number of sizes: the waste of the first classes, and the start of the last run.
     let mut best: Vec<Vec<Option<(u128, usize)>>> = vec![vec![None; count + 1]];
     best[0][0] = Some((0, 0));
     for runs in 1..=most.min(count) {

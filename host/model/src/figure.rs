@@ -1,35 +1,35 @@
-//! A figure: its value, how sure it is, and what it rests on.
+//! A figure: its value, its certainty, and its evidence.
 
 use serde::Serialize;
 
-/// How sure a figure is.
+/// The certainty of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Certainty {
-    /// As it was counted or printed.
+    /// Exact, as counted or printed.
     Certain,
-    /// No less than this: some may not have been counted.
+    /// A lower bound: some may not have been counted.
     AtLeast,
-    /// No more than this: some may be in rows that are not here.
+    /// An upper bound: some may be in rows that are not here.
     AtMost,
     /// Digits may be missing.
     Likely,
-    /// Nothing tells it.
+    /// Unknown.
     Unknown,
 }
 
-/// What a figure rests on.
+/// The evidence for a figure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Evidence {
     /// A counter of a report, by its key.
     Counter(&'static str),
     /// A line of a listing.
     Line(Line),
-    /// Nothing, and why.
+    /// No evidence, and why.
     Absent(&'static str),
 }
 
 impl Evidence {
-    /// The line, where it is one.
+    /// The line, if the evidence is one.
     #[must_use]
     pub fn line(&self) -> Option<&Line> {
         match self {
@@ -42,7 +42,7 @@ impl Evidence {
 /// A line of a listing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Line {
-    /// The file, as it was named.
+    /// The file name, as the user gave it.
     pub file: String,
     /// The line, from 1.
     pub line: u64,
@@ -53,11 +53,11 @@ pub struct Line {
 /// A value with its certainty and its evidence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Figure {
-    /// The value; 0 where it is unknown.
+    /// The value; 0 if it is unknown.
     pub value: u64,
-    /// How sure it is.
+    /// Its certainty.
     pub certainty: Certainty,
-    /// What it rests on.
+    /// Its evidence.
     pub evidence: Evidence,
 }
 
@@ -68,32 +68,32 @@ impl Figure {
         Self { value, certainty, evidence: Evidence::Counter(key) }
     }
 
-    /// A figure of a line; `likely`: digits of it may be missing.
+    /// A figure from a line of a listing. `likely`: some of its digits may be missing.
     #[must_use]
     pub fn line(line: Line, value: u64, likely: bool) -> Self {
         let certainty = if likely { Certainty::Likely } else { Certainty::Certain };
         Self { value, certainty, evidence: Evidence::Line(line) }
     }
 
-    /// A figure that nothing tells.
+    /// An unknown figure, and why it is unknown.
     #[must_use]
     pub fn absent(why: &'static str) -> Self {
         Self { value: 0, certainty: Certainty::Unknown, evidence: Evidence::Absent(why) }
     }
 
-    /// Whether digits of it may be missing.
+    /// Whether some of its digits may be missing.
     #[must_use]
     pub fn is_likely(&self) -> bool {
         self.certainty == Certainty::Likely
     }
 
-    /// The value, where the truth is no less for certain.
+    /// The value, if the true value is certainly no less.
     #[must_use]
     pub fn at_least(&self) -> Option<u64> {
         matches!(self.certainty, Certainty::Certain | Certainty::AtLeast).then_some(self.value)
     }
 
-    /// The value, where the truth is no more for certain.
+    /// The value, if the true value is certainly no more.
     #[must_use]
     pub fn at_most(&self) -> Option<u64> {
         matches!(self.certainty, Certainty::Certain | Certainty::AtMost).then_some(self.value)

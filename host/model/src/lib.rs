@@ -1,4 +1,4 @@
-//! What is known of a program or a system, whatever told it: the accounts of a run, or listings.
+//! Facts about a program or a system, independent of their source: the accounts of a run, or listings.
 //!
 //! ```text
 //! ledger  -> report  ─┐
@@ -14,7 +14,7 @@
 //! | [`supply`] | how requests are served |
 //!
 //! Invariant: no figure without evidence: a counter, a line, or the reason why it is absent.
-//! Not here: where figures come from (`report`, `listing`), and what is made of them (`advise`).
+//! Not here: where figures come from (`report`, `listing`), and the advice based on them (`advise`).
 #![forbid(unsafe_code)]
 
 pub mod area;

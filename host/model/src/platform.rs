@@ -1,6 +1,6 @@
 //! The platforms that a rule may serve.
 
-/// Where what is advised is set.
+/// The kind of program or system on which the advised values are set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Platform {
     /// A program under underbar.

@@ -1,4 +1,4 @@
-//! How requests for storage are served: by a size that holds them, or by storage of their own.
+//! How requests for storage are served: by a size that holds them, or each by its own storage.
 //!
 //! ```text
 //! z/TPF                       the largest available list serves up to its size; larger ones take the slow way
