@@ -1,11 +1,11 @@
-//! Ways to load, call and give back a program: one of them, a given number of times, in its own process.
+//! Ways to load, call and unload a program. Each process runs one way a given number of times.
 //!
 //! ```text
 //! WAY LIBRARY MEMBER TIMES  ──>  once, not timed ──> TIMES times, timed ──> "elapsed_ns N"
 //! ```
 //!
-//! Invariant: every turn calls the program and checks its result; for ours, every turn came from the source that the way states
-//! (`check`), and none was left to the system's loader.
+//! Invariant: every turn calls the program and checks its result. With underbar's loader, every turn takes the program from the
+//! source that the way names (`check`), and none falls back to the system's loader.
 //! Not here: the loaded programs, and the meaning of the times (`underbar-bench`).
 
 mod ours;
@@ -17,9 +17,9 @@ use std::time::Instant;
 /// The owner of a way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Other loaders: from files.
+    /// Other loaders, which load from files.
     Peer,
-    /// Our own: loads from libraries.
+    /// underbar's loader, which loads from libraries.
     Ours,
 }
 
@@ -78,7 +78,7 @@ pub const TABLE: &[Way] = &[
     },
 ];
 
-/// The way of that name.
+/// The way with this name.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static Way> {
     TABLE.iter().find(|way| way.name == name)
@@ -90,15 +90,15 @@ struct Program {
     member: String,
 }
 
-/// The function of every program that is measured: `int entry(int x) { return x + 1; }`.
+/// The function of every measured program: `int entry(int x) { return x + 1; }`.
 type Entry = unsafe extern "C" fn(i32) -> i32;
 
-/// A loader that loads, calls and gives back.
+/// A loader that loads, calls and unloads the program.
 trait Turns {
     /// One turn: the program's result for 41.
     fn turn(&mut self) -> Result<i32, String>;
 
-    /// After this many turns since the first: checks that they were done in the stated way.
+    /// Checks that the turns after the first, `times` in number, were done in the stated way.
     fn check(&self, times: u64) -> Result<(), String>;
 }
 

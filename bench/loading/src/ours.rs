@@ -1,6 +1,6 @@
-//! Our own loader, from a library.
+//! underbar's loader, from a library.
 //!
-//! The library is frozen: with the lookaside its directory is not read again, without it is searched each time.
+//! The library is frozen: with the lookaside its directory is read only once, without it each turn searches the directory.
 
 use std::ffi::CStr;
 
@@ -9,7 +9,7 @@ use underbar_fetch::{Form, Statistics};
 
 use crate::{Entry, Program, Turns};
 
-/// Room for what is kept.
+/// Size of the pool for kept images, in bytes.
 const POOL: u64 = 64 << 20;
 
 /// The kind of caching, and the form in which programs are requested.
@@ -18,7 +18,7 @@ pub type Kept = (Form, u64);
 pub const SHARED: Kept = (Form::Shared, POOL);
 /// One image, with fresh data each time.
 pub const FRESH: Kept = (Form::Fresh, POOL);
-/// Each LOAD begins at the library.
+/// No image is kept: each LOAD reads the library.
 pub const NOTHING: Kept = (Form::Fresh, 0);
 
 struct Ours {
@@ -27,7 +27,7 @@ struct Ours {
     form: Form,
     is_kept: bool,
     lookaside: bool,
-    /// After the first turn, which begins at the library in any case.
+    /// The statistics after the first turn, which always reads the library.
     before: Option<Statistics>,
 }
 
@@ -42,7 +42,7 @@ pub fn open(program: &Program, (form, pool_bytes): Kept, lookaside: bool) -> Res
 
 impl Turns for Ours {
     fn turn(&mut self) -> Result<i32, String> {
-        // SAFETY: a program of one function, whose type this is, used between LOAD and DELETE only.
+        // SAFETY: the program has one function, which has this type; the pointer is used between LOAD and DELETE only.
         let given = unsafe {
             let loaded = table::load(&[self.library], &self.member, Some(self.form))
                 .map_err(|error| error.to_string())?;

@@ -11,7 +11,7 @@ pub fn dlopen(program: &Program) -> Result<Box<dyn Turns>, String> {
     Ok(Box::new(System { path: program.path.clone(), symbol: symbol(program)? }))
 }
 
-/// The same for a copy in memory, made anew each time.
+/// `dlopen` and `dlclose` of a copy in memory, which each turn makes anew.
 pub fn memfd(program: &Program) -> Result<Box<dyn Turns>, String> {
     let bytes = std::fs::read(path(program)?).map_err(|error| error.to_string())?;
     Ok(Box::new(Memory { bytes, symbol: symbol(program)? }))
@@ -46,7 +46,7 @@ impl Turns for System {
 }
 
 fn by_system(path: &CStr, symbol: &CStr) -> Result<i32, String> {
-    // SAFETY: a program of one function, whose type this is, used while the handle is open.
+    // SAFETY: the program has one function, which has this type; the pointer is used while the handle is open.
     unsafe {
         let handle = libc::dlopen(path.as_ptr(), libc::RTLD_NOW);
         if handle.is_null() {
@@ -71,7 +71,7 @@ impl Turns for Memory {
     fn turn(&mut self) -> Result<i32, String> {
         use std::io::Write as _;
         use std::os::fd::{AsRawFd as _, FromRawFd as _};
-        // SAFETY: a new descriptor, which no other code has.
+        // SAFETY: the descriptor is new; no other code has it.
         let mut file = unsafe {
             let fd = libc::memfd_create(c"program".as_ptr(), libc::MFD_CLOEXEC);
             if fd < 0 {
@@ -104,7 +104,7 @@ impl Turns for Crate {
         let mut loader = LOADER.run(Domain::native(AddressSpaceId::PROCESS));
         let loaded = loader.load_dylib(self.path.as_str()).map_err(wrong)?;
         let program = Relocator::new().run(loaded).relocate().map_err(wrong)?;
-        // SAFETY: the function's type; it is called while the program is there.
+        // SAFETY: the function has this type; it is called while the program is loaded.
         unsafe {
             let entry = program.get::<Entry>(&self.symbol).map_err(wrong)?.ok_or("no such function")?;
             Ok((*entry)(41))
