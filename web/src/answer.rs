@@ -1,4 +1,4 @@
-//! What the page gets: the advice and all that belongs to it, as JSON.
+//! The answer to the page: the advice and its context, as JSON.
 //!
 //! ```text
 //! schema, version
@@ -6,13 +6,13 @@
 //! understood[]  file, title, details[]                     understood_beyond
 //! programs[]    name, runs, areas[], advice[], texts[]      texts: in each form, and for one more run with RPTSTG(ON)
 //! lint[]        what is wrong with option texts
-//! in_force[]    file, program, option: what options reports show of storage
+//! in_force[]    file, program, option: the storage options that options reports show
 //! steps[]       file and the step as it was read
-//! doubts[]      place, why: what was not read, and every doubt, the same about many lines once          left_out
-//! rules{}       of each rule that spoke, its explanation
+//! doubts[]      place, why: lines not read, and doubts; a doubt about many lines appears once           left_out
+//! rules{}       the explanation of each rule that gave advice
 //! ```
 //!
-//! Invariant: advice, texts and what was not read are those of `underbar advise` in the same words.
+//! Invariant: advice, texts and unread lines are those of `underbar advise`, word for word.
 //! Not here: the rules and the forms (`underbar_advise`).
 
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ use underbar_advise::{Advice, Setting, explain};
 
 use crate::session::{FileRead, Session, Understood};
 
-/// The forms, in the order in which they are offered: the name that `advise --as` knows, and what it is.
+/// The forms, in the order in which the page offers them: the name for `advise --as`, and a title.
 pub const FORMS: [(&str, &str, Form); 7] = [
     ("ceeopts", "CEEOPTS data set", Form::Ceeopts),
     ("ceeuopt", "CEEUOPT source", Form::Ceeuopt),
@@ -72,11 +72,11 @@ struct Text {
     title: &'static str,
     /// The options to keep.
     keep: String,
-    /// The same for one more run, with the reports that show what it does; where storage reports are what it rests on.
+    /// The same for one more run, with the reports that show its effect, if the advice is based on storage reports.
     once: Option<String>,
 }
 
-/// So many options in force are shown.
+/// The answer lists at most this many options in force.
 const MOST_IN_FORCE: usize = 100;
 
 impl Session {
@@ -86,15 +86,15 @@ impl Session {
         text(self)
     }
 
-    /// What other values of HEAP or HEAPPOOLS would come to, as JSON.
+    /// The effect of other values of HEAP or HEAPPOOLS, as JSON.
     #[must_use]
     pub fn what_if(&self, options: &str) -> String {
         what_if(self, options)
     }
 }
 
-/// What other sizes would come to, for every program: a list, or an object with `error`. Of z/TPF's lists it is the command's
-/// own table.
+/// The effect of other sizes, for every program: a list, or an object with `error`. For z/TPF's lists it is the command's
+/// table.
 fn what_if(session: &Session, options: &str) -> String {
     let one = |one: &Tried| match one {
         Tried::Heap(heap) => serde_json::json!(heap),
@@ -104,7 +104,7 @@ fn what_if(session: &Session, options: &str) -> String {
         Ok(all) => serde_json::to_string(&all.iter().map(one).collect::<Vec<_>>()),
         Err(error) => serde_json::to_string(&serde_json::json!({ "error": error })),
     };
-    // Numbers, texts and lists of them have a JSON form, always.
+    // Numbers, texts and lists of them always have a JSON form.
     answer.unwrap_or_default()
 }
 
@@ -115,7 +115,7 @@ fn text(session: &Session) -> String {
     let known = collected.names();
     let mut names: Vec<&str> = known.iter().map(String::as_str).collect();
     for advice in &all {
-        // Nearly always the last one's: advice comes program by program.
+        // The name is nearly always the last one: advice comes program by program.
         if names.last() != Some(&advice.target.as_str()) && !names.contains(&advice.target.as_str()) {
             names.push(&advice.target);
         }
@@ -146,7 +146,7 @@ fn text(session: &Session) -> String {
         doubts: collected.doubts().into_iter().map(|(place, why)| Doubt { place, why }).collect(),
         rules: spoke.filter_map(|rule| Some((rule, explain(rule).ok()?))).collect(),
     };
-    // Numbers, texts and lists of them have a JSON form, always.
+    // Numbers, texts and lists of them always have a JSON form.
     serde_json::to_string(&answer).unwrap_or_default()
 }
 
@@ -158,7 +158,7 @@ fn texts(
 ) -> Vec<Text> {
     let reports = ["RPTSTG", "RPTOPTS"].map(|option| Setting::new(option, [Some("ON".to_owned())]));
     let more: Vec<Setting> = settings.iter().cloned().chain(reports).collect();
-    // What is no option of Language Environment has no carrier of its options either, and is the same in all.
+    // Parameters are no options of Language Environment: no carrier holds them, and their text is the same in every form.
     let has_carrier = !settings.iter().any(underbar_advise::render::parameters::is_parameter);
     let mut texts: Vec<Text> = Vec::new();
     for (form, title, make) in &FORMS {
@@ -213,7 +213,7 @@ mod tests {
             assert!(text["once"].as_str().expect("text").contains("RPTSTG"), "{text}");
             assert!(!text["keep"].as_str().expect("text").contains("RPTSTG"), "{text}");
         }
-        // Each advice has its rule explained.
+        // The rule of each advice is explained.
         for advice in programs.iter().flat_map(|program| program["advice"].as_array().expect("advice")) {
             let rule = advice["rule"].as_str().expect("a rule");
             assert!(answer["rules"][rule].as_str().is_some_and(|words| words.starts_with(rule)), "{rule}");
@@ -230,7 +230,7 @@ mod tests {
         let option = programs[0]["advice"][0]["option"].as_str().expect("an option");
         let megabytes = heap["suggested"].as_u64().expect("a size") >> 20;
         assert!(option.starts_with(&format!("HEAP({megabytes}M")), "{option}");
-        // Of mixed reports nothing is drawn.
+        // Mixed reports have no picture.
         let mixed = include_str!("../../host/listing/tests/listings/interleaved.txt");
         let answer = self::answer(&[("mixed", mixed)]);
         for program in answer["programs"].as_array().expect("programs") {
@@ -244,7 +244,7 @@ mod tests {
         }
     }
 
-    /// Does not compile where a form has come that the page does not offer.
+    /// Does not compile if there is a form that the page does not offer.
     fn place(form: Form) -> usize {
         match form {
             Form::Ceeopts => 0,

@@ -9,12 +9,12 @@
 //! write option text to reserve(n), what_if(n) -> the same
 //! ```
 //!
-//! Whoever calls writes only to the bytes that `reserve` made, and only until the next call; what `advise` and `fault` point
-//! to stays until the next call. So no pointer that comes from outside is ever followed here, and nothing here needs
-//! `unsafe` but the names of the functions.
-//! A fault of ours (a panic) ends the instance; `fault` then still says which it was.
+//! The caller writes only to the bytes that `reserve` returned, and only until the next call. The bytes that `advise` and
+//! `fault` point to stay valid until the next call. So this module never follows a pointer from outside, and only the
+//! names of the functions need `unsafe`.
+//! A panic ends the instance; `fault` can still be called then and returns the message.
 
-// What the page calls must bear its plain name, which the compiler cannot prove to be the only one.
+// The page calls these functions by their plain names. The compiler cannot prove that such a name is unique.
 #![allow(unsafe_code, reason = "names of functions; each says why it may bear it")]
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -23,7 +23,7 @@ use underbar_shown::json_of_page;
 
 use crate::session::Session;
 
-/// The most that is reserved at once, in bytes.
+/// The most that one call reserves, in bytes.
 const MOST: usize = 16 << 20;
 
 struct State {
@@ -37,7 +37,7 @@ struct State {
 static STATE: Mutex<Option<State>> = Mutex::new(None);
 static FAULT: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 
-/// One thread calls, so nobody waits; a panic ends the instance, so nobody sees what it left.
+/// Only one thread calls, so the lock never blocks. A panic ends the instance, so poisoning can be ignored.
 fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -47,7 +47,7 @@ fn with<T>(work: impl FnOnce(&mut State) -> T) -> T {
     work(locked(&STATE).get_or_insert_with(fresh))
 }
 
-/// Length, then the text.
+/// The length, then the text.
 fn prefixed(text: &str) -> Vec<u8> {
     let length = u32::try_from(text.len()).unwrap_or(0);
     let mut bytes = length.to_le_bytes().to_vec();
@@ -57,7 +57,7 @@ fn prefixed(text: &str) -> Vec<u8> {
     bytes
 }
 
-/// Forgets all that was read.
+/// Forgets everything read so far.
 // SAFETY: no other function of the page's library has this name.
 #[cfg_attr(target_arch = "wasm32", unsafe(no_mangle))]
 pub extern "C" fn begin() {
@@ -66,7 +66,7 @@ pub extern "C" fn begin() {
     *locked(&STATE) = None;
 }
 
-/// Makes room for so many bytes, and says where; null where that is more than 16 MiB.
+/// Makes room for this many bytes and returns its address; null if that is more than 16 MiB.
 // SAFETY: no other function of the page's library has this name.
 #[cfg_attr(target_arch = "wasm32", unsafe(no_mangle))]
 pub extern "C" fn reserve(bytes: usize) -> *mut u8 {
@@ -81,7 +81,7 @@ pub extern "C" fn reserve(bytes: usize) -> *mut u8 {
     })
 }
 
-/// Begins a file; its name stands in the first `length` bytes of what was reserved.
+/// Begins a file. Its name is in the first `length` reserved bytes.
 // SAFETY: no other function of the page's library has this name.
 #[cfg_attr(target_arch = "wasm32", unsafe(no_mangle))]
 pub extern "C" fn file(length: usize) {
@@ -91,21 +91,21 @@ pub extern "C" fn file(length: usize) {
     });
 }
 
-/// Reads a piece of the file: the first `length` bytes of what was reserved.
+/// Reads a piece of the file: the first `length` reserved bytes.
 // SAFETY: no other function of the page's library has this name.
 #[cfg_attr(target_arch = "wasm32", unsafe(no_mangle))]
 pub extern "C" fn feed(length: usize) {
     with(|State { session, room, .. }| session.feed(&room[..length.min(room.len())]));
 }
 
-/// The file ends.
+/// Ends the file.
 // SAFETY: no other function of the page's library has this name.
 #[cfg_attr(target_arch = "wasm32", unsafe(no_mangle))]
 pub extern "C" fn end_file() {
     with(|state| state.session.end_file());
 }
 
-/// The advice upon all files: where its length stands, followed by its text.
+/// The advice on all files: the address of its length, which its text follows.
 // SAFETY: no other function of the page's library has this name.
 #[cfg_attr(target_arch = "wasm32", unsafe(no_mangle))]
 pub extern "C" fn advise() -> *const u8 {
@@ -115,8 +115,8 @@ pub extern "C" fn advise() -> *const u8 {
     })
 }
 
-/// What other values of HEAP or HEAPPOOLS would come to; they stand in the first `length` bytes of what was reserved. The
-/// answer is as that of `advise`.
+/// The effect of other values of HEAP or HEAPPOOLS, which are in the first `length` reserved bytes. The answer has the
+/// form of `advise`'s.
 // SAFETY: no other function of the page's library has this name.
 #[cfg_attr(target_arch = "wasm32", unsafe(no_mangle))]
 pub extern "C" fn what_if(length: usize) -> *const u8 {
@@ -127,7 +127,7 @@ pub extern "C" fn what_if(length: usize) -> *const u8 {
     })
 }
 
-/// What went wrong in us, as `advise` answers; length 0 where nothing did.
+/// The message of a panic, in the form of `advise`'s answer; length 0 if there was none.
 // SAFETY: no other function of the page's library has this name.
 #[cfg_attr(target_arch = "wasm32", unsafe(no_mangle))]
 pub extern "C" fn fault() -> *const u8 {
@@ -142,7 +142,7 @@ pub extern "C" fn fault() -> *const u8 {
 mod tests {
     use super::{MOST, advise, begin, end_file, fault, feed, file, locked, reserve, what_if, with};
 
-    /// As the page does it, but for the pointer: tests of safe code write to the room itself.
+    /// Calls as the page does, except for the pointer: tests are safe code and write to the room directly.
     fn write(bytes: &[u8]) -> usize {
         assert!(!reserve(bytes.len()).is_null());
         with(|state| state.room[..bytes.len()].copy_from_slice(bytes));
@@ -157,7 +157,7 @@ mod tests {
         for piece in ["export _CEE_RUNOPTS=\"STORAGE(,", ",00)\"\n"] {
             feed(write(piece.as_bytes()));
         }
-        // More than there is room for is not followed.
+        // A length beyond the room is ignored.
         feed(0);
         end_file();
         file(write("a\u{202e}b".as_bytes()));

@@ -9,8 +9,8 @@
 //! `cargo xtask web` compiles it to WebAssembly and puts it into one page with `web/page`.
 //!
 //! Invariants. The same listings give the advice of `underbar advise --json`, word for word (`zoo/tests/page.rs` compares
-//! them). Memory does not grow with the files: they come in pieces, and what is kept is bounded.
-//! Not here: files, clocks, threads, the network; what anything looks like (`web/page`).
+//! them). Memory does not grow with the files: they come in pieces, and the kept data is bounded.
+//! Not here: files, clocks, threads, the network; the layout of the page (`web/page`).
 #![deny(unsafe_code)]
 
 pub mod answer;

@@ -1,36 +1,35 @@
-//! What was read since the page began: files piece by piece, and what was understood of them.
+//! Everything read since the page began: the files, piece by piece, and the items found in them.
 //!
-//! Invariant: of what was understood [`MOST_SHOWN`] items are kept in words, and how many more there were is said; of
-//! figures as many as [`Collected`] keeps.
+//! Invariant: [`MOST_SHOWN`] items are kept in words, and further items are counted. Figures are limited by [`Collected`].
 
 use serde::Serialize;
 use underbar_advise::listing::Collected;
 use underbar_listing::{Item, Reader, shown};
 
-/// So many items are kept in words.
+/// At most this many items are kept in words.
 pub const MOST_SHOWN: usize = 300;
 
-/// A file, as far as it was read.
+/// A file, as far as it has been read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FileRead {
-    /// Its name, as the page said it.
+    /// Its name, as the page gave it.
     pub name: String,
     /// Its bytes.
     pub bytes: u64,
     /// Its lines.
     pub lines: u64,
-    /// How many things were found in it.
+    /// How many items were found in it.
     pub items: u64,
     /// Whether it begins like a saved report of underbar, which is no listing.
     pub saved: bool,
 }
 
-/// Something that was understood, in words.
+/// An item that was found, in words.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Understood {
-    /// Number of the file.
+    /// The number of the file.
     pub file: usize,
-    /// The first line: what it is, whose, and where it stands.
+    /// The first line: what it is, whose it is, and its place.
     pub title: String,
     /// What was read of it.
     pub details: Vec<String>,
@@ -66,7 +65,7 @@ impl Session {
         self.reader = Some(reader);
     }
 
-    /// The file ends.
+    /// Ends the file.
     pub fn end_file(&mut self) {
         let Some(reader) = self.reader.take() else { return };
         let lines = reader.finish(&mut |item| self.take(item));
