@@ -1,4 +1,4 @@
-//! Any bytes as a lock area: no panic, and whatever is read can be shown, compared, saved and read again.
+//! Any bytes as a lock area: no panic, and a result that is read can be shown, compared, saved and read again.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -7,7 +7,7 @@ use underbar_report::lock::{Area, sample};
 
 fuzz_target!(|bytes: &[u8]| {
     check(bytes);
-    // Almost no bytes begin as an area does.
+    // Random bytes almost never begin with an area's header.
     let mut whole = MAGIC.to_le_bytes().to_vec();
     whole.extend(VERSION.to_le_bytes());
     whole.extend(bytes);

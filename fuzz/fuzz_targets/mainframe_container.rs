@@ -1,4 +1,4 @@
-//! Any bytes as a file: whatever it is taken for, no panic, and what is listed can be read or says why not.
+//! Any bytes as a file: no panic, whatever its format seems to be. Listed data sets can be read or say why not.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -7,7 +7,7 @@ use underbar_mainframe::{directory, entry, unit};
 
 fuzz_target!(|bytes: &[u8]| {
     let block = directory::read(bytes);
-    // What was read and is written is read the same.
+    // An entry that is read and written reads the same again.
     let written = directory::write(&block.entries);
     let again: usize = written.iter().map(|(_, block)| directory::read(block).entries.len()).sum();
     let kept = block.entries.iter().filter(|entry| entry.name.0 != directory::LAST).count();

@@ -1,5 +1,5 @@
-//! A small disk whose label and table of contents hold, and whose other bytes are any: of the data set's label, of its tracks,
-//! and of the headers and tables of a compressed image.
+//! A small disk with a valid label and table of contents. All other bytes are arbitrary: those of the data set's label, of its
+//! tracks, and of the headers and tables of a compressed image.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -16,7 +16,7 @@ fuzz_target!(|bytes: &[u8]| {
     let mut file = header(b"CKD_P370");
     file.extend(volume_label());
     file.extend(contents(label));
-    // What follows are whole tracks, or not.
+    // Whole tracks follow, or not.
     file.extend(rest);
     look(file);
     let mut file = header(b"CKD_C370");

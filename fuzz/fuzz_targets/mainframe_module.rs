@@ -1,4 +1,4 @@
-//! Any bytes as a load module whose blocks were glued, as blocks of any length, and as a program object.
+//! Any bytes as a load module whose blocks were joined, as blocks of any length, and as a program object.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

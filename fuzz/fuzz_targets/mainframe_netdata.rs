@@ -1,4 +1,4 @@
-//! Any bytes behind an INMR01 as a transmission: no panic, and records lie within what was read.
+//! Any bytes after an INMR01 as a transmission: no panic, and records are within the bytes read.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Any bytes behind a first label as a tape image: blocks that are listed can be read.
+//! Any bytes after a first label as a tape image: listed blocks can be read.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

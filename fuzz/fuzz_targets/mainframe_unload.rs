@@ -1,4 +1,4 @@
-//! Any bytes behind COPYR1 and COPYR2 as an unload whose records were glued, and as blocks of spanned records.
+//! Any bytes after COPYR1 and COPYR2 as an unload whose records were joined, and as blocks of spanned records.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

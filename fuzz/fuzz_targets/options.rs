@@ -1,4 +1,4 @@
-//! Any bytes as an option text: no panic, spans within the text, and a canonical text that leads back.
+//! Any bytes as an option text: no panic, spans within the text, and a canonical text that parses to the same options.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -14,7 +14,7 @@ fuzz_target!(|text: &[u8]| {
     if take_off_numbers(&mut data_set) {
         check(&data_set, &mut |_| ());
     }
-    // A canonical text is a string, so that bytes which are none cannot survive in it.
+    // A canonical text is a string, so bytes that are not UTF-8 cannot survive in it.
     if let Ok(text) = std::str::from_utf8(text) {
         let settings = apply(text);
         let mut canonical = String::new();

@@ -1,5 +1,5 @@
-//! Any bytes as a PDS, as they are and with right sums in header and directory: no panic, no endless walk, and nothing is
-//! believed that is not there.
+//! Any bytes as a PDS, unchanged and with correct checksums in header and directory: no panic, no endless walk, and no
+//! data are reported that the file does not hold.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -19,7 +19,7 @@ fuzz_target!(|bytes: &[u8]| {
     bytes[4088..4096].copy_from_slice(&right.to_le_bytes());
     let mut page = [0; 4096];
     page.copy_from_slice(&bytes[..4096]);
-    // The blocks of the directory on the first track, with sums that belong to them.
+    // The blocks of the directory on the first track, with their correct checksums.
     if let Ok(header) = Header::decode(&page) {
         let mut at = 4096 + 32;
         for record in 1..=45u8 {

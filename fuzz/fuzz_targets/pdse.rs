@@ -1,5 +1,5 @@
-//! Any bytes as a PDSE, as they are and with right sums in superblocks and nodes: no panic, no endless walk, and nothing is
-//! believed that is not there.
+//! Any bytes as a PDSE, unchanged and with correct checksums in superblocks and nodes: no panic, no endless walk, and no
+//! data are reported that the file does not hold.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
 //! Any bytes as a program to be loaded: its tables are read, and it is mapped and relocated, but not run. No crash, and
-//! nothing left behind.
+//! nothing left mapped.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -10,12 +10,12 @@ use underbar_fetch::image::{self, Image};
 mod reading;
 
 fuzz_target!(|bytes: &[u8]| {
-    // What asks functions of the program, or opens libraries by its names, would run what the bytes say.
+    // Calling functions of the program, or opening libraries by its names, would run arbitrary code.
     if reading::read(bytes) != Some(true) {
         return;
     }
     if let Ok(image) = image::load(&MemoryContent(bytes), c"fuzzed", b".") {
-        // SAFETY: loaded, never begun, and used by nobody.
+        // SAFETY: the program is loaded, but never started, and nothing uses it.
         unsafe { Image::unload(image, None) };
     }
 });

@@ -1,4 +1,4 @@
-//! Any bytes as what the kernel left in a ring: no panic, and as many samples counted as were read.
+//! Any bytes as the contents of a kernel ring: no panic, and as many samples are counted as were read.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -8,12 +8,12 @@ use underbar_symbols::Symbols;
 
 fuzz_target!(|bytes: &[u8]| {
     let (mut reader, mut tally, mut samples) = (Reader::default(), Tally::default(), 0);
-    // In two pieces, the second of which begins anywhere.
+    // In two pieces; the second begins anywhere.
     let (first, second) = bytes.split_at(bytes.len() / 3);
     for piece in [first, second] {
         reader.read(piece, |(_, record)| {
             samples += u64::from(matches!(record, Record::Sample { .. }));
-            // Names of files would be opened.
+            // Otherwise the names of files would be opened.
             if !matches!(record, Record::Mapped { .. }) {
                 tally.add(record);
             }

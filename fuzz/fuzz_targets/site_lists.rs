@@ -1,4 +1,4 @@
-//! Any bytes as a list of data sets: no panic, and names of data sets where it is text.
+//! Any bytes as a list of data sets: no panic, and names of data sets if it is text.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Any bytes as a program file: no panic, and no name outside of what was asked for.
+//! Any bytes as a program file: no panic, and no name outside the requested range.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
