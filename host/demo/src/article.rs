@@ -1,8 +1,8 @@
 //! The figures that the article on load libraries prints: "Load Library Performance" (LongEx Mainframe Quarterly, August
 //! 2019), on z/OS 2.3, without LLA and VLF.
 //!
-//! Its columns are run together in the text; these are the readings that fit each other. Of two PDSE programs two readings
-//! fit (5,006 or 25,006; 30,000 or 300,000), so neither is given here. Nothing here was measured by us.
+//! The text of the article runs its columns together; these are the readings that fit each other. For two PDSE programs two
+//! readings fit (5,006 or 25,006; 30,000 or 300,000), so neither is given here. No figure here is a measurement of this project.
 
 use super::document::{EMPTY, Row, hundredths};
 
@@ -34,7 +34,7 @@ pub const TINY: [Row; 3] = [
     row("PDS 32,760", 5_000, 13, 10_006, 3),
 ];
 
-/// ARCCTL, both organisations.
+/// ARCCTL, in both organisations.
 pub const LARGE_PDSE: [Row; 3] = [
     row("PDS 32,760", 1_000, 261, 426_000, 133),
     row("PDSE", 1_000, 32, 100_000, 4),

@@ -1,8 +1,8 @@
 //! `demo directory`: a program among 2, 4,200 and 100,000 members, in both organisations, without LLA and with it.
 //!
-//! A PDS is searched in sequence, by one channel program however long that takes: the count of channel programs stays, the
-//! time grows. A PDSE has an index. With LLA neither is searched.
-//! Not here: what loading itself costs (`load_blocksize`, `load_pdse`).
+//! A PDS is searched sequentially by one channel program, however long the search takes: the count of channel programs stays
+//! the same, the time grows. A PDSE has an index. With LLA neither is searched.
+//! Not here: the cost of loading itself (`load_blocksize`, `load_pdse`).
 
 use underbar_partitioned::attribute::FetchOptions;
 use underbar_report::units::count;
@@ -18,13 +18,13 @@ use super::progress::Progress;
 use super::workshop::{Workshop, nothing, program};
 use super::{Asked, order};
 
-/// Members of the libraries.
+/// The numbers of members in the libraries.
 const MEMBERS: [usize; 3] = [2, 4_200, 100_000];
 const TINY: &str = "IEFBR14";
 const LARGE: &str = "ARCCTL";
-/// LOADs of the tiny program: the article's, but where each is a search through half of 100,000 names.
+/// LOADs of the tiny program: the article's count; fewer where each searches half of 4,200 or 100,000 names.
 const LOADS: [u64; 3] = [5_000, 1_000, 50];
-/// Where an index is searched, or nothing.
+/// LOADs where each searches an index, or nothing.
 const LOADS_BY_INDEX: u64 = 5_000;
 const DIRECT: [u64; 3] = [250, 100, 5];
 const LARGE_LOADS: u64 = 20;
@@ -106,7 +106,7 @@ fn named(organisation: Organisation, members: usize) -> String {
     format!("{}, {} members", organisation.text(), count(members as u64))
 }
 
-/// The two programs, and as many members around them as are wanted: half of the names before theirs, half behind.
+/// Makes a library of the two programs and enough other members: half of these have names before theirs, half after.
 fn library(workshop: &Workshop, organisation: Organisation, members: usize) -> Result<String, Problem> {
     let others = members.saturating_sub(2);
     let around = (0..others).map(|number| {
@@ -140,7 +140,7 @@ fn checks(tables: &[Table], rounds: [&Rounds; 4]) -> Vec<Check> {
             |all| all.iter().all(|count| *count == 2),
         ),
         counted("pds_searched", "PDS: directory blocks searched", of(0, pds, "directory_blocks"), |all| {
-            // In the middle of so many names, of which a block holds a handful.
+            // The program is in the middle of the names, and a block holds only a few of them.
             all.windows(2).all(|pair| pair[0] < pair[1])
                 && all.iter().zip(MEMBERS).all(|(blocks, members)| *blocks <= members as u64 / 2 + 1)
                 && all.iter().zip(MEMBERS).all(|(blocks, members)| *blocks * 24 >= members as u64 / 2)

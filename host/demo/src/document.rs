@@ -1,17 +1,18 @@
-//! The figures that the documents print, and where they were taken.
+//! The figures that the documents print, and their origin.
 //!
-//! Those of storage are from the talk "Look What I Found Under The Bar!" (session 12341), whose storage report is dated
-//! 02/07/11 and comes from Language Environment V01 R12.00 on z/OS; those of locks from "Simple Lock Performance
-//! Improvements" (TPF Users Group, 2023), on z/TPF before and after APAR PJ46800. Nothing here was measured by us.
+//! The storage figures are from the talk "Look What I Found Under The Bar!" (session 12341), whose storage report is dated
+//! 02/07/11 and comes from Language Environment V01 R12.00 on z/OS. The lock figures are from "Simple Lock Performance
+//! Improvements" (TPF Users Group, 2023), on z/TPF before and after APAR PJ46800. No figure here is a measurement of this
+//! project.
 //!
-//! Not here: those of load libraries (`article`).
+//! Not here: the figures for load libraries (`article`).
 
 use serde::Serialize;
 
-/// Where the figures of storage come from, for the line above them.
+/// The source of the storage figures, for the line above them.
 const SOURCE: &str = "the document (z/OS, Language Environment V1R12, 2011)";
 
-/// The same of locks.
+/// The source of the lock figures.
 const LOCK_SOURCE: &str = "the document (z/TPF, 10 I-streams, 2023)";
 
 /// One run of the document.
@@ -45,15 +46,15 @@ pub struct Row {
     pub records_per_second: Option<u64>,
     /// CPU time in percent of all processors.
     pub cpu_percent: Option<u64>,
-    /// LOADs that the other figures are of.
+    /// The number of LOADs that the other figures cover.
     pub loads: Option<u64>,
-    /// Tracks that a library takes.
+    /// Tracks that a library occupies.
     pub tracks: Option<u64>,
-    /// Shares of libraries in tenths of a percent: of large block sizes, of small ones.
+    /// Shares of libraries in tenths of a percent: those with large block sizes, those with small ones.
     pub per_mille: Option<[u64; 2]>,
 }
 
-/// Nothing known.
+/// A row without figures.
 pub const EMPTY: Row = Row {
     source: SOURCE,
     name: "",

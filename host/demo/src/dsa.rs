@@ -1,5 +1,5 @@
-//! `demo dsa`: what it costs to give storage an initial value: stack frames by STORAGE or by the compiler, and
-//! heap storage by STORAGE.
+//! `demo dsa`: the cost of initial values for storage: stack frames set by STORAGE or by the compiler, and
+//! heap storage set by STORAGE.
 
 use underbar_report::units::{bytes, count};
 
@@ -12,9 +12,9 @@ use crate::programs::calls::{CALLS, FRAME};
 use crate::programs::storage::SMALL_GETS;
 
 const RUNS: usize = 8;
-/// What CLEAR may cost more than NONE.
+/// The most that CLEAR may cost, as a multiple of NONE.
 const CLEAR_LIMIT: f64 = 1.05;
-/// Places of the rows that are compared.
+/// Indexes of the compared rows.
 const NONE: usize = 0;
 const EACH: usize = 1;
 const CLEAR: usize = 2;
@@ -93,7 +93,7 @@ pub fn run(asked: &Asked) -> Result<Output, Problem> {
     Ok(output)
 }
 
-/// Beside each row its ratio to the first.
+/// The ratio of each row to the first, printed next to the row.
 fn remarks(rounds: &Rounds) -> Vec<(String, String)> {
     (1..rounds.len())
         .map(|at| {

@@ -1,4 +1,4 @@
-//! `demo getfree`: 50,000 random gets, then all freed, with segments of 32K, of 100M, and otherwise.
+//! `demo getfree`: 50,000 random gets, then all freed: with segments of 32K, of 100M, and under other options and allocators.
 
 use underbar_ledger::Key;
 use underbar_report::units::{count, counted};
@@ -19,11 +19,11 @@ const PLAIN: &str = "plain";
 const SMALL_BYTES: u64 = 32 << 10;
 const LARGE_BYTES: u64 = 100 << 20;
 const PAGE: u64 = 4096;
-/// No packing can do with fewer segments of 32K, and size classes alone would need at most so many.
+/// The range of segments of 32K: no packing needs fewer than its start, and size classes alone need at most its end.
 const SEGMENTS: std::ops::RangeInclusive<u64> = 25_001..=34_500;
-/// Requests that any program of this language makes before and after its own: at most so many.
+/// The most requests that any Rust program makes before and after its own.
 const OF_THE_START: u64 = 64;
-/// What default may cost more than tuned, and tuned more than the best peer.
+/// The most that the default may cost as a multiple of tuned, and tuned as a multiple of the best peer.
 const LIMIT: f64 = 1.10;
 
 /// Runs it.

@@ -1,4 +1,4 @@
-//! `demo keepfree`: increments given back when empty (FREE), or kept for later use (KEEP).
+//! `demo keepfree`: empty increments released (FREE) or kept for later use (KEEP).
 
 use underbar_ledger::Key;
 use underbar_report::units::{bytes, count, counted};

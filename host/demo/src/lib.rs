@@ -1,7 +1,7 @@
 //! The documents' experiments, repeated on this machine: one file each.
 //!
 //! ```text
-//! demo ── measure   arms in turns, medians, ratios       peers     allocators installed here
+//! demo ── measure   arms in turns, medians, ratios       peers     allocators installed on this machine
 //!      ├─ output    tables, checks, JSON                 progress  on standard error
 //!      ├─ document  the figures that the documents print
 //!      ├─ getfree, keepfree, simple, dsa, lock
@@ -10,10 +10,10 @@
 //!           └─ loads      arms, columns and checks of LOADs
 //! ```
 //!
-//! Invariant: every figure printed was measured in this run or stands in the document, and the page says
-//! which. Counts are checked; times are compared as ratios within the run, and a ratio that is not what was
-//! hoped for is printed and is no failure.
-//! Not here: the programs that are run (`programs`), the command's flags, and the preload library, which the command carries.
+//! Invariant: every printed figure was measured in this run or is in the document, and the page says
+//! which. Counts are checked. Times are compared as ratios within the run; an unexpected ratio is printed
+//! and is no failure.
+//! Not here: the programs that the demos run (`programs`), the command's flags, and the preload library in the command.
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::disallowed_macros, clippy::disallowed_methods))]
 
@@ -45,15 +45,15 @@ use measure::{Arm, Server};
 use underbar_launch::{Library, LibraryError};
 use underbar_verdict::random::Random;
 
-/// What a demo is told.
+/// The parameters of a demo.
 pub struct Asked {
     /// Seed of sizes, and of the order of runs.
     pub seed: u64,
-    /// Rounds; None: as many as the demo has by itself.
+    /// Rounds; None: the demo's default.
     pub runs: Option<usize>,
     /// Nothing on standard error.
     pub quiet: bool,
-    /// The preload library, put where programs find it.
+    /// The preload library, at a path where programs find it.
     pub library: fn() -> Result<Library, LibraryError>,
 }
 
@@ -61,7 +61,7 @@ pub struct Asked {
 pub struct Entry {
     /// Its name.
     pub name: &'static str,
-    /// What it shows, in a few words.
+    /// Its subject, in a few words.
     pub about: &'static str,
     /// Runs it.
     pub run: fn(&Asked) -> Result<Output, Problem>,
@@ -119,7 +119,7 @@ fn words(program: &[&str]) -> Vec<String> {
     program.iter().map(ToString::to_string).collect()
 }
 
-/// The order of runs has a stream of its own, so that it says nothing about the sizes.
+/// The order of runs has its own random stream, so that it is independent of the sizes.
 fn order(asked: &Asked) -> Random {
     Random::new(asked.seed ^ 0x6f72_6465)
 }

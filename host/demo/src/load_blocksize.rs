@@ -1,7 +1,7 @@
 //! `demo load-blocksize`: a large program and a tiny one, loaded from a PDS of each block size.
 //!
-//! The large one is cheaper in larger blocks, the tiny one is one block in any. Past the page cache each block is a request
-//! to the device, as on z/OS; through it, what the loader itself costs is left.
+//! The large one is cheaper in larger blocks; the tiny one is one block at any size. Past the page cache each block is a
+//! request to the device, as on z/OS. Through the page cache, only the cost of the loader itself remains.
 //! Not here: PDSE and dlopen (`load_pdse`), tracks of whole libraries (`tracks`).
 
 use underbar_partitioned::attribute::FetchOptions;
@@ -20,11 +20,11 @@ use super::progress::Progress;
 use super::workshop::{Workshop, program};
 use super::{Asked, order};
 
-/// 4 MB with all that belongs to it.
+/// Bytes of text of a program of 4 MB in all.
 pub const LARGE_TEXT: usize = (4 << 20) - 4096;
 const LARGE_NAME: &str = "ARCCTL";
 const TINY_NAME: &str = "IEFBR14";
-/// LOADs in a run: of the large program fewer than the article's 1,000, as each run is repeated.
+/// LOADs in a run: for the large program fewer than the article's 1,000, since each run is repeated.
 const LARGE_LOADS: u64 = 50;
 const LARGE_DIRECT: u64 = 5;
 const TINY_LOADS: u64 = 5_000;
@@ -109,7 +109,7 @@ fn checks(tables: &[super::output::Table], rounds: [&Rounds; 4]) -> Vec<Check> {
         counted("tiny_blocks", "8 bytes: blocks", of(2, "blocks"), |all| all.iter().all(|count| *count == 1)),
         nothing_fell_back(&rounds),
     ];
-    // What is counted is what lies in the library, however it is read.
+    // The counts are those of the library's contents, however they are read.
     for (name, what, cached, direct) in [("large_same", "4 MB", 0, 1), ("tiny_same", "8 bytes", 2, 3)] {
         if !tables[direct].arms.is_empty() {
             let same = ["programs_by_article", "programs_by_fetch", "blocks", "tracks", "directory_blocks"]

@@ -1,7 +1,7 @@
-//! `demo load-pdse`: the same programs from a PDSE, as it is by default and with PRIME, beside a PDS and dlopen.
+//! `demo load-pdse`: the same programs from a PDSE, by default and with PRIME, compared with a PDS and dlopen.
 //!
-//! By default a PDSE's large program is read as far as it is needed at its start, and mapped; with PRIME all of it. The
-//! block size of a PDSE's label changes nothing.
+//! By default a large program of a PDSE is mapped, and only the part needed at its start is read; with PRIME all of it is
+//! read. The block size in a PDSE's label changes nothing.
 //! Not here: block sizes of a PDS (`load_blocksize`).
 
 use underbar_partitioned::attribute::{FIRST_PAGES, FetchOptions};
@@ -27,16 +27,16 @@ const PRIME: &str = "PDSE, PRIME";
 const KEPT: &str = "PDSE, LLA and VLF";
 const SYSTEM: &str = "dlopen, dlclose";
 const LARGE_NAME: &str = "ARCCTL";
-/// The article's 1,000, but where each reads all of it.
+/// The article's 1,000; fewer where each LOAD reads all of the program.
 const LARGE_LOADS: u64 = 1_000;
 const LARGE_READ: u64 = 50;
 const LARGE_DIRECT: u64 = 5;
-/// The article's 5,000 for the small ones.
+/// The article's 5,000 for the small programs.
 const SMALL_LOADS: u64 = 5_000;
 const RELOCATED_LOADS: u64 = 50;
 /// Rows of 64 bytes with a pointer each: 4 MB of data.
 const RELOCATIONS: usize = 65_544;
-/// Programs whose constructor writes each page of so many bytes of data: the text, the member's name, the bytes, the LOADs.
+/// Programs whose constructor writes each page of the data: label, member name, bytes of data, number of LOADs.
 const WRITTEN: [(&str, &str, usize, u64); 4] = [
     ("4 KB", "WRITES4", 4 << 10, 2_000),
     ("64 KB", "WRITES64", 64 << 10, 1_000),
@@ -111,7 +111,7 @@ struct Arms {
     written: Vec<Arm>,
 }
 
-/// The names of a row of ours and of the system's, for data of this size.
+/// The names of the row for underbar's loader and of the row for the system's, for data of this size.
 fn arms_of_written(size: &str) -> [String; 2] {
     [format!("{size}, LLA and VLF"), format!("{size}, {SYSTEM}")]
 }

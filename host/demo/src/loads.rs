@@ -1,7 +1,7 @@
-//! What demos of LOADs have in common: arms, columns, and what is read from figures.
+//! The common parts of demos of LOADs: arms, columns, and checks of figures.
 //!
 //! Invariant: four figures are never mixed: channel programs (by the article's count, and by that of MVS 3.8's fetch),
-//! blocks, tracks, reads of the device. Each has a column, and none is made from another.
+//! blocks, tracks, reads of the device. Each has a column, and none is computed from another.
 
 use std::collections::BTreeMap;
 use underbar_shown::Shown;
@@ -18,10 +18,10 @@ pub const RUNS: usize = 6;
 /// The block sizes that the article compares.
 pub const BLOCK_SIZES: [u32; 3] = [6_144, 23_440, 32_760];
 
-/// What a program said of itself.
+/// The figures that a program printed about itself.
 pub type Said = BTreeMap<String, u64>;
 
-/// LOAD and DELETE of a program, so many times; see `programs::loads` for the ways.
+/// An arm that does LOAD and DELETE of a program this many times; see `programs::loads` for the ways.
 pub fn loads(name: &str, library: &str, member: &str, way: &str, times: u64) -> Arm {
     let times = times.to_string();
     plain(name, &["loads", "--library", library, "--member", member, "--way", way, "--times", &times])
@@ -43,13 +43,13 @@ pub fn table(title: String, rounds: &Rounds, document: &[Row]) -> Table {
     }
 }
 
-/// A figure of one LOAD, where it is the same for each.
+/// The share of one LOAD in a figure; None unless it divides evenly among the LOADs.
 pub fn each(arm: &Figured, figure: &str) -> Option<u64> {
     let (figure, loads) = (*arm.said.get(figure)?, *arm.said.get("loads")?);
     figure.is_multiple_of(loads.max(1)).then(|| figure / loads.max(1))
 }
 
-/// The same as text; nothing where it is not known for every arm.
+/// The same for every arm; None unless it is known for all of them.
 pub fn all_of(arms: &[Figured], figure: &str) -> Option<Vec<u64>> {
     arms.iter().map(|arm| each(arm, figure)).collect()
 }
@@ -70,12 +70,12 @@ pub fn nothing_fell_back(rounds: &[&Rounds]) -> Check {
     )
 }
 
-/// CPU time of a LOAD, in nanoseconds: what is compared where nothing waits for a device.
+/// CPU time of a LOAD, in nanoseconds; compared if nothing waits for a device.
 pub fn cpu_each(said: &Said) -> Option<f64> {
     Some(*said.get("cpu_ns")? as f64 / (*said.get("loads")?).max(1) as f64)
 }
 
-/// A check of time by two arms' names; none where one of them did not run.
+/// A check of time by two arms' names; None if one of them did not run.
 pub fn at_most(
     name: &'static str,
     what: &str,
@@ -88,7 +88,7 @@ pub fn at_most(
     Some(Check::at_most(name, &what, rounds.said_ratio(arm, to, time), limit))
 }
 
-/// A check of counts: in words, with the figures.
+/// A check of counts, with the figures in words.
 pub fn counted(name: &'static str, what: &str, figures: Option<Vec<u64>>, so: fn(&[u64]) -> bool) -> Check {
     let passed = figures.as_ref().is_some_and(|figures| !figures.is_empty() && so(figures));
     let shown = figures.map_or_else(
@@ -108,7 +108,7 @@ pub fn falling(figures: &[u64]) -> bool {
     figures.windows(2).all(|pair| pair[0] > pair[1])
 }
 
-/// What the columns are, and where the programs lie.
+/// The note on the meaning of the columns.
 pub fn note() -> String {
     "Figures are those of one LOAD, but for the last two columns. EXCP (article): one for the search of the directory, one \
      for each block of text, one for each control block that had to be read. EXCP (MVS fetch): one for the search, one for \
@@ -130,7 +130,7 @@ pub fn refused(rounds: &Rounds, folder: &std::path::Path) -> Option<String> {
     })
 }
 
-/// A figure for one LOAD, as text: with a decimal where it is not the same for each.
+/// A figure for one LOAD, as text: with two decimals if the figure does not divide evenly among the LOADs.
 fn shown(figure: Option<&u64>, loads: Option<u64>) -> Option<String> {
     let (figure, loads) = (*figure?, loads?.max(1));
     if figure.is_multiple_of(loads) {

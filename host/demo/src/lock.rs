@@ -1,8 +1,8 @@
 //! `demo lock`: many tasks under one lock, as z/TPF had them before and after its simple locks were changed.
 //!
-//! Two loads. In the open one, tasks log so many records a second each, as the document's do: either the lock keeps up
-//! with them or it does not. In the closed one, threads want the lock again as soon as they can; so it shows what each
-//! acquisition costs, how long the unlucky wait, and whether all get the same.
+//! Two loads. In the open load, each task logs a fixed number of records a second, as in the document: either the lock keeps
+//! up with them or it does not. In the closed load, threads take the lock again as soon as they can; so it shows the cost of
+//! each acquisition, the longest waits, and whether all threads get the same share.
 //!
 //! Not here: other numbers of threads, other sections, intervals on everything (`cargo xtask bench lock`).
 
@@ -25,12 +25,12 @@ use crate::programs::lock::{PER_SECOND, TASKS, THREADS};
 const RUNS: usize = 6;
 const NAIVE: &str = "naive";
 const SIMPLE: &str = "simple";
-/// The first two are profiled: before and after.
+/// The first two locks are profiled: before and after.
 const PROFILED: usize = 2;
-/// Instructions of a profile that are shown.
+/// The number of instructions of a profile that are shown.
 const TOP: usize = 8;
 const LOCKS: [&str; 5] = [NAIVE, SIMPLE, "std", "parking_lot", "pthread"];
-/// What the simple lock may take of the naive one's CPU time for each operation.
+/// The most CPU time for each operation that the simple lock may take, as a share of the naive lock's.
 const LIMIT: f64 = 0.10;
 
 /// Runs it.
@@ -135,7 +135,7 @@ fn cpu_each(said: &Said) -> Option<f64> {
     Some(*said.get("cpu_ns")? as f64 / (*done).max(1) as f64)
 }
 
-/// So many of them in a second.
+/// The rate of a figure: its number in a second.
 fn each_second(arm: &Figured, name: &str) -> Option<String> {
     let seconds = *arm.said.get("elapsed_ns")? as f64 / 1e9;
     (seconds > 0.0).then(|| *arm.said.get(name).unwrap_or(&0) as f64 / seconds).map(|rate| count(rate as u64))

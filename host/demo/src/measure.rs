@@ -1,12 +1,12 @@
-//! Arms of a demo, run in turns, and what came out: medians, and ratios with their intervals.
+//! Arms of a demo, run in turns, and their results: medians, and ratios with their intervals.
 //!
 //! ```text
 //! round 1   arm 2, arm 0, arm 1      each arm once a round, in an order drawn by lot
 //! round 2   arm 0, arm 1, arm 2
-//! ...       ─> of each arm the median of each figure; of two arms the ratio, round by round
+//! ...       ─> for each arm the median of each figure; for two arms the ratio, round by round
 //! ```
 //!
-//! Not here: which arms, and what is printed of them.
+//! Not here: which arms run, and how they are printed.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -38,7 +38,7 @@ use super::{Asked, programs};
 use underbar_runner::layers::Layers;
 use underbar_runner::{Runner, steps};
 
-/// What serves a program's storage.
+/// The allocator that serves a program's storage.
 #[derive(Clone, Debug)]
 pub enum Server {
     /// underbar, with these options over its defaults.
@@ -52,29 +52,29 @@ pub enum Server {
 /// One arm: a program under a set of options.
 #[derive(Clone, Debug)]
 pub struct Arm {
-    /// What tables call it.
+    /// Its name in tables.
     pub name: String,
-    /// What serves it.
+    /// Its allocator.
     pub server: Server,
     /// The hidden program and its arguments.
     pub program: Vec<String>,
 }
 
-/// What one run left.
+/// The results of one run.
 #[derive(Clone, Debug)]
 pub struct Once {
-    /// What it took.
+    /// Its resource usage.
     pub steps: Steps,
-    /// Its accounts; None where underbar was not in it.
+    /// Its accounts; None if underbar was not in it.
     pub report: Option<Report>,
-    /// What it wrote.
+    /// Its output.
     pub output: String,
 }
 
-/// An arm's figures: of each the median, the lower one of two, so that it is a figure that occurred.
+/// An arm's figures. Each is the median, the lower one of two, so that it is a figure that occurred.
 #[derive(Clone, Debug, Serialize)]
 pub struct Figured {
-    /// What tables call it.
+    /// Its name in tables.
     pub name: String,
     /// Options in force over the defaults; null without underbar.
     pub options: Option<String>,
@@ -82,11 +82,11 @@ pub struct Figured {
     pub preload: Option<PathBuf>,
     /// Its counters; null without underbar.
     pub counters: Option<Figures>,
-    /// What it took.
+    /// Its resource usage.
     pub steps: Steps,
     /// CPU time, user and system together.
     pub cpu_ns: u64,
-    /// What the program said of itself, as `name=figure`.
+    /// The figures that the program printed about itself, as `name=figure`.
     pub said: BTreeMap<String, u64>,
     /// Did every run count the same segments and bytes?
     pub repeats: bool,
@@ -103,7 +103,7 @@ impl Figured {
         self.steps.minor_faults + self.steps.major_faults
     }
 
-    /// By how much resident memory was larger after the last free than before the first get.
+    /// The growth of resident memory from before the first get to after the last free.
     pub fn kept_resident(&self) -> Option<u64> {
         Some(self.said.get("resident_after")?.saturating_sub(*self.said.get("resident_before")?))
     }
@@ -114,15 +114,15 @@ impl Figured {
 pub enum Problem {
     /// The machine: there is no place for the preload library.
     NoPlace(LibraryError),
-    /// The machine: a program of ours could not be started.
+    /// The machine: a demo program could not be started.
     NotStarted(Failure),
     /// The machine: a file or pipe.
     File(io::Error),
-    /// underbar, or an allocator compared with: the program did not end as it does by itself.
+    /// underbar, or an allocator that it is compared with: the program did not end as it does without one.
     Died(String),
-    /// A library could not be made: the machine, mostly a full disk.
+    /// The machine, usually a full disk: a library could not be made.
     Library(String),
-    /// underbar: no accounts.
+    /// underbar: there are no accounts.
     NoAccounts(String),
 }
 
@@ -158,7 +158,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Puts the preload library where programs find it.
+    /// Puts the preload library at a path where programs find it.
     pub fn new(asked: &Asked) -> Result<Machine, Problem> {
         let library = (asked.library)().map_err(Problem::NoPlace)?;
         Ok(Machine { this: env::current_exe()?.into(), library })
@@ -259,12 +259,12 @@ impl Machine {
     }
 }
 
-/// The hidden program's words.
+/// The command line of the hidden program.
 fn arguments(arm: &Arm) -> Vec<OsString> {
     [programs::WORD].into_iter().chain(arm.program.iter().map(String::as_str)).map(Into::into).collect()
 }
 
-/// Fails where the program did not end by itself, and well.
+/// Fails if the program did not exit with success.
 fn died_otherwise(name: &str, ended: &Ended) -> Result<(), Problem> {
     match ended.how {
         How::Exited(0) => Ok(()),
@@ -291,7 +291,7 @@ impl Rounds {
         paired(&times(arm).collect::<Vec<_>>(), &times(to).collect::<Vec<_>>()).interval()
     }
 
-    /// The ratio of a figure that programs say of themselves, from the rounds in which both said it.
+    /// The ratio of a figure that programs print about themselves, from the rounds in which both printed it.
     pub fn said_ratio(
         &self,
         arm: usize,
@@ -308,13 +308,13 @@ impl Rounds {
         paired(&these, &those).interval()
     }
 
-    /// In how many runs of all arms what the program said of itself is so, and how many runs there were.
+    /// The number of runs, over all arms, in which `so` holds for the program's own figures, and the number of all runs.
     pub fn said_is(&self, so: fn(&BTreeMap<String, u64>) -> bool) -> (usize, usize) {
         let all = || self.runs.iter().flatten();
         (all().filter(|once| so(&said(&once.output))).count(), all().count())
     }
 
-    /// The place of an arm by its name.
+    /// The index of an arm by its name.
     pub fn place(&self, name: &str) -> Option<usize> {
         self.arms.iter().position(|arm| arm.name == name)
     }
@@ -326,7 +326,7 @@ impl Rounds {
             .min_by_key(|&arm| median(self.runs[arm].iter().map(|once| cpu(&once.steps))))
     }
 
-    /// How many arms.
+    /// The number of arms.
     pub fn len(&self) -> usize {
         self.arms.len()
     }
@@ -339,7 +339,7 @@ impl Rounds {
 
 fn figured(arm: &Arm, runs: &[Once]) -> Figured {
     let of_steps = |get: fn(&Steps) -> u64| median(runs.iter().map(|once| get(&once.steps)));
-    // Known where every run knew it.
+    // Known only if every run knew it.
     let of_known = |get: fn(&Steps) -> Option<u64>| {
         let known: Option<Vec<u64>> = runs.iter().map(|once| get(&once.steps)).collect();
         known.filter(|known| !known.is_empty()).map(|known| median(known.into_iter()))
@@ -402,7 +402,7 @@ fn median(figures: impl Iterator<Item = u64>) -> u64 {
     figures.get(figures.len().saturating_sub(1) / 2).copied().unwrap_or(0)
 }
 
-/// What a program said: `name=figure`, with blanks between.
+/// The output of a program: `name=figure`, separated by blanks.
 fn said(output: &str) -> BTreeMap<String, u64> {
     let pairs = output.split_ascii_whitespace().filter_map(|word| word.split_once('='));
     pairs.filter_map(|(name, figure)| Some((name.to_owned(), figure.parse().ok()?))).collect()

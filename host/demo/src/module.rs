@@ -7,39 +7,39 @@
 //! next 16    dynamic section (16 bytes an entry)       \ segment 2, read and write, a page further in memory
 //!            rows: a pointer and 56 bytes each         |
 //! next page  data that the constructor writes          /
-//!            section headers: for tools, and for who looks for functions by sections
+//!            section headers: for tools, and for code that finds functions by sections
 //! ```
 //!
-//! Invariant: the same arguments give the same bytes; nothing runs at LOAD but where data are to be written, and nothing is needed
-//! but the loader.
+//! Invariant: the same arguments give the same bytes. Code runs at LOAD only if there is data to write. The programs need only
+//! the loader.
 //! Not here: libraries (`workshop`).
 
-/// What a program is to be.
+/// The description of a program.
 #[derive(Clone, Copy, Debug)]
 pub struct Module {
     /// The function that it exports: adds 1 to its argument.
     pub function: &'static str,
     /// Bytes of text, at least the 8 of the function.
     pub text: usize,
-    /// Rows of data with a pointer each, which has to be relocated.
+    /// Rows of data, each with a pointer to be relocated.
     pub relocations: usize,
-    /// Bytes of data, whole pages, each of which its constructor writes.
+    /// Bytes of data: whole pages; the constructor writes each of them.
     pub written: usize,
 }
 
 /// `lea eax, [rdi + 1]; ret`, and four times `nop`.
 const CODE: [u8; 8] = [0x8d, 0x47, 0x01, 0xc3, 0x90, 0x90, 0x90, 0x90];
-/// The constructor's, with room for what `written` puts into it.
+/// Bytes of the constructor's code, with room for the instructions of `writing_code`.
 const WRITING: usize = 32;
 const HEADER: usize = 64;
 const PROGRAM_HEADER: usize = 56;
 const SYMBOL: usize = 24;
 const SECTION: usize = 64;
 const RELOCATION: usize = 24;
-/// Bytes of a row of data: a pointer, and what goes with it.
+/// Bytes of a row of data: a pointer and its filler.
 const ROW: usize = 64;
 const PAGE: usize = 4096;
-/// Names of sections, and where each begins.
+/// Names of sections, and the offset of each.
 const SECTIONS: &[u8] = b"\0.dynsym\0.dynstr\0.dynamic\0.shstrtab\0";
 
 impl Module {
@@ -56,7 +56,7 @@ impl Module {
         let writing = if self.written > 0 { WRITING } else { 0 };
         let end_of_text = code + self.text.max(CODE.len() + writing);
         let dynamic = end_of_text.next_multiple_of(16);
-        // In memory a page further on, so that no page is of two segments.
+        // In memory a page further on, so that no page belongs to two segments.
         let data_at = |offset: usize| (offset + PAGE) as u64;
         let entries = self.dynamic(symbols, strings, names.len(), hash, relocations, constructor);
         let rows = (dynamic + entries.len()).next_multiple_of(16);
@@ -77,7 +77,7 @@ impl Module {
         segment(1, 5, 0, 0, end_of_text, PAGE as u64);
         segment(1, 6, dynamic, data_at(dynamic), end_of_data - dynamic, PAGE as u64);
         segment(2, 6, dynamic, data_at(dynamic), entries.len(), 8);
-        // GNU_STACK: no stack that can be executed is wanted.
+        // GNU_STACK: no executable stack.
         segment(0x6474_e551, 6, 0, 0, 0, 16);
 
         file.pad_to(symbols + SYMBOL);
@@ -86,7 +86,7 @@ impl Module {
         file.bytes(&names).pad_to(hash);
         file.words(&[1, 2, 1, 0, 0]).pad_to(relocations);
         for row in 0..self.relocations {
-            // Relative by the place of the program: each row points at the code.
+            // Relative to the program's base address: each row points at the code.
             file.giants(&[data_at(rows + row * ROW), 8, code as u64]);
         }
         file.pad_to(code);
@@ -133,7 +133,7 @@ impl Module {
             entry(7, relocations);
             entry(8, self.relocations * RELOCATION);
             entry(9, RELOCATION);
-            // So many of them are relative ones.
+            // The number of relative relocations.
             entry(0x6fff_fff9, self.relocations);
         }
         if self.written > 0 {
@@ -144,7 +144,7 @@ impl Module {
     }
 }
 
-/// Adds 1 to the first byte of each page, of which the first is so far from here.
+/// Code that adds 1 to the first byte of each page; the first page is `distance` bytes away.
 fn writing_code(distance: u64, pages: usize) -> [u8; WRITING] {
     const LEA: usize = 7;
     let mut code = [0x90; WRITING];
@@ -190,7 +190,7 @@ impl Bytes {
         self
     }
 
-    /// The constant array, up to an offset: no byte like the one before, so that nobody saves any.
+    /// The constant array, up to an offset: pseudorandom bytes, so that none can be left out.
     fn array(&mut self, end: usize) -> &mut Bytes {
         let mut value = 1_u32;
         while self.0.len() < end {
@@ -207,7 +207,7 @@ mod tests {
     use std::ffi::CString;
     use std::os::unix::ffi::OsStrExt as _;
 
-    /// Both loaders take them: ours without leaving anything to the other.
+    /// Both loaders take them; underbar's loader never falls back to the system's.
     #[test]
     fn both_loaders_load_them() {
         let folder = std::env::temp_dir().join(format!("underbar-module-{}", std::process::id()));

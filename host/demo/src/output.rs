@@ -1,7 +1,7 @@
-//! What a demo found: tables, checks and sentences; as text and as JSON.
+//! The results of a demo: tables, checks and sentences, as text and as JSON.
 //!
-//! A table's rows are arms, and below them those of the document; its columns are figures. A figure that is
-//! not known is a dash, and null in JSON.
+//! A table's rows are arms, with the document's rows below them; its columns are figures. An unknown figure
+//! is a dash, and null in JSON.
 
 use std::fmt::Write as _;
 
@@ -16,10 +16,10 @@ use super::document::{Profile, Row};
 use super::measure::Figured;
 use underbar_runner::host;
 
-/// Name and version of the form that demos have in JSON.
+/// Name and version of the JSON schema of demos.
 const SCHEMA: &str = "underbar.demo/1";
 
-/// What a demo found.
+/// The results of a demo.
 #[derive(Serialize)]
 pub struct Output {
     schema: &'static str,
@@ -29,17 +29,17 @@ pub struct Output {
     seed: u64,
     runs: usize,
     host: Host,
-    /// Texts that come first: reports of single runs.
+    /// Texts at the top: reports of single runs.
     pub pages: Vec<String>,
     /// Tables.
     pub tables: Vec<Table>,
     /// Instruction profiles of the document.
     #[serde(skip_serializing_if = "<[Profile]>::is_empty")]
     pub profiles: &'static [Profile],
-    /// Those that were taken here, in the form of `underbar profile --json`.
+    /// Instruction profiles of this run, in the form of `underbar profile --json`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub profiled: Vec<underbar_profile::Profile>,
-    /// What was checked.
+    /// The checks.
     pub checks: Vec<Check>,
     /// Sentences.
     pub notes: Vec<String>,
@@ -48,9 +48,9 @@ pub struct Output {
 /// One table.
 #[derive(Serialize)]
 pub struct Table {
-    /// A line above it.
+    /// The line above it.
     pub title: String,
-    /// Bytes that the program asks for in all; null where the demo does not count them.
+    /// Bytes that the program asks for in all; null if the demo does not count them.
     pub requested_bytes: Option<u64>,
     /// The most that it holds at one time.
     pub requested_peak_bytes: Option<u64>,
@@ -58,10 +58,10 @@ pub struct Table {
     pub arms: Vec<Figured>,
     /// The document's rows.
     pub document: Vec<Row>,
-    /// Columns, in blocks; the document's rows stand below each block that has a figure of theirs.
+    /// Columns, in blocks. The document's rows follow each block that has one of their figures.
     #[serde(skip)]
     pub blocks: Vec<Vec<Column>>,
-    /// Words behind an arm's row in the last block.
+    /// Words after an arm's row in the last block.
     #[serde(skip)]
     pub remarks: Vec<(String, String)>,
 }
@@ -78,24 +78,24 @@ pub struct Column {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Result {
-    /// It is as it must be.
+    /// The condition holds.
     Pass,
-    /// It is not.
+    /// It does not hold.
     Fail,
-    /// The runs do not tell.
+    /// The runs do not decide it.
     Undecided,
 }
 
-/// Something that must be so, or is hoped for.
+/// A condition that must hold, or is expected to.
 #[derive(Clone, Debug, Serialize)]
 pub struct Check {
-    /// Its name, for programs.
+    /// Its name, in JSON.
     pub name: &'static str,
     /// Is it a count? If not, it is a ratio of times, and no failure of the demo.
     pub is_count: bool,
-    /// What came out.
+    /// The result.
     pub result: Result,
-    /// In words, with the figures.
+    /// The condition in words, with the figures.
     pub text: String,
     /// The ratio of times, with its interval.
     pub ratio: Option<Interval>,
@@ -108,7 +108,7 @@ impl Check {
         Check { name, is_count: true, result, text, ratio: None }
     }
 
-    /// A ratio of CPU times that should be at most `limit`: passed or failed where the whole interval says so.
+    /// A ratio of CPU times that should be at most `limit`: passed or failed only if the whole interval is on one side.
     pub fn at_most(
         name: &'static str,
         what: &str,
@@ -151,7 +151,7 @@ impl Check {
 }
 
 impl Output {
-    /// Nothing found yet.
+    /// No results yet.
     pub fn new(demo: &'static str, title: &str, asked: &Asked, runs: usize) -> Output {
         Output {
             schema: SCHEMA,
@@ -170,7 +170,7 @@ impl Output {
         }
     }
 
-    /// Is every count as it must be?
+    /// Did every check of a count pass?
     pub fn counts_are_right(&self) -> bool {
         self.checks.iter().all(|check| !check.is_count || check.result == Result::Pass)
     }
@@ -274,7 +274,7 @@ impl Table {
 
 /// Columns that several demos have.
 impl Column {
-    /// A column of its own.
+    /// A new column.
     pub const fn new(
         heading: &'static str,
         ours: fn(&Table, &Figured) -> Option<String>,
@@ -289,19 +289,19 @@ impl Column {
         |_, arm| arm.counter(Key::HeapSegmentsAllocated).map(count),
         |row| row.segments_allocated.map(count),
     );
-    /// Segments given back.
+    /// Segments released.
     pub const FREED: Column = Column::new(
         "freed",
         |_, arm| arm.counter(Key::HeapSegmentsFreed).map(count),
         |row| row.segments_freed.map(count),
     );
-    /// Bytes that the kernel gave in all.
+    /// Bytes obtained from the kernel in all.
     pub const FROM_KERNEL: Column = Column::new(
         "from the kernel",
         |_, arm| arm.counter(Key::HeapSegmentBytesTotal).map(count),
         |row| row.segment_bytes.map(count),
     );
-    /// The most of it at one time.
+    /// The most bytes from the kernel at one time.
     pub const AT_ONE_TIME: Column =
         Column::new("most at a time", |_, arm| arm.counter(Key::HeapSegmentBytesPeak).map(count), |_| None);
     /// Heap storage used.
@@ -310,7 +310,7 @@ impl Column {
         |_, arm| arm.counter(Key::HeapUsedPeak).map(count),
         |row| row.used.map(count),
     );
-    /// What of the segments the program did not ask for.
+    /// Bytes of the segments beyond the program's requests.
     pub const LOST: Column = Column::new(
         "lost to packing",
         |table, arm| {
@@ -319,7 +319,7 @@ impl Column {
         },
         |_| None,
     );
-    /// Stack used by any thread, where it was measured.
+    /// Largest stack used by any thread, if it was measured.
     pub const STACK: Column = Column::new(
         "stack used",
         |_, arm| arm.counter(Key::StackLargest).filter(|&bytes| bytes > 0).map(count),
@@ -328,7 +328,7 @@ impl Column {
     /// Requests served.
     pub const GETS: Column =
         Column::new("gets", |_, arm| arm.counter(Key::HeapGets).map(count), |row| row.gets.map(count));
-    /// Pieces given back.
+    /// Pieces freed.
     pub const FREES: Column =
         Column::new("frees", |_, arm| arm.counter(Key::HeapFrees).map(count), |row| row.frees.map(count));
     /// CPU time.
@@ -345,7 +345,7 @@ impl Column {
     /// The largest resident set.
     pub const PEAK: Column =
         Column::new("peak RSS", |_, arm| Some(bytes(arm.steps.peak_resident_bytes)), |_| None);
-    /// What was still resident after the last free.
+    /// The growth of resident memory that remains after the last free.
     pub const KEPT: Column = Column::new("RSS kept", |_, arm| arm.kept_resident().map(bytes), |_| None);
     /// I/O requests of the document.
     pub const EXCP: Column = Column::new("EXCP", |_, _| None, |row| row.excp.map(count));

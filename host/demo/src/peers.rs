@@ -1,12 +1,12 @@
-//! Allocators to compare with: those that are installed on this machine, if any.
+//! Allocators to compare with: those installed on this machine, if any.
 //!
-//! Not here: rivals built from their sources for the benchmark (`bench`). A demo takes what the user has.
+//! Not here: rivals built from their sources for the benchmark (`bench`). A demo uses the user's installed allocators.
 
 use std::env::consts::ARCH;
 use std::fs;
 use std::path::PathBuf;
 
-/// Name, and how the file's name begins and ends.
+/// Name, and prefix and suffix of the file name.
 const LIBRARIES: [(&str, &str, &str); 6] = [
     ("jemalloc", "libjemalloc.so", ".so.2"),
     ("tcmalloc", "libtcmalloc_minimal.so", ".so.4"),
@@ -16,7 +16,7 @@ const LIBRARIES: [(&str, &str, &str); 6] = [
     ("rpmalloc", "librpmalloc", ".so"),
 ];
 
-/// Those found: name and file, at most one file each.
+/// The installed allocators: name and file, at most one file each.
 pub fn installed() -> Vec<(&'static str, PathBuf)> {
     let folders = [
         "/usr/local/lib".to_owned(),

@@ -1,12 +1,12 @@
-//! How far a demo is, on standard error, where it takes longer than a second.
+//! The progress of a demo, on standard error, if it takes longer than a second.
 
 use std::time::Duration;
 
-/// How long a demo may take without a word.
+/// The time before the first line of progress.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Says how far a demo is: on a terminal in one line, which is wiped at the end, elsewhere a line for each
-/// part and round.
+/// Shows the progress of a demo: on a terminal in one line, which is erased at the end; elsewhere in a line for
+/// each part and round.
 pub struct Progress {
     printer: underbar_shown::progress::Progress,
     part: &'static str,
@@ -20,7 +20,7 @@ impl Progress {
         Progress { printer, part: "", said: None }
     }
 
-    /// A new part begins.
+    /// Begins a new part.
     pub fn part(&mut self, part: &'static str) {
         self.part = part;
     }
@@ -39,7 +39,7 @@ impl Progress {
         self.note(0, format_args!("{part}"));
     }
 
-    /// Elsewhere than on a terminal, a line once for each part and round.
+    /// Unless standard error is a terminal: one line for each part and round.
     fn note(&mut self, round: usize, words: std::fmt::Arguments<'_>) {
         if self.printer.is_due() && !self.printer.is_terminal() && self.said != Some((self.part, round)) {
             self.printer.note(words);

@@ -11,10 +11,10 @@ use super::output::{Check, Column, Output, Table};
 use super::progress::Progress;
 use super::{Asked, arm, order};
 
-/// The document's sizes. It ran under z/OS's defaults; here they must be said.
+/// The document's sizes. Its run had z/OS's defaults; here they must be set.
 const UNTUNED: &str = "STACK(128K,128K),HEAP(32K,32K,ANYWHERE,KEEP)";
 
-/// Storage is rounded to this, with a header of its own where segments are small and without where it is not.
+/// Storage is rounded to this, with a header of its own if segments are small and without one otherwise.
 const ROUNDING: u64 = 16;
 const PAGE: u64 = 4096;
 const UNTUNED_STACK: u64 = 128 << 10;
@@ -98,7 +98,7 @@ pub fn run(asked: &Asked) -> Result<Output, Problem> {
     Ok(output)
 }
 
-/// The same of the stack, where it is measured.
+/// The same for the stack, if it is measured.
 fn stack(figured: &[Figured], second: &Report) -> Vec<Check> {
     let used = |at: usize| figured.get(at).and_then(|arm| arm.counter(Key::StackLargest)).unwrap_or(0);
     if used(0) == 0 || used(1) == 0 {
@@ -124,8 +124,8 @@ fn stack(figured: &[Figured], second: &Report) -> Vec<Check> {
     ]
 }
 
-/// What the report suggests for its program, as options are written.
+/// The options that the report suggests for its program, as option text.
 fn suggested(report: &Report) -> String {
-    // Stacks are lowered only on request, in `tune` too; here it harms nobody and the document does it.
+    // `tune` lowers stacks only on request. The demo lowers them, as the document does: here it does no harm.
     merged(&underbar_advise::advise(report)).first().map_or(String::new(), |program| program.text())
 }

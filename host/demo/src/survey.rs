@@ -1,8 +1,8 @@
-//! `demo survey`: a folder of libraries, and what a survey of it says: block sizes, tracks, channel programs, advice.
+//! `demo survey`: a folder of libraries and its survey: block sizes, tracks, channel programs, advice.
 //!
-//! The folder is made here, with the shares of block sizes that the article found at one site; so what the survey finds is
+//! The demo makes the folder with the shares of block sizes that the article found at one site; so the survey's result is
 //! known beforehand.
-//! Not here: folders of one's own (`underbar lib survey`).
+//! Not here: the user's folders (`underbar lib survey`).
 
 use underbar_partitioned::attribute::FetchOptions;
 use underbar_report::units::count;
@@ -17,7 +17,8 @@ use super::progress::Progress;
 use super::workshop::{Workshop, program};
 use super::{Asked, order, plain};
 
-/// How many libraries have a block size (a multiple of 8, as the binder rounds it): 79 of 100 have 32,000 or more, 7 have 8K or less.
+/// The number of libraries with each block size (a multiple of 8, as the binder rounds it): 79 of 100 have 32,000 or more, 7
+/// have 8K or less.
 const LIBRARIES: [(Organisation, u32, usize); 9] = [
     (Organisation::Pds, 32_760, 67),
     (Organisation::Pds, 32_000, 12),

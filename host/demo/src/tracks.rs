@@ -1,10 +1,10 @@
-//! `demo tracks`: a library copied at several block sizes, and the tracks that the copies take.
+//! `demo tracks`: a library copied at several block sizes, and the tracks that the copies occupy.
 //!
-//! The article copied SYS1.LINKLIB, which nobody may hand on; here a library of programs stands for it, whose sizes come
-//! from a seed: many small ones, few large. What is shown is the binder's doing: short blocks fill each track.
+//! The article copied SYS1.LINKLIB, which must not be distributed. Here a library of programs replaces it; their sizes come
+//! from a seed: many small ones, few large. The demo shows the work of the binder: short blocks fill each track.
 //!
-//! Invariant: tracks are counted on the copies; what a survey computes of the original stands beside it.
-//! Not here: libraries of one's own (`underbar lib survey`).
+//! Invariant: tracks are counted on the copies; the figures that a survey computes from the original are next to them.
+//! Not here: the user's libraries (`underbar lib survey`).
 
 use underbar_partitioned::attribute::FetchOptions;
 use underbar_partitioned::track::D3390;
@@ -21,11 +21,11 @@ use super::progress::Progress;
 use super::workshop::{Workshop, program};
 use super::{Asked, order, plain};
 
-/// Members of the library.
+/// The number of members in the library.
 const MEMBERS: usize = 400;
-/// The block size that it has before.
+/// The original's block size.
 const BEFORE: u32 = 6_144;
-/// Their texts: 8 bytes, doubled at most so often, and something more.
+/// The limit on the doublings in their text sizes: 8 bytes, doubled at most this often, plus a remainder.
 const DOUBLINGS: u64 = 16;
 
 /// Runs it.

@@ -1,6 +1,6 @@
-//! What demos of libraries work on: libraries made of programs without a compiler, in a folder that goes with the demo.
+//! The libraries for the demos: made of programs without a compiler, in a folder that is removed with the demo.
 //!
-//! Invariant: the folder is new, and nothing is left of it when the demo ends, however it ends but by a signal.
+//! Invariant: the folder is new, and it is removed when the demo ends, unless a signal ends the demo.
 //! Not here: the programs' bytes (`module`).
 
 use std::fs::DirBuilder;
@@ -23,7 +23,7 @@ pub struct Workshop {
 }
 
 impl Workshop {
-    /// Makes it, among the temporary ones.
+    /// Makes the folder, in the folder for temporary files.
     pub fn new(demo: &str) -> Result<Workshop, Problem> {
         let parent = std::env::temp_dir();
         for number in 0.. {
@@ -37,13 +37,13 @@ impl Workshop {
         unreachable!("numbers do not end before a new folder is found")
     }
 
-    /// Where a file of this name lies, as a word of a command line.
+    /// The path of a file of this name, as a word of a command line.
     pub fn path(&self, name: &str) -> Result<String, Problem> {
         let wrong = || Problem::Library("the temporary folder's name is not UTF-8".to_owned());
         self.folder.join(name).to_str().map(str::to_owned).ok_or_else(wrong)
     }
 
-    /// Where the folder is.
+    /// The path of the folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
@@ -84,7 +84,7 @@ impl Workshop {
 
 impl Drop for Workshop {
     fn drop(&mut self) {
-        // What cannot be removed stays in the folder for temporary files.
+        // Files that cannot be removed stay in the folder for temporary files.
         let _ = std::fs::remove_dir_all(&self.folder);
     }
 }

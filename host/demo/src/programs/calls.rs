@@ -1,9 +1,9 @@
-//! A program that makes many calls, each with an array in its frame: once as the frame is found, once initialised
-//! by the compiler, as `-ftrivial-auto-var-init=zero` does it for C and C++.
+//! A program that makes many calls, each with an array in its frame: once uninitialised, once initialised
+//! by the compiler, as `-ftrivial-auto-var-init=zero` does for C and C++.
 //!
-//! Both functions were compiled with this binary, and call what `-finstrument-functions` puts at the beginning
-//! and the end of a function, since that is how STORAGE's fill of frames learns of them. They differ in the
-//! initialisation alone.
+//! Both functions are compiled into this binary. They make the calls that `-finstrument-functions` inserts at the
+//! beginning and the end of a function, since STORAGE's fill of frames relies on these calls. They differ only in
+//! the initialisation.
 
 use std::hint::black_box;
 use std::mem::MaybeUninit;
@@ -12,15 +12,15 @@ use underbar_sys::instrumented;
 
 use super::{Parameters, say};
 
-/// How many calls: a multiple of the frames of one descent.
+/// The number of calls: a multiple of the frames of one descent.
 pub const CALLS: u64 = 4_500_000;
 /// Bytes of the array in each frame.
 pub const FRAME: usize = 256;
-/// How deep the calls are nested.
+/// The depth of nesting.
 const DEPTH: u32 = 8;
 const _: () = assert!(CALLS.is_multiple_of(DEPTH as u64 + 1));
 
-/// Frames as they are found.
+/// Uninitialised frames.
 pub fn not_initialised(parameters: &Parameters) {
     repeat(parameters.seed, left_as_it_is);
 }
@@ -37,11 +37,11 @@ fn repeat(seed: u64, function: fn(u32, u64) -> (u64, u64)) {
         calls += more;
         sum = value.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(1);
     }
-    // A frame that was written to while it lived would change the sum.
+    // If anything wrote to a live frame, the sum would change.
     say(format_args!("calls={calls} sum={sum}\n"));
 }
 
-/// One frame, and those below it: how many, and the sum of what each kept while the deeper ones ran.
+/// One frame and those below it: their number, and the sum of the values that each kept while the deeper ones ran.
 #[inline(never)]
 fn left_as_it_is(depth: u32, value: u64) -> (u64, u64) {
     instrumented::entered();

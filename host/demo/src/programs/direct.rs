@@ -4,8 +4,8 @@
 //! wanted:            |=======|              asked of the device:  |...=======..|   whole pages, at least `span` bytes
 //! ```
 //!
-//! Invariant: what the last request brought is used as long as nobody says [`Direct::forget`]; nothing else is kept.
-//! Not here: what is read (`loads`).
+//! Invariant: the data of the last request is used until a call of [`Direct::forget`]; nothing else is kept.
+//! Not here: which data is read (`loads`).
 
 use std::cell::{Cell, RefCell};
 use std::fs::{File, OpenOptions};
@@ -17,9 +17,9 @@ use underbar_partitioned::read::{ReadAt, Unread};
 
 /// `O_DIRECT` of x86-64's `fcntl.h`.
 const O_DIRECT: i32 = 0o40000;
-/// What devices ask of offsets, lengths and storage, at most.
+/// The largest alignment that devices require of offsets, lengths and storage.
 const PAGE: usize = 4096;
-/// More than the largest block, a track and what alignment adds.
+/// More than the largest block, a track and the padding for alignment.
 const ROOM: usize = 128 << 10;
 
 /// A file open past the page cache.
@@ -30,10 +30,10 @@ pub struct Direct {
     requests: Cell<u64>,
 }
 
-/// What the last request brought.
+/// The data of the last request.
 struct Window {
     room: Vec<u8>,
-    /// Of `room`, before the first page.
+    /// Bytes of `room` before the first page.
     skipped: usize,
     from: u64,
     length: usize,
@@ -43,19 +43,19 @@ impl Direct {
     /// Opens a file.
     ///
     /// # Errors
-    /// `InvalidInput` where the file system cannot do this; the system's.
+    /// `InvalidInput` if the file system does not support this; else the system's error.
     pub fn open(path: &Path) -> io::Result<Direct> {
         let file = OpenOptions::new().read(true).custom_flags(O_DIRECT).open(path)?;
         let room = vec![0; ROOM + PAGE];
         let skipped = room.as_ptr().align_offset(PAGE);
         let window = RefCell::new(Window { room, skipped, from: 0, length: 0 });
         let direct = Direct { file, window, span: Cell::new(PAGE), requests: Cell::new(0) };
-        // Some file systems take the flag and refuse the first request.
+        // Some file systems accept the flag and refuse the first request.
         direct.request(0, PAGE)?;
         Ok(direct)
     }
 
-    /// What the last request brought is not used any more, and the next ones are for at least so many bytes.
+    /// Discards the data of the last request; further requests are for at least `span` bytes.
     pub fn forget(&self, span: usize) {
         self.window.borrow_mut().length = 0;
         self.span.set(span);
@@ -66,7 +66,7 @@ impl Direct {
         self.requests.get()
     }
 
-    /// Brings so many bytes, or what there is room for; whole pages around them.
+    /// Reads this many bytes, or as many as fit into the room, in whole pages.
     fn request(&self, offset: u64, length: usize) -> io::Result<()> {
         let from = offset & !(PAGE as u64 - 1);
         let wanted = (offset - from) as usize + length.max(self.span.get());
@@ -111,7 +111,7 @@ impl Window {
         offset >= self.from && offset - self.from < self.length as u64
     }
 
-    /// Copies what there is from an offset on; says how much.
+    /// Copies the data that is available from an offset on; returns its length.
     fn copy(&self, offset: u64, into: &mut [u8]) -> usize {
         if !self.holds(offset) {
             return 0;
@@ -133,7 +133,7 @@ mod tests {
         let path = std::env::temp_dir().join(format!("underbar-direct-{}", std::process::id()));
         let bytes: Vec<u8> = (0..300_001_u32).map(|number| (number % 251) as u8).collect();
         std::fs::write(&path, &bytes).expect("written");
-        // Where the file system has no such reads, there is nothing to be compared.
+        // If the file system has no such reads, there is nothing to compare.
         if let Ok(direct) = Direct::open(&path) {
             let mut before = direct.requests();
             for (at, length, requests) in [

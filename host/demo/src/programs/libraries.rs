@@ -1,4 +1,4 @@
-//! Libraries copied, and libraries surveyed: what tracks they take, counted on the tracks themselves.
+//! Copies and surveys of libraries: the tracks that they occupy, counted on the tracks themselves.
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
@@ -27,14 +27,14 @@ fn fail(what: &str, error: impl Display) -> ! {
 
 fn copy(parameters: &Parameters) -> Done {
     let (from, to) = (Library::open(Path::new(parameters.library))?, Path::new(parameters.to));
-    // Another round may have left the last one.
+    // An earlier round may have left its copy.
     if to.exists() {
         std::fs::remove_file(to)?;
     }
     let wanted = Wanted {
         organisation: Organisation::Pds,
         block_size: parameters.block_size,
-        // As many as the library that is copied has: they are copied, too.
+        // As many as the original library has: they are copied, too.
         directory_blocks: from.label()?.directory_allocated,
         ..Wanted::usual(0)
     };
@@ -66,7 +66,7 @@ fn copy(parameters: &Parameters) -> Done {
     Ok(())
 }
 
-/// What is on the tracks of a library.
+/// The contents of the tracks of a library.
 struct Walked {
     device: &'static Device,
     /// Blocks of text.

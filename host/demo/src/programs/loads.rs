@@ -1,4 +1,4 @@
-//! LOAD and DELETE of a program of a library, again and again, in one of several ways; and what that counted.
+//! Repeated LOAD and DELETE of a program of a library, in one of several ways, and the counts.
 //!
 //! | way | is |
 //! |---|---|
@@ -8,9 +8,9 @@
 //! | `direct` | only what a LOAD reads, past the page cache: no image is made |
 //! | `system` | dlopen and dlclose of a file |
 //!
-//! Invariant: one LOAD comes before those that are measured, so that all ways begin with what they keep.
+//! Invariant: one LOAD comes before the measured ones, so that all ways start with filled caches.
 //! Invariant: the counts are those of the loader and of `underbar-partitioned`; only bytes of the device come from the
-//! kernel, which knows nothing else. None is made from another.
+//! kernel, which knows nothing else. None is computed from another.
 
 use std::ffi::CString;
 use std::fmt::Display;
@@ -33,12 +33,12 @@ use underbar_partitioned::track::TRACK_IMAGE;
 use super::direct::Direct;
 use super::{Parameters, complain, resident, say};
 
-/// Pages of a PDSE that lie as on a track: they are asked for together.
+/// Pages of a PDSE that form one track: one request reads them together.
 const PAGES_TOGETHER: u64 = 12;
-/// More than any program here takes in the pool.
+/// Size of the pool in bytes: more than any program here occupies.
 const POOL: u64 = 256 << 20;
 
-/// LOADs and DELETEs; what was done is said at the end.
+/// Does the LOADs and DELETEs, and prints the counts at the end.
 pub fn loads(parameters: &Parameters) {
     match parameters.way {
         "direct" => direct(parameters),
@@ -47,18 +47,18 @@ pub fn loads(parameters: &Parameters) {
     }
 }
 
-/// What the measured LOADs were, as far as it is known.
+/// The counts of the LOADs, as far as they are known.
 #[derive(Default)]
 struct Done {
     counts: Option<Counts>,
     /// Of each program that was loaded, by whom: ours from the library, ours from the pool, the system's by need.
     hits_in_pool: u64,
     fallbacks: u64,
-    /// Requests to the device, where every one is ours.
+    /// Requests to the device, if this program makes every one itself.
     requests: Option<u64>,
 }
 
-/// Runs one LOAD, and then all that are measured, by `work` with their number, which says how the counts stand.
+/// Runs one LOAD, then the measured ones. `work` takes the number of LOADs and returns the counts so far.
 fn measure<E: Display>(parameters: &Parameters, mut work: impl FnMut(u64) -> Result<Done, E>) {
     let mut run = |times| work(times).unwrap_or_else(|error| fail(parameters, &error));
     let times = parameters.times;
@@ -88,7 +88,7 @@ fn measure<E: Display>(parameters: &Parameters, mut work: impl FnMut(u64) -> Res
     if let Some(bytes) = bytes {
         say(format_args!("device_bytes={bytes}\n"));
     }
-    // Through the page cache nobody counts the device's reads, but where it read nothing there were none.
+    // Reads of the device through the page cache are not counted; but if no bytes were read, there were no reads.
     let requests = match after.requests.zip(before.requests) {
         Some((after, before)) => Some(after - before),
         None => bytes.filter(|bytes| *bytes == 0),
@@ -134,7 +134,7 @@ fn system(parameters: &Parameters) {
     });
 }
 
-/// What a LOAD reads, past the page cache.
+/// Reads the data of a LOAD, past the page cache.
 fn direct(parameters: &Parameters) {
     let open = || Direct::open(Path::new(parameters.library));
     let Ok(file) = open() else {
@@ -173,7 +173,7 @@ fn done(counts: Counts, reader: &Direct) -> Done {
 
 const NOT_FOUND: Fault = Fault::Contradiction("the member is not there");
 
-/// The directory by tracks, then each block.
+/// Reads the directory by tracks, then each block.
 fn read_from_pds(
     pds: &Pds<Direct>,
     name: &Name,
@@ -192,7 +192,7 @@ fn read_from_pds(
     Ok(())
 }
 
-/// The index by pages, then the pages that a LOAD reads, as many together as a track would hold.
+/// Reads the index by pages, then the pages of a LOAD, as many together as a track would hold.
 fn read_from_pdse(
     pdse: &Pdse<Direct>,
     name: &Name,
@@ -217,7 +217,7 @@ fn read_from_pdse(
     Ok(())
 }
 
-/// Bytes that the device gave this process so far, where the kernel tells.
+/// Bytes that this process has read from the device so far, if the kernel reports them.
 fn device_bytes() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/self/io").ok()?;
     text.lines().find_map(|line| line.strip_prefix("read_bytes:"))?.trim().parse().ok()

@@ -9,14 +9,14 @@ use super::{Parameters, say};
 
 /// Threads that contend for a lock whose holder blocks.
 pub const THREADS: usize = 8;
-/// Tasks that log: the document's.
+/// Tasks that log: as many as in the document.
 pub const TASKS: u64 = 100;
-/// Records that each of them logs in a second: the document's.
+/// Records that each of them logs in a second: as many as in the document.
 pub const PER_SECOND: u64 = 10;
 const CONTENDED_MS: u64 = 500;
 const LOGGING_MS: u64 = 2_000;
 
-/// Threads that want the lock again as soon as they can; its holder sleeps now and then.
+/// Threads that take the lock again as soon as they can; its holder sleeps now and then.
 pub fn contended(parameters: &Parameters) {
     let rate = Rate(parameters.rate.max(1));
     run(parameters, |lock| {
@@ -34,7 +34,7 @@ pub fn logging(parameters: &Parameters) {
     });
 }
 
-/// Runs it with the lock that was asked for, and says its figures.
+/// Runs it with the requested lock, and prints its figures.
 fn run(parameters: &Parameters, program: impl FnOnce(&Entry) -> Option<Figures>) {
     let figures = underbar_contention::locks::find(parameters.lock).and_then(program);
     if let Some(figures) = figures {

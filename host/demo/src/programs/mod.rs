@@ -5,13 +5,13 @@
 //!                         [--library PATH] [--member NAME] [--way NAME] [--times N] [--to PATH] [--block-size N]
 //! ```
 //!
-//! A demo starts them as child processes under each set of options. What they get comes from the C library's
-//! malloc, which is what Rust's own allocator leads to; so whatever is preloaded serves them.
+//! A demo starts them as child processes under each set of options. Rust's own allocator calls the C library's
+//! malloc, so the preloaded library serves their requests.
 //!
-//! Invariant: in its measured part a program of storage makes the requests that its document states and no other:
+//! Invariant: in its measured part a storage program makes only the requests that its document states:
 //! arguments are read before, results are written at the end through a buffer on the stack, files under /proc
-//! are read into one. What remains is the start of any Rust program, about a dozen small requests.
-//! Not here: how they are run and what is printed of them (`demo`).
+//! are read into such a buffer. The start of any Rust program adds about a dozen small requests.
+//! Not here: how they are run and how their figures are printed (`demo`).
 
 pub mod calls;
 mod direct;
@@ -59,35 +59,35 @@ const PROGRAMS: [Program; 17] = [
     Program { name: "surveyed", run: libraries::surveyed },
 ];
 
-/// What a program is told.
+/// The parameters of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parameters {
     /// Seed of the generator that fixes all sizes.
     seed: u64,
     /// Is every byte of a piece written, or only the first?
     write_all: bool,
-    /// Does the program say where it is, and wait for a byte on its standard input before it goes on?
+    /// Does the program print its position, and wait for a byte on its standard input before it goes on?
     wait: bool,
     /// The name of a lock that threads contend for.
     lock: &'static str,
-    /// Steps of work that a millisecond holds on this machine, found out by whoever starts the program.
+    /// Steps of work in a millisecond on this machine, measured by the process that starts the program.
     rate: u64,
-    /// The library of the programs that read one; a folder of libraries; a shared object.
+    /// A library, a folder of libraries, or a shared object, for the programs that read one.
     library: &'static str,
     /// The program in it.
     member: &'static str,
     /// How it is loaded (`loads`).
     way: &'static str,
-    /// How often.
+    /// The number of LOADs.
     times: u64,
-    /// Where a copy is made.
+    /// The path of a copy.
     to: &'static str,
     /// Its block size.
     block_size: u32,
 }
 
 impl Parameters {
-    /// What holds where nothing is said.
+    /// The defaults.
     const USUAL: Parameters = Parameters {
         seed: 1,
         write_all: false,
@@ -106,12 +106,12 @@ impl Parameters {
 /// How programs of libraries are loaded.
 const WAYS: [&str; 5] = ["plain", "lookaside", "kept", "direct", "system"];
 
-/// The command line asks for a program that there is not, or in a wrong way.
+/// The command line names an unknown program, or has invalid parameters.
 pub struct NoSuchProgram;
 
-/// Runs the program that the command line asks for. None: it asks for none.
+/// Runs the program that the command line names. None: it names none.
 ///
-/// Called before anything else, so that nothing of the command's own comes before the program.
+/// Called first, so that none of the command's own code runs before the program.
 #[must_use]
 pub fn run_if_asked() -> Option<Result<(), NoSuchProgram>> {
     let (program, parameters) = {
@@ -135,7 +135,7 @@ fn find(words: &[String]) -> Option<(&'static Program, Parameters)> {
     let (name, mut rest) = words.split_first()?;
     let program = PROGRAMS.iter().find(|program| program.name == name)?;
     let mut parameters = Parameters::USUAL;
-    // Words are for the whole process; only those that are given are kept.
+    // Words live as long as the process; only the given ones are kept.
     let kept = |word: &str| -> &'static str { word.to_owned().leak() };
     while let Some((word, after)) = rest.split_first() {
         rest = after;
@@ -163,7 +163,7 @@ fn find(words: &[String]) -> Option<(&'static Program, Parameters)> {
     Some((program, parameters))
 }
 
-/// The stream of sizes of a seed. The demos count on with the same one.
+/// The stream of sizes of a seed. The demos compute their totals with the same stream.
 #[must_use]
 pub fn generator(seed: u64) -> Random {
     Random::new(seed)
@@ -173,7 +173,7 @@ pub fn generator(seed: u64) -> Random {
 fn say(line: std::fmt::Arguments<'_>) {
     let mut room = [0_u8; 512];
     let mut rest = room.as_mut_slice();
-    // A line that does not fit is cut, and a reader that has gone away misses nothing.
+    // A line that does not fit is cut. If the reader is gone, the error does not matter.
     let _ = rest.write_fmt(line);
     let left = rest.len();
     let length = room.len() - left;
@@ -182,12 +182,12 @@ fn say(line: std::fmt::Arguments<'_>) {
     }
 }
 
-/// Says on standard error what is wrong. That nobody reads it is no failure.
+/// Prints an error on standard error. A failed write is ignored.
 fn complain(what: std::fmt::Arguments<'_>) {
     let _ = door::to_error(Form::Text, &format!("underbar: error: {what}\n"));
 }
 
-/// Says where the program is, and waits until whoever started it has looked.
+/// Prints the program's position, and waits until the process that started it has looked.
 fn wait(parameters: &Parameters, place: &str) {
     if parameters.wait {
         say(format_args!("{place}\n"));
@@ -197,7 +197,7 @@ fn wait(parameters: &Parameters, place: &str) {
     }
 }
 
-/// Bytes of this process that are resident now, 0 where the kernel does not tell.
+/// Bytes of this process that are resident now; 0 if the kernel does not report them.
 ///
 /// From `smaps_rollup`, which walks the pages and is exact.
 fn resident() -> u64 {

@@ -1,6 +1,6 @@
-//! The last cell of an increment is freed: resident memory before and after, as the program itself sees it.
+//! A program that frees the last cell of an increment, and prints its resident memory before and after.
 //!
-//! Under FREE the increment must be gone when free returns, whoever freed it.
+//! Under FREE the increment must be gone when free returns, whichever thread freed it.
 
 use std::mem::MaybeUninit;
 use std::sync::mpsc;
@@ -20,11 +20,11 @@ pub fn same_thread(_: &Parameters) {
     seen.say();
 }
 
-/// All pieces are freed by another thread, which never got anything of the like.
+/// All pieces are freed by another thread, which never got such a piece.
 pub fn another_thread(_: &Parameters) {
     let (give, take) = mpsc::sync_channel(1);
     let other = thread::spawn(move || take.recv().map(free));
-    // The other thread exists, and has what it needs, before the first piece is got.
+    // The other thread exists, and has its own storage, before the first piece is got.
     if give.send(got()).is_ok()
         && let Ok(Ok(seen)) = other.join()
     {
@@ -51,7 +51,7 @@ struct Seen {
 
 fn free(mut pieces: [Piece; PIECES]) -> Seen {
     let all = resident();
-    // The one that was got last lies in the increment that was got last.
+    // The last piece is in the last increment.
     let (others, last) = pieces.split_at_mut(PIECES - 1);
     for piece in others {
         drop(piece.take());

@@ -1,14 +1,14 @@
 //! A small program: some words, sorted and printed. Little heap, little stack.
 //!
-//! It ends with everything still in use, as small programs do; so what its accounts settle at the end is also
-//! the most that it used.
+//! It ends with everything still in use, as small programs do; so the final figures in its accounts are also
+//! its peaks.
 
 use super::{Parameters, generator, say};
 
-/// How many words.
+/// The number of words.
 const WORDS: usize = 24;
 
-/// Gets a piece for each word, sorts the words and prints what came out.
+/// Gets a piece for each word, sorts the words and prints the result.
 pub fn run(parameters: &Parameters) {
     let mut random = generator(parameters.seed);
     let mut words: Vec<String> = (0..WORDS)

@@ -1,7 +1,7 @@
-//! Programs that use stack: the first thread's, that of many threads, that of a few threads that go deep.
+//! Programs that use stacks: that of the first thread, those of many threads, those of a few threads with deep calls.
 //!
-//! The standard library asks for a size of its own for each thread, and one that asks gets it. These threads ask for none, as
-//! those of C programs; so THREADSTACK governs them.
+//! Rust's standard library requests its own stack size for each thread, and such a request is honoured. These threads request
+//! none, as in C programs; so THREADSTACK governs them.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,9 +15,9 @@ use super::{Parameters, say};
 const FRAME: usize = 16 << 10;
 /// Frames of `deep`: a bit more than 700K.
 const DEEP: usize = 45;
-/// How many threads `threads` has at one time.
+/// The number of threads that `threads` has at one time.
 const MANY: usize = 100;
-/// How many threads `threads-deep` has at one time.
+/// The number of threads that `threads-deep` has at one time.
 const FEW: usize = 4;
 /// Frames of each of those: a bit more than 400K.
 const DEEP_THREAD: usize = 25;
@@ -40,13 +40,13 @@ pub fn deep_threads(_: &Parameters) {
     say(format_args!("{FEW} threads, {DEEP_THREAD} frames of {FRAME} bytes each: {sum}\n"));
 }
 
-/// Who is there, and how many are to be; None as long as some are still to be started.
+/// The number of threads that have arrived, and the number expected; None as long as some are still to be started.
 static ARRIVED: Mutex<(usize, Option<usize>)> = Mutex::new((0, None));
 static CHANGED: Condvar = Condvar::new();
 /// How deep each of them goes.
 static FRAMES: AtomicUsize = AtomicUsize::new(0);
 
-/// So many threads, all of them alive before one of them goes this deep. How many there were is part of the result.
+/// Runs this many threads, all of them alive before one of them goes this deep. The result includes their number.
 fn together(threads: usize, frames: usize) -> usize {
     FRAMES.store(frames, Ordering::Relaxed);
     let started: Vec<_> = (0..threads).filter_map(|_| Thread::start(one_of_them).ok()).collect();
@@ -66,7 +66,7 @@ fn one_of_them() -> usize {
     1 + dive(FRAMES.load(Ordering::Relaxed))
 }
 
-/// Calls itself this often, and writes its array each time. What it returns keeps the frames alive.
+/// Calls itself this often, and writes its array each time. Its result keeps the frames alive.
 #[inline(never)]
 fn dive(frames: usize) -> usize {
     if frames == 0 {

@@ -1,6 +1,6 @@
-//! The programs that get and free much: 50,000 random pieces, kept on the stack as the document's are.
+//! Programs with many gets and frees: 50,000 random pieces, with their addresses kept on the stack as in the document.
 //!
-//! A slot of the array is the piece's address and size. The document's program kept 4-byte pointers, 200,000
+//! A slot of the array holds the piece's address and size. The document's program kept 4-byte pointers, 200,000
 //! bytes of them; here they are 800,000.
 
 use std::hint::black_box;
@@ -10,27 +10,27 @@ use underbar_verdict::random::Random;
 
 use super::{Parameters, generator, resident_soon, say, wait};
 
-/// How many pieces are got, and kept at one time.
+/// The number of pieces that are got, and kept at one time.
 pub const PIECES: usize = 50_000;
-/// How many of them `keepfree` frees, the first ones got, in order, and gets again.
+/// The number of pieces that `keepfree` frees, the first ones got, in order, and gets again.
 pub const AGAIN: usize = 20_000;
-/// Sizes are from 1 to this.
+/// The largest size; the smallest is 1.
 pub const LARGEST: u64 = 32_768;
-/// How many small pieces `fills` gets, one after the other.
+/// The number of small pieces that `fills` gets, one after the other.
 pub const SMALL_GETS: u64 = 2_000 * SMALL_KEPT as u64;
-/// How many of those it keeps.
+/// The number of those that it keeps.
 const SMALL_KEPT: usize = 4_096;
-/// The largest of those.
+/// The largest size of those.
 const SMALL_LARGEST: u64 = 512;
 
-/// How many pieces `large` gets and keeps.
+/// The number of pieces that `large` gets and keeps.
 const LARGE_PIECES: usize = 96;
 /// Bytes of each.
 const LARGE: usize = 1 << 20;
 /// The smallest page there is.
 const PAGE: usize = 4096;
 
-/// What pieces are filled with.
+/// The fill byte of pieces.
 static PATTERN: [u8; LARGEST as usize] = [0x5a; LARGEST as usize];
 
 /// A piece of storage, or none: an address and a size.
@@ -64,7 +64,7 @@ pub fn free_some_and_get_again(parameters: &Parameters) {
     say(format_args!("resident_before={before} resident_after={after}\n"));
 }
 
-/// Many small pieces, each freed 4,096 gets later: what a fill costs where storage comes and goes.
+/// Many small pieces, each freed 4,096 gets later: the cost of a fill in a program that frees and gets often.
 pub fn get_and_free_small(parameters: &Parameters) {
     let mut pieces: [Piece; SMALL_KEPT] = [const { None }; SMALL_KEPT];
     let mut random = generator(parameters.seed);
@@ -103,7 +103,7 @@ pub fn requested(seed: u64, again: bool) -> (u64, u64) {
         *size = random.below(LARGEST) + 1;
         total += *size;
     }
-    // Between the two the heap only shrinks and grows: the peak is at one of its ends.
+    // Between these two points the heap only shrinks, then grows: the peak is at one of them.
     (total, held.max(sizes.iter().sum()))
 }
 
@@ -119,7 +119,7 @@ fn free(pieces: &mut [Piece]) {
     }
 }
 
-/// One request to malloc, and its first byte or all of them written.
+/// Makes one request to malloc, and writes its first byte or all of them.
 fn get(size: u64, write_all: bool) -> Piece {
     let mut piece = Box::new_uninit_slice(size as usize);
     if write_all {
