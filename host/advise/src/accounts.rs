@@ -1,6 +1,6 @@
-//! Suggestions from the accounts of a run: how its rules are applied.
+//! Suggestions from the accounts of a run: the application of its rules.
 //!
-//! Invariant: without coverage no rule about the heap is asked.
+//! Invariant: without coverage no rule about the heap is applied.
 //! Not here: the rules (`rules`), and their functions (`heap`, `keep`, `stack`, `pages`, `lock`, `spin`).
 
 use underbar_report::Report;
@@ -10,8 +10,8 @@ use crate::case::Case;
 use crate::rule::{Apply, Area, Platform};
 use crate::{heap, rules};
 
-/// All suggestions for a report: for each program, the one with the most memory first, what each
-/// rule says.
+/// All suggestions for a report: the result of each rule for each program. The program with the most
+/// memory comes first.
 #[must_use]
 pub fn advise(report: &Report) -> Vec<Advice> {
     let mut suggestions = Vec::new();
@@ -20,10 +20,10 @@ pub fn advise(report: &Report) -> Vec<Advice> {
         let (mut elsewhere, mut is_sized) = (false, false);
         for rule in rules::of(Platform::Linux) {
             let found = match rule.apply {
-                // Without coverage nothing is said about the heap, however plain the figures look.
+                // Without coverage there is no advice about the heap, however plain the figures look.
                 Apply::Accounts { area: Area::Heap, .. } | Apply::Supply(_) if elsewhere => None,
                 Apply::Accounts { rule: apply, .. } => apply(&case),
-                // Sizes that are advised hold all requests.
+                // The advised sizes hold all requests.
                 Apply::Supply(apply) if !is_sized => heap::supplied(&case, apply),
                 _ => None,
             };

@@ -1,7 +1,7 @@
-//! What is advised: for whom, which option or value, from what to what, on what evidence, and when to stop.
+//! One advice: its target, the option or value with its old and new setting, the evidence, and when to stop.
 //!
-//! Invariant: this is the only result of a rule, whatever it looked at. A rule says what it found; `Rule::gives` adds its words.
-//! Not here: how it is shown (`render`).
+//! Invariant: this is the only type of result of a rule, whatever its input. A rule returns its findings; `Rule::gives` adds
+//! the rule's words. Not here: how advice is shown (`render`).
 
 use serde::Serialize;
 use underbar_ledger::Key;
@@ -12,7 +12,7 @@ use underbar_report::units;
 use underbar_model::{self as model, Figure};
 pub use underbar_model::{Area, Line, Platform};
 
-/// Which way a suggestion goes.
+/// The direction of a suggestion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -20,9 +20,9 @@ pub enum Kind {
     Raise,
     /// Take less storage, or keep less.
     Lower,
-    /// Neither more nor less, but otherwise.
+    /// Neither more nor less, but different.
     Change,
-    /// What is set is right.
+    /// The present setting is right.
     NoChange,
     /// The figures do not allow a suggestion.
     NoAdvice,
@@ -45,20 +45,20 @@ impl Kind {
 /// An option to set. Sub-options that are None keep what is in force.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting {
-    /// Name of the option; of a parameter that is written NAME=value, with its equals sign.
+    /// Name of the option. The name of a parameter, which is written NAME=value, includes the equals sign.
     pub option: &'static str,
     /// Its sub-options in order.
     pub sub_options: Vec<Option<String>>,
 }
 
 impl Setting {
-    /// A setting of the sub-options given.
+    /// A setting of the given sub-options.
     #[must_use]
     pub fn new<const N: usize>(option: &'static str, sub_options: [Option<String>; N]) -> Self {
         Self { option, sub_options: sub_options.into() }
     }
 
-    /// Fills what this setting leaves open from another one of the same option.
+    /// Fills the open sub-options of this setting from another setting of the same option.
     pub fn merge(&mut self, other: &Setting) {
         for (at, theirs) in other.sub_options.iter().enumerate() {
             match self.sub_options.get_mut(at) {
@@ -93,7 +93,7 @@ impl Serialize for Setting {
     }
 }
 
-/// A value to set by its name, where there are no options.
+/// A value to set by its name, on a platform without options.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Value {
     /// `HAVSZ1`.
@@ -113,7 +113,7 @@ pub(crate) fn shown(values: &[Value]) -> String {
     values.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
 }
 
-/// What speaks for an advice.
+/// The evidence for an advice.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Evidence {
@@ -121,7 +121,7 @@ pub enum Evidence {
     Counter {
         /// Key path, as in the report.
         key: &'static str,
-        /// The figure that was read there; of a sum over several processes, one process's share.
+        /// The figure that was read there; for a sum over several processes, one process's share.
         figure: u64,
     },
     /// A line of a listing.
@@ -135,7 +135,7 @@ impl Evidence {
         Self::Counter { key: key.entry().key, figure }
     }
 
-    /// The line, where it is one.
+    /// The line, if the evidence is one.
     #[must_use]
     pub fn line(&self) -> Option<&Line> {
         match self {
@@ -152,7 +152,7 @@ impl From<Line> for Evidence {
 }
 
 impl Evidence {
-    /// What a figure of the model rests on; None where it is absent.
+    /// The evidence for a figure of the model; None if it is absent.
     pub(crate) fn of(figure: &Figure) -> Option<Self> {
         match &figure.evidence {
             model::Evidence::Counter(key) => Some(Self::Counter { key, figure: figure.value }),
@@ -183,39 +183,39 @@ impl std::fmt::Display for Evidence {
 pub struct Advice {
     /// The rule that gives it: its id in the table.
     pub rule: &'static str,
-    /// Where it is to be followed.
+    /// The platform on which to follow it.
     pub platform: Platform,
     /// The program, session or system that it is for.
     pub target: String,
-    /// The area of the accounts that it is about; None of a listing.
+    /// The area of the accounts that it is about; None for a listing.
     pub area: Option<Area>,
-    /// Which way it goes.
+    /// Its direction.
     pub kind: Kind,
-    /// What is set now, as far as it is known.
+    /// The present setting, as far as it is known.
     pub now: String,
-    /// The option to set; None where nothing is to be set.
+    /// The option to set; None if there is none.
     pub option: Option<Setting>,
-    /// Values to set by their names, where there are no options.
+    /// Values to set by their names, on a platform without options.
     pub values: Vec<Value>,
-    /// What it rests on.
+    /// Its evidence.
     pub evidence: Vec<Evidence>,
     /// Why, in one sentence.
     pub reason: String,
-    /// What is to be expected of it. Of a run of ours a rerun tells.
+    /// Its expected effect. For a run under underbar, a rerun shows it.
     pub effect: String,
     /// When to stop following the rule.
     pub stop: &'static str,
-    /// What it could cost.
+    /// Its possible cost.
     pub risk: String,
-    /// How many runs it rests on, and how sure that makes it; of accounts, which are exact, nothing.
+    /// The number of runs that it is based on, and the certainty that follows; empty for accounts, which are exact.
     pub certainty: String,
-    /// True if a wrong advice could break the program; applied only where that was asked for.
+    /// True if a wrong advice could break the program; such advice is applied only on request.
     pub risky: bool,
     /// False if the option does nothing on Linux: shown for comparison with other systems, and never tried.
     pub acts: bool,
 }
 
-/// Nothing: what a rule builds on. Who applies the rule adds its words and the target.
+/// An empty advice, which a rule fills in. The code that applies the rule adds its words and the target.
 impl Default for Advice {
     fn default() -> Self {
         Self {
@@ -240,7 +240,7 @@ impl Default for Advice {
 }
 
 impl Advice {
-    /// What a rule found in lines of listings, as long as it sets nothing.
+    /// The findings of a rule in lines of listings, without a setting.
     pub(crate) fn of_lines(
         kind: Kind,
         now: impl Into<String>,
@@ -258,7 +258,7 @@ impl Advice {
         self.option.as_ref().map(ToString::to_string).or(values)
     }
 
-    /// What is set once it is followed.
+    /// The setting after the advice is followed.
     #[must_use]
     pub fn then(&self) -> String {
         self.suggested().unwrap_or_else(|| self.now.clone())

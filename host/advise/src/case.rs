@@ -1,11 +1,11 @@
-//! What rules for the accounts of a run look at.
+//! The input of rules for the accounts of a run.
 
 use underbar_report::{Program, Report};
 
-/// What a rule looks at.
+/// The input of a rule.
 pub struct Case<'a> {
     /// The whole report.
     pub report: &'a Report,
-    /// The program in question, all of its processes folded.
+    /// The program, with all of its processes folded together.
     pub program: &'a Program,
 }

@@ -1,4 +1,4 @@
-//! What a rule, a counter or a step figure means, from the tables.
+//! The meaning of a rule, a counter or a step figure, from the tables.
 
 use underbar_report::diff::keys;
 use underbar_report::gate::nearest;
@@ -9,12 +9,12 @@ use crate::listing::LE_LINTS;
 use crate::rule::{Platform, Rule};
 use crate::rules::{self, RULES};
 
-/// Nothing has that name.
+/// An unknown name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unknown {
-    /// What was asked for, cut to 80 characters.
+    /// The requested name, cut to 80 characters.
     pub name: String,
-    /// The nearest name that there is.
+    /// The nearest known name.
     pub nearest: &'static str,
 }
 
@@ -33,7 +33,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     RULES.iter().map(|rule| rule.id).chain(checks).chain(keys()).chain(locks)
 }
 
-/// Values that are set by rules of other names: those of z/TPF, and parameters of Natural and Adabas. `*`: a number.
+/// Values set by rules with other names: those of z/TPF, and parameters of Natural and Adabas. `*`: a number.
 const VALUES: [(&str, &str); 18] = [
     ("havsz*", "tpf-avl-size"),
     ("havl*", "tpf-avl-count"),
@@ -55,7 +55,7 @@ const VALUES: [(&str, &str); 18] = [
     ("ziip", "natural-components"),
 ];
 
-/// What sets a value of this name, with a number or with n behind it, as HAVSZ1 and HAVSZn.
+/// The rule that sets a value of this name, which may end with a number or with n, as in HAVSZ1 and HAVSZn.
 fn setter(name: &str) -> Option<&'static str> {
     let name = name.trim_end_matches('=').to_ascii_lowercase();
     let stem = name.strip_suffix('n').unwrap_or_else(|| name.trim_end_matches(|c: char| c.is_ascii_digit()));
@@ -69,7 +69,7 @@ fn setter(name: &str) -> Option<&'static str> {
 /// Explains a rule by its id, a figure by its key, or a value by the rule that sets it.
 ///
 /// # Errors
-/// Names the nearest thing if there is nothing of that name.
+/// Names the nearest known name if there is none of that name.
 pub fn explain(name: &str) -> Result<String, Unknown> {
     if let Some(rule) = rules::find(name) {
         return Ok(rule.explained());
@@ -118,7 +118,7 @@ pub fn manual_page() -> String {
     text
 }
 
-/// The heading of a platform's rules in the manual, and what comes before them. Those for Linux come first, without one.
+/// The heading of a platform's rules in the manual, and the text before them. Those for Linux come first, without a heading.
 fn chapter(platform: Platform) -> Option<(&'static str, &'static str)> {
     Some(match platform {
         Platform::Linux => return None,

@@ -11,7 +11,7 @@ use crate::advice::{Advice, Evidence, Kind, Setting};
 use crate::case::Case;
 use crate::sizes::{is_well_used, sensible};
 
-/// So many segments cost nothing that could be measured: the documents' tuned run had 8.
+/// Up to this many segments have no measurable cost: the documents' tuned run had 8.
 const FEW_SEGMENTS: u64 = 8;
 /// AUTO grows its increments, so more than this many means that it started far too small.
 const FEW_UNDER_AUTO: u64 = 64;
@@ -28,14 +28,14 @@ impl Case<'_> {
         self.program.counters.get(key)
     }
 
-    /// Fourth sub-option of HEAP in force, or AUTO where the report does not know.
+    /// Fourth sub-option of HEAP in force, or AUTO if the report does not show it.
     pub(crate) fn disposition(&self) -> String {
         let in_force =
             self.report.sub_options("HEAP").and_then(|values| values.get(3).map(|v| v.to_ascii_uppercase()));
         in_force.filter(|value| !value.is_empty()).unwrap_or_else(|| "AUTO".to_owned())
     }
 
-    /// HEAP as it is set.
+    /// The present setting of HEAP.
     pub(crate) fn heap_now(&self) -> String {
         let word = |key| match self.get(key) {
             0 => "AUTO".to_owned(),
@@ -49,7 +49,7 @@ impl Case<'_> {
         )
     }
 
-    /// True if the process ran for long and in the end used a quarter of its peak or less. A
+    /// True if the process ran for a long time and in the end used a quarter of its peak or less. A
     /// program that ended has usually freed everything just then, so it must have run longer for
     /// its last figures to mean anything.
     fn peak_was_rare(&self) -> bool {
@@ -60,7 +60,7 @@ impl Case<'_> {
             && self.program.each(Key::HeapUsed) <= peak / 4
     }
 
-    /// True if moreover the storage of the peak is still held.
+    /// True if, in addition, the storage of the peak is still held.
     pub(crate) fn idle(&self) -> bool {
         let peak = self.get(Key::HeapSegmentBytesPeak);
         self.peak_was_rare()
@@ -68,7 +68,7 @@ impl Case<'_> {
             && self.program.each(Key::HeapPurgedBytes) < peak / 2
     }
 
-    /// An initial size for the storage that is in use when the peak is over.
+    /// An initial size for the storage that is in use after the peak.
     fn usual(&self) -> u64 {
         need(self.program.each(Key::HeapUsed).max(4096), u64::MAX)
     }
@@ -109,8 +109,8 @@ pub fn coverage(case: &Case<'_>) -> Option<Advice> {
     })
 }
 
-/// What would have held everything: the use and an eighth of it for packing, but no more than all
-/// segments together, which did hold it.
+/// The size that would have held everything: the use and an eighth of it for packing, but no more than
+/// all segments together, which did hold it.
 fn need(used: u64, held: u64) -> u64 {
     let with_margin = used.saturating_add(used / 8);
     sensible(if held >= used { held.min(with_margin) } else { with_margin })
@@ -121,14 +121,14 @@ fn growth(initial: u64) -> u64 {
     (initial / 4 / 4096 * 4096).clamp(4096, LARGEST_INCREMENT)
 }
 
-/// An increment that holds the largest request, and what a segment needs for itself. 0 where it is no larger than an extent of
-/// cells, or an increment of that size would be too large.
+/// An increment that holds the largest request and the segment's own needs. 0 if the request is no larger than an extent of
+/// cells, or if such an increment would be too large.
 fn holding(largest: u64) -> u64 {
     let fits = largest > EXTENT && largest < LARGEST_INCREMENT;
     if fits { sensible(largest + 4096) } else { 0 }
 }
 
-/// What a rule about requests says of the heap of a program.
+/// The advice of a rule about requests on the heap of a program.
 pub(crate) fn supplied(case: &Case<'_>, rule: fn(&Supply) -> Option<Advice>) -> Option<Advice> {
     let supply = supply(case.program)?;
     let increment = holding(supply.largest.value);
@@ -137,7 +137,7 @@ pub(crate) fn supplied(case: &Case<'_>, rule: fn(&Supply) -> Option<Advice>) -> 
     Some(Advice { option: Some(option), now: case.heap_now(), ..found })
 }
 
-/// An increment by which a handful of segments lead to the peak.
+/// An increment with which `FEW_SEGMENTS` segments reach the peak.
 fn step_to(peak: u64) -> u64 {
     sensible(peak / FEW_SEGMENTS)
 }
@@ -207,7 +207,7 @@ pub fn size(case: &Case<'_>) -> Option<Advice> {
     let lower = need(used, u64::MAX);
     let holds = growth(lower).max(holding(case.get(Key::HeapLargestRequest)));
     if !is_well_used(used, taken) && (lower < first || holds < increment) {
-        // AUTO stays as it is; a set increment does not grow in passing.
+        // AUTO is unchanged; advice to lower the initial size never raises a set increment.
         let smaller = if increment == 0 { 0 } else { holds.min(increment) };
         let sizes = (lower.min(first), smaller);
         let reason = format!("only {} of {} were used ({share}).", bytes(used), bytes(taken));
@@ -217,7 +217,7 @@ pub fn size(case: &Case<'_>) -> Option<Advice> {
     found(Kind::NoChange, None, reason)
 }
 
-/// Sizes for a heap that had too many segments, and what to add to the reason.
+/// Sizes for a heap that had too many segments, and words to add to the reason.
 fn raised(case: &Case<'_>, used: u64, held: u64, first: u64) -> ((u64, u64), &'static str) {
     let whole = need(used, held);
     let half_of_memory = case.report.host.memory_limit_bytes.map_or(u64::MAX, |limit| limit / 2);
@@ -383,7 +383,7 @@ HEAP(896M,64M): raise, for getfree (heap-size)
         assert_eq!(sizes.then(), "HEAP(24M,128M)");
         assert!(sizes.reason.contains("a rare peak"), "{}", sizes.reason);
 
-        // Followed, with FREE: the storage of each peak comes and goes, and that is right.
+        // The advice is followed, with FREE: the storage of each peak comes and goes, which is right.
         let followed = &mut report.processes[0].counters;
         followed.set(Key::HeapInitialSize, 24 << 20);
         followed.set(Key::HeapIncrementSize, 128 << 20);

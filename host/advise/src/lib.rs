@@ -10,13 +10,13 @@
 //! | [`advice`] | the one result of a rule |
 //! | [`render`] | advice as text, JSON, pages, option files |
 //! | [`rules`] | the one table of rules, for all platforms; [`rule`] is a row of it |
-//! | [`accounts`] | suggestions from the accounts of a run; [`case`] is what their rules look at |
+//! | [`accounts`] | suggestions from the accounts of a run; [`case`] is the input of their rules |
 //! | [`heap`], [`keep`], [`stack`], [`pages`], [`lock`], [`spin`], [`requests`] | the functions of the rules |
 //! | [`listing`] | advice from listings of Language Environment, z/TPF and Natural |
-//! | [`explain`](mod@explain) | what a rule or a counter means, from the tables |
+//! | [`explain`](mod@explain) | the meaning of a rule or a counter, from the tables |
 //!
-//! Invariant: this crate knows no clock and no process; the same report gives the same
-//! suggestions. A rule that fired and was followed says "no change" of the next such run.
+//! Invariant: this crate uses no clock and no process; the same report gives the same
+//! suggestions. After its advice is followed, a rule says "no change" for the next such run.
 //! Not here: whether a suggestion helped (`verdict`).
 #![forbid(unsafe_code)]
 

@@ -1,11 +1,11 @@
-//! The rules about locks: what the holder does, where locks lie, who starves, whether looking again pays, and the order
+//! The rules about locks: holders that block, locks in the same cache line, starving threads, spinning, and the order
 //! in which locks are taken.
 //!
-//! Each speaks of the one lock of the program for which it matters most. A lock matters where threads waited for it
-//! [`WORTH_NS`] or longer together, and a hundredth of the run's time; what is less is not worth a change.
+//! Each rule reports the one lock of the program for which it matters most. A lock matters if threads waited for it
+//! [`WORTH_NS`] or longer together, and at least a hundredth of the run's time; less is not worth a change.
 //!
-//! Invariant: a rule that lacks its figures (LOCK could not fill them) says nothing, rather than "no change".
-//! Not here: whether looking again pays ([`crate::spin`]; its tests are here), where the figures come from
+//! Invariant: a rule that lacks its figures (LOCK could not fill them) gives no advice, rather than "no change".
+//! Not here: whether spinning pays ([`crate::spin`]; its tests are here), the source of the figures
 //! (`underbar_report::lock`).
 
 use underbar_report::lock::spread::at_least_in;
@@ -15,14 +15,14 @@ use underbar_report::units::{counted, nanoseconds, percent};
 use crate::advice::{Advice, Evidence, Kind, Setting};
 use crate::case::Case;
 
-/// Waits of a lock that are worth a change, together.
+/// The smallest total wait of a lock that is worth a change.
 pub const WORTH_NS: u64 = 10_000_000;
-/// Interval of the histogram from which on a waiter looks what the holder does: a millisecond, about.
+/// First interval of the histogram in which a waiter looks at what the holder does: about a millisecond.
 const LOOKED_AT: usize = 20;
-/// Bytes that travel between processors together.
+/// Bytes that move between processors together: a cache line.
 const LINE: u64 = 64;
 
-/// The locks of the program that matter, of all its processes, each with those of its process.
+/// The locks that matter in all processes of the program, each with the locks of its process.
 pub(crate) fn worth<'a>(case: &Case<'a>) -> Vec<(&'a Locks, &'a Lock)> {
     let elapsed = case.report.steps.as_ref().map_or(0, |steps| steps.elapsed_ns);
     let least = WORTH_NS.max(elapsed / 100);
@@ -36,7 +36,7 @@ pub(crate) fn worth<'a>(case: &Case<'a>) -> Vec<(&'a Locks, &'a Lock)> {
 
 fn sections<'a>(case: &Case<'a>) -> impl Iterator<Item = &'a Locks> {
     let name = case.program.name.clone();
-    // Names last: there may be thousands of processes, and few have locks.
+    // Names are compared last: there may be thousands of processes, and few have locks.
     let with_locks =
         case.report.processes.iter().filter_map(|process| Some((process, process.locks.as_ref()?)));
     with_locks.filter(move |(process, _)| process.name() == name).map(|(_, locks)| locks)
@@ -69,7 +69,7 @@ pub fn holder_blocks(case: &Case<'_>) -> Option<Advice> {
         let seen = lock.blocked.iter().fold(0_u64, |sum, call| sum.saturating_add(call.count));
         let long = lock.histogram.iter().skip(LOOKED_AT).fold(0_u64, |sum, waits| sum.saturating_add(*waits));
         let in_long = at_least_in(&lock.histogram, LOOKED_AT, lock.wait_ns);
-        // Of the looks, those that found the holder in a call; who does not count looks takes one for each long wait.
+        // The share of the looks that found the holder in a call. Without a count of looks, each long wait counts as one.
         let looks = lock.looked.filter(|&looked| looked >= seen).unwrap_or(long.max(seen));
         let part = u128::from(in_long) * u128::from(seen) / u128::from(looks.max(1));
         (percent(u64::try_from(part).unwrap_or(u64::MAX), lock.wait_ns), seen, locks, lock)
@@ -90,7 +90,7 @@ pub fn holder_blocks(case: &Case<'_>) -> Option<Advice> {
     }
     let place =
         lock.holders.first().map_or(String::new(), |site| format!(", given up at {}", site.place.words()));
-    // Who sleeps in futex waits for another thread, as a rule for another lock.
+    // A holder that sleeps in futex waits for another thread, usually for another lock.
     let (what, instead) = match call.name.as_str() {
         "futex" => ("waits for another thread", "Do so before taking the lock, or after giving it up."),
         _ => ("blocks", "Make the call after giving the lock up."),
@@ -109,7 +109,7 @@ pub fn same_line(case: &Case<'_>) -> Option<Advice> {
     let (locks, first) = *worth.first()?;
     let pair = worth.iter().enumerate().find_map(|(at, (locks, lock))| {
         let other = worth[at + 1..].iter().find(|(others, other)| {
-            // Addresses of different processes say nothing of each other.
+            // Addresses of different processes are unrelated.
             std::ptr::eq(*locks, *others)
                 && lock.address != other.address
                 && lock.address / LINE == other.address / LINE
@@ -158,7 +158,7 @@ pub fn starves(case: &Case<'_>) -> Option<Advice> {
         evidence("locks.wait_max_ns", lock.wait_max_ns),
     ];
     let longest = nanoseconds(lock.wait_max_ns);
-    // A thread that takes it again at once does no harm while nobody waits long.
+    // A thread that takes it again at once does no harm while no thread waits long.
     let long =
         lock.p50_ns.is_some_and(|p50| lock.wait_max_ns >= p50.at_most.saturating_mul(8).max(1_000_000));
     if share < 80 || !long {
@@ -220,7 +220,7 @@ mod tests {
     use underbar_report::lock::area::Record;
     use underbar_report::lock::sample::{self, Bytes, waits};
 
-    /// What a rule says of a process with these locks under this LOCK.
+    /// The advice of a rule on a process with these locks under this LOCK.
     fn check(rule: &str, mode: u32, locks: &[Record]) -> Option<Advice> {
         let mut bytes = Bytes::new(1, 1, mode);
         for (place, lock) in locks.iter().enumerate() {
@@ -269,7 +269,7 @@ mod tests {
             check("lock-holder-blocks", 2, &[lock.clone()]).map(|said| said.kind),
             Some(Kind::NoChange)
         );
-        // Most of the time went into waits too short to look.
+        // Most of the time was spent in waits too short to look.
         lock.blocked = vec![(1, 940)];
         lock.histogram = waits(&[(15, 100_000), (20, 940)]);
         lock.wait_ns = 100_000 * 45_000 + 940 * 1_100_000;

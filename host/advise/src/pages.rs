@@ -6,10 +6,10 @@ use underbar_report::units::{bytes, counted};
 use crate::advice::{Advice, Evidence, Kind, Setting};
 use crate::case::Case;
 
-/// Below this, a few hundred faults are all that could be saved for each page of 2M wasted.
+/// Below this, huge pages could save at most a few hundred faults for each wasted page of 2M.
 const LARGE: u64 = 64 << 20;
 
-/// Rule `hugepages`. Of a report without each process's own faults it takes those of the run, where that was one process.
+/// Rule `hugepages`. If a report lacks each process's own faults, it takes those of the run, if that was one process.
 pub fn huge(case: &Case<'_>) -> Option<Advice> {
     let used = case.get(Key::HeapUsedPeak);
     let own = Some(case.program.each(Key::ProcessFaults)).filter(|&faults| faults > 0);

@@ -1,15 +1,16 @@
-//! The rule about requests that are larger than what serves them. It reads the model, so it serves a live run and a listing.
+//! The rule about requests that are too large for the sizes that serve them. It reads the model, so it applies to a live run
+//! and to a listing.
 
 use underbar_model::{Certainty, Supply};
 use underbar_report::units::{bytes, count};
 
 use crate::advice::{Advice, Evidence, Kind};
 
-/// With fewer requests nothing is advised.
+/// With fewer requests there is no advice.
 const FEW: u64 = 100;
-/// So many that are too large cost nothing that could be measured.
+/// Up to this many requests that are too large have no measurable cost.
 const FEW_BEYOND: u64 = 8;
-/// One request in so many may be too large.
+/// One request in this many may be too large.
 const RARE: u64 = 1_000;
 
 /// Rule `large-requests`.
@@ -48,7 +49,7 @@ mod tests {
     const SMALL: u64 = 64 << 10;
     const LARGE: u64 = 1 << 20;
 
-    /// A run under HEAP(4M,64K) with so many requests, so many of which were of more than 64K.
+    /// A run under HEAP(4M,64K) with this many requests, and this many of more than 64K.
     fn run(requests: u64, beyond: u64, increment: u64) -> Vec<Advice> {
         let mut process = sample::heap("/bin/x", 3_900_000, 1 + beyond, 5 << 20, (4 << 20, increment));
         let counters = [
@@ -117,7 +118,7 @@ mod tests {
     fn what_was_followed_is_no_more_advised_and_not_taken_back() {
         let all = run(20_000, 0, 1152 << 10);
         assert!(all.iter().all(|one| one.option.is_none()), "{all:#?}");
-        // A heap of which little is used goes down, but not below what its requests need.
+        // The sizes of a heap with little use are lowered, but not below the needs of its requests.
         let mut process = sample::heap("/bin/x", 1_200_000, 1, 4 << 20, (4 << 20, 2 << 20));
         process.counters.set(Key::HeapLargestRequest, LARGE);
         let all = advise(&sample::report(vec![process]));

@@ -1,4 +1,4 @@
-//! What a row of the table of rules says, and whom it serves.
+//! One row of the table of rules: its words, its platforms and its function.
 //!
 //! Invariant: `explain` and the manual print these words and no others.
 //! Not here: the table (`rules`).
@@ -15,9 +15,9 @@ use crate::listing::le::LeCase;
 pub struct Rule {
     /// Its name for `explain` and in advice.
     pub id: &'static str,
-    /// What it is about.
+    /// Its subject.
     pub title: &'static str,
-    /// Where the rule comes from.
+    /// The source of the rule.
     pub source: &'static str,
     /// When it fires, in words.
     pub condition: &'static str,
@@ -25,37 +25,37 @@ pub struct Rule {
     pub formula: &'static str,
     /// When it says "no change", in words.
     pub stop: &'static str,
-    /// What following it could cost.
+    /// The possible cost of following it.
     pub risk: &'static str,
-    /// The platforms it serves; the manual has it under the first one.
+    /// The platforms it serves; the manual lists it under the first one.
     pub platforms: &'static [Platform],
     /// Applies it.
     pub apply: Apply,
 }
 
-/// What a rule looks at, and how it is applied.
+/// The input of a rule, and its function.
 pub enum Apply {
-    /// To the accounts of each program of a run. None where it has nothing to say about the program.
+    /// To the accounts of each program of a run. The function returns None if it has no advice on the program.
     Accounts {
         /// The area of the report that it belongs to.
         area: Area,
-        /// Does an option that it suggests do anything on Linux? Else it is shown, and neither counted nor tried.
+        /// Does a suggested option have an effect on Linux? If not, it is shown, and neither counted nor tried.
         acts: bool,
         /// Its function.
         rule: fn(&Case<'_>) -> Option<Advice>,
     },
     /// To each program or session of the listings.
     Program(fn(&LeCase<'_>) -> Vec<Advice>),
-    /// To how requests are served, by a heap of a run or by the available lists of a system.
+    /// To the supply of requests, by a heap of a run or by the available lists of a system.
     Supply(fn(&Supply) -> Option<Advice>),
-    /// To everything that was read in listings.
+    /// To everything read from listings.
     Listings(fn(&Collected) -> Vec<Advice>),
-    /// By `underbar lib survey`, to libraries and lists of them; a listing that holds such a list is answered with that command.
+    /// By `underbar lib survey`, to libraries and lists of them. For a listing with such a list, the advice names that command.
     Survey,
 }
 
 impl Rule {
-    /// What it found for a platform, with its words.
+    /// The findings for a platform, with the rule's words.
     pub(crate) fn gives(&self, platform: Platform, found: Advice) -> Advice {
         let (area, acts) = match self.apply {
             Apply::Accounts { area, acts, .. } => (Some(area), acts),

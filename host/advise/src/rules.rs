@@ -5,19 +5,19 @@
 //! Language Environment   storage reports          each program of the listings
 //! Natural                buffers, parameters      each session
 //! Libraries              load libraries           applied by `underbar lib survey`
-//! z/TPF                  request sizes, profiles  everything that was read
+//! z/TPF                  request sizes, profiles  everything read
 //! ```
 //!
 //! Invariant: ids are unique, whatever the platform. Rules of one platform are applied in the order of this table.
 //! To add a rule, add a row: its id, its words, the platforms it serves, its function, and tests that it fires, that it says
-//! "no change", and that it goes down where it can.
+//! "no change", and that it lowers a setting if it can.
 //! Not here: how rules are applied (`accounts`, `listing`).
 
 use crate::listing::{le, natural, ztpf};
 use crate::rule::{Apply, Area, Platform, Rule};
 use crate::{heap, keep, lock, pages, requests, spin, stack};
 
-/// Where the rules about load libraries come from.
+/// The source of the rules about load libraries.
 const LOAD_LIBRARIES: &str = "LongEx Mainframe Quarterly, August 2019, Load Library Performance: a module of 4 MB loaded 1,000 times took \
                       1,646,000 EXCPs and 243 s at 6,144, 504,000 and 145 s at 23,440, 426,000 and 133 s at 32,760, 100,000 and 4 s \
                       in a PDSE; a module of one block always the same";
@@ -629,7 +629,7 @@ pub static RULES: [Rule; 46] = [
     },
 ];
 
-/// The rule of that name.
+/// The rule with this name.
 #[must_use]
 pub fn find(id: &str) -> Option<&'static Rule> {
     RULES.iter().find(|rule| rule.id == id)

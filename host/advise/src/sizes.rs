@@ -1,17 +1,17 @@
-//! Sizes: rounded as options want them, written as people do, what the region allows, and what counts as well used.
+//! Sizes: rounded for options, written as people write them, limited by the region, and judged by their use.
 
 use underbar_listing::Region;
 
 const K: u64 = 1 << 10;
 const M: u64 = 1 << 20;
 
-/// At this size and above, nothing grows without a region in sight.
+/// At this size and above, no size grows unless the region is known.
 pub const LINE: u64 = 16 * M;
 
-/// Of what is set, in percent, that counts as well used: what is used less goes down.
+/// The use of a set size, in percent, that counts as good: with less use, the size is lowered.
 pub const WELL_USED: u64 = 62;
 
-/// Whether so much of what is set is used that it need not go down.
+/// Whether enough of the set size is used, so that it need not be lowered.
 pub fn is_well_used(used: u64, set: u64) -> bool {
     u128::from(used) * 100 >= u128::from(set) * u128::from(WELL_USED)
 }
@@ -23,7 +23,7 @@ pub fn sensible(bytes: u64) -> u64 {
     bytes.max(1).checked_next_multiple_of(step).unwrap_or(u64::MAX - (PAGE - 1))
 }
 
-/// Rounds up to four binary digits behind the first and to `unit`.
+/// Rounds up to four binary digits after the first and to `unit`.
 pub fn rounded(bytes: u64, unit: u64) -> u64 {
     let step = (1_u64 << bytes.max(1).ilog2().saturating_sub(4)).max(unit);
     bytes.max(1).checked_next_multiple_of(step).unwrap_or(bytes)
@@ -39,9 +39,10 @@ pub fn written(bytes: u64) -> String {
     }
 }
 
-/// What may be taken above the line under this REGION; None where it asks for all there is.
+/// The storage available above the line under this REGION; None if it requests all there is.
 ///
-/// REGION of 16M or less is for below the line and leaves 32M above; up to 32M the same; more is for above.
+/// REGION of 16M or less is for storage below the line and leaves 32M above. Up to 32M there are also 32M above. A larger
+/// value is the limit above the line.
 pub fn above_the_line(region: &Region) -> Option<u64> {
     match region.region {
         None | Some(0) => None,
@@ -49,7 +50,7 @@ pub fn above_the_line(region: &Region) -> Option<u64> {
     }
 }
 
-/// A size as options have it: digits, in any case with K, M, G or T; None where it is none.
+/// A size as in options: digits, optionally followed by K, M, G or T in either case; None if it is none.
 pub fn size(text: &str) -> Option<u64> {
     let text = text.trim();
     let at = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());

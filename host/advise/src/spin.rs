@@ -1,6 +1,6 @@
-//! The rules about looking at a lock again before sleeping for it: where that pays, and where it does not.
+//! The rules about spinning on a lock before sleeping: when it pays, and when it does not.
 //!
-//! Looking pays where a wait is shorter than a sleep and a wake; of waits that are long it burns the beginning.
+//! Spinning pays if a wait is shorter than a sleep and a wake. In a long wait it only wastes processor time at the start.
 //! Not here: which locks matter, and the tests ([`crate::lock`]).
 
 use underbar_report::lock::{Lock, LockSort, Mode};
@@ -10,7 +10,7 @@ use crate::advice::{Advice, Evidence, Kind};
 use crate::case::Case;
 use crate::lock::{evidence, found, worth};
 
-/// A sleep and a wake take about this long: a wait below it is cheaper to look out.
+/// The approximate time of a sleep and a wake: for a shorter wait, spinning is cheaper.
 pub const SLEEP_AND_WAKE_NS: u64 = 4_096;
 
 /// Rule `lock-spin-pays`.

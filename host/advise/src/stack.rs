@@ -1,4 +1,4 @@
-//! Rules about stacks. They are measured everywhere; sizes of threads are never lowered unasked.
+//! Rules about stacks. All stacks are measured; stack sizes of threads are lowered only on request.
 
 use underbar_ledger::Key;
 use underbar_report::units::{bytes, count, counted, parse_size, share, size};
@@ -7,22 +7,22 @@ use crate::advice::{Advice, Evidence, Kind, Setting};
 use crate::case::Case;
 use crate::sizes::{is_well_used, sensible};
 
-/// Never a smaller default than this.
+/// The smallest default.
 const FLOOR: u64 = underbar_options::LEAST_THREAD_STACK;
-/// PTHREAD_STACK_MIN where it is largest (arm64), and an allowance for thread-local storage.
+/// The largest PTHREAD_STACK_MIN (arm64), and an allowance for thread-local storage.
 const LEAST_SAFE: u64 = (128 << 10) + (64 << 10);
 const _: () = assert!(FLOOR >= LEAST_SAFE);
-/// Stacks of ended threads that glibc keeps for new ones, all together.
+/// Total size of the stacks of ended threads that glibc keeps for new ones.
 const KEPT_BY_GLIBC: u64 = 40 << 20;
-/// From so many threads at one time on, the address space of their stacks counts.
+/// With this many threads at one time or more, the address space of their stacks matters.
 const MANY_THREADS: u64 = 64;
 
-/// What is true of the first stack under any option.
+/// A fact about the first stack under any option.
 const NO_EFFECT: &str = "the kernel makes it, not STACK";
 
 /// Rule `stack`.
 pub fn first(case: &Case<'_>) -> Option<Advice> {
-    // STACK means all threads, and under THREADSTACK(ON) the first one only.
+    // STACK applies to all threads, or under THREADSTACK(ON) to the first one only.
     let key = if case.report.threads_are_governed() { Key::StackMain } else { Key::StackLargest };
     let largest = case.get(key);
     if largest == 0 {
@@ -57,7 +57,7 @@ pub fn first(case: &Case<'_>) -> Option<Advice> {
 
 /// Rule `threadstack`.
 pub fn threads(case: &Case<'_>) -> Option<Advice> {
-    // The first thread's stack is the kernel's and may be far larger: it says nothing about the others.
+    // The kernel makes the first thread's stack, which may be far larger: it is no measure of the others.
     let largest = case.get(Key::StackThread);
     let at_once = case.get(Key::ThreadsPeak);
     if largest == 0 || at_once < 2 {
@@ -66,7 +66,7 @@ pub fn threads(case: &Case<'_>) -> Option<Advice> {
     let started = case.program.each(Key::ThreadsStarted);
     let option = case.report.sub_options("THREADSTACK").filter(|_| case.report.threads_are_governed());
     let set = option.and_then(|values| parse_size(values.get(1)?)).filter(|&bytes| bytes > 0);
-    // What is asked for below the floor is raised to it when a thread begins.
+    // A request below the floor is raised to it when a thread begins.
     let now = set.map(|set| set.max(FLOOR)).or(case.report.host.thread_stack_bytes)?;
     let needed = sensible(largest.saturating_mul(4)).max(FLOOR);
     let found = |kind, to: Option<u64>, reason, risky| {
@@ -212,7 +212,7 @@ mod tests {
             [("stack", Kind::NoChange, "STACK(4M,4K)".to_owned(), 3 << 20), lower],
             "a deep first thread is no reason to leave the others as they are"
         );
-        // Under ON, threads that go deep are no business of STACK.
+        // Under ON, STACK does not apply to threads with deep calls.
         report.processes[0].counters.set(Key::StackMain, 12_288);
         report.processes[0].counters.set(Key::StackThread, 3 << 20);
         sample::in_force(&mut report, "THREADSTACK(ON,16M)");

@@ -1,7 +1,7 @@
-//! Each layout and each kind of damage, made anew with values of our own: what is advised, in full.
+//! Each layout and each kind of damage, recreated with invented values: the advice, in full.
 //!
-//! The listings are those of `host/listing/tests`. The expected texts stand in `tests/advised/`; `UNDERBAR_BLESS=1 cargo test -p
-//! underbar-advise` writes them, and whoever does so reads them.
+//! The listings are those of `host/listing/tests`. The expected texts are in `tests/advised/`. `UNDERBAR_BLESS=1 cargo test -p
+//! underbar-advise` writes them; review them afterwards.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -55,7 +55,7 @@ fn every_listing_gives_the_advice_it_should() {
     }
 }
 
-/// What a wrong advice would be: options from reports that are mixed, cut at the right, or of which only parts can be read.
+/// Advice that would be wrong: options from reports that are mixed, cut at the right, or only partly readable.
 #[test]
 fn what_cannot_be_trusted_sets_nothing() {
     let listings = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../listing/tests/listings");

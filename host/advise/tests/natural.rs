@@ -1,4 +1,5 @@
-//! A report of Natural that is cut anywhere: nothing is set that the whole does not set, or that stands in it.
+//! A report of Natural that is cut anywhere: the advice sets only values that the whole report's advice sets, or that the
+//! report contains.
 
 use std::fs;
 use std::path::PathBuf;
@@ -22,7 +23,7 @@ fn wherever_a_report_is_cut_nothing_else_is_set() {
             .flat_map(|one| one.split(['(', ')', ',', '=']).map(str::to_owned).collect::<Vec<_>>())
             .collect()
     };
-    // Caches that are not used get the sizes of the tuning page; those that are, keep theirs.
+    // Unused caches get the sizes of the tuning page; used ones keep theirs.
     let known = [parts(&whole), ["300", "200", "400"].map(str::to_owned).to_vec()].concat();
     for end in 0..text.len() {
         for part in parts(&set(&text.as_bytes()[..end])) {

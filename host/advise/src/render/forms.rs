@@ -1,4 +1,4 @@
-//! Settings in the form of a carrier: CEEOPTS, CEEUOPT, PARM, `_CEE_RUNOPTS`, values, and underbar's own.
+//! Settings in the form of a carrier: CEEOPTS, CEEUOPT, PARM, `_CEE_RUNOPTS`, values, and underbar's options.
 //!
 //! Invariant: no line of a data set or a source reaches beyond column 71, and every text is read back as the same options.
 
@@ -22,17 +22,17 @@ pub enum Form {
     Natparm,
     /// One line for each value: its name and what it should be.
     Values,
-    /// Options of underbar: only what it honours.
+    /// Options of underbar: only those that it honours.
     Underbar,
 }
 
-/// PARM of job control holds no more characters.
+/// The most characters that PARM of job control holds.
 const PARM_ROOM: usize = 100;
-/// Columns of a record that count.
+/// The significant columns of a record.
 const COLUMNS: usize = 71;
 
 impl Form {
-    /// The text, with a line feed behind each line; None where there is nothing to set, or nothing of it has this form.
+    /// The text, with a line feed after each line; None if there is nothing to set, or if no setting has this form.
     #[must_use]
     pub fn text(self, settings: &[Setting]) -> Option<String> {
         if settings.iter().any(super::parameters::is_parameter) {
@@ -84,7 +84,7 @@ impl Form {
     }
 }
 
-/// Cut behind commas, so that no piece is longer than there is room for.
+/// Cuts the text after commas, so that each piece fits.
 fn folded(text: &str, room: usize) -> Vec<String> {
     let mut all: Vec<String> = vec![String::new()];
     for piece in text.split_inclusive(',') {
@@ -112,9 +112,9 @@ fn source(settings: &[Setting]) -> String {
             format!("{}={}", setting.option, all.strip_prefix(setting.option).unwrap_or(""))
         })
         .collect();
-    // Operands go on in column 16.
+    // Operands continue in column 16.
     let pieces = folded(&options.join(","), COLUMNS - 17);
-    // 64-bit programs look for another name.
+    // 64-bit programs use another name.
     let (name, mode) = match settings.iter().any(|setting| setting.option.ends_with("64")) {
         true => ("CELQUOPT", "64"),
         false => ("CEEUOPT", "ANY"),

@@ -1,10 +1,10 @@
-//! Advice as one page: no script, nothing that is fetched, light and dark.
+//! Advice as one page without scripts and without external files, in light and dark.
 //!
 //! ```text
 //! Collected, Advice, option texts -> for each program: picture of sizes, suggestions with their evidence, text to set
 //! ```
 //!
-//! Invariant: whatever comes out of a listing is escaped. The page says what `--json` says, in the same words.
+//! Invariant: all text from a listing is escaped. The page has the content of `--json`, in the same words.
 //! Not here: the picture (`picture`).
 
 mod picture;
@@ -177,7 +177,7 @@ fn list(text: &mut String, title: &str, lines: impl Iterator<Item = String>) {
     }
 }
 
-/// Escaped, so that it is text wherever it stands.
+/// Escaped, so that it is text in every context.
 pub(super) fn escaped(words: &str) -> String {
     let mut text = String::with_capacity(words.len());
     for c in words.chars() {

@@ -1,12 +1,12 @@
-//! Advice as JSON: one form for the accounts of a run, one for listings; and what the web page has in common with the latter.
+//! Advice as JSON: one form for the accounts of a run, one for listings; and the part that the web page shares with the latter.
 //!
 //! ```text
 //! advice[]  options[]: program, options    not_in_this_form[]    sizes[]    what_if[]       the command's
-//! not_read[]: file, line, why                                                             each; the page has them by words
+//! not_read[]: file, line, why                                                             each; the page groups them by words
 //! lint[]    in_force[]    steps[]    left_out                                                both have them
 //! ```
 //!
-//! Invariant: what both have is made here, once, so that they cannot differ.
+//! Invariant: the common part is made here, once, so that the two cannot differ.
 
 use serde::{Serialize, Serializer};
 use underbar_listing::{OptionRow, StepTiming};
@@ -19,10 +19,10 @@ use crate::listing::simulate::Tried;
 use crate::listing::{Area as Sized, Collected, Lint, areas_by, settings_by_program};
 use crate::rule::{Area, Platform};
 
-/// Name and version of the form that advice from accounts has.
+/// Name and version of the JSON schema of advice from accounts.
 pub const SCHEMA: &str = "underbar.advice/1";
 
-/// Of the accounts of a run.
+/// JSON of the accounts of a run.
 #[derive(Serialize)]
 struct OfAccounts<'a> {
     rule: &'static str,
@@ -40,7 +40,7 @@ struct OfAccounts<'a> {
     acts: bool,
 }
 
-/// Of a listing.
+/// JSON of a listing.
 #[derive(Serialize)]
 struct OfListing<'a> {
     rule: &'static str,
@@ -113,7 +113,7 @@ pub fn accounts(suggestions: &[Advice], risky: bool) -> String {
     format!("{}\n", serde_json::json!({"schema": SCHEMA, "suggestions": suggestions, "options": options}))
 }
 
-/// What stands beside the advice.
+/// The fields next to the advice.
 #[derive(Serialize)]
 pub struct Beside<'a> {
     lint: &'a [Lint],
@@ -163,7 +163,7 @@ struct Sizes {
 }
 
 impl<'a> Beside<'a> {
-    /// All of it, with no more options in force than this many.
+    /// All of them, with at most this many options in force.
     #[must_use]
     pub fn of(collected: &'a Collected, lint: &'a [Lint], most_in_force: usize) -> Self {
         let name = |file: usize| collected.name_of(file);
@@ -211,6 +211,6 @@ pub fn listings(
         not_read: not_read.collect(),
         beside: Beside::of(collected, lint, usize::MAX),
     };
-    // Numbers, texts and lists of them have a JSON form, always.
+    // Numbers, texts and lists of them always have a JSON form.
     serde_json::to_string(&answer).unwrap_or_default() + "\n"
 }

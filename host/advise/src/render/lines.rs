@@ -11,7 +11,7 @@ use underbar_report::summary;
 use crate::advice::{Advice, Kind, Setting};
 use crate::rule::Area;
 
-/// Name and version of the form that suggestions have in JSON.
+/// Name and version of the JSON schema of suggestions.
 pub const SCHEMA: &str = "underbar.advice/1";
 
 /// The options suggested for one program.
@@ -19,21 +19,21 @@ pub const SCHEMA: &str = "underbar.advice/1";
 pub struct ProgramOptions {
     /// File name of the program: the section's name.
     pub program: String,
-    /// One setting for each option, with the suggestions that it came from.
+    /// One setting for each option, with the suggestions that it is based on.
     pub settings: Vec<(Setting, Vec<Advice>)>,
 }
 
-/// Why an option is not set, though it is suggested.
+/// The reason why a suggested option is not set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Withheld {
     /// It does nothing on Linux.
     Idle,
-    /// It could harm, and nobody asked for that.
+    /// It could do harm, and the user did not request it.
     Risky,
 }
 
 impl Withheld {
-    /// Why one suggestion is not followed.
+    /// The reason why one suggestion is not followed.
     #[must_use]
     pub fn of(suggestion: &Advice, risky: bool) -> Option<Withheld> {
         if !suggestion.acts {
@@ -45,7 +45,7 @@ impl Withheld {
         }
     }
 
-    /// Why an option is not set that these suggestions led to.
+    /// The reason why the option of these suggestions is not set.
     #[must_use]
     pub fn any_of(from: &[Advice], risky: bool) -> Option<Withheld> {
         from.iter().find_map(|suggestion| Withheld::of(suggestion, risky))
@@ -61,7 +61,7 @@ impl ProgramOptions {
     }
 }
 
-/// Merges suggestions by program and option. Those that set nothing are left out.
+/// Merges suggestions by program and option. Suggestions without a setting are omitted.
 #[must_use]
 pub fn merged<'a>(suggestions: impl IntoIterator<Item = &'a Advice>) -> Vec<ProgramOptions> {
     let mut programs: Vec<ProgramOptions> = Vec::new();
@@ -83,14 +83,14 @@ pub fn merged<'a>(suggestions: impl IntoIterator<Item = &'a Advice>) -> Vec<Prog
     programs
 }
 
-/// The options that are to be set: without those that do nothing here, and without risky ones unless asked for.
+/// The options to set: without those that have no effect here, and without risky ones unless requested.
 #[must_use]
 pub fn to_set(suggestions: &[Advice], risky: bool) -> Vec<ProgramOptions> {
     merged(suggestions.iter().filter(|suggestion| Withheld::of(suggestion, risky).is_none()))
 }
 
 /// An options file: a section for each program, each option with its reasons as comments. Risky
-/// suggestions stand there as comments only, unless asked for.
+/// suggestions are comments only, unless requested.
 #[must_use]
 pub fn options_file(report: &Report, suggestions: &[Advice], risky: bool) -> String {
     let words = std::iter::once(&report.run.program).chain(&report.run.arguments);
@@ -126,13 +126,13 @@ pub fn options_file(report: &Report, suggestions: &[Advice], risky: bool) -> Str
     text
 }
 
-/// True if a section of an options file can mean just this program.
+/// True if a section of an options file can apply to exactly this program.
 fn nameable(program: &str) -> bool {
     let odd = |c: char| c.is_control() || "[]#".contains(c);
     !program.is_empty() && program != "*" && !program.starts_with("build-id:") && !program.chars().any(odd)
 }
 
-/// What the summary of a report shows.
+/// The lines for the summary of a report.
 #[must_use]
 pub fn for_summary(suggestions: &[Advice]) -> Vec<summary::Advice> {
     let mut advice = Vec::new();
@@ -143,7 +143,7 @@ pub fn for_summary(suggestions: &[Advice]) -> Vec<summary::Advice> {
                 area: from.first().map_or(Area::Heap, row_of),
                 option: Some(setting.to_string()),
                 verdict: from.first().map_or("", |suggestion| suggestion.kind.word()),
-                // A line of the summary has room for one reason; rules are in the order of weight.
+                // A line of the summary has room for one reason; rules are in order of importance.
                 reason: from.first().map_or(String::new(), |suggestion| suggestion.reason.clone()),
                 risky: from.iter().any(|suggestion| suggestion.risky),
                 acts: Withheld::any_of(from, true).is_none(),
@@ -169,12 +169,12 @@ pub fn for_summary(suggestions: &[Advice]) -> Vec<summary::Advice> {
     advice
 }
 
-/// The row of the summary that a suggestion is about: the first thread's stack and those of the others have one each.
+/// The row of the summary for a suggestion: the first thread's stack and the stacks of other threads have one row each.
 fn row_of(suggestion: &Advice) -> Area {
     if suggestion.rule == "threadstack" { Area::ThreadStack } else { suggestion.area.unwrap_or(Area::Heap) }
 }
 
-/// Suggestions as JSON, one line and a line feed: all of them, and the options of those that are to be set.
+/// Suggestions as JSON, one line and a line feed: all of them, and the options to set.
 #[must_use]
 pub fn to_json(suggestions: &[Advice], risky: bool) -> String {
     let options: Vec<_> = to_set(suggestions, risky)
@@ -195,8 +195,8 @@ mod tests {
     use underbar_ledger::Key;
     use underbar_report::sample;
 
-    /// A compiler that wants larger segments, KEEP, huge pages and smaller thread stacks, and a
-    /// driver that wants nothing.
+    /// A compiler that needs larger segments, KEEP, huge pages and smaller thread stacks, and a
+    /// driver that needs no change.
     fn report() -> Report {
         let mut compiler =
             sample::heap("/usr/libexec/cc1plus", 100 << 20, 8_000, 110 << 20, (16 << 10, 16 << 10));

@@ -1,4 +1,4 @@
-//! Advice as people and programs get it. Nothing else in the house makes text of advice.
+//! Advice as text for people and programs. No other module turns advice into text.
 //!
 //! | module | makes |
 //! |---|---|
@@ -9,8 +9,8 @@
 //! | [`values`] | values of z/TPF |
 //! | [`lines`](mod@lines) | one option line for several suggestions, options files, the summary of a report |
 //!
-//! Invariant: a rendering adds nothing: what one of them says is in the advice, so all say the same.
-//! Not here: what is advised (`rules`).
+//! Invariant: a rendering adds nothing. All its content is in the advice, so all renderings agree.
+//! Not here: the advice itself (`rules`).
 
 mod forms;
 pub mod html;

@@ -1,6 +1,6 @@
-//! Option texts of programs and sessions, as their steps want them.
+//! Option texts of programs and sessions, as their steps need them.
 //!
-//! Not here: how one text is written (`forms`, `parameters`), and which step a program has (`listing::Steps`).
+//! Not here: how one text is written (`forms`, `parameters`), and the step of a program (`listing::Steps`).
 
 use serde::Serialize;
 
@@ -9,7 +9,7 @@ use super::steps::Steps;
 use crate::advice::Advice;
 use crate::listing::{Collected, settings_by_program};
 
-/// What one program is to set.
+/// The settings for one program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct OfProgram {
     /// The program or session.
@@ -18,7 +18,7 @@ pub struct OfProgram {
     pub options: String,
 }
 
-/// The option text of each program and session that has something to set in this form.
+/// The option text of each program and session with settings in this form.
 #[must_use]
 pub fn options(collected: &Collected, advice: &[Advice], form: Form) -> Vec<OfProgram> {
     let (settings, steps) = (settings_by_program(advice), Steps::of(collected));
@@ -30,7 +30,7 @@ pub fn options(collected: &Collected, advice: &[Advice], form: Form) -> Vec<OfPr
     collected.names().into_iter().filter_map(of).collect()
 }
 
-/// Programs that have something to set and no text of their own in a step's form, each with the program of its step.
+/// Programs with settings but without a text of their own in a step's form, each with the program of its step.
 #[must_use]
 pub fn linked(collected: &Collected, advice: &[Advice], form: Form) -> Vec<(String, String)> {
     if !matches!(form, Form::Parm | Form::Ceeopts | Form::CeeRunopts) {
@@ -44,7 +44,7 @@ pub fn linked(collected: &Collected, advice: &[Advice], form: Form) -> Vec<(Stri
     collected.names().into_iter().filter_map(of).collect()
 }
 
-/// Programs and sessions that have something to set, and nothing of it in this form.
+/// Programs and sessions with settings, none of which has this form.
 #[must_use]
 pub fn not_in_form(collected: &Collected, advice: &[Advice], form: Form) -> Vec<String> {
     let settings = settings_by_program(advice);
@@ -58,7 +58,7 @@ pub fn not_in_form(collected: &Collected, advice: &[Advice], form: Form) -> Vec<
     names
 }
 
-/// Whether values of z/TPF, which have one form only, are shown in this one: it, or where none was asked for.
+/// Whether values of z/TPF are shown in this form. They have only one form; it is shown if requested, or if no form is.
 #[must_use]
 pub fn has_values(form: Form) -> bool {
     matches!(form, Form::Values | Form::Ceeopts)

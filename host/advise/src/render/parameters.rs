@@ -1,9 +1,9 @@
-//! Parameters as text: dynamic ones, and the same as macros of the parameter module.
+//! Parameters as text: as dynamic parameters, and as macros of the parameter module.
 
 use super::forms::Form;
 use crate::advice::Setting;
 
-/// Columns of a record that count.
+/// The significant columns of a record.
 const COLUMNS: usize = 71;
 
 /// Whether a setting is a parameter, which is written NAME=value.
@@ -12,9 +12,10 @@ pub fn is_parameter(setting: &Setting) -> bool {
     setting.option.ends_with('=')
 }
 
-/// One line for each value, or dynamic parameters, cut at commas where a record would be too long; those of ADARUN in a statement of their own.
+/// One line for each value, or dynamic parameters, cut at commas if a record would be too long. Those of ADARUN have their
+/// own statement.
 ///
-/// As NATPARM with the macros of the parameter module behind it, as comments of its source.
+/// As NATPARM, followed by the macros of the parameter module, as comments of its source.
 pub(super) fn text(settings: &[Setting], form: Form) -> Option<String> {
     if form == Form::Values {
         return Some(settings.iter().map(|setting| format!("{setting}\n")).collect());

@@ -5,8 +5,8 @@
 //!                                     (LINKed ones end first)         none for TAX and RATES, which have no PARM
 //! ```
 //!
-//! Invariant: an enclave counts to a step only where no other step could have it. A value of a step is no smaller than what
-//! any of its enclaves needs: what one of them would lower goes down only where all the others would, too.
+//! Invariant: an enclave belongs to a step only if no other step could have it. A value of a step is no smaller than the need
+//! of any of its enclaves: a value is lowered only if all of its enclaves would lower it.
 //! Not here: texts that are linked with a program (CEEUOPT) or belong to no step: each program has its own.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -18,22 +18,22 @@ use crate::advice::{Advice, Kind, Setting};
 use crate::listing::{Collected, settings_of};
 use crate::sizes::size;
 
-/// Programs of steps that have no enclave of their own worth advice.
+/// Programs of steps without their own enclave worth advice.
 const OTHERS: [&str; 16] = [
     "ADRDSSU", "ASMA90", "CCNDRVR", "DFSORT", "HEWL", "IBMZPLI", "ICEGENER", "ICEMAN", "IDCAMS", "IEBCOPY",
     "IEBGENER", "IEFBR14", "IEWBLINK", "IEWL", "IGYCRCTL", "SORT",
 ];
-/// Columns that count.
+/// The significant columns.
 const COLUMNS: usize = 71;
-/// So many lines are named for one option.
+/// At most this many lines are named for one option.
 const NAMED: usize = 8;
 
-/// Which enclaves run in which step.
+/// The enclaves of each step.
 #[derive(Default)]
 pub struct Steps<'a> {
-    /// By the program that stands for the step: all its enclaves.
+    /// By the program that represents the step: all its enclaves.
     members: BTreeMap<&'a str, BTreeSet<&'a str>>,
-    /// The program of the step, where another name stands for it.
+    /// The program of the step, if another name represents it.
     programs: HashMap<&'a str, &'a str>,
     collected: Option<&'a Collected>,
 }
@@ -61,7 +61,7 @@ impl<'a> Steps<'a> {
         let own: Vec<&str> = of_file.iter().copied().filter(|name| !OTHERS.contains(name)).collect();
         let is_seen = |name: &str| runs.iter().any(|(_, run)| *run == name);
         if let [only] = own[..] {
-            // The last of them to end is the step's own, if none has its name.
+            // The last enclave to end is the step's own, if none has its name.
             let Some((_, last)) = runs.last() else { return };
             let main = if is_seen(only) { only } else { last };
             self.programs.insert(main, only);
@@ -78,7 +78,7 @@ impl<'a> Steps<'a> {
         }
     }
 
-    /// Whether a program was seen only as an enclave that another one of its step made.
+    /// Whether a program was seen only as an enclave that another program of its step created.
     #[must_use]
     pub fn is_linked(&self, name: &str) -> bool {
         !self.members.contains_key(name) && self.members.values().any(|members| members.contains(name))
@@ -93,7 +93,7 @@ impl<'a> Steps<'a> {
         self.members.iter().find(|(_, members)| members.contains(name)).map(|(main, _)| *main)
     }
 
-    /// The option text of a program: of its whole step, where the form is a step's.
+    /// The option text of a program: that of its whole step, if the form belongs to a step.
     #[must_use]
     pub fn text(&self, advice: &[Advice], name: &str, own: &[Setting], form: Form) -> Option<String> {
         if !matches!(form, Form::Parm | Form::Ceeopts | Form::CeeRunopts) {
@@ -107,7 +107,7 @@ impl<'a> Steps<'a> {
             1 => (own.to_vec(), Vec::new()),
             _ => {
                 let (mut all, words) = together(advice, members);
-                // What no advice says, as the options that ask for the next report.
+                // Settings without advice, such as the options that request the next report.
                 let other = |one: &&Setting| {
                     advice
                         .iter()
@@ -134,7 +134,7 @@ impl<'a> Steps<'a> {
     }
 }
 
-/// The larger values of all enclaves of a step, and for each option the lines that speak for it.
+/// The larger values of all enclaves of a step, and for each option the lines that support it.
 fn together(advice: &[Advice], members: &BTreeSet<&str>) -> (Vec<Setting>, Vec<String>) {
     // There may be thousands of each.
     let mut by_name: HashMap<&str, Vec<&Advice>> = HashMap::new();
@@ -158,7 +158,7 @@ fn together(advice: &[Advice], members: &BTreeSet<&str>) -> (Vec<Setting>, Vec<S
         let is_set = |one: &&Advice| one.option.as_ref().is_some_and(|one| one.option == option);
         let lowers = |name: &str| of(name).filter(is_set).any(|one| one.kind == Kind::Lower);
         let raises: Vec<_> = with.iter().copied().filter(|(name, _)| !lowers(name)).collect();
-        // Who would not lower it needs what is set now, or more.
+        // An enclave that would not lower the value needs the present one, or more.
         let all_lower = raises.is_empty() && with.len() == members.len();
         let counted = if all_lower { &with } else { &raises };
         let merged = larger(counted).map(|mut merged| {
@@ -183,9 +183,9 @@ fn together(advice: &[Advice], members: &BTreeSet<&str>) -> (Vec<Setting>, Vec<S
     (all, words)
 }
 
-/// Words and a place in the columns of a comment: of a place that is too long, its end.
+/// Words and a place in the columns of a comment; a place that is too long is cut to its end.
 fn fitted(words: &str, place: &str) -> String {
-    // The mark and a blank stand before it.
+    // The mark and a blank precede it.
     let room = COLUMNS.saturating_sub(2 + words.chars().count());
     let length = place.chars().count();
     if length <= room {
@@ -195,7 +195,7 @@ fn fitted(words: &str, place: &str) -> String {
     format!("{words}...{end}")
 }
 
-/// The larger of the sizes at each place; None where there is none, or where sizes of cells differ.
+/// The larger of the sizes at each position; None if there is none, or if sizes of cells differ.
 fn larger(all: &[(&str, &Setting)]) -> Option<Setting> {
     let ((_, first), rest) = all.split_first()?;
     let mut merged = (*first).clone();
@@ -225,7 +225,7 @@ fn larger(all: &[(&str, &Setting)]) -> Option<Setting> {
     Some(merged)
 }
 
-/// PARM with what the step's statement has besides: its program's arguments, and options that are not to change.
+/// PARM with the other parts of the step's statement: its program's arguments, and options that do not change.
 fn with_arguments(all: &[Setting], parm: &StepParm, rows: &[OptionRow]) -> Option<String> {
     if all.is_empty() {
         return None;
@@ -241,7 +241,7 @@ fn with_arguments(all: &[Setting], parm: &StepParm, rows: &[OptionRow]) -> Optio
     let merged = all.iter().map(|setting| {
         let mut setting = setting.clone();
         if let Some(row) = rows.iter().find(|row| row.name == setting.option && !row.negative) {
-            // What it has there and nobody changes stays.
+            // Options of the statement that no advice changes are kept.
             let values = row.sub_options().into_iter().map(|value| {
                 let value = value.trim();
                 (!value.is_empty()).then(|| value.to_owned())

@@ -30,7 +30,7 @@ impl fmt::Display for Advice {
     }
 }
 
-/// Of the accounts of a run: the option first.
+/// Advice from the accounts of a run: the option first.
 fn of_accounts(advice: &Advice, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     match &advice.option {
         Some(option) => write!(f, "{option}: {}", advice.kind.word())?,
@@ -53,7 +53,7 @@ fn of_accounts(advice: &Advice, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     Ok(())
 }
 
-/// Of a listing: whom it is for first.
+/// Advice from a listing: the target first.
 fn of_listing(advice: &Advice, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let suggested = advice.suggested().map_or(String::new(), |suggested| format!(" -> {suggested}"));
     writeln!(f, "{}: {}: {}{suggested}   ({})", advice.target, advice.kind.word(), advice.now, advice.rule)?;
@@ -68,7 +68,7 @@ fn of_listing(advice: &Advice, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     writeln!(f, "    confidence {}", advice.certainty)
 }
 
-/// All that is said of listings; `form_name` is what the user calls the form.
+/// The whole output for listings; `form_name` is the user's name for the form.
 #[must_use]
 pub fn listings(
     collected: &Collected,
@@ -193,7 +193,7 @@ pub fn listings(
     text
 }
 
-/// All that is said of the accounts of a run.
+/// The whole output for the accounts of a run.
 #[must_use]
 pub fn accounts(report: &Report, suggestions: &[Advice], risky: bool) -> String {
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! Values of z/TPF by their names, as text: one `NAME=value` a line, by the set of sizes that they are for.
+//! Values of z/TPF by their names, as text: one `NAME=value` a line, grouped by their set of sizes.
 
 use std::fmt::Write as _;
 
@@ -27,7 +27,7 @@ pub fn of(advice: &[Advice], program: &str) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// Whom advice from these rules is for, in its order.
+/// The targets of advice from these rules, in its order.
 #[must_use]
 pub fn names(advice: &[Advice]) -> Vec<&str> {
     distinct(advice.iter().filter(|one| one.platform == Platform::Ztpf))
@@ -43,7 +43,7 @@ fn distinct<'a>(advice: impl Iterator<Item = &'a Advice>) -> Vec<&'a str> {
     names
 }
 
-/// What to do next.
+/// The next step for the user.
 #[must_use]
 pub fn afterwards(advice: &[Advice]) -> &'static str {
     if advice.iter().any(|one| !one.values.is_empty()) {

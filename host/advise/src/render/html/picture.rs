@@ -1,11 +1,11 @@
-//! The picture of sizes: of each area now, used and suggested, on one scale of powers of two.
+//! The picture of sizes: for each area the present, used and suggested size, on one scale of powers of two.
 //!
 //! ```text
 //!            4K        64K        1M         16M
 //! HEAP       o----------|----------<>               o now   | used at most   <> suggested
 //! ```
 //!
-//! Invariant: the figures stand beside the marks, so that nobody has to read them off.
+//! Invariant: the figures are next to the marks, so that the reader need not estimate them.
 
 use std::fmt::Write as _;
 
@@ -13,7 +13,7 @@ use super::escaped;
 use crate::listing::Area;
 use crate::sizes::written;
 
-/// Places in the picture: of the scale, and of the rows.
+/// Positions in the picture: those of the scale, and those of the rows.
 const LEFT: f64 = 190.0;
 const RIGHT: f64 = 640.0;
 const FIGURES: f64 = 660.0;
@@ -37,7 +37,7 @@ pub(super) fn of(areas: &[Area]) -> String {
         "<h3>Sizes</h3>\n<div class=\"wide\">\n<svg class=\"sizes\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" \
          aria-label=\"Sizes: set now, used at most, suggested\">\n"
     );
-    // From line to line four, sixteen or more times as much, so that there are no more than nine.
+    // Each line is four, sixteen or more times the one before, so that there are at most nine lines.
     let step = (((most - least) / 8.0 / 2.0).ceil() * 2.0).max(2.0);
     let mut tick = least;
     while tick <= most {
@@ -61,8 +61,8 @@ pub(super) fn of(areas: &[Area]) -> String {
     text
 }
 
-/// The fraction of a size's logarithm to the base of 2, to ten binary places: finer than a pixel. By squaring: each time
-/// that gives the next place. Not by `log2`, for which alone the command would load `libm.so` each time it starts.
+/// The fraction of a size's logarithm to the base of 2, to ten binary places: finer than a pixel. Each squaring gives the
+/// next place. It does not use `log2`, the only reason for which the command would load `libm.so` at each start.
 fn fraction(bytes: u64) -> f64 {
     let mut above = bytes as f64 / 2_f64.powi(bytes.ilog2() as i32);
     (1..=10).fold(0.0, |sum, place| {
