@@ -1,7 +1,8 @@
 //! One advice: its target, the option or value with its old and new setting, the evidence, and when to stop.
 //!
 //! Invariant: this is the only type of result of a rule, whatever its input. A rule returns its findings; `Rule::gives` adds
-//! the rule's words. Not here: how advice is shown (`render`).
+//! the rule's words.
+//! Not here: how advice is shown (`render`).
 
 use serde::Serialize;
 use underbar_ledger::Key;

@@ -1,7 +1,7 @@
-//! Sizes for a picture: of each area what is set now, the most that was used, and what is suggested.
+//! Sizes for a picture: for each area the present size, the largest use, and the suggested size.
 //!
-//! Invariant: a figure that is only likely, or of a report that is not sound, is not shown; so the picture shows nothing that
-//! the advice does not rest on. An area that was never used is left out.
+//! Invariant: a figure that is only likely, or from a report that is not sound, is not shown; so the picture shows only figures
+//! on which the advice may be based. An area that was never used is omitted.
 //! Not here: how it is drawn (`page`).
 
 use serde::Serialize;
@@ -18,11 +18,11 @@ use crate::sizes;
 pub struct Area {
     /// Its name in the report.
     pub name: String,
-    /// What is set: the initial size of the last run.
+    /// The present size: the initial size of the last run.
     pub now: u64,
-    /// The most that any run used; of stacks, that any thread used.
+    /// The largest use in any run; for stacks, the largest use of any thread.
     pub used: u64,
-    /// What is suggested; None where it stays.
+    /// The suggested size; None if there is no change.
     pub suggested: Option<u64>,
 }
 
@@ -32,7 +32,7 @@ pub fn areas(collected: &Collected, advice: &[Advice], name: &str) -> Vec<Area> 
     areas_by(collected, &settings(advice, name), name)
 }
 
-/// The same by what is to be set.
+/// The same, from the settings.
 pub(crate) fn areas_by(collected: &Collected, set: &[Setting], name: &str) -> Vec<Area> {
     let areas = collected.program(name).map_or_else(Vec::new, |program| of_program(program, set));
     areas.into_iter().chain(natural::areas(collected, name, set)).collect()

@@ -1,4 +1,4 @@
-//! Cell sizes that fit the requests: of all sets of up to twelve, the one that wastes least.
+//! Cell sizes that fit the requests: the set of up to twelve sizes with the least waste.
 //!
 //! ```text
 //! requests by ranges of 8 bytes, each served by the smallest cell that holds it:
@@ -6,26 +6,26 @@
 //! ```
 //!
 //! Invariant: every size is a multiple of 8 and at most 65,536; the largest holds every request that a cell can hold.
-//! Cost: 12 x n x n steps for n ranges, and no more than [`FINEST`] of them: neighbours are put together.
+//! Cost: 12 x n x n steps for n ranges, with n at most [`FINEST`]: if there are more ranges, neighbours are merged.
 //! Not here: how many cells of each size are needed.
 
 use underbar_model::{Class, least_waste};
 
-/// A pool has no more sizes.
+/// The largest number of sizes in a pool.
 pub(crate) const MOST: usize = 12;
 /// The largest cell.
 const LARGEST: u64 = 65_536;
-/// More ranges are put together.
+/// If there are more ranges, neighbours are merged.
 const FINEST: usize = 256;
 
-/// Requests of up to so many bytes, and how many there were.
+/// Requests of up to `to` bytes, and their number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Range {
     pub to: u64,
     pub count: u64,
 }
 
-/// Bytes beyond what was asked for, and bytes of all cells; None where no request fits into any.
+/// Bytes of the cells beyond the requests, and bytes of all cells; None if no request fits into any cell.
 pub(crate) fn waste(ranges: &[Range], cells: &[u64]) -> Option<(u64, u64)> {
     let (mut beyond, mut bytes) = (0_u64, 0_u64);
     for range in ranges.iter().filter(|range| range.to > 0) {
@@ -43,7 +43,7 @@ pub(crate) fn best(ranges: &[Range]) -> Option<Vec<u64>> {
     (!classes.is_empty()).then(|| least_waste(&classes, MOST, 8))
 }
 
-/// In order, without empty ones, and no more than [`FINEST`].
+/// The ranges in order, without empty ones, merged to at most [`FINEST`].
 fn merged(ranges: &[Range]) -> Vec<Range> {
     let mut all: Vec<Range> =
         ranges.iter().copied().filter(|range| range.count > 0 && (1..=LARGEST).contains(&range.to)).collect();

@@ -1,8 +1,8 @@
-//! What the listings hold, sorted by program.
+//! The contents of the listings, sorted by program.
 //!
-//! Invariant: memory is bounded: of all programs together [`MOST_REPORTS`] reports are kept, and of those beyond the first
-//! [`WHOLE`] only figures and lines, without the text that stands there; how many more there were is said. A fragment without
-//! heading is a program of its own: nobody knows whose it is.
+//! Invariant: memory is bounded: for all programs together [`MOST_REPORTS`] reports are kept. After the first [`WHOLE`], only
+//! figures and line numbers are kept, without the text of the lines. Further reports are counted. A fragment without a
+//! heading is a separate program, since its program is unknown.
 
 use std::collections::hash_map::{DefaultHasher, Entry};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -21,17 +21,17 @@ use super::no_report::Asked;
 
 const MOST_REPORTS: usize = 20_000;
 const WHOLE: usize = 500;
-/// What is said again within so many is kept once.
+/// A repetition within this many items is kept once.
 const ALIKE: usize = 256;
-/// Of one report no more ranges of sizes are kept, and no more doubts, once the first reports are kept whole.
+/// The most ranges of sizes, and the most doubts, that are kept of a report after the first `WHOLE`.
 const MOST_RANGES: usize = 64;
 const MOST_OTHER: usize = 2_000;
-/// What is said of so many lines of a file is said once in words.
+/// If this many lines of a file have the same doubt, the text names it once.
 const MANY_ALIKE: usize = 6;
 
 /// One run.
 pub struct Run {
-    /// Number of the file.
+    /// The number of the file.
     pub file: usize,
     /// Its storage report.
     pub report: StorageReport,
@@ -39,24 +39,24 @@ pub struct Run {
 
 /// One program.
 pub struct Program {
-    /// Its enclave's name, or what stands for it.
+    /// Its enclave's name, or a substitute.
     pub name: String,
     /// Its runs.
     pub runs: Vec<Run>,
 }
 
-/// What was found in all files.
+/// The findings in all files.
 #[derive(Default)]
 pub struct Collected {
-    /// The files, as they were named.
+    /// The file names, as the user gave them.
     pub files: Vec<String>,
-    /// The programs, in the order in which they were met.
+    /// The programs, in the order of their first reports.
     pub programs: Vec<Program>,
     /// Options in force or in a text.
     pub options: InSight,
-    /// What shows the region: the file and the statement.
+    /// The statements that show a region: the file and the statement.
     pub regions: Vec<(usize, Region)>,
-    /// Statements of steps that ask for no region, by program and file.
+    /// Statements of steps without REGION, by program and file.
     without_region: BTreeMap<(String, usize), Evidence>,
     /// PARM of steps: the file, PARM, and its options.
     pub(crate) parms: Vec<(usize, StepParm, Vec<OptionRow>)>,
@@ -64,25 +64,25 @@ pub struct Collected {
     in_parm: Vec<OptionRow>,
     /// Step timings.
     pub steps: Vec<(usize, StepTiming)>,
-    /// What was found of z/TPF: the file and the finding.
+    /// The findings for z/TPF: the file and the finding.
     pub ztpf: Vec<(usize, Found)>,
-    /// What concerns Natural and Adabas.
+    /// The findings for Natural and Adabas.
     pub natural: super::natural::Sessions,
-    /// What is wrong with option texts: the file, the line, what.
+    /// Errors in option texts: the file, the line, the error.
     pub flaws: Vec<(usize, u64, String)>,
-    /// What was not read, and every doubt: the file, the line, why.
+    /// Unread lines, and every doubt: the file, the line, why.
     pub unread: Vec<(usize, u64, String)>,
-    /// How many items there were, of any kind.
+    /// The number of items, of any kind.
     pub items: u64,
-    /// How many there were beyond what is kept.
+    /// The number of items that were not kept.
     pub beyond: u64,
-    /// Where in `programs` a name is.
+    /// The index of each name in `programs`.
     places: HashMap<String, usize>,
-    /// Reports that are kept.
+    /// The number of reports that are kept.
     kept: usize,
     /// The options reports that show RPTSTG(ON).
     pub(super) asked: Vec<Asked>,
-    /// The file and line of each report, by what it says.
+    /// The file and line of each report, by a hash of its contents.
     seen: HashMap<u64, (usize, u64)>,
 }
 
@@ -95,7 +95,7 @@ impl Collected {
     /// Takes an item of the file begun last.
     pub fn take(&mut self, item: Item) {
         let file = self.files.len().saturating_sub(1);
-        // A step that asks for nothing is nothing found: it only tells that what others ask for is not its own.
+        // A step without REGION is no finding: it only shows that the regions of other steps are not its own.
         if let Item::Region(Region {
             program: Some(program),
             region: None,
@@ -169,19 +169,19 @@ impl Collected {
         }
     }
 
-    /// The file of that number, as it was named.
+    /// The name of the file with this number, as the user gave it.
     #[must_use]
     pub fn name_of(&self, file: usize) -> &str {
         self.files.get(file).map_or("", String::as_str)
     }
 
-    /// The program of that name.
+    /// The program with this name.
     pub(crate) fn program(&self, name: &str) -> Option<&Program> {
         self.programs.get(*self.places.get(name)?)
     }
 
-    /// What was not read, and every doubt, by file and line, each with its place; what is said of many lines of a file once,
-    /// with how many they are and the first of them.
+    /// Unread lines, and every doubt, by file and line, each with its place. A doubt about many lines of a file appears once,
+    /// with the number of lines and the first of them.
     #[must_use]
     pub fn doubts(&self) -> Vec<(String, String)> {
         let mut all: Vec<_> = self.unread.iter().collect();
@@ -195,7 +195,7 @@ impl Collected {
             all.iter().filter_map(|(file, line, why)| match lines.get(&(*file, why.as_str()))?.as_slice() {
                 many if many.len() < MANY_ALIKE => Some((format!("{}:{line}", name(file)), why.clone())),
                 many if many[0] == *line => {
-                    // Once, at the first of them.
+                    // Once, at the first line.
                     let first: Vec<String> = many.iter().take(5).map(ToString::to_string).collect();
                     let words = format!("{why} ({} times, in lines {}, ...)", many.len(), first.join(", "));
                     Some((format!("{}:{line}", name(file)), words))
@@ -207,14 +207,14 @@ impl Collected {
         said
     }
 
-    /// Whom advice may be for: programs, then sessions of Natural.
+    /// The possible targets of advice: programs, then sessions of Natural.
     #[must_use]
     pub fn names(&self) -> Vec<String> {
         let sessions = self.natural.sessions().into_iter().map(|session| session.name);
         self.programs.iter().map(|program| program.name.clone()).chain(sessions).collect()
     }
 
-    /// Whether there is anything of Language Environment, or of the jobs in which it runs.
+    /// Whether there are findings for Language Environment, or for the jobs in which it runs.
     #[must_use]
     pub fn is_of_language_environment(&self) -> bool {
         let is_empty = self.programs.is_empty() && self.options.rows().is_empty() && self.flaws.is_empty();
@@ -234,7 +234,7 @@ impl Collected {
         }
         let name = match &report.enclave {
             Some(name) if !name.is_empty() => name.clone(),
-            // Nobody names it: the place does.
+            // It has no name: its place becomes the name.
             _ => format!("{}:{}", self.name_of(file), report.lines.0),
         };
         if let Some((first, line)) = self.is_again(&name, file, &report) {
@@ -262,7 +262,8 @@ impl Collected {
         }
     }
 
-    /// Where the same report was seen: same enclave, same date and time, same figures. One without a time may be another run.
+    /// The place where the same report was seen: same enclave, same date and time, same figures. A report without a time may be
+    /// another run.
     fn is_again(&mut self, name: &str, file: usize, report: &StorageReport) -> Option<(usize, u64)> {
         let date = report.date.as_ref()?;
         if !report.has_time() || report.sections.is_empty() || self.seen.len() >= MOST_REPORTS {
@@ -285,8 +286,8 @@ impl Collected {
         }
     }
 
-    /// Whether something with the same figures was found before, and says so. Without a time nobody knows whether it is the
-    /// same, so that it counts.
+    /// Whether a finding with the same figures was found before; if so, adds a doubt. A finding without a time always counts,
+    /// since it may be another one.
     fn is_twice(
         &mut self,
         file: usize,
@@ -295,7 +296,7 @@ impl Collected {
         what: &str,
         has_time: bool,
     ) -> bool {
-        // Figures, texts and lists of them have a JSON form, always.
+        // Figures, texts and lists of them always have a JSON form.
         let mut plain = serde_json::to_value(figures).unwrap_or_default();
         without_places(&mut plain);
         let mut hasher = DefaultHasher::new();
@@ -323,7 +324,8 @@ impl Collected {
         }
     }
 
-    /// Whether a job that is in the log again and again asks for the same. In another file it shows what runs there.
+    /// Whether the same request of the same file is known, as when a job is in the log repeatedly. In another file the request
+    /// shows what runs there, so it counts.
     fn is_known(&self, file: usize, region: &Region) -> bool {
         self.regions.iter().rev().take(ALIKE).any(|(of, known)| {
             (*of, &known.program, known.region, known.memlimit, known.used_above)
@@ -371,7 +373,7 @@ impl Collected {
         }
     }
 
-    /// The step in this file that runs a program: its statement.
+    /// The statement of the step in this file that runs a program.
     pub(crate) fn step_of(&self, file: usize, program: &str) -> Option<&Evidence> {
         let mut regions = self.regions.iter();
         let with = regions.find(|(of, region)| *of == file && region.program.as_deref() == Some(program));
@@ -387,8 +389,8 @@ impl Collected {
         with.chain(without.map(|(program, _)| program.as_str())).collect()
     }
 
-    /// The region of a program, where it is plain: of the step that runs it, or of all steps if they agree. Where its step is
-    /// in sight and asks for none, that of the job.
+    /// The region of a program, if it is clear: that of the step that runs it, or that of all steps if they agree. If its step
+    /// is in the listing without REGION, that of the job.
     #[must_use]
     pub fn region_of(&self, program: &str) -> Option<(usize, &Region)> {
         let with = || self.regions.iter().filter(|(_, region)| region.region.is_some());
@@ -405,7 +407,7 @@ impl Collected {
     }
 }
 
-/// Leaves of a report what it says, without where that stands.
+/// Removes from a report the places of its figures, and leaves its contents.
 fn without_places(value: &mut serde_json::Value) {
     match value {
         serde_json::Value::Object(fields) => {
@@ -419,12 +421,12 @@ fn without_places(value: &mut serde_json::Value) {
     }
 }
 
-/// What a region leaves above the line; all there is counts as the most.
+/// The storage above the line under a region; without a limit, the largest number.
 fn above(region: &Region) -> u64 {
     crate::sizes::above_the_line(region).unwrap_or(u64::MAX)
 }
 
-/// Takes away the texts, which can be read again at their lines.
+/// Removes the texts, which can be read again at their lines.
 fn without_texts(report: &mut StorageReport) {
     for section in &mut report.sections {
         section.heading.text = String::new();

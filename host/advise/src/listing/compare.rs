@@ -5,9 +5,9 @@
 //!   Number of segments allocated         27949            8     0.000
 //! ```
 //!
-//! Invariant: two runs have no interval, and every form says so; what is only likely, or of a report that is not sound, is
-//! not compared. Where a listing has several runs of a program, the last one speaks, and how many there are is said.
-//! Not here: reports of z/TPF and Natural, each in a file below; saved reports of underbar itself (`underbar_report::diff`).
+//! Invariant: two runs have no interval, and every form says so. Likely figures, and figures of a report that is not sound, are
+//! not compared. If a listing has several runs of a program, the last one is compared, and the number of runs is shown.
+//! Not here: reports of z/TPF and Natural, which have their own files below; saved reports of underbar (`underbar_report::diff`).
 
 mod buffers;
 mod classes;
@@ -28,7 +28,7 @@ use super::collect::{Collected, Program, Run};
 
 pub use subject::{Amount, Group, Known, Row, Subject};
 
-/// What every form of a comparison says.
+/// The note in every form of a comparison.
 pub const NO_INTERVAL: &str = "one run each, no interval: a small difference may be chance";
 
 /// One figure before and after.
@@ -38,7 +38,7 @@ pub struct Pair {
     pub section: &'static str,
     /// Its label.
     pub label: &'static str,
-    /// Before; None where it is not there, or not certain.
+    /// Before; None if it is missing or not certain.
     pub old: Option<u64>,
     /// After.
     pub new: Option<u64>,
@@ -49,7 +49,7 @@ pub struct Pair {
 pub struct ComparedProgram {
     /// Its enclave's name before and after.
     pub names: [String; 2],
-    /// How many runs there are of it.
+    /// The numbers of its runs.
     pub runs: [usize; 2],
     /// Its figures, in the order of the report.
     pub figures: Vec<Pair>,
@@ -58,7 +58,7 @@ pub struct ComparedProgram {
 /// One step before and after.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ComparedStep {
-    /// Before; None where only the other listing has it.
+    /// Before; None if only the other listing has it.
     pub old: Option<StepTiming>,
     /// After.
     pub new: Option<StepTiming>,
@@ -67,22 +67,22 @@ pub struct ComparedStep {
 /// Two listings, or two groups of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Comparison {
-    /// Programs that both have.
+    /// Programs in both listings.
     pub programs: Vec<ComparedProgram>,
     /// Steps, in the order of the old listing, then those that are new.
     pub steps: Vec<ComparedStep>,
-    /// What both have of z/TPF and Natural.
+    /// The subjects of z/TPF and Natural in both listings.
     pub subjects: Vec<Subject>,
-    /// Programs, and what else is compared, that only one of them has.
+    /// Programs and other subjects that only the old listing has.
     pub only_old: Vec<String>,
-    /// The same of the new one.
+    /// The same for the new listing.
     pub only_new: Vec<String>,
-    /// What one of them or both hold of z/TPF and Natural and no comparison looks at.
+    /// Kinds of z/TPF and Natural data, in either listing, that no comparison reads.
     pub not_compared: Vec<&'static str>,
 }
 
 impl Comparison {
-    /// Compares what was read.
+    /// Compares two listings.
     #[must_use]
     pub fn new(old: &Collected, new: &Collected) -> Comparison {
         let mut comparison = Comparison::default();
@@ -119,7 +119,7 @@ impl Comparison {
         comparison
     }
 
-    /// Names what only one of them has.
+    /// Names the subjects that only one listing has.
     fn alone(&mut self, old: Option<String>, new: Option<String>) {
         self.only_old.extend(old);
         self.only_new.extend(new);
@@ -133,10 +133,10 @@ impl Comparison {
             && self.steps.iter().all(|step| step.old.is_none() || step.new.is_none())
     }
 
-    /// As JSON, with a line feed behind it.
+    /// As JSON, followed by a line feed.
     ///
     /// # Errors
-    /// Says what `serde_json` says.
+    /// The error of `serde_json`.
     pub fn to_json(&self) -> serde_json::Result<String> {
         let answer = serde_json::json!({
             "schema": "underbar.listing-diff/1",
@@ -151,7 +151,7 @@ impl Comparison {
         Ok(format!("{answer}\n"))
     }
 
-    /// In words; `all`: figures that did not change, too.
+    /// In words; `all`: unchanged figures, too.
     #[must_use]
     pub fn to_text(&self, all: bool) -> String {
         let mut text = String::new();
@@ -270,7 +270,7 @@ fn compared(old: &Program, new: &Program) -> ComparedProgram {
     }
 }
 
-/// What is read and has no comparison.
+/// Data that is read but not compared.
 fn not_compared(both: &[&Collected]) -> Vec<&'static str> {
     let mut all = Vec::new();
     let ztpf = both.iter().flat_map(|collected| &collected.ztpf).filter_map(|(_, found)| match found {
@@ -288,7 +288,7 @@ fn not_compared(both: &[&Collected]) -> Vec<&'static str> {
     all
 }
 
-/// Pairs what is the same, in the order of the old, then what only the new one has.
+/// Pairs equal items, in the order of the old listing, followed by items that only the new one has.
 fn paired<T>(old: Vec<T>, new: Vec<T>, same: impl Fn(&T, &T) -> bool) -> Vec<(Option<T>, Option<T>)> {
     let mut rest = new;
     let mut pairs: Vec<(Option<T>, Option<T>)> = Vec::new();
@@ -304,14 +304,14 @@ fn count(value: Option<u64>) -> String {
     value.map_or("-".to_owned(), |value| value.to_string())
 }
 
-/// Three digits behind the point, or as many as show three that are not 0.
+/// Three digits after the point, or as many as show three significant ones.
 fn ratio(old: Option<u64>, new: Option<u64>) -> String {
     match (old, new) {
         (Some(0), Some(0)) => "1.000".to_owned(),
         (Some(old), Some(new)) if old > 0 => match new as f64 / old as f64 {
             small if small > 0.0 && small < 0.000_001 => format!("{small:.1e}"),
             small if small > 0.0 && small < 0.001 => {
-                // Between 3 and 5 zeros stand behind the point.
+                // There are between 3 and 5 zeros after the point.
                 let zeros = (3..6).find(|zeros| small * 10_f64.powi(zeros + 1) >= 1.0).unwrap_or(5);
                 format!("{small:.*}", usize::try_from(zeros).unwrap_or(5) + 3)
             }

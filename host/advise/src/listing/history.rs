@@ -1,21 +1,21 @@
-//! What several runs of one program used: the largest, the usual, and a peak that fades.
+//! The use of several runs of one program: the largest, the usual, and a peak that fades.
 //!
 //! ```text
-//! faded: with each later run a sixteenth of what it did not need is forgotten: half of it after 11 runs
+//! faded: each later run reduces the excess over its own need by a sixteenth: by half after 11 runs
 //! ```
 //!
 //! Invariant: median <= nine in ten <= largest, and every one of them is at least the smallest of the runs.
-//! Why it fades: a size that only ever grows, as that of automatic storage tuning under CICS, keeps for ever what one run
+//! Why it fades: a size that only ever grows, as in automatic storage tuning under CICS, keeps for ever what one run
 //! needed once.
-//! Not here: what is made of it (`rules`).
+//! Not here: the advice based on it (`rules`).
 
-/// So many runs make percentiles worth saying.
+/// The smallest number of runs for which percentiles are meaningful.
 pub(super) const ENOUGH: usize = 10;
 
 /// One figure over all runs, in the order of the listing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct History {
-    /// How many runs have the figure.
+    /// The number of runs that have the figure.
     pub runs: usize,
     /// The largest of all.
     pub largest: u64,
@@ -23,12 +23,12 @@ pub(super) struct History {
     pub median: u64,
     /// Nine runs in ten need no more.
     pub usual: u64,
-    /// The largest, where what is long ago counts less.
+    /// The largest, with less weight for earlier runs.
     pub faded: u64,
 }
 
 impl History {
-    /// Of the figures of the runs, the oldest first.
+    /// From the figures of the runs, the oldest first.
     pub(super) fn of(figures: &[u64]) -> History {
         let faded = figures.iter().fold(0_u64, |peak, &figure| {
             let excess = peak.saturating_sub(figure);
@@ -49,12 +49,12 @@ impl History {
         }
     }
 
-    /// What to reckon with: with few runs the largest, with many the peak that fades, but no less than the usual.
+    /// The need to plan for: with few runs the largest, with many the fading peak, but no less than the usual.
     pub(super) fn need(&self) -> u64 {
         if self.runs < ENOUGH { self.largest } else { self.faded.max(self.usual) }
     }
 
-    /// Whether the largest is rare: ten runs or more, of which nine in ten need half of it or less.
+    /// Whether the largest is rare: there are ten runs or more, and nine in ten need half of it or less.
     pub(super) fn is_rare(&self) -> bool {
         self.runs >= ENOUGH && self.largest / 2 >= self.usual
     }

@@ -1,74 +1,74 @@
-//! The options in sight: from which file, of which enclave, in what text, and which of several is in force.
+//! The options in the listings: their file, enclave and text, and which of several is in force.
 //!
 //! ```text
-//! rows    [Placed] [Placed] [Placed]...     in the order in which they were met, at most MOST of them
+//! rows    [Placed] [Placed] [Placed]...     in the order of the listings, at most MOST of them
 //! named   HEAP -> 0, 2   STACK -> 1         all rows of a name
-//! own     enclave -> HEAP -> 2              what its own options report showed last
-//! plain   HEAP -> rank, 0                   of those that are no enclave's, the one that outranks the others
+//! own     enclave -> HEAP -> 2              the last row of its own options report
+//! plain   HEAP -> rank, 0                   of the rows without an enclave, the one that outranks the others
 //! ```
 //!
-//! Invariant: `own` and `plain` point to rows that are kept; where two places of one rank differ, `plain` points to none.
-//! Not here: what is wrong with options (`lint`), and where one has to be changed (`place`).
+//! Invariant: `own` and `plain` point to rows that are kept; if two places of one rank differ, `plain` points to none.
+//! Not here: errors in options (`lint`), and the place where an option has to be changed (`place`).
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
 use underbar_listing::{Carrier, OptionRow};
 
-/// So many are kept.
+/// At most this many are kept.
 const MOST: usize = 2_000;
-/// What is said again within so many is kept once.
+/// A repetition within this many rows is kept once.
 const ALIKE: usize = 256;
 
 /// An option and its place.
 #[derive(Clone, Debug)]
 pub struct Placed {
-    /// Number of the file.
+    /// The number of the file.
     pub file: usize,
-    /// The program, where an options report names it.
+    /// The program, if an options report names it.
     pub enclave: Option<String>,
-    /// In what text it stands; None where it is a row of an options report.
+    /// The kind of text that contains it; None for a row of an options report.
     pub carrier: Option<Carrier>,
     /// The option.
     pub row: OptionRow,
 }
 
-/// All options in sight.
+/// All options in the listings.
 #[derive(Default)]
 pub struct InSight {
     rows: Vec<Placed>,
-    /// Where in `rows` those of a name are.
+    /// The indexes in `rows` of the options with a name.
     named: HashMap<String, Vec<usize>>,
-    /// Where in `rows` those of an enclave are that it had last.
+    /// The indexes in `rows` of the last options of an enclave.
     own: HashMap<String, HashMap<String, usize>>,
-    /// Where those are that are no enclave's, with how much they outrank others; None where places of one rank differ.
+    /// The rank and the index of each option without an enclave; the index is None if places of one rank differ.
     plain: HashMap<String, (u8, Option<usize>)>,
 }
 
 impl InSight {
-    /// All of them, in the order in which they were met.
+    /// All of them, in the order of the listings.
     #[must_use]
     pub fn rows(&self) -> &[Placed] {
         &self.rows
     }
 
-    /// Those that stand in texts: no report says that they are in force.
+    /// Those in texts: no report says that they are in force.
     pub(super) fn in_texts(&self) -> impl Iterator<Item = &Placed> {
         self.rows.iter().filter(|placed| placed.row.is_in_a_text())
     }
 
-    /// Those that options reports show.
+    /// Those in options reports.
     pub(super) fn in_reports(&self) -> impl DoubleEndedIterator<Item = &Placed> {
         self.rows.iter().filter(|placed| !placed.row.is_in_a_text())
     }
 
-    /// All places of an option, in the order in which they were met.
+    /// All places of an option, in the order of the listings.
     pub(super) fn named(&self, name: &str) -> impl DoubleEndedIterator<Item = &Placed> {
         let places = self.named.get(name).map_or(&[][..], Vec::as_slice);
         places.iter().filter_map(|at| self.rows.get(*at))
     }
 
-    /// Takes one; false where there is no room for more.
+    /// Takes one; false if there is no room for more.
     pub(super) fn take(&mut self, placed: Placed) -> bool {
         let last = self.rows.len();
         let again = (last.saturating_sub(ALIKE)..last).rev().find(|at| self.rows[*at].says_the_same(&placed));
@@ -97,9 +97,9 @@ impl InSight {
         true
     }
 
-    /// What options reports show, options about storage first and then every other; then what texts set of storage that no
-    /// report shows, each with the highest place first and with what outranks it as its source. Nobody but a report says that
-    /// a text is in force.
+    /// The options in reports: storage options first, then every other. After them, the storage options in texts that no report
+    /// shows: the highest place of each comes first, and the source of the others names the text that outranks them. Only a
+    /// report says that a text is in force.
     #[must_use]
     pub fn in_force(&self) -> Vec<Placed> {
         let ours = |placed: &&Placed| {
@@ -128,8 +128,8 @@ impl InSight {
         found
     }
 
-    /// An option as it is known for a program: from an options report of its own name, else from the place that outranks
-    /// the others. None where two of one rank differ.
+    /// The known setting of an option for a program: from an options report with its name, else from the place that outranks
+    /// the others. None if two of one rank differ.
     #[must_use]
     pub fn option_of(&self, program: &str, name: &str) -> Option<&Placed> {
         let own = self.own.get(program).and_then(|options| options.get(name));
@@ -147,8 +147,8 @@ impl Placed {
         words(&self.row, &other.row) && what(self) == what(other) && self.enclave == other.enclave
     }
 
-    /// Which of several is in force: what cannot be overridden, then a report, then PARM and `_CEE_RUNOPTS`, then CEEOPTS,
-    /// then what is linked with the program, then members of the system.
+    /// Which of several is in force, highest first: options that cannot be overridden, a report, PARM and `_CEE_RUNOPTS`,
+    /// CEEOPTS, options linked with the program, members of the system.
     fn rank(&self) -> u8 {
         match self.carrier {
             _ if self.row.overridable == Some(false) => 5,

@@ -1,6 +1,6 @@
-//! What rules for listings of Language Environment and Natural look at, and what they find.
+//! The input and the findings of rules for listings of Language Environment and Natural.
 //!
-//! Not here: the table (`crate::rules`), and the functions, each in a file of its own below.
+//! Not here: the table (`crate::rules`), and the functions, each in its own file below.
 
 mod contradiction;
 pub(crate) mod fill;
@@ -23,13 +23,13 @@ use crate::advice::{Advice, Kind, Line, Setting};
 
 use crate::sizes::{LINE, above_the_line, written};
 
-/// What a rule looks at.
+/// The input of a rule.
 pub struct LeCase<'a> {
-    /// All that was read.
+    /// Everything read.
     pub collected: &'a Collected,
-    /// The program in question.
+    /// The program.
     pub program: &'a Program,
-    /// What following the rule that is asked could cost, in its own words.
+    /// The possible cost of following the rule, in its words.
     pub risk: &'static str,
 }
 
@@ -42,13 +42,13 @@ impl LeCase<'_> {
     /// A line to show as evidence.
     pub(super) fn line(&self, file: usize, evidence: &Evidence) -> Line {
         let file = self.collected.name_of(file).to_owned();
-        // Of the first reports the text is kept; of others the line says where it is.
+        // The text of the first reports is kept; for others the line number shows where it is.
         let text =
             if evidence.text.is_empty() { "(text not kept)".to_owned() } else { evidence.text.clone() };
         Line { file, line: evidence.line, text }
     }
 
-    /// Of all sound runs that have it: each run's file and figure.
+    /// The file and the figure of each sound run that has it.
     fn figures(&self, part: Part, field: Field) -> Vec<(usize, &Figure)> {
         self.sound().filter_map(|run| Some((run.file, run.report.section(part)?.get(field)?))).collect()
     }
@@ -57,7 +57,7 @@ impl LeCase<'_> {
         self.figures(part, field).into_iter().max_by_key(|(_, figure)| figure.value)
     }
 
-    /// What the last run had: sizes that are set now.
+    /// The figure of the last run: for sizes, the present setting.
     fn last(&self, part: Part, field: Field) -> Option<(usize, &Figure)> {
         self.figures(part, field).into_iter().next_back()
     }
@@ -67,7 +67,7 @@ impl LeCase<'_> {
         History::of(&all)
     }
 
-    /// An option as it is known to be in force.
+    /// An option that is known to be in force.
     fn option(&self, name: &str) -> Option<(usize, &OptionRow)> {
         let placed = self.collected.options.option_of(&self.program.name, name)?;
         Some((placed.file, &placed.row))
@@ -80,7 +80,7 @@ impl LeCase<'_> {
             .unwrap_or(false)
     }
 
-    /// Most threads at one time, if a sound report says it.
+    /// The most threads at one time, if a sound report shows it.
     fn threads(&self) -> Option<u64> {
         let threads = self.sound().filter_map(|run| run.report.threads.as_ref());
         threads.filter(|threads| !threads.likely).map(|threads| threads.value).max()
@@ -100,7 +100,7 @@ impl LeCase<'_> {
         run.map(|(file, figure)| self.line(file, &figure.evidence)).or_else(step)
     }
 
-    /// The region's limit for what grows above 16M: a line to show, and words for the risk.
+    /// The region's limit for growth above 16M, a line to show, and words for the risk.
     pub(super) fn region(&self, bytes: u64) -> (Option<u64>, Option<Line>, String) {
         match self.collected.region_of(&self.program.name) {
             Some((file, region)) => {
@@ -142,12 +142,12 @@ impl LeCase<'_> {
     }
 }
 
-/// What a rule found, as long as it sets nothing.
+/// The findings of a rule, without a setting.
 pub(super) fn found(kind: Kind, now: String, evidence: Vec<Line>, reason: String) -> Advice {
     Advice::of_lines(kind, now, evidence, reason)
 }
 
-/// A setting with sizes at the place of a section's initial size.
+/// A setting with sizes at the position of a section's initial size.
 fn setting(part: Part, initial: Option<u64>, increment: Option<u64>) -> Option<Setting> {
     let (option, at) = part.row()?.option;
     let mut words: Vec<Option<String>> = vec![None; at];
@@ -159,7 +159,7 @@ fn setting(part: Part, initial: Option<u64>, increment: Option<u64>) -> Option<S
     Some(Setting { option, sub_options: words })
 }
 
-/// What the report shows; whether THREADSTACK is ON it does not show.
+/// The present setting, as the report shows it. The report does not show whether THREADSTACK is ON.
 fn now(part: Part, initial: u64, increment: Option<u64>) -> String {
     let setting = setting(part, Some(initial), increment);
     setting.map_or(String::new(), |setting| setting.to_string().replace("(ON,", "(,"))

@@ -1,8 +1,7 @@
-//! What is wrong with option texts, or cannot hold together: the table of checks, and what they found.
+//! Errors and contradictions in option texts: the table of checks, and their findings.
 //!
-//! Invariant: a check speaks of what is in sight only, and names the lines; it sets nothing.
-//! Not here: whether a text can be read at all (`underbar_options::check`, whose words are handed on), and what sizes are
-//! good (`rules`).
+//! Invariant: a check uses only the contents of the listings, and names the lines; it sets nothing.
+//! Not here: whether a text can be parsed (`underbar_options::check`, whose words are passed on), and good sizes (`rules`).
 
 #[cfg(test)]
 mod tests;
@@ -19,28 +18,28 @@ use crate::sizes::{above_the_line, size, written};
 
 /// One check.
 pub struct LeLint {
-    /// Its name for `explain` and in what it says.
+    /// Its name, for `explain` and in its findings.
     pub id: &'static str,
-    /// What it is about.
+    /// Its subject.
     pub title: &'static str,
-    /// Where it comes from.
+    /// Its source.
     pub source: &'static str,
-    /// When it speaks, in words.
+    /// The condition for a finding, in words.
     pub condition: &'static str,
-    /// What to do then, in words.
+    /// The remedy, in words.
     pub formula: &'static str,
     /// Applies it.
     apply: fn(&Collected) -> Vec<Lint>,
 }
 
-/// What a check found.
+/// A finding of a check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Lint {
     /// The check, by its id in [`LE_LINTS`].
     pub rule: &'static str,
-    /// The lines that are to blame.
+    /// The lines at fault.
     pub evidence: Vec<Line>,
-    /// What is wrong.
+    /// The error.
     pub words: String,
 }
 
@@ -130,7 +129,7 @@ pub static LE_LINTS: [LeLint; 9] = [
     },
 ];
 
-/// Everything that the checks find.
+/// All findings of the checks.
 #[must_use]
 pub fn lint(collected: &Collected) -> Vec<Lint> {
     LE_LINTS.iter().flat_map(|check| (check.apply)(collected)).collect()
@@ -145,7 +144,7 @@ impl std::fmt::Display for Lint {
     }
 }
 
-/// Options whose storage is above the bar, and those whose is not.
+/// Options whose storage is above the bar, and options whose storage is not.
 const ABOVE: [&str; 6] = ["HEAP64", "HEAPPOOLS64", "IOHEAP64", "LIBHEAP64", "STACK64", "THREADSTACK64"];
 const NOT_ABOVE: [&str; 8] =
     ["ANYHEAP", "BELOWHEAP", "HEAP", "HEAPPOOLS", "LIBSTACK", "STACK", "THREADHEAP", "THREADSTACK"];
@@ -186,7 +185,7 @@ fn groups(collected: &Collected) -> Vec<Vec<&Placed>> {
     let mut groups: Vec<Vec<&Placed>> = Vec::new();
     for placed in collected.options.rows() {
         let is_one = |known: &Placed| (known.file, &known.enclave) == (placed.file, &placed.enclave);
-        // Groups follow one another, so that the right one is among the last.
+        // Groups follow one another, so the right one is among the last.
         let at = groups.iter().rposition(|group| group.iter().any(|known| is_one(known)));
         let at = at.unwrap_or_else(|| {
             groups.push(Vec::new());
@@ -223,7 +222,7 @@ fn together(collected: &Collected) -> Vec<Lint> {
                 (Some(off), _, Some(row)) if is_word(row, at, &["ANY", "ANYWHERE"]) => {
                     say(&[off, row], format!("ALL31(OFF) needs {name} BELOW."));
                 }
-                // A report shows every option with every value: what it lacks was cut, and may have been BELOW.
+                // A report shows every option with every value: a missing value was cut, and may have been BELOW.
                 (Some(off), _, Some(row)) if row.row.is_in_a_text() && !is_word(row, at, &["BELOW"]) => {
                     say(&[off, row], format!("ALL31(OFF) needs {name} BELOW, which is not set here."));
                 }
@@ -239,7 +238,7 @@ fn together(collected: &Collected) -> Vec<Lint> {
                 _ => {}
             }
         }
-        // A report shows all sub-options: only in a text do they mean something to whoever wrote it.
+        // A report shows all sub-options: only in a text did the author choose them.
         if let Some(row) =
             get("THREADSTACK").filter(|row| row.row.is_in_a_text() && is_word(row, 0, &["OFF"]))
             && row.row.sub_options().iter().skip(1).any(|value| !value.trim().is_empty())
@@ -344,7 +343,7 @@ fn elsewhere(collected: &Collected) -> Vec<Lint> {
     found
 }
 
-/// Whether the second sets a sub-option otherwise than the first has it.
+/// Whether the second sets a sub-option to another value than the first.
 fn differ(row: &OptionRow, other: &OptionRow) -> bool {
     let theirs = row.sub_options();
     row.negative != other.negative
@@ -361,7 +360,7 @@ fn differ(row: &OptionRow, other: &OptionRow) -> bool {
 fn beyond(collected: &Collected) -> Vec<Lint> {
     let limits =
         collected.regions.iter().filter_map(|(file, region)| Some((*file, region, above_the_line(region)?)));
-    // Whose region a text runs in is not always plain: what fits into one of them may run there.
+    // The region of a text is not always clear: a size that fits into one region may run there.
     if collected.regions.iter().any(|(_, region)| region.region == Some(0)) {
         return Vec::new();
     }
@@ -371,7 +370,7 @@ fn beyond(collected: &Collected) -> Vec<Lint> {
     let texts = collected.options.rows().iter();
     texts
         .filter_map(|placed| {
-            // What 64-bit programs take below the bar is limited by the region, too.
+            // The region also limits the storage of 64-bit programs below the bar.
             let (at, part) = match placed.row.name.as_str() {
                 "HEAP" | "ANYHEAP" => (0, ""),
                 "HEAP64" | "LIBHEAP64" | "IOHEAP64" => (3, " of its 31-bit part"),

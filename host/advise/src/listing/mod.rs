@@ -4,9 +4,10 @@
 //! Item of each file -> Collected: runs of each program, options, region -> every rule -> Advice -> option text
 //! ```
 //!
-//! The rules are in the one table, [`crate::RULES`]; `walk` asks each. Rules for z/TPF look at whole listings, since its reports name no program.
-//! Invariants: a figure that is only likely, or of a report that is not sound, sets nothing. What is set names the
-//! lines that it rests on. Without a region in sight nothing grows beyond 16M without the words "region unknown".
+//! The rules are in the one table, [`crate::RULES`]; `walk` applies each. Rules for z/TPF read whole listings, since its reports
+//! name no program.
+//! Invariants: no value is set from a figure that is only likely, or from a report that is not sound. A setting names the
+//! lines that it is based on. If the region is unknown, advice to grow beyond 16M includes the words "region unknown".
 //! Not here: how listings are read (`underbar_listing`).
 
 mod areas;

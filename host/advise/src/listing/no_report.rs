@@ -1,4 +1,4 @@
-//! Words for storage reports that are not in the listings: ask for one, or say where the one that was asked for went.
+//! Words for storage reports that are not in the listings: how to request one, or where a requested one went.
 //!
 //! ```text
 //! options report:  MSGFILE(MSGS,...)   RPTSTG(ON)   ->   look in ddname MSGS (SYSOUT unless MSGFILE names another)
@@ -6,9 +6,9 @@
 //! 64-bit (STACK64, no STACK)                        ->   stderr
 //! ```
 //!
-//! Invariant: where a report of options shows RPTSTG(ON) in force, nobody is told to set it. MSGFILE counts only if the
+//! Invariant: if an options report shows RPTSTG(ON) in force, the advice is never to set it. MSGFILE counts only if the
 //! same options report shows it.
-//! Not here: option texts. Only a report says that an option is in force.
+//! Not here: option texts. Only a report shows that an option is in force.
 
 use std::fmt::Write as _;
 
@@ -16,11 +16,11 @@ use underbar_listing::{OptionRow, OptionsReport};
 
 use super::Collected;
 
-/// So many options reports with RPTSTG(ON) are kept.
+/// At most this many options reports with RPTSTG(ON) are kept.
 const MOST: usize = 100;
-/// So many are named in words.
+/// At most this many are named in words.
 const NAMED: usize = 10;
-/// The ddname where MSGFILE names none.
+/// The ddname if MSGFILE names none.
 const SYSOUT: &str = "SYSOUT";
 
 /// An options report that shows RPTSTG(ON) in force.
@@ -53,7 +53,7 @@ impl Asked {
         })
     }
 
-    /// Where the storage report went, in words.
+    /// The destination of the storage report, in words.
     fn place(&self, collected: &Collected) -> String {
         let at = |line: u64| format!("{}:{line}", collected.name_of(self.file));
         if let Some(step) = collected.step_of(self.file, "DFHSIP") {
@@ -74,7 +74,7 @@ impl Asked {
 }
 
 impl Collected {
-    /// Keeps where an options report shows RPTSTG(ON).
+    /// Keeps the place where an options report shows RPTSTG(ON).
     pub(super) fn ask(&mut self, file: usize, report: &OptionsReport) {
         if self.asked.len() < MOST
             && let Some(asked) = Asked::of(file, report)
@@ -84,7 +84,7 @@ impl Collected {
     }
 }
 
-/// What to do where no storage report was found.
+/// The next step if no storage report was found.
 #[must_use]
 pub fn no_storage_report(collected: &Collected) -> String {
     if collected.asked.is_empty() {
@@ -95,7 +95,7 @@ pub fn no_storage_report(collected: &Collected) -> String {
     format!("{head}{}", places(collected, &all))
 }
 
-/// Where storage reports went that were asked for, and that are not among those that were found; empty if there are none.
+/// The destinations of requested storage reports that were not found; empty if there are none.
 #[must_use]
 pub fn other_reports(collected: &Collected) -> String {
     let is_missing = |asked: &&Asked| match &asked.enclave {
@@ -115,7 +115,7 @@ pub fn other_reports(collected: &Collected) -> String {
     }
 }
 
-/// How to get the next storage report, for comparison: RPTSTG(ON) is to be added only where it is not in force.
+/// How to get the next storage report, for comparison: the advice is to add RPTSTG(ON) only if it is not in force.
 #[must_use]
 pub fn run_again(collected: &Collected) -> String {
     let known = collected.asked.iter().find(|asked| match &asked.enclave {
@@ -131,7 +131,7 @@ pub fn run_again(collected: &Collected) -> String {
     format!("Then run it once more {how}, not in production, since RPTSTG itself slows the run, and compare")
 }
 
-/// Each options report, and where its storage report is.
+/// Each options report, and the place of its storage report.
 fn places(collected: &Collected, all: &[&Asked]) -> String {
     let mut text = String::new();
     for asked in all.iter().take(NAMED) {

@@ -1,11 +1,11 @@
-//! Where an option has to be changed, so that a change is not ignored.
+//! The place where an option has to be changed, so that a change is not ignored.
 //!
 //! ```text
-//! NONOVR               nothing but the place itself: the values are said, and no option text is made of them
-//! PARM, _CEE_RUNOPTS   outrank CEEOPTS, CEEUOPT and members: the values stand, the risk says where
+//! NONOVR               only the place itself: the values are named, but are not part of an option text
+//! PARM, _CEE_RUNOPTS   outrank CEEOPTS, CEEUOPT and members: the values are advised, and the risk names the place
 //! ```
 //!
-//! Invariant: no option text is handed out silently that what is in sight would outrank.
+//! Invariant: if an option in the listings would outrank the option text, the advice says so.
 //! Not here: which of several texts is in force (`known_options`).
 
 use underbar_listing::Carrier;
@@ -14,7 +14,7 @@ use super::known_options::Placed;
 use super::le::LeCase;
 use crate::advice::{Advice, Kind};
 
-/// Says it of what a rule found.
+/// Adds the place to a rule's findings.
 pub(super) fn say(case: &LeCase<'_>, found: &mut Advice) {
     let Some(setting) = &found.option else { return };
     if let Some(Placed { file, row, .. }) = fixed(case, setting.option) {
@@ -40,7 +40,7 @@ pub(super) fn say(case: &LeCase<'_>, found: &mut Advice) {
     }
 }
 
-/// Where this option stands so that it cannot be overridden.
+/// The place where this option is set so that it cannot be overridden.
 pub(super) fn fixed<'a>(case: &'a LeCase<'_>, option: &str) -> Option<&'a Placed> {
     rows(case, option).find(|placed| placed.row.overridable == Some(false))
 }
@@ -51,7 +51,7 @@ fn rows<'a>(case: &'a LeCase<'_>, option: &str) -> impl Iterator<Item = &'a Plac
     case.collected.options.named(option).filter(own)
 }
 
-/// What sets an option above a CEEOPTS data set, in words.
+/// The source of an option that outranks a CEEOPTS data set, in words.
 fn outranks(placed: &Placed) -> Option<&'static str> {
     let source = placed.row.source.to_ascii_lowercase();
     match placed.carrier {

@@ -1,6 +1,6 @@
-//! Asks each rule of the table of what was read in listings.
+//! Applies each rule of the table to the contents of listings.
 //!
-//! Not here: the rules, which know nothing of who asks.
+//! Not here: the rules, which do not depend on their caller.
 
 use super::collect::{Collected, Program};
 use super::le::LeCase;
@@ -9,7 +9,7 @@ use crate::advice::Advice;
 use crate::rule::{Apply, Platform, Rule};
 use crate::rules;
 
-/// All advice: for each program in the order of the listing what each rule says.
+/// All advice: for each program, in the order of the listing, the advice of each rule.
 #[must_use]
 pub fn advise_listing(collected: &Collected) -> Vec<Advice> {
     let mut all = Vec::new();
@@ -21,7 +21,7 @@ pub fn advise_listing(collected: &Collected) -> Vec<Advice> {
             for mut found in apply(&case) {
                 place::say(&case, &mut found);
                 if let (Some(line), true) = (&cics, found.option.is_some()) {
-                    // A rule's own risk is said where nothing else is.
+                    // The rule's own risk applies unless the finding has one.
                     found.risk =
                         format!("{CICS}{}", if found.risk.is_empty() { rule.risk } else { &found.risk });
                     found.evidence.push(line.clone().into());
@@ -50,11 +50,11 @@ pub fn advise_listing(collected: &Collected) -> Vec<Advice> {
     all
 }
 
-/// What is to be said before each risk under CICS.
+/// The text before each risk under CICS.
 const CICS: &str = "CICS, as its step or an increment 16 bytes short of a page shows: each task takes these sizes, segments are EXEC CICS \
                     GETMAINs, CEEOPTS is not read (use CEEUOPT or CEEROPT), and automatic tuning only ever raises. ";
 
-/// What each rule says of each session.
+/// The advice of each rule on each session.
 fn sessions(collected: &Collected) -> Vec<Advice> {
     let mut all = Vec::new();
     for session in collected.natural.sessions() {

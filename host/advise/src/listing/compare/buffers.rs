@@ -1,8 +1,8 @@
-//! Buffer usage of Natural before and after: each buffer that both reports have, and the thread.
+//! Buffer usage of Natural before and after: each buffer in both reports, and the thread.
 //!
-//! Invariant: of several reports of a user the last one that is sound speaks. A buffer that only one of them has is named, and
-//! whether the other had it is said only where that report was read whole.
-//! Not here: which sizes are advised (`natural::caches`, `natural::thread`).
+//! Invariant: of several reports of a user, the last sound one is compared. A buffer that only one of them has is named; the
+//! comparison states that the other lacks it only if that report was read completely.
+//! Not here: the advised sizes (`natural::caches`, `natural::thread`).
 
 use underbar_listing::natural::{BufferRow, BufferUsage, ThreadUse};
 use underbar_listing::{Doubt, Figure};

@@ -6,38 +6,38 @@
 //! both  (..128]              (128..256] (256....512]           sums of whole classes, never parts of one
 //! ```
 //!
-//! Invariant: a range is compared only where classes of both tables fill it without a gap. Where a class begins is known
-//! only if the row before it was read: a row behind one that is damaged belongs to no range. Where percentages say that rows are
-//! missing, and no published layout says that none can stand between two rows, they may: the count is a span.
-//! Not here: which two tables.
+//! Invariant: a range is compared only if classes of both tables fill it without a gap. The start of a class is known only if
+//! the row before it was read: a row after a damaged one belongs to no range. If percentages show that rows are missing, and no
+//! published layout excludes rows between two given ones, the count is a span.
+//! Not here: the choice of the two tables.
 
 use std::collections::BTreeSet;
 
 use underbar_listing::ztpf::model::{Class, Frequencies, Table};
 use underbar_listing::{Doubt, Doubtful};
 
-/// Observations above `from`, up to `limit`; None is no limit.
+/// Observations above `from`, up to `limit`; None means no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Range {
-    /// None is below all there is.
+    /// None: from the lowest value.
     pub from: Option<u64>,
-    /// None is without limit.
+    /// None: without limit.
     pub limit: Option<u64>,
     /// Observations before and after: at least, at most.
     pub counts: [(u64, Option<u64>); 2],
 }
 
-/// What two tables have in common.
+/// The common ranges of two tables.
 pub(super) struct Common<'a> {
     /// Smallest first.
     pub ranges: Vec<Range>,
-    /// Whether a range is several classes of one of them.
+    /// Whether a range consists of several classes of one of them.
     pub merged: bool,
     /// Rows of each that are in no range.
     pub left: [Vec<&'a Class>; 2],
 }
 
-/// A limit on a line that holds what is below and above all limits, too.
+/// A point on a scale that also has a point below and a point above all limits.
 type At = (u8, u64);
 const BELOW: At = (0, 0);
 const ABOVE: At = (2, 0);
@@ -50,7 +50,7 @@ struct Piece {
     whole: bool,
 }
 
-/// What fills a range.
+/// The classes that fill a range.
 struct Filled {
     count: u64,
     pieces: usize,
@@ -98,7 +98,7 @@ fn span(report: &Frequencies, filled: &Filled) -> (u64, Option<u64>) {
     (filled.count, most.map(|most| filled.count.saturating_add(most)))
 }
 
-/// Whether a published layout has these limits beside each other.
+/// Whether these limits are adjacent in a published layout.
 fn neighbours(report: &Frequencies, from: At, limit: At) -> bool {
     const FINE: [u64; 8] = [0, 32, 64, 128, 256, 512, 768, 1024];
     const KB: u64 = 1024;
@@ -120,7 +120,7 @@ fn pieces(report: &Frequencies) -> Vec<(usize, Piece)> {
     for (at, row) in report.rows.iter().enumerate() {
         let here = row.count.evidence.line;
         let lost = report.doubts.iter().any(|doubt| line < doubt.line && doubt.line < here && is_row(doubt));
-        // The row above the last class says itself where it begins.
+        // The row above the last class states its own start.
         let from = if row.over { Some((1, row.limit)) } else { before.filter(|_| !lost) };
         let limit = if row.over { ABOVE } else { (1, row.limit) };
         if let Some(from) = from {
@@ -132,12 +132,12 @@ fn pieces(report: &Frequencies) -> Vec<(usize, Piece)> {
     all
 }
 
-/// Whether a doubt can be about a row: all but those that only present sizes have.
+/// Whether a doubt can be about a row: all except those that apply only to present sizes.
 fn is_row(doubt: &Doubt) -> bool {
     !matches!(doubt.kind, Doubtful::CutLine | Doubtful::NoValue)
 }
 
-/// What fills a range, if there is no gap.
+/// The classes that fill a range, if there is no gap.
 fn fill(pieces: &[(usize, Piece)], from: At, limit: At) -> Option<Filled> {
     let (mut at, mut filled) = (from, Filled { count: 0, pieces: 0, whole: true });
     for (_, one) in pieces.iter().filter(|(_, one)| from <= one.from && one.limit <= limit) {
@@ -153,7 +153,7 @@ fn fill(pieces: &[(usize, Piece)], from: At, limit: At) -> Option<Filled> {
 }
 
 impl Range {
-    /// In bytes, or in KB where `kb`.
+    /// In bytes, or in KB if `kb`.
     pub(super) fn label(self, kb: bool) -> String {
         let value = |bytes: u64| if kb { format!("{} KB", bytes >> 10) } else { bytes.to_string() };
         match (self.from, self.limit) {
@@ -221,7 +221,7 @@ mod tests {
             &[("up to 32", [10, 10]), ("above 128, up to 256", [40, 40])],
             [&[128], &[64, 128]],
         );
-        // What is left begins as the old layout does, and is not taken for it.
+        // The remaining rows begin like the old layout, but are not taken for it.
         let damaged = damaged.replace("32 10 10", "32 l0 10");
         let coarse = "128 50 50.00%\n256 50 50.00%\n";
         check(&damaged, coarse, &[("above 128, up to 256", [40, 50])], [&[128], &[128]]);
@@ -229,13 +229,13 @@ mod tests {
 
     #[test]
     fn rows_that_may_be_missing_in_between_make_spans() {
-        // 30 of 100, or 31 of 101, are missing: between 32 and 128, or behind the last row.
+        // 30 of 100, or 31 of 101, are missing: between 32 and 128, or after the last row.
         let lost = table("32 10 10.00%\n128 30 30.00%\n256 30 30.00%\n");
         let fine = table(FINE);
         let common = common(&lost, &fine);
         let counts: Vec<_> = common.ranges.iter().map(|range| range.counts[0]).collect();
         assert_eq!(counts, [(10, Some(10)), (30, Some(61)), (30, Some(30))]);
-        // Its first rows are gone: nobody knows where its first class begins.
+        // Its first rows are gone: the start of its first class is unknown.
         let lost = table("128 30 30.00%\n256 30 30.00%\n512 10 10.00%\n");
         let coarse = table("128 50 50.00%\n256 45 45.00%\n384 5 5.00%\n");
         let counts: Vec<_> = super::common(&lost, &coarse).ranges.iter().map(|range| range.counts).collect();

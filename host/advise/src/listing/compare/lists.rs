@@ -1,7 +1,7 @@
 //! Sizes of available lists before and after, as displays of one ECB show them (`ZDECB HAVL`).
 //!
-//! Invariant: a set of sizes is compared with the same set only, by its last display. Which ECB it was does not matter: the
-//! sizes are the set's.
+//! Invariant: a set of sizes is compared only with the same set, by its last display. The ECB does not matter: the sizes
+//! belong to the set.
 //! Not here: counts of requests that the lists filled: their layout is not known, and they are not read.
 
 use underbar_listing::ztpf::model::{Found, Lists};

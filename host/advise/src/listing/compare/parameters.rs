@@ -1,7 +1,7 @@
 //! Parameters of Natural and ADARUN before and after.
 //!
-//! Invariant: compared is what is in force: of several texts the one that overrides the others. What differs within one
-//! listing is said and not compared; what is in no text is `-`, not its default.
+//! Invariant: the values in force are compared: of several texts, the one that overrides the others. Values that differ
+//! within one listing are named and not compared. A parameter in no text is `-`, not its default.
 //! Not here: which text overrides which (`natural::sessions`).
 
 use super::super::Collected;
@@ -11,7 +11,7 @@ use super::subject::{Known, Subject};
 
 const NAME: &str = "Natural: parameters";
 
-/// Compares the parameters of the one session that has them.
+/// Compares the parameters of the only session that has them.
 pub(super) fn compare(old: &Collected, new: &Collected, comparison: &mut Comparison) {
     let (one, two) = (names(old), names(new));
     if one.is_empty() || two.is_empty() {
@@ -61,7 +61,7 @@ fn session(collected: &Collected) -> Session {
     all.find(|session| session.has_parameters).unwrap_or_default()
 }
 
-/// What is in force; else why that cannot be said.
+/// The value in force, or why it is unknown.
 fn value(
     collected: &Collected,
     session: &Session,

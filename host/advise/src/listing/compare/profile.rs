@@ -1,8 +1,8 @@
 //! Instruction profiles before and after: samples of each object, the share of compare-and-swap, each instruction.
 //!
-//! Invariant: instructions are summed up by mnemonic: displacements change whenever a program is compiled, and print breaks
-//! them. A sum is likely where a count in it may have lost digits.
-//! Not here: which share means contention (`ztpf::contention`).
+//! Invariant: instructions are summed up by mnemonic: displacements change whenever a program is compiled, and page layout
+//! breaks them. A sum is likely if a count in it may have lost digits.
+//! Not here: the share that means contention (`ztpf::contention`).
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -14,16 +14,16 @@ use super::super::ztpf::contention::{is_simple_lock, is_swap};
 use super::subject::{Amount, Known, Subject};
 use super::{Comparison, paired};
 
-/// More instructions of an object than these have no row of their own.
+/// The most instructions of an object with their own row.
 const MOST: usize = 50;
-/// More objects of a listing than these are counted, not compared.
+/// The most objects of a listing that are compared; further ones are counted.
 const MOST_OBJECTS: usize = 200;
 
 /// One object of the last profile that has it.
 struct Object<'a> {
     name: &'a str,
     samples: Vec<&'a Sample>,
-    /// How many profiles have it.
+    /// The number of profiles that have it.
     found: usize,
 }
 
@@ -34,7 +34,7 @@ pub(super) fn compare(old: &Collected, new: &Collected, comparison: &mut Compari
         format!("z/TPF: instructions of {object}")
     };
     let ((one_listing, more_old), (other_listing, more_new)) = (objects(old), objects(new));
-    // Print that breaks columns adds a letter to the name; where the name stands as it is, it is that one.
+    // Print that breaks columns adds a letter to the name. If the other listing has exactly this name, it is that object.
     let has = |all: &[Object<'_>], name: &str| all.iter().any(|one| one.name == name);
     let broken: Vec<(&str, &str)> = one_listing
         .iter()
@@ -55,7 +55,7 @@ pub(super) fn compare(old: &Collected, new: &Collected, comparison: &mut Compari
             (old, new) => comparison.alone(old.as_ref().map(name), new.as_ref().map(name)),
         }
     }
-    // Nobody knows to which object a row belongs that was not read.
+    // The object of an unread row is unknown.
     if let Some(subject) = comparison.subjects.get_mut(first) {
         subject.doubts("old", profiles(old).flat_map(doubts));
         subject.doubts("new", profiles(new).flat_map(doubts));
@@ -78,7 +78,7 @@ fn profiles(collected: &Collected) -> impl Iterator<Item = &Profile> {
     })
 }
 
-/// The first objects, and how many there are beyond them.
+/// The first objects, and the number of further ones.
 fn objects(collected: &Collected) -> (Vec<Object<'_>>, usize) {
     let (mut all, mut places): (Vec<Object<'_>>, HashMap<&str, usize>) = (Vec::new(), HashMap::new());
     for profile in profiles(collected) {
@@ -110,7 +110,7 @@ fn one(subject: &mut Subject, old: &Object<'_>, new: &Object<'_>) {
     let share = |object: &Object<'_>| {
         let (part, all) = (swaps(object), samples(object));
         let (Amount::Count(part), Amount::Count(whole)) = (&part.value, &all.value) else { return None };
-        // None of any number is none.
+        // If the part is 0, the share is certain, however likely the whole is.
         Some(Known::share((*part, Some(*part)), (*whole, Some(*whole)))?.or_likely(all.likely && *part > 0))
     };
     subject.group("SAMPLES");

@@ -1,4 +1,4 @@
-//! One subject before and after: groups of rows, two figures each, and what is to be known about them.
+//! One subject before and after: groups of rows with two figures each, and notes.
 //!
 //! ```text
 //! z/TPF: requests by size                            names
@@ -7,9 +7,9 @@
 //!   old: line 7: ...                                 a note
 //! ```
 //!
-//! Invariant: a figure that one side does not hold is None and printed as `-`; only figures that are certain on both sides,
-//! and one number each, have a ratio.
-//! Not here: what is compared with what (the files beside this one, by idea).
+//! Invariant: a figure that one side lacks is None and printed as `-`. A row has a ratio only if both figures are certain and
+//! single numbers.
+//! Not here: the choice of subjects (the other files of this folder, one for each kind).
 
 use std::fmt::Write as _;
 
@@ -18,20 +18,20 @@ use underbar_listing::{Doubt, Figure};
 
 use super::ratio;
 
-/// More doubts of one side than these are counted, not said.
+/// The most doubts of one side that are shown; further ones are counted.
 const MOST_DOUBTS: usize = 10;
 
-/// What stands on one side of a row.
+/// The figure on one side of a row.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Amount {
-    /// One number: bytes, a count, milliseconds, as the row's label says.
+    /// One number: bytes, a count or milliseconds, according to the row's label.
     Count(u64),
-    /// A number that is only known to lie between two.
+    /// A number of which only the bounds are known.
     Span {
-        /// No less.
+        /// The lower bound.
         least: u64,
-        /// No more; None where nothing limits it.
+        /// The upper bound; None if there is none.
         most: Option<u64>,
     },
     /// A share.
@@ -39,7 +39,7 @@ pub enum Amount {
         /// The least and the most that it can be, in hundredths of a percent.
         percent_hundredths: [u64; 2],
     },
-    /// A value that is no number, as it is written.
+    /// A value that is not a number, as written.
     Text(String),
 }
 
@@ -48,7 +48,7 @@ pub enum Amount {
 pub struct Known {
     /// How much.
     pub value: Amount,
-    /// True where digits may be missing, or a figure may be another's.
+    /// True if digits may be missing, or if the figure may belong to another row.
     pub likely: bool,
 }
 
@@ -58,13 +58,13 @@ impl Known {
         Self { value: Amount::Count(value), likely: false }
     }
 
-    /// A number between two, which may be one.
+    /// A number between two bounds, which may be equal.
     pub(super) fn span(least: u64, most: Option<u64>) -> Self {
         let value = if most == Some(least) { Amount::Count(least) } else { Amount::Span { least, most } };
         Self { value, likely: false }
     }
 
-    /// A share of a whole, each known to lie between two; None of nothing, and where nothing limits them.
+    /// A share of a whole, both known by bounds; None if the whole may be 0, or if an upper bound is missing.
     pub(super) fn share(part: (u64, Option<u64>), whole: (u64, Option<u64>)) -> Option<Self> {
         let hundredths = |part: u64, all: u64| {
             let all = u128::from(all);
@@ -76,12 +76,12 @@ impl Known {
         Some(Self { value: Amount::Share { percent_hundredths }, likely: false })
     }
 
-    /// A value as it is written.
+    /// A value as written.
     pub(super) fn text(text: &str) -> Self {
         Self { value: Amount::Text(text.to_owned()), likely: false }
     }
 
-    /// The same, likely where that is true.
+    /// The same, likely if `likely` is true.
     pub(super) fn or_likely(self, likely: bool) -> Self {
         Self { likely: self.likely || likely, ..self }
     }
@@ -125,9 +125,9 @@ impl std::fmt::Display for Known {
 /// A figure before and after.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Row {
-    /// What it is, with its unit where that is not plain.
+    /// Its name, with the unit if that is not obvious.
     pub label: String,
-    /// Before; None where it is not there, or was not read.
+    /// Before; None if it is missing, or was not read.
     pub old: Option<Known>,
     /// After.
     pub new: Option<Known>,
@@ -136,22 +136,22 @@ pub struct Row {
 /// Rows that belong together.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Group {
-    /// What they are about.
+    /// Their topic.
     pub heading: &'static str,
-    /// The rows; those that neither side holds are not among them.
+    /// The rows, without those that neither side has.
     pub rows: Vec<Row>,
 }
 
-/// Something that both listings hold.
+/// An item that is in both listings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Subject {
-    /// What it is, before and after.
+    /// Its name, before and after.
     pub names: [String; 2],
-    /// How many there are of it on each side; the last one that can be used speaks.
+    /// The number of its reports on each side; the last usable one is compared.
     pub found: [usize; 2],
     /// Its figures.
     pub groups: Vec<Group>,
-    /// Doubts of either side, and what is not compared.
+    /// Doubts of either side, and parts that are not compared.
     pub notes: Vec<String>,
 }
 
@@ -165,14 +165,14 @@ impl Subject {
         self.groups.push(Group { heading, rows: Vec::new() });
     }
 
-    /// A row of the group that was begun last, unless neither side holds it.
+    /// Adds a row to the last group, unless neither side has it.
     pub(super) fn row(&mut self, label: impl Into<String>, old: Option<Known>, new: Option<Known>) {
         if let (Some(group), true) = (self.groups.last_mut(), old.is_some() || new.is_some()) {
             group.rows.push(Row { label: label.into(), old, new });
         }
     }
 
-    /// Says the doubts of one side.
+    /// Adds the doubts of one side to the notes.
     pub(super) fn doubts<'a>(&mut self, side: &str, doubts: impl Iterator<Item = &'a Doubt>) {
         let all: Vec<&Doubt> = doubts.collect();
         for Doubt { line, words, .. } in all.iter().take(MOST_DOUBTS) {
@@ -183,7 +183,7 @@ impl Subject {
         }
     }
 
-    /// In words; `all`: figures that did not change, too.
+    /// In words; `all`: unchanged figures, too.
     pub(super) fn write(&self, text: &mut String, all: bool) {
         let [old, new] = &self.names;
         let names = if old == new { old.clone() } else { format!("{old} -> {new}") };
@@ -239,7 +239,7 @@ impl Row {
         is_text(&self.old) || is_text(&self.new)
     }
 
-    /// After in terms of before; empty for what is no number.
+    /// The ratio of after to before; empty for values that are not numbers.
     fn ratio(&self) -> String {
         let is_share = |known: &Option<Known>| {
             known.as_ref().is_some_and(|known| matches!(known.value, Amount::Share { .. }))

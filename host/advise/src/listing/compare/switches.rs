@@ -1,7 +1,7 @@
 //! Tables of switches into SRB mode before and after: records, switches, processor time.
 //!
-//! Invariant: tables have no names: they are paired in their order, and only where both listings have as many of a kind.
-//! Not here: what a table says by itself (`natural::switches`).
+//! Invariant: tables have no names: they are paired in their order, and only if both listings have equally many of a kind.
+//! Not here: advice on a single table (`natural::switches`).
 
 use underbar_listing::natural::{Counted, SwitchTable};
 
@@ -9,7 +9,7 @@ use super::super::Collected;
 use super::Comparison;
 use super::subject::{Known, Subject};
 
-/// Compares the tables of each kind: what is counted, and in one way or in two.
+/// Compares the tables of each kind. A kind is the counted item, in one way or in two.
 pub(super) fn compare(old: &Collected, new: &Collected, comparison: &mut Comparison) {
     for (counted, what) in [(Counted::Read, "Records read"), (Counted::Written, "Lines written")] {
         for (ways, shape) in [(1, ""), (2, ", two ways beside each other")] {

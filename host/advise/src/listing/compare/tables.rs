@@ -1,8 +1,8 @@
-//! Tables of frequencies before and after: requests by size, and ECBs by the heap that they used.
+//! Tables of frequencies before and after: requests by size, and ECBs by their heap use.
 //!
-//! Invariant: a set of sizes is compared with the same set only; of several reports of it the last one that is sound speaks.
-//! What rows that are missing could add is part of every sum.
-//! Not here: ranges that both know (`classes`), how bytes are counted (`simulate::avl`).
+//! Invariant: a set of sizes is compared only with the same set; of several reports of it, the last sound one is compared.
+//! Every sum includes the possible counts of missing rows.
+//! Not here: common ranges (`classes`), how bytes are counted (`simulate::avl`).
 
 use underbar_listing::ztpf::model::{Class, Found, Frequencies, Table};
 
@@ -14,7 +14,7 @@ use super::classes::common;
 use super::subject::{Known, Subject};
 use super::{Comparison, paired};
 
-/// More classes than these are counted, not named.
+/// The most classes that are named; further ones are counted.
 const MOST_NAMED: usize = 12;
 
 /// The reports of one set.
@@ -98,7 +98,7 @@ fn total(report: &Frequencies) -> (u64, Option<u64>) {
     let read = report.read();
     match report.total {
         _ if complete => (read, Some(read)),
-        // Where rows are missing, what was read is no more than the least.
+        // If rows are missing, the rows read are only a lower bound.
         Some(total) => (total.least.max(read), total.most),
         None => (read, None),
     }
@@ -179,7 +179,7 @@ fn by_class(subject: &mut Subject, table: Table, old: &Frequencies, new: &Freque
     }
 }
 
-/// Present sizes, and what they hand out and waste where both know all of them.
+/// Present sizes, and the bytes that they hand out and waste, if both listings have all of them.
 fn sizes(
     subject: &mut Subject,
     old: (&Reports<'_>, usize, &Frequencies),

@@ -1,11 +1,11 @@
-//! Options in sight against the sizes that the storage report shows.
+//! Options in the listings compared with the sizes in the storage report.
 //!
 //! ```text
 //! options report or text:  HEAP(32768,...)      storage report:  Initial size: 4194304      one of them is of another run
 //! ```
 //!
-//! Invariant: where they differ, nothing is advised upon the option, and both lines are named. Language Environment rounds
-//! sizes up, to no more than a page.
+//! Invariant: if they differ, there is no advice on the option, and both lines are named. Language Environment rounds
+//! sizes up by less than a page.
 //! Not here: texts that an options report refutes (`lint`).
 
 use underbar_listing::sections::SECTIONS;
@@ -17,24 +17,24 @@ use crate::sizes::size;
 
 const PAGE: u64 = 4096;
 
-/// What is said of every option that is shown otherwise.
+/// The findings for every option that the storage report contradicts.
 pub(super) fn all<'a>(case: &'a LeCase<'a>) -> impl Iterator<Item = Advice> + 'a {
     SECTIONS.iter().filter_map(|row| of(case, row.kind))
 }
 
-/// Whether sizes of this section's option are shown otherwise, in this section or in another one of the same option.
+/// Whether the report contradicts the sizes of this section's option, in this section or in another one of the same option.
 pub(super) fn concerns(case: &LeCase<'_>, part: Part) -> bool {
     let option = part.row().map_or("", |row| row.option.0);
-    // Most listings have no options in sight.
+    // Most listings contain no options.
     case.option(option).is_some()
         && SECTIONS.iter().filter(|row| row.option.0 == option).any(|row| of(case, row.kind).is_some())
 }
 
-/// What is said of the option of this section, where its sizes are shown otherwise.
+/// The finding for the option of this section, if the report contradicts its sizes.
 fn of(case: &LeCase<'_>, part: Part) -> Option<Advice> {
     let (option, place) = part.row()?.option;
     let (option_file, row) = case.option(option).filter(|(_, row)| !row.negative)?;
-    // Under THREADSTACK(OFF) the report shows sizes that nobody set.
+    // Under THREADSTACK(OFF) the report shows sizes that are not in force.
     if option == "THREADSTACK" && !case.is_set(option, 0, "ON") {
         return None;
     }
@@ -42,7 +42,7 @@ fn of(case: &LeCase<'_>, part: Part) -> Option<Advice> {
     let differs = |(field, at): (Field, usize)| {
         let (file, figure) = case.last(part, field).filter(|(file, _)| *file == option_file)?;
         let said = values.get(at).and_then(|value| size(value)).filter(|said| *said > 0)?;
-        // Under CICS 16 bytes of the last page are left out.
+        // Under CICS sizes are 16 bytes short of a whole page.
         let is_same = figure.value.saturating_add(16) >= said && figure.value < said.saturating_add(PAGE);
         (!is_same).then_some((file, figure, said))
     };

@@ -9,7 +9,7 @@ pub(crate) fn apply(case: &LeCase<'_>) -> Vec<Advice> {
     let Some(third) = values.get(2).filter(|word| !word.is_empty()) else { return Vec::new() };
     let is_known = ["NONE", "CLEAR"].iter().any(|word| word.eq_ignore_ascii_case(third));
     if !is_known && !is_fill(third) {
-        // The check of option texts says so: the value of the level below is in force.
+        // The check of option texts reports this: the value of the level below is in force.
         return Vec::new();
     }
     let evidence = vec![case.line(file, &row.evidence)];
@@ -31,7 +31,7 @@ pub(crate) fn apply(case: &LeCase<'_>) -> Vec<Advice> {
     vec![dear]
 }
 
-/// Whether a value is a byte that storage is filled with: two hexadecimal digits, or a character in quotes.
+/// Whether a value is a fill byte for storage: two hexadecimal digits, or a character in quotes.
 pub(in super::super) fn is_fill(value: &str) -> bool {
     let value = value.trim();
     let is_hexadecimal = value.len() == 2 && value.bytes().all(|byte| byte.is_ascii_hexdigit());

@@ -5,8 +5,8 @@
 //! used >  initial   few segments? no change : initial holds all (or an eighth of it), increment a quarter of that
 //! ```
 //!
-//! Invariant: what is suggested depends on figures that are certain only. Where the number of segments is missing, nothing
-//! is raised: an increment is a minimum, since a request that is larger gets a segment of its own size.
+//! Invariant: suggestions depend only on certain figures. If the number of segments is missing, nothing is raised: an
+//! increment is a minimum, since a larger request gets a segment of its own size.
 
 use underbar_listing::{Field, Figure, Kind as Part};
 
@@ -18,15 +18,15 @@ use crate::sizes::{LINE, is_well_used, rounded, written};
 
 const K: u64 = 1 << 10;
 const M: u64 = 1 << 20;
-/// Said of whatever grows below the line.
+/// The risk of growth below the line.
 pub(super) const BELOW: &str = "It lies below the 16M line, where there is little storage. ";
-/// Said of a user heap that programs of AMODE 24 may share.
+/// The risk for a user heap that programs of AMODE 24 may share.
 const ALL31: &str = "It lies above the 16M line: under ALL31(OFF) programs of AMODE 24 take theirs below it, from the fifth value of HEAP. ";
-/// So many segments are few.
+/// Up to this many segments are few.
 const FEW: u64 = 8;
-/// What is larger is taken in eighths.
+/// A larger need is taken in eighths.
 const LARGE: u64 = 128 * M;
-/// No less is worth a change.
+/// The smallest change that is worthwhile.
 const WORTH: u64 = 64 * K;
 
 /// Heaps: section, and the smallest unit of its sizes.
@@ -48,7 +48,7 @@ fn counted(count: u64) -> String {
     format!("{count} segment{}", if count == 1 { "" } else { "s" })
 }
 
-/// What is saved by a smaller initial size, and, where that goes down, by a smaller increment.
+/// The savings of a smaller initial size, and of a smaller increment, if there is one.
 fn less(saved: u64, increment: Option<u64>, next: Option<u64>) -> String {
     let first = format!("{} less for each enclave at its start", written(saved));
     match (increment, next) {
@@ -61,12 +61,12 @@ fn less(saved: u64, increment: Option<u64>, next: Option<u64>) -> String {
     }
 }
 
-/// What is known of one heap.
+/// The facts about one heap.
 struct Heap<'a> {
     part: Part,
     unit: u64,
     history: History,
-    /// What is needed: the history's, and what the stacks of threads will need more.
+    /// The need of the history, and the additional need of the stacks of threads.
     need: u64,
     initial: u64,
     increment: Option<u64>,
@@ -75,7 +75,7 @@ struct Heap<'a> {
     case: &'a LeCase<'a>,
 }
 
-/// The advice for one heap; None where it is not in the listing or not used.
+/// The advice for one heap; None if it is not in the listing or not used.
 pub(super) fn one(case: &LeCase<'_>, part: Part, unit: u64) -> Option<Advice> {
     if contradiction::concerns(case, part) {
         return None;
@@ -83,7 +83,7 @@ pub(super) fn one(case: &LeCase<'_>, part: Part, unit: u64) -> Option<Advice> {
     let (total_file, total) = case.largest(part, Field::Total)?;
     let (initial_file, initial) = case.last(part, Field::Initial)?;
     let increment = case.last(part, Field::Increment).map(|(_, figure)| figure.value);
-    // The run that used most has to show how many segments it took.
+    // The run with the largest use has to show its number of segments.
     let is_counted = case.sound().any(|run| {
         let section = run.report.section(part);
         section.is_some_and(|section| {
@@ -183,8 +183,8 @@ impl Heap<'_> {
         lower
     }
 
-    /// A smaller increment beside an initial size that goes down to `first`, where less than a sixteenth of the present one
-    /// would be used: whoever needs a little more than `first` would otherwise get what was just saved.
+    /// A smaller increment for an initial size that is lowered to `first`, if less than a sixteenth of the present increment
+    /// would be used. Otherwise a run that needs a little more than `first` would take the savings again.
     fn lower_increment(&self, first: u64) -> Option<u64> {
         let peak = self.need.max(self.history.largest);
         let increment = self.increment.filter(|increment| *increment >= M && increment / 16 > peak)?;
@@ -250,7 +250,7 @@ impl Heap<'_> {
         raise.evidence.extend(region.1.map(Evidence::Line));
         raise.option = setting(part, first, next);
         raise.effect = match will {
-            // There the first segment is not counted.
+            // In this section the first segment is not counted.
             1 if part == Part::User64 => format!("no segment beside the first instead of {count}."),
             _ if part == Part::User64 => {
                 format!("about {} segments beside the first instead of {count}.", will - 1)
@@ -263,12 +263,12 @@ impl Heap<'_> {
         raise
     }
 
-    /// Whether one segment that holds all is so small that nobody has to ask for the region.
+    /// Whether one segment that holds everything is so small that the region does not matter.
     fn fits_below_the_line(&self) -> bool {
         self.need.saturating_add(self.need / 8) <= LINE
     }
 
-    /// Whether an increment far larger than what it holds is taken.
+    /// Whether the increments taken are far larger than their contents.
     fn is_wasteful(&self, count: u64) -> bool {
         let beyond = self.need - self.initial;
         let is_large = |increment: u64| {
@@ -277,7 +277,7 @@ impl Heap<'_> {
         (2..=FEW).contains(&count) && self.increment.is_some_and(is_large)
     }
 
-    /// Few segments; but the last may be far larger than what it holds.
+    /// Few segments; but the last may be far larger than its contents.
     fn few(self, count: u64) -> Advice {
         let used = self.history.words();
         let beyond = self.need - self.initial;
@@ -302,14 +302,14 @@ impl Heap<'_> {
         lower
     }
 
-    /// Initial size, where it is to change, and increment; or why none is suggested.
+    /// The initial size, if it changes, and the increment; or why none is suggested.
     fn sizes(&self) -> Result<(Option<u64>, u64, String), &'static str> {
         let room = self.need.saturating_add(self.need / 8);
         let whole = match room > LARGE {
             true => rounded(self.need.div_ceil(8), self.unit),
             false => rounded(room, self.unit),
         };
-        // The rare peak, too, is to fit into few segments.
+        // The rare peak should also fit into few segments.
         let peak = self.need.max(self.history.largest);
         let quarter = match room > LARGE {
             true => whole,
@@ -321,7 +321,7 @@ impl Heap<'_> {
         let small_region = limit.is_some();
         let mut words = String::new();
         if let Some(limit) = limit {
-            // The last increment may be nearly empty, and has to fit beside all that is used.
+            // The last increment may be nearly empty, and has to fit in addition to all used storage.
             let room = (limit / 8).min(limit.saturating_sub(peak) / 2);
             larger = larger.min(room - room % self.unit.max(64 * K));
             if larger <= self.increment.unwrap_or(0) {
@@ -347,14 +347,14 @@ impl Heap<'_> {
             (false, false) => Some(whole),
         };
         let larger = match self.case.cics() {
-            // The check zone of 16 bytes is to fit into the last page.
+            // The check zone of 16 bytes has to fit into the last page.
             Some(_) if larger.is_multiple_of(4 * K) => larger - 16,
             _ => larger,
         };
         Ok((first.filter(|first| *first > self.initial), larger, words))
     }
 
-    /// Whether it lies below the 16M line.
+    /// Whether it is below the 16M line.
     fn is_below(&self) -> bool {
         match self.part {
             Part::Heap24 | Part::BelowHeap => true,
@@ -364,7 +364,7 @@ impl Heap<'_> {
         }
     }
 
-    /// What a program of AMODE 24 has of it: only where ALL31 is not known to be ON.
+    /// The warning about programs of AMODE 24: only if ALL31 is not known to be ON.
     fn all31(&self, bytes: u64) -> &'static str {
         let (on, off) = (self.case.is_set("ALL31", 0, "ON"), self.case.is_set("ALL31", 0, "OFF"));
         let is_said = self.part == Part::Heap && !self.is_below() && (off || (bytes > LINE && !on));

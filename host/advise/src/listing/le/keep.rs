@@ -5,10 +5,10 @@ use underbar_listing::{Field, Kind as Part};
 use super::{LeCase, contradiction, found};
 use crate::advice::{Advice, Kind, Setting};
 
-/// Fewer freed segments are no pattern.
+/// With fewer freed segments there is no pattern.
 const LEAST: u64 = 16;
 
-/// Sections, and the place of KEEP or FREE among the sub-options of their option.
+/// Sections, and the position of KEEP or FREE among the sub-options of their option.
 const PARTS: [(Part, usize); 9] = [
     (Part::Heap, 3),
     (Part::AnyHeap, 3),
@@ -54,7 +54,7 @@ fn one(case: &LeCase<'_>, part: Part, at: usize) -> Option<Advice> {
         return Some(found(Kind::NoChange, format!("{option} KEEP"), evidence, reason));
     }
     let now = format!("{option} FREE (segments were freed)");
-    // Whether the increment is too small for the requests, these tell.
+    // These fields show whether the increment is too small for the requests.
     let fields = part.row()?.fields;
     let needed =
         [Field::Increment, Field::Total, Field::Gets].into_iter().filter(|field| fields.contains(field));
@@ -66,7 +66,7 @@ fn one(case: &LeCase<'_>, part: Part, at: usize) -> Option<Advice> {
         );
         return Some(found(Kind::NoAdvice, now, evidence, reason));
     }
-    // No peak is larger than all requests together: so much at least was asked for at a time, on average.
+    // No peak is larger than all requests together: so the average request is at least this large.
     let figure = |field: Field| section.get(field).map(|figure| figure.value);
     if let (Some(total), Some(gets), Some(increment)) =
         (figure(Field::Total), figure(Field::Gets), figure(Field::Increment))

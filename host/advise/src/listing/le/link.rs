@@ -1,4 +1,4 @@
-//! Many small enclaves in one listing: a hint of LINK where CALL would do.
+//! Many small enclaves in one listing: a hint that LINK is used where CALL would suffice.
 
 use underbar_listing::{Field, Kind as Part};
 
@@ -6,12 +6,12 @@ use super::super::collect::Run;
 use super::{LeCase, found};
 use crate::advice::{Advice, Kind};
 
-/// So many enclaves are many.
+/// From this number on, enclaves are many.
 const MANY: usize = 8;
 /// Enclaves that use no more heap than this are small.
 const SMALL: u64 = 64 << 10;
 
-/// Says it once for each listing, with the first program of it.
+/// Gives the advice once for each listing, for its first program.
 pub(crate) fn apply(case: &LeCase<'_>) -> Vec<Advice> {
     let Some(file) = case.sound().next().map(|run| run.file) else { return Vec::new() };
     let programs = || case.collected.programs.iter();

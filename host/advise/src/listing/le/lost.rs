@@ -1,12 +1,12 @@
-//! Whether digits may be lost on the left of what a value would be set by: then it stays.
+//! Whether leading digits may be lost in the figures that a value depends on: if so, the value is not changed.
 //!
 //! ```text
-//! initial 524288   used (1)204184   segments 3     one segment would hold what is used: the rest of the section says more
+//! initial 524288   used (1)204184   segments 3     one segment would hold the use: the rest of the section shows more
 //! initial (4)194304                                neither whole K nor a round number: nobody asks for such a size
 //! ```
 //!
-//! Invariant: a value goes down only where the section has nothing that speaks for a larger use or another size.
-//! Not here: figures that cannot be at all (`underbar_listing`'s `contradictions`).
+//! Invariant: a value is lowered only if no figure of the section indicates a larger use or another size.
+//! Not here: impossible figures (`underbar_listing`'s `contradictions`).
 
 use underbar_listing::{Field, Kind as Part, StorageReport};
 
@@ -16,7 +16,7 @@ const K: u64 = 1 << 10;
 /// Larger sizes are whole pages, as people write them.
 const LARGE: u64 = 64 * K;
 
-/// Why nothing is set by a size that is not as people write them: a part of it may be lost.
+/// Why no value is set from a size that people would not write: a part of it may be lost.
 pub(super) fn size(case: &LeCase<'_>, part: Part) -> Option<String> {
     [Field::Initial, Field::Increment].into_iter().find_map(|field| {
         let (_, size) = case.last(part, field).filter(|(_, figure)| !is_usual(figure.value))?;
@@ -27,13 +27,13 @@ pub(super) fn size(case: &LeCase<'_>, part: Part) -> Option<String> {
 
 fn is_usual(size: u64) -> bool {
     let unit = if size >= LARGE { 4 * K } else { K };
-    // Under CICS 16 bytes of a page are left out, and the stack of the library begins with 32.
+    // Under CICS sizes are 16 bytes short of a whole page, and the stack of the library begins with 32.
     [unit, 500].into_iter().any(|unit| size.is_multiple_of(unit))
         || (size + 16).is_multiple_of(4 * K)
         || size == 32
 }
 
-/// Why an initial size stays though little of it is used; `used`: the field that tells how much is.
+/// Why an initial size is not lowered though little of it is used; `used`: the field that shows the use.
 pub(super) fn use_of(case: &LeCase<'_>, part: Part, used: Field) -> Option<String> {
     case.sound().find_map(|run| of_run(&run.report, part, used))
 }
@@ -49,7 +49,7 @@ fn of_run(report: &StorageReport, part: Part, used: Field) -> Option<String> {
         return Some(format!("{gets} requests got something"));
     }
     let most = match part {
-        // There first segments are not counted.
+        // In these sections first segments are not counted.
         Part::User64 | Part::ThreadHeap => 0,
         _ => first_segments(report, figure(Field::AllThreads), used),
     };
@@ -58,7 +58,7 @@ fn of_run(report: &StorageReport, part: Part, used: Field) -> Option<String> {
     Some(format!("{segments} segment{plural} allocated, more than that takes: digits may be missing"))
 }
 
-/// As many segments as are first ones: one of a heap, and one for each thread that has a stack.
+/// The number of first segments: one of a heap, and one for each thread that has a stack.
 fn first_segments(report: &StorageReport, all: Option<u64>, any: u64) -> u64 {
     let Some(all) = all else { return 1 };
     let threads =

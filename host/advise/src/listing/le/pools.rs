@@ -1,7 +1,7 @@
 //! HEAPPOOLS: percentages from the summary, sizes from the requests by ranges, leaks.
 //!
-//! Invariant: percentages are those of the published formula, for the initial heap size that will be in force; sizes are
-//! suggested with empty percentages, since how many cells of a new size are in use at a time is in no report of the old one.
+//! Invariant: percentages follow the published formula, for the initial heap size that will be in force. Sizes are suggested
+//! with empty percentages, since no report of the old sizes shows how many cells of a new size are in use at a time.
 //! Not here: how sizes are chosen (`cells`).
 
 use underbar_listing::{Evidence, Field, Kind as Part, Pool};
@@ -13,7 +13,7 @@ use super::{LeCase, contradiction, found, heap};
 use crate::advice::{Advice, Kind, Line, Setting};
 use crate::sizes::{size, written};
 
-/// An extent more, and the pool is too small.
+/// With more extents, the pool is too small.
 const EXTENTS: u64 = 2;
 
 pub(crate) fn apply(case: &LeCase<'_>) -> Vec<Advice> {
@@ -26,7 +26,7 @@ pub(crate) fn apply(case: &LeCase<'_>) -> Vec<Advice> {
         return vec![found(Kind::NoAdvice, "HEAPPOOLS".to_owned(), vec![line], reason)];
     }
     let mut all = Vec::new();
-    // Other sizes come with empty percentages, which are those of a heap that is not to grow: one of the two at a time.
+    // Other sizes come with empty percentages, which suit a heap that does not grow: suggest only one of the two at a time.
     match sizes(case, run).filter(|_| raised(case).is_none()) {
         Some(sizes) => all.push(sizes),
         None => all.extend(percentages(case, run)),
@@ -52,7 +52,7 @@ fn percentages(case: &LeCase<'_>, run: &Run) -> Option<Advice> {
     let initial = run.report.section(Part::Heap)?.get(Field::Initial)?;
     let many: Vec<&Pool> = pools.iter().filter(|pool| pool.extents > EXTENTS).collect();
     let raised = raised(case);
-    // Percentages of a larger heap make larger extents, though no cell more is used.
+    // The same percentages of a larger heap make larger extents, though no more cells are used.
     let grow_with_it =
         raised.is_some_and(|to| to > initial.value) && pools.iter().any(|pool| pool.percent.is_some());
     if many.is_empty() && !grow_with_it {
@@ -63,7 +63,7 @@ fn percentages(case: &LeCase<'_>, run: &Run) -> Option<Advice> {
     if let (Some(of), None) = (run.report.pools_of(), raised) {
         return Some(by_themselves(case, run, of, &many));
     }
-    // Percentages are of the initial size that will be in force.
+    // Percentages refer to the initial size that will be in force.
     let before = initial.value;
     let initial = raised.unwrap_or(initial.value).max(1);
     let mut words = vec![Some(switch(case))];
@@ -105,8 +105,8 @@ fn percentages(case: &LeCase<'_>, run: &Run) -> Option<Advice> {
     Some(raise)
 }
 
-/// Percentages where HEAP's initial size and the cells of an extent disagree: the cells that were used, of those that an
-/// extent has, tell them without any size of the heap.
+/// Percentages if HEAP's initial size and the cells of an extent disagree: the used cells, as a share of the cells of an
+/// extent, determine them without any size of the heap.
 fn by_themselves(case: &LeCase<'_>, run: &Run, of: (u64, u64), many: &[&Pool]) -> Advice {
     let mut words = vec![Some(switch(case))];
     for pool in &run.report.pools {
@@ -132,7 +132,7 @@ fn by_themselves(case: &LeCase<'_>, run: &Run, of: (u64, u64), many: &[&Pool]) -
     raise
 }
 
-/// The initial size that HEAP is advised, if it can be set where the pools are.
+/// The advised initial size of HEAP, if HEAP can be set.
 fn raised(case: &LeCase<'_>) -> Option<u64> {
     heap::one(case, Part::Heap, 4096)
         .and_then(|found| found.option)
@@ -140,19 +140,19 @@ fn raised(case: &LeCase<'_>) -> Option<u64> {
         .and_then(|option| size(option.sub_options.first()?.as_deref()?))
 }
 
-/// The first sub-option: ON, or ALIGN where that is known to be in force.
+/// The first sub-option: ON, or ALIGN if that is known to be in force.
 fn switch(case: &LeCase<'_>) -> String {
     if case.is_set("HEAPPOOLS", 0, "ALIGN") { "ALIGN" } else { "ON" }.to_owned()
 }
 
-/// A size of 0 behind the last pair: otherwise the default sizes of the pools that are not named stay in force.
+/// Adds a size of 0 after the last pair: otherwise the default sizes of the unnamed pools stay in force.
 fn close(words: &mut Vec<Option<String>>, pairs: usize) {
     if pairs < crate::listing::cells::MOST {
         words.push(Some("0".to_owned()));
     }
 }
 
-/// Other sizes, where those in force waste much.
+/// Other sizes, if those in force waste much.
 fn sizes(case: &LeCase<'_>, run: &Run) -> Option<Advice> {
     let cells: Vec<u64> = run.report.pools.iter().map(|pool| pool.cell).collect();
     let ranges: Vec<Range> = run
@@ -207,7 +207,7 @@ fn larger(case: &LeCase<'_>, run: &Run) -> Option<Advice> {
     Some(found(Kind::NoAdvice, now(run), lines, reason))
 }
 
-/// What the summary shows: sizes and percentages.
+/// The present sizes and percentages, as the summary shows them.
 fn now(run: &Run) -> String {
     let pools = run.report.pools.iter();
     let pairs: Vec<String> =

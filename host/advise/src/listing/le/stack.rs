@@ -1,11 +1,11 @@
-//! Stacks, and the heaps of PL/I tasks: sizes from the largest use of any one thread.
+//! Stacks, and the heaps of PL/I tasks: sizes from the largest use of any single thread.
 //!
 //! ```text
 //! STACK      the first thread, and under THREADSTACK(OFF) every other one
-//! ANYHEAP    holds the first segments of all threads but the first: it moves with them
+//! ANYHEAP    holds the first segments of all threads but the first: its size changes with them
 //! ```
 //!
-//! Invariant: the sum over threads sets nothing; it is what one thread needs, times how many there are.
+//! Invariant: no size is set from the sum over threads, which is the need of one thread times their number.
 
 use underbar_listing::{Field, Kind as Part};
 
@@ -37,8 +37,8 @@ pub(crate) fn apply(case: &LeCase<'_>) -> Vec<Advice> {
         .collect()
 }
 
-/// Where threads have used THREADSTACK's storage, and no option in sight says that it is ON or OFF: a line that shows it.
-/// OFF makes them use STACK's sizes, ON its own.
+/// A line that shows that threads used THREADSTACK's storage, if no option in the listings says whether it is ON or OFF.
+/// Under OFF they use STACK's sizes, under ON those of THREADSTACK.
 pub(super) fn switch_unknown(case: &LeCase<'_>) -> Option<Line> {
     let known = ["ON", "OFF"].iter().any(|word| case.is_set("THREADSTACK", 0, word));
     if known || case.cics().is_some() {
@@ -52,7 +52,7 @@ pub(super) fn switch_unknown(case: &LeCase<'_>) -> Option<Line> {
     })
 }
 
-/// That nothing is advised upon a section of THREADSTACK, and why.
+/// The finding without advice on a section of THREADSTACK, and the reason.
 fn unknown(case: &LeCase<'_>, part: Part) -> Option<Advice> {
     let (file, figure) = case.largest(part, Field::AnyThread).filter(|(_, figure)| figure.value > 0)?;
     let (_, initial) = case.last(part, Field::Initial)?;
@@ -77,7 +77,7 @@ fn unknown(case: &LeCase<'_>, part: Part) -> Option<Advice> {
     Some(found(Kind::NoAdvice, now(part, initial.value, None), evidence, reason))
 }
 
-/// Adds to the risk of a raise what threads take for their first segments, and whether the heap that holds them is raised.
+/// Adds to the risk of a raise the storage for the threads' first segments, and whether the heap that holds them is raised.
 fn with_place(case: &LeCase<'_>, part: Part, mut raise: Advice) -> Advice {
     let is_raise = raise.kind == Kind::Raise && matches!(part, Part::Stack | Part::ThreadStack);
     if !is_raise || case.threads() == Some(1) {
@@ -108,7 +108,7 @@ fn with_place(case: &LeCase<'_>, part: Part, mut raise: Advice) -> Advice {
     raise
 }
 
-/// What is known of one stack.
+/// The facts about one stack.
 struct Stack {
     largest: u64,
     need: u64,
@@ -216,7 +216,7 @@ fn one(case: &LeCase<'_>, part: Part) -> Option<Advice> {
     };
     let mode = match part {
         _ if is_below(case, part) => heap::BELOW.to_owned(),
-        // Only where it is not known to be ON.
+        // Only if it is not known to be ON.
         Part::Stack | Part::ThreadStack if all > LINE && !case.is_set("ALL31", 0, "ON") => format!(
             "Such a stack lies above the 16M line: ALL31 must be ON, and {} ANYWHERE; programs of AMODE 24 cannot use it. ",
             part.title()
@@ -227,7 +227,7 @@ fn one(case: &LeCase<'_>, part: Part) -> Option<Advice> {
     Some(raise)
 }
 
-/// Threads that have such a stack each; None where it is not known.
+/// The number of threads with such a stack; None if it is not known.
 fn threads(case: &LeCase<'_>, part: Part) -> Option<u64> {
     match part {
         Part::Stack | Part::XplinkStack if case.is_set("THREADSTACK", 0, "ON") => Some(1),
@@ -247,7 +247,7 @@ fn is_below(case: &LeCase<'_>, part: Part) -> bool {
     }
 }
 
-/// Stacks of 64-bit programs: said, and left alone.
+/// Stacks of 64-bit programs: reported, but not changed.
 fn above(case: &LeCase<'_>, part: Part) -> Option<Advice> {
     let Stack { largest, initial, evidence, words, .. } = stack(case, part)?;
     let reason = match largest > initial {
@@ -259,15 +259,15 @@ fn above(case: &LeCase<'_>, part: Part) -> Option<Advice> {
     Some(found(Kind::NoChange, now(part, initial, None), evidence, reason))
 }
 
-/// What a heap needs more since the stacks of threads lie in it.
+/// The additional need of a heap that contains the stacks of threads.
 pub(super) struct Moved {
-    /// How many bytes.
+    /// The number of bytes.
     pub bytes: u64,
-    /// Why, to be put behind the reason.
+    /// Words to add to the reason.
     pub words: String,
 }
 
-/// What ANYHEAP, or BELOWHEAP, needs more once the stacks of threads are raised.
+/// The additional need of ANYHEAP, or BELOWHEAP, after the stacks of threads are raised.
 pub(super) fn moved(case: &LeCase<'_>, heap: Part) -> Option<Moved> {
     if switch_unknown(case).is_some() {
         return None;

@@ -1,4 +1,4 @@
-//! Each rule on listings made for it: what it sets, and when it says that nothing is to be set.
+//! Each rule on listings made for it: its settings, and when it advises no change.
 
 mod columns;
 mod heaps;
@@ -51,7 +51,7 @@ const ALLOCATED: &str = "Number of segments allocated";
 const FREED: &str = "Number of segments freed";
 const THREADS: &str = "    Largest number of threads concurrently active: 5\nEnd of Storage Report\n";
 
-/// A report of these sections: title, and label with value.
+/// A report with these sections: title, and label with value.
 fn report(sections: &[(&str, &[(&str, u64)])]) -> String {
     let mut text = "Storage Report for Enclave main 11/20/26\nLanguage Environment V03 R01.00\n\n".to_owned();
     for (title, lines) in sections {
@@ -63,13 +63,13 @@ fn report(sections: &[(&str, &[(&str, u64)])]) -> String {
     text
 }
 
-/// Nothing is set, and a sentence says why.
+/// Checks that nothing is set, and that a sentence says why.
 fn check_said(text: &str, words: &str) {
     let all = check(text, None);
     assert!(all.iter().any(|advice| advice.reason.contains(words)), "{words}: {all:#?}");
 }
 
-/// A report with the sections of stacks: of each its initial size, the largest use of a thread, and segments allocated and
+/// A report with the sections of stacks: for each its initial size, the largest use of a thread, and segments allocated and
 /// freed.
 fn stacks(threads: u64, sections: &[(&str, u64, u64, u64, u64)]) -> String {
     let mut text = "Storage Report for Enclave main 11/20/26\nLanguage Environment V03 R01.00\n\n".to_owned();

@@ -26,7 +26,7 @@ fn texts_that_cannot_be_read_as_they_stand() {
     check("//CEEOPTS DD *\nHEAP(1M,1M,ANY,KEEP),RPTSTG(ON)\n/*\n", &[]);
 }
 
-/// What stands before the words of each mistake: the line's number, and what stands there with its column.
+/// The text before the words of each mistake: the line's number, and the faulty text with its column.
 fn places(text: &str) -> Vec<(u64, String)> {
     let mut collected = Collected::default();
     collected.file("job.txt");
@@ -131,7 +131,7 @@ fn sizes_beyond_the_region() {
     let job = "//GO EXEC PGM=PAY,REGION=128M\n";
     check(&format!("{job}_CEE_RUNOPTS='HEAP(256M)'\n"), &[("le-opt-region", "leaves 128M")]);
     check(&format!("{job}_CEE_RUNOPTS='HEAP(64M)'\n"), &[]);
-    // It may be that of the other step.
+    // It may belong to the other step.
     let other = "//LIST EXEC PGM=LIST,REGION=300M\n";
     check(&format!("{job}{other}_CEE_RUNOPTS='HEAP(256M)'\n"), &[]);
     check(&format!("{job}{other}_CEE_RUNOPTS='HEAP(512M)'\n"), &[("le-opt-region", "leaves 300M")]);
@@ -164,7 +164,7 @@ fn values_that_an_option_cannot_have() {
     check("HEAPPOOLS(ON,256,10,32,10)", &["cells of 32 stand behind those of 256"]);
     check("HEAPPOOLS(ON,(8,2),10,32,10,0,10),HEAP(32K,32K)", &[]);
     check("STACK(-4K,128K),HEAP64(1M,1M,KEEP,32768,32K)", &[]);
-    // What nobody of Language Environment obeys, and is no misspelt option either.
+    // A text that Language Environment does not obey, and that is no misspelt option either.
     check("HEAP(32K,32K),NOEXECOPS,NONIPTSTACK(4K,4K,BELOW,KEEP),PLIST(OS)", &[]);
     self::check(&text("HEAP(32K,32K),NONIPTSTAK(4K)"), &[("le-opt-text", "NONIPTSTAK")]);
 }
@@ -206,7 +206,7 @@ fn what_is_right_is_not_complained_of() {
     let items = underbar_listing::read(b"//GO EXEC PGM=CPGM,PARM='HEAP(1M,1M)/in/file'\n");
     assert!(items.iter().any(|item| matches!(item, underbar_listing::Item::Text(_))), "{items:?}");
     check("CEEROPT(ALL)\nCELQROPT(NONE)\nCEEDOPT(HEAP(32K,32K,ANYWHERE,KEEP,8K,4K))\n", &[]);
-    // What is no fill does not fill.
+    // A value that is no fill byte does not fill.
     check("         CEEXOPT STORAGE=(00,NONE,0O,0K)\n         END\n", &[("le-opt-text", "0O is no fill")]);
     check("//CEEOPTS DD *\nSTORAGE(,,'x')\n/*\n", &[("le-opt-fill", "filled with 'x'")]);
 }

@@ -1,7 +1,7 @@
-//! Values that an option cannot have: sizes that do not fit where they lie, units, cells, letters among digits.
+//! Values that an option cannot have: sizes that do not fit their place, units, cells, letters among digits.
 //!
-//! Invariant: which sub-options are sizes, and how large they can be, is in the table of sections of a storage report.
-//! Not here: what the check of options itself complains about (`underbar_options::check`).
+//! Invariant: the table of sections of a storage report defines which sub-options are sizes, and their limits.
+//! Not here: errors that the check of options itself reports (`underbar_options::check`).
 
 use underbar_listing::sections::SECTIONS;
 use underbar_listing::{Carrier, Kind as Part, OptionRow};
@@ -13,7 +13,7 @@ use crate::advice::Line;
 use crate::sizes::{size, written};
 
 const MOST: usize = 100;
-/// No initial size or increment under CICS is larger.
+/// The largest initial size or increment under CICS.
 const MOST_OF_CICS: u64 = 1 << 30;
 
 /// Sizes and units, in texts.
@@ -26,7 +26,7 @@ pub(super) fn values(collected: &Collected) -> Vec<Lint> {
     found.take(MOST).collect()
 }
 
-/// Letters among digits in options reports, whose values nobody typed: text recognition has misread them.
+/// Letters among digits in options reports. Nobody typed these values, so text recognition has misread them.
 pub(super) fn misread(collected: &Collected) -> Vec<Lint> {
     let found = collected.options.in_reports().filter_map(|placed| {
         let row = &placed.row;
@@ -38,7 +38,7 @@ pub(super) fn misread(collected: &Collected) -> Vec<Lint> {
     found.take(MOST).collect()
 }
 
-/// Sizes of HEAP, ANYHEAP and STACK that CICS does not grant: those that are for CICS, or stand in a file that has its step.
+/// Sizes of HEAP, ANYHEAP and STACK that CICS does not grant: sizes that are for CICS, or in a file with its step.
 pub(super) fn under_cics(collected: &Collected) -> Vec<Lint> {
     let found = collected.options.rows().iter().flat_map(|placed| {
         let Placed { file, carrier, row, .. } = placed;

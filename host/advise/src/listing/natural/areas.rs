@@ -1,4 +1,4 @@
-//! Sizes of a session for the picture: the caches and the thread.
+//! Sizes of a session for the picture: those of the caches and the thread.
 
 use underbar_listing::natural::Cache;
 

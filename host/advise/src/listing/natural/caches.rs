@@ -1,4 +1,4 @@
-//! PWCSIZE from the caches of print and work files that reports show.
+//! PWCSIZE, from the caches of print and work files in reports.
 
 use underbar_listing::natural::{BufferRow, Cache};
 
@@ -23,11 +23,11 @@ pub(crate) fn sound(case: &LeCase<'_>) -> Vec<Advice> {
     bad.take(20).collect()
 }
 
-/// What one cache is, and should be.
+/// The present and the advised size of one cache.
 struct One {
     now: Option<u64>,
     then: u64,
-    /// Why it is changed.
+    /// Why it changes.
     reason: Option<String>,
     raise: bool,
     evidence: Vec<Line>,
@@ -120,13 +120,13 @@ pub(crate) fn caches(case: &LeCase<'_>) -> Vec<Advice> {
     vec![change]
 }
 
-/// The three sizes in KB that are advised, if any are.
+/// The three advised sizes in KB, if there is advice.
 pub(super) fn advised(case: &LeCase<'_>) -> Option<[u64; 3]> {
     let option = caches(case).into_iter().find_map(|found| found.option)?;
     option.sub_options.iter().flatten().find_map(|part| sizes(part.strip_prefix("PWCSIZE=")?))
 }
 
-/// What these sizes add to the buffers of a report: each work file that is read has a cache of its own.
+/// The bytes that these sizes add to the buffers of a report: each work file that is read has its own cache.
 pub(super) fn growth(rows: &[BufferRow], then: [u64; 3]) -> u64 {
     let size = |row: &BufferRow| {
         let at = CACHES.iter().position(|(cache, _, _)| row.cache() == Some(*cache))?;
@@ -254,7 +254,7 @@ fn sizes(text: &str) -> Option<[u64; 3]> {
     all?.try_into().ok()
 }
 
-/// ZIIP with these caches, and what it has otherwise.
+/// ZIIP with these caches, and with its other keywords.
 fn ziip(parts: Option<Vec<&str>>, kb: [u64; 3]) -> Option<super::Setting> {
     let others = parts
         .unwrap_or_default()
@@ -279,7 +279,7 @@ mod tests {
             &[("PCACHE", 64 * K, 65_530), ("WCACHE01", 64 * K, 65_500)],
             Some((4000, 3_600_000)),
         );
-        // A cache that is in no report and no text is not set, nor are the others then: the parameter has all three.
+        // If one cache is in no report and no text, none is set: the parameter always has all three.
         let all = check(&[&text], None);
         let advice = of(&all, "natural-cache-size");
         assert_eq!((advice.kind, advice.now.as_str()), (Kind::NoAdvice, "PWCSIZE=(64,64,?)"));
@@ -299,7 +299,7 @@ mod tests {
             advice.effect
         );
         assert!(advice.effect.contains("about 2327 instead of 496"), "{}", advice.effect);
-        // What else is set stays as it is.
+        // The other keywords are unchanged.
         let all = check(
             &[&text, "ZIIP=(ON,STAT=ON,PWCSIZE=(64,64,500)),MT=0\n"],
             Some("ZIIP=(ON,STAT=ON,PWCSIZE=(300,200,500))"),

@@ -1,4 +1,4 @@
-//! The clause MULTI-FETCH, and MFSET: how many records one call brings.
+//! The clause MULTI-FETCH, and MFSET: the number of records that one call returns.
 
 use underbar_listing::natural::Factor;
 
@@ -7,10 +7,10 @@ use super::sessions::Set;
 use super::{Kind, found, line, prefetch, session};
 use crate::advice::Advice;
 
-/// The experts' factor, and the largest that they use.
+/// The factor that experts recommend, and the largest that they use.
 const USUAL: u64 = 10;
 const LARGEST: u64 = 100;
-/// So many findings are said of one kind.
+/// The most findings of one kind.
 const MOST: usize = 20;
 
 pub(crate) fn fetch(case: &LeCase<'_>) -> Vec<Advice> {

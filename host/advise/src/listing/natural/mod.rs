@@ -1,11 +1,11 @@
-//! Advice from listings of Natural and Adabas: parameters that spare switches off the zIIP, and what they cost.
+//! Advice from listings of Natural and Adabas: parameters that avoid switches off the zIIP, and their cost.
 //!
 //! ```text
 //! Natural items -> Sessions: reports by user, parameters, clauses, tables -> each rule -> Advice -> NAME=value
 //! ```
 //!
-//! Invariants. A figure that is likely or contradicts another sets nothing. What a listing cannot show, as how often a
-//! session executes FETCH, is said and not assumed. A parameter that is set keeps the keywords it has already.
+//! Invariants. No value is set from a figure that is only likely or contradicts another. Facts that a listing cannot show, such
+//! as how often a session executes FETCH, are named and not assumed. A parameter that is set keeps its present keywords.
 //! Not here: how listings are read (`underbar_listing::natural`).
 
 mod areas;
@@ -25,11 +25,11 @@ use super::collect::Collected;
 use super::le::LeCase;
 use crate::advice::{Advice, Kind, Line, Setting};
 
-/// How to go on.
+/// The next step for the user.
 pub const NEXT: &str = "Natural: then run the session once more, switches counted (ZIIP STAT ON), with BUS and ZIIP PRINT at its end, and \
                         compare: one run each, no interval.\n";
 
-/// How many sessions an advice rests on, and how sure that makes it.
+/// The number of sessions that an advice is based on, and the certainty that follows.
 pub(super) fn certainty(rule: &str, collected: &Collected, session: &Session) -> String {
     let by_report = ["natural-cache-size", "natural-thread-size"].contains(&rule);
     let runs: Vec<_> = collected.natural.runs(session).collect();
@@ -53,10 +53,10 @@ pub(super) fn certainty(rule: &str, collected: &Collected, session: &Session) ->
     words
 }
 
-/// The session that a rule is asked about.
+/// The session to which a rule is applied.
 fn session(case: &LeCase<'_>) -> Session {
     let mut all = case.collected.natural.sessions().into_iter();
-    // There is one of that name, or no rule would be asked.
+    // A session with this name exists: otherwise no rule would be applied.
     all.find(|session| session.name == case.program.name).unwrap_or_default()
 }
 
@@ -64,14 +64,14 @@ fn found(kind: Kind, now: impl Into<String>, evidence: Vec<Line>, reason: impl I
     Advice::of_lines(kind, now, evidence, reason)
 }
 
-/// What is said of a parameter whose value cannot be read.
+/// The finding for a parameter whose value cannot be read.
 fn unreadable(case: &LeCase<'_>, file: usize, row: &underbar_listing::natural::Parameter) -> Advice {
     let name = row.name;
     let reason = format!("{name} is set to a value that cannot be read: nothing is advised upon it.");
     found(Kind::NoAdvice, format!("{name} cannot be read"), vec![line(case, file, &row.evidence)], reason)
 }
 
-/// A parameter to set; its name stands with its equals sign.
+/// A parameter to set; its name includes the equals sign.
 fn setting(name: &'static str, values: Vec<String>) -> Option<Setting> {
     Some(Setting { option: name, sub_options: values.into_iter().map(Some).collect() })
 }

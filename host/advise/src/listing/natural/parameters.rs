@@ -1,4 +1,4 @@
-//! MT, SORT, MAINPR, WPSIZE: what the text of parameters says, against what spares switches.
+//! MT, SORT, MAINPR, WPSIZE: the values in the parameter text, compared with those that avoid switches.
 
 use underbar_listing::natural::Parameter;
 
@@ -10,7 +10,7 @@ use crate::advice::{Advice, Line};
 /// WRKSIZE of the tuning page, in KB.
 const WORK: u64 = 1000;
 
-/// A parameter that is set, or what to say where it is not set to one value.
+/// A parameter that is set, or the findings if it is not set to a single value.
 fn known<'a>(
     case: &'a LeCase<'_>,
     session: &Session,
@@ -37,7 +37,7 @@ fn known<'a>(
     }
 }
 
-/// zIIP support is off: what spares switches spares nothing.
+/// The finding if zIIP support is off: there are no switches to avoid.
 fn off(case: &LeCase<'_>, session: &Session, now: String, lines: Vec<Line>) -> Option<Vec<Advice>> {
     let reason = "zIIP support is off (ZIIP=OFF): there are no switches to spare.";
     case.collected.natural.is_off(session).then(|| vec![found(Kind::NoAdvice, now, lines, reason)])
@@ -152,7 +152,7 @@ mod tests {
         assert!(all.iter().all(|advice| advice.rule != "natural-time-limit"), "{all:#?}");
         let all = check(&["MT=60,ZIIP=OFF\n"], None);
         assert!(of(&all, "natural-time-limit").reason.contains("off"));
-        // Dynamic parameters win over the module; two dynamic ones that differ do not.
+        // Dynamic parameters override the module; two dynamic ones that differ give no value.
         check(&["  NTPRM MT=60,THSIZE=3000\n", "MT=0\n"], None);
         let all = check(&["MT=60\n", "MT=30\n"], None);
         assert_eq!(of(&all, "natural-time-limit").kind, Kind::NoAdvice);

@@ -1,16 +1,16 @@
 //! PREFSBL and PREFTBL by the formula of the record buffer.
 //!
 //! PREFSBL = 300 + FBL + 2 (16 + RBL) + 2 (16 + RBL) records, where FBL and RBL are the lengths of the format buffer and of
-//! the record buffer. No listing that is known prints them; a line `FBL=50,RBL=100` beside it does.
+//! the record buffer. No known listing prints them; the user can add a line `FBL=50,RBL=100`.
 
 use super::super::le::LeCase;
 use super::sessions::{Sessions, Set};
 use super::{Kind, Session, found, line, session, setting, unreadable};
 use crate::advice::{Advice, Line};
 
-/// Records that experts let one call bring.
+/// The number of records for each call that experts recommend.
 const WANTED: u64 = 10;
-/// Bytes of records that one call may bring.
+/// The most bytes of records that one call may return.
 pub(super) const RECORDS: u64 = 32_767;
 const DEFAULT_SINGLE: u64 = 3000;
 const DEFAULT_TOTAL: u64 = 30_000;
@@ -23,7 +23,7 @@ pub(super) struct Lengths {
     lines: Vec<Line>,
 }
 
-/// The lengths, where both are in sight and no two differ.
+/// The lengths, if both are in the listings and no two values differ.
 pub(super) fn lengths(case: &LeCase<'_>, session: &Session) -> Option<Lengths> {
     let one = |name: &str| match case.collected.natural.parameter(session, name) {
         Set::To(file, _, row) => Some((row.number()?, line(case, file, &row.evidence))),
@@ -33,18 +33,18 @@ pub(super) fn lengths(case: &LeCase<'_>, session: &Session) -> Option<Lengths> {
     Some(Lengths { format, record, lines: vec![first, second] })
 }
 
-/// How many records a buffer holds.
+/// The number of records that a buffer holds.
 fn records(single: u64, lengths: &Lengths) -> u64 {
     let each = 2 * (16 + lengths.record);
     single.saturating_sub(300 + lengths.format + each) / each
 }
 
-/// The buffer for so many records.
+/// The size of a buffer for this many records.
 fn single(records: u64, lengths: &Lengths) -> u64 {
     300 + lengths.format + 2 * (16 + lengths.record) * (1 + records)
 }
 
-/// A number, or its default where it is in no text.
+/// A number, or its default if it is in no text.
 fn number(sessions: &Sessions, session: &Session, name: &str, default: u64) -> Option<u64> {
     match sessions.adarun(session, name) {
         Set::To(_, _, row) => row.number(),
@@ -87,7 +87,7 @@ pub(crate) fn prefetch(case: &LeCase<'_>) -> Vec<Advice> {
             evidence.push(line(case, file, &row.evidence));
         }
     }
-    // A default is no value of the listing.
+    // A default is not a value from the listing.
     let shown = |name: &str, value: u64| match sessions.adarun(&session, name) {
         Set::To(..) => format!("{name}={value}"),
         _ => format!("{name} not in the listing (default {value})"),
@@ -111,7 +111,7 @@ pub(crate) fn prefetch(case: &LeCase<'_>) -> Vec<Advice> {
     };
     evidence.extend(lengths.lines.iter().cloned());
     let holds = records(now, &lengths);
-    // As many as wanted, as far as the records of a call and the largest buffer allow.
+    // The recommended number, limited by the bytes of a call and by the largest buffer.
     let most = (RECORDS / lengths.record).min(records(MOST_SINGLE, &lengths));
     let then = WANTED.min(most);
     let fits = format!("The buffer holds {holds} records of {} bytes", lengths.record);
@@ -181,7 +181,7 @@ mod tests {
             of(&all, "natural-prefetch").now,
             "PREFSBL=40000, PREFTBL not in the listing (default 30000)"
         );
-        // Ten records of this length are more than a call may bring.
+        // Ten records of this length are more than a call may return.
         check(&[&text("", "FBL=60,RBL=4000")], Some("ADARUN PREFSBL=64616,PREFTBL=64616"));
         let all = check(&[&text(",PREFNREC=4", "FBL=50,RBL=100")], None);
         assert!(of(&all, "natural-prefetch").reason.contains("PREFNREC=4 allows fewer"));

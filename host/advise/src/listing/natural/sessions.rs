@@ -1,7 +1,7 @@
-//! What listings hold of Natural, by session.
+//! The Natural data of the listings, by session.
 //!
-//! Invariant: memory is bounded. Reports of one user are one session, as often as it ran. Parameters belong to the only
-//! session that there is; with several, nobody knows to which, and they are advised upon by themselves.
+//! Invariant: memory is bounded. Reports of one user are one session, however often it ran. Parameters belong to the only
+//! session. If there are several, their session is unknown, and the parameters get separate advice.
 
 use underbar_listing::Evidence;
 use underbar_listing::natural::{
@@ -21,7 +21,7 @@ pub struct Sessions {
     pub switches: Vec<(usize, SwitchTable)>,
     /// Clauses in programs.
     pub clauses: Vec<(usize, FetchClause)>,
-    /// Component switch statistics, which are not read: where they stand.
+    /// The place of component switch statistics, which are not read.
     pub components: Option<(usize, Evidence)>,
 }
 
@@ -30,7 +30,7 @@ pub struct Sessions {
 pub struct Session {
     /// Its name in advice.
     pub name: String,
-    /// The user, where reports name one.
+    /// The user, if reports name one.
     pub user: Option<String>,
     /// Whether reports are its own.
     pub has_reports: bool,
@@ -38,7 +38,7 @@ pub struct Session {
     pub has_parameters: bool,
 }
 
-/// How a parameter is set.
+/// The setting of a parameter.
 pub(in super::super) enum Set<'a> {
     /// It is in no text.
     Absent,
@@ -51,7 +51,7 @@ pub(in super::super) enum Set<'a> {
 }
 
 impl Sessions {
-    /// Takes what was found; false if there is too much of it.
+    /// Takes a finding; false if there are too many.
     pub fn take(&mut self, file: usize, found: Natural) -> bool {
         fn push<T>(all: &mut Vec<(usize, T)>, file: usize, one: T) -> bool {
             let room = all.len() < MOST;
@@ -68,20 +68,20 @@ impl Sessions {
         }
     }
 
-    /// Whether there is nothing of Natural.
+    /// Whether there is no Natural data.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.sessions().is_empty()
     }
 
-    /// Keeps in mind a report that was not read.
+    /// Records a report that was not read.
     pub fn not_read(&mut self, file: usize, why: &str, evidence: &Evidence) {
         if self.components.is_none() && why.starts_with("component switch statistics") {
             self.components = Some((file, evidence.clone()));
         }
     }
 
-    /// The sessions, in the order in which they were met.
+    /// The sessions, in the order of the listings.
     #[must_use]
     pub fn sessions(&self) -> Vec<Session> {
         let mut all: Vec<Session> = Vec::new();
@@ -117,17 +117,17 @@ impl Sessions {
         self.reports.iter().filter(move |(_, report)| own && report.user == user)
     }
 
-    /// Those that may be used.
+    /// Its sound reports.
     pub(super) fn sound(&self, session: &Session) -> impl Iterator<Item = &(usize, BufferUsage)> {
         self.runs(session).filter(|(_, report)| report.is_sound())
     }
 
-    /// How a parameter of Natural is set for a session.
+    /// The setting of a Natural parameter for a session.
     pub(in super::super) fn parameter(&self, session: &Session, name: &str) -> Set<'_> {
         self.set(session, name, |carrier| carrier != ParameterCarrier::Adarun)
     }
 
-    /// How a parameter of ADARUN is set.
+    /// The setting of an ADARUN parameter.
     pub(in super::super) fn adarun(&self, session: &Session, name: &str) -> Set<'_> {
         self.set(session, name, |carrier| carrier == ParameterCarrier::Adarun)
     }
@@ -158,7 +158,7 @@ impl Sessions {
         }
     }
 
-    /// The first text of parameters of Natural, for what is in none of them.
+    /// The first text of Natural parameters, as evidence for a parameter that is in none of them.
     pub(super) fn any_text(&self, session: &Session) -> Option<&(usize, ParameterText)> {
         let natural = |text: &ParameterText| text.carrier != ParameterCarrier::Adarun;
         self.parameters.iter().find(|(_, text)| {

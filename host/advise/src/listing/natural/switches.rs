@@ -1,4 +1,4 @@
-//! Tables of records and switches, and what is to be seen of components.
+//! Tables of records and switches, and statistics of components.
 
 use underbar_listing::natural::{Counted, SwitchTable, Way};
 
@@ -7,7 +7,7 @@ use super::sessions::Set;
 use super::{Kind, found, line, session};
 use crate::advice::Advice;
 
-/// So many tables are said something of.
+/// The most tables with a finding.
 const MOST: usize = 20;
 
 pub(crate) fn switches(case: &LeCase<'_>) -> Vec<Advice> {
@@ -34,7 +34,7 @@ pub(crate) fn switches(case: &LeCase<'_>) -> Vec<Advice> {
     case.collected.natural.switches.iter().filter_map(one).take(MOST).collect()
 }
 
-/// Records for each switch, with one digit behind the point.
+/// Records for each switch, with one digit after the point.
 fn ratio(way: Way) -> String {
     let switches = way.switches.max(1);
     tenths(way.records.saturating_mul(10).saturating_add(switches / 2) / switches)

@@ -1,4 +1,4 @@
-//! THSIZE from all buffers together and the size of the thread.
+//! THSIZE, from the total of all buffers and the size of the thread.
 
 use underbar_listing::Figure;
 use underbar_listing::natural::ParameterCarrier;
@@ -28,7 +28,7 @@ pub(crate) fn thread(case: &LeCase<'_>) -> Vec<Advice> {
         .collect();
     let certain = |figure: &Option<Figure>| figure.clone().filter(|figure| !figure.likely);
     let caches = super::caches::advised(case);
-    // All buffers, and what the caches that are advised beside this add to them.
+    // All buffers, and the bytes that the advised caches add to them.
     let totals = sessions.sound(&session).filter_map(|(file, report)| {
         let total = certain(&report.thread.as_ref()?.total)?;
         let more = caches.map_or(0, |then| super::caches::growth(&report.rows, then));
@@ -164,7 +164,7 @@ mod tests {
         let advice = of(&all, "natural-thread-size");
         assert_eq!(advice.kind, Kind::Raise);
         assert!(advice.reason.contains("400K together, and 1170K with the caches"), "{}", advice.reason);
-        // Two work files that are read have a cache each.
+        // Two work files that are read have one cache each.
         let rows = [("WCACHE01", 10_240, 10_240), ("WCACHE02", 10_240, 10_240)];
         let others = "ZIIP=(ON,PWCSIZE=(300,10,300)),MT=0\n";
         let all = check(

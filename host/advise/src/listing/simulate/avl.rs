@@ -5,8 +5,8 @@
 //! list sizes  s1 < s2 < s3     waste of a request = s - r, and r is only known to be in its class
 //! ```
 //!
-//! Invariant: least and most are over all sizes that requests of a class can have: nothing outside them is possible.
-//! Not here: which sizes are best (`super::super::ztpf::avl`).
+//! Invariant: least and most cover all sizes that requests of a class can have: no other value is possible.
+//! Not here: the best sizes (`super::super::ztpf::avl`).
 
 use super::super::Collected;
 use underbar_model::{Class, Figure};
@@ -25,7 +25,7 @@ struct Part {
     most: u64,
 }
 
-/// What happens to the classes' requests under sizes that grow.
+/// Serves the classes' requests with these sizes, in ascending order.
 #[must_use]
 pub fn serve(name: &'static str, classes: &[Class], sizes: &[u64]) -> Arm {
     let mut rows: Vec<Row> =
@@ -80,9 +80,9 @@ fn add(span: &mut Span, least: u64, most: u64) {
     span.most = span.most.saturating_add(most);
 }
 
-/// The sizes that a text names: none for `AVL`, which stands for those that are advised.
+/// The sizes that a text names: none for `AVL`, which means the advised sizes.
 ///
-/// None where the text is about something else.
+/// None if the text is about something else.
 pub(super) fn sizes(text: &str) -> Option<Result<Vec<u64>, String>> {
     let text = text.trim();
     if text.eq_ignore_ascii_case("AVL") {
@@ -106,7 +106,7 @@ pub(super) fn sizes(text: &str) -> Option<Result<Vec<u64>, String>> {
     Some(Ok(all))
 }
 
-/// Tries today's sizes and those given, or those advised where none are given, for each population.
+/// Tries the present sizes and the given ones, or the advised ones if none are given, for each population.
 pub(super) fn simulate(collected: &Collected, given: &[u64]) -> Vec<Simulation> {
     let one = |population: &super::super::ztpf::population::Population<'_>| {
         let now: Vec<u64> = population.now.iter().map(|now| now.value).collect();
@@ -120,7 +120,7 @@ pub(super) fn simulate(collected: &Collected, given: &[u64]) -> Vec<Simulation> 
             arms.push(serve("now", &population.classes, &now));
         }
         if !proposed.is_empty() {
-            // Not advised: given, or chosen by classes that say too little.
+            // Not advised: given by the user, or chosen from classes that are too coarse.
             let tried = !given.is_empty() || (now.is_empty() && too_coarse(population));
             let name = if tried { "tried" } else { "proposed" };
             arms.push(serve(name, &population.classes, &proposed));
@@ -186,7 +186,7 @@ mod tests {
         Class { from, limit, count }
     }
 
-    /// Requests, bytes and waste together; requests that no list holds.
+    /// Checks the totals of requests, bytes and waste, and the requests that no list holds.
     fn check(classes: &[Class], sizes: &[u64], expect: [(u64, u64); 4]) {
         let arm = serve("now", classes, sizes);
         let pair = |span: Span| (span.least, span.most);

@@ -1,13 +1,13 @@
-//! What if: a program's requests against other sizes of HEAP or HEAPPOOLS, before anything is changed.
+//! What-if: a program's requests with other sizes of HEAP or HEAPPOOLS, before any change.
 //!
 //! ```text
-//! requests  the report's ranges of 8 bytes, drawn by their counts; without them of the mean size that the report shows
-//! heap      [initial][increment][increment]...   a request goes where most room is left, or into a new segment
+//! requests  the report's ranges of 8 bytes, drawn by their counts; without them, requests of the report's mean size
+//! heap      [initial][increment][increment]...   a request goes into the segment with the most room, or into a new one
 //! ```
 //!
-//! Invariant: the same listing and the same values give the same answer; requests are drawn until as much is used as the
-//! report says was used at most. A request larger than the increment gets a segment of its own.
-//! It is an estimate, and what is printed says so: a report does not tell when storage was freed, nor in which order.
+//! Invariant: the same listing and the same values give the same answer. Requests are drawn until the use reaches the largest
+//! use in the report. A request larger than the increment gets its own segment.
+//! It is an estimate, and the output says so: a report does not show when storage was freed, nor in which order.
 //! Not here: z/TPF's available lists.
 
 use std::collections::BinaryHeap;
@@ -22,14 +22,14 @@ use super::super::le::LeCase;
 use super::{NotTried, Tried};
 use crate::sizes::{size, written};
 
-/// No more requests are drawn.
+/// The most requests that are drawn.
 const MOST_REQUESTS: usize = 4_000_000;
-/// An element is its bytes, up to the next 8, and as much before them.
+/// Bytes before each element, which is rounded up to the next 8 bytes.
 const HEADER: u64 = 8;
 /// Addresses below the bar.
 const BAR: u64 = 2 << 30;
 
-/// What would become of one heap, or of the pools.
+/// The result for one heap, or for the pools.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Outcome {
     /// The option and its values.
@@ -38,29 +38,29 @@ pub struct Outcome {
     pub segments: Option<u64>,
     /// Bytes taken.
     pub bytes: u64,
-    /// Of these, beyond what was asked for.
+    /// The part of them beyond the requests.
     pub waste: u64,
 }
 
-/// One program under the values of now and under those proposed.
+/// One program under the present values and under the proposed ones.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct WhatIf {
     /// The program.
     pub program: String,
-    /// What the requests are.
+    /// The source of the requests.
     pub requests: String,
-    /// Segments that the report shows; to be compared with the first outcome.
+    /// Segments that the report shows, for comparison with the first outcome.
     pub measured: Option<u64>,
-    /// Now, then proposed.
+    /// Present, then proposed.
     pub outcomes: Vec<Outcome>,
-    /// What is to be known about it.
+    /// Notes.
     pub notes: Vec<String>,
 }
 
-/// Replays the last sound run of each program; where that cannot be done, says why.
+/// Replays the last sound run of each program; if that is impossible, says why.
 ///
 /// # Errors
-/// Says what is wrong with the text.
+/// The error in the text.
 pub(super) fn simulate(collected: &Collected, text: &str) -> Result<Vec<Tried>, String> {
     let rows = options(text)?;
     let programs = collected.programs.iter();
@@ -117,7 +117,7 @@ fn options(text: &str) -> Result<Vec<OptionRow>, String> {
     Ok(rows)
 }
 
-/// What becomes of one program; or why that cannot be said.
+/// The result for one program, or why there is none.
 fn one(case: &LeCase<'_>, rows: &[OptionRow]) -> Result<WhatIf, String> {
     let run = case.sound().last().ok_or("no report of it can be used")?;
     let heap = run.report.section(Part::Heap).ok_or_else(|| match run.report.is_64bit() {
@@ -203,7 +203,7 @@ fn is_pooled(case: &LeCase<'_>) -> bool {
     case.is_set("HEAPPOOLS", 0, "ON") || case.is_set("HEAPPOOLS", 0, "ALIGN")
 }
 
-/// What the region or the 16M line has against these bytes.
+/// The conflict of these bytes with the region or the 16M line.
 fn limits(case: &LeCase<'_>, initial: u64, bytes: u64) -> Option<String> {
     if case.is_set("HEAP", 2, "BELOW") {
         let words = "HEAP lies BELOW here: the 16M below the line are for all that runs there.";
@@ -226,7 +226,7 @@ fn limits(case: &LeCase<'_>, initial: u64, bytes: u64) -> Option<String> {
     }
 }
 
-/// Sizes of elements, by chance but always the same, until their sum is what was used.
+/// Sizes of elements, pseudorandom but always the same, until their sum reaches the use.
 fn requests_of(ranges: &[Range], mean: u64, used: u64) -> Vec<u64> {
     let total: u64 = ranges.iter().map(|range| range.count).sum();
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
@@ -256,7 +256,7 @@ fn requests_of(ranges: &[Range], mean: u64, used: u64) -> Vec<u64> {
     all
 }
 
-/// Puts all of them into segments, freeing none: the state at the peak.
+/// Puts all of them into segments without freeing any: the state at the peak.
 fn replay(elements: &[u64], initial: u64, increment: u64) -> Outcome {
     let mut room: BinaryHeap<u64> = BinaryHeap::new();
     let (mut segments, mut bytes) = (0_u64, 0_u64);

@@ -1,13 +1,13 @@
-//! What-if: what was asked for, served again under the values of today and under others.
+//! What-if: the requests of a run, served again under the present values and under others.
 //!
 //! ```text
-//! HEAP(...), HEAPPOOLS(...) -> heap: requests of each program, drawn by chance but always the same -> an estimate
-//! AVL, HAVSZ1=...           -> avl:  requests of z/TPF by class, against sizes of available lists  -> spans
+//! HEAP(...), HEAPPOOLS(...) -> heap: requests of each program, pseudorandom but always the same   -> an estimate
+//! AVL, HAVSZ1=...           -> avl:  requests of z/TPF by class, with sizes of available lists    -> spans
 //! ```
 //!
-//! Invariant: nothing is changed and nothing is measured. An estimate says that it is one; a span is from the least to the
-//! most that a figure can be.
-//! Not here: which values are advised (the rules).
+//! Invariant: nothing is changed and nothing is measured. An estimate says that it is one. A span ranges from the least to the
+//! largest possible value of a figure.
+//! Not here: the advised values (the rules).
 
 pub mod avl;
 mod heap;
@@ -18,12 +18,12 @@ pub use self::heap::{Outcome, WhatIf};
 use super::Collected;
 use crate::advice::Line;
 
-/// The least and the most that a figure can be.
+/// The bounds of a figure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Span {
-    /// No less.
+    /// The lower bound.
     pub least: u64,
-    /// No more.
+    /// The upper bound.
     pub most: u64,
 }
 
@@ -32,24 +32,24 @@ pub struct Span {
 pub struct Row {
     /// `AVL1`.
     pub name: String,
-    /// Its size in bytes; None for what no list holds.
+    /// Its size in bytes; None for the requests that no list holds.
     pub size: Option<u64>,
     /// Requests that it serves.
     pub requests: Span,
     /// Bytes that it hands out for them.
     pub bytes: Span,
-    /// Bytes of these that nobody asked for.
+    /// The part of them beyond the requests.
     pub wasted: Span,
 }
 
-/// What happens under one choice of values.
+/// The result of one choice of values.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Arm {
-    /// `now`, `proposed`; `tried` where it is not advised.
+    /// `now`, `proposed`; `tried` if it is not advised.
     pub name: &'static str,
     /// Each list.
     pub rows: Vec<Row>,
-    /// What no list holds.
+    /// The requests that no list holds.
     pub beyond: Row,
     /// All lists together.
     pub together: Row,
@@ -60,21 +60,21 @@ pub struct Arm {
 pub struct Simulation {
     /// The rule whose proposal is tried.
     pub rule: &'static str,
-    /// What is served: `z/TPF`, or a program.
+    /// The system or program: `z/TPF`, or a program.
     pub subject: String,
-    /// What is chosen: `AVL sizes`.
+    /// The values that vary: `AVL sizes`.
     pub what: &'static str,
     /// Requests that are served.
     pub requests: u64,
-    /// The lines that it rests on.
+    /// The lines that it is based on.
     pub evidence: Vec<Line>,
-    /// The choices: today's first, where it is known.
+    /// The choices: the present one first, if it is known.
     pub arms: Vec<Arm>,
-    /// What is to be known about it.
+    /// Notes.
     pub notes: Vec<String>,
 }
 
-/// What was tried.
+/// The result of a what-if.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Tried {
@@ -86,20 +86,20 @@ pub enum Tried {
     Not(NotTried),
 }
 
-/// Why nothing can be tried.
+/// The reason why nothing can be tried.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct NotTried {
-    /// A program, or what is missing in all that was read.
+    /// A program, or the data that is missing in all listings.
     pub subject: String,
     /// Why.
     pub why: String,
 }
 
-/// Serves what the listings show again: under the HEAP or HEAPPOOLS of an option text, under sizes of available lists
-/// (`HAVSZ1=64,HAVSZ2=128`), or under those that are advised (`AVL`).
+/// Serves the requests in the listings again: under the HEAP or HEAPPOOLS of an option text, under sizes of available lists
+/// (`HAVSZ1=64,HAVSZ2=128`), or under the advised sizes (`AVL`).
 ///
 /// # Errors
-/// Says what is wrong with the text.
+/// The error in the text.
 pub fn simulate(collected: &Collected, text: &str) -> Result<Vec<Tried>, String> {
     let (all, what) = match avl::sizes(text) {
         Some(sizes) => {

@@ -1,6 +1,6 @@
-//! Sizes of the available lists by least waste.
+//! Sizes of the available lists with the least waste.
 //!
-//! Invariant: sizes grow, are class limits rounded up to [`UNIT`], and hold all requests but one in [`RARE`].
+//! Invariant: sizes are in ascending order, are class limits rounded up to [`UNIT`], and hold all requests but one in [`RARE`].
 //! Not here: how the best sizes are found (`underbar_model::least_waste`).
 
 use underbar_model::{Class, Figure, Supply, least_waste};
@@ -12,30 +12,30 @@ use super::population::{Population, line, populations, value};
 use super::{AVL_SIZE, LISTS, about, counted, share};
 use crate::advice::{Advice, Kind, Line, Value, shown};
 
-/// The smallest size that is seen on z/TPF: sizes are its multiples.
+/// The smallest known size on z/TPF: sizes are its multiples.
 const UNIT: u64 = 32;
-/// So many requests may include one that no list holds.
+/// Of this many requests, one may be too large for every list.
 const RARE: u64 = 1_000;
-/// With fewer requests nothing is advised.
+/// With fewer requests there is no advice.
 const FEW: u64 = 100;
-/// One request in so many may lie in rows that are not here.
+/// One request in this many may be in missing rows.
 const MISSING: u64 = 100;
-/// A change that spares less than one byte in so many is none.
+/// A change that saves less than one byte in this many is not worthwhile.
 const WORTH: u64 = 100;
 
-/// What is said where the last of the present sizes may have lost digits.
+/// The reason if the last of the present sizes may have lost digits.
 const LIKELY: &str = ", if the line that ends in the last of them is not cut there";
 
-/// What was chosen for a population.
+/// The choice for a population.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Choice {
     /// Sizes from AVL1 on.
     Sizes(Vec<u64>),
-    /// None, and why.
+    /// No sizes, and why.
     None(String),
 }
 
-/// Whether classes of 128 hide where most requests are.
+/// Whether classes of 128 are too coarse to show the sizes of most requests.
 pub(crate) fn too_coarse(population: &Population<'_>) -> bool {
     let first = population.classes.first().map_or(0, |class| class.count);
     population.coarse && first.saturating_mul(2) >= population.all()
@@ -75,7 +75,7 @@ pub(crate) fn choose(population: &Population<'_>) -> Choice {
     Choice::Sizes(least_waste(&used[..covered], lists, UNIT))
 }
 
-/// How many classes hold all requests but one in [`RARE`].
+/// The number of classes that hold all requests but one in [`RARE`].
 fn covered(used: &[Class], all: u64) -> usize {
     let mut sum = 0_u64;
     let enough = |class: &Class| {
@@ -201,7 +201,7 @@ fn one(collected: &Collected, population: &Population<'_>, all: &[Population<'_>
     said
 }
 
-/// What a rule about requests says of each population. Sizes are set by the rule for sizes, all together.
+/// The advice of a rule about requests on each population. The rule for sizes sets all sizes together.
 pub(crate) fn supplied(collected: &Collected, rule: fn(&Supply) -> Option<Advice>) -> Vec<Advice> {
     let of = |population: &Population<'_>| {
         let found = rule(&population.supply(collected))?;
@@ -214,7 +214,7 @@ pub(crate) fn supplied(collected: &Collected, rule: fn(&Supply) -> Option<Advice
     populations(collected).iter().filter_map(of).collect()
 }
 
-/// Bytes that new sizes spare whatever requests of a class are, over the classes that both hold.
+/// Bytes that new sizes save for any sizes of the requests within a class, over the classes that both hold.
 ///
 /// A present size within a class may serve all its requests; the class then gains nothing, or loses.
 fn spared(classes: &[Class], now: &[u64], new: &[u64]) -> i128 {

@@ -4,8 +4,8 @@
 //! an object's samples = compare-and-swap + the rest;   share = compare-and-swap / samples
 //! ```
 //!
-//! Invariant: counts that may have lost digits count for what is printed, which is the least they can be; where those of
-//! other instructions could make the share small, had they two digits more, nothing is said about contention.
+//! Invariant: counts that may have lost digits count as printed, which is their lower bound. If two more digits in the counts
+//! of other instructions could make the share small, there is no finding about contention.
 
 use underbar_listing::ztpf::model::{Found, Sample};
 
@@ -17,11 +17,11 @@ use crate::advice::{Advice, Kind, Line};
 
 /// Instructions that compare and swap.
 const SWAPS: [&str; 8] = ["CS", "CSG", "CSY", "CDS", "CDSG", "CDSY", "CSST", "CSPG"];
-/// What the improved simple locks show where they wait.
+/// The instructions in the wait loop of the improved simple locks.
 const IMPROVED: [&str; 3] = ["CGHSI", "BRCTG", "TM"];
-/// With fewer samples in an object nothing is said.
+/// With fewer samples in an object there is no finding.
 const FEW: u64 = 100;
-/// From so many of a hundred samples on it is contention.
+/// From this share on, in percent of the samples, it is contention.
 const MUCH: u64 = 25;
 
 /// The rule for contention.
@@ -62,7 +62,7 @@ fn one(
     if swaps == 0 && !improved {
         return None;
     }
-    // A count that may be cut is taken for one of two digits more.
+    // A count that may be cut is assumed to have two more digits.
     let cut = samples.iter().filter(|sample| sample.count.likely && !is_swap(sample));
     let most = cut.fold(total, |sum, sample| sum.saturating_add(sample.count.value.saturating_mul(99) + 99));
     let hottest = samples.iter().filter(is_swap).max_by_key(|sample| sample.count.value);
@@ -131,7 +131,7 @@ pub(crate) fn is_swap(mnemonic: &str) -> bool {
     SWAPS.contains(&mnemonic)
 }
 
-/// Whether an object is that of the simple locks, be its name printed well or with one letter too many.
+/// Whether an object is that of the simple locks, with its name printed correctly or with one letter too many.
 pub(crate) fn is_simple_lock(object: &str) -> bool {
     const NAME: &str = "slockc.goff";
     let name: String = object.rsplit(" - ").next().unwrap_or(object).split_whitespace().collect();

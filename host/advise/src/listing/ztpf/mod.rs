@@ -1,11 +1,11 @@
-//! Rules for listings of z/TPF, and what they say.
+//! Rules for listings of z/TPF, and their advice.
 //!
 //! ```text
 //! Collected -> populations (sets of sizes, layouts) -> every rule for z/TPF -> Advice -> NAME=value
 //! ```
 //!
-//! Invariant: out comes `NAME=value`, never a command: the syntax of ZCTKA is in no public source. What cannot be seen
-//! in these listings is not set, and an advice says so.
+//! Invariant: the output is `NAME=value`, never a command: the syntax of ZCTKA is in no public source. Values that these
+//! listings do not show are not set, and the advice says so.
 //! Not here: how listings are read (`underbar_listing::ztpf`), what-if (`simulate`).
 
 pub(crate) mod avl;
@@ -23,7 +23,7 @@ use crate::advice::{Advice, Kind, Line};
 
 /// Lists that every system has: AVL1 to AVL4.
 pub(crate) const LISTS: usize = 4;
-/// The rule whose proposal can be tried without changing anything.
+/// The rule whose proposal can be tried without any change.
 pub(crate) const AVL_SIZE: &str = "tpf-avl-size";
 
 /// `1 request`, `5,000 requests`.
@@ -31,19 +31,19 @@ pub(crate) fn counted(count: u64, one: &str, many: &str) -> String {
     format!("{} {}", grouped(count), if count == 1 { one } else { many })
 }
 
-/// A share of a hundred with two decimals, rounded.
+/// A share in percent with two decimals, rounded.
 pub(crate) fn share(part: u64, all: u64) -> String {
     let all = u128::from(all.max(1));
     let share = (u128::from(part) * 20_000 + all) / (2 * all);
     format!("{}.{:02} %", share / 100, share % 100)
 }
 
-/// What a rule says of a set of sizes or of the system.
+/// The advice of a rule on a set of sizes or on the system.
 pub(crate) fn about(target: &str, kind: Kind, evidence: Vec<Line>) -> Advice {
     Advice { target: target.to_owned(), ..Advice::of_lines(kind, "", evidence, "") }
 }
 
-/// Where a report stands that was found before: the same counts of the same collection.
+/// The place of a report that was found before: the same counts of the same collection.
 pub(super) fn same(known: &[(usize, Found)], found: &Found) -> Option<(usize, u64)> {
     let Found::Frequencies(new) = found else { return None };
     if new.read() == 0 {
@@ -67,7 +67,7 @@ pub(super) fn same(known: &[(usize, Found)], found: &Found) -> Option<(usize, u6
     })
 }
 
-/// The line where it begins.
+/// Its first line.
 pub(super) fn first_line(found: &Found) -> u64 {
     if let Found::Frequencies(found) = found { found.title.line } else { 1 }
 }

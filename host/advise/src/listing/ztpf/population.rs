@@ -1,8 +1,8 @@
-//! Populations: ECBs whose requests for heap belong together, and what they asked for.
+//! Populations: ECBs whose requests for heap belong together, and their requests.
 //!
 //! Invariant: reports of different sets of sizes (applications, shared SSL, Java) are never added up, nor those with
-//! classes of 128 with those of PJ47265. A present size that is only likely is said to be so.
-//! Not here: what is made of it (`avl`, `super::super::simulate`).
+//! classes of 128 with those of PJ47265. A present size that is only likely is marked as such.
+//! Not here: the advice based on it (`avl`, `super::super::simulate`).
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use crate::advice::Line;
 pub(crate) struct Population<'a> {
     /// Name for people.
     pub name: String,
-    /// The set of sizes that serves it; None where none is named.
+    /// The set of sizes that serves it; None if none is named.
     pub set: Option<String>,
     /// Whether classes are multiples of 128.
     pub coarse: bool,
@@ -25,9 +25,9 @@ pub(crate) struct Population<'a> {
     pub reports: Vec<(usize, &'a Frequencies)>,
     /// Its requests by class, smallest first.
     pub classes: Vec<Class>,
-    /// Requests in rows that are not here: at least, at most.
+    /// Requests in missing rows: at least, at most.
     pub missing: (u64, Option<u64>),
-    /// Present sizes from AVL1 on, if all of them are there.
+    /// Present sizes from AVL1 on, if all of them are known.
     pub now: Vec<model::Figure>,
 }
 
@@ -37,7 +37,7 @@ impl Population<'_> {
         self.classes.iter().fold(0, |sum, class| sum.saturating_add(class.count))
     }
 
-    /// All requests that there are for certain, those of missing rows included: what rounded percentages merely allow is none.
+    /// All certain requests, including those of missing rows, but without those that rounded percentages merely allow.
     pub fn all(&self) -> u64 {
         self.read().saturating_add(self.missing.0)
     }
@@ -123,7 +123,7 @@ pub(crate) fn name(set: Option<&str>) -> String {
     set.map_or("z/TPF".to_owned(), |set| format!("z/TPF, set {set}"))
 }
 
-/// A line that speaks for an advice.
+/// A line that supports an advice.
 pub(crate) fn line(collected: &Collected, file: usize, evidence: &Evidence) -> Line {
     let file = collected.name_of(file).to_owned();
     Line { file, line: evidence.line, text: evidence.text.clone() }
@@ -144,7 +144,7 @@ pub(crate) fn classes(reports: &[(usize, &Frequencies)]) -> Vec<Class> {
     all.into_values().collect()
 }
 
-/// Present sizes of a set: from the last of its reports that has them, from a display of the same set, from values.
+/// Present sizes of a set: from the last of its reports that has them, else from a display of the same set, else from values.
 pub(crate) fn present(
     collected: &Collected,
     set: Option<&str>,
@@ -174,7 +174,7 @@ pub(crate) fn present(
     })
 }
 
-/// A value of a memory configuration, where it is certain and all places agree.
+/// A value of a memory configuration, if it is certain and all places agree.
 pub(crate) fn value<'a>(collected: &'a Collected, name: &str) -> Option<(usize, &'a Figure)> {
     let mut all = collected.ztpf.iter().flat_map(|(file, found)| {
         let values = if let Found::Values(found) = found { &found.values[..] } else { &[] };

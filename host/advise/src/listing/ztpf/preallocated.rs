@@ -5,8 +5,8 @@
 //! virtual report                                 88KB ... 152KB | > 152KB     of those above
 //! ```
 //!
-//! Invariant: both reports are read as one only where the first's last row holds as many ECBs as the second holds in
-//! all. The area is found in 4-KB frames.
+//! Invariant: both reports are combined only if the first's last row holds as many ECBs as the second holds in
+//! all. The area is computed in 4-KB frames.
 
 use underbar_listing::ztpf::model::{Found, Frequencies, Table};
 
@@ -17,9 +17,9 @@ use super::{about, counted};
 use crate::advice::{Advice, Kind, Line, Value};
 
 const FRAME: u64 = 4096;
-/// The area is to hold so many ECBs of a hundred.
+/// The area should hold this many ECBs of a hundred.
 const TARGET: u64 = 95;
-/// With fewer ECBs nothing is advised: five of a hundred would be less than one of them.
+/// With fewer ECBs there is no advice: five of a hundred would be less than one of them.
 const FEW: u64 = 20;
 
 /// A pair of reports.
@@ -30,7 +30,7 @@ struct Pair<'a> {
     second: Option<(usize, &'a Frequencies)>,
 }
 
-/// ECBs by what they used, of all pairs with the same area.
+/// ECBs by their use, for all pairs with the same area.
 struct Use {
     /// Present area in bytes.
     now: u64,
@@ -54,7 +54,7 @@ impl Use {
             .fold(self.above, |sum, (_, count)| sum + count)
     }
 
-    /// The smallest limit that holds so many of a hundred; None where the classes do not reach.
+    /// The smallest limit that holds this many of a hundred; None if the classes do not reach so far.
     fn holding(&self, of_hundred: u64) -> Option<u64> {
         let all = u128::from(self.all());
         let mut sum = 0_u128;
@@ -67,7 +67,7 @@ impl Use {
     }
 }
 
-/// What is known of one set and one present area.
+/// The facts about one set and one present area.
 struct Known<'a> {
     set: Option<&'a str>,
     used: Use,
@@ -143,10 +143,10 @@ impl Use {
     }
 }
 
-/// Pairs, and reports on the virtual area that belong to none.
+/// Pairs, and reports on the virtual area that belong to no pair.
 ///
-/// A report follows its first one in a file, or they are in any order, in one file or two: then the second holds as many
-/// ECBs as exceed the first's area.
+/// The second report follows the first in a file. Or they are in any order, in one file or two; then the second must hold as
+/// many ECBs as exceed the first's area.
 fn pairs(collected: &Collected) -> (Vec<Pair<'_>>, Vec<(usize, &Frequencies)>) {
     let (mut all, mut rest): (Vec<Pair<'_>>, Vec<(usize, &Frequencies)>) = (Vec::new(), Vec::new());
     for (file, found) in &collected.ztpf {
@@ -167,7 +167,7 @@ fn pairs(collected: &Collected) -> (Vec<Pair<'_>>, Vec<(usize, &Frequencies)>) {
         let fits = |pair: &&mut Pair<'_>| {
             let over = pair.first.rows.last().filter(|row| row.over).map(|row| row.count.value);
             let (one, other) = (&pair.first.run, &report.run);
-            // The summary with the date may stand in one of two files only.
+            // The summary with the date may be in only one of two files.
             let apart = pair.file != *file && (one.is_none() || other.is_none());
             let texts = one.as_ref().map(|run| &run.text) == other.as_ref().map(|run| &run.text);
             pair.second.is_none()
@@ -185,7 +185,7 @@ fn pairs(collected: &Collected) -> (Vec<Pair<'_>>, Vec<(usize, &Frequencies)>) {
     (all, rest)
 }
 
-/// What a pair says, and what is to be known about it; or why it cannot be used.
+/// The use that a pair shows, and a note; or why it cannot be used.
 fn usage(pair: &Pair<'_>) -> Result<(Use, Option<String>), String> {
     let whole = |report: &Frequencies| {
         report.sound

@@ -1,6 +1,6 @@
 //! Rules that set nothing: reports that cannot be used, counts, coarse classes, sets of sizes.
 //!
-//! Invariant: each says what it would take to say more.
+//! Invariant: each names the data that more advice would need.
 
 use std::collections::BTreeMap;
 
@@ -193,7 +193,7 @@ fn pairs_or_heap(collected: &Collected, file: usize, found: &Found) -> Option<Ad
                 Some(format!("31-bit {}, 64-bit {}", size(low), size(high)))
             };
             let not_read = || "not read".to_owned();
-            // Of two rows of one column, what the first is of the second.
+            // The ratio of the first row to the second, in one column.
             let shares = |part: SystemRow, whole: SystemRow| {
                 let row = |row: SystemRow| heap.rows.iter().find(|(known, _, _)| *known == row);
                 let (Some((_, low, high)), Some((_, low_whole, high_whole))) = (row(part), row(whole)) else {

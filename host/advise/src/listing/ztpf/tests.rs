@@ -1,4 +1,4 @@
-//! Each rule fires, says no change, lowers, or says why it says nothing; values of our own.
+//! Each rule fires, says no change, lowers, or says why it gives no advice; with invented values.
 
 use super::super::simulate::{Simulation, Tried};
 use super::super::{Collected, advise_listing};
@@ -72,7 +72,7 @@ fn profile(rows: &[(&str, u64)]) -> String {
     text
 }
 
-/// What a rule says first: its kind, and the values to set.
+/// The first advice of a rule: its kind, and the values to set.
 fn check(rule: &str, text: &str, expect: Option<(Kind, &str)>) -> Option<Advice> {
     let all = advise_listing(&listing(text));
     let said = all.iter().find(|advice| advice.rule == rule);
@@ -185,7 +185,7 @@ fn values_and_reports_are_held_against_each_other() {
 
 #[test]
 fn sizes_within_a_class_are_not_replaced_on_a_guess() {
-    // All requests of 33 to 64 may be of 40: nobody knows.
+    // All requests of 33 to 64 may be of 40: the report does not show it.
     let text = requests("AVL1 40 , AVL2 128 , AVL3 256 , AVL4 512", &FINE);
     check("tpf-avl-size", &text, Some((Kind::NoChange, "")));
 }
@@ -334,7 +334,7 @@ fn compare_and_swap_is_contention_where_it_is_much() {
         Some((Kind::NoChange, "")),
     );
     check("tpf-contention", &profile(&[("CS", 9)]), Some((Kind::NoAdvice, "")));
-    // Closed up, and nothing behind it: what is said does not depend on what follows.
+    // Closed up, and nothing after it: the advice does not depend on later text.
     let closed = "SSU PROG DISP INST COUNT\nBSS CABC - mylock.goff\nP 0000000000000010 CS 5200\n\
                   P 0000000000000014 BRC 3000\nP 0000000000000020 LG 1100\n";
     let alone = check("tpf-contention", closed, Some((Kind::Change, "")));
@@ -361,7 +361,7 @@ fn what_if_serves_the_same_requests_twice() {
     assert_eq!(now.together.wasted.least, 700 * 96 + 41_000 * 64);
     assert_eq!(proposed.together.wasted.least, 700 * 32);
     assert!(one.to_string().contains("44,904 requests"), "{one}");
-    // A whole table: shares are of what its rows hold, though rounded percentages would allow some more.
+    // A whole table: shares refer to its rows, though rounded percentages would allow some more.
     let rows = "32 120,000 24.00%\n64 180,000 36.00%\n128 150,000 30.00%\n512 49,000 9.80%\n1024 1,000 0.20%\n> 1024 0 0.00%\n";
     let head = "TPF ECB HEAP REQUEST SIZE REPORT\nBUFFER SIZES IN BYTES: AVL1 64 , AVL2 256 , AVL3 1024 , AVL4 4096\n";
     let whole = format!("{head}CLASS UPPER FREQUENCY PERCENT\n{rows}");

@@ -1,9 +1,9 @@
-//! Digits that a page has lost on the left lower no value: columns taken out, and columns that are blank.
+//! Leading digits that a page has lost lower no value: with columns removed, and with columns blank.
 
 use super::*;
 use crate::sizes::size;
 
-/// A report with HEAP and STACK in the columns of the system, with the numbers of segments that they take.
+/// A report with HEAP and STACK in the columns of the system, and with their numbers of segments.
 fn page(sizes: [u64; 2], used: [u64; 2]) -> String {
     let segments = |at: usize| 1 + used[at].saturating_sub(sizes[at]).div_ceil(sizes[at]);
     let rows: [(&str, &[(&str, u64)]); 2] = [
@@ -42,7 +42,7 @@ fn page(sizes: [u64; 2], used: [u64; 2]) -> String {
     text + "    Largest number of threads concurrently active:             1\nEnd of Storage Report\n"
 }
 
-/// The first size that is advised for an option.
+/// The first advised size of an option.
 fn advised(text: &str, option: &str) -> Option<u64> {
     let all = advise_listing(&listing(text));
     let setting = all.iter().filter_map(|advice| advice.option.as_ref()).find(|one| one.option == option)?;

@@ -1,4 +1,4 @@
-//! Sizes of the heaps: many segments, small regions, rare and old peaks, what is below the line and above the bar.
+//! Sizes of the heaps: many segments, small regions, rare and old peaks, heaps below the line and above the bar.
 
 use super::*;
 
@@ -24,7 +24,7 @@ fn small_heaps_hold_everything_at_once_and_need_no_region() {
 #[test]
 fn a_small_region_raises_the_increment_only_or_nothing() {
     let many = heap("PAY", 32768, 32768, 30 << 20, [9_000, 9, 970, 0]);
-    // An eighth of the region, and half of what is left beside the peak.
+    // An eighth of the region, and half of the rest after the peak.
     let all = check(&format!("//GO EXEC PGM=PAY,REGION=64M\n{many}"), Some("HEAP(,8M)"));
     assert!(all[0].risk.contains("only the increment grows"), "{:?}", all[0]);
     let large = heap("PAY", 32768, 8 << 20, 60 << 20, [9_000, 9, 9, 0]);
@@ -74,7 +74,7 @@ fn an_increment_goes_down_with_its_initial_size() {
         "65532K less for each enclave at its start; an increment, should one be needed, takes 64K instead of 64M."
     );
     check(&heap("main", 100 << 20, 100 << 20, 1_264_640, [5, 5, 1, 0]), Some("HEAP(1408K,384K)"));
-    // A sixteenth of it is used: it stays.
+    // A sixteenth of the increment is used: it does not change.
     check(&heap("main", 100 << 20, 8 << 20, 1_264_640, [5, 5, 1, 0]), Some("HEAP(1408K)"));
 }
 
@@ -137,7 +137,7 @@ fn a_number_of_segments_that_cannot_be_read_is_not_made_up() {
         &heap("main", 32768, 32768, 819_229_056, [5, 5, 0, 40]),
         "the number of segments cannot be read",
     );
-    // Too large is what the total says alone.
+    // Only the total shows that it is too large.
     let large = heap("main", 256 << 20, 1 << 20, 20 << 20, [5, 5, 1, 0]);
     check(&large.replace("allocated: 1", "allocated: l"), Some("HEAP(23M)"));
 }

@@ -1,4 +1,4 @@
-//! What surrounds the figures: options in sight, CICS, damaged lines, names, mixed reports; and rules of one line.
+//! The context of the figures: options in the listings, CICS, damaged lines, names, mixed reports; and rules of one line.
 
 use super::*;
 

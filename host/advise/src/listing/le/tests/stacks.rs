@@ -1,4 +1,4 @@
-//! Stacks, and the heaps of PL/I tasks: one thread's use, THREADSTACK, what lies in ANYHEAP.
+//! Stacks, and the heaps of PL/I tasks: one thread's use, THREADSTACK, and stacks in ANYHEAP.
 
 use super::*;
 
@@ -122,7 +122,7 @@ fn a_stack_above_the_line_names_all31() {
     assert!(risk(&text).contains("ALL31 must be ON"), "{}", risk(&text));
     let on = format!("//CEEOPTS DD *\nALL31(ON)\n/*\n{text}");
     assert!(!risk(&on).contains("ALL31"), "{}", risk(&on));
-    // Threads together, each of them small: out of ANYHEAP, which lies there.
+    // All threads together, each of them small: out of ANYHEAP.
     let threads = stacks(400, &[("STACK", 131_072, 200_000, 800, 0)]);
     let region = format!("//GO EXEC PGM=PAY,REGION=900M\n{threads}");
     assert!(risk(&region).contains("ALL31 must be ON, and STACK ANYWHERE"), "{}", risk(&region));
