@@ -24,7 +24,7 @@ fuzz_target!(|bytes: &[u8]| {
     file.resize(512 + 40, 0);
     file.push(4);
     file.resize(1024, 0);
-    // One L1 entry; its table begins with tracks 0 and 1, the others are as the bytes say.
+    // One L1 entry; its table begins with tracks 0 and 1, and the bytes define the others.
     let table = 1028_u32;
     let (first, second) = (volume_label(), contents(label));
     let tracks = table + 8 * 256;

@@ -20,7 +20,7 @@ fuzz_target!(|bytes: &[u8]| {
         page[4088..].copy_from_slice(&right.to_le_bytes());
     }
     for (number, page) in (0..).zip(bytes.chunks_exact_mut(4096)).skip(2) {
-        // Every other page is a node, whatever it says.
+        // Every second page becomes a node, whatever its contents.
         if number % 2 == 0 {
             let Ok(page) = <&mut [u8; 4096]>::try_from(page) else { continue };
             let (level, cells) = (page[4] % 3, u16::from_le_bytes([page[6], page[7]]) % 600);
