@@ -73,7 +73,7 @@ impl Workshop {
         wrong.map_or(Ok(path), Err)
     }
 
-    /// Makes a shared object, as dlopen wants it: a file of its own.
+    /// Makes a shared object in its own file, as dlopen needs it.
     pub fn shared_object(&self, name: &str, module: &Module) -> Result<String, Problem> {
         let path = self.path(&format!("{name}.so"))?;
         #[allow(clippy::disallowed_methods, reason = "a program, in a folder of our own")]

@@ -51,7 +51,7 @@ pub fn loads(parameters: &Parameters) {
 #[derive(Default)]
 struct Done {
     counts: Option<Counts>,
-    /// Of each program that was loaded, by whom: ours from the library, ours from the pool, the system's by need.
+    /// Loaded programs by source: `hits_in_pool` from the pool of underbar's loader, `fallbacks` by the system's loader.
     hits_in_pool: u64,
     fallbacks: u64,
     /// Requests to the device, if this program makes every one itself.
