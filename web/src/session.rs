@@ -31,11 +31,11 @@ pub struct Understood {
     pub file: usize,
     /// The first line: what it is, whose it is, and its place.
     pub title: String,
-    /// What was read of it.
+    /// The details that were read.
     pub details: Vec<String>,
 }
 
-/// All of it.
+/// Everything read so far.
 #[derive(Default)]
 pub struct Session {
     pub(crate) collected: Collected,
