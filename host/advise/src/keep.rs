@@ -1,4 +1,4 @@
-//! The rule about KEEP and FREE: whether an emptied increment is held or given back.
+//! The rule about KEEP and FREE: whether an empty increment is kept or released.
 
 use underbar_ledger::Key;
 use underbar_report::units::{bytes, count};

@@ -1,8 +1,8 @@
-//! Listings of z/TPF and Natural before and after, with values of our own: what `underbar diff` says, in full.
+//! Listings of z/TPF and Natural before and after, with invented values: the output of `underbar diff`, in full.
 //!
-//! The listings before are those of `host/listing/tests`, those after stand in `tests/after/`, or are before's, too. The
-//! expected texts stand in `tests/compared/`; `UNDERBAR_BLESS=1 cargo test -p underbar-advise` writes them, and whoever does so
-//! reads them.
+//! The listings before are those of `host/listing/tests`. The listings after are in `tests/after/`, or are also in
+//! `host/listing/tests`. The expected texts are in `tests/compared/`. `UNDERBAR_BLESS=1 cargo test -p underbar-advise` writes
+//! them; review them afterwards.
 
 use std::fs;
 use std::path::PathBuf;
@@ -69,7 +69,7 @@ fn of_what_is_damaged_it_is_said_what_was_not_compared() {
         check(damaged, &comparison);
         let text = comparison.to_text(false);
         assert!(text.contains("not compared") && text.contains("  old: line "), "{text}");
-        // The damaged one holds nothing else: no class that is compared can be another one.
+        // The damaged listing holds nothing else: no compared class can be another one.
         for row in rows(&comparison).filter(|row| row.label.contains("up to")) {
             let within = range(&row.old).zip(range(&row.new)).is_none_or(|(old, new)| meet(old, new));
             assert!(within, "{damaged}: {row:?}");
@@ -81,7 +81,7 @@ fn rows(comparison: &Comparison) -> impl Iterator<Item = &Row> {
     comparison.subjects.iter().flat_map(|one| &one.groups).flat_map(|group| &group.rows)
 }
 
-/// The least and the most of a count.
+/// The bounds of a count.
 fn range(side: &Option<Known>) -> Option<(u64, u64)> {
     match side.as_ref()?.value {
         Amount::Count(value) => Some((value, value)),
@@ -127,14 +127,14 @@ fn what_only_one_of_them_holds_is_named() {
     assert!(json.contains("\"subjects\":[]") && json.contains("Natural NIGHT1"), "{json}");
 }
 
-/// Wherever the listing after is cut, or a line of it is lost: what is still compared is what stands there, or lies
-/// between what it can be.
+/// The listing after is cut anywhere, or loses any line: each count that is still compared equals the listing's count, or is
+/// within its possible range.
 #[test]
 fn whatever_is_cut_or_lost_no_class_is_invented() {
     for name in ["ztpf-requests", "ztpf-usage"] {
         let path = format!("tests/after/{name}.txt");
         let text = fs::read_to_string(folder(&path)).expect("a listing");
-        // Against itself: then every count that is compared must be able to be the same.
+        // The whole listing is compared with its damaged copy: for every compared count, the two ranges must meet.
         let whole = read(&path);
         let check = |what: &str, bytes: &[u8]| {
             let mut new = Collected::default();
@@ -174,7 +174,7 @@ fn the_object_of_simple_locks_is_found_again_where_print_broke_its_name() {
     let value = |side: &Option<Known>| side.as_ref().map(|known| known.value.clone());
     assert_eq!(value(&share.old), Some(Amount::Share { percent_hundredths: [9785, 9785] }));
     assert_eq!(value(&share.new), Some(Amount::Share { percent_hundredths: [0, 0] }));
-    // Another object is another one, however alike.
+    // An object with a similar name is still another one.
     let other = Comparison::new(&old, &profile("slock.goff", "P 0000000000000150 TM 80 31\n"));
     assert!(other.subjects.is_empty() && other.only_old.len() == 1 && other.only_new.len() == 1);
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! initial 524288   used (1)204184   segments 3     one segment would hold the use: the rest of the section shows more
-//! initial (4)194304                                neither whole K nor a round number: nobody asks for such a size
+//! initial (4)194304                                neither whole K nor a round number: an unlikely size to request
 //! ```
 //!
 //! Invariant: a value is lowered only if no figure of the section indicates a larger use or another size.
