@@ -9,7 +9,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`figure`] | a value with its certainty and its evidence |
-//! | [`platform`], [`area`] | what advice is for and about |
+//! | [`platform`], [`area`] | the platforms and areas of advice |
 //! | [`classes`] | requests by size, and the sizes that waste least for them |
 //! | [`supply`] | how requests are served |
 //!
