@@ -18,7 +18,7 @@ const LOCK_SOURCE: &str = "the document (z/TPF, 10 I-streams, 2023)";
 /// One run of the document.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Row {
-    /// Which document, and what it ran on.
+    /// The document, and the system of the run.
     pub source: &'static str,
     /// The options, as the document names them.
     pub name: &'static str,
@@ -149,7 +149,7 @@ pub const KEEPFREE: [Row; 3] = [
     },
 ];
 
-/// A small program, before and after its sizes were set to what it uses.
+/// A small program, before and after its sizes were set to its use.
 pub const SIMPLE: [Row; 2] = [
     Row { name: "STACK(128K,128K) HEAP(32K,32K)", stack: Some(4_792), used: Some(3_328), ..EMPTY },
     Row { name: "STACK(8K,4K) HEAP(4K,4K)", stack: Some(4_792), used: Some(3_328), ..EMPTY },
@@ -180,7 +180,7 @@ pub const LOCK: [Row; 2] = [
     },
 ];
 
-/// One line of a profile: where, which instruction, how many samples.
+/// One line of a profile: displacement, instruction, and number of samples.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Sampled {
     /// Displacement in the program.
@@ -198,7 +198,7 @@ const fn sampled(displacement: u32, instruction: &'static str, count: u64) -> Sa
 /// An instruction profile of the lock's own program.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Profile {
-    /// Which document, and what it ran on.
+    /// The document, and the system of the run.
     pub source: &'static str,
     /// Before or after.
     pub name: &'static str,

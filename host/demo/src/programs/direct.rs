@@ -1,7 +1,7 @@
 //! A file read past the page cache (`O_DIRECT`): each request goes to the device.
 //!
 //! ```text
-//! wanted:            |=======|              asked of the device:  |...=======..|   whole pages, at least `span` bytes
+//! wanted:            |=======|              read from the device: |...=======..|   whole pages, at least `span` bytes
 //! ```
 //!
 //! Invariant: the data of the last request is used until a call of [`Direct::forget`]; nothing else is kept.

@@ -22,19 +22,19 @@ const FEW: usize = 4;
 /// Frames of each of those: a bit more than 400K.
 const DEEP_THREAD: usize = 25;
 
-/// The first thread goes deep.
+/// The first thread makes deep calls.
 pub fn deep(_: &Parameters) {
     let sum = dive(DEEP);
     say(format_args!("{DEEP} frames of {FRAME} bytes: {sum}\n"));
 }
 
-/// Many threads at one time, none of which goes deep.
+/// Many threads at one time, none with deep calls.
 pub fn many_threads(_: &Parameters) {
     let sum = together(MANY, 0);
     say(format_args!("{MANY} threads: {sum}\n"));
 }
 
-/// A few threads at one time, each of which goes deep.
+/// A few threads at one time, each with deep calls.
 pub fn deep_threads(_: &Parameters) {
     let sum = together(FEW, DEEP_THREAD);
     say(format_args!("{FEW} threads, {DEEP_THREAD} frames of {FRAME} bytes each: {sum}\n"));

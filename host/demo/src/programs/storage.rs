@@ -27,7 +27,7 @@ const SMALL_LARGEST: u64 = 512;
 const LARGE_PIECES: usize = 96;
 /// Bytes of each.
 const LARGE: usize = 1 << 20;
-/// The smallest page there is.
+/// The smallest page size.
 const PAGE: usize = 4096;
 
 /// The fill byte of pieces.
@@ -76,7 +76,7 @@ pub fn get_and_free_small(parameters: &Parameters) {
     free(&mut pieces);
 }
 
-/// 96 pieces of 1M that stay to the end: the first byte of each is written, or every page.
+/// 96 pieces of 1M that are kept until the end: the first byte of each is written, or every page.
 pub fn get_large(parameters: &Parameters) {
     let mut pieces: [Piece; LARGE_PIECES] = [const { None }; LARGE_PIECES];
     for slot in &mut pieces {
