@@ -5,7 +5,7 @@
 //! files[]       name, bytes, lines, items, saved
 //! understood[]  file, title, details[]                     understood_beyond
 //! programs[]    name, runs, areas[], advice[], texts[]      texts: in each form, and for one more run with RPTSTG(ON)
-//! lint[]        what is wrong with option texts
+//! lint[]        errors in option texts
 //! in_force[]    file, program, option: the storage options that options reports show
 //! steps[]       file and the step as it was read
 //! doubts[]      place, why: lines not read, and doubts; a doubt about many lines appears once           left_out
