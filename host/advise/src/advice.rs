@@ -212,7 +212,7 @@ pub struct Advice {
     pub certainty: String,
     /// True if a wrong advice could break the program; such advice is applied only on request.
     pub risky: bool,
-    /// False if the option does nothing on Linux: shown for comparison with other systems, and never tried.
+    /// False if the option has no effect on Linux: shown for comparison with other systems, and never tried.
     pub acts: bool,
 }
 

@@ -179,7 +179,7 @@ pub fn size(case: &Case<'_>) -> Option<Advice> {
     let many = if automatic { FEW_UNDER_AUTO } else { FEW_SEGMENTS };
     if segments > many && used > first {
         let (sizes, why) = raised(case, used, held, first);
-        // A limit can leave nothing to raise.
+        // A limit may leave no room for a raise.
         if sizes.0 > initial || sizes.1 > increment {
             let reason = format!(
                 "{}, a kernel call each, to hold {}{why}.",

@@ -1,4 +1,5 @@
-//! Advice from listings of Language Environment and z/TPF: which option or value to set, from what to what, on which lines.
+//! Advice from listings of Language Environment and z/TPF: options and values to set, with old and new setting and the lines
+//! of evidence.
 //!
 //! ```text
 //! Item of each file -> Collected: runs of each program, options, region -> every rule -> Advice -> option text

@@ -20,7 +20,7 @@ pub enum Form {
     CeeRunopts,
     /// Parameters of Natural: dynamic ones, and macros of the parameter module.
     Natparm,
-    /// One line for each value: its name and what it should be.
+    /// One line for each value: its name and its new value.
     Values,
     /// Options of underbar: only those that it honours.
     Underbar,

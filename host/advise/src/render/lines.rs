@@ -26,7 +26,7 @@ pub struct ProgramOptions {
 /// The reason why a suggested option is not set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Withheld {
-    /// It does nothing on Linux.
+    /// It has no effect on Linux.
     Idle,
     /// It could do harm, and the user did not request it.
     Risky,
