@@ -14,7 +14,7 @@
 //! SIGBUS. No file is mapped that another user can cut short. Children made by fork, who open it by its path again, map the
 //! very file that their parent has, or none. No descriptor stays open. A process writes to its own slot only, and to
 //! another's only while that one's directory entry says that this process folds it.
-//! Not here: the counters.
+//! Not here: how an ended process is folded (`fold`), and the counters.
 
 use core::ffi::{CStr, c_char};
 use core::ptr::null_mut;
@@ -22,13 +22,13 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering}
 
 use underbar_ledger::heaps::PAGE_OFFSET;
 use underbar_ledger::layout::{
-    CONTROL_OFFSET, Directory, ENDED_UNTIMED, FILE_BYTES, OPTIONS_OFFSET, OPTIONS_ROOM, SLOT_BYTES, SLOTS,
-    SLOTS_OFFSET, not_below_zero,
+    CONTROL_OFFSET, ENDED_UNTIMED, FILE_BYTES, OPTIONS_OFFSET, OPTIONS_ROOM, SLOT_BYTES, SLOTS, SLOTS_OFFSET,
+    not_below_zero,
 };
 use underbar_ledger::{Header, Heaps, Identity, Key, Slot, SlotState, make};
 use underbar_sys::{file, syscall};
 
-use super::{Guard, arguments, heaps, private, program, use_slot};
+use super::{Guard, arguments, fold, heaps, private, program, use_slot};
 use crate::follow::environment::Environment;
 use crate::{own_reads, sandbox, serving};
 
@@ -332,7 +332,7 @@ fn claim(fd: i32, header: &Header, me: Identity) -> Option<(usize, &'static Slot
     }
     let place = match free {
         Some(place) => place,
-        None => match fold(fd, header, me) {
+        None => match fold::fold(header, me, || map(fd, 0, FILE_BYTES)) {
             Some(place) => place,
             None => {
                 header.unrecorded.fetch_add(1, Ordering::Relaxed);
@@ -402,81 +402,6 @@ impl Expected {
             let _ = header.directory.change(self.place, (SlotState::Claimed, self.process), FREE);
         }
     }
-}
-
-/// Adds an ended process to its program's aggregate and claims its slot.
-fn fold(fd: i32, header: &Header, me: Identity) -> Option<usize> {
-    become_folder(header, me)?;
-    let whole = map(fd, 0, FILE_BYTES);
-    let found = whole.and_then(|whole| {
-        // SAFETY: a slot of the mapped file; only allocated ones are requested.
-        let slot = |place: usize| unsafe { &*whole.add(SLOTS_OFFSET + place * SLOT_BYTES).cast::<Slot>() };
-        fold_into(&header.directory, me, slot)
-    });
-    if let Some(whole) = whole {
-        // SAFETY: mapped above; no other code knows of it.
-        let _ = unsafe { syscall::munmap(whole, FILE_BYTES) };
-    }
-    header.folder.store(0, Ordering::Release);
-    found
-}
-
-/// Makes this process the only one that folds; replaces one that died while folding.
-fn become_folder(header: &Header, me: Identity) -> Option<()> {
-    for _ in 0..200 {
-        let holder = header.folder.load(Ordering::Relaxed);
-        if (holder == 0 || is_gone(Identity::unpacked(holder), me))
-            && header
-                .folder
-                .compare_exchange(holder, me.packed(), Ordering::Acquire, Ordering::Relaxed)
-                .is_ok()
-        {
-            return Some(());
-        }
-        syscall::sched_yield();
-    }
-    None
-}
-
-/// Whether that process is certainly gone. No process here can judge one whose number is of another namespace: its figures
-/// remain its own until a process of its namespace sees that it is gone.
-fn is_gone(process: Identity, me: Identity) -> bool {
-    me.sees(process) && syscall::kill(process.number as i32, 0) == Err(syscall::Errno::ESRCH)
-}
-
-fn fold_into<'a>(directory: &Directory, me: Identity, slot: impl Fn(usize) -> &'a Slot) -> Option<usize> {
-    for place in 0..SLOTS {
-        let Some((state, process)) = directory.get(place) else { continue };
-        let over = match state {
-            SlotState::Ended => true,
-            SlotState::Live | SlotState::Claimed | SlotState::Folding => is_gone(process, me),
-            SlotState::Free | SlotState::Aggregate => false,
-        };
-        if !over || !directory.change(place, (state, process), (SlotState::Folding, me)) {
-            continue;
-        }
-        if matches!(state, SlotState::Claimed | SlotState::Folding) {
-            // It died before it had figures, or while its slot was wiped: the figures are not reliable.
-            let _ = directory.change(place, (SlotState::Folding, me), (SlotState::Claimed, me));
-            return Some(place);
-        }
-        let same = (0..SLOTS).find(|&other| {
-            directory.get(other).is_some_and(|(state, _)| state == SlotState::Aggregate)
-                && slot(other).is_of_the_program_of(slot(place))
-        });
-        match same {
-            Some(aggregate) => {
-                slot(aggregate).fold(slot(place));
-                let _ = directory.change(place, (SlotState::Folding, me), (SlotState::Claimed, me));
-                return Some(place);
-            }
-            // The first slot of its program becomes the aggregate; the search for a free one goes on.
-            None => {
-                let _ = directory.change(place, (SlotState::Folding, me), (SlotState::Aggregate, process));
-            }
-        }
-    }
-    None
 }
 
 /// Writes the identity of this process.

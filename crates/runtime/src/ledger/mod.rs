@@ -17,6 +17,7 @@ pub(crate) mod arguments;
 pub mod attach;
 pub(crate) mod beside;
 pub mod control;
+mod fold;
 pub(crate) mod heaps;
 pub(crate) mod path;
 pub mod program;
