@@ -39,9 +39,9 @@ const SAYS: [Says; 13] = [
     says("lock-holder-blocks", "SIMPLE", "blocks", Kind::Change, None, "given up at hold"),
     says("lock-holder-blocks", "COUNT", "computes", Kind::NoChange, None, "% of the wait."),
     says("lock-holder-blocks", "SIMPLE", "computes", Kind::NoChange, None, "% of the wait."),
-    says("lock-same-line", "COUNT", "near", Kind::Change, None, "lie in the same 64 bytes"),
+    says("lock-same-line", "COUNT", "near", Kind::Change, None, "are in the same 64 bytes"),
     says("lock-same-line", "SIMPLE", "near", Kind::Change, None, "line (locks-rules)"),
-    says("lock-same-line", "COUNT", "far", Kind::NoChange, None, "lie in lines of their own"),
+    says("lock-same-line", "COUNT", "far", Kind::NoChange, None, "are in lines of their own"),
     says("lock-starves", "COUNT", "again", Kind::Change, Some("LOCK(SIMPLE)"), "again and again"),
     says(
         "lock-starves",
