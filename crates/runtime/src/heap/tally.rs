@@ -66,7 +66,7 @@ pub struct Tally {
     /// When `until_shrunk` reaches a new maximum of at least this value, there is work: `due` more bytes must be published, or
     /// more is in use than was ever known to be.
     grown_at: i64,
-    /// Bytes counted at the last look in vain. Until usage exceeds that by a step or two, the next look waits for the request number
+    /// Bytes counted at the last look in vain. Until usage exceeds that by two steps, the next look waits for the request number
     /// `doubted_until`; after another look in vain, for `after_vain` requests.
     doubted: i64,
     doubted_until: u64,
@@ -87,12 +87,6 @@ fn step(bytes: i64) -> i64 {
         LITTLE.. => bytes >> 6,
         _ => bytes >> 4,
     }
-}
-
-/// A look in vain was taken at so many bytes: so many more are worth another one at once. What is not seen until then is no more
-/// than the figure may be off.
-fn after_doubt(bytes: i64) -> i64 {
-    if bytes < LITTLE { 2 * step(bytes) } else { step(bytes) }
 }
 
 /// How many bytes in use are believed without a look.
@@ -191,7 +185,7 @@ impl Tally {
         }
         let used = ledger::used() + self.bytes() + more;
         used > Self::worth_a_look()
-            && (self.all_requests() >= self.doubted_until || used > self.doubted + after_doubt(self.doubted))
+            && (self.all_requests() >= self.doubted_until || used > self.doubted + 2 * step(self.doubted))
     }
 
     fn all_requests(&self) -> u64 {
