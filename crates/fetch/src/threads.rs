@@ -220,7 +220,7 @@ unsafe fn give_back(block: &mut Block) {
 /// The address of a thread variable in this thread: the `__tls_get_addr` of the programs that we loaded.
 ///
 /// # Safety
-/// The index is one that relocation wrote: of the C library, or of a loaded program of ours.
+/// Relocation wrote the index: of the C library, or of a program that this crate loaded.
 pub unsafe extern "C" fn thread_address(index: *const Index) -> *mut u8 {
     // SAFETY: the caller's promise.
     let Index { module, place } = unsafe { *index };

@@ -16,7 +16,7 @@ pub struct CPlace {
     pub line: u32,
 }
 
-// SAFETY: nobody changes it or what it leads to: both are the compiler's constants.
+// SAFETY: nothing changes it or what it points to: both are the compiler's constants.
 unsafe impl Sync for CPlace {}
 
 /// Where a call stands in the program's text.

@@ -82,7 +82,7 @@ mod real {
 
     /// Has the kernel clear pages in children: whole pages of this library's zeros. False if the kernel cannot.
     pub fn clears_in_children(pages: *const u8, length: usize) -> bool {
-        // SAFETY: static pages of ours; their content in this process does not change.
+        // SAFETY: static pages of this library; their content in this process does not change.
         unsafe { syscall::madvise(pages.cast_mut(), length, syscall::MADV_WIPEONFORK) }.is_ok()
     }
 

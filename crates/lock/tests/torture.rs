@@ -135,7 +135,7 @@ fn a_process_may_be_stopped_at_any_time() {
             break status;
         }
         for signal in [19, 18] {
-            // SAFETY: a child of ours that was not waited for.
+            // SAFETY: a child of this process that was not waited for.
             unsafe { kill(number, signal) };
             thread::yield_now();
         }

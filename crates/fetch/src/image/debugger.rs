@@ -233,7 +233,7 @@ impl Plan {
     }
 
     fn write(&self, file: *mut u8, tables: &Tables<'_>) {
-        // SAFETY: `file` has `size()` bytes of ours, which nothing reads yet.
+        // SAFETY: `file` has `size()` bytes, which belong to this module, and nothing reads them yet.
         let bytes = unsafe {
             file.write_bytes(0, self.size());
             core::slice::from_raw_parts_mut(file, self.size())

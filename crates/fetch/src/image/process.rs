@@ -48,7 +48,7 @@ pub(super) fn arguments() -> (c_int, *const *const c_char) {
 pub(super) fn prepare() {
     if PREPARED.swap(1, Ordering::Relaxed) == 0 {
         objects::prepare();
-        // SAFETY: functions of ours, which stay as long as the process, or as the library that contains us.
+        // SAFETY: functions of this library, which stay as long as the process, or as the library that contains us.
         unsafe {
             system::__cxa_atexit(at_exit, core::ptr::null_mut(), core::ptr::null_mut());
             system::pthread_atfork(before_fork, after_fork, after_fork_in_child);

@@ -188,7 +188,7 @@ impl Table {
     fn look(&mut self, library: Library, name: &[u8]) -> Result<Option<NonNull<Known>>, Error> {
         let open = self.libraries.get(library)?;
         let mut opened = open.opened.ok_or(Error::NotLoaded)?;
-        // SAFETY: the place in the table is a user of its library; sources call nothing of ours.
+        // SAFETY: the place in the table is a user of its library; sources call no function of this crate.
         unsafe {
             let is_kept =
                 self.options.lookaside && (open.is_frozen || opened.as_ref().source().tells_changes());

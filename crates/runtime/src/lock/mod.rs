@@ -1,4 +1,4 @@
-//! Locks: mutexes of the C library, waited for by underbar or by the C library, and the record of who waits for whom.
+//! Locks: mutexes of the C library, waited for by underbar or by the C library, and the record of waits and holders.
 //!
 //! ```text
 //! pthread_mutex_lock ─> free? one compare-and-swap, nothing else ─────────────────────────────> held
