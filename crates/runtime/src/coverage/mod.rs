@@ -17,11 +17,13 @@
 //! most of them: ranges without access rights are skipped, and in ranges longer than [`LONG`] no page is queried if the
 //! kernel has reported how many there are.
 //!
-//! A look costs a few nanoseconds for each page. It is taken when resident memory has doubled since the last one, before
+//! A look costs a few nanoseconds for each page. Of a heap of [`MUCH`] or more a sample of the pages is queried first; the
+//! kernel's total decides whether that is right. A look is taken when resident memory has doubled since the last one, before
 //! much new memory is freed, unmapped or dropped, and at the end. A process of less than [`WORTH_A_LOOK`] is not looked at.
 //! "Much" is at least an eighth of the memory that was resident at the last look. The ledger keeps the look that saw most.
-//! Asking how much is resident is a read that the kernel counts as the program's. So it is done after twice as many
-//! requests as the last time; after a look, for each of the first 16 large ranges that go, and then after twice as many.
+//! Asking how much is resident is a read that the kernel counts as the program's. So the kernel's peak is asked first, which is
+//! one cheap call; and it is done after twice as many requests as the last time; after a look, for each of the first 16 large
+//! ranges that go, and then after twice as many.
 //!
 //! Invariant: a look is never taken twice at a time, allocates nothing, and leaves errno alone.
 //! Not here: judging (`advise`).
@@ -47,6 +49,8 @@ use pages::Pages;
 /// Below this much resident memory a process is not looked at.
 pub const WORTH_A_LOOK: u64 = 4 << 20;
 
+/// A heap with segments of this many bytes is sampled.
+const MUCH: u64 = 64 << 20;
 /// In a longer range no page is queried if the sum is known.
 const LONG: usize = 1 << 30;
 
@@ -59,6 +63,9 @@ static MAPPED: AtomicU64 = AtomicU64::new(0);
 static NEXT_LOOK: AtomicU64 = AtomicU64::new(WORTH_A_LOOK);
 /// Large ranges that went since the last look. Any thread; relaxed: two threads would ask, or none.
 static WENT: AtomicU32 = AtomicU32::new(0);
+/// The fewest bytes that were resident and shared with a file whenever that was read; 0 at first. Any thread; relaxed: a lower
+/// value only costs a read.
+static SHARED: AtomicU64 = AtomicU64::new(0);
 /// What happened to the heap, with locks held, since a look was last possible: [`GREW`], [`SHRANK`]. Any thread; relaxed,
 /// as above.
 static DUE: AtomicU32 = AtomicU32::new(0);
@@ -163,6 +170,11 @@ fn look_if(least: u64) {
     if sandbox::is_closed() {
         return;
     }
+    // Fewer bytes were ever resident, without those that were always shared: the peak of both is at least the sum.
+    let never_shared = syscall::usage().peak_resident.saturating_sub(SHARED.load(Ordering::Relaxed));
+    if (1..least).contains(&never_shared) {
+        return;
+    }
     let resident = resident();
     if resident >= least {
         NEXT_LOOK.store(resident.saturating_mul(2), Ordering::Relaxed);
@@ -242,8 +254,13 @@ pub fn look() {
         return;
     }
     // The kernel's count lags by some pages of each processor.
-    let is_all = |found: &Found| found.sum().abs_diff(total) <= (total / 50).max(MIB / 2);
-    let found = look_by(List::Short).filter(is_all).or_else(|| look_by(List::Long));
+    let is_within =
+        |part: u64| move |found: &Found| found.sum().abs_diff(total) <= (total / part).max(MIB / 2);
+    let is_much = slot.cell(Key::HeapSegmentBytes).load(Ordering::Relaxed) >= MUCH;
+    let sampled = if is_much { look_by(List::Short, true).filter(is_within(100)) } else { None };
+    let found = sampled
+        .or_else(|| look_by(List::Short, false).filter(is_within(50)))
+        .or_else(|| look_by(List::Long, false));
     if let Some(found) = found {
         keep(slot, &found);
     }
@@ -260,13 +277,17 @@ fn resident() -> u64 {
     let _ = syscall::close(fd);
     let mut fields = text[..length].split(|&byte| byte == b' ').map(decimal);
     let (resident, shared) = (fields.nth(1).unwrap_or(0), fields.next().unwrap_or(0));
+    let _ = SHARED.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |least| {
+        let shared = shared * PAGE as u64;
+        (least == 0 || shared < least).then_some(shared)
+    });
     resident.saturating_sub(shared) * PAGE as u64
 }
 
-/// Looks at each mapping. None if that cannot be done, or takes too long.
-fn look_by(list: List) -> Option<Found> {
+/// Looks at each mapping, or at a sample of the heap's pages. None if that cannot be done, or takes too long.
+fn look_by(list: List, is_sampled: bool) -> Option<Found> {
     let mut found = Found::nothing();
-    let mut pages = Pages::open();
+    let mut pages = Pages::open(is_sampled);
     let is_read = each_mapping(list, &mut |mapping, anonymous| {
         let mut part = Found::nothing();
         if anonymous != Some(0) {
@@ -364,7 +385,7 @@ mod tests {
         mapped(start, 9 * PAGE + 3136, 1);
         let mut found = Found::nothing();
         let whole = Mapping { start, end: start + 10 * PAGE, kind: Kind::Anonymous };
-        judge(&whole, None, &mut Pages::open(), &mut found);
+        judge(&whole, None, &mut Pages::open(false), &mut found);
         assert_eq!((found.others, found.heap), (PAGE as u64, 0));
     }
 

@@ -7,6 +7,9 @@
 //!
 //! For a file's page, mincore reports whether the machine has it in its cache, and nothing about this process.
 //!
+//! A page takes the kernel some nanoseconds, which adds up for a heap of gigabytes. There a sample is queried: an eighth of each
+//! 2 MiB, at a place that differs from one to the next. The parent module compares the sum with the kernel's total.
+//!
 //! Invariant: the number of queried pages is bounded. A query beyond it gets 0, and the caller learns of it at the end.
 //! Not here: whose the pages are (the parent module).
 
@@ -17,8 +20,15 @@ use super::PAGE;
 /// Bytes of answers per call: threads may have small stacks.
 const AT_ONCE: usize = 1024;
 
+/// A sample is this many neighbouring pages of a stratum.
+const SAMPLE: usize = STRATUM / 8;
+/// Pages of which one sample is queried.
+const STRATUM: usize = 512;
+
 /// The kernel's answers about pages.
 pub(super) struct Pages {
+    /// Whether a sample of this heap's pages is enough.
+    is_sampled: bool,
     /// The descriptor of /proc/self/pagemap, opened when a file is first queried.
     descriptor: Option<i32>,
     /// How many more pages of others may be queried. A program that reserves terabytes must not wait for this.
@@ -28,8 +38,9 @@ pub(super) struct Pages {
 }
 
 impl Pages {
-    pub(super) fn open() -> Self {
-        Self { descriptor: None, others_left: 1 << 22, ours_left: 1 << 24 }
+    /// All pages of this heap are queried, or a sample.
+    pub(super) fn open(is_sampled: bool) -> Self {
+        Self { is_sampled, descriptor: None, others_left: 1 << 22, ours_left: 1 << 24 }
     }
 
     /// Whether a page was not queried.
@@ -37,9 +48,20 @@ impl Pages {
         self.others_left == 0 || self.ours_left == 0
     }
 
-    /// Resident bytes of a range of this heap.
+    /// Resident bytes of a range of this heap, or an estimate from samples.
     pub(super) fn ours(&mut self, start: usize, end: usize) -> u64 {
-        resident_in(start, end, &mut self.ours_left)
+        let mut at = start;
+        let mut bytes = 0;
+        while self.is_sampled && end - at >= STRATUM * PAGE {
+            let sample = at + sample_of(at) * PAGE;
+            let resident = resident_in(sample, sample + SAMPLE * PAGE, &mut self.ours_left);
+            bytes += resident * (STRATUM / SAMPLE) as u64;
+            at += STRATUM * PAGE;
+        }
+        if at < end {
+            bytes += resident_in(at, end, &mut self.ours_left);
+        }
+        bytes
     }
 
     /// Resident bytes of another anonymous range.
@@ -82,6 +104,14 @@ impl Drop for Pages {
             let _ = syscall::close(descriptor);
         }
     }
+}
+
+/// The first page of a stratum's sample: spread by the stratum's address, since equal places would all be heads of segments.
+const fn sample_of(start: usize) -> usize {
+    /// 2^64 divided by the golden ratio: its multiples are spread evenly.
+    const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+    let spread = ((start / PAGE) as u64).wrapping_mul(SPREAD) >> 32;
+    spread as usize % (STRATUM / SAMPLE) * SAMPLE
 }
 
 /// Whether an entry of the page map describes a page in memory that does not belong to a file.
@@ -130,13 +160,37 @@ mod tests {
             // SAFETY: a page of the mapping.
             unsafe { ((start + page * PAGE) as *mut u8).write(1) };
         }
-        let mut pages = Pages::open();
+        let mut pages = Pages::open(false);
         assert_eq!(pages.others(start, start + 64 * PAGE), 3 * PAGE as u64);
         assert_eq!(pages.ours(start, start + 63 * PAGE + 1), 3 * PAGE as u64);
         assert!(!pages.were_too_many());
         pages.others_left = 10;
         assert_eq!(pages.others(start, start + 64 * PAGE), 0);
         assert!(pages.were_too_many(), "no more pages than allowed are asked for");
+    }
+
+    #[test]
+    fn a_sample_of_an_even_range_is_right_and_cheap() {
+        let length = 5 * STRATUM + 100;
+        let start = syscall::map_anonymous(length * PAGE).expect("memory") as usize;
+        for page in (0..length).step_by(4) {
+            // SAFETY: a page of the mapping.
+            unsafe { ((start + page * PAGE) as *mut u8).write(1) };
+        }
+        let mut pages = Pages::open(true);
+        let before = pages.ours_left;
+        let written = length.div_ceil(4) * PAGE;
+        assert_eq!(pages.ours(start, start + length * PAGE), written as u64);
+        assert_eq!(before - pages.ours_left, 5 * SAMPLE + 100);
+    }
+
+    #[test]
+    fn samples_are_at_all_places() {
+        let mut strata = [0; STRATUM / SAMPLE];
+        for stratum in 0..800 {
+            strata[sample_of(stratum * STRATUM * PAGE) / SAMPLE] += 1;
+        }
+        assert!(strata.iter().all(|&number| (90..=110).contains(&number)), "{strata:?}");
     }
 
     /// mincore reports all of a file that was just read as present.
@@ -158,7 +212,7 @@ mod tests {
             }
         }
         let at = start as usize;
-        assert_eq!(Pages::open().written(at, at + 64 * PAGE), 4 * PAGE as u64);
+        assert_eq!(Pages::open(false).written(at, at + 64 * PAGE), 4 * PAGE as u64);
         syscall::close(fd).expect("closed");
     }
 
