@@ -70,15 +70,9 @@ struct Memory {
 impl Turns for Memory {
     fn turn(&mut self) -> Result<i32, String> {
         use std::io::Write as _;
-        use std::os::fd::{AsRawFd as _, FromRawFd as _};
-        // SAFETY: the descriptor is new; no other code has it.
-        let mut file = unsafe {
-            let fd = libc::memfd_create(c"program".as_ptr(), libc::MFD_CLOEXEC);
-            if fd < 0 {
-                return Err(std::io::Error::last_os_error().to_string());
-            }
-            std::fs::File::from_raw_fd(fd)
-        };
+        use std::os::fd::AsRawFd as _;
+        let file = rustix::fs::memfd_create("program", rustix::fs::MemfdFlags::CLOEXEC);
+        let mut file = std::fs::File::from(file.map_err(|error| error.to_string())?);
         file.write_all(&self.bytes).map_err(|error| error.to_string())?;
         let path =
             CString::new(format!("/proc/self/fd/{}", file.as_raw_fd())).map_err(|error| error.to_string())?;

@@ -31,7 +31,7 @@ use underbar_ledger::layout::{FILE_BYTES, LEFT, OPTIONS_OFFSET, OPTIONS_ROOM, SL
 use underbar_ledger::view::CHECKED_BYTES;
 use underbar_ledger::{Header, LedgerView, make};
 use underbar_preloadable::LEDGER;
-use underbar_sys::syscall::{clock_nanoseconds, fallocate, geteuid, getuid};
+use underbar_sys::syscall::{clock_nanoseconds, fallocate, geteuid};
 
 use crate::place;
 use beside::{LOCKS, SAMPLES, beside, read_areas, remove_areas};
@@ -246,7 +246,7 @@ pub fn read(file: &File) -> io::Result<Vec<u8>> {
 
 pub(crate) fn folders() -> impl Iterator<Item = PathBuf> {
     let runtime = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute());
-    let name = format!("underbar-{}", getuid());
+    let name = format!("underbar-{}", rustix::process::getuid().as_raw());
     [
         runtime.map(|path| path.join("underbar")),
         Some(Path::new("/dev/shm").join(&name)),

@@ -21,6 +21,8 @@
 //! now or while programs of this run start others: each folder on the path is ours ([`place`]). Its path is valid in
 //! LD_PRELOAD (no blank, colon or `$`), and code may be run from it.
 
+use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::process::getuid;
 use std::env;
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
@@ -33,7 +35,7 @@ use std::process;
 use std::time::{Duration, SystemTime};
 use underbar_shown::Shown;
 use underbar_sys::file::is_executable_mapping_allowed;
-use underbar_sys::syscall::{O_NOFOLLOW, O_NONBLOCK, getuid};
+use underbar_sys::syscall::{O_NOFOLLOW, O_NONBLOCK};
 
 use crate::{part, place};
 
@@ -69,9 +71,9 @@ impl Library {
         let absolute = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let folders = [
             absolute("XDG_CACHE_HOME").map(|folder| (folder.join("underbar"), OPEN)),
-            (getuid() == 0).then(|| (PathBuf::from("/var/cache/underbar"), OPEN)),
+            getuid().is_root().then(|| (PathBuf::from("/var/cache/underbar"), OPEN)),
             absolute("HOME").map(|home| (home.join(".cache/underbar"), OPEN)),
-            Some((PathBuf::from(format!("/tmp/underbar-{}", getuid())), CLOSED)),
+            Some((PathBuf::from(format!("/tmp/underbar-{}", getuid().as_raw())), CLOSED)),
         ];
         Library::place_in(folders.into_iter().flatten(), content, hash, in_memory)
     }
@@ -214,13 +216,11 @@ fn marked_now(hash: &str) -> SystemTime {
 
 /// Keeps the library in memory, where only the user's own processes can read it.
 fn hold(content: &[u8]) -> io::Result<Library> {
-    let fd = underbar_sys::syscall::memfd_create(c"libunderbar.so", false)
-        .map_err(|reason| io::Error::from_raw_os_error(reason.number()))?;
-    let path = PathBuf::from(format!("/proc/{}/fd/{fd}", process::id()));
+    let fd = memfd_create(FILE_NAME, MemfdFlags::CLOEXEC)?;
+    let path = PathBuf::from(format!("/proc/{}/fd/{}", process::id(), fd.as_raw_fd()));
     // Opened again by its path: a path that works for us works for the program; this descriptor closes by itself.
-    let written = OpenOptions::new().read(true).write(true).open(&path);
-    let _ = underbar_sys::syscall::close(fd);
-    let mut file = written?;
+    let mut file = OpenOptions::new().read(true).write(true).open(&path)?;
+    drop(fd);
     file.write_all(content)?;
     if !is_executable_mapping_allowed(file.as_raw_fd()) {
         return Err(io::Error::other("code may not be run from there"));

@@ -27,7 +27,7 @@ use underbar_report::gather::Facts;
 use underbar_report::lock::Area;
 use underbar_report::model::{End, Host, Later, Options, Report, Run};
 use underbar_report::steps::Steps;
-use underbar_sys::machine::{Kernel, Resource, limit, memory};
+use underbar_sys::machine::{Resource, limit};
 use underbar_sys::syscall::processors;
 use underbar_sys::zone::utc_offset_seconds;
 
@@ -231,10 +231,10 @@ pub fn steps(ended: &Ended) -> Steps {
 /// The facts of the machine on which figures depend. The local time is that of the given moment.
 #[must_use]
 pub fn host(moment_unix_ns: u64) -> Host {
-    let kernel = Kernel::ask().map(|kernel| format!("{} {}", kernel.system(), kernel.release()));
+    let names = rustix::system::uname();
     let groups = Groups::own();
     Host {
-        kernel: kernel.unwrap_or_default(),
+        kernel: format!("{} {}", names.sysname().to_string_lossy(), names.release().to_string_lossy()),
         cores: cores(&groups),
         page_bytes: 4096,
         memory_limit_bytes: memory_limit(&groups),
@@ -250,7 +250,33 @@ fn cores(groups: &Groups) -> u64 {
     groups.processors().map_or(processors, |quota| quota.min(processors)).max(1)
 }
 
+/// Memory that the kernel can use: bytes (`MemTotal`).
+fn memory() -> u64 {
+    let machine = rustix::system::sysinfo();
+    machine.totalram.saturating_mul(u64::from(machine.mem_unit))
+}
+
 /// The lowest limit on memory here: the address space limit, the control groups, or the machine's memory.
 fn memory_limit(groups: &Groups) -> Option<u64> {
-    [limit(Resource::AddressSpace).ok().flatten(), groups.memory(), memory()].into_iter().flatten().min()
+    [limit(Resource::AddressSpace).ok().flatten(), groups.memory(), Some(memory())]
+        .into_iter()
+        .flatten()
+        .min()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn the_machine_is_the_one_in_the_kernels_files() {
+        let file = |path: &str| fs::read_to_string(path).expect(path);
+        let (system, release) = (file("/proc/sys/kernel/ostype"), file("/proc/sys/kernel/osrelease"));
+        assert_eq!(host(0).kernel, format!("{} {}", system.trim(), release.trim()));
+        let kib = file("/proc/meminfo")
+            .lines()
+            .find_map(|line| line.strip_prefix("MemTotal:")?.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+        assert_eq!(Some(memory()), kib.map(|kib| kib * 1024));
+    }
 }

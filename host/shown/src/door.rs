@@ -19,11 +19,14 @@ use std::borrow::Cow;
 use std::fmt;
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, IsTerminal, Write};
+use std::os::fd::BorrowedFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use crate::{coloured, json, text};
-use underbar_sys::syscall::{O_NOCTTY, O_NOFOLLOW, O_NONBLOCK};
+use rustix::fs::OFlags;
+use rustix::process::geteuid;
+use rustix::termios::tcgetwinsize;
 
 /// The form of a text, which decides the control characters that it may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,12 +114,17 @@ pub fn error_is_terminal() -> bool {
 
 /// Columns of the terminal, if standard output is one.
 pub fn output_columns() -> Option<u16> {
-    underbar_sys::machine::terminal_columns(1)
+    columns(rustix::stdio::stdout())
 }
 
 /// Columns of the terminal, if standard error is one.
 pub fn error_columns() -> Option<u16> {
-    underbar_sys::machine::terminal_columns(2)
+    columns(rustix::stdio::stderr())
+}
+
+/// None if it is no terminal, or does not know.
+fn columns(terminal: BorrowedFd<'_>) -> Option<u16> {
+    tcgetwinsize(terminal).ok().map(|size| size.ws_col).filter(|columns| *columns > 0)
 }
 
 /// Makes a file, or empties an existing one.
@@ -141,8 +149,9 @@ fn create(path: &Path) -> io::Result<File> {
     }
     let is_file = status.is_file();
     // Another user may have replaced a file with a pipe; the open does not wait for the pipe's reader.
-    let flags = if is_file { O_NOFOLLOW | O_NONBLOCK | O_NOCTTY } else { O_NOFOLLOW | O_NOCTTY };
-    let file = options.custom_flags(flags.cast_signed()).open(path)?;
+    let common = OFlags::NOFOLLOW | OFlags::NOCTTY;
+    let flags = if is_file { common | OFlags::NONBLOCK } else { common };
+    let file = options.custom_flags(flags.bits().cast_signed()).open(path)?;
     let status = file.metadata()?;
     may_be_written(path, &status)?;
     if status.is_file() {
@@ -162,7 +171,7 @@ fn may_be_written(path: &Path, status: &Metadata) -> io::Result<()> {
     let folder = fs::metadata(folder)?;
     let is_shared = folder.mode() & STICKY != 0 && folder.mode() & OTHERS_WRITE != 0;
     let refuse = |words| Err(io::Error::new(io::ErrorKind::PermissionDenied, words));
-    if is_shared && status.uid() != folder.uid() && status.uid() != underbar_sys::syscall::geteuid() {
+    if is_shared && status.uid() != folder.uid() && status.uid() != geteuid().as_raw() {
         return refuse("another user made it, in a folder where everybody may make files");
     }
     if is_shared && status.is_file() && status.nlink() > 1 {
@@ -220,7 +229,7 @@ mod tests {
     #[test]
     fn what_others_put_where_everybody_may_is_left_alone() {
         const OTHER: u32 = 47_813;
-        if underbar_sys::syscall::geteuid() != 0 {
+        if !geteuid().is_root() {
             // This user cannot give a file away.
             return;
         }

@@ -199,8 +199,8 @@ where
 /// A kernel without random numbers.
 pub fn identity() -> Result<u64> {
     let mut bytes = [0; 8];
-    underbar_sys::syscall::getrandom(&mut bytes)
-        .map_err(|errno| Error::system("/dev/urandom", std::io::Error::from_raw_os_error(errno.number())))?;
+    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::NONBLOCK)
+        .map_err(|errno| Error::system("/dev/urandom", errno.into()))?;
     Ok(u64::from_ne_bytes(bytes))
 }
 

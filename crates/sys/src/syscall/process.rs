@@ -18,14 +18,6 @@ pub fn gettid() -> i32 {
     unsafe { syscall3(number::GETTID, 0, 0, 0) }.map_or(0, |tid| tid as i32)
 }
 
-/// The real user of this process.
-#[inline]
-#[must_use]
-pub fn getuid() -> u32 {
-    // SAFETY: no arguments. It never fails.
-    unsafe { syscall3(number::GETUID, 0, 0, 0) }.map_or(u32::MAX, |uid| uid as u32)
-}
-
 /// The user whose rights this process has.
 #[inline]
 #[must_use]

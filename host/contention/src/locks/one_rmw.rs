@@ -37,6 +37,7 @@
 use crate::Figures;
 use crate::histogram::Histogram;
 use crate::lock::Lock;
+use rustix::thread::{CpuSet, MembarrierCommand, membarrier, sched_getaffinity, sched_setaffinity};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Barrier, OnceLock};
 use std::time::Instant;
@@ -159,18 +160,12 @@ fn wake(address: *const AtomicU32) {
 
 /// Every sequence of another thread begins again, and its stores are visible. False: not possible.
 fn restart_all() -> bool {
-    const RESTART: libc::c_int = 1 << 7;
-    membarrier(RESTART) || (is_registered() && membarrier(RESTART))
+    let restart = || membarrier(MembarrierCommand::PrivateExpeditedRseq).is_ok();
+    restart() || (is_registered() && restart())
 }
 
 fn is_registered() -> bool {
-    const REGISTER: libc::c_int = 1 << 8;
-    membarrier(REGISTER)
-}
-
-fn membarrier(command: libc::c_int) -> bool {
-    // SAFETY: this call reads and writes no memory of this process.
-    unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
+    membarrier(MembarrierCommand::RegisterPrivateExpeditedRseq).is_ok()
 }
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -312,18 +307,11 @@ pub fn price(others: usize) -> Figures {
 /// The calling thread runs on one of the processors that it may use, counted from 0, modulo their number.
 /// If that is refused, on any.
 fn stay_on(which: usize) {
-    // SAFETY: sets of processors are plain bits, of which nothing is set is one; the calls read and write one of that size.
-    unsafe {
-        let (mut usable, mut one): (libc::cpu_set_t, libc::cpu_set_t) =
-            (std::mem::zeroed(), std::mem::zeroed());
-        if libc::sched_getaffinity(0, size_of_val(&usable), &raw mut usable) != 0 {
-            return;
-        }
-        let all: Vec<usize> =
-            (0..libc::CPU_SETSIZE as usize).filter(|cpu| libc::CPU_ISSET(*cpu, &usable)).collect();
-        libc::CPU_SET(all[which % all.len()], &mut one);
-        let _ = libc::sched_setaffinity(0, size_of_val(&one), &raw const one);
-    }
+    let Ok(usable) = sched_getaffinity(None) else { return };
+    let all: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|cpu| usable.is_set(*cpu)).collect();
+    let mut one = CpuSet::new();
+    one.set(all[which % all.len()]);
+    let _ = sched_setaffinity(None, &one);
 }
 
 #[cfg(test)]
