@@ -20,6 +20,8 @@ use object::read::elf::{Dyn, FileHeader, SectionHeader, Sym};
 use object::read::{ReadCache, ReadRef};
 use object::{LittleEndian, elf};
 
+use crate::texts;
+
 /// What a file brings along.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Brought {
@@ -148,9 +150,7 @@ fn is(bytes: &[u8], text: &str) -> bool {
 }
 
 fn text(texts: &[u8], place: u64) -> Option<&str> {
-    let rest = texts.get(usize::try_from(place).ok()?..)?;
-    let rest = &rest[..rest.len().min(LONGEST_NAME)];
-    std::str::from_utf8(&rest[..rest.iter().position(|&byte| byte == 0)?]).ok()
+    std::str::from_utf8(texts::at(texts, place, LONGEST_NAME)?).ok()
 }
 
 #[cfg(test)]

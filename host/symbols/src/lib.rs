@@ -10,6 +10,7 @@
 //!   unwind    functions of stripped files, from the table that exceptions are thrown by
 //!   lines     lines of source, where the file has such tables
 //!   brought   what a file brings along: libraries that it asks for, allocators
+//!   shared_object   the segments and exported functions that a loader finds
 //!   vdso      the kernel's own, which is no file     spelling  names as people write them
 //! ```
 //!
@@ -25,8 +26,10 @@ pub mod brought;
 mod image;
 mod lines;
 mod names;
+pub mod shared_object;
 mod spelling;
 mod table;
+mod texts;
 mod unwind;
 mod vdso;
 
