@@ -3,11 +3,12 @@
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use std::fs::read_to_string;
-use std::time::Duration;
+use std::time::Instant;
 
 /// Time so far, in seconds: of all programs on all processors, and of the processes started here.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Busy {
+    at: Instant,
     all: f64,
     ours: f64,
 }
@@ -22,13 +23,17 @@ impl Busy {
         };
         let ours = of(UsageWho::RUSAGE_CHILDREN) + of(UsageWho::RUSAGE_SELF);
         let all = parse(&read_to_string("/proc/stat").unwrap_or_default());
-        Self { all, ours: ours as f64 / 1e6 }
+        Self { at: Instant::now(), all, ours: ours as f64 / 1e6 }
     }
 
-    /// The part of all processors' time that other programs used since then, 0 to 1.
-    pub fn others_since(self, before: &Self, elapsed: Duration, processors: usize) -> f64 {
-        let others = (self.all - before.all) - (self.ours - before.ours);
-        (others / (elapsed.as_secs_f64().max(1e-3) * processors as f64)).clamp(0.0, 1.0)
+    /// The part of all processors' time that other programs have used since these values, 0 to 1.
+    pub fn others(&self, processors: usize) -> f64 {
+        self.others_until(&Self::now(), processors)
+    }
+
+    fn others_until(&self, now: &Self, processors: usize) -> f64 {
+        let others = (now.all - self.all) - (now.ours - self.ours);
+        (others / ((now.at - self.at).as_secs_f64().max(1e-3) * processors as f64)).clamp(0.0, 1.0)
     }
 }
 
@@ -44,14 +49,14 @@ fn parse(stat: &str) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::{Busy, parse};
-    use std::time::Duration;
+    use std::time::{Duration, Instant};
 
     #[test]
     fn what_is_not_ours_is_others() {
         assert!((parse("cpu  100 200 300 9999 50 10 20 30 0 0\ncpu0 1\n") - 6.6).abs() < 1e-9);
-        let (before, after) = (Busy { all: 10.0, ours: 1.0 }, Busy { all: 16.0, ours: 4.0 });
-        let others = after.others_since(&before, Duration::from_secs(3), 2);
-        assert!((others - 0.5).abs() < 1e-9);
+        let before = Busy { at: Instant::now(), all: 10.0, ours: 1.0 };
+        let after = Busy { at: before.at + Duration::from_secs(3), all: 16.0, ours: 4.0 };
+        assert!((before.others_until(&after, 2) - 0.5).abs() < 1e-9);
         assert!(Busy::now().all > 0.0);
     }
 }

@@ -108,11 +108,16 @@ pub fn sample(
 
 /// Parses the launcher's last line.
 fn parse(text: &str) -> Option<Sample> {
-    let (printed, usage) = text.trim_end().rsplit_once('\n')?;
-    let numbers: Vec<u64> =
-        usage.strip_prefix("usage ")?.split(' ').map(str::parse).collect::<Result<_, _>>().ok()?;
-    let [user_us, system_us, peak_kib, faults] = numbers[..] else { return None };
+    let (printed, line) = text.trim_end().rsplit_once('\n')?;
+    let [user_us, system_us, peak_kib, faults] = usage(line)?;
     Some(Sample { user_us, system_us, peak_kib, faults, printed: printed.to_owned() })
+}
+
+/// The figures of the launcher's line: microseconds of user and system time, the peak in KiB, and page faults.
+#[must_use]
+pub fn usage(line: &str) -> Option<[u64; 4]> {
+    let numbers = line.trim_end().strip_prefix("usage ")?.split(' ').map(str::parse);
+    numbers.collect::<Result<Vec<u64>, _>>().ok()?.try_into().ok()
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The arms: the commands, and the measure of each.
 
 use crate::Error;
-use crate::measure::beside;
+use crate::measure::{beside, usage};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -159,13 +159,9 @@ impl Arm {
         if self.kind == Kind::Work {
             let done = command.output().map_err(starting)?;
             let text = String::from_utf8_lossy(&done.stdout);
-            let usage =
-                text.lines().find_map(|line| line.strip_prefix("usage ")).filter(|_| done.status.success());
-            let numbers: Option<Vec<f64>> =
-                usage.and_then(|line| line.split(' ').map(|word| word.parse().ok()).collect());
-            return match numbers.as_deref() {
-                Some([user, system, ..]) => Ok(user + system),
-                _ => Err(wrong(String::from_utf8_lossy(&done.stderr).trim_end())),
+            return match text.lines().find_map(usage).filter(|_| done.status.success()) {
+                Some([user, system, ..]) => Ok((user + system) as f64),
+                None => Err(wrong(String::from_utf8_lossy(&done.stderr).trim_end())),
             };
         }
         command.stdout(Stdio::null()).stderr(Stdio::null());

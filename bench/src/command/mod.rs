@@ -20,7 +20,6 @@ use crate::host::Host;
 use crate::rounds::Request;
 use arms::{Arm, Kind};
 use std::path::Path;
-use std::time::Instant;
 use underbar_verdict::interval::Span;
 use underbar_verdict::random::Random;
 use underbar_verdict::ratios::{LogRatios, difference, median, paired};
@@ -63,7 +62,7 @@ pub fn run(request: Request, workspace: &Path) -> Result<(), Error> {
     let arms = arms::all(&arms::Programs::beside_us()?);
     let mut run = Run { host: Host::here(), request, arms, records: Vec::new(), others: 0.0 };
     let mut order = Random::new(run.request.seed ^ 0x636f_6d6d_616e_6400);
-    let (began, before) = (Instant::now(), Busy::now());
+    let before = Busy::now();
     // Every turn of every arm, mixed, so that a slow minute of the machine falls on all.
     let turns: Vec<usize> =
         run.arms.iter().enumerate().flat_map(|(place, arm)| vec![place; arm.kind.turns()]).collect();
@@ -75,7 +74,7 @@ pub fn run(request: Request, workspace: &Path) -> Result<(), Error> {
         run.records.push(Record { arm, round, microseconds });
         Ok(())
     })?;
-    run.others = Busy::now().others_since(&before, began.elapsed(), run.host.processors);
+    run.others = before.others(run.host.processors);
     let text = table::text(&run);
     print!("{text}");
     if run.request.record {

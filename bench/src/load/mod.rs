@@ -24,7 +24,6 @@ use crate::rounds::Request;
 use crate::{Error, heap};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Instant;
 use underbar_verdict::random::Random;
 use underbar_verdict::ratios::{LogRatios, median, paired};
 use underbar_verdict::turns::{Turn, rounds};
@@ -72,7 +71,7 @@ pub fn run(request: Request, workspace: &Path) -> Result<(), Error> {
     let rows = rows::all();
     let mut run = Run { host: Host::here(), request, rows, records: Vec::new(), others: 0.0 };
     let mut order = Random::new(run.request.seed ^ 0x006f_7264_6572);
-    let (began, before) = (Instant::now(), Busy::now());
+    let before = Busy::now();
     let all: Vec<usize> = (0..run.rows.len()).collect();
     rounds(run.request.rounds, &all, &mut order, |Turn { round, place, arm: row }| {
         if place == 0 {
@@ -85,7 +84,7 @@ pub fn run(request: Request, workspace: &Path) -> Result<(), Error> {
         run.records.push(Record { round, place, row, microseconds });
         Ok(())
     })?;
-    run.others = Busy::now().others_since(&before, began.elapsed(), run.host.processors);
+    run.others = before.others(run.host.processors);
     let text = format!("{}{}", table::text(&run), goals::text(&run));
     print!("{text}");
     if run.request.record {

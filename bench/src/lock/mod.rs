@@ -24,7 +24,6 @@ use crate::{Error, heap};
 use std::ffi::OsStr;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Instant;
 use underbar_contention::contend::{self, CELLS, MOST_THREADS};
 use underbar_contention::locks::{self, Entry, Role};
 use underbar_contention::{Figures, work::Rate};
@@ -162,11 +161,11 @@ pub fn run(request: Request, workspace: &Path) -> Result<(), Error> {
         others: 0.0,
     };
     let mut order = Random::new(run.request.seed ^ 0x006f_7264_6572);
-    let (began, before) = (Instant::now(), Busy::now());
+    let before = Busy::now();
     for cell in 0..run.cells.len() {
         rounds(&mut run, &program, cell, &mut order)?;
     }
-    run.others = Busy::now().others_since(&before, began.elapsed(), run.host.processors);
+    run.others = before.others(run.host.processors);
     let text = format!("{}{}", table::text(&run), goals::text(&run));
     print!("{text}");
     if run.request.record {

@@ -7,6 +7,7 @@
 
 use super::Sample;
 use crate::Error;
+use crate::measure::usage;
 use std::fs::File;
 use std::hash::Hasher as _;
 use std::path::Path;
@@ -54,12 +55,9 @@ pub fn sample(
             .status()
             .map_err(system("starting a launcher"))?;
         sum.elapsed_us += began.elapsed().as_secs_f64() * 1e6;
-        let figures = |file: &Path| {
-            let text = std::fs::read_to_string(file).unwrap_or_default();
-            let mut numbers = text.trim().strip_prefix("usage ")?.split(' ').map(str::parse::<f64>);
-            Some([numbers.next()?.ok()?, numbers.next()?.ok()?, numbers.next()?.ok()?])
-        };
-        let Some(([user, system_time, _], [_, _, peak])) = figures(&outer).zip(figures(&inner)) else {
+        let figures =
+            |file: &Path| Some(usage(&std::fs::read_to_string(file).ok()?)?.map(|figure| figure as f64));
+        let Some(([user, system_time, ..], [_, _, peak, _])) = figures(&outer).zip(figures(&inner)) else {
             let said = std::fs::read_to_string(&said).unwrap_or_default();
             return Err(Error::Workload(format!("{name}: {status}: {}", said.trim_end())));
         };

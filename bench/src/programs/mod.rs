@@ -28,7 +28,6 @@ use arms::{Arm, PEERS, PLAIN, UNDER};
 use catalog::{PROGRAMS, Program, Work};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Instant;
 use underbar_verdict::random::Random;
 use underbar_verdict::ratios::{Ratio, median, paired};
 use underbar_verdict::turns::{Turn, rounds};
@@ -133,7 +132,7 @@ pub fn run(request: Request, workspace: &Path, target: &Path) -> Result<(), Erro
     provide(&chosen, request.peers)?;
     let arms = arms::all(&underbar, &request.options, request.peers)?;
     let scratch = target.join("programs-tried");
-    let (began, before) = (Instant::now(), Busy::now());
+    let before = Busy::now();
     let mut order = Random::new(request.seed ^ 0x7072_6f67_7261_6d73);
     let mut tried = Vec::new();
     for program in chosen {
@@ -157,7 +156,7 @@ pub fn run(request: Request, workspace: &Path, target: &Path) -> Result<(), Erro
         tried.push(one);
     }
     let host = Host::here();
-    let others = Busy::now().others_since(&before, began.elapsed(), host.processors);
+    let others = before.others(host.processors);
     let run = Run { host, request, arms, tried, others };
     let page = table::page(&run);
     print!("{page}");

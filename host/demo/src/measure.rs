@@ -30,7 +30,7 @@ use underbar_symbols::Symbols;
 use underbar_verdict::interval::{Interval, TooFewPairs};
 use underbar_verdict::logarithm::ln;
 use underbar_verdict::random::Random;
-use underbar_verdict::ratios::paired;
+use underbar_verdict::ratios::{paired, typical};
 use underbar_verdict::turns::{self, Turn};
 
 use super::progress::Progress;
@@ -397,9 +397,7 @@ pub fn cpu(steps: &Steps) -> u64 {
 }
 
 fn median(figures: impl Iterator<Item = u64>) -> u64 {
-    let mut figures: Vec<u64> = figures.collect();
-    figures.sort_unstable();
-    figures.get(figures.len().saturating_sub(1) / 2).copied().unwrap_or(0)
+    typical(figures).unwrap_or(0)
 }
 
 /// The output of a program: `name=figure`, separated by blanks.
@@ -416,13 +414,6 @@ pub fn shown(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_median_is_a_figure_that_occurred() {
-        assert_eq!(median([3, 1, 2].into_iter()), 2);
-        assert_eq!(median([4, 1, 2, 3].into_iter()), 2);
-        assert_eq!(median(std::iter::empty()), 0);
-    }
 
     #[test]
     fn what_a_program_says_of_itself_is_read() {

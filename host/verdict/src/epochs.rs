@@ -29,6 +29,7 @@ use crate::compare::{CONFIDENCE, Finding};
 use crate::interval::TooFewPairs;
 use crate::pairs::Pair;
 use crate::plan::{Arm, Plan};
+use crate::ratios::typical;
 use crate::words::counted;
 
 /// The measurements of one epoch.
@@ -152,9 +153,7 @@ impl Epochs {
 
     /// The figure of an arm's typical epoch, in picoseconds; None if none had work.
     pub fn typical(&self, arm: Arm, figure: Figure) -> Option<u64> {
-        let mut all: Vec<u64> = self.of(arm).filter_map(|epoch| figure.of(epoch)).collect();
-        all.sort_unstable();
-        all.get(all.len().checked_sub(1)? / 2).copied()
+        typical(self.of(arm).filter_map(|epoch| figure.of(epoch)))
     }
 }
 

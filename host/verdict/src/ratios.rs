@@ -123,9 +123,17 @@ pub fn median(values: &[f64]) -> f64 {
     }
 }
 
+/// The median of whole figures, the lower one of two: a figure that occurred.
+#[must_use]
+pub fn typical(figures: impl IntoIterator<Item = u64>) -> Option<u64> {
+    let mut sorted: Vec<u64> = figures.into_iter().collect();
+    sorted.sort_unstable();
+    sorted.get(sorted.len().saturating_sub(1) / 2).copied()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{difference, geometric_mean, median, paired};
+    use super::{difference, geometric_mean, median, paired, typical};
 
     #[test]
     fn a_constant_ratio_has_no_width_whatever_the_machine_does() {
@@ -173,5 +181,12 @@ mod tests {
     fn medians_are_in_the_middle() {
         assert!((median(&[3.0, 1.0, 2.0]) - 2.0).abs() < 1e-12);
         assert!((median(&[4.0, 1.0, 2.0, 3.0]) - 2.5).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_typical_figure_is_one_that_occurred() {
+        assert_eq!(typical([3, 1, 2]), Some(2));
+        assert_eq!(typical([4, 1, 2, 3]), Some(2));
+        assert_eq!(typical([]), None);
     }
 }

@@ -1,4 +1,4 @@
-//! Rounds in which every arm has its turns, in an order drawn by lot for each round: the loop of the demos and of the benchmarks.
+//! Rounds in which every arm has its turns: the loop of the trials, of the demos and of the benchmarks.
 //!
 //! ```text
 //! round 1   arm 2, arm 0, arm 1
@@ -6,22 +6,37 @@
 //! ```
 //!
 //! Why by rounds: whatever disturbs the machine meets all arms of a round alike, so ratios are taken within rounds ([`crate::ratios`]).
-//! Not here: plans that are laid out before the first run, balanced and saved with the verdict ([`crate::plan`]).
+//! The orders of a trial are those of its plan, balanced and saved with the verdict ([`crate::plan`]); those of demos and benchmarks
+//! are drawn here, round by round.
+//! Not here: what a turn measures.
 
 use crate::random::Random;
 
 /// One turn of an arm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Turn {
+pub struct Turn<A = usize> {
     /// Its round, from 0.
     pub round: usize,
     /// Its place in the round, from 0.
     pub place: usize,
     /// Whose turn it is: one of the arms that were given.
-    pub arm: usize,
+    pub arm: A,
 }
 
-/// Runs so many rounds; an arm that is given twice has two turns in each. The first error ends them.
+/// Runs rounds in these orders. The first error ends them.
+///
+/// # Errors
+/// Those of `run`.
+pub fn run<A: Copy, E>(orders: &[Vec<A>], mut run: impl FnMut(Turn<A>) -> Result<(), E>) -> Result<(), E> {
+    for (round, order) in orders.iter().enumerate() {
+        for (place, &arm) in order.iter().enumerate() {
+            run(Turn { round, place, arm })?;
+        }
+    }
+    Ok(())
+}
+
+/// Runs so many rounds in orders drawn by lot; an arm that is given twice has two turns in each. The first error ends them.
 ///
 /// # Errors
 /// Those of `run`.
@@ -29,16 +44,11 @@ pub fn rounds<E>(
     rounds: usize,
     arms: &[usize],
     order: &mut Random,
-    mut run: impl FnMut(Turn) -> Result<(), E>,
+    turn: impl FnMut(Turn) -> Result<(), E>,
 ) -> Result<(), E> {
-    for round in 0..rounds {
-        let mut turns = arms.to_vec();
-        order.shuffle(&mut turns);
-        for (place, arm) in turns.into_iter().enumerate() {
-            run(Turn { round, place, arm })?;
-        }
-    }
-    Ok(())
+    let mut orders = vec![arms.to_vec(); rounds];
+    orders.iter_mut().for_each(|turns| order.shuffle(turns));
+    run(&orders, turn)
 }
 
 #[cfg(test)]

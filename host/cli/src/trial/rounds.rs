@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use underbar_verdict::plan::{Arm, DEFAULT_ROUNDS, MINIMUM_ROUNDS, Plan, Rounds, rounds_for};
 use underbar_verdict::sample::{Runs, Sample};
+use underbar_verdict::turns::{self, Turn};
 
 use super::progress::Progress;
 use super::single_run::{Once, Task, Way};
@@ -73,43 +74,40 @@ impl Task<'_> {
         progress: &mut Progress,
     ) -> (Runs, Option<Stop>) {
         progress.phase(phase, plan.runs());
-        let mut runs = Runs::new(plan);
-        let mut told = Vec::new();
-        while let Some(order) = runs.next_order().map(<[Arm]>::to_vec) {
-            let mut samples: Vec<Sample> = Vec::with_capacity(order.len());
-            let mut stop = None;
-            for arm in order {
-                let Some(&(_, way)) = arms.iter().find(|(known, _)| *known == arm) else { continue };
-                progress.run(arm.name());
-                match self.once(way).and_then(|once| once.must_have_had_the_library().map(|()| once)) {
-                    Ok(mut once) => {
-                        if let Some(fault) = once.fault
-                            && !told.contains(&arm)
-                        {
-                            told.push(arm);
-                            progress.say(&format!("a run of {arm} failed: it {fault}"));
-                            for line in files::tail(&mut once.error).lines() {
-                                progress.say(&format!("  | {line}"));
-                            }
-                        }
-                        samples.push(once.sample);
-                    }
-                    Err(error) => {
-                        stop = Some(error);
-                        break;
-                    }
+        let (mut runs, orders) = (Runs::new(plan.clone()), plan.orders());
+        let (mut round, mut told): (Vec<Sample>, Vec<Arm>) = (Vec::new(), Vec::new());
+        let stop = turns::run(orders, |Turn { place, arm, .. }| {
+            if place == 0 && !round.is_empty() {
+                enter(&mut runs, &mut round);
+            }
+            let Some(&(_, way)) = arms.iter().find(|(known, _)| *known == arm) else { return Ok(()) };
+            progress.run(arm.name());
+            let mut once = self.once(way)?;
+            once.must_have_had_the_library()?;
+            if let Some(fault) = once.fault
+                && !told.contains(&arm)
+            {
+                told.push(arm);
+                progress.say(&format!("a run of {arm} failed: it {fault}"));
+                for line in files::tail(&mut once.error).lines() {
+                    progress.say(&format!("  | {line}"));
                 }
-                progress.ran();
             }
-            // The order is from the same book, so the book has a place for these.
-            if runs.record(&samples).is_err() || stop.is_some() {
-                progress.clear();
-                return (runs, stop);
-            }
-        }
+            round.push(once.sample);
+            progress.ran();
+            Ok(())
+        });
+        // The last round, or the one that was interrupted.
+        enter(&mut runs, &mut round);
         progress.clear();
-        (runs, None)
+        (runs, stop.err())
     }
+}
+
+/// Enters a round. Its order is from the same book, so the book has a place for it.
+fn enter(runs: &mut Runs, round: &mut Vec<Sample>) {
+    let _ = runs.record(round);
+    round.clear();
 }
 
 impl Once {
