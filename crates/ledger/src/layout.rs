@@ -16,10 +16,11 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use crate::sizes;
 use crate::table::{COUNTERS, FINGERPRINT, FOLDS, Key};
 
 /// Changes when a structure in this file changes.
-pub const LAYOUT_VERSION: u32 = 8;
+pub const LAYOUT_VERSION: u32 = 9;
 /// The first eight bytes of every ledger.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"UNDERBAR");
 /// Number of slots of a ledger. If more are needed, ended processes are folded together by program.
@@ -365,6 +366,8 @@ pub struct Slot {
     pub arguments: Text<32>,
     /// The counters, in the order of the table. Only the owning process writes; relaxed.
     pub counters: [AtomicU64; COUNTERS],
+    /// Requests by size, in the order of [`sizes::TABLE`]. Only the owning process writes; relaxed.
+    pub sizes: [AtomicU64; sizes::ROWS],
     /// Owners of other anonymous memory. Only the owning process writes; relaxed.
     pub owners: [Owner; OWNERS],
     /// [`AllocatorRole`] of another allocator as a number, 0 if there is none. Only the owning process writes, at its start;
@@ -421,6 +424,7 @@ impl Slot {
             let figure = |cell: &AtomicU64| not_below_zero(cell.load(relaxed));
             mine.store(fold.apply(figure(mine), figure(theirs)), relaxed);
         }
+        add_each(&self.sizes, &other.sizes);
         // Parts and whole come from one look: that of the process with the most memory.
         if has_more {
             let heap = other.cell(Key::CoverageHeap).load(relaxed);
@@ -461,7 +465,7 @@ impl Slot {
         self.arguments.store(b"");
         self.allocator_role.store(0, relaxed);
         self.allocator.store(b"");
-        for counter in &self.counters {
+        for counter in self.counters.iter().chain(&self.sizes) {
             counter.store(0, relaxed);
         }
         for owner in &self.owners {
@@ -471,6 +475,14 @@ impl Slot {
         }
         self.fault.wipe();
         self.heaps.store(0, relaxed);
+    }
+}
+
+/// Adds other figures to these, one by one.
+fn add_each(mine: &[AtomicU64], theirs: &[AtomicU64]) {
+    for (mine, theirs) in mine.iter().zip(theirs) {
+        let figure = |cell: &AtomicU64| not_below_zero(cell.load(Ordering::Relaxed));
+        mine.store(figure(mine).saturating_add(figure(theirs)), Ordering::Relaxed);
     }
 }
 
@@ -512,5 +524,14 @@ mod tests {
         let of = |namespace| Identity { namespace, number: 1 };
         assert!(of(7).sees(of(7)) && !of(7).sees(of(8)));
         assert!(!of(0).sees(of(0)) && !of(7).sees(of(0)) && !of(0).sees(of(7)));
+    }
+
+    #[test]
+    fn requests_by_size_of_two_processes_are_added() {
+        let cells = |figures: [u64; 3]| figures.map(AtomicU64::new);
+        let mine = cells([1, u64::MAX, 0]);
+        add_each(&mine, &cells([2, 5, (-3_i64) as u64]));
+        // What is below zero for a moment is none.
+        assert_eq!(mine.map(AtomicU64::into_inner), [3, 5, 0]);
     }
 }

@@ -18,6 +18,7 @@
 //! | [`counter`] | the fields of an entry of the table |
 //! | [`table`] | the table: one entry for each counter |
 //! | [`layout`] | the structures above, as the runtime maps them |
+//! | [`sizes`] | requests by size: the rows, and the sizes of cells |
 //! | [`heaps`] | rows of a process's heaps |
 //! | [`control`] | the control page: settings that the host changes while programs run |
 //! | [`make`] | the first bytes of a new file |
@@ -36,6 +37,7 @@ pub mod layout;
 pub mod locks;
 pub mod make;
 pub mod samples;
+pub mod sizes;
 pub mod table;
 pub mod view;
 

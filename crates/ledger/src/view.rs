@@ -13,6 +13,7 @@ use crate::layout::{
     OPTIONS_OFFSET, OPTIONS_ROOM, OWNERS, Owner, SLOT_BYTES, SLOTS, SLOTS_OFFSET, Slot, SlotState,
     not_below_zero,
 };
+use crate::sizes;
 use crate::table::{FINGERPRINT, Key};
 
 /// Number of first bytes of a file that show whether it is a ledger of this version.
@@ -191,6 +192,13 @@ impl<'a> SlotView<'a> {
     #[must_use]
     pub fn get(&self, key: Key) -> u64 {
         not_below_zero(word(self.bytes, offset_of!(Slot, counters) + 8 * key as usize))
+    }
+
+    /// Requests of a row of [`sizes::TABLE`].
+    #[must_use]
+    pub fn requests(&self, row: usize) -> u64 {
+        let at = offset_of!(Slot, sizes) + 8 * row;
+        if row < sizes::ROWS { not_below_zero(word(self.bytes, at)) } else { 0 }
     }
 
     /// Parent process.

@@ -236,6 +236,7 @@ fn get_element(size: usize, align: usize) -> Got {
     let heap = object::current();
     let Some(element) = heap.space.lock().get(size, align) else { return out_of_storage() };
     heap.add(Key::HeapGets, 1);
+    ledger::add_requests(size::row_of(size), 1);
     use_elements(heap, element.block_bytes as i64);
     heap.raise(Key::HeapLargestRequest, size as u64);
     coverage::look_if_due();

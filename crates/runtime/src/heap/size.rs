@@ -10,36 +10,23 @@
 //!
 //! Invariant: `cell_bytes(class_of(n)) >= n`, and every cell size is a multiple of 16. Past 128
 //! bytes a cell is at most an eighth larger than the request.
-//! Not here: requests above [`LARGEST_CELL`], which are elements of a segment.
+//! Not here: the sizes themselves, by which the ledger counts requests (`underbar_ledger::sizes`); requests above [`LARGEST_CELL`],
+//! which are elements of a segment.
 
-/// Number of classes; class 0 is unused.
-pub const CLASSES: usize = 73;
+pub use underbar_ledger::sizes::{CLASSES, LARGEST_CELL};
+use underbar_ledger::sizes::{cell_bytes, row_of_class, row_of_large};
+
 /// Up to here the class comes from a table with one entry for every 16 bytes.
 pub const LARGEST_SMALL: usize = 1024;
-/// The largest cell.
-pub const LARGEST_CELL: usize = 32768;
 /// Entries of [`CLASS_OF_UNITS`], rounded up to a whole number of words.
 pub const UNITS: usize = 72;
-
-const fn bytes_of(class: usize) -> usize {
-    match class {
-        0 => 0,
-        1..=16 => class * 16,
-        17..=24 => 256 + (class - 16) * 32,
-        25..=32 => 512 + (class - 24) * 64,
-        _ => {
-            let (doubling, step) = ((class - 33) / 8, (class - 33) % 8 + 1);
-            (1024 << doubling) + (128 << doubling) * step
-        }
-    }
-}
 
 /// Bytes of a cell of each class.
 pub static CELL_BYTES: [u32; CLASSES] = {
     let mut table = [0; CLASSES];
     let mut class = 0;
     while class < CLASSES {
-        table[class] = bytes_of(class) as u32;
+        table[class] = cell_bytes(class) as u32;
         class += 1;
     }
     table
@@ -51,7 +38,7 @@ pub const CLASS_OF_UNITS: [u8; UNITS] = {
     let mut class = 1;
     let mut units = 0;
     while units <= LARGEST_SMALL / 16 {
-        if units * 16 > bytes_of(class) {
+        if units * 16 > cell_bytes(class) {
             class += 1;
         }
         table[units] = class as u8;
@@ -67,6 +54,11 @@ pub fn class_of(size: usize) -> usize {
         return CLASS_OF_UNITS[size.div_ceil(16)] as usize;
     }
     class_of_large(size)
+}
+
+/// The row of the ledger that counts a request of `size` bytes which takes no cell.
+pub fn row_of(size: usize) -> usize {
+    if size > LARGEST_CELL { row_of_large(size) } else { row_of_class(class_of(size.max(1))) }
 }
 
 /// As `class_of`, for a size that is not small.
@@ -93,6 +85,15 @@ mod tests {
             );
         }
         assert_eq!(CELL_BYTES[CLASSES - 1] as usize, LARGEST_CELL);
+    }
+
+    #[test]
+    fn a_request_counts_in_the_row_that_holds_it() {
+        for size in (0..=LARGEST_CELL + 9).chain([usize::MAX >> 17, usize::MAX]) {
+            let row = underbar_ledger::sizes::TABLE[row_of(size)];
+            let is_held = size as u64 <= row.limit || size > 1 << 47;
+            assert!(is_held && (row.from < size as u64 || size == 0), "{size}: {row:?}");
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@ use super::*;
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, mpsc};
 use std::vec::Vec;
 
+mod by_size;
 mod rows;
 
 const KEEP: Policy = Policy {

@@ -196,6 +196,9 @@ fn move_in(fd: i32, status: &file::Status) {
         for (cell, earlier) in slot.counters.iter().zip(&before.counters) {
             cell.store(earlier.load(Ordering::Relaxed), Ordering::Relaxed);
         }
+        for (cell, earlier) in slot.sizes.iter().zip(&before.sizes) {
+            cell.store(earlier.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
         // And the owners of memory, if a look found them.
         for (owner, earlier) in slot.owners.iter().zip(&before.owners) {
             owner.name.copy(&earlier.name);

@@ -69,6 +69,16 @@ pub fn add(key: Key, amount: u64) {
     }
 }
 
+/// Adds to the requests of a row of sizes.
+#[inline]
+pub fn add_requests(row: usize, amount: u64) {
+    if !cfg!(feature = "no-accounts")
+        && let Some(cell) = slot().sizes.get(row)
+    {
+        cell.fetch_add(amount, Ordering::Relaxed);
+    }
+}
+
 /// Sets a figure.
 #[inline]
 pub fn set(key: Key, value: u64) {

@@ -17,6 +17,7 @@
 //! Not here: cells of other threads (`remote`), the ownership of a thread's heap (`threads`), the storage below it (`space`), and
 //! its callers (`crate::heap`).
 
+mod by_size;
 mod figures;
 mod remote;
 mod threads;
@@ -38,6 +39,7 @@ use super::inbox::Inbox;
 use super::object::{DEFAULT, Heap};
 use super::size::{CELL_BYTES, CLASS_OF_UNITS, CLASSES, LARGEST_CELL, LARGEST_SMALL, UNITS};
 use crate::coverage;
+use by_size::BySize;
 use figures::Figures;
 use remote::{OUTBOXES, Outgoing};
 
@@ -98,6 +100,7 @@ pub struct ThreadHeap {
     quiet_bins: [*mut Cell; CLASSES],
     pools: [Pool; CLASSES],
     tally: Figures,
+    by_size: BySize,
     outbox: [Outgoing; OUTBOXES],
     /// The heap that it is a part of.
     pub heap: &'static Heap,
@@ -140,6 +143,7 @@ impl ThreadHeap {
             quiet_bins: [null_mut(); CLASSES],
             pools: [Pool::NEW; CLASSES],
             tally: Figures::new(None),
+            by_size: BySize::NEW,
             outbox: [Outgoing::NONE; OUTBOXES],
             heap,
             heap_generation: 0,
@@ -217,6 +221,9 @@ impl ThreadHeap {
         if self.tally.got_in_all(handed + 1, CELL_BYTES[class]) {
             self.tally.publish();
         }
+        if self.by_size.got(class, handed + 1) {
+            self.by_size.publish(class);
+        }
         // SAFETY: extents in our pools are live and ours.
         unsafe {
             self.collect();
@@ -226,6 +233,7 @@ impl ThreadHeap {
                     extent = self.next_extent(class);
                     if extent.is_null() {
                         self.tally.not_got(handed, CELL_BYTES[class]);
+                        self.by_size.not_got(class);
                         return null_mut();
                     }
                     (*extent).place = Place::Current;
@@ -336,6 +344,7 @@ impl ThreadHeap {
             }
             self.pools[class].handed = waiting;
             self.tally.got(handed - waiting, cell_bytes);
+            self.by_size.got(class, handed - waiting);
             taken += i64::from(handed - waiting) * i64::from(cell_bytes);
             // SAFETY: the contract above.
             extents += unsafe { self.settle_extents(class) };
@@ -502,7 +511,9 @@ impl ThreadHeap {
                     (*extent).settled -= left;
                 }
                 let pool = &mut self.pools[class];
-                self.tally.got(core::mem::take(&mut pool.handed) - left, cell_bytes);
+                let got = core::mem::take(&mut pool.handed) - left;
+                self.tally.got(got, cell_bytes);
+                self.by_size.got(class, got);
             }
         }
         // Cells that were got unnoticed may have been in use at the same time as all others; returned cells are counted afterwards.
@@ -512,6 +523,7 @@ impl ThreadHeap {
             unsafe { self.settle_extents(class) };
         }
         self.tally.publish_settled();
+        self.by_size.publish_all();
     }
 
     /// Forgets all cells and extents: their heap has ended.
@@ -520,6 +532,7 @@ impl ThreadHeap {
         self.quiet_bins = [null_mut(); CLASSES];
         self.pools = [Pool::NEW; CLASSES];
         self.tally = Figures::new(None);
+        self.by_size = BySize::NEW;
         self.outbox = [Outgoing::NONE; OUTBOXES];
         (self.counted, self.counted_cells, self.ready) = (null_mut(), 0, false);
     }
