@@ -14,7 +14,7 @@ use std::process::Command;
 
 use underbar_ledger::locks::{Area, Call, EDGES, Edge, LOCKS, LockRecord, MODULES, Module, Site, Sort};
 use underbar_zoo::locks::{MODES, Run, sum};
-use underbar_zoo::{Way, code, command, compiled, folder, left, scratch, underbar};
+use underbar_zoo::{Way, code, command, compiled, folder, left, scratch, skip, underbar};
 
 fn text(path: &Path) -> &str {
     path.to_str().expect("a path of text")
@@ -98,13 +98,24 @@ struct Recorded {
 
 impl Recorded {
     fn of(mode: &str, case: &str) -> Recorded {
-        let folder = scratch(&format!("area-{mode}-{case}"));
+        Recorded::by(&["env"], mode, case)
+    }
+
+    /// The area of a case that a command starts, with `-E NAME=VALUE` or `NAME=VALUE` for its environment.
+    fn by(runner: &[&str], mode: &str, case: &str) -> Recorded {
+        let folder = scratch(&format!("area-{}-{mode}-{case}", runner[0]));
         let ledger = folder.join("ledger");
         let program = compiled("locks/seen", "locks-seen", &["-pthread"]);
-        let mut run = Command::new(&program);
-        run.arg(case).env("LD_PRELOAD", underbar_zoo::heap::preload());
-        run.env("UNDERBAR_OPTS", format!("MSGFILE('{}'),LOCK({mode})", text(&ledger)));
-        let left = left(&mut run);
+        let mut run = Command::new(runner[0]);
+        run.args(&runner[1..]).env_remove("LD_PRELOAD").env_remove("UNDERBAR_OPTS");
+        let library = underbar_zoo::heap::preload();
+        for variable in [
+            format!("LD_PRELOAD={}", text(library)),
+            format!("UNDERBAR_OPTS=MSGFILE('{}'),LOCK({mode})", text(&ledger)),
+        ] {
+            run.args(if runner[0] == "env" { &[][..] } else { &["-E"] }).arg(variable);
+        }
+        let left = left(run.arg(&program).arg(case));
         assert_eq!((code(left.status), left.error.as_str()), (0, ""), "{mode} {case}");
         let areas: Vec<_> = fs::read_dir(&folder)
             .expect("a folder")
@@ -184,8 +195,33 @@ fn a_holder_that_reads_while_others_wait_is_seen_there() {
 
 #[test]
 fn locks_that_two_threads_take_in_different_orders_are_seen() {
+    crossed_by(&["env"]);
+}
+
+/// The two threads begin to wait at the same time, and the one that makes the area takes long: a delayed call.
+#[test]
+fn a_wait_that_begins_before_the_area_is_made_is_recorded_too() {
+    if Command::new("strace").arg("-V").output().is_err() {
+        return skip("waits while the area is made: needs strace");
+    }
+    let delay = "inject=fallocate:delay_exit=50000";
+    crossed_by(&[
+        "strace",
+        "-f",
+        "-qq",
+        "--seccomp-bpf",
+        "-o",
+        "/dev/null",
+        "-e",
+        "trace=fallocate",
+        "-e",
+        delay,
+    ]);
+}
+
+fn crossed_by(runner: &[&str]) {
     for mode in ["COUNT", "SIMPLE"] {
-        let area = Recorded::of(mode, "crossed");
+        let area = Recorded::by(runner, mode, "crossed");
         let (first, second) = (area.record(area.said("first")).0, area.record(area.said("second")).0);
         let pairs: Vec<_> = (0..EDGES)
             .filter_map(|n| Edge::locks_of(area.wide(offset_of!(Area, edges) + n * size_of::<Edge>())))

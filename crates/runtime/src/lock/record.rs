@@ -165,9 +165,20 @@ impl Wait {
         self.is_ours = true;
     }
 
+    /// The lock's record. A wait that began while another thread made the area, or this record, finds it here.
+    fn record(&mut self) -> Option<Found> {
+        if self.found.is_none() {
+            self.found = waited(self.lock, self.sort, self.caller);
+            if let Some(found) = self.found {
+                one_more_waits(found, self.began);
+            }
+        }
+        self.found
+    }
+
     /// The thread is going to sleep.
     pub fn parks(&mut self) {
-        let Some(found) = self.found else { return };
+        let Some(found) = self.record() else { return };
         if !self.order_seen {
             self.order_seen = order::look(found, self.caller, Moment::Begins);
         }
@@ -194,7 +205,7 @@ impl Wait {
     /// The wait has become long.
     pub fn is_long(&mut self, owner: u32) {
         self.long = (self.long + 1).min(LOOKS);
-        if let Some(found) = self.found {
+        if let Some(found) = self.record() {
             holder::look(found, owner);
             let moment = if self.order_seen { Moment::Again } else { Moment::IsLong };
             self.order_seen |= order::look(found, self.caller, moment);
