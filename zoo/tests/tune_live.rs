@@ -90,11 +90,11 @@ fn what_cannot_be_tried_is_said() {
     let program = program();
     let none = underbar_in(&folder, &["tune", "--live"], &["true"]);
     assert_eq!(code(none.status), 2, "{none:?}");
-    assert!(none.error.contains("nobody waited for a mutex that underbar sees"), "{}", none.error);
+    assert!(none.error.contains("no thread waited for a mutex that underbar sees"), "{}", none.error);
     let flags = ["tune", "--live", "--lock", "cold"];
     let other = underbar_in(&folder, &flags, &[text(&program), "far"]);
     assert_eq!(code(other.status), 2, "{other:?}");
-    assert!(other.error.contains("nobody waited for cold, but for "), "{}", other.error);
+    assert!(other.error.contains("no thread waited for cold, but for "), "{}", other.error);
     assert!(other.error.contains("apart (locks-rules)"), "{}", other.error);
     // A run that ends before a round does.
     let long = underbar_in(

@@ -84,7 +84,7 @@ pub fn find(name: &str) -> Option<&'static Cell> {
 
 /// The parameters of a run.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked {
+pub struct Parameters {
     /// Work inside and outside.
     pub cell: &'static Cell,
     /// Threads, from 1 to [`MOST_THREADS`].
@@ -121,21 +121,22 @@ struct Did {
 /// # Panics
 /// When the lock let in two at once, so that a number was lost.
 #[must_use]
-pub fn run<L: Lock>(asked: &Asked) -> Figures {
+pub fn run<L: Lock>(parameters: &Parameters) -> Figures {
     let shared = Shared {
         lock: Apart(L::new()),
         number: Apart(AtomicU64::new(0)),
         stop: Apart(AtomicBool::new(false)),
-        ready: Barrier::new(asked.threads + 1),
+        ready: Barrier::new(parameters.threads + 1),
     };
     let (did, elapsed, cpu) = thread::scope(|scope| {
         let shared = &shared;
-        let threads: Vec<_> =
-            (0..asked.threads).map(|which| scope.spawn(move || one(shared, asked, which))).collect();
+        let threads: Vec<_> = (0..parameters.threads)
+            .map(|which| scope.spawn(move || one(shared, parameters, which)))
+            .collect();
         // All are ready, and none has begun.
         let (began, cpu) = (Instant::now(), process_cpu());
         shared.ready.wait();
-        thread::sleep(Duration::from_millis(asked.milliseconds));
+        thread::sleep(Duration::from_millis(parameters.milliseconds));
         shared.stop.0.store(true, Ordering::Relaxed);
         let did: Vec<Did> =
             threads.into_iter().map(|thread| thread.join().expect("a thread's end")).collect();
@@ -147,12 +148,13 @@ pub fn run<L: Lock>(asked: &Asked) -> Figures {
 }
 
 /// One thread.
-fn one<L: Lock>(shared: &Shared<L>, asked: &Asked, which: usize) -> Did {
-    let cell = asked.cell;
-    let (inside, outside) = (asked.rate.steps(cell.inside_ns), asked.rate.steps(cell.outside_ns));
+fn one<L: Lock>(shared: &Shared<L>, parameters: &Parameters, which: usize) -> Did {
+    let cell = parameters.cell;
+    let (inside, outside) = (parameters.rate.steps(cell.inside_ns), parameters.rate.steps(cell.outside_ns));
     let sleep = Duration::from_nanos(cell.sleep_ns);
     let mut waits = Histogram::default();
-    let mut value = work(asked.seed.wrapping_add(which as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1, 8);
+    let mut value =
+        work(parameters.seed.wrapping_add(which as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1, 8);
     let (mut acquisitions, mut lot) = (0, value);
     shared.ready.wait();
     let (before, mut queued) = (Account::now(), Queued::new());
@@ -260,7 +262,7 @@ fn jain(counts: &[u64]) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Asked, find, jain};
+    use super::{Parameters, find, jain};
     use crate::locks::TABLE;
     use crate::work::Rate;
 
@@ -275,8 +277,9 @@ mod tests {
     fn every_lock_runs_every_cell() {
         for entry in &TABLE {
             for cell in &super::CELLS {
-                let asked = Asked { cell, threads: 3, milliseconds: 5, rate: Rate(100_000), seed: 1 };
-                let figures = (entry.contend)(&asked);
+                let parameters =
+                    Parameters { cell, threads: 3, milliseconds: 5, rate: Rate(100_000), seed: 1 };
+                let figures = (entry.contend)(&parameters);
                 let get = |name| figures.get(name).expect("a figure");
                 assert!(get("fewest") > 0 && get("operations") >= 3, "{} {figures}", entry.name);
                 assert!(get("wait_worst_ns") >= get("wait_p999_ns"));

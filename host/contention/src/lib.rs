@@ -46,24 +46,24 @@ pub fn program(words: &[&str]) -> Result<Figures, String> {
     match words {
         ["contend", name, cell, threads, milliseconds, rate, seed] => {
             let cell = contend::find(cell).ok_or_else(|| format!("no cell {cell}"))?;
-            let asked = contend::Asked {
+            let parameters = contend::Parameters {
                 cell,
                 threads: usize::try_from(number(threads)?).unwrap_or(0).clamp(1, contend::MOST_THREADS),
                 milliseconds: number(milliseconds)?,
                 rate: work::Rate(number(rate)?.max(1)),
                 seed: number(seed)?,
             };
-            Ok((lock(name)?.contend)(&asked))
+            Ok((lock(name)?.contend)(&parameters))
         }
         ["uncontended", name] => Ok((lock(name)?.uncontended)()),
         ["open", name, tasks, per_second, milliseconds, seed] => {
-            let asked = open::Asked {
+            let parameters = open::Parameters {
                 tasks: number(tasks)?.clamp(1, contend::MOST_THREADS as u64),
                 per_second: number(per_second)?.clamp(1, 1_000_000),
                 milliseconds: number(milliseconds)?,
                 seed: number(seed)?,
             };
-            Ok((lock(name)?.open)(&asked))
+            Ok((lock(name)?.open)(&parameters))
         }
         ["membarrier", others] => {
             let others = usize::try_from(number(others)?).unwrap_or(0).min(contend::MOST_THREADS);

@@ -31,7 +31,7 @@ const DEVICE: Duration = Duration::from_millis(2);
 
 /// The parameters of a run.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked {
+pub struct Parameters {
     /// Tasks.
     pub tasks: u64,
     /// Records of each a second.
@@ -78,7 +78,7 @@ struct Shared<L> {
 /// # Panics
 /// When the lock let in two at once, or the system has no pipes.
 #[must_use]
-pub fn run<L: Lock>(asked: &Asked) -> Figures {
+pub fn run<L: Lock>(parameters: &Parameters) -> Figures {
     let (reader, device) = io::pipe().expect("a pipe");
     let (safe, writer) = io::pipe().expect("a pipe");
     let shared = Shared {
@@ -87,16 +87,16 @@ pub fn run<L: Lock>(asked: &Asked) -> Figures {
         began: Instant::now(),
         appended: AtomicU64::new(0),
         stop: AtomicBool::new(false),
-        ready: Barrier::new(asked.tasks as usize + 1),
+        ready: Barrier::new(parameters.tasks as usize + 1),
     };
     let served = thread::spawn(move || serve(reader, writer));
     let (figures, late) = thread::scope(|scope| {
         let shared = &shared;
         let tasks: Vec<_> =
-            (0..asked.tasks).map(|which| scope.spawn(move || task(shared, asked, which))).collect();
+            (0..parameters.tasks).map(|which| scope.spawn(move || task(shared, parameters, which))).collect();
         let (began, cpu) = (Instant::now(), process_cpu());
         shared.ready.wait();
-        thread::sleep(Duration::from_millis(asked.milliseconds));
+        thread::sleep(Duration::from_millis(parameters.milliseconds));
         // The three figures are of one moment, even if this thread is scheduled late.
         let figures = Figures::default()
             .with("records", shared.appended.load(Ordering::Relaxed))
@@ -111,7 +111,7 @@ pub fn run<L: Lock>(asked: &Asked) -> Figures {
     drop(shared);
     served.join().expect("the device's end").expect("its pipes");
     figures
-        .with("offered_per_second", asked.tasks * asked.per_second)
+        .with("offered_per_second", parameters.tasks * parameters.per_second)
         .with("late_p50_ns", late.quantile(500_000))
         .with("late_p99_ns", late.quantile(990_000))
         .with("late_worst_ns", late.longest())
@@ -128,9 +128,9 @@ fn serve(mut reader: PipeReader, mut writer: PipeWriter) -> io::Result<()> {
 }
 
 /// One task: the delays of its records.
-fn task<L: Lock>(shared: &Shared<L>, asked: &Asked, which: u64) -> Histogram {
-    let between = Duration::from_nanos(1_000_000_000 / asked.per_second.max(1));
-    let lot = work((asked.seed << 20) + which, 8) >> 16;
+fn task<L: Lock>(shared: &Shared<L>, parameters: &Parameters, which: u64) -> Histogram {
+    let between = Duration::from_nanos(1_000_000_000 / parameters.per_second.max(1));
+    let lot = work((parameters.seed << 20) + which, 8) >> 16;
     let (mut late, mut record) = (Histogram::default(), String::with_capacity(256));
     shared.ready.wait();
     let mut due = Instant::now() + between.mul_f64((lot % 1000) as f64 / 1000.0);
@@ -165,16 +165,16 @@ fn task<L: Lock>(shared: &Shared<L>, asked: &Asked, which: u64) -> Histogram {
 
 #[cfg(test)]
 mod tests {
-    use super::{Asked, run};
+    use super::{Parameters, run};
     use underbar::SimpleLock;
 
     #[test]
     fn records_are_appended_one_at_a_time_and_the_device_ends() {
-        let asked = Asked { tasks: 8, per_second: 1_000, milliseconds: 50, seed: 3 };
-        let figures = run::<SimpleLock<()>>(&asked);
+        let parameters = Parameters { tasks: 8, per_second: 1_000, milliseconds: 50, seed: 3 };
+        let figures = run::<SimpleLock<()>>(&parameters);
         let get = |name| figures.get(name).expect("a figure");
         assert!(get("records") > 0 && get("offered_per_second") == 8_000, "{figures}");
-        // No task is asked for more than was due: one in a millisecond each, and one that begins at once.
+        // No task gets more requests than were due: one in a millisecond each, and one that begins at once.
         assert!(get("records") <= 8 * (get("elapsed_ns") / 1_000_000 + 1), "{figures}");
         assert!(get("late_worst_ns") >= get("late_p99_ns") && get("late_p99_ns") >= get("late_p50_ns"));
     }

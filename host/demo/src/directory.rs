@@ -16,7 +16,7 @@ use super::module::Module;
 use super::output::{Check, Output, Table};
 use super::progress::Progress;
 use super::workshop::{Workshop, nothing, program};
-use super::{Asked, order};
+use super::{Parameters, order};
 
 /// The numbers of members in the libraries.
 const MEMBERS: [usize; 3] = [2, 4_200, 100_000];
@@ -30,11 +30,11 @@ const DIRECT: [u64; 3] = [250, 100, 5];
 const LARGE_LOADS: u64 = 20;
 
 /// Runs it.
-pub fn run(asked: &Asked) -> Result<Output, Problem> {
-    let runs = asked.runs.unwrap_or(RUNS);
-    let mut output = Output::new("directory", "a program among few members and many", asked, runs);
-    let machine = Machine::new(asked)?;
-    let (mut progress, mut order) = (Progress::new(asked.quiet), order(asked));
+pub fn run(parameters: &Parameters) -> Result<Output, Problem> {
+    let runs = parameters.runs.unwrap_or(RUNS);
+    let mut output = Output::new("directory", "a program among few members and many", parameters, runs);
+    let machine = Machine::new(parameters)?;
+    let (mut progress, mut order) = (Progress::new(parameters.quiet), order(parameters));
     let workshop = Workshop::new("directory")?;
     progress.part("making libraries");
     let mut libraries = Vec::new();

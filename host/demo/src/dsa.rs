@@ -7,7 +7,7 @@ use super::document::DSA;
 use super::measure::{Machine, Problem, Rounds};
 use super::output::{Check, Column, Output, Table};
 use super::progress::Progress;
-use super::{Asked, arm, order};
+use super::{Parameters, arm, order};
 use crate::programs::calls::{CALLS, FRAME};
 use crate::programs::storage::SMALL_GETS;
 
@@ -20,13 +20,13 @@ const EACH: usize = 1;
 const CLEAR: usize = 2;
 
 /// Runs it.
-pub fn run(asked: &Asked) -> Result<Output, Problem> {
-    let runs = asked.runs.unwrap_or(RUNS);
-    let mut output = Output::new("dsa", "initial values for stack frames and heap storage", asked, runs);
-    let machine = Machine::new(asked)?;
-    let mut progress = Progress::new(asked.quiet);
-    let mut order = order(asked);
-    let seed = asked.seed.to_string();
+pub fn run(parameters: &Parameters) -> Result<Output, Problem> {
+    let runs = parameters.runs.unwrap_or(RUNS);
+    let mut output = Output::new("dsa", "initial values for stack frames and heap storage", parameters, runs);
+    let machine = Machine::new(parameters)?;
+    let mut progress = Progress::new(parameters.quiet);
+    let mut order = order(parameters);
+    let seed = parameters.seed.to_string();
     let columns = || vec![vec![Column::CPU, Column::ELAPSED]];
 
     progress.part("calls");

@@ -7,7 +7,7 @@ use super::document::GETFREE;
 use super::measure::{Arm, Figured, Machine, Problem, Rounds, Server, shown};
 use super::output::{Check, Column, Output, Table};
 use super::progress::Progress;
-use super::{Asked, arm, order, peers, plain};
+use super::{Parameters, arm, order, peers, plain};
 use crate::programs::storage::{LARGEST, PIECES, requested};
 
 /// The smallest number of rounds with an interval is six; two more narrow it.
@@ -27,19 +27,19 @@ const OF_THE_START: u64 = 64;
 const LIMIT: f64 = 1.10;
 
 /// Runs it.
-pub fn run(asked: &Asked) -> Result<Output, Problem> {
-    let runs = asked.runs.unwrap_or(RUNS);
+pub fn run(parameters: &Parameters) -> Result<Output, Problem> {
+    let runs = parameters.runs.unwrap_or(RUNS);
     let title = format!("{} gets of 1 to {} bytes, then all freed", count(PIECES as u64), count(LARGEST));
-    let mut output = Output::new("getfree", &title, asked, runs);
-    let machine = Machine::new(asked)?;
-    let mut progress = Progress::new(asked.quiet);
-    let mut order = order(asked);
-    let (total, peak) = requested(asked.seed, false);
+    let mut output = Output::new("getfree", &title, parameters, runs);
+    let machine = Machine::new(parameters)?;
+    let mut progress = Progress::new(parameters.quiet);
+    let mut order = order(parameters);
+    let (total, peak) = requested(parameters.seed, false);
     for (write, words) in
         [("first", "the first byte of each piece is written"), ("all", "all bytes are written")]
     {
         progress.part(words);
-        let rounds = machine.rounds(arms(asked.seed, write), runs, &mut order, &mut progress)?;
+        let rounds = machine.rounds(arms(parameters.seed, write), runs, &mut order, &mut progress)?;
         let table = Table {
             title: format!("{words}; {} bytes requested", count(total)),
             requested_bytes: Some(total),

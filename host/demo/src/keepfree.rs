@@ -7,7 +7,7 @@ use super::document::KEEPFREE;
 use super::measure::{Figured, Machine, Problem, Rounds};
 use super::output::{Check, Column, Output, Table};
 use super::progress::Progress;
-use super::{Asked, arm, order, plain};
+use super::{Parameters, arm, order, plain};
 use crate::programs::storage::{AGAIN, LARGEST, PIECES, requested};
 
 const RUNS: usize = 8;
@@ -16,19 +16,19 @@ const KEEP: &str = "HEAP(32K,32K) KEEP";
 const TUNED: &str = "HEAP(100M,100M)";
 
 /// Runs it.
-pub fn run(asked: &Asked) -> Result<Output, Problem> {
-    let runs = asked.runs.unwrap_or(RUNS);
+pub fn run(parameters: &Parameters) -> Result<Output, Problem> {
+    let runs = parameters.runs.unwrap_or(RUNS);
     let title = format!(
         "{} gets of 1 to {} bytes, the first {} freed, as many got again, all freed",
         count(PIECES as u64),
         count(LARGEST),
         count(AGAIN as u64)
     );
-    let mut output = Output::new("keepfree", &title, asked, runs);
-    let machine = Machine::new(asked)?;
-    let mut progress = Progress::new(asked.quiet);
+    let mut output = Output::new("keepfree", &title, parameters, runs);
+    let machine = Machine::new(parameters)?;
+    let mut progress = Progress::new(parameters.quiet);
     progress.part("KEEP and FREE");
-    let seed = asked.seed.to_string();
+    let seed = parameters.seed.to_string();
     let program = ["keepfree", "--seed", &seed];
     let arms = vec![
         arm(FREE, "HEAP(32K,32K,ANYWHERE,FREE)", &program),
@@ -37,8 +37,8 @@ pub fn run(asked: &Asked) -> Result<Output, Problem> {
         arm("default", "", &program),
         plain("plain", &program),
     ];
-    let rounds = machine.rounds(arms, runs, &mut order(asked), &mut progress)?;
-    let (total, peak) = requested(asked.seed, true);
+    let rounds = machine.rounds(arms, runs, &mut order(parameters), &mut progress)?;
+    let (total, peak) = requested(parameters.seed, true);
     let table = Table {
         title: format!("{} bytes requested, {} at a time at most", count(total), count(peak)),
         requested_bytes: Some(total),

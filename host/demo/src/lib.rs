@@ -46,7 +46,7 @@ use underbar_launch::{Library, LibraryError};
 use underbar_verdict::random::Random;
 
 /// The parameters of a demo.
-pub struct Asked {
+pub struct Parameters {
     /// Seed of sizes, and of the order of runs.
     pub seed: u64,
     /// Rounds; None: the demo's default.
@@ -64,7 +64,7 @@ pub struct Entry {
     /// Its subject, in a few words.
     pub about: &'static str,
     /// Runs it.
-    pub run: fn(&Asked) -> Result<Output, Problem>,
+    pub run: fn(&Parameters) -> Result<Output, Problem>,
 }
 
 /// All demos.
@@ -120,6 +120,6 @@ fn words(program: &[&str]) -> Vec<String> {
 }
 
 /// The order of runs has its own random stream, so that it is independent of the sizes.
-fn order(asked: &Asked) -> Random {
-    Random::new(asked.seed ^ 0x6f72_6465)
+fn order(parameters: &Parameters) -> Random {
+    Random::new(parameters.seed ^ 0x6f72_6465)
 }

@@ -18,7 +18,7 @@ use super::module::Module;
 use super::output::{Check, Output};
 use super::progress::Progress;
 use super::workshop::{Workshop, program};
-use super::{Asked, order};
+use super::{Parameters, order};
 
 /// Bytes of text of a program of 4 MB in all.
 pub const LARGE_TEXT: usize = (4 << 20) - 4096;
@@ -31,11 +31,12 @@ const TINY_LOADS: u64 = 5_000;
 const TINY_DIRECT: u64 = 250;
 
 /// Runs it.
-pub fn run(asked: &Asked) -> Result<Output, Problem> {
-    let runs = asked.runs.unwrap_or(RUNS);
-    let mut output = Output::new("load-blocksize", "programs loaded from a PDS, by block size", asked, runs);
-    let machine = Machine::new(asked)?;
-    let (mut progress, mut order) = (Progress::new(asked.quiet), order(asked));
+pub fn run(parameters: &Parameters) -> Result<Output, Problem> {
+    let runs = parameters.runs.unwrap_or(RUNS);
+    let mut output =
+        Output::new("load-blocksize", "programs loaded from a PDS, by block size", parameters, runs);
+    let machine = Machine::new(parameters)?;
+    let (mut progress, mut order) = (Progress::new(parameters.quiet), order(parameters));
     let workshop = Workshop::new("load-blocksize")?;
     let mut libraries = Vec::new();
     progress.part("making libraries");
@@ -56,7 +57,7 @@ pub fn run(asked: &Asked) -> Result<Output, Problem> {
     let tiny_direct = rounds("8 bytes past the page cache", TINY_NAME, "direct", TINY_DIRECT)?;
     let title = |what: &str, how: &str| format!("{what}, {how}");
     const CACHED: &str = "through the page cache: LOAD and DELETE by our loader, nothing kept";
-    const DIRECT: &str = "past the page cache: only what a LOAD reads, each block asked of the device";
+    const DIRECT: &str = "past the page cache: only what a LOAD reads, each block parameters of the device";
     output.tables = vec![
         table(title("a program of 4 MB", CACHED), &large, &LARGE),
         table(title("a program of 4 MB", DIRECT), &large_direct, &LARGE),

@@ -19,7 +19,7 @@ use super::module::Module;
 use super::output::{Check, Output, Table};
 use super::progress::Progress;
 use super::workshop::{Workshop, program};
-use super::{Asked, order};
+use super::{Parameters, order};
 
 const PDS: &str = "PDS 32,760";
 const PDSE: &str = "PDSE";
@@ -47,12 +47,12 @@ const WRITTEN: [(&str, &str, usize, u64); 4] = [
 const SMALL: [(&str, &str, usize); 2] = [("424 bytes", "CSQLINK", 424), ("264 KB", "CSQUDMSG", 264 << 10)];
 
 /// Runs it.
-pub fn run(asked: &Asked) -> Result<Output, Problem> {
-    let runs = asked.runs.unwrap_or(RUNS);
+pub fn run(parameters: &Parameters) -> Result<Output, Problem> {
+    let runs = parameters.runs.unwrap_or(RUNS);
     let mut output =
-        Output::new("load-pdse", "programs loaded from a PDSE, a PDS, and by dlopen", asked, runs);
-    let machine = Machine::new(asked)?;
-    let (mut progress, mut order) = (Progress::new(asked.quiet), order(asked));
+        Output::new("load-pdse", "programs loaded from a PDSE, a PDS, and by dlopen", parameters, runs);
+    let machine = Machine::new(parameters)?;
+    let (mut progress, mut order) = (Progress::new(parameters.quiet), order(parameters));
     let workshop = Workshop::new("load-pdse")?;
     progress.part("making libraries");
     let arms = Arms::make(&workshop, &mut progress)?;

@@ -18,7 +18,7 @@ use super::document::{LOCK, PROFILES};
 use super::measure::{Arm, Figured, Machine, Problem, Rounds};
 use super::output::{Check, Column, Output, Table};
 use super::progress::Progress;
-use super::{Asked, order, plain};
+use super::{Parameters, order, plain};
 use crate::programs::lock::{PER_SECOND, TASKS, THREADS};
 
 /// The smallest number of rounds with an interval.
@@ -34,20 +34,21 @@ const LOCKS: [&str; 5] = [NAIVE, SIMPLE, "std", "parking_lot", "pthread"];
 const LIMIT: f64 = 0.10;
 
 /// Runs it.
-pub fn run(asked: &Asked) -> Result<Output, Problem> {
-    let runs = asked.runs.unwrap_or(RUNS);
-    let mut output = Output::new("lock", "many tasks under one lock", asked, runs);
-    let machine = Machine::new(asked)?;
-    let (mut progress, mut order) = (Progress::new(asked.quiet), order(asked));
+pub fn run(parameters: &Parameters) -> Result<Output, Problem> {
+    let runs = parameters.runs.unwrap_or(RUNS);
+    let mut output = Output::new("lock", "many tasks under one lock", parameters, runs);
+    let machine = Machine::new(parameters)?;
+    let (mut progress, mut order) = (Progress::new(parameters.quiet), order(parameters));
     let rate = Rate::measure();
     progress.part("the log");
-    let logging = machine.rounds(arms("logging", asked.seed, rate), runs, &mut order, &mut progress)?;
+    let logging = machine.rounds(arms("logging", parameters.seed, rate), runs, &mut order, &mut progress)?;
     progress.part("contention");
-    let contended = machine.rounds(arms("contended", asked.seed, rate), runs, &mut order, &mut progress)?;
+    let contended =
+        machine.rounds(arms("contended", parameters.seed, rate), runs, &mut order, &mut progress)?;
 
     output.pages.push(profiles());
     output.profiles = &PROFILES;
-    for arm in arms("contended", asked.seed, rate).into_iter().take(PROFILED) {
+    for arm in arms("contended", parameters.seed, rate).into_iter().take(PROFILED) {
         match machine.profiled(&arm)? {
             Ok(profile) => {
                 output.pages.push(format!(

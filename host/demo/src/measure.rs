@@ -34,7 +34,7 @@ use underbar_verdict::ratios::{paired, typical};
 use underbar_verdict::turns::{self, Turn};
 
 use super::progress::Progress;
-use super::{Asked, programs};
+use super::{Parameters, programs};
 use underbar_runner::layers::Layers;
 use underbar_runner::{Runner, steps};
 
@@ -159,8 +159,8 @@ pub struct Machine {
 
 impl Machine {
     /// Puts the preload library at a path where programs find it.
-    pub fn new(asked: &Asked) -> Result<Machine, Problem> {
-        let library = (asked.library)().map_err(Problem::NoPlace)?;
+    pub fn new(parameters: &Parameters) -> Result<Machine, Problem> {
+        let library = (parameters.library)().map_err(Problem::NoPlace)?;
         Ok(Machine { this: env::current_exe()?.into(), library })
     }
 

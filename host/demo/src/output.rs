@@ -11,7 +11,7 @@ use underbar_report::model::Host;
 use underbar_report::units::{bytes, count, nanoseconds};
 use underbar_verdict::interval::{Interval, TooFewPairs};
 
-use super::Asked;
+use super::Parameters;
 use super::document::{Profile, Row};
 use super::measure::Figured;
 use underbar_runner::host;
@@ -152,13 +152,13 @@ impl Check {
 
 impl Output {
     /// No results yet.
-    pub fn new(demo: &'static str, title: &str, asked: &Asked, runs: usize) -> Output {
+    pub fn new(demo: &'static str, title: &str, parameters: &Parameters, runs: usize) -> Output {
         Output {
             schema: SCHEMA,
             underbar: env!("CARGO_PKG_VERSION"),
             demo,
             title: title.to_owned(),
-            seed: asked.seed,
+            seed: parameters.seed,
             runs,
             host: host(underbar_runner::now()),
             pages: Vec::new(),

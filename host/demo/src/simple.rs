@@ -9,7 +9,7 @@ use super::document::SIMPLE;
 use super::measure::{Arm, Figured, Machine, Problem};
 use super::output::{Check, Column, Output, Table};
 use super::progress::Progress;
-use super::{Asked, arm, order};
+use super::{Parameters, arm, order};
 
 /// The document's sizes. Its run had z/OS's defaults; here they must be set.
 const UNTUNED: &str = "STACK(128K,128K),HEAP(32K,32K,ANYWHERE,KEEP)";
@@ -22,11 +22,11 @@ const INITIAL: Column =
     Column::new("heap initial", |_, arm| arm.counter(Key::HeapInitialSize).map(count), |_| None);
 
 /// Runs it.
-pub fn run(asked: &Asked) -> Result<Output, Problem> {
-    let runs = asked.runs.unwrap_or(1);
-    let mut output = Output::new("simple", "a small program, and the sizes that it needs", asked, runs);
-    let machine = Machine::new(asked)?;
-    let seed = asked.seed.to_string();
+pub fn run(parameters: &Parameters) -> Result<Output, Problem> {
+    let runs = parameters.runs.unwrap_or(1);
+    let mut output = Output::new("simple", "a small program, and the sizes that it needs", parameters, runs);
+    let machine = Machine::new(parameters)?;
+    let seed = parameters.seed.to_string();
     let program = ["simple", "--seed", &seed];
     let before = arm("as set by default", UNTUNED, &program);
     let first = machine.once(&before)?;
@@ -38,8 +38,12 @@ pub fn run(asked: &Asked) -> Result<Output, Problem> {
 
     output.pages.push(le::render(report));
     output.pages.push(format!("The program wrote: {}", first.output.trim_end()));
-    let rounds =
-        machine.rounds(vec![before, after], runs, &mut order(asked), &mut Progress::new(asked.quiet))?;
+    let rounds = machine.rounds(
+        vec![before, after],
+        runs,
+        &mut order(parameters),
+        &mut Progress::new(parameters.quiet),
+    )?;
     let figured = rounds.figured();
     let used = |at: usize| figured.get(at).and_then(|arm| arm.counter(Key::HeapUsedPeak)).unwrap_or(0);
     let initial = |at: usize| figured.get(at).and_then(|arm| arm.counter(Key::HeapInitialSize)).unwrap_or(0);

@@ -15,7 +15,7 @@ use super::module::Module;
 use super::output::{Check, Column, Output, Table};
 use super::progress::Progress;
 use super::workshop::{Workshop, program};
-use super::{Asked, order, plain};
+use super::{Parameters, order, plain};
 
 /// The number of libraries with each block size (a multiple of 8, as the binder rounds it): 79 of 100 have 32,000 or more, 7
 /// have 8K or less.
@@ -35,14 +35,14 @@ const MEMBERS: usize = 12;
 const DOUBLINGS: u64 = 14;
 
 /// Runs it.
-pub fn run(asked: &Asked) -> Result<Output, Problem> {
-    let runs = asked.runs.unwrap_or(1);
-    let mut output = Output::new("survey", "all libraries of a folder", asked, runs);
-    let machine = Machine::new(asked)?;
-    let (mut progress, mut order) = (Progress::new(asked.quiet), order(asked));
+pub fn run(parameters: &Parameters) -> Result<Output, Problem> {
+    let runs = parameters.runs.unwrap_or(1);
+    let mut output = Output::new("survey", "all libraries of a folder", parameters, runs);
+    let machine = Machine::new(parameters)?;
+    let (mut progress, mut order) = (Progress::new(parameters.quiet), order(parameters));
     let workshop = Workshop::new("survey")?;
     progress.part("making libraries");
-    let mut sizes = crate::programs::generator(asked.seed);
+    let mut sizes = crate::programs::generator(parameters.seed);
     let (mut made, all) = (0, LIBRARIES.iter().map(|(_, _, libraries)| libraries).sum());
     for (organisation, block_size, libraries) in LIBRARIES {
         for _ in 0..libraries {

@@ -19,7 +19,7 @@ use super::module::Module;
 use super::output::{Check, Column, Output, Table};
 use super::progress::Progress;
 use super::workshop::{Workshop, program};
-use super::{Asked, order, plain};
+use super::{Parameters, order, plain};
 
 /// The number of members in the library.
 const MEMBERS: usize = 400;
@@ -29,14 +29,14 @@ const BEFORE: u32 = 6_144;
 const DOUBLINGS: u64 = 16;
 
 /// Runs it.
-pub fn run(asked: &Asked) -> Result<Output, Problem> {
-    let runs = asked.runs.unwrap_or(1);
-    let mut output = Output::new("tracks", "a library copied at several block sizes", asked, runs);
-    let machine = Machine::new(asked)?;
-    let (mut progress, mut order) = (Progress::new(asked.quiet), order(asked));
+pub fn run(parameters: &Parameters) -> Result<Output, Problem> {
+    let runs = parameters.runs.unwrap_or(1);
+    let mut output = Output::new("tracks", "a library copied at several block sizes", parameters, runs);
+    let machine = Machine::new(parameters)?;
+    let (mut progress, mut order) = (Progress::new(parameters.quiet), order(parameters));
     let workshop = Workshop::new("tracks")?;
     progress.part("making the library");
-    let mut sizes = crate::programs::generator(asked.seed);
+    let mut sizes = crate::programs::generator(parameters.seed);
     let members = (0..MEMBERS).map(|number| {
         progress.step(number, MEMBERS);
         let scale = 8_u64 << sizes.below(DOUBLINGS + 1);

@@ -114,7 +114,7 @@ pub fn schema() -> Value {
                 "started_unix_ns": number("Nanoseconds since 1970-01-01 00:00 UTC."),
                 "end": {
                     "type": ["object", "null"],
-                    "description": "How it ended; null while it runs, or where nobody waited.",
+                    "description": "How it ended; null while it runs, or if no process waited for it.",
                     "properties": {"exit": {"type": "integer"}, "signal": {"type": "integer"}},
                 },
                 "later": {

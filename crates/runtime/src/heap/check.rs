@@ -44,24 +44,11 @@ use super::text::Text;
 use super::thread::FILLING;
 use crate::{coverage, ledger};
 
-/// The kind of fault at an address.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Wrong {
-    /// The block is already free.
-    Twice,
-    /// The address is not the beginning of its block.
-    Inside,
-    /// There is no block.
-    NoBlock,
-    /// The block was written past its end.
-    PastEnd,
-}
-
 /// A fault, as found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Fault {
     /// The kind of fault.
-    pub wrong: Wrong,
+    pub kind: FaultKind,
     /// The address that the program gave.
     pub address: usize,
     /// The block in question.
@@ -105,7 +92,7 @@ unsafe extern "C" fn doubtful_free_by(address: *mut u8, extent: *mut Extent, cal
 pub unsafe fn end_twice(address: usize, extent: *mut Extent) -> ! {
     // SAFETY: the caller's promise.
     let bytes = unsafe { (*extent).cell_bytes as usize };
-    end("free", Fault { wrong: Wrong::Twice, address, block: address, bytes }, 0)
+    end("free", Fault { kind: FaultKind::DoubleFree, address, block: address, bytes }, 0)
 }
 
 /// The fault in giving a cell back; None if it is valid.
@@ -131,12 +118,12 @@ unsafe fn look_closely(address: usize, extent: *mut Extent) -> Fault {
     unsafe {
         let around = (*extent).cell_around(address);
         let bytes = (*extent).cell_bytes as usize;
-        let wrong = match around {
-            None => Wrong::NoBlock,
-            Some(cell) if cell != address => Wrong::Inside,
-            Some(_) => Wrong::Twice,
+        let kind = match around {
+            None => FaultKind::NoBlock,
+            Some(cell) if cell != address => FaultKind::InsideBlock,
+            Some(_) => FaultKind::DoubleFree,
         };
-        Fault { wrong, address, block: around.unwrap_or(address), bytes }
+        Fault { kind, address, block: around.unwrap_or(address), bytes }
     }
 }
 
@@ -168,7 +155,7 @@ pub unsafe fn fault_of(address: usize, descriptor: *mut Descriptor) -> Option<Fa
 /// The heap's own words about a block were overwritten: found when storage is got or pages are given back.
 #[cold]
 pub fn end_damaged(fault: Option<Fault>) -> ! {
-    end("malloc", fault.unwrap_or(Fault { wrong: Wrong::NoBlock, address: 0, block: 0, bytes: 0 }), 0)
+    end("malloc", fault.unwrap_or(Fault { kind: FaultKind::NoBlock, address: 0, block: 0, bytes: 0 }), 0)
 }
 
 /// Prints what is wrong, and ends the program as the C library would.
@@ -194,22 +181,22 @@ pub fn end(function: &str, fault: Fault, caller: usize) -> ! {
 }
 
 fn tell(text: &mut Text, function: &str, fault: &Fault) {
-    let Fault { wrong, address, block, bytes } = *fault;
+    let Fault { kind, address, block, bytes } = *fault;
     text.put(function).put("(): ");
-    match wrong {
-        Wrong::Twice => {
+    match kind {
+        FaultKind::DoubleFree => {
             text.put("double free of ").address(address);
             size(text, bytes);
         }
-        Wrong::Inside => {
+        FaultKind::InsideBlock => {
             text.put("invalid pointer ").address(address).put(", ").number((address - block) as u64, 0);
             text.put(" bytes into the block at ").address(block);
             size(text, bytes);
         }
-        Wrong::NoBlock => {
+        FaultKind::NoBlock => {
             text.put("invalid pointer ").address(address).put(": no block begins there");
         }
-        Wrong::PastEnd => {
+        FaultKind::Overflow => {
             text.put("overflow: the block at ").address(block);
             size(text, bytes);
             text.put(" was written past its end");
@@ -225,17 +212,11 @@ fn size(text: &mut Text, bytes: usize) {
 
 /// Records the fault in the ledger, for the report.
 fn record(function: &str, fault: &Fault, caller: Option<&coverage::Code<'_>>) {
-    let kind = match fault.wrong {
-        Wrong::Twice => FaultKind::DoubleFree,
-        Wrong::Inside => FaultKind::InsideBlock,
-        Wrong::NoBlock => FaultKind::NoBlock,
-        Wrong::PastEnd => FaultKind::Overflow,
-    };
     let slot = ledger::slot();
     ledger::add(Key::HeapFaults, 1);
     let caller = caller.map(|code| (code.module, code.offset as u64));
     slot.fault.store(
-        kind,
+        fault.kind,
         function,
         [fault.address, fault.block, fault.bytes].map(|word| word as u64),
         caller,
@@ -246,23 +227,23 @@ fn record(function: &str, fault: &Fault, caller: Option<&coverage::Code<'_>>) {
 mod tests {
     use super::*;
 
-    fn told(wrong: Wrong, bytes: usize) -> std::string::String {
+    fn told(kind: FaultKind, bytes: usize) -> std::string::String {
         let mut text = Text::new();
-        tell(&mut text, "free", &Fault { wrong, address: 0x1010, block: 0x1000, bytes });
+        tell(&mut text, "free", &Fault { kind, address: 0x1010, block: 0x1000, bytes });
         std::string::String::from_utf8_lossy(text.as_bytes()).into_owned()
     }
 
     #[test]
     fn each_fault_is_named_with_address_and_size() {
-        assert_eq!(told(Wrong::Twice, 64), "free(): double free of 0x1010 (64 bytes)");
-        assert_eq!(told(Wrong::Twice, 0), "free(): double free of 0x1010");
+        assert_eq!(told(FaultKind::DoubleFree, 64), "free(): double free of 0x1010 (64 bytes)");
+        assert_eq!(told(FaultKind::DoubleFree, 0), "free(): double free of 0x1010");
         assert_eq!(
-            told(Wrong::Inside, 64),
+            told(FaultKind::InsideBlock, 64),
             "free(): invalid pointer 0x1010, 16 bytes into the block at 0x1000 (64 bytes)"
         );
-        assert_eq!(told(Wrong::NoBlock, 0), "free(): invalid pointer 0x1010: no block begins there");
+        assert_eq!(told(FaultKind::NoBlock, 0), "free(): invalid pointer 0x1010: no block begins there");
         assert_eq!(
-            told(Wrong::PastEnd, 100_008),
+            told(FaultKind::Overflow, 100_008),
             "free(): overflow: the block at 0x1000 (100008 bytes) was written past its end"
         );
     }

@@ -5,7 +5,7 @@
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 
-use underbar_demo::{Asked, DEMOS, Entry, Problem};
+use underbar_demo::{DEMOS, Entry, Parameters, Problem};
 
 use crate::embedded;
 use crate::exit::ExitCode;
@@ -60,8 +60,9 @@ impl Demo {
 
     fn find_out(&self, entry: &Entry) -> Result<(String, u8), Problem> {
         let library = || embedded::library(true);
-        let asked = Asked { seed: self.seed, runs: self.runs.map(usize::from), quiet: self.quiet, library };
-        let output = (entry.run)(&asked)?;
+        let parameters =
+            Parameters { seed: self.seed, runs: self.runs.map(usize::from), quiet: self.quiet, library };
+        let output = (entry.run)(&parameters)?;
         let text = if self.printing.json { output.json() } else { output.text() };
         Ok((text, if output.counts_are_right() { 0 } else { WRONG_COUNT }))
     }

@@ -22,7 +22,7 @@ pub struct Flags {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAXIMUM_ROUNDS as u64))]
     pub runs: Option<u64>,
 
-    /// Time for all of it, such as 90s, 5m or 1h: decides the number of rounds before they begin, 200 at most
+    /// Time limit for all rounds, such as 90s, 5m or 1h; sets the number of rounds in advance, at most 200
     #[arg(long, value_name = "DURATION", value_parser = duration, conflicts_with = "runs")]
     pub time: Option<Duration>,
 
@@ -51,15 +51,15 @@ pub struct Flags {
     #[arg(long, value_name = "COMMAND", requires = "load")]
     pub ready: Option<String>,
 
-    /// A file that the program writes: compared between the arms, beside its standard output
+    /// A file that the program writes. The arms' files must be equal, as their standard outputs must
     #[arg(long, value_name = "FILE")]
     pub check: Vec<PathBuf>,
 
-    /// The exit code with which the program ends if all is well
+    /// The exit code of a run that succeeds
     #[arg(long, value_name = "CODE", default_value_t = 0, value_parser = clap::value_parser!(i32).range(0..=255))]
     pub expect: i32,
 
-    /// The number from which the order of runs is drawn, to have the same order again
+    /// Seed of the order of runs; the same seed gives the same order
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
 

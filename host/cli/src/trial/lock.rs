@@ -98,9 +98,9 @@ impl Wanted {
             let names: Vec<String> = all.iter().take(8).map(|(_, _, lock)| lock.name()).collect();
             return Err(match (name, names.as_slice()) {
                 (_, []) => {
-                    "nobody waited for a mutex that underbar sees: there is nothing to try live".to_owned()
+                    "no thread waited for a mutex that underbar sees: there is nothing to try live".to_owned()
                 }
-                (Some(name), names) => format!("nobody waited for {name}, but for {}", names.join(", ")),
+                (Some(name), names) => format!("no thread waited for {name}, but for {}", names.join(", ")),
                 (None, _) => "no mutex was waited for".to_owned(),
             });
         };
@@ -231,13 +231,13 @@ mod tests {
         }
         let error = Wanted::of(&report, Some("other")).expect_err("no such mutex");
         assert_eq!(
-            error, "nobody waited for other, but for audit_lock (driver)",
+            error, "no thread waited for other, but for audit_lock (driver)",
             "the other is a simple lock"
         );
         let names: Vec<&str> = wanted.policies().iter().map(|policy| policy.arm.name()).collect();
         assert_eq!(names, ["SIMPLE", "COUNT", "SLEEP"], "the one in force first");
         let nothing = Wanted::of(&underbar_report::sample::getfree(), None).expect_err("no locks");
-        assert!(nothing.starts_with("nobody waited for a mutex"), "{nothing}");
+        assert!(nothing.starts_with("no thread waited for a mutex"), "{nothing}");
     }
 
     #[test]

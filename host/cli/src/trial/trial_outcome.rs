@@ -158,7 +158,7 @@ impl Tried {
                 "the program ends before a round of {} is over: --epoch may be shorter, or its input longer",
                 counted(self.policies.len() as u64, "epoch", "epochs")
             ),
-            None => "nobody waited for it in this run".to_owned(),
+            None => "no thread waited for it in this run".to_owned(),
         })
     }
 

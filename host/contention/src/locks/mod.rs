@@ -47,11 +47,11 @@ pub struct Entry {
     /// Its role in the comparison.
     pub role: Role,
     /// Many threads on it.
-    pub contend: fn(&contend::Asked) -> Figures,
+    pub contend: fn(&contend::Parameters) -> Figures,
     /// One thread.
     pub uncontended: fn() -> Figures,
     /// Tasks that log.
-    pub open: fn(&open::Asked) -> Figures,
+    pub open: fn(&open::Parameters) -> Figures,
 }
 
 const fn entry<L: Lock>(name: &'static str, role: Role) -> Entry {

@@ -22,7 +22,7 @@ pub fn contended(parameters: &Parameters) {
     run(parameters, |lock| {
         let cell = CELLS.iter().find(|cell| cell.sleep_ns > 0)?;
         let (threads, milliseconds, seed) = (THREADS, CONTENDED_MS, parameters.seed);
-        Some((lock.contend)(&contend::Asked { cell, threads, milliseconds, rate, seed }))
+        Some((lock.contend)(&contend::Parameters { cell, threads, milliseconds, rate, seed }))
     });
 }
 
@@ -30,7 +30,7 @@ pub fn contended(parameters: &Parameters) {
 pub fn logging(parameters: &Parameters) {
     run(parameters, |lock| {
         let (tasks, per_second, milliseconds, seed) = (TASKS, PER_SECOND, LOGGING_MS, parameters.seed);
-        Some((lock.open)(&open::Asked { tasks, per_second, milliseconds, seed }))
+        Some((lock.open)(&open::Parameters { tasks, per_second, milliseconds, seed }))
     });
 }
 

@@ -35,7 +35,7 @@ const SAMPLE: usize = 32;
 const PAUSE: u32 = 2;
 
 /// Findings about the machine and the previous segment.
-pub struct Dense {
+pub struct Findings {
     /// The newest shared segment: start and bytes.
     last: (usize, usize),
     pause: u32,
@@ -43,7 +43,7 @@ pub struct Dense {
     dear: u64,
 }
 
-impl Dense {
+impl Findings {
     /// Nothing is known.
     pub const fn new() -> Self {
         Self { last: (0, 0), pause: 0, dear: 0 }
@@ -54,7 +54,7 @@ impl Space {
     /// The address from which a new segment, shared by many requests, asks for huge pages; `usize::MAX`: nowhere.
     pub(super) fn huge_from(&mut self, start: usize, size: usize) -> usize {
         const NOWHERE: usize = usize::MAX;
-        let (before, before_size) = core::mem::replace(&mut self.dense.last, (start, size));
+        let (before, before_size) = core::mem::replace(&mut self.findings.last, (start, size));
         if self.policy.huge_pages != HugePages::Auto
             || self.policy.disposition != Disposition::Auto
             || size < LEAST_SEGMENT
@@ -63,15 +63,15 @@ impl Space {
         {
             return NOWHERE;
         }
-        if self.dense.pause > 0 {
-            self.dense.pause -= 1;
+        if self.findings.pause > 0 {
+            self.findings.pause -= 1;
             return NOWHERE;
         }
         // Seven eighths: the part that was carved last may not be in use yet.
         if resident_share(before, before + before_size).is_none_or(|(found, seen)| found * 8 < seen * 7) {
             return NOWHERE;
         }
-        self.dense.dear = time_of_small_pages() / SAMPLE as u64 * (HUGE_PAGE / PAGE) as u64;
+        self.findings.dear = time_of_small_pages() / SAMPLE as u64 * (HUGE_PAGE / PAGE) as u64;
         start.next_multiple_of(HUGE_PAGE)
     }
 
@@ -95,9 +95,9 @@ impl Space {
                 segment.huge_at = usize::MAX;
                 return;
             }
-            if time_of(|| (at as *mut u8).write_volatile(0)) > self.dense.dear {
+            if time_of(|| (at as *mut u8).write_volatile(0)) > self.findings.dear {
                 segment.huge_at = usize::MAX;
-                self.dense.pause = PAUSE;
+                self.findings.pause = PAUSE;
             }
         }
         self.owner().add(Key::HeapHugeBytes, HUGE_PAGE as u64);

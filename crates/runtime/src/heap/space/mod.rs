@@ -45,7 +45,7 @@ use super::map::{self, PAGE};
 use super::object::Heap;
 use super::private_storage::OWN;
 use decay::Decay;
-use huge_pages::Dense;
+use huge_pages::Findings;
 use parked::Parked;
 use segment::{FREE_HEAD, segment_of};
 
@@ -77,7 +77,7 @@ pub struct Space {
     policy: Policy,
     index: Index,
     parked: Parked,
-    dense: Dense,
+    findings: Findings,
     decay: Decay,
     /// The segments, latest first, how many, and their bytes.
     all: *mut Segment,
@@ -104,7 +104,7 @@ impl Space {
             policy: Policy::AUTO,
             index: Index::new(),
             parked: Parked::new(),
-            dense: Dense::new(),
+            findings: Findings::new(),
             decay: Decay::new(),
             all: null_mut(),
             segments: 0,

@@ -13,10 +13,11 @@
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 
+use underbar_ledger::FaultKind;
 use underbar_sys::syscall;
 
 use super::super::block::Block;
-use super::super::check::{Fault, Wrong};
+use super::super::check::Fault;
 use super::super::map::{self, PAGE, SEGMENT};
 use super::super::object;
 use super::segment::{Segment, segment_of};
@@ -53,7 +54,7 @@ pub unsafe fn look_closely(address: usize, segment: *mut map::Descriptor) -> Opt
     unsafe {
         if descriptor.is_null() || (*descriptor).owner.load(Ordering::Relaxed) != SEGMENT {
             // The address was in a segment a moment ago. An element in use keeps its segment, and its pages.
-            return Some(Fault { wrong: Wrong::Twice, address, block: address, bytes: 0 });
+            return Some(Fault { kind: FaultKind::DoubleFree, address, block: address, bytes: 0 });
         }
         (*descriptor.cast::<Segment>()).fault_at(address)
     }
@@ -102,7 +103,7 @@ pub fn fault_of_unmapped(address: usize) -> Option<Fault> {
         .any(|[first, end]| (first.load(Ordering::Relaxed)..end.load(Ordering::Relaxed)).contains(&address));
     let unmapped = || syscall::mincore(address & !(PAGE - 1), &mut [0]) == Err(syscall::Errno::ENOMEM);
     (was_ours && !sandbox::is_closed() && unmapped()).then_some(Fault {
-        wrong: Wrong::Twice,
+        kind: FaultKind::DoubleFree,
         address,
         block: address,
         bytes: 0,
@@ -122,28 +123,28 @@ impl Segment {
                 if !at.is_sound(end) {
                     let block = before.unwrap_or(at);
                     let bytes = at.0.saturating_sub(block.element());
-                    return Some(Fault { wrong: Wrong::PastEnd, address, block: block.element(), bytes });
+                    return Some(Fault { kind: FaultKind::Overflow, address, block: block.element(), bytes });
                 }
                 let next = Block(at.0 + at.size());
                 let (block, bytes) = (at.element(), at.usable());
                 if address < next.0 {
-                    let wrong = if at.is_free() {
-                        Wrong::Twice
+                    let kind = if at.is_free() {
+                        FaultKind::DoubleFree
                     } else if address == block {
                         if next.0 == end || next.is_sound(end) {
                             return None;
                         }
-                        Wrong::PastEnd
+                        FaultKind::Overflow
                     } else if address > block {
-                        Wrong::Inside
+                        FaultKind::InsideBlock
                     } else {
-                        Wrong::NoBlock
+                        FaultKind::NoBlock
                     };
-                    return Some(Fault { wrong, address, block, bytes });
+                    return Some(Fault { kind, address, block, bytes });
                 }
                 (at, before) = (next, Some(at));
             }
         }
-        Some(Fault { wrong: Wrong::NoBlock, address, block: address, bytes: 0 })
+        Some(Fault { kind: FaultKind::NoBlock, address, block: address, bytes: 0 })
     }
 }

@@ -245,7 +245,7 @@ pub struct Info {
 
 /// `lib info --json`.
 #[derive(Serialize)]
-struct Said {
+struct LibraryInformation {
     library: String,
     label: Option<Label>,
     members: Vec<Close>,
@@ -267,7 +267,7 @@ impl Info {
 
     fn text(&self) -> Result<String, String> {
         let library = self.choice.open(&self.library)?;
-        let mut said = Said {
+        let mut information = LibraryInformation {
             library: self.library.to_string_lossy().into_owned(),
             label: None,
             members: Vec::new(),
@@ -283,48 +283,51 @@ impl Info {
         let mut is_chosen = true;
         if let Any::Theirs(carrier) = &library {
             if self.members.is_empty() {
-                said.holds.clone_from(&carrier.holds);
+                information.holds.clone_from(&carrier.holds);
             }
             // Without a choice and members, what there is to choose from is the answer.
             is_chosen = self.choice.dsn.is_some() || carrier.libraries.len() == 1 || !self.members.is_empty();
             is_chosen |= carrier.is_unknown();
             if is_chosen {
-                self.theirs(carrier, &mut said)?;
+                self.theirs(carrier, &mut information)?;
             }
         }
         if is_chosen {
             let Listed { label, members } = library.list(&self.choice, true, Some(&self.members))?;
-            said.label = Some(label);
-            if said.members.is_empty() {
-                said.members = members.into_iter().map(Close::from).collect();
+            information.label = Some(label);
+            if information.members.is_empty() {
+                information.members = members.into_iter().map(Close::from).collect();
             }
         }
         if self.printing.json {
-            return Ok(json(&said));
+            return Ok(json(&information));
         }
-        if !said.members.is_empty() {
-            let alone = said
+        if !information.members.is_empty() {
+            let alone = information
                 .holds
                 .iter()
                 .filter(|thing| thing.depth == 0)
                 .map(|thing| format!("{}: {}, alone in its file\n\n", thing.name, thing.is));
             return Ok(alone
-                .chain([said.members.iter().map(member_text).collect::<Vec<_>>().join("\n")])
+                .chain([information.members.iter().map(member_text).collect::<Vec<_>>().join("\n")])
                 .collect());
         }
-        let mut text =
-            if said.holds.len() > 1 || !is_chosen { holds_text(&said.holds) } else { String::new() };
-        if let Some(label) = &said.label {
-            text += &label_text(label.name.as_ref().unwrap_or(&said.library), label);
+        let mut text = if information.holds.len() > 1 || !is_chosen {
+            holds_text(&information.holds)
+        } else {
+            String::new()
+        };
+        if let Some(label) = &information.label {
+            text += &label_text(label.name.as_ref().unwrap_or(&information.library), label);
         }
-        if let Some(sizes) = &said.block_sizes {
+        if let Some(sizes) = &information.block_sizes {
             program::block_sizes_text(&mut text, sizes);
         }
         Ok(text)
     }
 
     /// Reads members of a mainframe's library in detail, or the lengths of all its blocks.
-    fn theirs(&self, carrier: &Carrier, said: &mut Said) -> Result<(), String> {
+    fn theirs(&self, carrier: &Carrier, information: &mut LibraryInformation) -> Result<(), String> {
         let held = self.choice.choose(carrier)?;
         let library = &held.library;
         let mut names = self.members.clone();
@@ -334,13 +337,13 @@ impl Info {
         if names.is_empty() {
             let members = library.members.iter().filter(|member| member.alias_of.is_none());
             let sizes = items::block_sizes(library, members).map_err(|error| error.to_string())?;
-            said.block_sizes = Some(sizes);
+            information.block_sizes = Some(sizes);
         }
         let listed = items::list(library);
         for name in &names {
             let found = listed.iter().zip(&library.members).find(|(item, _)| item.name == *name);
             let (item, member) = found.ok_or_else(|| format!("there is no member {name}"))?;
-            said.members.push(Close::read(item.clone(), library, member, self.choice.codepage)?);
+            information.members.push(Close::read(item.clone(), library, member, self.choice.codepage)?);
         }
         Ok(())
     }
