@@ -519,3 +519,23 @@ fn scripts_run_with_and_without_a_first_line() {
         }
     }
 }
+
+// ---- other preloaded libraries ---------------------------------------------------------------------------
+
+/// A function that another library defines in place of the C library's may ask for storage: underbar calls none while it holds a
+/// lock of the heap.
+#[test]
+fn a_clock_of_another_library_may_ask_for_storage() {
+    let clock = compiled("heap/clock", "heap-clock.so", &["-shared", "-fPIC", "-DLIBRARY"]);
+    let program = compiled("heap/clock", "heap-clock", &[]);
+    for options in ["", "HEAP(,,,FREE)", "HEAPCHK(ON)", "HEAP(1M,1M,,KEEP),LOCK(SIMPLE)"] {
+        let line = ["60", text(underbar()), "run", "-q", "--opts", options, "--", text(&program)];
+        let result = left(Command::new("timeout").args(line).env("LD_PRELOAD", &clock));
+        assert_eq!(
+            (code(result.status), result.output.as_str()),
+            (0, "done\n"),
+            "{options}: {}",
+            result.error
+        );
+    }
+}

@@ -14,7 +14,7 @@ pub const THREAD: u32 = 0x3fff_0000;
 #[cfg(all(not(loom), not(miri), target_arch = "x86_64"))]
 mod real {
     use core::sync::atomic::{AtomicIsize, AtomicU32, Ordering};
-    use underbar_sys::syscall;
+    use underbar_sys::{clock, syscall};
 
     /// Distance of the area from the thread pointer; 0: not looked for yet, or there is none. Set by the first thread that
     /// waits (all find the same); relaxed.
@@ -88,14 +88,7 @@ mod real {
 
     /// Nanoseconds of the monotonic clock.
     pub fn now() -> u64 {
-        let mut time = syscall::Timespec::default();
-        // SAFETY: `time` is exclusively borrowed; the C library reads this clock without entering the kernel.
-        unsafe { clock_gettime(syscall::CLOCK_MONOTONIC as i32, &raw mut time) };
-        (time.seconds as u64).wrapping_mul(1_000_000_000).wrapping_add(time.nanoseconds as u64)
-    }
-
-    unsafe extern "C" {
-        fn clock_gettime(clock: i32, time: *mut syscall::Timespec) -> i32;
+        clock::monotonic()
     }
 
     #[unsafe(naked)]

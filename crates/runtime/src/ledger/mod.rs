@@ -150,20 +150,6 @@ pub fn know_use(used: i64) {
     }
 }
 
-unsafe extern "C" {
-    fn clock_gettime(clock: i32, time: *mut underbar_sys::syscall::Timespec) -> i32;
-}
-
-/// A clock with a grain of a few milliseconds that costs a few nanoseconds to read: the C library reads it without entering
-/// the kernel.
-pub fn coarse_nanoseconds() -> u64 {
-    const CLOCK_MONOTONIC_COARSE: i32 = 6;
-    let mut time = underbar_sys::syscall::Timespec::default();
-    // SAFETY: the call fills the local `time`.
-    unsafe { clock_gettime(CLOCK_MONOTONIC_COARSE, &raw mut time) };
-    (time.seconds as u64).wrapping_mul(1_000_000_000).wrapping_add(time.nanoseconds as u64)
-}
-
 fn use_slot(slot: &'static Slot, guard: *mut Guard) {
     known_by(slot);
     let slot = core::ptr::from_ref(slot).cast_mut();

@@ -22,7 +22,7 @@ use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicU16, Ordering};
 
 use underbar_ledger::Key;
-use underbar_sys::syscall;
+use underbar_sys::{clock, syscall};
 
 use super::super::block::Block;
 use super::super::map::PAGE;
@@ -64,7 +64,7 @@ impl Heap {
     #[inline]
     pub fn is_look_due(&self) -> bool {
         let at = self.next_look.load(Ordering::Relaxed);
-        at != u64::MAX && ledger::coarse_nanoseconds() >= at
+        at != u64::MAX && clock::coarse() >= at
     }
 }
 
@@ -193,7 +193,7 @@ impl Space {
         }
         // Small ones are frequent: the clock is read for some of them.
         if range.len() >= UNIT || self.operations.is_multiple_of(16) || self.decay.now == 0 {
-            self.decay.now = ledger::coarse_nanoseconds().max(1);
+            self.decay.now = clock::coarse().max(1);
         }
         let time = time_of(self.decay.now);
         for number in range.start / UNIT..=(range.end - 1) / UNIT {

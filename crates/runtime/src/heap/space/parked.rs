@@ -22,7 +22,7 @@ use super::super::block::Block;
 use super::super::extent::Extent;
 use super::super::size::CLASSES;
 use super::{Disposition, Space};
-use crate::ledger;
+use underbar_sys::clock;
 
 /// `owner` of a parked extent: no heap's address, and not a segment. A free into it is a double free.
 pub const PARKED: usize = 3;
@@ -212,7 +212,7 @@ impl Space {
             self.decay.due = u64::MAX;
             return;
         }
-        let now = ledger::coarse_nanoseconds();
+        let now = clock::coarse();
         if now.saturating_sub(self.parked.began) >= PERIOD_NS {
             let keep = self.parked.bytes - self.parked.least;
             self.parked.began = now;

@@ -13,7 +13,7 @@ use core::ptr::null_mut;
 use core::sync::atomic::AtomicUsize;
 
 use underbar_ledger::Key;
-use underbar_sys::syscall;
+use underbar_sys::{clock, syscall};
 
 use super::super::block::{Block, block_bytes};
 use super::super::map::{self, PAGE, SEGMENT};
@@ -326,7 +326,7 @@ impl Space {
     }
 
     pub(super) fn now_idle(&mut self, segment: &mut Segment) {
-        segment.idle_since = ledger::coarse_nanoseconds().max(1);
+        segment.idle_since = clock::coarse().max(1);
         segment.idle_next = null_mut();
         segment.idle_previous = self.idle_newest;
         let this = &raw mut *segment;
@@ -372,7 +372,7 @@ impl Space {
         if sandbox::is_silent() {
             return;
         }
-        let now = ledger::coarse_nanoseconds();
+        let now = clock::coarse();
         // SAFETY: segments in the list are live and wholly free.
         while let Some(segment) = unsafe { self.idle_oldest.as_mut() } {
             if self.idle_bytes <= keep && now.saturating_sub(segment.idle_since) < IDLE_NS {
