@@ -4,8 +4,11 @@
 //! slot | page: row 0 | row 1 | ... | row 14 | others           allocated and touched when the process creates its first heap
 //!
 //! row:  free ──created──> live ──ended──> ended ──created──> live ...
-//!                                           \── its figures are added to `others`, as are those of heaps without a row
+//!                                           \── its figures stay if the new heap has the same kind and name;
+//!                                               else they are added to `others`, as are those of heaps without a row
 //! ```
+//!
+//! So a program that is LINKed a thousand times has one row, with the number of its heaps.
 //!
 //! A row has the counters whose scope is a heap ([`Scope::Heap`]), in the same places as in a slot. The default heap has no row:
 //! its sums are those of the process less those of all rows, and its peaks are not known.
@@ -28,6 +31,9 @@ use crate::table::{FOLDS, HEAP_COUNTERS, Key};
 pub const ROWS: usize = 15;
 /// Offset of the page from the slot.
 pub const PAGE_OFFSET: usize = 4096;
+
+/// Where the number of heaps begins in the word of a row.
+const HEAPS: u32 = 16;
 
 /// The use of a heap. The numbers are those in the ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,7 +81,8 @@ pub enum RowState {
 /// One heap.
 #[repr(C, align(256))]
 pub struct HeapRow {
-    /// `kind << 8 | state`. Written by the holder of the lock of the list of heaps.
+    /// `heaps << 16 | kind << 8 | state`: the heaps are the live one and those before it of the same kind and name. Written by the
+    /// holder of the lock of the list of heaps.
     pub word: AtomicU64,
     /// Its name; empty: it has none. Written before the state, as above.
     pub name: Text<4>,
@@ -95,10 +102,16 @@ pub struct Heaps {
 const _: () = assert!(size_of::<HeapRow>() == 256 && size_of::<Heaps>() == 4096);
 
 impl HeapRow {
-    /// The word of a kind in a state.
+    /// The word of the first heap of a kind, in a state.
     #[must_use]
     pub const fn word_of(kind: HeapKind, state: RowState) -> u64 {
-        (kind as u64) << 8 | state as u64
+        1 << HEAPS | (kind as u64) << 8 | state as u64
+    }
+
+    /// The number of heaps that a word counts.
+    #[must_use]
+    pub const fn heaps_of(word: u64) -> u64 {
+        word >> HEAPS
     }
 
     /// Kind and state of a word; None if the row is free, and for noise.
@@ -109,7 +122,7 @@ impl HeapRow {
             2 => RowState::Ended,
             _ => return None,
         };
-        match HeapKind::from_number(word >> 8) {
+        match HeapKind::from_number(word >> 8 & 0xff) {
             Some(kind) => Some((kind, state)),
             None => None,
         }
@@ -135,11 +148,23 @@ impl HeapRow {
         self.word.store(Self::word_of(kind, RowState::Live), Ordering::Release);
     }
 
+    /// Gives the row to another heap of the same kind and name, whose figures are added.
+    fn begin_again(&self) {
+        let word = self.word.load(Ordering::Relaxed);
+        self.word.store((word & !0xff | RowState::Live as u64) + (1 << HEAPS), Ordering::Release);
+    }
+
     /// The row's heap has ended.
     pub fn end(&self) {
-        if let Some((kind, _)) = self.get() {
-            self.word.store(Self::word_of(kind, RowState::Ended), Ordering::Release);
+        let word = self.word.load(Ordering::Relaxed);
+        if Self::entry(word).is_some() {
+            self.word.store(word & !0xff | RowState::Ended as u64, Ordering::Release);
         }
+    }
+
+    /// Has a heap of that kind and name ended here? Heaps without a name have nothing in common.
+    fn is_of(&self, kind: HeapKind, name: &[u8]) -> bool {
+        !name.is_empty() && self.get() == Some((kind, RowState::Ended)) && self.name.is(name)
     }
 
     /// Frees the row.
@@ -163,10 +188,14 @@ impl HeapRow {
 }
 
 impl Heaps {
-    /// A row for a new heap: a free one, or else that of a heap that has ended, whose figures go to `others`. None if all are in
-    /// use. Called by the holder of the lock of the list of heaps.
+    /// A row for a new heap: that of one with the same kind and name that has ended, or a free one, or else that of any heap that has
+    /// ended, whose figures go to `others`. None if all are in use. Called by the holder of the lock of the list of heaps.
     #[must_use]
     pub fn take(&self, kind: HeapKind, name: &[u8]) -> Option<usize> {
+        if let Some(same) = self.rows.iter().position(|row| row.is_of(kind, name)) {
+            self.rows[same].begin_again();
+            return Some(same);
+        }
         let of = |state| {
             self.rows.iter().position(|row| row.get().map_or(RowState::Free, |(_, state)| state) == state)
         };
@@ -270,6 +299,25 @@ mod tests {
         assert_eq!(figure(&heaps.others, Key::HeapUsedPeak), 100, "the largest");
         assert_eq!(figure(&heaps.others, Key::HeapUsed), 34, "what was counted late is not lost");
         assert_eq!(heaps.others.get(), Some((HeapKind::Others, RowState::Live)));
+    }
+
+    #[test]
+    fn heaps_of_one_kind_and_name_have_one_row_one_after_the_other() {
+        let heaps = new();
+        let name = b"a name of more than thirty-two bytes, which is cut";
+        for number in 1..=1000 {
+            assert_eq!(heaps.take(HeapKind::Enclave, name), Some(0));
+            let row = &heaps.rows[0];
+            assert_eq!(row.get(), Some((HeapKind::Enclave, RowState::Live)));
+            assert_eq!(HeapRow::heaps_of(row.word.load(Ordering::Relaxed)), number);
+            row.cell(Key::HeapGets).expect("a counter of heaps").fetch_add(2, Ordering::Relaxed);
+            row.end();
+            assert_eq!(row.get(), Some((HeapKind::Enclave, RowState::Ended)));
+        }
+        assert_eq!(figure(&heaps.rows[0], Key::HeapGets), 2_000);
+        assert_eq!(heaps.take(HeapKind::Additional, name), Some(1), "another kind");
+        assert_eq!(heaps.take(HeapKind::Enclave, name), Some(0));
+        assert_eq!(heaps.take(HeapKind::Enclave, name), Some(2), "at the same time");
     }
 
     #[test]

@@ -20,7 +20,7 @@ use crate::sizes;
 use crate::table::{COUNTERS, FINGERPRINT, FOLDS, Key};
 
 /// Changes when a structure in this file changes.
-pub const LAYOUT_VERSION: u32 = 9;
+pub const LAYOUT_VERSION: u32 = 10;
 /// The first eight bytes of every ledger.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"UNDERBAR");
 /// Number of slots of a ledger. If more are needed, ended processes are folded together by program.
@@ -213,6 +213,14 @@ impl<const WORDS: usize> Text<WORDS> {
         for (mine, theirs) in self.0.iter().zip(&other.0) {
             mine.store(theirs.load(Ordering::Relaxed), Ordering::Relaxed);
         }
+    }
+
+    /// True if it holds this text, cut like it.
+    #[must_use]
+    pub fn is(&self, text: &[u8]) -> bool {
+        let other = Self([const { AtomicU64::new(0) }; WORDS]);
+        other.store(text);
+        self.same(&other)
     }
 
     /// True if both hold the same text.

@@ -277,15 +277,16 @@ impl<'a> SlotView<'a> {
     pub fn heaps(&self) -> impl Iterator<Item = HeapView<'a>> + use<'a> {
         let slot = *self;
         let has_more = self.state != SlotState::Aggregate && word(self.bytes, offset_of!(Slot, heaps)) != 0;
-        let first = HeapView { slot, row: None, kind: HeapKind::Default, state: RowState::Live };
+        let first = HeapView { slot, row: None, kind: HeapKind::Default, state: RowState::Live, created: 1 };
         has_more.then_some(first).into_iter().chain(slot.rows().take_while(move |_| has_more))
     }
 
     fn rows(self) -> impl Iterator<Item = HeapView<'a>> + use<'a> {
         (0..=heaps::ROWS).filter_map(move |row| {
             let at = heaps::PAGE_OFFSET + row * size_of::<HeapRow>();
-            let (kind, state) = HeapRow::entry(word(self.bytes, at + offset_of!(HeapRow, word)))?;
-            Some(HeapView { slot: self, row: Some(at), kind, state })
+            let word = word(self.bytes, at + offset_of!(HeapRow, word));
+            let (kind, state) = HeapRow::entry(word)?;
+            Some(HeapView { slot: self, row: Some(at), kind, state, created: HeapRow::heaps_of(word) })
         })
     }
 
@@ -312,6 +313,8 @@ pub struct HeapView<'a> {
     pub kind: HeapKind,
     /// Has it ended?
     pub state: RowState,
+    /// How many heaps of this kind and name were created, one after the other; the figures are those of all.
+    pub created: u64,
 }
 
 impl<'a> HeapView<'a> {

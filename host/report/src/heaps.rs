@@ -1,7 +1,7 @@
 //! The heaps of a process that has more than its default one: the figures of each, and their lines in reports.
 //!
 //! ```text
-//! heaps     default 60 MiB, parser (enclave) 40 MiB, scratch ended, 12 others 3 MiB        summary
+//! heaps     default 60 MiB, parser (enclave) 40 MiB, 12 x scratch ended, others 3 MiB      summary
 //!
 //! server, process 4711, heap parser (enclave)                                              --all
 //!   heap.gets                            50,002           Successful Get Heap requests
@@ -22,7 +22,7 @@ use underbar_ledger::{HeapKind, Key, RowState, Scope};
 use crate::figures::split;
 use crate::model::{Process, Report};
 use crate::page::{Line, Page, clean, clip, labelled};
-use crate::units::bytes;
+use crate::units::{bytes, count};
 
 /// One heap.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,8 +33,15 @@ pub struct Heap {
     pub name: String,
     /// Has it ended, so that all of its storage was freed?
     pub ended: bool,
+    /// How many heaps of this kind and name there were, one after the other. The counters are those of all.
+    #[serde(default = "one")]
+    pub created: u64,
     /// Its counters.
     pub counters: HeapFigures,
+}
+
+const fn one() -> u64 {
+    1
 }
 
 /// The purpose of a heap.
@@ -134,6 +141,7 @@ impl Heap {
             },
             name: String::from_utf8_lossy(heap.name()).into_owned(),
             ended: heap.state == RowState::Ended,
+            created: heap.created,
             counters: HeapFigures(figures),
         }
     }
@@ -142,11 +150,12 @@ impl Heap {
     #[must_use]
     pub fn words(&self) -> String {
         let kind = KINDS.iter().find(|(kind, _)| *kind == self.kind).map_or("", |(_, word)| word);
-        match (self.kind, self.name.is_empty()) {
+        let words = match (self.kind, self.name.is_empty()) {
             (Kind::Additional, false) => clean(&self.name),
             (_, true) => kind.to_owned(),
             (_, false) => format!("{} ({kind})", clean(&self.name)),
-        }
+        };
+        if self.created > 1 { format!("{} x {words}", count(self.created)) } else { words }
     }
 }
 

@@ -345,6 +345,7 @@ fn heap() -> Value {
             "kind": {"enum": heaps::KINDS.map(|(_, word)| word)},
             "name": {"type": "string", "description": "Empty where it has none."},
             "ended": {"type": "boolean", "description": "Whether all of its storage was given back."},
+            "created": json!({"type": "integer", "minimum": 0, "description": "How many heaps of this kind and name there were, one after the other; the counters are those of all."}),
             "counters": optional("Counters by area.", areas().into_iter().filter_map(area).collect()),
         }),
     )
