@@ -64,7 +64,7 @@ counters! {
     HeapUsed = "heap.used", "Heap storage in use", Bytes, by Gathered, live BATCH, killed BATCH, Sum in Heap,
         "Bytes of cells and elements that the program holds now, rounded as the heap rounds them.";
     HeapUsedPeak = "heap.used_peak", "Total heap storage used (sugg. initial size)", Bytes, by Gathered, live BATCH, killed BATCH, Max in Heap,
-        "The most bytes of cells and elements in use at one time. An initial size of this many bytes would have held everything, except for losses by packing. Counted exactly at each new maximum by a sixteenth, above 3 MiB by a 64th, above 256 MiB by a 32nd; between two of these it may be off by as much. Of a heap besides the default one it is off by at most 64 KiB for each thread.";
+        "The most bytes of cells and elements in use at one time. An initial size of this many bytes would have held everything, except for losses by packing. Counted exactly at each new maximum by a sixteenth, above 3 MiB by a 64th, above 256 MiB by a 32nd; between two of these it may be off by as much. Of each other thread, one list of cells may be missing (up to 64 KiB, a few KiB as a rule). Of a heap besides the default one it is off by at most 64 KiB for each thread.";
     HeapSegmentsAllocated = "heap.segments_allocated", "Number of segments allocated", Count, by SpaceLock, live Exact, killed Exact, Sum in Heap,
         "Segments got from the kernel for the heap, the initial one included; each was a kernel call of its own.";
     HeapSegmentsFreed = "heap.segments_freed", "Number of segments freed", Count, by SpaceLock, live Exact, killed Exact, Sum in Heap,

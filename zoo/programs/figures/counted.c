@@ -3,7 +3,7 @@
    and pass everything on to the next ones.
 
      counted small | random | realloc | large | fails | remote | threads N | foreign | peak | small-peak N
-             aligned | killed N SIZE | freed-killed N SIZE KEEP | sleep */
+             hold THREADS BLOCKS | aligned | killed N SIZE | freed-killed N SIZE KEEP | sleep */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -121,6 +121,16 @@ static void *meet(void *unused) {
     return unused;
 }
 
+/* Each thread has so many blocks at the same time as all others. */
+static long held_by_each;
+static void *hold(void *unused) {
+    void *mine[1000];
+    for (int i = 0; i < held_by_each; i++) mine[i] = malloc(1000);
+    pthread_barrier_wait(&barrier);
+    for (int i = 0; i < held_by_each; i++) free(mine[i]);
+    return unused;
+}
+
 static void start(pthread_t *thread, void *(*function)(void *)) {
     if (pthread_create(thread, NULL, function, NULL)) _Exit(8);
 }
@@ -178,6 +188,12 @@ int main(int count, char **words) {
             pthread_barrier_wait(&barrier);
             for (int i = 0; i < 7; i++) pthread_join(threads[i], NULL);
         }
+    } else if (!strcmp(mode, "hold")) {
+        static pthread_t threads[4000];
+        held_by_each = size;
+        pthread_barrier_init(&barrier, NULL, number);
+        for (int i = 0; i < number; i++) start(&threads[i], hold);
+        for (int i = 0; i < number; i++) pthread_join(threads[i], NULL);
     } else if (!strcmp(mode, "peak")) {
         for (int i = 0; i < MANY; i++) blocks[i] = malloc(100);
         for (int i = 0; i < MANY; i++) free(blocks[i]);

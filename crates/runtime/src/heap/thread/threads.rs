@@ -26,7 +26,7 @@ use super::{Gate, ThreadHeap, is_real};
 use crate::heap::object::{DEFAULT, Heap};
 use crate::heap::private_storage::OWN;
 use crate::heap::registry::{self, REGISTRY};
-use crate::heap::slot;
+use crate::heap::{slot, tally};
 
 /// Abandoned heaps that keep their empty extents for the next thread.
 const READY: u32 = 4;
@@ -87,6 +87,10 @@ pub fn acquire(heap: &'static Heap) -> *mut ThreadHeap {
         (*thread).note(0);
         ((*thread).home, (*thread).other, (*thread).entered) = (thread, null_mut(), 0);
         (*thread).inbox.attend();
+        if core::ptr::eq(heap, &DEFAULT) {
+            tally::thread_begins();
+        }
+        (*thread).tally.begin();
     }
     thread
 }
@@ -214,6 +218,7 @@ pub unsafe fn abandon_all(home: *mut ThreadHeap) {
         }
         (*home).entered = 0;
         (*home).flush_all();
+        tally::thread_ends();
         abandon(home, DEFAULT.threads.lock());
     }
 }
@@ -369,6 +374,7 @@ pub fn after_fork_in_child() {
     // SAFETY: the slot's heap is this thread's own; the locks are held. There is no other thread.
     unsafe {
         let home = if is_real(here) { (*here).home } else { null_mut() };
+        tally::only_thread(!home.is_null());
         {
             let _registry = REGISTRY.lock();
             registry::each(|heap| {
