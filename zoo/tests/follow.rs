@@ -187,16 +187,23 @@ fn a_program_with_another_loader_runs_plain() {
     fs::remove_dir_all(folder).expect("removed");
 }
 
-/// Its library ends the program if it is not the first.
+/// Their libraries serve the heap themselves: AddressSanitizer's ends the program if it is not the first, ThreadSanitizer's takes
+/// storage that a second thread gets for a race, and LeakSanitizer's finds no leaks.
 #[test]
-fn a_program_with_address_sanitizer_runs_plain() {
-    let loaded = match try_compiled("loaded", "loaded-asan", &["-fsanitize=address"]) {
-        Ok(path) => path,
-        Err(error) => return skip(&format!("AddressSanitizer: {error}")),
-    };
-    check(&[], &[text(&loaded)], "plain");
-    check(&[], &["sh", "-c", &format!("{}; :", text(&loaded))], "plain");
-    assert_eq!(reason(&[text(&loaded)]), "sanitizer");
+fn a_program_with_a_sanitizer_runs_plain() {
+    for sanitizer in ["address", "thread", "leak"] {
+        let flag = format!("-fsanitize={sanitizer}");
+        let loaded = match try_compiled("loaded", &format!("loaded-{sanitizer}"), &[&flag]) {
+            Ok(path) => path,
+            Err(error) => {
+                skip(&format!("a sanitizer, {sanitizer}: {error}"));
+                continue;
+            }
+        };
+        check(&[], &[text(&loaded)], "plain");
+        check(&[], &["sh", "-c", &format!("{}; :", text(&loaded))], "plain");
+        assert_eq!(reason(&[text(&loaded)]), "sanitizer", "{sanitizer}");
+    }
 }
 
 #[test]

@@ -169,8 +169,8 @@ counters! {
         "Programs started that are 32-bit.";
     NotFollowedOtherLibc = "follow.other_libc", "not followed: another C library", Count, by Follow, live Exact, killed Exact, Sum,
         "Programs started whose loader is not glibc's (musl, for example).";
-    NotFollowedSanitizer = "follow.sanitizer", "not followed: AddressSanitizer", Count, by Follow, live Exact, killed Exact, Sum,
-        "Programs started that need AddressSanitizer's library, which must be the first of all and serves the heap itself.";
+    NotFollowedSanitizer = "follow.sanitizer", "not followed: sanitizer", Count, by Follow, live Exact, killed Exact, Sum,
+        "Programs started that need the library of AddressSanitizer, ThreadSanitizer or LeakSanitizer, which serves the heap itself.";
     NotFollowedOtherMachine = "follow.other_machine", "not followed: another processor", Count, by Follow, live Exact, killed Exact, Sum,
         "Programs started that are for another processor.";
     NotFollowedMalformed = "follow.malformed", "not followed: a file that makes no sense", Count, by Follow, live Exact, killed Exact, Sum,

@@ -4,7 +4,7 @@
 //! file ── "#!" ──────────────────────────> Script(interpreter): look there
 //!      ── \x7fELF, 64 bit, x86-64 ── PT_INTERP ── ld-linux-x86-64.so.2 ──> Carries
 //!      │        │ else: Bits32, OtherMachine │ none: Static    │ else: OtherLibc
-//!      │                                     PT_DYNAMIC ── needs libasan.so: Sanitizer
+//!      │                                     PT_DYNAMIC ── needs libasan.so, libtsan.so ...: Sanitizer
 //!      ── anything else ───────────────────> Carries: /bin/sh or a registered interpreter will run it
 //! ```
 //!
@@ -31,7 +31,8 @@ pub enum Reason {
     Bits32,
     /// The program: its loader is not the GNU C library's (musl, for instance).
     OtherLibc,
-    /// The program: needs AddressSanitizer's library, which ends the program if another library comes before it.
+    /// The program: needs the library of a sanitizer, which serves the heap itself. AddressSanitizer's ends the program if another
+    /// library comes before it; those of ThreadSanitizer and LeakSanitizer report false races, or no leaks.
     Sanitizer,
     /// The program: made for another processor.
     OtherMachine,
@@ -88,7 +89,7 @@ impl Reason {
             Reason::FileCapabilities => ("file_capabilities", "has file capabilities"),
             Reason::Bits32 => ("bits_32", "a 32-bit program"),
             Reason::OtherLibc => ("other_libc", "not linked with the GNU C library"),
-            Reason::Sanitizer => ("sanitizer", "needs AddressSanitizer's library as the first"),
+            Reason::Sanitizer => ("sanitizer", "needs a sanitizer's library, which serves the heap itself"),
             Reason::OtherMachine => ("other_machine", "made for another processor"),
             Reason::Unreadable => ("unreadable", "may not be read"),
             Reason::Malformed => ("malformed", "not a valid ELF file"),

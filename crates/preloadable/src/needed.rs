@@ -1,4 +1,4 @@
-//! The libraries that a program needs, as its file names them: is AddressSanitizer's among them?
+//! The libraries that a program needs, as its file names them: is a sanitizer's among them that serves the heap itself?
 //!
 //! ```text
 //! PT_DYNAMIC   NEEDED name | NEEDED name | STRTAB address | ...   each name an offset into the strings
@@ -37,7 +37,22 @@ fn word(entry: &[u8], at: usize) -> Option<u64> {
     entry.get(at..at + 8).and_then(|field| field.try_into().ok()).map(u64::from_le_bytes)
 }
 
-/// Whether a program whose dynamic section lies at `offset` with `length` bytes needs AddressSanitizer's library.
+/// Beginnings of the names of libraries that follow each block of storage: GCC's, and Clang's. Of a program that another heap serves
+/// they report errors that it does not have, or none.
+const SANITIZERS: [&[u8]; 9] = [
+    b"libasan.so",
+    b"libtsan.so",
+    b"liblsan.so",
+    b"libhwasan.so",
+    b"libclang_rt.asan",
+    b"libclang_rt.tsan",
+    b"libclang_rt.lsan",
+    b"libclang_rt.hwasan",
+    b"libclang_rt.memprof",
+];
+const LONGEST: usize = 19;
+
+/// Whether a program whose dynamic section lies at `offset` with `length` bytes needs a sanitizer's library.
 pub fn needs_sanitizer(
     offset: u64,
     length: u64,
@@ -47,7 +62,6 @@ pub fn needs_sanitizer(
     const NEEDED: u64 = 1;
     const STRINGS: u64 = 5; // DT_STRTAB
     const ENTRY: usize = 16;
-    const SANITIZER: &[u8] = b"libasan.so";
     /// More entries and libraries than any real program has; limits our work.
     const MOST_BYTES: u64 = 512 * ENTRY as u64;
     const MOST_NEEDED: usize = 128;
@@ -77,8 +91,9 @@ pub fn needs_sanitizer(
     }
     let Some(strings) = strings else { return false };
     needed.iter().take(libraries).any(|name| {
-        let mut text = [0; SANITIZER.len()];
-        strings.checked_add(*name).is_some_and(|at| read(at, &mut text) == text.len() && text == SANITIZER)
+        let mut room = [0; LONGEST];
+        let filled = strings.checked_add(*name).map_or(0, |at| read(at, &mut room)).min(LONGEST);
+        SANITIZERS.iter().any(|beginning| room[..filled].starts_with(beginning))
     })
 }
 
@@ -119,8 +134,12 @@ mod tests {
         assert!(needs(&["libasan.so.8", "libc.so.6"], 0));
         assert!(needs(&["libm.so.6", "libc.so.6", "libasan.so.6"], 0));
         assert!(needs(&["libc.so.6", "libasan.so"], 100), "behind the first piece that is read");
+        for one in ["libtsan.so.2", "liblsan.so.0", "libhwasan.so.0", "libclang_rt.memprof-x86_64.so"] {
+            assert!(needs(&["libc.so.6", one], 0), "{one}");
+        }
+        assert_eq!(SANITIZERS.iter().map(|one| one.len()).max(), Some(LONGEST));
         for others in
-            [&["libc.so.6"][..], &["libtsan.so.2", "libubsan.so.1", "liblsan.so.0"], &["xlibasan.so"], &[]]
+            [&["libc.so.6"][..], &["libubsan.so.1", "libclang_rt.scudo-i386.so"], &["xlibasan.so"], &[]]
         {
             assert!(!needs(others, 0), "{others:?}");
         }
