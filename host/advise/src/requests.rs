@@ -16,18 +16,21 @@ const RARE: u64 = 1_000;
 /// Rule `large-requests`.
 pub fn large(supply: &Supply) -> Option<Advice> {
     let Supply { requests, serves, beyond, largest } = supply;
-    let (all, size) = (requests.at_most()?, serves.at_most()?);
-    let (count_beyond, needed) = (beyond.at_least()?, largest.at_least()?);
+    let (all, size) = (requests.all.at_most()?, serves.at_most()?);
+    // Storage of its own is also got for other reasons. Requests that the rows hold are not among those that are too large.
+    let possible = requests.larger_than(size).most.unwrap_or(u64::MAX);
+    let (count_beyond, needed) = (beyond.at_least()?.min(possible), largest.at_least()?);
     if all < FEW || count_beyond <= FEW_BEYOND || count_beyond.saturating_mul(RARE) <= all || needed <= size {
         return None;
     }
+    let row = requests.rows_above(size).max_by_key(|row| row.count.value).map(|row| &row.count);
     let mut evidence: Vec<Evidence> = Vec::new();
-    for one in [requests, serves, beyond, largest].into_iter().filter_map(Evidence::of) {
+    for one in [&requests.all, serves, beyond, largest].into_iter().chain(row).filter_map(Evidence::of) {
         if !evidence.contains(&one) {
             evidence.push(one);
         }
     }
-    let up_to = if requests.certainty == Certainty::AtMost { "at most " } else { "" };
+    let up_to = if requests.all.certainty == Certainty::AtMost { "at most " } else { "" };
     let reason = format!(
         "{} of {up_to}{} requests were larger than {}, the largest size that serves them; the largest was {}.",
         count(count_beyond),

@@ -1,4 +1,4 @@
-//! Requests by size, and the cell or list sizes that waste least for them.
+//! The cell or list sizes that waste least for classes of requests.
 //!
 //! ```text
 //! classes  u1 < u2 < ... < un, f1 ... fn requests each
@@ -8,7 +8,7 @@
 //!
 //! `best[j][i]`: the least waste of the first i classes in j runs = min over m of `best[j-1][m]` + cost(m, i).
 //! Cost: sizes times classes squared.
-//! Not here: which classes may be left without a size, and how many cells of each size there should be.
+//! Not here: which classes may be left without a size (`requests`), and how many cells of each size there should be.
 
 /// Requests of a class of sizes: above `from`, up to `limit`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! ledger  -> report  ─┐
-//!                     ├─> Supply, classes of requests -> rules
+//!                     ├─> Supply, Requests -> rules
 //! listing -> advise  ─┘
 //! ```
 //!
@@ -10,7 +10,8 @@
 //! |---|---|
 //! | [`figure`] | a value with its certainty and its evidence |
 //! | [`platform`], [`area`] | the platforms and areas of advice |
-//! | [`classes`] | requests by size, and the sizes that waste least for them |
+//! | [`classes`] | the sizes that waste least for classes of requests |
+//! | [`requests`] | requests by size, with their evidence |
 //! | [`supply`] | how requests are served |
 //!
 //! Invariant: no figure without evidence: a counter, a line, or the reason why it is absent.
@@ -21,10 +22,12 @@ pub mod area;
 pub mod classes;
 pub mod figure;
 pub mod platform;
+pub mod requests;
 pub mod supply;
 
 pub use area::Area;
 pub use classes::{Class, least_waste};
 pub use figure::{Certainty, Evidence, Figure, Line};
 pub use platform::Platform;
+pub use requests::{Larger, Requests, Row};
 pub use supply::Supply;

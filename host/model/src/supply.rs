@@ -8,12 +8,13 @@
 //! Not here: which sizes fit best (`classes`).
 
 use crate::figure::Figure;
+use crate::requests::Requests;
 
 /// How the requests of one program or population are served.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Supply {
-    /// All requests.
-    pub requests: Figure,
+    /// All requests, and those of each size as far as known.
+    pub requests: Requests,
     /// The largest size that serves a request.
     pub serves: Figure,
     /// Requests that are larger.

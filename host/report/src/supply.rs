@@ -4,7 +4,7 @@
 //! requests that took a segment of their own since no increment holds them.
 
 use underbar_ledger::Key;
-use underbar_model::{Certainty, Figure, Supply};
+use underbar_model::{Certainty, Figure, Requests, Supply};
 
 use crate::model::Program;
 
@@ -30,7 +30,11 @@ pub fn supply(program: &Program) -> Option<Supply> {
         Figure::absent("an increment holds every request")
     };
     Some(Supply {
-        requests: figure(Key::HeapGets, program.each(Key::HeapGets), Certainty::Certain),
+        requests: Requests::without_rows(figure(
+            Key::HeapGets,
+            program.each(Key::HeapGets),
+            Certainty::Certain,
+        )),
         serves: figure(Key::HeapIncrementSize, increment, Certainty::Certain),
         beyond,
         largest: figure(Key::HeapLargestRequest, largest, Certainty::Certain),

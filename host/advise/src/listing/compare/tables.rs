@@ -9,7 +9,7 @@ use underbar_listing::ztpf::model::{Class, Found, Frequencies, Table};
 use super::super::Collected;
 use super::super::simulate::Span;
 use super::super::simulate::avl::serve;
-use super::super::ztpf::population::{classes, name, present};
+use super::super::ztpf::population::{name, present, requests};
 use super::classes::common;
 use super::subject::{Known, Subject};
 use super::{Comparison, paired};
@@ -210,16 +210,17 @@ fn sizes(
     if !(old_complete && new_complete) {
         return;
     }
-    let served = |report: &Frequencies, sizes: &[(u64, bool)]| {
+    let served = |(reports, file, report): (&Reports<'_>, usize, &Frequencies), sizes: &[(u64, bool)]| {
         let likely = sizes.iter().any(|(_, likely)| *likely);
         let sizes: Vec<u64> = sizes.iter().map(|(size, _)| *size).collect();
-        let arm = serve("now", &classes(&[(0, report)]), &sizes);
-        let more = report.missing().0 > 0;
+        let (least, most) = report.missing();
+        let requests = requests(reports.collected, &[(file, report)], most);
+        let (arm, more) = (serve("now", &requests.classes(), &sizes), least > 0);
         [arm.together.bytes, arm.together.wasted, arm.beyond.requests]
             .map(|span: Span| Some(Known::span(span.least, (!more).then_some(span.most)).or_likely(likely)))
     };
-    let [bytes, wasted, beyond] = served(old.2, &old_sizes);
-    let [new_bytes, new_wasted, new_beyond] = served(new.2, &new_sizes);
+    let [bytes, wasted, beyond] = served(old, &old_sizes);
+    let [new_bytes, new_wasted, new_beyond] = served(new, &new_sizes);
     subject.group("BY THE PRESENT SIZES");
     subject.row("Bytes handed out", bytes, new_bytes);
     subject.row("Of these wasted", wasted, new_wasted);

@@ -115,15 +115,15 @@ pub(super) fn simulate(collected: &Collected, given: &[u64]) -> Vec<Simulation> 
             Choice::Sizes(sizes) => (sizes.clone(), None),
             Choice::None(why) => (Vec::new(), Some(why.clone())),
         };
-        let mut arms = Vec::new();
+        let (mut arms, classes) = (Vec::new(), population.classes());
         if !now.is_empty() {
-            arms.push(serve("now", &population.classes, &now));
+            arms.push(serve("now", &classes, &now));
         }
         if !proposed.is_empty() {
             // Not advised: given by the user, or chosen from classes that are too coarse.
             let tried = !given.is_empty() || (now.is_empty() && too_coarse(population));
             let name = if tried { "tried" } else { "proposed" };
-            arms.push(serve(name, &population.classes, &proposed));
+            arms.push(serve(name, &classes, &proposed));
         }
         let mut evidence: Vec<_> =
             population.reports.iter().map(|(file, report)| line(collected, *file, &report.title)).collect();
@@ -138,7 +138,7 @@ pub(super) fn simulate(collected: &Collected, given: &[u64]) -> Vec<Simulation> 
                     .to_owned(),
             );
         }
-        match population.missing {
+        match (population.missing, population.requests.missing) {
             (0, Some(0)) => {}
             (least, Some(most)) if least == most => {
                 notes.push(format!(

@@ -1,9 +1,10 @@
 //! Sizes of the available lists with the least waste.
 //!
 //! Invariant: sizes are in ascending order, are class limits rounded up to [`UNIT`], and hold all requests but one in [`RARE`].
-//! Not here: how the best sizes are found (`underbar_model::least_waste`).
+//! Not here: how the best sizes are found (`underbar_model::Requests::fitting`).
 
-use underbar_model::{Class, Figure, Supply, least_waste};
+use underbar_model::requests::RARE;
+use underbar_model::{Class, Figure, Supply};
 
 use super::super::Collected;
 use super::super::simulate::avl::serve;
@@ -14,8 +15,6 @@ use crate::advice::{Advice, Kind, Line, Value, shown};
 
 /// The smallest known size on z/TPF: sizes are its multiples.
 const UNIT: u64 = 32;
-/// Of this many requests, one may be too large for every list.
-const RARE: u64 = 1_000;
 /// With fewer requests there is no advice.
 const FEW: u64 = 100;
 /// One request in this many may be in missing rows.
@@ -37,20 +36,20 @@ pub(crate) enum Choice {
 
 /// Whether classes of 128 are too coarse to show the sizes of most requests.
 pub(crate) fn too_coarse(population: &Population<'_>) -> bool {
-    let first = population.classes.first().map_or(0, |class| class.count);
+    let first = population.requests.rows.first().map_or(0, |row| row.count.value);
     population.coarse && first.saturating_mul(2) >= population.all()
 }
 
 /// Chooses the sizes of a population's lists.
 pub(crate) fn choose(population: &Population<'_>) -> Choice {
-    let (read, all) = (population.read(), population.all());
-    match population.missing {
-        (_, None) => {
+    let read = population.read();
+    match population.requests.missing {
+        None => {
             return Choice::None(
                 "How many requests there are in all cannot be told from the rows that were read.".to_owned(),
             );
         }
-        (_, Some(most)) if most.saturating_mul(MISSING) > read.saturating_add(most) => {
+        Some(most) if most.saturating_mul(MISSING) > read.saturating_add(most) => {
             return Choice::None(format!(
                 "Of {} requests up to {} lie in rows that are not here: too many to choose sizes by the others.",
                 grouped(read.saturating_add(most)),
@@ -66,28 +65,7 @@ pub(crate) fn choose(population: &Population<'_>) -> Choice {
         ));
     }
     let lists = population.now.len().max(LISTS);
-    let used: Vec<Class> = population.classes.iter().copied().filter(|class| class.count > 0).collect();
-    let covered = if used.len() <= lists {
-        used.len()
-    } else {
-        covered(&used, all.max(read.saturating_add(population.missing.1.unwrap_or(0))))
-    };
-    Choice::Sizes(least_waste(&used[..covered], lists, UNIT))
-}
-
-/// The number of classes that hold all requests but one in [`RARE`].
-fn covered(used: &[Class], all: u64) -> usize {
-    let mut sum = 0_u64;
-    let enough = |class: &Class| {
-        sum += class.count;
-        u128::from(sum) * u128::from(RARE) >= u128::from(all) * u128::from(RARE - 1)
-    };
-    used.iter()
-        .position({
-            let mut enough = enough;
-            move |class| enough(class)
-        })
-        .map_or(used.len(), |at| at + 1)
+    Choice::Sizes(population.requests.fitting(lists, UNIT))
 }
 
 /// The rule for sizes.
@@ -135,8 +113,9 @@ fn one(collected: &Collected, population: &Population<'_>, all: &[Population<'_>
             return said;
         }
     };
-    let proposed = serve("proposed", &population.classes, &sizes);
-    let classes = population.classes.iter().filter(|class| class.count > 0).count();
+    let requests = population.classes();
+    let proposed = serve("proposed", &requests, &sizes);
+    let classes = requests.iter().filter(|class| class.count > 0).count();
     said.reason = format!(
         "{} requests lie in {classes} classes{}; of all ways to cut them into {} lists, these sizes, which hold all requests but one in 1,000 at most, waste least: {} bytes \
          beyond the classes' limits, at most {} beyond the requests. Too large for all lists: {}.",
@@ -163,9 +142,9 @@ fn one(collected: &Collected, population: &Population<'_>, all: &[Population<'_>
         said.values = values(&sizes);
         return said;
     }
-    let present = serve("now", &population.classes, &now);
+    let present = serve("now", &requests, &now);
     let held = (present.beyond.requests, proposed.beyond.requests);
-    let spared = spared(&population.classes, &now, &sizes);
+    let spared = spared(&requests, &now, &sizes);
     let holds_more = held.0.least.saturating_sub(held.1.most).saturating_mul(RARE) > population.all();
     let worth = spared.saturating_mul(i128::from(WORTH)) > i128::from(present.together.bytes.least);
     if !holds_more && !worth {
@@ -204,7 +183,7 @@ fn one(collected: &Collected, population: &Population<'_>, all: &[Population<'_>
 /// The advice of a rule about requests on each population. The rule for sizes sets all sizes together.
 pub(crate) fn supplied(collected: &Collected, rule: fn(&Supply) -> Option<Advice>) -> Vec<Advice> {
     let of = |population: &Population<'_>| {
-        let found = rule(&population.supply(collected))?;
+        let found = rule(&population.supply())?;
         let now: Vec<u64> = population.now.iter().map(|now| now.value).collect();
         let reason =
             format!("{} {AVL_SIZE} names sizes that hold all but one in {}.", found.reason, grouped(RARE));
@@ -237,7 +216,9 @@ fn values(sizes: &[u64]) -> Vec<Value> {
 
 /// The class with most requests, and its share.
 fn top(population: &Population<'_>) -> String {
-    let Some(class) = population.classes.iter().max_by_key(|class| class.count) else { return String::new() };
+    let Some(class) = population.classes().into_iter().max_by_key(|class| class.count) else {
+        return String::new();
+    };
     format!(
         ", {} of them in that of {} to {}",
         share(class.count, population.all()),
@@ -254,9 +235,9 @@ fn confidence(population: &Population<'_>) -> String {
         _ => "high",
     };
     let runs = counted(reports as u64, "report", "reports");
-    let more = match population.missing.1 {
+    let more = match population.requests.missing {
         Some(0) => String::new(),
-        Some(most) if population.missing.0 == 0 => {
+        Some(most) if population.missing == 0 => {
             format!("; rounded percentages allow up to {} more in rows that are not here", grouped(most))
         }
         Some(most) => format!("; up to {} more lie in rows that are not here", grouped(most)),
@@ -280,27 +261,4 @@ fn evidence(collected: &Collected, population: &Population<'_>) -> Vec<Line> {
         }
     }
     lines
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn classes(of: &[(u64, u64)]) -> Vec<Class> {
-        let mut from = 0;
-        of.iter()
-            .map(|(limit, count)| {
-                let class = Class { from, limit: *limit, count: *count };
-                from = *limit;
-                class
-            })
-            .collect()
-    }
-
-    #[test]
-    fn rare_requests_are_left_out() {
-        let of = classes(&[(32, 9_990), (64, 9), (4096, 1)]);
-        assert_eq!(covered(&of, 10_000), 1);
-        assert_eq!(covered(&of, 20_000), 3);
-    }
 }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use underbar_listing::ztpf::model::{Found, Frequencies, Table};
 use underbar_listing::{Evidence, Figure};
-use underbar_model::{self as model, Certainty, Class, Supply};
+use underbar_model::{self as model, Certainty, Class, Requests, Row, Supply};
 
 use super::super::Collected;
 use crate::advice::Line;
@@ -23,10 +23,10 @@ pub(crate) struct Population<'a> {
     pub coarse: bool,
     /// Its request size reports, with the number of the file.
     pub reports: Vec<(usize, &'a Frequencies)>,
-    /// Its requests by class, smallest first.
-    pub classes: Vec<Class>,
-    /// Requests in missing rows: at least, at most.
-    pub missing: (u64, Option<u64>),
+    /// Its requests by class.
+    pub requests: Requests,
+    /// Requests that are certainly in missing rows; the most of them is in `requests`.
+    pub missing: u64,
     /// Present sizes from AVL1 on, if all of them are known.
     pub now: Vec<model::Figure>,
 }
@@ -34,52 +34,34 @@ pub(crate) struct Population<'a> {
 impl Population<'_> {
     /// Requests in the rows that were read.
     pub fn read(&self) -> u64 {
-        self.classes.iter().fold(0, |sum, class| sum.saturating_add(class.count))
+        self.requests.counted()
     }
 
     /// All certain requests, including those of missing rows, but without those that rounded percentages merely allow.
     pub fn all(&self) -> u64 {
-        self.read().saturating_add(self.missing.0)
+        self.read().saturating_add(self.missing)
     }
-}
 
-impl Population<'_> {
+    /// Its requests by class, smallest first.
+    pub fn classes(&self) -> Vec<Class> {
+        self.requests.classes()
+    }
+
     /// How its requests are served by the present lists.
-    pub fn supply(&self, collected: &Collected) -> Supply {
+    pub fn supply(&self) -> Supply {
         let largest_list = self.now.iter().max_by_key(|size| size.value).cloned();
         let serves = largest_list.unwrap_or_else(|| model::Figure::absent("the present sizes are not known"));
-        let title = self.reports.last().map(|(file, report)| line(collected, *file, &report.title));
-        let requests = match (title, self.missing.1) {
-            (Some(title), Some(most)) => model::Figure {
-                value: self.read().saturating_add(most),
-                certainty: if most == 0 { Certainty::Certain } else { Certainty::AtMost },
-                evidence: model::Evidence::Line(title),
-            },
-            _ => model::Figure::absent("how many requests there are in all cannot be told"),
-        };
-        let is_beyond = |class: &&Class| class.count > 0 && class.from >= serves.value;
-        let mut beyond = self.classes.iter().filter(is_beyond);
-        let count = beyond.clone().fold(0_u64, |sum, class| sum.saturating_add(class.count));
-        let of_class = |class: &Class, value| {
-            let rows = self.reports.iter().rev().flat_map(|(file, report)| {
-                report.rows.iter().filter(|row| !row.over).map(|row| (*file, row))
-            });
-            let mut rows = rows.filter(|(_, row)| row.limit == class.limit);
-            let row = rows.next().map(|(file, row)| line(collected, file, &row.count.evidence));
-            row.map_or(model::Figure::absent("no row"), |row| model::Figure {
-                value,
-                certainty: Certainty::AtLeast,
-                evidence: model::Evidence::Line(row),
-            })
+        let above = || self.requests.rows_above(serves.value);
+        let of_row = |row: &Row, value| {
+            let evidence = row.count.evidence.clone();
+            model::Figure { value, certainty: Certainty::AtLeast, evidence }
         };
         let none = || model::Figure::absent("every list is large enough");
+        let count = self.requests.larger_than(serves.value).least;
         Supply {
-            requests,
-            beyond: beyond
-                .clone()
-                .max_by_key(|class| class.count)
-                .map_or_else(none, |class| of_class(class, count)),
-            largest: beyond.next_back().map_or_else(none, |class| of_class(class, class.limit)),
+            requests: self.requests.clone(),
+            beyond: above().max_by_key(|row| row.count.value).map_or_else(none, |row| of_row(row, count)),
+            largest: above().next_back().map_or_else(none, |row| of_row(row, row.limit)),
             serves,
         }
     }
@@ -101,18 +83,19 @@ pub(crate) fn populations(collected: &Collected) -> Vec<Population<'_>> {
                 set,
                 coarse,
                 reports: vec![(*file, report)],
-                classes: Vec::new(),
-                missing: (0, Some(0)),
+                requests: Requests::without_rows(model::Figure::absent("not added up")),
+                missing: 0,
                 now: Vec::new(),
             }),
         }
     }
     for one in &mut all {
-        one.classes = classes(&one.reports);
-        one.missing = one.reports.iter().fold((0, Some(0)), |sum, (_, report)| {
+        let missing = one.reports.iter().fold((0_u64, Some(0_u64)), |sum, (_, report)| {
             let (least, most) = report.missing();
             (sum.0 + least, sum.1.zip(most).map(|(sum, most)| sum + most))
         });
+        one.requests = requests(collected, &one.reports, missing.1);
+        one.missing = missing.0;
         one.now = present(collected, one.set.as_deref(), &one.reports);
     }
     all
@@ -129,19 +112,43 @@ pub(crate) fn line(collected: &Collected, file: usize, evidence: &Evidence) -> L
     Line { file, line: evidence.line, text: evidence.text.clone() }
 }
 
-/// Requests by class of all these reports, smallest first.
-pub(crate) fn classes(reports: &[(usize, &Frequencies)]) -> Vec<Class> {
-    let mut all: BTreeMap<u64, Class> = BTreeMap::new();
-    for (_, report) in reports {
+/// Requests by class of all these reports. `missing`: at most this many are in rows that are not here.
+pub(crate) fn requests(
+    collected: &Collected,
+    reports: &[(usize, &Frequencies)],
+    missing: Option<u64>,
+) -> Requests {
+    // The evidence of a class is its row in the last report that has it.
+    let mut rows: BTreeMap<u64, Row> = BTreeMap::new();
+    for (file, report) in reports {
         let mut from = 0;
         for row in report.rows.iter().filter(|row| !row.over) {
-            let class = all.entry(row.limit).or_insert(Class { from, limit: row.limit, count: 0 });
-            class.from = class.from.min(from);
-            class.count = class.count.saturating_add(row.count.value);
+            let certainty = if row.count.likely { Certainty::AtLeast } else { Certainty::Certain };
+            let evidence = model::Evidence::Line(line(collected, *file, &row.count.evidence));
+            let mut count = model::Figure { value: row.count.value, certainty, evidence };
+            if let Some(before) = rows.get(&row.limit) {
+                count.value = count.value.saturating_add(before.count.value);
+                if before.count.certainty == Certainty::AtLeast {
+                    count.certainty = Certainty::AtLeast;
+                }
+                from = from.min(before.from);
+            }
+            rows.insert(row.limit, Row { from, limit: row.limit, count });
             from = row.limit;
         }
     }
-    all.into_values().collect()
+    let rows: Vec<Row> = rows.into_values().collect();
+    let read = rows.iter().fold(0_u64, |sum, row| sum.saturating_add(row.count.value));
+    let title = reports.last().map(|(file, report)| line(collected, *file, &report.title));
+    let all = match (title, missing) {
+        (Some(title), Some(most)) => model::Figure {
+            value: read.saturating_add(most),
+            certainty: if most == 0 { Certainty::Certain } else { Certainty::AtMost },
+            evidence: model::Evidence::Line(title),
+        },
+        _ => model::Figure::absent("how many requests there are in all cannot be told"),
+    };
+    Requests { all, rows, missing }
 }
 
 /// Present sizes of a set: from the last of its reports that has them, else from a display of the same set, else from values.

@@ -91,7 +91,7 @@ pub(crate) fn counts(collected: &Collected) -> Vec<Advice> {
 pub(crate) fn fine(collected: &Collected) -> Vec<Advice> {
     let all = populations(collected);
     let one = |population: &super::population::Population<'_>| {
-        let first = population.classes.first()?;
+        let first = population.classes().first().copied()?;
         let finer = all.iter().any(|other| other.set == population.set && !other.coarse);
         if !too_coarse(population) || finer || first.count == 0 {
             return None;
