@@ -102,7 +102,7 @@ pub static COMMON: Counter = Counter {
 
 /// The part of the requests of a row that may be missing while a process runs or after it was killed.
 const BATCH: Exactness = Exactness::Within(
-    "of every running thread, 1,024 requests and one list of cells for each size up to 32 KiB; larger requests are exact",
+    "of every running thread and of up to four that have ended, 1,024 requests and one list of cells for each size up to 32 KiB; larger requests are exact",
 );
 
 /// The row with that key path, if there is one.

@@ -13,8 +13,9 @@ use crate::counter::{
 /// cells is used up, frees when an eighth of an extent has come back, and publishes when enough has gathered. It counts cells that
 /// other threads freed when it next needs cells.
 const BATCH: Exactness = Within(
-    "of every running thread, 1,024 requests or 64 KiB (or a 64th of what is in use, if more), one list of cells for each cell size, an eighth of the cells \
-     of each extent (64 KiB; of large cells four), and the cells that other threads gave back since its last need of cells",
+    "of every running thread and of up to four that have ended, 1,024 requests or 64 KiB (or a 64th of what is in use, \
+     if more), one list of cells for each cell size, an eighth of the cells of each extent (64 KiB; of large cells four), \
+     and the cells that other threads gave back since its last need of cells",
 );
 
 /// The part of sums of times that may be missing: a wait is added when it ends.

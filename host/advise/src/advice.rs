@@ -5,7 +5,7 @@
 //! Not here: how advice is shown (`render`).
 
 use serde::Serialize;
-use underbar_ledger::Key;
+use underbar_ledger::{Key, sizes};
 use underbar_report::lock::columns;
 use underbar_report::steps::STEPS;
 use underbar_report::units;
@@ -170,7 +170,8 @@ impl std::fmt::Display for Evidence {
                 let unit = Key::find(key)
                     .map(|key| key.entry().unit)
                     .or_else(|| STEPS.iter().find(|step| step.key == *key).map(|step| step.unit))
-                    .or_else(|| columns::find(key).map(|column| column.unit));
+                    .or_else(|| columns::find(key).map(|column| column.unit))
+                    .or_else(|| sizes::find(key).map(|_| sizes::COMMON.unit));
                 let figure = unit.map_or(figure.to_string(), |unit| units::figure(unit, *figure));
                 write!(f, "{key} {figure}")
             }

@@ -1,5 +1,6 @@
 //! The meaning of a rule, a counter or a step figure, from the tables.
 
+use underbar_ledger::sizes;
 use underbar_report::diff::keys;
 use underbar_report::gate::nearest;
 use underbar_report::lock::columns::COLUMNS;
@@ -30,7 +31,9 @@ impl std::error::Error for Unknown {}
 pub fn names() -> impl Iterator<Item = &'static str> {
     let locks = COLUMNS.iter().map(|column| column.key).filter(|key| keys().all(|known| known != *key));
     let checks = LE_LINTS.iter().map(|check| check.id);
-    RULES.iter().map(|rule| rule.id).chain(checks).chain(keys()).chain(locks)
+    // One name for all rows of requests by size.
+    let figures = keys().filter(|key| sizes::find(key).is_none()).chain([manual::REQUEST_SIZES]);
+    RULES.iter().map(|rule| rule.id).chain(checks).chain(figures).chain(locks)
 }
 
 /// Values set by rules with other names: those of z/TPF, and parameters of Natural and Adabas. `*`: a number.

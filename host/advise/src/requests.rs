@@ -109,6 +109,26 @@ mod tests {
         assert!(of_listing.reason.contains("tpf-avl-size"));
     }
 
+    /// Some of the segments were not made for requests that are larger: the requests by size say how many.
+    #[test]
+    fn requests_by_size_limit_the_count() {
+        let with_sizes = |larger| {
+            let mut process = sample::heap("/bin/x", 3_900_000, 61, 5 << 20, (4 << 20, SMALL));
+            let counters =
+                [(Key::HeapGets, 20_000), (Key::HeapOversizeSegments, 60), (Key::HeapLargestRequest, LARGE)];
+            for (key, figure) in counters {
+                process.counters.set(key, figure);
+            }
+            process.sizes = Some(sample::sizes(&[(64, 20_000 - larger), (LARGE, larger)]));
+            said(advise(&sample::report(vec![process])))
+        };
+        let found = with_sizes(40).expect("advice");
+        assert!(found.reason.starts_with("40 of 20,000 requests were larger"), "{found:#?}");
+        assert!(found.evidence.iter().any(|one| one.to_string() == "sizes.up_to_1048576 40"), "{found:#?}");
+        assert!(with_sizes(100).is_some_and(|found| found.reason.starts_with("60 of 20,000 ")));
+        assert_eq!(with_sizes(20), None);
+    }
+
     #[test]
     fn few_large_requests_fire_for_neither() {
         for (requests, beyond) in [(99, 40), (20_000, 8), (20_000, 20)] {

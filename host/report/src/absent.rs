@@ -47,8 +47,8 @@ const LINE_24: &str = "Linux has no 16M line; HEAP serves these requests, too.";
 const OWN_REQUESTS: &str =
     "underbar's own storage comes from the kernel in whole tables; requests within it are not counted.";
 const CREATED: &str = "Programs on Linux create no heaps of their own through underbar.";
-const POOLS: &str =
-    "Small requests are always served from cells, whose sizes need no tuning; they are not counted by size.";
+const POOLS: &str = "Small requests are always served from cells, whose sizes need no tuning. They are counted by size (request-sizes), \
+     not by pool.";
 
 macro_rules! absent {
     ($($key:literal, $label:expr, $why:expr;)*) => {

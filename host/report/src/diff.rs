@@ -1,17 +1,19 @@
 //! Two reports, figure by figure: old, new, ratio.
 //!
 //! The figures are those of the whole tree and the step timings, by their key paths. Figures that changed by more than the
-//! threshold come first, the largest change on top.
+//! threshold come first, the largest change on top. A row of requests by size counts as changed if it changed by more than the
+//! threshold of all requests.
 //! Invariant: a difference of two single runs has no interval, and every form of it says so.
 
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
-use underbar_ledger::{Key, Unit};
+use underbar_ledger::{Key, Unit, sizes};
 
 pub use crate::figure_paths::{Figure, keys, of_report};
 use crate::gate::{Gate, Outcome};
 use crate::model::Report;
+use crate::sizes::Sizes;
 use crate::units::figure as in_units;
 
 /// Name and version of the form that a difference has in JSON.
@@ -82,8 +84,15 @@ impl Diff {
         });
         // underbar's own reads say nothing about the program.
         let own = Key::OwnReads.entry().key;
+        // Requests by size: a few more or less of a rare size are no change. The threshold is of all requests.
+        let of = |report: &Report| report.tree.sizes.as_ref().map_or(0, Sizes::total);
+        let requests = of(old).max(of(new)) as f64 * (least - 1.0);
+        let is_many = |change: &Change| {
+            sizes::find(change.key).is_none()
+                || change.old.zip(change.new).is_none_or(|(old, new)| old.abs_diff(new) as f64 > requests)
+        };
         let (mut changed, rest): (Vec<_>, Vec<_>) =
-            changes.partition(|change| change.distance() > least && change.key != own);
+            changes.partition(|change| change.distance() > least && change.key != own && is_many(change));
         changed.sort_by(|a, b| b.distance().total_cmp(&a.distance()));
         let gates = gates.into_iter().map(|gate| {
             let outcome = gate.decide(old, new);
@@ -104,7 +113,7 @@ impl Diff {
         crate::gate::worst(self.gates.iter().map(|(_, outcome)| *outcome))
     }
 
-    /// As text; with `all`, also the figures that did not change.
+    /// As text; with `all`, also the figures that did not change, but no size that neither report has.
     #[must_use]
     pub fn to_text(&self, all: bool) -> String {
         let mut text = format!("old: {}\nnew: {}\n{NO_INTERVAL}\n\n", self.commands[0], self.commands[1]);
@@ -127,7 +136,10 @@ impl Diff {
         let _ = writeln!(text, "{:<32} {:>16} {:>16} {:>9}", "figure", "old", "new", "new/old");
         listed(&mut text, &self.changed);
         if all {
-            listed(&mut text, &self.rest);
+            let is_row =
+                |change: &&Change| sizes::find(change.key).is_none() || change.old.max(change.new) > Some(0);
+            let rest: Vec<Change> = self.rest.iter().filter(is_row).copied().collect();
+            listed(&mut text, &rest);
         } else {
             let _ = writeln!(
                 text,
@@ -216,7 +228,9 @@ gate heap.segments_allocated > 100: passed
             .replace("46", &keys().count().to_string())
         );
         assert_eq!(diff.outcome(), Outcome::Passed);
-        assert_eq!(diff.to_text(true).lines().count(), 5 + keys().count() + 1);
+        // Of requests by size only those of a report.
+        let without = sizes::ROWS - old.tree.sizes.as_ref().map_or(0, |sizes| sizes.rows().count());
+        assert_eq!(diff.to_text(true).lines().count(), 5 + keys().count() - without + 1);
     }
 
     #[test]
@@ -232,6 +246,29 @@ gate heap.segments_allocated > 100: passed
         assert_eq!(json["gates"][0]["outcome"], "failed");
         assert!(json["note"].as_str().is_some_and(|note| note.contains("no interval")));
         assert_eq!(diff.outcome().exit_code(), 1);
+    }
+
+    /// A few requests more of a rare size are no change; of a frequent one they are.
+    #[test]
+    fn sizes_of_requests_are_compared_by_all_requests() {
+        let report = |rare, frequent| {
+            let mut report = sample::getfree();
+            report.tree.sizes = Some(sample::sizes(&[(16, rare), (64, frequent), (4096, 9_000)]));
+            report
+        };
+        let (old, new) = (report(3, 1_000), report(90, 1_200));
+        let keys = |threshold| -> Vec<&str> {
+            Diff::new(&old, &new, threshold, Vec::new()).changed.iter().map(|change| change.key).collect()
+        };
+        assert_eq!(keys(1.0), ["sizes.up_to_64"]);
+        assert_eq!(keys(0.0), ["sizes.up_to_16", "sizes.up_to_64"]);
+        let gate = Gate::parse("sizes.up_to_64 > +10%").expect("a gate");
+        assert_eq!(Diff::new(&old, &new, 1.0, vec![gate]).outcome(), Outcome::Failed);
+        // A report of an underbar that did not count them.
+        let mut unknown = old.clone();
+        unknown.tree.sizes = None;
+        let diff = Diff::new(&unknown, &new, 1.0, Vec::new());
+        assert_eq!(diff.changed.len(), sizes::ROWS);
     }
 
     #[test]

@@ -9,11 +9,14 @@
 //!   heap.gets                            50,002           Successful Get Heap requests
 //!   0         heap.purges, heap.purged_bytes
 //!   unknown   stack.main
+//! getfree, request sizes: 50,002 requests, exact
+//!   sizes.up_to_64                        4,500 8 %       up to 64 B
 //!   none      on Linux: libstack, threadheap, ...
 //! ```
 //!
 //! Invariant: each step figure, each figure of the tree and each counter of each program occurs once: in a row, or by its key
-//! among those that are 0 or not known (`lock.*`: all of lock). Figures without a counterpart on Linux are on one line.
+//! among those that are 0 or not known (`lock.*`: all of lock). Of requests by size, rows that are 0 are left out. Figures
+//! without a counterpart on Linux are on one line.
 //! Not here: the documented layout ([`crate::le`]), and locks one by one ([`crate::lock`]).
 
 use underbar_ledger::table::KEYS;
@@ -23,6 +26,8 @@ use crate::absent::ABSENT;
 use crate::figures::{Figures, split};
 use crate::model::{Program, Report};
 use crate::page::{Line, Page, Tone, clean, labelled, paint};
+use crate::request_sizes::{Counted, section};
+use crate::sizes::Sizes;
 use crate::steps::STEPS;
 use crate::summary;
 use crate::tree::TREE;
@@ -45,6 +50,7 @@ pub fn render(report: &Report, page: Page<'_>) -> String {
         lines.push(heading(&format!("{}, {}", clean(&program.name), summary::runs(program))));
         owners(&mut lines, program, page);
         counters(&mut lines, &program.counters, |_| true);
+        requests(&mut lines, &program.name, (program.sizes.as_ref(), program.unfinished), page);
     }
     for (words, figures) in heaps::sections(report) {
         lines.push(heading(&words));
@@ -53,6 +59,8 @@ pub fn render(report: &Report, page: Page<'_>) -> String {
     if programs.len() != 1 {
         lines.push(heading("All programs together"));
         counters(&mut lines, &report.tree.counters, |_| true);
+        let unfinished = programs.iter().any(|program| program.unfinished);
+        requests(&mut lines, "All programs together", (report.tree.sizes.as_ref(), unfinished), page);
     }
     lines.push(labelled("none", format!("on Linux: {}", absent())));
     paint(&lines, page, usize::MAX)
@@ -77,6 +85,11 @@ fn owners(lines: &mut Vec<Line>, program: &Program, page: Page<'_>) {
 fn counters(lines: &mut Vec<Line>, figures: &Figures, is_shown: impl Fn(Key) -> bool) {
     let shown = KEYS.into_iter().filter(|key| is_shown(*key));
     rows(lines, shown.map(|key| (key, figures.known(key))));
+}
+
+fn requests(lines: &mut Vec<Line>, name: &str, (sizes, unfinished): (Option<&Sizes>, bool), page: Page<'_>) {
+    let counted = sizes.map(|sizes| Counted { sizes, unfinished });
+    lines.extend(counted.into_iter().flat_map(|counted| section(&clean(name), counted, page)));
 }
 
 fn rows(lines: &mut Vec<Line>, figures: impl Iterator<Item = (Key, Option<u64>)>) {

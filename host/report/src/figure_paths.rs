@@ -3,7 +3,7 @@
 //! Not here: two reports (`diff`), and expressions (`gate`).
 
 use underbar_ledger::table::KEYS;
-use underbar_ledger::{TABLE, Unit};
+use underbar_ledger::{TABLE, Unit, sizes};
 
 use crate::lock::columns::sums;
 use crate::model::Report;
@@ -23,7 +23,8 @@ pub struct Figure {
     pub value: Option<u64>,
 }
 
-/// All key paths that can be compared: step timings, then the tree and its counters, then figures of all locks together.
+/// All key paths that can be compared: step timings, then the tree and its counters, its requests by size, then figures of all
+/// locks together.
 pub fn keys() -> impl Iterator<Item = &'static str> {
     keys_and_units().map(|(key, _)| key)
 }
@@ -37,7 +38,8 @@ fn keys_and_units() -> impl Iterator<Item = (&'static str, Unit)> {
     let steps = STEPS.iter().map(|step| (step.key, step.unit));
     let tree = TREE.iter().map(|figure| (figure.key, Unit::Count));
     let counters = TABLE.iter().map(|entry| (entry.key, entry.unit));
-    steps.chain(tree).chain(counters).chain(sums().map(|sum| (sum.key, sum.unit)))
+    let requests = sizes::TABLE.iter().map(|row| (row.key, sizes::COMMON.unit));
+    steps.chain(tree).chain(counters).chain(requests).chain(sums().map(|sum| (sum.key, sum.unit)))
 }
 
 /// All figures of a report, in the order of [`keys`].
@@ -64,11 +66,17 @@ pub fn of_report(report: &Report) -> Vec<Figure> {
             value: report.tree.counters.known(key),
         }
     });
+    let requests = sizes::TABLE.iter().enumerate().map(|(at, row)| Figure {
+        key: row.key,
+        label: sizes::COMMON.label,
+        unit: sizes::COMMON.unit,
+        value: report.tree.sizes.as_ref().map(|sizes| sizes.get(at)),
+    });
     let locks = sums().map(|sum| Figure {
         key: sum.key,
         label: sum.label,
         unit: sum.unit,
         value: sum.of_report(report),
     });
-    steps.chain(tree).chain(counters).chain(locks).collect()
+    steps.chain(tree).chain(counters).chain(requests).chain(locks).collect()
 }

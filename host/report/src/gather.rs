@@ -15,6 +15,7 @@ use crate::model::{
     Allocator, Caller, Fault, FaultKind, Host, Options, Owner, Process, Report, Role, Run, SCHEMA, State,
     Tree,
 };
+use crate::sizes::{self, Sizes};
 use crate::steps::Steps;
 
 /// Facts that are not in the ledger.
@@ -63,9 +64,10 @@ impl Report {
 }
 
 fn assemble(processes: Vec<Process>, unrecorded: u64, facts: Facts) -> Report {
-    let mut counters = Figures::unknown();
+    let (mut counters, mut sizes) = (Figures::unknown(), None);
     for process in &processes {
         counters.fold(&process.counters);
+        sizes::fold(&mut sizes, process.sizes.as_ref());
     }
     // The launcher also counts programs that are not followed, even if no process kept accounts.
     for key in KEYS.into_iter().filter(|key| split(key.entry().key).0 == "follow") {
@@ -88,6 +90,7 @@ fn assemble(processes: Vec<Process>, unrecorded: u64, facts: Facts) -> Report {
         programs: 0,
         unrecorded,
         counters,
+        sizes,
         other_locks: Vec::new(),
     };
     let mut report = Report {
@@ -129,6 +132,7 @@ fn section(slot: &SlotView<'_>, began_ns: u64, alive: &impl Fn(&SlotView<'_>) ->
         ended_ns: ended,
         option_errors: slot.option_errors(),
         counters: Figures::of_slot(slot),
+        sizes: Some(Sizes::of_slot(slot)),
         heaps: slot.heaps().map(|heap| Heap::of(&heap)).collect(),
         owners: slot
             .owners()
@@ -238,6 +242,7 @@ pub(crate) mod tests {
             put(&mut bytes, slot + offset_of!(Slot, ended_ns), *ended);
             put(&mut bytes, slot + offset_of!(Slot, counters) + 8 * Key::HeapGets as usize, 10);
             put(&mut bytes, slot + offset_of!(Slot, counters) + 8 * Key::NotFollowedStatic as usize, 1);
+            put(&mut bytes, slot + offset_of!(Slot, sizes) + 8 * 3, 10);
             let path = slot + offset_of!(Slot, program);
             bytes[path..path + program.len()].copy_from_slice(program.as_bytes());
             let arguments = slot + offset_of!(Slot, arguments);
@@ -272,6 +277,8 @@ pub(crate) mod tests {
         let tree = &report.tree;
         assert_eq!((tree.processes, tree.programs, tree.unrecorded), (3, 2, 5));
         assert_eq!(tree.counters.get(Key::HeapGets), 30);
+        let sizes = |of: &Option<Sizes>| of.as_ref().map(|sizes| (sizes.get(3), sizes.total()));
+        assert_eq!((sizes(&report.processes[0].sizes), sizes(&tree.sizes)), (Some((10, 10)), Some((30, 30))));
         // Their stacks and mappings were not measured; a program of one thread has no other threads' stacks.
         let unknown = [
             Key::StackMain,

@@ -27,6 +27,7 @@
 //! | [`every`] | every figure in one view |
 //! | [`le`] | the Language Environment layout |
 //! | [`lock`] | locks: which threads waited for which lock, and for which holder |
+//! | [`sizes`], `request_sizes` | requests by size; their lines |
 //! | [`supply`] | how the heap served requests, for rules |
 //! | [`diff`], [`gate`] | two reports, figure by figure; `--fail-on` |
 //! | [`manual`] | the manual's list of counters |
@@ -52,7 +53,9 @@ mod next;
 pub mod page;
 pub mod read;
 pub mod remedies;
+mod request_sizes;
 pub mod schema;
+pub mod sizes;
 pub mod steps;
 pub mod summary;
 pub mod supply;

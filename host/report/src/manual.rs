@@ -2,8 +2,10 @@
 
 use std::fmt::Write as _;
 
+use underbar_ledger::counter::Counter;
 use underbar_ledger::counter::Exactness;
-use underbar_ledger::{Key, Scope, TABLE, Unit};
+use underbar_ledger::sizes::{COMMON, find};
+use underbar_ledger::{Key, Scope, TABLE, Unit, sizes};
 
 use crate::absent::{self, ABSENT};
 use crate::figures::{areas, split};
@@ -21,6 +23,9 @@ pub fn exactness(exactness: Exactness) -> String {
         Exactness::Sampled => "sampled".to_owned(),
     }
 }
+
+/// The name of all requests by size together, for `explain`.
+pub const REQUEST_SIZES: &str = "request-sizes";
 
 /// What a counter or a step figure means, for `explain`. None if there is no such key.
 #[must_use]
@@ -59,11 +64,24 @@ pub fn explain(key: &str) -> Option<String> {
             absent.key, absent.why
         ));
     }
+    if key == REQUEST_SIZES || key == COMMON.key {
+        return Some(counter(&Counter { key: REQUEST_SIZES, ..COMMON }, ""));
+    }
+    if let Some(row) = find(key).map(|row| &sizes::TABLE[row]) {
+        let entry = Counter { key: row.key, ..COMMON };
+        let span = format!("\nThis row: {} to {} bytes.\n", row.from + 1, row.limit);
+        return Some(counter(&entry, &span));
+    }
     let entry = TABLE.iter().find(|entry| entry.key == key)?;
     let remedy = Key::find(key).and_then(remedies::remedy);
     let remedy = remedy.map_or(String::new(), |words| format!("\nWhat to do: {words}.\n"));
-    Some(format!(
-        "{}: {}\nUnit: {}\nOf: {}\nWritten by: {}\nWhile the process runs: {}\nAfter it was killed: {}\nOver several processes: {}\n\n{}\n{remedy}",
+    Some(counter(entry, &remedy))
+}
+
+/// The explanation of a counter, and some more words.
+fn counter(entry: &Counter, more: &str) -> String {
+    format!(
+        "{}: {}\nUnit: {}\nOf: {}\nWritten by: {}\nWhile the process runs: {}\nAfter it was killed: {}\nOver several processes: {}\n\n{}\n{more}",
         entry.key,
         entry.label,
         entry.unit.name(),
@@ -73,7 +91,7 @@ pub fn explain(key: &str) -> Option<String> {
         exactness(entry.killed),
         fold(entry.fold),
         entry.meaning
-    ))
+    )
 }
 
 /// The cell of a table.
@@ -94,7 +112,7 @@ fn fold(fold: underbar_ledger::Fold) -> &'static str {
 /// The bounds that occur in the table, each once, in order.
 fn bounds() -> Vec<&'static str> {
     let mut bounds = Vec::new();
-    for entry in &TABLE {
+    for entry in TABLE.iter().chain([&COMMON]) {
         for exactness in [entry.live, entry.killed] {
             if let Exactness::Within(bound) = exactness
                 && !bounds.contains(&bound)
@@ -177,6 +195,24 @@ pub fn counters() -> String {
             let _ = writeln!(text, "- `{}` (always null): {}", absent.key, absent.why);
         }
     }
+    let (first, last) = (sizes::TABLE[0].key, sizes::TABLE[sizes::ROWS - 1].key);
+    let _ = write!(
+        text,
+        "\n## {}\n\nRequests for heap storage by size, `{first}` to `{last}`. JSON has them next to `counters`, and leaves out \
+         sizes without requests. `underbar explain {REQUEST_SIZES}` prints this, too.\n\n\
+         | keys | printed as | unit | of | written by | live | killed | together |\n|---|---|---|---|---|---|---|---|\n\
+         | `{}.up_to_N` | {} | {} | {} | {} | {} | {} | {} |\n\n{}\n",
+        COMMON.key,
+        COMMON.key,
+        COMMON.label,
+        COMMON.unit.name(),
+        scope(COMMON.scope),
+        COMMON.writer.words(),
+        cell(COMMON.live),
+        cell(COMMON.killed),
+        fold(COMMON.fold),
+        COMMON.meaning
+    );
     text.push_str(
         "\n## tree\n\nFigures of all processes together that are no sum of theirs.\n\n| key | printed as | unit |\n|---|---|---|\n",
     );
@@ -240,7 +276,7 @@ pub(crate) mod tests {
 
     #[test]
     fn every_key_is_explained_and_nothing_else() {
-        for key in crate::diff::keys().chain(ABSENT.iter().map(|absent| absent.key)) {
+        for key in crate::diff::keys().chain(ABSENT.iter().map(|absent| absent.key)).chain([REQUEST_SIZES]) {
             let text = explain(key).expect(key);
             assert!(text.starts_with(key) && text.len() > key.len() + 20, "{text}");
         }

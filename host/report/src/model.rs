@@ -23,6 +23,7 @@ use underbar_options::WhereSet;
 use crate::figures::Figures;
 use crate::heaps::Heap;
 use crate::lock::Locks;
+use crate::sizes::{self, Sizes};
 use crate::steps::Steps;
 
 /// Name and version of the form that a report has in JSON.
@@ -166,6 +167,9 @@ pub struct Tree {
     pub unrecorded: u64,
     /// Their counters, each folded by its rule: sums, and the largest of peaks.
     pub counters: Figures,
+    /// Their requests by size, added; null if not known.
+    #[serde(default)]
+    pub sizes: Option<Sizes>,
     /// Locks of processes without a section of their own: they were folded with others.
     #[serde(default)]
     pub other_locks: Vec<Locks>,
@@ -214,6 +218,9 @@ pub struct Process {
     pub option_errors: u64,
     /// Its counters.
     pub counters: Figures,
+    /// Its requests by size; null if not known.
+    #[serde(default)]
+    pub sizes: Option<Sizes>,
     /// Its heaps, the default one first; absent if it has no other heap, or if several processes are folded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub heaps: Vec<Heap>,
@@ -335,6 +342,8 @@ pub struct Program {
     pub processes: u64,
     /// Their counters, folded.
     pub counters: Figures,
+    /// Their requests by size, added, as far as known.
+    pub sizes: Option<Sizes>,
     /// Owners of other memory, the largest first.
     pub owners: Vec<Owner>,
     /// Another allocator that it has, as far as known.
@@ -396,6 +405,7 @@ impl Report {
                     name: process.name().to_owned(),
                     processes: 0,
                     counters: Figures::unknown(),
+                    sizes: None,
                     owners: Vec::new(),
                     allocator: None,
                     unfinished: false,
@@ -418,6 +428,7 @@ impl Report {
                 program.owners.clone_from(&process.owners);
             }
             program.counters.fold(&process.counters);
+            sizes::fold(&mut program.sizes, process.sizes.as_ref());
             program.unfinished |= unfinished;
             program.allocator = program.allocator.take().or_else(|| process.allocator.clone());
             if process.state != State::Folded {

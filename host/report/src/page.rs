@@ -25,17 +25,19 @@ pub struct Page<'a> {
     pub columns: usize,
     /// Are there colours?
     pub colour: bool,
+    /// Can it show block characters? True on terminals with Unicode.
+    pub pictures: bool,
     /// The name that `underbar report` needs to print this report again in another form: empty for the last run. None if the
     /// report is not kept.
     pub kept: Option<&'a str>,
 }
 
 impl Page<'_> {
-    /// For a terminal with this many columns, or for other output (None).
+    /// For a terminal with this many columns, or for other output (None). Without pictures, and of a report that is not kept.
     #[must_use]
     pub fn of_terminal(columns: Option<u16>, colour: bool) -> Page<'static> {
         let columns = columns.map_or(COLUMNS, |columns| usize::from(columns).clamp(NARROWEST, WIDEST));
-        Page { columns, colour, kept: None }
+        Page { columns, colour, pictures: false, kept: None }
     }
 }
 

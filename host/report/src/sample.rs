@@ -7,6 +7,7 @@ use underbar_ledger::Key;
 
 use crate::figures::Figures;
 use crate::model::{End, Host, OptionInForce, Options, Owner, Process, Report, Run, SCHEMA, State, Tree};
+use crate::sizes::{Sizes, fold};
 use crate::steps::Steps;
 
 fn process(number: u32, program: &str, figures: &[(Key, u64)]) -> Process {
@@ -26,6 +27,7 @@ fn process(number: u32, program: &str, figures: &[(Key, u64)]) -> Process {
         ended_ns: Some(1_000_000_000),
         option_errors: 0,
         counters,
+        sizes: None,
         heaps: Vec::new(),
         owners: Vec::new(),
         allocator: None,
@@ -75,41 +77,48 @@ fn run(program: &str, arguments: &[&str], processes: Vec<Process>) -> Report {
     };
     for process in &report.processes {
         report.tree.counters.fold(&process.counters);
+        fold(&mut report.tree.sizes, process.sizes.as_ref());
         report.tree.processes += process.processes;
     }
     report.tree.programs = report.programs().len() as u64;
     report
 }
 
+/// Requests by size.
+#[must_use]
+pub fn sizes(rows: &[(u64, u64)]) -> Sizes {
+    let mut sizes = Sizes::none();
+    rows.iter().for_each(|&(size, requests)| sizes.add(size, requests));
+    sizes
+}
+
 /// The documents' first experiment, untuned.
 #[must_use]
 pub fn getfree() -> Report {
-    let mut report = run(
-        "./getfree",
-        &["--seed", "7"],
-        vec![process(
-            4711,
-            "/home/user/getfree",
-            &[
-                (Key::HeapGets, 50_002),
-                (Key::HeapFrees, 50_000),
-                (Key::HeapUsedPeak, 819_229_056),
-                (Key::HeapSegmentsAllocated, 27_949),
-                (Key::HeapSegmentBytesPeak, 915_832_832),
-                (Key::HeapSegmentBytesTotal, 915_832_832),
-                (Key::HeapInitialSize, 32_768),
-                (Key::HeapIncrementSize, 32_768),
-                (Key::HeapOwnBytes, 1_048_576),
-                (Key::ThreadsStarted, 1),
-                (Key::ThreadsPeak, 1),
-                (Key::StackLargest, 204_800),
-                (Key::StackMain, 204_800),
-                (Key::StackConcurrent, 204_800),
-                (Key::CoverageAnonymous, 920_000_000),
-                (Key::CoverageHeap, 915_832_832),
-            ],
-        )],
+    let mut getfree = process(
+        4711,
+        "/home/user/getfree",
+        &[
+            (Key::HeapGets, 50_002),
+            (Key::HeapFrees, 50_000),
+            (Key::HeapUsedPeak, 819_229_056),
+            (Key::HeapSegmentsAllocated, 27_949),
+            (Key::HeapSegmentBytesPeak, 915_832_832),
+            (Key::HeapSegmentBytesTotal, 915_832_832),
+            (Key::HeapInitialSize, 32_768),
+            (Key::HeapIncrementSize, 32_768),
+            (Key::HeapOwnBytes, 1_048_576),
+            (Key::ThreadsStarted, 1),
+            (Key::ThreadsPeak, 1),
+            (Key::StackLargest, 204_800),
+            (Key::StackMain, 204_800),
+            (Key::StackConcurrent, 204_800),
+            (Key::CoverageAnonymous, 920_000_000),
+            (Key::CoverageHeap, 915_832_832),
+        ],
     );
+    getfree.sizes = Some(sizes(&[(32, 1_500), (64, 4_500), (1024, 2), (4096, 5_000), (20_480, 39_000)]));
+    let mut report = run("./getfree", &["--seed", "7"], vec![getfree]);
     report.options = Options {
         text: "HEAP(32K,32K),STACK(128K,128K)".to_owned(),
         in_force: vec![

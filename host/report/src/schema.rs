@@ -6,7 +6,7 @@
 use serde_json::{Map, Value, json};
 use underbar_ledger::counter::Exactness;
 use underbar_ledger::table::KEYS;
-use underbar_ledger::{Key, Unit};
+use underbar_ledger::{self as ledger, Key, Unit};
 
 use crate::absent::ABSENT;
 use crate::figures::{areas, split};
@@ -39,6 +39,7 @@ pub fn schema() -> Value {
             "ended_ns": maybe("Nanoseconds after the run began; null while it runs and where it was killed."),
             "option_errors": number("Mistakes that the runtime found in its options."),
             "counters": {"$ref": "#/$defs/counters"},
+            "sizes": {"$ref": "#/$defs/sizes"},
             "heaps": {
                 "type": "array", "items": heap(),
                 "description": "Its heaps, the default one first; absent where it has no other, and where several processes are folded.",
@@ -71,6 +72,7 @@ pub fn schema() -> Value {
         }),
     );
     not_required(&mut process, "started_as");
+    not_required(&mut process, "sizes");
     not_required(&mut process, "heaps");
     not_required(&mut process, "allocator");
     not_required(&mut process, "locks");
@@ -79,6 +81,7 @@ pub fn schema() -> Value {
         "All processes together.",
         json!({
             "counters": {"$ref": "#/$defs/counters"},
+            "sizes": {"$ref": "#/$defs/sizes"},
             "other_locks": {
                 "type": "array", "items": {"$ref": "#/$defs/locks"},
                 "description": "Locks of processes that were folded with others.",
@@ -92,6 +95,7 @@ pub fn schema() -> Value {
             keys.push(json!(field));
         }
     }
+    not_required(&mut tree, "sizes");
     not_required(&mut tree, "other_locks");
     let mut schema = object(
         "A report of underbar: what a run was, what it took, and the accounts of its processes. \
@@ -143,7 +147,7 @@ pub fn schema() -> Value {
     );
     schema["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
     schema["$defs"] = json!({
-        "counters": counters(), "locks": locks(), "lock": lock(), "place": place(), "spread": spread(),
+        "counters": counters(), "sizes": sizes(), "locks": locks(), "lock": lock(), "place": place(), "spread": spread(),
     });
     schema["title"] = json!(SCHEMA);
     schema
@@ -328,6 +332,19 @@ fn counters() -> Value {
     optional("Counters by area.", areas().into_iter().map(area).collect())
 }
 
+/// Requests by size: a key for each row of the table that has requests.
+fn sizes() -> Value {
+    let common = &ledger::sizes::COMMON;
+    json!({
+        "type": ["object", "null"],
+        "description": format!("{} A size without requests is left out. Null where not known.", common.meaning),
+        "propertyNames": {"pattern": "^up_to_[0-9]+$"},
+        "additionalProperties": {"type": "integer", "minimum": 0},
+        "x-unit": common.unit.name(),
+        "x-exactness": crate::manual::exactness(common.live),
+    })
+}
+
 /// A heap of a process that has more than one.
 fn heap() -> Value {
     let area = |area: &'static str| {
@@ -417,7 +434,8 @@ mod tests {
             }
         }
         for (key, inner) in value.as_object().into_iter().flatten() {
-            match schema["properties"].get(key) {
+            let named = schema.get("additionalProperties").filter(|_| key.starts_with("up_to_"));
+            match schema["properties"].get(key).or(named) {
                 Some(described) => validate(inner, described, root, &format!("{path}.{key}"), errors),
                 None => errors.push(format!("{path}.{key} is not described")),
             }
@@ -485,6 +503,8 @@ mod tests {
             ("/tree/counters/heap/used_peak", json!(1.5)),
             ("/processes/0/state", json!("asleep")),
             ("/processes/0/counters/stack/segments_allocated", json!(0)),
+            ("/tree/sizes", json!({"up_to_64": -1})),
+            ("/tree/sizes", json!({"from_65": 1})),
             ("/processes", json!(null)),
             ("/run", json!({})),
         ] {

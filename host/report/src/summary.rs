@@ -68,14 +68,16 @@ pub fn render_on(report: &Report, advice: &[Advice], page: Page<'_>) -> String {
         lines.push(labelled("time", timing::time(steps)));
         lines.push(labelled("kernel", timing::kernel(steps)));
     }
-    if let Some(leading) = programs.first() {
-        areas::areas(&mut lines, report, leading, programs.len(), (advice, page));
-    } else {
-        lines.push(warning("accounts", "none were kept: no process of this run loaded underbar".to_owned()));
-    }
     let mut options = option_lines(report);
     options.extend(remedies::lines(report));
     let mut tree = tree_lines(report, page);
+    if let Some(leading) = programs.first() {
+        // The options, one line of the tree, and the next command.
+        let after = options.len() + tree.len().min(1) + 1;
+        areas::areas(&mut lines, report, (leading, programs.len()), after, (advice, page));
+    } else {
+        lines.push(warning("accounts", "none were kept: no process of this run loaded underbar".to_owned()));
+    }
     // The room that the options and the next command leave is for the tree, and the rest is for the children.
     let room = LINES.saturating_sub(lines.len() + options.len() + 1);
     tree.truncate(room.max(1));
@@ -245,6 +247,7 @@ underbar: ./getfree --seed 7: exit 0
   HEAP      HEAP(32K,32K,,KEEP)                781 MiB        HEAP(896M,64M,,KEEP)
   STACK     STACK(128K,128K)                   200 KiB
   heap      50,002 gets, 50,000 frees, 27,949 segments (0 freed), at most 873 MiB in them
+  sizes     up to 20 KiB 77 %, 4 KiB 9 %, 64 B 8 %, 32 B 2 %, 1 KiB below 1 %
   coverage  99 % of 877 MiB anonymous memory is in this heap
   why       HEAP(896M,64M,,KEEP): 27,949 segments, a kernel call each, to hold 781 MiB.
   options   accepted, no effect here: ALL31(ON): Linux programs have no addressing modes
@@ -397,6 +400,7 @@ Nothing to change in what was seen; 2 programs kept no accounts. What that means
             process.counters.set(Key::HeapForeignFrees, u64::MAX);
             process.counters.set(Key::HeapMapFallbacks, u64::MAX);
             process.state = State::Killed;
+            process.sizes = Some(sample::sizes(&[(64, u64::MAX), (1 << 20, u64::MAX)]));
             report.processes.push(process);
         }
         for key in KEYS {

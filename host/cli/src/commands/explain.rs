@@ -10,10 +10,12 @@ use clap::Args;
 use underbar_advise::listing::LE_LINTS;
 use underbar_advise::{Platform, rules};
 use underbar_ledger::TABLE;
+use underbar_ledger::sizes::COMMON;
 use underbar_options::{Effect, Entry, OPTIONS, find_option};
 use underbar_report::absent::ABSENT;
 use underbar_report::gate::nearest;
 use underbar_report::lock::columns::COLUMNS;
+use underbar_report::manual::REQUEST_SIZES;
 use underbar_report::steps::STEPS;
 use underbar_report::tree::TREE;
 
@@ -85,6 +87,7 @@ fn explain(name: &str) -> Result<String, String> {
         return Ok(text);
     }
     let labels = TABLE.iter().map(|entry| (entry.label, entry.key));
+    let labels = labels.chain([(COMMON.label, REQUEST_SIZES)]);
     let mut labels = labels.chain(ABSENT.iter().map(|absent| (absent.label.text(), absent.key)));
     let label = labels.find(|(label, _)| label.eq_ignore_ascii_case(name)).map(|(_, key)| key);
     let key = label.map_or_else(|| name.to_ascii_lowercase(), str::to_owned);
@@ -164,6 +167,7 @@ fn figures(text: &mut String) {
         .map(|step| (step.key, step.label))
         .chain(TREE.iter().map(|of| (of.key, of.label)))
         .chain(TABLE.iter().map(|entry| (entry.key, entry.label)))
+        .chain([(REQUEST_SIZES, COMMON.label)])
         .chain(COLUMNS.iter().map(|column| (column.key, column.label)));
     list(text, keys);
 }

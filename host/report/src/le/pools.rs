@@ -145,7 +145,7 @@ fn cell_and_pools(word: &str) -> (u64, u64) {
 /// The note on these sections.
 pub(super) const NOTE: &str = "HEAPPOOLS has no effect here: small requests are always served from cells, whose sizes need \
 no tuning. Cells, elements, percentages and cells per extent are those that the option means; requests, extents and \
-cells used are not counted by size and are 0 (null in JSON), so no percentages and no cell sizes are suggested.";
+cells used are not counted by pool and are 0 (null in JSON), so no percentages and no cell sizes are suggested.";
 
 /// Keys of figures that are 0 in these sections.
 #[cfg(test)]

@@ -6,6 +6,7 @@
 //! STACK        always                                 with threads, the first one's
 //! THREADSTACK  with threads
 //! allocator, heap, memory elsewhere, notes, locks, why
+//! sizes        if there is room, after the heap
 //! ```
 //!
 //! Not here: the lines around them and the most lines (`summary`); how advice is made (`advise`).
@@ -14,20 +15,22 @@ use underbar_ledger::Key;
 use underbar_model::Area;
 use underbar_options::LEAST_THREAD_STACK;
 
-use super::{Advice, runs};
+use super::{Advice, LINES, runs};
 use crate::heaps;
 use crate::lock;
 use crate::memory;
 use crate::model::{Process, Program, Report, Role, State};
 use crate::page::{LABEL_COLUMNS, Line, Page, Tone, clean, clip, clip_front, labelled, set_columns, warning};
+use crate::request_sizes::{self, Counted};
 use crate::units::{bytes, count, counted, parse_size, size};
 
-/// The areas of the program with the most memory: set, used, suggested, and why.
+/// The areas of the program with the most memory: set, used, suggested, and why. `programs`: the number of programs; `after`: the
+/// lines that come after these.
 pub(super) fn areas(
     lines: &mut Vec<Line>,
     report: &Report,
-    leading: &Program,
-    programs: usize,
+    (leading, programs): (&Program, usize),
+    after: usize,
     (advice, page): (&[Advice], Page<'_>),
 ) {
     let counters = &leading.counters;
@@ -90,6 +93,7 @@ pub(super) fn areas(
             if leading.processes > 1 { "one process" } else { "them" },
         ),
     ));
+    let after_heap = lines.len();
     lines.extend(memory::lines(leading, page));
     lines.extend(heaps::line(report, page));
     lines.extend(trouble(leading));
@@ -98,6 +102,11 @@ pub(super) fn areas(
     for advice in advice.iter().filter(|a| a.option.is_some() || a.verdict == "no heap advice").take(3) {
         let head = advice.option.as_deref().unwrap_or(advice.verdict);
         lines.push(labelled("why", format!("{head}: {}", clean(&advice.reason))));
+    }
+    let sizes = leading.sizes.as_ref().filter(|_| lines.len() + after < LINES);
+    let counted = sizes.map(|sizes| Counted { sizes, unfinished: leading.unfinished });
+    if let Some(line) = counted.and_then(|counted| request_sizes::line(counted, page)) {
+        lines.insert(after_heap, line);
     }
 }
 
