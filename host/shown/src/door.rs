@@ -16,6 +16,7 @@
 //! Not here: names, which pass [`Shown`](crate::Shown) when a message is made, so that a line feed in a name begins no new line.
 
 use std::borrow::Cow;
+use std::env;
 use std::fmt;
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, IsTerminal, Write};
@@ -122,6 +123,23 @@ pub fn error_columns() -> Option<u16> {
     columns(rustix::stdio::stderr())
 }
 
+/// Can the terminal show block characters, as far as its variables say? The question whether the output is a terminal is another.
+pub fn has_blocks() -> bool {
+    are_blocks_shown(|name| env::var(name).ok())
+}
+
+/// By the encoding of the locale, which the first of its variables with a value decides, and by the kind of terminal: a text
+/// console lacks most of them.
+fn are_blocks_shown(variable: impl Fn(&str) -> Option<String>) -> bool {
+    let locale =
+        ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(&variable).find(|value| !value.is_empty());
+    let is_unicode = locale.is_some_and(|locale| {
+        let locale = locale.to_ascii_lowercase();
+        locale.contains("utf-8") || locale.contains("utf8")
+    });
+    is_unicode && !matches!(variable("TERM").as_deref(), None | Some("dumb" | "linux"))
+}
+
 /// None if it is no terminal, or does not know.
 fn columns(terminal: BorrowedFd<'_>) -> Option<u16> {
     tcgetwinsize(terminal).ok().map(|size| size.ws_col).filter(|columns| *columns > 0)
@@ -184,6 +202,20 @@ fn may_be_written(path: &Path, status: &Metadata) -> io::Result<()> {
 mod tests {
     use super::*;
     use std::os::unix::fs::{PermissionsExt, chown, lchown, symlink};
+
+    #[test]
+    fn blocks_need_unicode_and_a_terminal_that_has_them() {
+        let has = |variables: &[(&str, &str)]| {
+            are_blocks_shown(|name| {
+                variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+            })
+        };
+        let of = |locale, term| has(&[("LC_ALL", ""), ("LC_CTYPE", locale), ("LANG", "C"), ("TERM", term)]);
+        assert!(of("de_DE.UTF-8", "xterm") && of("C.utf8", "screen-256color"));
+        assert!(!of("C", "xterm") && !of("de_DE.UTF-8", "dumb") && !of("de_DE.UTF-8", "linux"));
+        assert!(!has(&[("LC_ALL", "POSIX"), ("LANG", "C.UTF-8"), ("TERM", "xterm")]));
+        assert!(!has(&[("TERM", "xterm")]) && !has(&[("LANG", "C.UTF-8")]));
+    }
 
     #[test]
     fn what_leaves_is_of_its_form() {

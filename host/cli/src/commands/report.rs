@@ -67,7 +67,8 @@ impl Report {
         let file = self.file.as_ref().map(|path| quoted(&path.to_string_lossy()));
         let kept = Some(file.as_deref().unwrap_or_default()).filter(|file| *file != "-");
         let columns = if is_shown { door::output_columns() } else { None };
-        let page = Page { kept, ..Page::of_terminal(columns, colour) };
+        let pictures = columns.is_some() && door::has_blocks();
+        let page = Page { kept, pictures, ..Page::of_terminal(columns, colour) };
         text += &rendered(&report, form, self.printing.json, page);
         let form = if colour && !self.printing.json {
             door::Form::Coloured

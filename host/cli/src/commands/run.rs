@@ -206,7 +206,8 @@ impl Run {
         let colour = place.is_none() && self.shared.color.is_on();
         let columns = if place.is_none() { door::error_columns() } else { None };
         let kept = last::keep(report.to_json().as_bytes()).is_ok().then_some("");
-        let page = Page { kept, ..Page::of_terminal(columns, colour) };
+        let pictures = columns.is_some() && door::has_blocks();
+        let page = Page { kept, pictures, ..Page::of_terminal(columns, colour) };
         text += &super::report::rendered(&report, form, self.shared.json, page);
         let form =
             if colour && !self.shared.json { door::Form::Coloured } else { door::Form::of(self.shared.json) };
