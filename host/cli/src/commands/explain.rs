@@ -10,7 +10,7 @@ use clap::Args;
 use underbar_advise::listing::LE_LINTS;
 use underbar_advise::{Platform, rules};
 use underbar_ledger::TABLE;
-use underbar_ledger::sizes::COMMON;
+use underbar_ledger::sizes::{self, COMMON};
 use underbar_options::{Effect, Entry, OPTIONS, find_option};
 use underbar_report::absent::ABSENT;
 use underbar_report::gate::nearest;
@@ -97,7 +97,8 @@ fn explain(name: &str) -> Result<String, String> {
         let places: Vec<&str> = names().filter(|place| tells_of(place, name)).take(PLACES).collect();
         let hint = if places.is_empty() {
             // There are names, so one of them is the nearest.
-            format!("did you mean {}?", nearest(name, names()).unwrap_or("HEAP"))
+            let all = names().chain(sizes::TABLE.iter().map(|row| row.key));
+            format!("did you mean {}?", nearest(name, all).unwrap_or("HEAP"))
         } else {
             format!("the explanation of {} uses the word.", places.join(", "))
         };
@@ -218,6 +219,8 @@ mod tests {
         }
         let message = explain("heep.used_peak").expect_err("misspelt");
         assert!(message.contains("did you mean heap.used_peak?"), "{message}");
+        let message = explain("sizes.up_to_65").expect_err("no row");
+        assert!(message.contains("did you mean sizes.up_to_64?"), "{message}");
     }
 
     #[test]
@@ -231,6 +234,10 @@ mod tests {
             let text = explain(given).expect(given);
             assert!(text.starts_with(start), "{text}");
         }
+        assert!(
+            explain(COMMON.label).is_ok_and(|text| text.starts_with("request-sizes: Requests by size\n"))
+        );
+        assert!(explain("sizes.up_to_64").is_ok_and(|text| text.contains("\nThis row: 49 to 64 bytes.\n")));
         for entry in &TABLE {
             assert!(explain(entry.label).is_ok_and(|text| text.starts_with(entry.key)), "{}", entry.label);
         }
