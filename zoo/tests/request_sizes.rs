@@ -158,3 +158,29 @@ fn while_the_program_runs_the_report_has_a_lower_bound() {
     running.send(9);
     assert_eq!(running.end(), KILLED);
 }
+
+/// The picture is on the terminal only, and only if its encoding has block characters.
+#[test]
+fn a_terminal_with_unicode_shows_a_picture() {
+    let file = scratch("request-sizes-terminal").join("report.json");
+    let mut run = Command::new(underbar());
+    run.args(["run", "--json", "-o"]).arg(&file).args(["--", &program(), "ends"]);
+    assert_eq!(code(left(run.env_remove("LD_PRELOAD").env_remove("UNDERBAR_OPTS")).status), 0);
+    let terminal = compiled("on_terminal", "on-terminal", &["-lutil"]);
+    let shown = |locale: &str, form: &str| {
+        let mut command = Command::new(&terminal);
+        command.arg("120").arg(underbar()).args(["report", "--color", "never", "--report", form]).arg(&file);
+        let left = left(command.env("LC_ALL", locale).env("TERM", "xterm"));
+        assert_eq!(code(left.status), 0, "{left:?}");
+        left.output
+    };
+    let is_block = |character: char| ('\u{2581}'..='\u{258f}').contains(&character);
+    for form in ["summary", "all"] {
+        let with_blocks = shown("C.UTF-8", form);
+        assert!(with_blocks.contains(is_block), "{with_blocks}");
+        let without = shown("C", form);
+        assert!(without.contains("sizes") && !without.contains(is_block), "{without}");
+    }
+    let summary = left(Command::new(underbar()).arg("report").arg(&file).env("LC_ALL", "C.UTF-8")).output;
+    assert!(summary.contains("\n  sizes     up to ") && !summary.contains(is_block), "{summary}");
+}
