@@ -118,6 +118,23 @@ fn a_child_made_by_fork_has_its_own_requests() {
     assert_eq!(rows(&report["tree"]), sum);
 }
 
+/// More processes than the ledger has slots: those of ended ones are added to their program's.
+#[test]
+fn folded_processes_keep_their_requests() {
+    let file = scratch("request-sizes-folded").join("report.json");
+    let mut run = Command::new(underbar());
+    let line = "i=0; while [ $i -lt 300 ]; do env true; i=$((i+1)); done";
+    run.args(["run", "--json", "-o"]).arg(&file).args(["--", "sh", "-c", line]);
+    assert_eq!(code(left(run.env_remove("LD_PRELOAD").env_remove("UNDERBAR_OPTS")).status), 0);
+    let report: Value = serde_json::from_slice(&fs::read(file).expect("a report")).expect("JSON");
+    let sections = report["processes"].as_array().expect("processes");
+    let folded: Vec<&Value> = sections.iter().filter(|section| section["state"] == "folded").collect();
+    assert!(!folded.is_empty(), "{} sections", sections.len());
+    for section in sections.iter().chain([&report["tree"]]) {
+        assert_eq!(rows(section).values().sum::<u64>(), gets(section), "{section}");
+    }
+}
+
 #[test]
 fn after_sigkill_the_report_has_a_lower_bound() {
     let (report, counted) = run("killed", "", KILLED);

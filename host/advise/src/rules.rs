@@ -60,7 +60,8 @@ pub static RULES: [Rule; 46] = [
         source: "ECB heap talk, 2025 (PJ47265): the request size report is there to tune the sizes of available lists; own: a request \
                  that is larger than the increment takes a segment, a kernel call, of its own",
         condition: "Of 100 requests or more, one in 1,000 and more than 8 are larger than the largest size that serves them: the \
-                    increment of HEAP where sizes are set, the largest available list of z/TPF.",
+                    increment of HEAP where sizes are set, the largest available list of z/TPF. On Linux they are the segments that \
+                    were made for one request, but no more than the requests of such sizes.",
         formula: "HEAP: an increment that holds the largest request, below 64M. z/TPF: tpf-avl-size names the sizes.",
         stop: "Fewer are larger, heap-size advises sizes, or the increments are AUTO: no advice.",
         risk: "Each increment is taken whole, though memory is taken only where it is touched.",
