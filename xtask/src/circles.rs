@@ -78,7 +78,6 @@ const PRESENT: &[(&str, &str, &str)] = &[
     ("host/advise/listing", "ztpf", "collect"),
     ("host/advise/listing", "ztpf", "simulate"),
     ("host/advise/listing/le", "stack", "heap"),
-    ("host/advise/render", "parameters", "forms"),
     ("host/cli", "table", "commands"),
     ("host/cli/trial", "single_run", "live"),
     ("host/listing", "natural", "model"),

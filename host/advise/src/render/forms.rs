@@ -5,6 +5,7 @@
 use underbar_listing::Side;
 use underbar_options::{Effect, OPTIONS};
 
+use super::parameters;
 use crate::advice::Setting;
 
 /// The form of an option text.
@@ -35,9 +36,13 @@ impl Form {
     /// The text, with a line feed after each line; None if there is nothing to set, or if no setting has this form.
     #[must_use]
     pub fn text(self, settings: &[Setting]) -> Option<String> {
-        if settings.iter().any(super::parameters::is_parameter) {
-            let is_carrier_of_others = matches!(self, Self::Ceeuopt | Self::CeeRunopts | Self::Underbar);
-            return if is_carrier_of_others { None } else { super::parameters::text(settings, self) };
+        if settings.iter().any(parameters::is_parameter) {
+            return match self {
+                Self::Ceeuopt | Self::CeeRunopts | Self::Underbar => None,
+                Self::Values => Some(parameters::values(settings)),
+                Self::Natparm => Some(parameters::module(settings)),
+                Self::Ceeopts | Self::Parm => Some(parameters::dynamic(settings)),
+            };
         }
         if self == Self::Natparm {
             return None;
@@ -188,7 +193,7 @@ CEEUOPT  RMODE ANY
             "HEAP.init=104M\nHEAP.incr=104M\nHEAP.keep_or_free_or_auto=KEEP\nANYHEAP.init=256K\n",
         );
         assert_eq!(Form::Ceeopts.text(&[]), None);
-        assert_eq!(Form::Natparm.text(&settings), None);
+        assert_eq!((Form::Natparm.text(&settings), Form::Natparm.text(&[])), (None, None));
         let parameter = [Setting { option: "MT=", sub_options: vec![some("0")] }];
         check_none(&parameter, &[Form::Ceeuopt, Form::CeeRunopts, Form::Underbar]);
         check_none(&[Setting::new("ANYHEAP", [some("256K")])], &[Form::Underbar, Form::Natparm]);

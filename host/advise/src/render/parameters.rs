@@ -1,6 +1,5 @@
 //! Parameters as text: as dynamic parameters, and as macros of the parameter module.
 
-use super::forms::Form;
 use crate::advice::Setting;
 
 /// The significant columns of a record.
@@ -12,42 +11,54 @@ pub fn is_parameter(setting: &Setting) -> bool {
     setting.option.ends_with('=')
 }
 
-/// One line for each value, or dynamic parameters, cut at commas if a record would be too long. Those of ADARUN have their
-/// own statement.
-///
-/// As NATPARM, followed by the macros of the parameter module, as comments of its source.
-pub(super) fn text(settings: &[Setting], form: Form) -> Option<String> {
-    if form == Form::Values {
-        return Some(settings.iter().map(|setting| format!("{setting}\n")).collect());
-    }
-    let is_adarun = |setting: &&Setting| setting.option.starts_with("PREF");
-    let (adarun, natural): (Vec<&Setting>, Vec<&Setting>) = settings.iter().partition(is_adarun);
-    let all = |settings: &[&Setting]| settings.iter().map(ToString::to_string).collect::<Vec<_>>();
-    let mut text = folded(&all(&natural));
+/// One line for each value.
+pub(super) fn values(settings: &[Setting]) -> String {
+    settings.iter().map(|setting| format!("{setting}\n")).collect()
+}
+
+/// Dynamic parameters, cut at commas if a record would be too long. Those of ADARUN have their own statement.
+pub(super) fn dynamic(settings: &[Setting]) -> String {
+    let (adarun, natural) = by_program(settings);
+    let mut text = folded(&texts(&natural));
     if !adarun.is_empty() {
-        text += &format!("ADARUN {}\n", all(&adarun).join(","));
+        text += &format!("ADARUN {}\n", texts(&adarun).join(","));
     }
-    if form == Form::Natparm && !natural.is_empty() {
-        text += "* the same in the source of NATPARM:\n";
-        for (macro_name, option) in [("NTPRM", None), ("NTSORT", Some("SORT=")), ("NTZIIP", Some("ZIIP="))] {
-            let mut operands: Vec<String> = Vec::new();
-            for setting in &natural {
-                match option {
-                    Some(option) if setting.option == option => {
-                        operands.extend(setting.sub_options.iter().flatten().cloned());
-                    }
-                    None if !["SORT=", "ZIIP="].contains(&setting.option) => {
-                        operands.push(setting.to_string())
-                    }
-                    _ => {}
+    text
+}
+
+/// Dynamic parameters, followed by the macros of the parameter module, as comments of its source.
+pub(super) fn module(settings: &[Setting]) -> String {
+    let (_, natural) = by_program(settings);
+    let mut text = dynamic(settings);
+    if natural.is_empty() {
+        return text;
+    }
+    text += "* the same in the source of NATPARM:\n";
+    for (macro_name, option) in [("NTPRM", None), ("NTSORT", Some("SORT=")), ("NTZIIP", Some("ZIIP="))] {
+        let mut operands: Vec<String> = Vec::new();
+        for setting in &natural {
+            match option {
+                Some(option) if setting.option == option => {
+                    operands.extend(setting.sub_options.iter().flatten().cloned());
                 }
-            }
-            if !operands.is_empty() {
-                text += &format!("*        {macro_name:<6} {}\n", operands.join(","));
+                None if !["SORT=", "ZIIP="].contains(&setting.option) => operands.push(setting.to_string()),
+                _ => {}
             }
         }
+        if !operands.is_empty() {
+            text += &format!("*        {macro_name:<6} {}\n", operands.join(","));
+        }
     }
-    (!text.is_empty()).then_some(text)
+    text
+}
+
+/// The parameters of ADARUN, and those of Natural.
+fn by_program(settings: &[Setting]) -> (Vec<&Setting>, Vec<&Setting>) {
+    settings.iter().partition(|setting| setting.option.starts_with("PREF"))
+}
+
+fn texts(settings: &[&Setting]) -> Vec<String> {
+    settings.iter().map(ToString::to_string).collect()
 }
 
 fn folded(words: &[String]) -> String {
@@ -82,14 +93,13 @@ mod tests {
             set("SORT=", &["WRKSIZE=1000", "EXT=OFF", "STORAGE=BP"]),
             set("PREFSBL=", &["9512"]),
         ];
-        let plain = text(&settings, Form::Ceeopts).expect("something to set");
+        let plain = dynamic(&settings);
         assert_eq!(
             plain,
             "ZIIP=(ON,PWCSIZE=(300,200,300)),THSIZE=2048,MT=0,\nSORT=(WRKSIZE=1000,EXT=OFF,STORAGE=BP)\nADARUN PREFSBL=9512\n"
         );
-        let values = text(&settings[1..3], Form::Values);
-        assert_eq!(values.as_deref(), Some("THSIZE=2048\nMT=0\n"));
-        let module = text(&settings, Form::Natparm).expect("something to set");
+        assert_eq!(values(&settings[1..3]), "THSIZE=2048\nMT=0\n");
+        let module = module(&settings);
         let macros: Vec<&str> = module.lines().skip(4).collect();
         assert_eq!(
             macros,
@@ -115,6 +125,5 @@ mod tests {
             let wrote: Vec<String> = settings.iter().map(ToString::to_string).collect();
             assert_eq!(rows, wrote, "{items:#?}");
         }
-        assert_eq!(text(&[], Form::Natparm), None);
     }
 }
