@@ -77,7 +77,6 @@ const PRESENT: &[(&str, &str, &str)] = &[
     ("host/advise/listing", "place", "le"),
     ("host/advise/listing", "ztpf", "collect"),
     ("host/advise/listing", "ztpf", "simulate"),
-    ("host/advise/listing/le", "stack", "heap"),
     ("host/cli", "table", "commands"),
     ("host/cli/trial", "single_run", "live"),
     ("host/listing", "natural", "model"),

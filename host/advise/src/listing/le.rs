@@ -12,6 +12,7 @@ pub(crate) mod pools;
 pub(crate) mod region;
 pub(crate) mod sound;
 pub(crate) mod stack;
+mod stack_size;
 #[cfg(test)]
 mod tests;
 
@@ -22,6 +23,9 @@ use super::history::History;
 use crate::advice::{Advice, Kind, Line, Setting};
 
 use crate::sizes::{LINE, above_the_line, written};
+
+/// The risk of growth below the 16M line.
+const BELOW_RISK: &str = "It lies below the 16M line, where there is little storage. ";
 
 /// The input of a rule.
 pub struct LeCase<'a> {

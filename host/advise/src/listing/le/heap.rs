@@ -11,15 +11,13 @@
 use underbar_listing::{Field, Figure, Kind as Part};
 
 use super::super::history::History;
-use super::stack::{moved, switch_unknown};
-use super::{LeCase, contradiction, found, lost, now, setting};
+use super::stack_size::{moved, switch_unknown};
+use super::{BELOW_RISK, LeCase, contradiction, found, lost, now, setting};
 use crate::advice::{Advice, Evidence, Kind, Line};
 use crate::sizes::{LINE, is_well_used, rounded, written};
 
 const K: u64 = 1 << 10;
 const M: u64 = 1 << 20;
-/// The risk of growth below the line.
-pub(super) const BELOW: &str = "It lies below the 16M line, where there is little storage. ";
 /// The risk for a user heap that programs of AMODE 24 may share.
 const ALL31: &str = "It lies above the 16M line: under ALL31(OFF) programs of AMODE 24 take theirs below it, from the fifth value of HEAP. ";
 /// Up to this many segments are few.
@@ -236,7 +234,7 @@ impl Heap<'_> {
         let (part, region) = (self.part, self.region(first.unwrap_or(0).max(larger)));
         words += &region.2;
         if self.is_below() {
-            words += BELOW;
+            words += BELOW_RISK;
         }
         words += self.all31(first.unwrap_or(0).max(larger));
         let each = match count {
