@@ -74,7 +74,6 @@ const PRESENT: &[(&str, &str, &str)] = &[
     ("host/advise", "rules", "listing"),
     ("host/advise/listing", "natural", "areas"),
     ("host/advise/listing", "no_report", "collect"),
-    ("host/advise/listing", "place", "le"),
     ("host/advise/listing", "ztpf", "collect"),
     ("host/advise/listing", "ztpf", "simulate"),
     ("host/cli", "table", "commands"),

@@ -9,7 +9,7 @@ pub use underbar_model::{Area, Platform};
 use crate::advice::Advice;
 use crate::case::Case;
 use crate::listing::Collected;
-use crate::listing::le::LeCase;
+use crate::listing::ProgramCase;
 
 /// One rule.
 pub struct Rule {
@@ -45,7 +45,7 @@ pub enum Apply {
         rule: fn(&Case<'_>) -> Option<Advice>,
     },
     /// To each program or session of the listings.
-    Program(fn(&LeCase<'_>) -> Vec<Advice>),
+    Program(fn(&ProgramCase<'_>) -> Vec<Advice>),
     /// To the supply of requests, by a heap of a run or by the available lists of a system.
     Supply(fn(&Supply) -> Option<Advice>),
     /// To everything read from listings.

@@ -22,6 +22,7 @@ mod lint;
 pub mod natural;
 mod no_report;
 mod place;
+mod program_case;
 pub mod simulate;
 mod walk;
 pub mod ztpf;
@@ -33,9 +34,9 @@ pub use compare::{
     Amount, ComparedProgram, ComparedStep, Comparison, Group, Known, NO_INTERVAL, Pair, Row, Subject,
 };
 pub use known_options::{InSight, Placed};
-pub use le::LeCase;
 pub use lint::{LE_LINTS, LeLint, Lint, lint};
 pub use no_report::{no_storage_report, other_reports, run_again};
+pub use program_case::ProgramCase;
 pub use simulate::simulate;
 pub use walk::advise_listing;
 

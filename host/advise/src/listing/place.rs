@@ -11,11 +11,11 @@
 use underbar_listing::Carrier;
 
 use super::known_options::Placed;
-use super::le::LeCase;
+use super::program_case::ProgramCase;
 use crate::advice::{Advice, Kind};
 
 /// Adds the place to a rule's findings.
-pub(super) fn say(case: &LeCase<'_>, found: &mut Advice) {
+pub(super) fn say(case: &ProgramCase<'_>, found: &mut Advice) {
     let Some(setting) = &found.option else { return };
     if let Some(Placed { file, row, .. }) = fixed(case, setting.option) {
         found.reason += &format!(
@@ -41,12 +41,12 @@ pub(super) fn say(case: &LeCase<'_>, found: &mut Advice) {
 }
 
 /// The place where this option is set so that it cannot be overridden.
-pub(super) fn fixed<'a>(case: &'a LeCase<'_>, option: &str) -> Option<&'a Placed> {
+pub(super) fn fixed<'a>(case: &'a ProgramCase<'_>, option: &str) -> Option<&'a Placed> {
     rows(case, option).find(|placed| placed.row.overridable == Some(false))
 }
 
 /// All places of an option that may concern the program.
-fn rows<'a>(case: &'a LeCase<'_>, option: &str) -> impl Iterator<Item = &'a Placed> {
+fn rows<'a>(case: &'a ProgramCase<'_>, option: &str) -> impl Iterator<Item = &'a Placed> {
     let own = |placed: &&Placed| placed.enclave.as_ref().is_none_or(|name| *name == case.program.name);
     case.collected.options.named(option).filter(own)
 }

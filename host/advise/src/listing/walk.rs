@@ -3,7 +3,7 @@
 //! Not here: the rules, which do not depend on their caller.
 
 use super::collect::{Collected, Program};
-use super::le::LeCase;
+use super::program_case::ProgramCase;
 use super::{natural, place, ztpf};
 use crate::advice::Advice;
 use crate::rule::{Apply, Platform, Rule};
@@ -14,10 +14,10 @@ use crate::rules;
 pub fn advise_listing(collected: &Collected) -> Vec<Advice> {
     let mut all = Vec::new();
     for program in &collected.programs {
-        let cics = LeCase { collected, program, risk: "" }.cics();
+        let cics = ProgramCase { collected, program, risk: "" }.cics();
         for rule in rules::of(Platform::LanguageEnvironment) {
             let Apply::Program(apply) = rule.apply else { continue };
-            let case = LeCase { collected, program, risk: rule.risk };
+            let case = ProgramCase { collected, program, risk: rule.risk };
             for mut found in apply(&case) {
                 place::say(&case, &mut found);
                 if let (Some(line), true) = (&cics, found.option.is_some()) {
@@ -61,7 +61,7 @@ fn sessions(collected: &Collected) -> Vec<Advice> {
         let program = Program { name: session.name.clone(), runs: Vec::new() };
         for rule in rules::of(Platform::Natural) {
             let Apply::Program(apply) = rule.apply else { continue };
-            let case = LeCase { collected, program: &program, risk: rule.risk };
+            let case = ProgramCase { collected, program: &program, risk: rule.risk };
             for found in apply(&case) {
                 let certainty = natural::certainty(rule.id, collected, &session);
                 all.push(Advice {

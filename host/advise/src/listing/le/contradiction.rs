@@ -11,19 +11,19 @@
 use underbar_listing::sections::SECTIONS;
 use underbar_listing::{Field, Kind as Part};
 
-use super::{LeCase, found};
+use super::{ProgramCase, found};
 use crate::advice::{Advice, Kind};
 use crate::sizes::size;
 
 const PAGE: u64 = 4096;
 
 /// The findings for every option that the storage report contradicts.
-pub(super) fn all<'a>(case: &'a LeCase<'a>) -> impl Iterator<Item = Advice> + 'a {
+pub(super) fn all<'a>(case: &'a ProgramCase<'a>) -> impl Iterator<Item = Advice> + 'a {
     SECTIONS.iter().filter_map(|row| of(case, row.kind))
 }
 
 /// Whether the report contradicts the sizes of this section's option, in this section or in another one of the same option.
-pub(super) fn concerns(case: &LeCase<'_>, part: Part) -> bool {
+pub(super) fn concerns(case: &ProgramCase<'_>, part: Part) -> bool {
     let option = part.row().map_or("", |row| row.option.0);
     // Most listings contain no options.
     case.option(option).is_some()
@@ -31,7 +31,7 @@ pub(super) fn concerns(case: &LeCase<'_>, part: Part) -> bool {
 }
 
 /// The finding for the option of this section, if the report contradicts its sizes.
-fn of(case: &LeCase<'_>, part: Part) -> Option<Advice> {
+fn of(case: &ProgramCase<'_>, part: Part) -> Option<Advice> {
     let (option, place) = part.row()?.option;
     let (option_file, row) = case.option(option).filter(|(_, row)| !row.negative)?;
     // Under THREADSTACK(OFF) the report shows sizes that are not in force.

@@ -1,9 +1,9 @@
 //! STORAGE whose third value fills every stack frame.
 
-use super::{LeCase, found};
+use super::{ProgramCase, found};
 use crate::advice::{Advice, Kind, Setting};
 
-pub(crate) fn apply(case: &LeCase<'_>) -> Vec<Advice> {
+pub(crate) fn apply(case: &ProgramCase<'_>) -> Vec<Advice> {
     let Some((file, row)) = case.option("STORAGE") else { return Vec::new() };
     let values = row.sub_options();
     let Some(third) = values.get(2).filter(|word| !word.is_empty()) else { return Vec::new() };

@@ -12,7 +12,7 @@ use underbar_listing::{Field, Figure, Kind as Part};
 
 use super::super::history::History;
 use super::stack_size::{moved, switch_unknown};
-use super::{BELOW_RISK, LeCase, contradiction, found, lost, now, setting};
+use super::{BELOW_RISK, ProgramCase, contradiction, found, lost, now, setting};
 use crate::advice::{Advice, Evidence, Kind, Line};
 use crate::sizes::{LINE, is_well_used, rounded, written};
 
@@ -37,7 +37,7 @@ const HEAPS: [(Part, u64); 6] = [
     (Part::User31, 4 * K),
 ];
 
-pub(crate) fn apply(case: &LeCase<'_>) -> Vec<Advice> {
+pub(crate) fn apply(case: &ProgramCase<'_>) -> Vec<Advice> {
     HEAPS.iter().filter_map(|(part, unit)| one(case, *part, *unit)).collect()
 }
 
@@ -70,11 +70,11 @@ struct Heap<'a> {
     increment: Option<u64>,
     segments: Option<u64>,
     evidence: Vec<Line>,
-    case: &'a LeCase<'a>,
+    case: &'a ProgramCase<'a>,
 }
 
 /// The advice for one heap; None if it is not in the listing or not used.
-pub(super) fn one(case: &LeCase<'_>, part: Part, unit: u64) -> Option<Advice> {
+pub(super) fn one(case: &ProgramCase<'_>, part: Part, unit: u64) -> Option<Advice> {
     if contradiction::concerns(case, part) {
         return None;
     }

@@ -2,7 +2,7 @@
 
 use underbar_listing::{Field, Kind as Part};
 
-use super::{LeCase, contradiction, found};
+use super::{ProgramCase, contradiction, found};
 use crate::advice::{Advice, Kind, Setting};
 
 /// With fewer freed segments there is no pattern.
@@ -21,11 +21,11 @@ const PARTS: [(Part, usize); 9] = [
     (Part::User31, 5),
 ];
 
-pub(crate) fn apply(case: &LeCase<'_>) -> Vec<Advice> {
+pub(crate) fn apply(case: &ProgramCase<'_>) -> Vec<Advice> {
     PARTS.iter().filter_map(|(part, at)| one(case, *part, *at)).collect()
 }
 
-fn one(case: &LeCase<'_>, part: Part, at: usize) -> Option<Advice> {
+fn one(case: &ProgramCase<'_>, part: Part, at: usize) -> Option<Advice> {
     let runs = case.sound().filter_map(|run| {
         let section = run.report.section(part)?;
         Some((run.file, section, section.get(Field::Allocated)?, section.get(Field::Freed)?))

@@ -3,7 +3,7 @@
 use underbar_listing::{Field, Kind as Part};
 
 use super::super::collect::Run;
-use super::{LeCase, found};
+use super::{ProgramCase, found};
 use crate::advice::{Advice, Kind};
 
 /// From this number on, enclaves are many.
@@ -12,7 +12,7 @@ const MANY: usize = 8;
 const SMALL: u64 = 64 << 10;
 
 /// Gives the advice once for each listing, for its first program.
-pub(crate) fn apply(case: &LeCase<'_>) -> Vec<Advice> {
+pub(crate) fn apply(case: &ProgramCase<'_>) -> Vec<Advice> {
     let Some(file) = case.sound().next().map(|run| run.file) else { return Vec::new() };
     let programs = || case.collected.programs.iter();
     let of_file = |run: &&Run| run.file == file && run.report.enclave.is_some();

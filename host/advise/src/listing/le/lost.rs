@@ -10,14 +10,14 @@
 
 use underbar_listing::{Field, Kind as Part, StorageReport};
 
-use super::LeCase;
+use super::ProgramCase;
 
 const K: u64 = 1 << 10;
 /// Larger sizes are whole pages, as people write them.
 const LARGE: u64 = 64 * K;
 
 /// Why no value is set from a size that people would not write: a part of it may be lost.
-pub(super) fn size(case: &LeCase<'_>, part: Part) -> Option<String> {
+pub(super) fn size(case: &ProgramCase<'_>, part: Part) -> Option<String> {
     [Field::Initial, Field::Increment].into_iter().find_map(|field| {
         let (_, size) = case.last(part, field).filter(|(_, figure)| !is_usual(figure.value))?;
         let words = "neither whole K nor a round number, and may have lost its first digits";
@@ -34,7 +34,7 @@ fn is_usual(size: u64) -> bool {
 }
 
 /// Why an initial size is not lowered though little of it is used; `used`: the field that shows the use.
-pub(super) fn use_of(case: &LeCase<'_>, part: Part, used: Field) -> Option<String> {
+pub(super) fn use_of(case: &ProgramCase<'_>, part: Part, used: Field) -> Option<String> {
     case.sound().find_map(|run| of_run(&run.report, part, used))
 }
 

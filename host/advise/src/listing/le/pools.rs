@@ -9,14 +9,14 @@ use underbar_listing::{Evidence, Field, Kind as Part, Pool};
 use super::super::cells::{Range, best, waste};
 use super::super::collect::Run;
 use super::super::place;
-use super::{LeCase, contradiction, found, heap};
+use super::{ProgramCase, contradiction, found, heap};
 use crate::advice::{Advice, Kind, Line, Setting};
 use crate::sizes::{size, written};
 
 /// With more extents, the pool is too small.
 const EXTENTS: u64 = 2;
 
-pub(crate) fn apply(case: &LeCase<'_>) -> Vec<Advice> {
+pub(crate) fn apply(case: &ProgramCase<'_>) -> Vec<Advice> {
     let has = |run: &&Run| !run.report.pools.is_empty() || !run.report.ranges.is_empty();
     let Some(run) = case.sound().filter(has).last() else { return Vec::new() };
     if let Some(doubt) = run.report.doubtful_pool() {
@@ -44,7 +44,7 @@ pub(crate) fn apply(case: &LeCase<'_>) -> Vec<Advice> {
     all
 }
 
-fn percentages(case: &LeCase<'_>, run: &Run) -> Option<Advice> {
+fn percentages(case: &ProgramCase<'_>, run: &Run) -> Option<Advice> {
     if contradiction::concerns(case, Part::Heap) {
         return None;
     }
@@ -107,7 +107,7 @@ fn percentages(case: &LeCase<'_>, run: &Run) -> Option<Advice> {
 
 /// Percentages if HEAP's initial size and the cells of an extent disagree: the used cells, as a share of the cells of an
 /// extent, determine them without any size of the heap.
-fn by_themselves(case: &LeCase<'_>, run: &Run, of: (u64, u64), many: &[&Pool]) -> Advice {
+fn by_themselves(case: &ProgramCase<'_>, run: &Run, of: (u64, u64), many: &[&Pool]) -> Advice {
     let mut words = vec![Some(switch(case))];
     for pool in &run.report.pools {
         let now = pool.percent.unwrap_or(1);
@@ -133,7 +133,7 @@ fn by_themselves(case: &LeCase<'_>, run: &Run, of: (u64, u64), many: &[&Pool]) -
 }
 
 /// The advised initial size of HEAP, if HEAP can be set.
-fn raised(case: &LeCase<'_>) -> Option<u64> {
+fn raised(case: &ProgramCase<'_>) -> Option<u64> {
     heap::one(case, Part::Heap, 4096)
         .and_then(|found| found.option)
         .filter(|_| place::fixed(case, "HEAP").is_none())
@@ -141,7 +141,7 @@ fn raised(case: &LeCase<'_>) -> Option<u64> {
 }
 
 /// The first sub-option: ON, or ALIGN if that is known to be in force.
-fn switch(case: &LeCase<'_>) -> String {
+fn switch(case: &ProgramCase<'_>) -> String {
     if case.is_set("HEAPPOOLS", 0, "ALIGN") { "ALIGN" } else { "ON" }.to_owned()
 }
 
@@ -153,7 +153,7 @@ fn close(words: &mut Vec<Option<String>>, pairs: usize) {
 }
 
 /// Other sizes, if those in force waste much.
-fn sizes(case: &LeCase<'_>, run: &Run) -> Option<Advice> {
+fn sizes(case: &ProgramCase<'_>, run: &Run) -> Option<Advice> {
     let cells: Vec<u64> = run.report.pools.iter().map(|pool| pool.cell).collect();
     let ranges: Vec<Range> = run
         .report
@@ -193,7 +193,7 @@ fn sizes(case: &LeCase<'_>, run: &Run) -> Option<Advice> {
     Some(change)
 }
 
-fn larger(case: &LeCase<'_>, run: &Run) -> Option<Advice> {
+fn larger(case: &ProgramCase<'_>, run: &Run) -> Option<Advice> {
     let gets = run.report.section(Part::Heap)?.get(Field::Gets)?;
     let large = run.report.larger_than_cells.as_ref().filter(|large| !large.likely)?;
     if large.value.saturating_mul(10) <= gets.value.max(1) {

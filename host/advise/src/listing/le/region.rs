@@ -2,11 +2,11 @@
 
 use underbar_listing::{Field, Kind as Part};
 
-use super::{LeCase, found};
+use super::{ProgramCase, found};
 use crate::advice::{Advice, Kind};
 use crate::sizes::{above_the_line, written};
 
-pub(crate) fn apply(case: &LeCase<'_>) -> Vec<Advice> {
+pub(crate) fn apply(case: &ProgramCase<'_>) -> Vec<Advice> {
     let Some((file, region)) = case.collected.region_of(&case.program.name) else { return Vec::new() };
     let Some(limit) = above_the_line(region) else { return Vec::new() };
     let parts = [Part::Heap, Part::AnyHeap, Part::Stack];

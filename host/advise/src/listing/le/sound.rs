@@ -2,10 +2,10 @@
 
 use underbar_listing::Evidence;
 
-use super::{LeCase, contradiction, found};
+use super::{ProgramCase, contradiction, found};
 use crate::advice::{Advice, Kind};
 
-pub(crate) fn apply(case: &LeCase<'_>) -> Vec<Advice> {
+pub(crate) fn apply(case: &ProgramCase<'_>) -> Vec<Advice> {
     let bad = case.program.runs.iter().filter_map(|run| {
         let doubt = run.report.doubts.iter().find(|doubt| doubt.kind.spoils_the_report())?;
         let line = case.line(run.file, &Evidence { line: doubt.line, text: doubt.words.clone() });

@@ -5,7 +5,7 @@
 use underbar_listing::{Field, Kind as Part};
 
 use super::stack_size::{Stack, is_below, moved, one, stack, switch_unknown};
-use super::{LeCase, found, heap, now, setting};
+use super::{ProgramCase, found, heap, now, setting};
 use crate::advice::{Advice, Kind};
 use crate::sizes::rounded;
 
@@ -20,7 +20,7 @@ const STACKS: [Part; 6] = [
     Part::ThreadHeap,
 ];
 
-pub(crate) fn apply(case: &LeCase<'_>) -> Vec<Advice> {
+pub(crate) fn apply(case: &ProgramCase<'_>) -> Vec<Advice> {
     let stacks = STACKS.into_iter().filter_map(|part| match switch_unknown(case) {
         Some(_) if matches!(part, Part::ThreadStack | Part::XplinkThreadStack) => unknown(case, part),
         _ => Some(with_place(case, part, one(case, part)?)),
@@ -31,7 +31,7 @@ pub(crate) fn apply(case: &LeCase<'_>) -> Vec<Advice> {
 }
 
 /// The finding without advice on a section of THREADSTACK, and the reason.
-fn unknown(case: &LeCase<'_>, part: Part) -> Option<Advice> {
+fn unknown(case: &ProgramCase<'_>, part: Part) -> Option<Advice> {
     let (file, figure) = case.largest(part, Field::AnyThread).filter(|(_, figure)| figure.value > 0)?;
     let (_, initial) = case.last(part, Field::Initial)?;
     let own = if part == Part::ThreadStack { Part::Stack } else { Part::XplinkStack };
@@ -56,7 +56,7 @@ fn unknown(case: &LeCase<'_>, part: Part) -> Option<Advice> {
 }
 
 /// Adds to the risk of a raise the storage for the threads' first segments, and whether the heap that holds them is raised.
-fn with_place(case: &LeCase<'_>, part: Part, mut raise: Advice) -> Advice {
+fn with_place(case: &ProgramCase<'_>, part: Part, mut raise: Advice) -> Advice {
     let is_raise = raise.kind == Kind::Raise && matches!(part, Part::Stack | Part::ThreadStack);
     if !is_raise || case.threads() == Some(1) {
         return raise;
@@ -87,7 +87,7 @@ fn with_place(case: &LeCase<'_>, part: Part, mut raise: Advice) -> Advice {
 }
 
 /// Stacks of 64-bit programs: reported, but not changed.
-fn above(case: &LeCase<'_>, part: Part) -> Option<Advice> {
+fn above(case: &ProgramCase<'_>, part: Part) -> Option<Advice> {
     let Stack { largest, initial, evidence, words, .. } = stack(case, part)?;
     let reason = match largest > initial {
         true => {

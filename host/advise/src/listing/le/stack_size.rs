@@ -11,7 +11,7 @@
 use underbar_listing::{Field, Kind as Part};
 
 use super::super::place;
-use super::{BELOW_RISK, LeCase, contradiction, found, lost, now, setting};
+use super::{BELOW_RISK, ProgramCase, contradiction, found, lost, now, setting};
 use crate::advice::{Advice, Evidence, Kind, Line};
 use crate::sizes::{LINE, is_well_used, rounded, written};
 
@@ -21,7 +21,7 @@ const BELOW: u64 = 256 * K;
 
 /// A line that shows that threads used THREADSTACK's storage, if no option in the listings says whether it is ON or OFF.
 /// Under OFF they use STACK's sizes, under ON those of THREADSTACK.
-pub(super) fn switch_unknown(case: &LeCase<'_>) -> Option<Line> {
+pub(super) fn switch_unknown(case: &ProgramCase<'_>) -> Option<Line> {
     let known = ["ON", "OFF"].iter().any(|word| case.is_set("THREADSTACK", 0, word));
     if known || case.cics().is_some() {
         return None;
@@ -49,7 +49,7 @@ pub(super) struct Stack {
 }
 
 /// The facts about a stack; None if it is not used, not governed by its option, or contradictory.
-pub(super) fn stack(case: &LeCase<'_>, part: Part) -> Option<Stack> {
+pub(super) fn stack(case: &ProgramCase<'_>, part: Part) -> Option<Stack> {
     let (file, largest) = case.largest(part, Field::AnyThread)?;
     let (initial_file, initial) = case.last(part, Field::Initial)?;
     if largest.value == 0 || !governs(case, part) || contradiction::concerns(case, part) {
@@ -69,7 +69,7 @@ pub(super) fn stack(case: &LeCase<'_>, part: Part) -> Option<Stack> {
 }
 
 /// Whether the option of this section is in force.
-fn governs(case: &LeCase<'_>, part: Part) -> bool {
+fn governs(case: &ProgramCase<'_>, part: Part) -> bool {
     match part {
         Part::ThreadStack | Part::XplinkThreadStack => {
             case.is_set("THREADSTACK", 0, "ON") && case.cics().is_none()
@@ -80,7 +80,7 @@ fn governs(case: &LeCase<'_>, part: Part) -> bool {
 }
 
 /// The advice on the size of a stack, without the heap that its segments come out of.
-pub(super) fn one(case: &LeCase<'_>, part: Part) -> Option<Advice> {
+pub(super) fn one(case: &ProgramCase<'_>, part: Part) -> Option<Advice> {
     let Stack { need, initial, evidence, words, .. } = stack(case, part)?;
     let set = now(part, initial, None);
     let enough = rounded(need.saturating_add(need / 8), 4 * K);
@@ -161,7 +161,7 @@ pub(super) fn one(case: &LeCase<'_>, part: Part) -> Option<Advice> {
 }
 
 /// The number of threads with such a stack; None if it is not known.
-fn threads(case: &LeCase<'_>, part: Part) -> Option<u64> {
+fn threads(case: &ProgramCase<'_>, part: Part) -> Option<u64> {
     match part {
         Part::Stack | Part::XplinkStack if case.is_set("THREADSTACK", 0, "ON") => Some(1),
         Part::ThreadStack | Part::XplinkThreadStack => {
@@ -172,7 +172,7 @@ fn threads(case: &LeCase<'_>, part: Part) -> Option<u64> {
 }
 
 /// Whether the stack is below the 16M line.
-pub(super) fn is_below(case: &LeCase<'_>, part: Part) -> bool {
+pub(super) fn is_below(case: &ProgramCase<'_>, part: Part) -> bool {
     match part {
         Part::LibStack => true,
         Part::ThreadStack => case.is_set("THREADSTACK", 3, "BELOW") || case.is_set("ALL31", 0, "OFF"),
@@ -190,7 +190,7 @@ pub(super) struct Moved {
 }
 
 /// The additional need of ANYHEAP, or BELOWHEAP, after the stacks of threads are raised.
-pub(super) fn moved(case: &LeCase<'_>, heap: Part) -> Option<Moved> {
+pub(super) fn moved(case: &ProgramCase<'_>, heap: Part) -> Option<Moved> {
     if switch_unknown(case).is_some() {
         return None;
     }

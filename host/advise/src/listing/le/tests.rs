@@ -6,7 +6,7 @@ mod pools;
 mod reports;
 mod stacks;
 
-use super::super::{advise_listing, settings};
+use super::super::{Collected, advise_listing, settings};
 use super::*;
 use crate::advice::Advice;
 use crate::render::Form;

@@ -2,7 +2,7 @@
 
 use underbar_listing::natural::{BufferRow, Cache};
 
-use super::super::le::LeCase;
+use super::super::program_case::ProgramCase;
 use super::sessions::Set;
 use super::{Kind, Session, found, line, session, setting, unreadable};
 use crate::advice::{Advice, Line};
@@ -12,7 +12,7 @@ use crate::sizes::{is_well_used, rounded, written};
 const CACHES: [(Cache, u64, &str); 3] =
     [(Cache::Print, 300, "print"), (Cache::Read, 200, "read"), (Cache::Write, 300, "write")];
 
-pub(crate) fn sound(case: &LeCase<'_>) -> Vec<Advice> {
+pub(crate) fn sound(case: &ProgramCase<'_>) -> Vec<Advice> {
     let session = session(case);
     let bad = case.collected.natural.runs(&session).filter_map(|(file, report)| {
         let doubt = report.doubts.iter().find(|doubt| doubt.kind.spoils_the_report())?;
@@ -33,7 +33,7 @@ struct One {
     evidence: Vec<Line>,
 }
 
-pub(crate) fn caches(case: &LeCase<'_>) -> Vec<Advice> {
+pub(crate) fn caches(case: &ProgramCase<'_>) -> Vec<Advice> {
     let session = session(case);
     let sessions = &case.collected.natural;
     if sessions.is_off(&session) {
@@ -121,7 +121,7 @@ pub(crate) fn caches(case: &LeCase<'_>) -> Vec<Advice> {
 }
 
 /// The three advised sizes in KB, if there is advice.
-pub(super) fn advised(case: &LeCase<'_>) -> Option<[u64; 3]> {
+pub(super) fn advised(case: &ProgramCase<'_>) -> Option<[u64; 3]> {
     let option = caches(case).into_iter().find_map(|found| found.option)?;
     option.sub_options.iter().flatten().find_map(|part| sizes(part.strip_prefix("PWCSIZE=")?))
 }
@@ -139,7 +139,12 @@ pub(super) fn growth(rows: &[BufferRow], then: [u64; 3]) -> u64 {
 }
 
 /// No report shows a cache.
-fn unseen(case: &LeCase<'_>, session: &Session, given: Option<[u64; 3]>, evidence: Vec<Line>) -> Vec<Advice> {
+fn unseen(
+    case: &ProgramCase<'_>,
+    session: &Session,
+    given: Option<[u64; 3]>,
+    evidence: Vec<Line>,
+) -> Vec<Advice> {
     let sessions = &case.collected.natural;
     let reports = sessions.sound(session).count();
     let complete = sessions.sound(session).all(|(_, report)| report.is_complete());
@@ -202,7 +207,7 @@ fn unseen(case: &LeCase<'_>, session: &Session, given: Option<[u64; 3]>, evidenc
     }
 }
 
-fn one(case: &LeCase<'_>, session: &Session, at: usize, given: Option<u64>) -> One {
+fn one(case: &ProgramCase<'_>, session: &Session, at: usize, given: Option<u64>) -> One {
     let (cache, usual, name) = CACHES[at];
     let rows: Vec<(usize, &BufferRow)> = case
         .collected

@@ -2,7 +2,7 @@
 
 use underbar_listing::natural::Factor;
 
-use super::super::le::LeCase;
+use super::super::program_case::ProgramCase;
 use super::sessions::Set;
 use super::{Kind, found, line, prefetch, session};
 use crate::advice::Advice;
@@ -13,7 +13,7 @@ const LARGEST: u64 = 100;
 /// The most findings of one kind.
 const MOST: usize = 20;
 
-pub(crate) fn fetch(case: &LeCase<'_>) -> Vec<Advice> {
+pub(crate) fn fetch(case: &ProgramCase<'_>) -> Vec<Advice> {
     let session = session(case);
     if !session.has_parameters {
         return Vec::new();

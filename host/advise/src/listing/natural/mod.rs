@@ -22,7 +22,7 @@ pub(super) use sessions::Set;
 pub use sessions::{Session, Sessions};
 
 use super::collect::Collected;
-use super::le::LeCase;
+use super::program_case::ProgramCase;
 use crate::advice::{Advice, Kind, Line, Setting};
 
 /// The next step for the user.
@@ -54,7 +54,7 @@ pub(super) fn certainty(rule: &str, collected: &Collected, session: &Session) ->
 }
 
 /// The session to which a rule is applied.
-fn session(case: &LeCase<'_>) -> Session {
+fn session(case: &ProgramCase<'_>) -> Session {
     let mut all = case.collected.natural.sessions().into_iter();
     // A session with this name exists: otherwise no rule would be applied.
     all.find(|session| session.name == case.program.name).unwrap_or_default()
@@ -65,7 +65,7 @@ fn found(kind: Kind, now: impl Into<String>, evidence: Vec<Line>, reason: impl I
 }
 
 /// The finding for a parameter whose value cannot be read.
-fn unreadable(case: &LeCase<'_>, file: usize, row: &underbar_listing::natural::Parameter) -> Advice {
+fn unreadable(case: &ProgramCase<'_>, file: usize, row: &underbar_listing::natural::Parameter) -> Advice {
     let name = row.name;
     let reason = format!("{name} is set to a value that cannot be read: nothing is advised upon it.");
     found(Kind::NoAdvice, format!("{name} cannot be read"), vec![line(case, file, &row.evidence)], reason)
@@ -76,7 +76,7 @@ fn setting(name: &'static str, values: Vec<String>) -> Option<Setting> {
     Some(Setting { option: name, sub_options: values.into_iter().map(Some).collect() })
 }
 
-fn line(case: &LeCase<'_>, file: usize, evidence: &underbar_listing::Evidence) -> Line {
+fn line(case: &ProgramCase<'_>, file: usize, evidence: &underbar_listing::Evidence) -> Line {
     let file = case.collected.name_of(file).to_owned();
     Line { file, line: evidence.line, text: evidence.text.clone() }
 }

@@ -2,7 +2,7 @@
 
 use underbar_listing::natural::Parameter;
 
-use super::super::le::LeCase;
+use super::super::program_case::ProgramCase;
 use super::sessions::Set;
 use super::{Kind, Session, found, line, session, setting, unreadable};
 use crate::advice::{Advice, Line};
@@ -12,7 +12,7 @@ const WORK: u64 = 1000;
 
 /// A parameter that is set, or the findings if it is not set to a single value.
 fn known<'a>(
-    case: &'a LeCase<'_>,
+    case: &'a ProgramCase<'_>,
     session: &Session,
     name: &str,
     absent: &str,
@@ -38,12 +38,12 @@ fn known<'a>(
 }
 
 /// The finding if zIIP support is off: there are no switches to avoid.
-fn off(case: &LeCase<'_>, session: &Session, now: String, lines: Vec<Line>) -> Option<Vec<Advice>> {
+fn off(case: &ProgramCase<'_>, session: &Session, now: String, lines: Vec<Line>) -> Option<Vec<Advice>> {
     let reason = "zIIP support is off (ZIIP=OFF): there are no switches to spare.";
     case.collected.natural.is_off(session).then(|| vec![found(Kind::NoAdvice, now, lines, reason)])
 }
 
-pub(crate) fn time_limit(case: &LeCase<'_>) -> Vec<Advice> {
+pub(crate) fn time_limit(case: &ProgramCase<'_>) -> Vec<Advice> {
     let session = session(case);
     let absent =
         "MT is in no text here; its default is 60. MT=0 for sessions that execute many FETCH statements.";
@@ -66,7 +66,7 @@ pub(crate) fn time_limit(case: &LeCase<'_>) -> Vec<Advice> {
     vec![change]
 }
 
-pub(crate) fn sort(case: &LeCase<'_>) -> Vec<Advice> {
+pub(crate) fn sort(case: &ProgramCase<'_>) -> Vec<Advice> {
     let session = session(case);
     let (row, lines) = match known(case, &session, "SORT", "") {
         Ok(known) => known,
@@ -105,7 +105,7 @@ pub(crate) fn sort(case: &LeCase<'_>) -> Vec<Advice> {
     vec![change]
 }
 
-pub(crate) fn main_printer(case: &LeCase<'_>) -> Vec<Advice> {
+pub(crate) fn main_printer(case: &ProgramCase<'_>) -> Vec<Advice> {
     let session = session(case);
     if case.collected.natural.is_off(&session) {
         return Vec::new();
@@ -124,7 +124,7 @@ pub(crate) fn main_printer(case: &LeCase<'_>) -> Vec<Advice> {
     vec![found(Kind::NoChange, now, lines, "Output of programs goes to a printer, which has a cache.")]
 }
 
-pub(crate) fn work_pools(case: &LeCase<'_>) -> Vec<Advice> {
+pub(crate) fn work_pools(case: &ProgramCase<'_>) -> Vec<Advice> {
     let session = session(case);
     let Ok((row, lines)) = known(case, &session, "WPSIZE", "") else { return Vec::new() };
     if case.collected.natural.is_off(&session) || row.parts().iter().any(|part| !matches!(*part, "0" | "")) {

@@ -3,7 +3,7 @@
 //! PREFSBL = 300 + FBL + 2 (16 + RBL) + 2 (16 + RBL) records, where FBL and RBL are the lengths of the format buffer and of
 //! the record buffer. No known listing prints them; the user can add a line `FBL=50,RBL=100`.
 
-use super::super::le::LeCase;
+use super::super::program_case::ProgramCase;
 use super::sessions::{Sessions, Set};
 use super::{Kind, Session, found, line, session, setting, unreadable};
 use crate::advice::{Advice, Line};
@@ -24,7 +24,7 @@ pub(super) struct Lengths {
 }
 
 /// The lengths, if both are in the listings and no two values differ.
-pub(super) fn lengths(case: &LeCase<'_>, session: &Session) -> Option<Lengths> {
+pub(super) fn lengths(case: &ProgramCase<'_>, session: &Session) -> Option<Lengths> {
     let one = |name: &str| match case.collected.natural.parameter(session, name) {
         Set::To(file, _, row) => Some((row.number()?, line(case, file, &row.evidence))),
         _ => None,
@@ -53,7 +53,7 @@ fn number(sessions: &Sessions, session: &Session, name: &str, default: u64) -> O
     }
 }
 
-pub(crate) fn prefetch(case: &LeCase<'_>) -> Vec<Advice> {
+pub(crate) fn prefetch(case: &ProgramCase<'_>) -> Vec<Advice> {
     let session = session(case);
     let sessions = &case.collected.natural;
     for name in ["PREFETCH", "PREFSBL", "PREFTBL", "PREFNREC"] {

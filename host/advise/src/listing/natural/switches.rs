@@ -2,7 +2,7 @@
 
 use underbar_listing::natural::{Counted, SwitchTable, Way};
 
-use super::super::le::LeCase;
+use super::super::program_case::ProgramCase;
 use super::sessions::Set;
 use super::{Kind, found, line, session};
 use crate::advice::Advice;
@@ -10,7 +10,7 @@ use crate::advice::Advice;
 /// The most tables with a finding.
 const MOST: usize = 20;
 
-pub(crate) fn switches(case: &LeCase<'_>) -> Vec<Advice> {
+pub(crate) fn switches(case: &ProgramCase<'_>) -> Vec<Advice> {
     let session = session(case);
     if !session.has_parameters {
         return Vec::new();
@@ -78,7 +78,7 @@ fn chatty(way: Way, counted: Counted) -> String {
     format!("{} records, {} switches. {what}", way.records, way.switches)
 }
 
-pub(crate) fn components(case: &LeCase<'_>) -> Vec<Advice> {
+pub(crate) fn components(case: &ProgramCase<'_>) -> Vec<Advice> {
     let session = session(case);
     let sessions = &case.collected.natural;
     let mut all = Vec::new();

@@ -3,7 +3,7 @@
 use underbar_listing::Figure;
 use underbar_listing::natural::ParameterCarrier;
 
-use super::super::le::LeCase;
+use super::super::program_case::ProgramCase;
 use super::sessions::Set;
 use super::{Kind, found, line, session, setting};
 use crate::advice::Advice;
@@ -12,7 +12,7 @@ use crate::sizes::{LINE, above_the_line, is_well_used, rounded, written};
 /// The smallest thread, in KB.
 const LEAST: u64 = 256;
 
-pub(crate) fn thread(case: &LeCase<'_>) -> Vec<Advice> {
+pub(crate) fn thread(case: &ProgramCase<'_>) -> Vec<Advice> {
     let session = session(case);
     let sessions = &case.collected.natural;
     let mut all = Vec::new();

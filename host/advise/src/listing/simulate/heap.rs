@@ -18,7 +18,7 @@ use underbar_listing::{Field, Item, Kind as Part, OptionRow};
 
 use super::super::cells::{Range, waste};
 use super::super::collect::Collected;
-use super::super::le::LeCase;
+use super::super::program_case::ProgramCase;
 use super::{NotTried, Tried};
 use crate::sizes::{size, written};
 
@@ -65,7 +65,7 @@ pub(super) fn simulate(collected: &Collected, text: &str) -> Result<Vec<Tried>, 
     let rows = options(text)?;
     let programs = collected.programs.iter();
     Ok(programs
-        .map(|program| match one(&LeCase { collected, program, risk: "" }, &rows) {
+        .map(|program| match one(&ProgramCase { collected, program, risk: "" }, &rows) {
             Ok(what) => Tried::Heap(what),
             Err(why) => Tried::Not(NotTried { subject: program.name.clone(), why }),
         })
@@ -118,7 +118,7 @@ fn options(text: &str) -> Result<Vec<OptionRow>, String> {
 }
 
 /// The result for one program, or why there is none.
-fn one(case: &LeCase<'_>, rows: &[OptionRow]) -> Result<WhatIf, String> {
+fn one(case: &ProgramCase<'_>, rows: &[OptionRow]) -> Result<WhatIf, String> {
     let run = case.sound().last().ok_or("no report of it can be used")?;
     let heap = run.report.section(Part::Heap).ok_or_else(|| match run.report.is_64bit() {
         true => "its report is of a 64-bit program, whose HEAP64 cannot be replayed",
@@ -199,12 +199,12 @@ fn beyond(ranges: &[Range], cells: &[u64]) -> Option<String> {
     })
 }
 
-fn is_pooled(case: &LeCase<'_>) -> bool {
+fn is_pooled(case: &ProgramCase<'_>) -> bool {
     case.is_set("HEAPPOOLS", 0, "ON") || case.is_set("HEAPPOOLS", 0, "ALIGN")
 }
 
 /// The conflict of these bytes with the region or the 16M line.
-fn limits(case: &LeCase<'_>, initial: u64, bytes: u64) -> Option<String> {
+fn limits(case: &ProgramCase<'_>, initial: u64, bytes: u64) -> Option<String> {
     if case.is_set("HEAP", 2, "BELOW") {
         let words = "HEAP lies BELOW here: the 16M below the line are for all that runs there.";
         return Some(words.to_owned());
