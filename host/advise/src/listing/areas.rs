@@ -4,12 +4,14 @@
 //! on which the advice may be based. An area that was never used is omitted.
 //! Not here: how it is drawn (`page`).
 
+mod session;
+
 use serde::Serialize;
 use underbar_listing::sections::{Row, SECTIONS};
 use underbar_listing::{Field, StorageReport};
 
 use super::collect::{Collected, Program};
-use super::{natural, settings};
+use super::settings;
 use crate::advice::{Advice, Setting};
 use crate::sizes;
 
@@ -35,7 +37,7 @@ pub fn areas(collected: &Collected, advice: &[Advice], name: &str) -> Vec<Area> 
 /// The same, from the settings.
 pub(crate) fn areas_by(collected: &Collected, set: &[Setting], name: &str) -> Vec<Area> {
     let areas = collected.program(name).map_or_else(Vec::new, |program| of_program(program, set));
-    areas.into_iter().chain(natural::areas(collected, name, set)).collect()
+    areas.into_iter().chain(session::areas(collected, name, set)).collect()
 }
 
 fn of_program(program: &Program, settings: &[Setting]) -> Vec<Area> {

@@ -18,6 +18,7 @@ use underbar_listing::{
 
 use super::known_options::{InSight, Placed};
 use super::no_report::Asked;
+use super::sessions::Sessions;
 
 const MOST_REPORTS: usize = 20_000;
 const WHOLE: usize = 500;
@@ -67,7 +68,7 @@ pub struct Collected {
     /// The findings for z/TPF: the file and the finding.
     pub ztpf: Vec<(usize, Found)>,
     /// The findings for Natural and Adabas.
-    pub natural: super::natural::Sessions,
+    pub natural: Sessions,
     /// Errors in option texts: the file, the line, the error.
     pub flaws: Vec<(usize, u64, String)>,
     /// Unread lines, and every doubt: the file, the line, why.

@@ -5,7 +5,7 @@
 //! Not here: which text overrides which (`natural::sessions`).
 
 use super::super::Collected;
-use super::super::natural::{Session, Set};
+use super::super::sessions::{Session, Set};
 use super::Comparison;
 use super::subject::{Known, Subject};
 

@@ -3,7 +3,7 @@
 use underbar_listing::natural::Factor;
 
 use super::super::program_case::ProgramCase;
-use super::sessions::Set;
+use super::super::sessions::Set;
 use super::{Kind, found, line, prefetch, session};
 use crate::advice::Advice;
 

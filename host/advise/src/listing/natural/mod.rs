@@ -6,23 +6,18 @@
 //!
 //! Invariants. No value is set from a figure that is only likely or contradicts another. Facts that a listing cannot show, such
 //! as how often a session executes FETCH, are named and not assumed. A parameter that is set keeps its present keywords.
-//! Not here: how listings are read (`underbar_listing::natural`).
+//! Not here: how listings are read (`underbar_listing::natural`), and kept (`sessions`).
 
-mod areas;
 pub(crate) mod caches;
 pub(crate) mod fetch;
 pub(crate) mod parameters;
 pub(crate) mod prefetch;
-mod sessions;
 pub(crate) mod switches;
 pub(crate) mod thread;
 
-pub(super) use areas::areas;
-pub(super) use sessions::Set;
-pub use sessions::{Session, Sessions};
-
 use super::collect::Collected;
 use super::program_case::ProgramCase;
+use super::sessions::Session;
 use crate::advice::{Advice, Kind, Line, Setting};
 
 /// The next step for the user.

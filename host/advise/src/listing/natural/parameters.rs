@@ -3,7 +3,7 @@
 use underbar_listing::natural::Parameter;
 
 use super::super::program_case::ProgramCase;
-use super::sessions::Set;
+use super::super::sessions::Set;
 use super::{Kind, Session, found, line, session, setting, unreadable};
 use crate::advice::{Advice, Line};
 

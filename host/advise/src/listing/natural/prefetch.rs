@@ -4,7 +4,7 @@
 //! the record buffer. No known listing prints them; the user can add a line `FBL=50,RBL=100`.
 
 use super::super::program_case::ProgramCase;
-use super::sessions::{Sessions, Set};
+use super::super::sessions::{Sessions, Set};
 use super::{Kind, Session, found, line, session, setting, unreadable};
 use crate::advice::{Advice, Line};
 

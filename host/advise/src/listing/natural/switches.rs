@@ -3,7 +3,7 @@
 use underbar_listing::natural::{Counted, SwitchTable, Way};
 
 use super::super::program_case::ProgramCase;
-use super::sessions::Set;
+use super::super::sessions::Set;
 use super::{Kind, found, line, session};
 use crate::advice::Advice;
 

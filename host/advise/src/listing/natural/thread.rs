@@ -4,7 +4,7 @@ use underbar_listing::Figure;
 use underbar_listing::natural::ParameterCarrier;
 
 use super::super::program_case::ProgramCase;
-use super::sessions::Set;
+use super::super::sessions::Set;
 use super::{Kind, found, line, session, setting};
 use crate::advice::Advice;
 use crate::sizes::{LINE, above_the_line, is_well_used, rounded, written};

@@ -2,8 +2,8 @@
 
 use underbar_listing::natural::Cache;
 
-use super::super::areas::Area;
 use super::super::collect::Collected;
+use super::Area;
 use crate::advice::Setting;
 
 /// In the order of PWCSIZE.
@@ -11,7 +11,7 @@ const CACHES: [(Cache, &str); 3] =
     [(Cache::Print, "PCACHE, print"), (Cache::Read, "WCACHEnn, read"), (Cache::Write, "WCACHEO, write")];
 
 /// The areas of the session of that name; none if there is no such session.
-pub(in super::super) fn areas(collected: &Collected, name: &str, settings: &[Setting]) -> Vec<Area> {
+pub(super) fn areas(collected: &Collected, name: &str, settings: &[Setting]) -> Vec<Area> {
     let Some(session) = collected.natural.sessions().into_iter().find(|session| session.name == name) else {
         return Vec::new();
     };

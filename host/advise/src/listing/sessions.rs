@@ -39,7 +39,7 @@ pub struct Session {
 }
 
 /// The setting of a parameter.
-pub(in super::super) enum Set<'a> {
+pub(super) enum Set<'a> {
     /// It is in no text.
     Absent,
     /// To this value, in this file.
@@ -123,12 +123,12 @@ impl Sessions {
     }
 
     /// The setting of a Natural parameter for a session.
-    pub(in super::super) fn parameter(&self, session: &Session, name: &str) -> Set<'_> {
+    pub(super) fn parameter(&self, session: &Session, name: &str) -> Set<'_> {
         self.set(session, name, |carrier| carrier != ParameterCarrier::Adarun)
     }
 
     /// The setting of an ADARUN parameter.
-    pub(in super::super) fn adarun(&self, session: &Session, name: &str) -> Set<'_> {
+    pub(super) fn adarun(&self, session: &Session, name: &str) -> Set<'_> {
         self.set(session, name, |carrier| carrier == ParameterCarrier::Adarun)
     }
 
