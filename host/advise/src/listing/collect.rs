@@ -17,7 +17,7 @@ use underbar_listing::{
 };
 
 use super::known_options::{InSight, Placed};
-use super::no_report::Asked;
+use super::report_requests::ReportRequests;
 use super::sessions::Sessions;
 
 const MOST_REPORTS: usize = 20_000;
@@ -81,8 +81,8 @@ pub struct Collected {
     places: HashMap<String, usize>,
     /// The number of reports that are kept.
     kept: usize,
-    /// The options reports that show RPTSTG(ON).
-    pub(super) asked: Vec<Asked>,
+    /// The storage reports that options reports show as requested.
+    pub(super) report_requests: ReportRequests,
     /// The file and line of each report, by a hash of its contents.
     seen: HashMap<u64, (usize, u64)>,
 }
@@ -122,7 +122,7 @@ impl Collected {
             Item::Parm(_) => {}
             Item::Storage(report) => self.storage(file, report),
             Item::Options(report) => {
-                self.ask(file, &report);
+                self.report_requests.take(file, &report);
                 for doubt in report.doubts {
                     self.say(file, doubt.line, doubt.words);
                 }

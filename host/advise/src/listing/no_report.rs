@@ -12,85 +12,19 @@
 
 use std::fmt::Write as _;
 
-use underbar_listing::{OptionRow, OptionsReport};
-
 use super::Collected;
+use super::report_requests::{ReportRequest, SYSOUT};
 
-/// At most this many options reports with RPTSTG(ON) are kept.
-const MOST: usize = 100;
 /// At most this many are named in words.
 const NAMED: usize = 10;
-/// The ddname if MSGFILE names none.
-const SYSOUT: &str = "SYSOUT";
-
-/// An options report that shows RPTSTG(ON) in force.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Asked {
-    file: usize,
-    enclave: Option<String>,
-    line: u64,
-    /// The ddname of MSGFILE and its line, if this report shows them.
-    message_file: Option<(String, u64)>,
-    is_64bit: bool,
-}
-
-impl Asked {
-    /// None if the report does not show RPTSTG(ON).
-    fn of(file: usize, report: &OptionsReport) -> Option<Self> {
-        let row = |name: &str| report.rows.iter().rev().find(|row| row.name == name && !row.negative);
-        let first = |row: &OptionRow| row.sub_options().first().map(|value| (*value).to_owned());
-        let asked = row("RPTSTG").filter(|row| first(row).is_some_and(|on| on.eq_ignore_ascii_case("ON")))?;
-        let message_file = row("MSGFILE").map(|row| {
-            let named = first(row).filter(|name| !name.is_empty());
-            (named.unwrap_or_else(|| SYSOUT.to_owned()), row.evidence.line)
-        });
-        Some(Self {
-            file,
-            enclave: report.enclave.clone().filter(|name| !name.is_empty()),
-            line: asked.evidence.line,
-            message_file,
-            is_64bit: row("STACK64").is_some() && row("STACK").is_none(),
-        })
-    }
-
-    /// The destination of the storage report, in words.
-    fn place(&self, collected: &Collected) -> String {
-        let at = |line: u64| format!("{}:{line}", collected.name_of(self.file));
-        if let Some(step) = collected.step_of(self.file, "DFHSIP") {
-            return format!("the queue CESE, since this is CICS ({})", at(step.line));
-        }
-        if self.is_64bit {
-            return "stderr, since the program is a 64-bit one".to_owned();
-        }
-        match &self.message_file {
-            Some((name, line)) => {
-                format!("ddname {name} (MSGFILE, {}); under CICS the queue CESE", at(*line))
-            }
-            None => format!(
-                "ddname {SYSOUT}, unless MSGFILE names another (this options report does not show it); under CICS the queue CESE"
-            ),
-        }
-    }
-}
-
-impl Collected {
-    /// Keeps the place where an options report shows RPTSTG(ON).
-    pub(super) fn ask(&mut self, file: usize, report: &OptionsReport) {
-        if self.asked.len() < MOST
-            && let Some(asked) = Asked::of(file, report)
-        {
-            self.asked.push(asked);
-        }
-    }
-}
 
 /// The next step if no storage report was found.
 #[must_use]
 pub fn no_storage_report(collected: &Collected) -> String {
-    if collected.asked.is_empty() {
+    if collected.report_requests.all().is_empty() {
         return "No storage report was found: run the program once with RPTSTG(ON).\n".to_owned();
     }
-    let all: Vec<&Asked> = collected.asked.iter().collect();
+    let all: Vec<&ReportRequest> = collected.report_requests.all().iter().collect();
     let head = "No storage report was found, although RPTSTG(ON) is in force. Its output went elsewhere:\n";
     format!("{head}{}", places(collected, &all))
 }
@@ -98,14 +32,14 @@ pub fn no_storage_report(collected: &Collected) -> String {
 /// The destinations of requested storage reports that were not found; empty if there are none.
 #[must_use]
 pub fn other_reports(collected: &Collected) -> String {
-    let is_missing = |asked: &&Asked| match &asked.enclave {
+    let is_missing = |asked: &&ReportRequest| match &asked.enclave {
         Some(name) => collected.program(name).is_none(),
         None => {
             let mut runs = collected.programs.iter().flat_map(|program| &program.runs);
             !runs.any(|run| run.file == asked.file)
         }
     };
-    let missing: Vec<&Asked> = collected.asked.iter().filter(is_missing).collect();
+    let missing: Vec<&ReportRequest> = collected.report_requests.all().iter().filter(is_missing).collect();
     match missing.is_empty() {
         true => String::new(),
         false => {
@@ -118,7 +52,7 @@ pub fn other_reports(collected: &Collected) -> String {
 /// How to get the next storage report, for comparison: the advice is to add RPTSTG(ON) only if it is not in force.
 #[must_use]
 pub fn run_again(collected: &Collected) -> String {
-    let known = collected.asked.iter().find(|asked| match &asked.enclave {
+    let known = collected.report_requests.all().iter().find(|asked| match &asked.enclave {
         Some(name) => collected.program(name).is_some(),
         None => true,
     });
@@ -132,7 +66,7 @@ pub fn run_again(collected: &Collected) -> String {
 }
 
 /// Each options report, and the place of its storage report.
-fn places(collected: &Collected, all: &[&Asked]) -> String {
+fn places(collected: &Collected, all: &[&ReportRequest]) -> String {
     let mut text = String::new();
     for asked in all.iter().take(NAMED) {
         let whose = asked.enclave.as_ref().map_or(String::new(), |name| format!(" for {name}"));
@@ -142,13 +76,32 @@ fn places(collected: &Collected, all: &[&Asked]) -> String {
             "  RPTSTG(ON){whose} ({}:{}): look in {}.",
             collected.name_of(asked.file),
             asked.line,
-            asked.place(collected)
+            place(asked, collected)
         );
     }
     if all.len() > NAMED {
         let _ = writeln!(text, "  and {} more options reports", all.len() - NAMED);
     }
     text
+}
+
+/// The destination of the storage report, in words.
+fn place(asked: &ReportRequest, collected: &Collected) -> String {
+    let at = |line: u64| format!("{}:{line}", collected.name_of(asked.file));
+    if let Some(step) = collected.step_of(asked.file, "DFHSIP") {
+        return format!("the queue CESE, since this is CICS ({})", at(step.line));
+    }
+    if asked.is_64bit {
+        return "stderr, since the program is a 64-bit one".to_owned();
+    }
+    match &asked.message_file {
+        Some((name, line)) => {
+            format!("ddname {name} (MSGFILE, {}); under CICS the queue CESE", at(*line))
+        }
+        None => format!(
+            "ddname {SYSOUT}, unless MSGFILE names another (this options report does not show it); under CICS the queue CESE"
+        ),
+    }
 }
 
 #[cfg(test)]
