@@ -4,9 +4,7 @@
 //! figures and line numbers are kept, without the text of the lines. Further reports are counted. A fragment without a
 //! heading is a separate program, since its program is unknown.
 
-use std::collections::hash_map::{DefaultHasher, Entry};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::hash::{Hash, Hasher};
 
 use serde::Serialize;
 use underbar_listing::natural::Natural;
@@ -17,6 +15,7 @@ use underbar_listing::{
 };
 
 use super::known_options::{InSight, Placed};
+use super::repetitions::{self, Repetitions};
 use super::report_requests::ReportRequests;
 use super::sessions::Sessions;
 
@@ -83,8 +82,8 @@ pub struct Collected {
     kept: usize,
     /// The storage reports that options reports show as requested.
     pub(super) report_requests: ReportRequests,
-    /// The file and line of each report, by a hash of its contents.
-    seen: HashMap<u64, (usize, u64)>,
+    /// The reports that can be given again.
+    repetitions: Repetitions,
 }
 
 impl Collected {
@@ -238,7 +237,7 @@ impl Collected {
             // It has no name: its place becomes the name.
             _ => format!("{}:{}", self.name_of(file), report.lines.0),
         };
-        if let Some((first, line)) = self.is_again(&name, file, &report) {
+        if let Some((first, line)) = self.repetitions.of_storage(&name, file, &report) {
             let first = self.name_of(first);
             let words =
                 format!("the same report of {name} again as at {first}:{line}: one run, counted once");
@@ -263,30 +262,6 @@ impl Collected {
         }
     }
 
-    /// The place where the same report was seen: same enclave, same date and time, same figures. A report without a time may be
-    /// another run.
-    fn is_again(&mut self, name: &str, file: usize, report: &StorageReport) -> Option<(usize, u64)> {
-        let date = report.date.as_ref()?;
-        if !report.has_time() || report.sections.is_empty() || self.seen.len() >= MOST_REPORTS {
-            return None;
-        }
-        let mut hasher = DefaultHasher::new();
-        (name, date).hash(&mut hasher);
-        for section in &report.sections {
-            section.kind.title().hash(&mut hasher);
-            for (field, figure) in &section.figures {
-                (field.label(), figure.value, figure.likely).hash(&mut hasher);
-            }
-        }
-        match self.seen.entry(hasher.finish()) {
-            Entry::Occupied(known) => Some(*known.get()),
-            Entry::Vacant(new) => {
-                new.insert((file, report.lines.0));
-                None
-            }
-        }
-    }
-
     /// Whether a finding with the same figures was found before; if so, adds a doubt. A finding without a time always counts,
     /// since it may be another one.
     fn is_twice(
@@ -297,32 +272,18 @@ impl Collected {
         what: &str,
         has_time: bool,
     ) -> bool {
-        // Figures, texts and lists of them always have a JSON form.
-        let mut plain = serde_json::to_value(figures).unwrap_or_default();
-        without_places(&mut plain);
-        let mut hasher = DefaultHasher::new();
-        (what, plain.to_string()).hash(&mut hasher);
-        if self.seen.len() >= MOST_REPORTS {
+        let Some((first, at)) = self.repetitions.of_figures((file, line), figures, what) else {
             return false;
-        }
-        match self.seen.entry(hasher.finish()) {
-            Entry::Occupied(known) => {
-                let (first, at) = *known.get();
-                let first = self.name_of(first);
-                let words = match has_time {
-                    true => format!("the same {what} as at {first}:{at}: it counts once"),
-                    false => format!(
-                        "may be the same {what} as at {first}:{at}: it has the same figures and no time; both count, as two runs"
-                    ),
-                };
-                self.say(file, line, words);
-                true
-            }
-            Entry::Vacant(new) => {
-                new.insert((file, line));
-                false
-            }
-        }
+        };
+        let first = self.name_of(first);
+        let words = match has_time {
+            true => format!("the same {what} as at {first}:{at}: it counts once"),
+            false => format!(
+                "may be the same {what} as at {first}:{at}: it has the same figures and no time; both count, as two runs"
+            ),
+        };
+        self.say(file, line, words);
+        true
     }
 
     /// Whether the same request of the same file is known, as when a job is in the log repeatedly. In another file the request
@@ -343,10 +304,10 @@ impl Collected {
         {
             return;
         }
-        if let Some((known, line)) = super::ztpf::same(&self.ztpf, &found) {
+        if let Some((known, line)) = repetitions::of_request_sizes(&self.ztpf, &found) {
             let place = self.name_of(known);
             let words = format!("the same report as that of {place}:{line}: it counts once");
-            self.say(file, super::ztpf::first_line(&found), words);
+            self.say(file, repetitions::first_line(&found), words);
         } else if self.ztpf.len() < MOST_OTHER {
             self.ztpf.push((file, found));
         } else {
@@ -405,20 +366,6 @@ impl Collected {
             all.all(|(_, region)| above(region) == above(&first.1)).then_some(first)
         })?;
         Some((*file, region))
-    }
-}
-
-/// Removes from a report the places of its figures, and leaves its contents.
-fn without_places(value: &mut serde_json::Value) {
-    match value {
-        serde_json::Value::Object(fields) => {
-            for place in ["line", "lines", "text", "doubts"] {
-                fields.remove(place);
-            }
-            fields.values_mut().for_each(without_places);
-        }
-        serde_json::Value::Array(all) => all.iter_mut().for_each(without_places),
-        _ => {}
     }
 }
 

@@ -23,6 +23,7 @@ pub mod natural;
 mod no_report;
 mod place;
 mod program_case;
+mod repetitions;
 mod report_requests;
 pub mod sessions;
 pub mod simulate;

@@ -16,8 +16,6 @@ pub(crate) mod remarks;
 #[cfg(test)]
 mod tests;
 
-use underbar_listing::ztpf::model::{Found, Frequencies};
-
 use super::simulate::grouped;
 use crate::advice::{Advice, Kind, Line};
 
@@ -41,33 +39,4 @@ pub(crate) fn share(part: u64, all: u64) -> String {
 /// The advice of a rule on a set of sizes or on the system.
 pub(crate) fn about(target: &str, kind: Kind, evidence: Vec<Line>) -> Advice {
     Advice { target: target.to_owned(), ..Advice::of_lines(kind, "", evidence, "") }
-}
-
-/// The place of a report that was found before: the same counts of the same collection.
-pub(super) fn same(known: &[(usize, Found)], found: &Found) -> Option<(usize, u64)> {
-    let Found::Frequencies(new) = found else { return None };
-    if new.read() == 0 {
-        return None;
-    }
-    let figures = |of: &Frequencies| -> Vec<(u64, bool, u64, u64)> {
-        of.rows.iter().map(|row| (row.limit, row.over, row.percent, row.count.value)).collect()
-    };
-    let run = |of: &Frequencies| of.run.as_ref().map(|run| run.text.clone());
-    known.iter().find_map(|(file, found)| {
-        let Found::Frequencies(old) = found else { return None };
-        let alike = (old.table, &old.set, old.sound) == (new.table, &new.set, new.sound)
-            && run(old) == run(new)
-            && old
-                .sizes
-                .iter()
-                .map(|(list, size)| (*list, size.value))
-                .eq(new.sizes.iter().map(|(list, size)| (*list, size.value)))
-            && figures(old) == figures(new);
-        alike.then_some((*file, old.title.line))
-    })
-}
-
-/// Its first line.
-pub(super) fn first_line(found: &Found) -> u64 {
-    if let Found::Frequencies(found) = found { found.title.line } else { 1 }
 }
