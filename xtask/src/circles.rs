@@ -72,7 +72,6 @@ const PRESENT: &[(&str, &str, &str)] = &[
     ("crates/runtime/sample", "timers", "handler"),
     ("host/advise", "rule", "listing"),
     ("host/advise", "rules", "listing"),
-    ("host/advise/listing", "ztpf", "simulate"),
     ("host/cli", "table", "commands"),
     ("host/cli/trial", "single_run", "live"),
     ("host/listing", "natural", "model"),

@@ -12,9 +12,11 @@
 //! Not here: how listings are read (`underbar_listing`).
 
 mod areas;
+mod available_lists;
 mod cells;
 mod collect;
 mod compare;
+mod counts;
 mod history;
 mod known_options;
 pub(crate) mod le;

@@ -2,13 +2,12 @@
 //!
 //! Invariant: a set of sizes is compared only with the same set; of several reports of it, the last sound one is compared.
 //! Every sum includes the possible counts of missing rows.
-//! Not here: common ranges (`classes`), how bytes are counted (`simulate::avl`).
+//! Not here: common ranges (`classes`), how bytes are counted (`available_lists`).
 
 use underbar_listing::ztpf::model::{Class, Found, Frequencies, Table};
 
 use super::super::Collected;
-use super::super::simulate::Span;
-use super::super::simulate::avl::serve;
+use super::super::available_lists::{Span, serve};
 use super::super::ztpf::population::{name, present, requests};
 use super::classes::common;
 use super::subject::{Known, Subject};

@@ -1,84 +1,14 @@
-//! Requests by class against sizes of available lists.
+//! What-if for the sizes of available lists: the present ones, and others.
 //!
-//! ```text
-//! class (from, limit]     a request of r bytes goes to the smallest list of r bytes or more
-//! list sizes  s1 < s2 < s3     waste of a request = s - r, and r is only known to be in its class
-//! ```
-//!
-//! Invariant: least and most cover all sizes that requests of a class can have: no other value is possible.
-//! Not here: the best sizes (`super::super::ztpf::avl`).
+//! Not here: how lists serve requests (`available_lists`), the best sizes (`ztpf::avl`).
 
 use super::super::Collected;
-use underbar_model::{Class, Figure};
+use super::super::available_lists::serve;
+use underbar_model::Figure;
 
 use super::super::ztpf::avl::{Choice, choose, too_coarse};
 use super::super::ztpf::population::{line, populations};
-use super::{Arm, Row, Simulation, Span};
-
-/// Requests of a class that go to one list, or to none.
-struct Part {
-    list: Option<usize>,
-    size: u64,
-    /// Waste of the largest of them.
-    least: u64,
-    /// Waste of the smallest of them.
-    most: u64,
-}
-
-/// Serves the classes' requests with these sizes, in ascending order.
-#[must_use]
-pub fn serve(name: &'static str, classes: &[Class], sizes: &[u64]) -> Arm {
-    let mut rows: Vec<Row> =
-        sizes.iter().enumerate().map(|(at, size)| row(format!("AVL{}", at + 1), Some(*size))).collect();
-    let mut beyond = row("no list".to_owned(), None);
-    let mut together = row("together".to_owned(), None);
-    for class in classes.iter().filter(|class| class.count > 0) {
-        let (mut from, mut parts) = (class.from, Vec::new());
-        for (at, size) in sizes.iter().enumerate() {
-            if *size > from && from < class.limit {
-                let to = class.limit.min(*size);
-                // Requests from + 1 to `to` go to this list.
-                parts.push(Part { list: Some(at), size: *size, least: size - to, most: size - from - 1 });
-                from = to;
-            }
-        }
-        if from < class.limit {
-            parts.push(Part { list: None, size: 0, least: 0, most: 0 });
-        }
-        let one = parts.len() == 1;
-        for part in &parts {
-            let row = part.list.map_or(&mut beyond, |at| &mut rows[at]);
-            let count = |certain: u64, at: u64| if one { certain.saturating_mul(at) } else { 0 };
-            add(&mut row.requests, count(class.count, 1), class.count);
-            add(&mut row.bytes, count(class.count, part.size), class.count.saturating_mul(part.size));
-            add(&mut row.wasted, count(class.count, part.least), class.count.saturating_mul(part.most));
-        }
-        let least =
-            |of: fn(&Part) -> u64| class.count.saturating_mul(parts.iter().map(of).min().unwrap_or(0));
-        let most = |of: fn(&Part) -> u64| class.count.saturating_mul(parts.iter().map(of).max().unwrap_or(0));
-        let served = |least: bool| {
-            let some = if least {
-                parts.iter().all(|part| part.list.is_some())
-            } else {
-                parts.iter().any(|part| part.list.is_some())
-            };
-            if some { class.count } else { 0 }
-        };
-        add(&mut together.requests, served(true), served(false));
-        add(&mut together.bytes, least(|part| part.size), most(|part| part.size));
-        add(&mut together.wasted, least(|part| part.least), most(|part| part.most));
-    }
-    Arm { name, rows, beyond, together }
-}
-
-fn row(name: String, size: Option<u64>) -> Row {
-    Row { name, size, requests: Span::default(), bytes: Span::default(), wasted: Span::default() }
-}
-
-fn add(span: &mut Span, least: u64, most: u64) {
-    span.least = span.least.saturating_add(least);
-    span.most = span.most.saturating_add(most);
-}
+use super::Simulation;
 
 /// The sizes that a text names: none for `AVL`, which means the advised sizes.
 ///
@@ -176,61 +106,4 @@ pub(super) fn simulate(collected: &Collected, given: &[u64]) -> Vec<Simulation> 
         }
     };
     populations(collected).iter().map(one).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn class(from: u64, limit: u64, count: u64) -> Class {
-        Class { from, limit, count }
-    }
-
-    /// Checks the totals of requests, bytes and waste, and the requests that no list holds.
-    fn check(classes: &[Class], sizes: &[u64], expect: [(u64, u64); 4]) {
-        let arm = serve("now", classes, sizes);
-        let pair = |span: Span| (span.least, span.most);
-        let got =
-            [arm.together.requests, arm.together.bytes, arm.together.wasted, arm.beyond.requests].map(pair);
-        assert_eq!(got, expect, "{arm:#?}");
-    }
-
-    #[test]
-    fn waste_is_what_a_list_has_beyond_the_request() {
-        check(&[class(32, 64, 10)], &[64], [(10, 10), (640, 640), (0, 310), (0, 0)]);
-        check(&[class(32, 64, 10)], &[128], [(10, 10), (1280, 1280), (640, 950), (0, 0)]);
-        check(&[class(32, 64, 10)], &[32], [(0, 0), (0, 0), (0, 0), (10, 10)]);
-    }
-
-    #[test]
-    fn a_size_within_a_class_makes_spans() {
-        // 33 to 48 go to the list of 48, 49 to 64 to that of 256.
-        check(&[class(32, 64, 10)], &[48, 256], [(10, 10), (480, 2560), (0, 2070), (0, 0)]);
-        check(&[class(32, 64, 10)], &[48], [(0, 10), (0, 480), (0, 150), (0, 10)]);
-    }
-
-    #[test]
-    fn spans_hold_every_possible_request() {
-        let classes = [class(0, 8, 1), class(8, 24, 1), class(24, 40, 1)];
-        for sizes in [&[8, 24][..], &[4, 20, 40], &[10, 11, 30], &[40], &[1, 2, 3]] {
-            let arm = serve("now", &classes, sizes);
-            for a in 1..=8_u64 {
-                for b in 9..=24 {
-                    for c in 25..=40 {
-                        let served = [a, b, c]
-                            .map(|r| sizes.iter().find(|size| **size >= r).map(|size| (*size, size - r)));
-                        let bytes: u64 = served.iter().flatten().map(|one| one.0).sum();
-                        let wasted: u64 = served.iter().flatten().map(|one| one.1).sum();
-                        let count = served.iter().flatten().count() as u64;
-                        let within = |span: Span, value: u64| span.least <= value && value <= span.most;
-                        assert!(within(arm.together.bytes, bytes), "{sizes:?} {a} {b} {c}");
-                        assert!(within(arm.together.wasted, wasted), "{sizes:?} {a} {b} {c}");
-                        assert!(
-                            within(arm.together.requests, count) && within(arm.beyond.requests, 3 - count)
-                        );
-                    }
-                }
-            }
-        }
-    }
 }

@@ -16,44 +16,9 @@ use serde::Serialize;
 
 pub use self::heap::{Outcome, WhatIf};
 use super::Collected;
+pub use super::available_lists::{Arm, Row, Span};
+use super::counts::{grouped, share};
 use crate::advice::Line;
-
-/// The bounds of a figure.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Span {
-    /// The lower bound.
-    pub least: u64,
-    /// The upper bound.
-    pub most: u64,
-}
-
-/// One list, pool or kind of segment.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Row {
-    /// `AVL1`.
-    pub name: String,
-    /// Its size in bytes; None for the requests that no list holds.
-    pub size: Option<u64>,
-    /// Requests that it serves.
-    pub requests: Span,
-    /// Bytes that it hands out for them.
-    pub bytes: Span,
-    /// The part of them beyond the requests.
-    pub wasted: Span,
-}
-
-/// The result of one choice of values.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Arm {
-    /// `now`, `proposed`; `tried` if it is not advised.
-    pub name: &'static str,
-    /// Each list.
-    pub rows: Vec<Row>,
-    /// The requests that no list holds.
-    pub beyond: Row,
-    /// All lists together.
-    pub together: Row,
-}
 
 /// One what-if.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -147,7 +112,7 @@ impl std::fmt::Display for Simulation {
                 let name = if at == 0 { arm.name } else { "" };
                 let size = row.size.map_or("-".to_owned(), grouped);
                 let share = if row.requests.least == row.requests.most {
-                    super::ztpf::share(row.requests.least, self.requests)
+                    share(row.requests.least, self.requests)
                 } else {
                     "-".to_owned()
                 };
@@ -162,40 +127,5 @@ impl std::fmt::Display for Simulation {
             writeln!(f, "    note       {note}")?;
         }
         Ok(())
-    }
-}
-
-impl std::fmt::Display for Span {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if self.least == self.most {
-            f.pad(&grouped(self.least))
-        } else {
-            f.pad(&format!("{}..{}", grouped(self.least), grouped(self.most)))
-        }
-    }
-}
-
-/// `1,234,567`.
-pub(crate) fn grouped(value: u64) -> String {
-    let digits = value.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn spans_are_written_short() {
-        assert_eq!(Span { least: 5, most: 5 }.to_string(), "5");
-        assert_eq!(Span { least: 0, most: 1_234_567 }.to_string(), "0..1,234,567");
-        assert_eq!(grouped(100), "100");
     }
 }

@@ -7,10 +7,10 @@ use underbar_model::requests::RARE;
 use underbar_model::{Class, Figure, Supply};
 
 use super::super::Collected;
-use super::super::simulate::avl::serve;
-use super::super::simulate::grouped;
+use super::super::available_lists::serve;
+use super::super::counts::{counted, grouped, share};
 use super::population::{Population, line, populations, value};
-use super::{AVL_SIZE, LISTS, about, counted, share};
+use super::{AVL_SIZE, LISTS, about};
 use crate::advice::{Advice, Kind, Line, Value, shown};
 
 /// The smallest known size on z/TPF: sizes are its multiples.

@@ -10,9 +10,9 @@
 use underbar_listing::ztpf::model::{Found, Sample};
 
 use super::super::Collected;
-use super::super::simulate::grouped;
+use super::super::counts::{counted, grouped};
+use super::about;
 use super::population::line;
-use super::{about, counted};
 use crate::advice::{Advice, Kind, Line};
 
 /// Instructions that compare and swap.

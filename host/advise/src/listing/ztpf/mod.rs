@@ -16,25 +16,12 @@ pub(crate) mod remarks;
 #[cfg(test)]
 mod tests;
 
-use super::simulate::grouped;
 use crate::advice::{Advice, Kind, Line};
 
 /// Lists that every system has: AVL1 to AVL4.
 pub(crate) const LISTS: usize = 4;
 /// The rule whose proposal can be tried without any change.
 pub(crate) const AVL_SIZE: &str = "tpf-avl-size";
-
-/// `1 request`, `5,000 requests`.
-pub(crate) fn counted(count: u64, one: &str, many: &str) -> String {
-    format!("{} {}", grouped(count), if count == 1 { one } else { many })
-}
-
-/// A share in percent with two decimals, rounded.
-pub(crate) fn share(part: u64, all: u64) -> String {
-    let all = u128::from(all.max(1));
-    let share = (u128::from(part) * 20_000 + all) / (2 * all);
-    format!("{}.{:02} %", share / 100, share % 100)
-}
 
 /// The advice of a rule on a set of sizes or on the system.
 pub(crate) fn about(target: &str, kind: Kind, evidence: Vec<Line>) -> Advice {

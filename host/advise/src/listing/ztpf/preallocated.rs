@@ -11,9 +11,9 @@
 use underbar_listing::ztpf::model::{Found, Frequencies, Table};
 
 use super::super::Collected;
-use super::super::simulate::grouped;
+use super::super::counts::{counted, grouped};
+use super::about;
 use super::population::{line, name, value};
-use super::{about, counted};
 use crate::advice::{Advice, Kind, Line, Value};
 
 const FRAME: u64 = 4096;

@@ -8,10 +8,10 @@ use underbar_listing::ztpf::model::{Found, SystemRow};
 use underbar_listing::{Doubtful, Figure};
 
 use super::super::Collected;
-use super::super::simulate::grouped;
+use super::super::counts::{counted, grouped, share};
 use super::avl::too_coarse;
 use super::population::{line, name, populations, value};
-use super::{LISTS, about, counted, share};
+use super::{LISTS, about};
 use crate::advice::{Advice, Kind};
 
 /// Entries of the first control table.
