@@ -18,8 +18,9 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use underbar_advise::advise_listing;
 use underbar_advise::listing::simulate::Tried;
-use underbar_advise::listing::{Area, advise_listing, areas, lint, settings, simulate};
+use underbar_advise::listing::{Area, areas, lint, settings, simulate};
 use underbar_advise::render::{Form, Steps, json::Beside};
 use underbar_advise::{Advice, Setting, explain};
 

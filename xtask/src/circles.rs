@@ -70,8 +70,6 @@ const PRESENT: &[(&str, &str, &str)] = &[
     ("crates/runtime/lock", "trial", "mutex"),
     ("crates/runtime/sample", "signals", "handler"),
     ("crates/runtime/sample", "timers", "handler"),
-    ("host/advise", "rule", "listing"),
-    ("host/advise", "rules", "listing"),
     ("host/cli", "table", "commands"),
     ("host/cli/trial", "single_run", "live"),
     ("host/listing", "natural", "model"),

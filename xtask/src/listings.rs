@@ -9,7 +9,8 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use underbar_advise::listing::{Collected, advise_listing, lint, settings};
+use underbar_advise::advise_listing;
+use underbar_advise::listing::{Collected, lint, settings};
 use underbar_advise::render::{Form, values};
 use underbar_listing::{Reader, shown};
 

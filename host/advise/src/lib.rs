@@ -12,7 +12,8 @@
 //! | [`rules`] | the one table of rules, for all platforms; [`rule`] is a row of it |
 //! | [`accounts`] | suggestions from the accounts of a run; [`case`] is the input of their rules |
 //! | [`heap`], [`keep`], [`stack`], [`pages`], [`lock`], [`spin`], [`requests`] | the functions of the rules |
-//! | [`listing`] | advice from listings of Language Environment, z/TPF and Natural |
+//! | [`walk`] | advice from listings |
+//! | [`listing`] | what listings hold, and the functions of the rules for them: Language Environment, z/TPF, Natural |
 //! | [`explain`](mod@explain) | the meaning of a rule or a counter, from the tables |
 //!
 //! Invariant: this crate uses no clock and no process; the same report gives the same
@@ -36,6 +37,7 @@ pub mod rules;
 mod sizes;
 pub mod spin;
 pub mod stack;
+pub mod walk;
 
 pub use accounts::advise;
 pub use advice::{Advice, Evidence, Kind, Line, Setting, Value};
@@ -43,3 +45,4 @@ pub use explain::explain;
 pub use render::lines;
 pub use rule::{Apply, Area, Platform, Rule};
 pub use rules::RULES;
+pub use walk::advise_listing;

@@ -45,7 +45,8 @@ pub fn large(supply: &Supply) -> Option<Advice> {
 mod tests {
     use super::*;
     use crate::accounts::advise;
-    use crate::listing::{Collected, advise_listing};
+    use crate::advise_listing;
+    use crate::listing::Collected;
     use underbar_ledger::Key;
     use underbar_report::sample;
 

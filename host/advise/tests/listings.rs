@@ -7,7 +7,8 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 
-use underbar_advise::listing::{Collected, advise_listing, lint, settings};
+use underbar_advise::advise_listing;
+use underbar_advise::listing::{Collected, lint, settings};
 use underbar_advise::render::Form;
 
 fn advised(name: &str, bytes: &[u8]) -> String {

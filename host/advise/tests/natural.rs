@@ -4,7 +4,8 @@
 use std::fs;
 use std::path::PathBuf;
 
-use underbar_advise::listing::{Collected, advise_listing};
+use underbar_advise::advise_listing;
+use underbar_advise::listing::Collected;
 
 #[test]
 fn wherever_a_report_is_cut_nothing_else_is_set() {

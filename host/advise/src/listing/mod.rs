@@ -5,7 +5,7 @@
 //! Item of each file -> Collected: runs of each program, options, region -> every rule -> Advice -> option text
 //! ```
 //!
-//! The rules are in the one table, [`crate::RULES`]; `walk` applies each. Rules for z/TPF read whole listings, since its reports
+//! The rules are in the one table, [`crate::RULES`]; [`crate::walk`] applies each. Rules for z/TPF read whole listings, since its reports
 //! name no program.
 //! Invariants: no value is set from a figure that is only likely, or from a report that is not sound. A setting names the
 //! lines that it is based on. If the region is unknown, advice to grow beyond 16M includes the words "region unknown".
@@ -23,13 +23,12 @@ pub(crate) mod le;
 mod lint;
 pub mod natural;
 mod no_report;
-mod place;
+pub(crate) mod place;
 mod program_case;
 mod repetitions;
 mod report_requests;
 pub mod sessions;
 pub mod simulate;
-mod walk;
 pub mod ztpf;
 
 pub(crate) use areas::areas_by;
@@ -43,7 +42,6 @@ pub use lint::{LE_LINTS, LeLint, Lint, lint};
 pub use no_report::{no_storage_report, other_reports, run_again};
 pub use program_case::ProgramCase;
 pub use simulate::simulate;
-pub use walk::advise_listing;
 
 use std::collections::HashMap;
 

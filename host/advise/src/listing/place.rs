@@ -15,7 +15,7 @@ use super::program_case::ProgramCase;
 use crate::advice::{Advice, Kind};
 
 /// Adds the place to a rule's findings.
-pub(super) fn say(case: &ProgramCase<'_>, found: &mut Advice) {
+pub(crate) fn say(case: &ProgramCase<'_>, found: &mut Advice) {
     let Some(setting) = &found.option else { return };
     if let Some(Placed { file, row, .. }) = fixed(case, setting.option) {
         found.reason += &format!(

@@ -76,7 +76,7 @@ impl ProgramCase<'_> {
     }
 
     /// A line that shows that the program runs under CICS: increments 16 bytes short of a page, or the step of CICS.
-    pub(super) fn cics(&self) -> Option<Line> {
+    pub(crate) fn cics(&self) -> Option<Line> {
         let run = self.program.runs.iter().find_map(|run| {
             let sections = run.report.sections.iter();
             let mut increments = sections.filter_map(|section| section.get(Field::Increment));

@@ -202,7 +202,7 @@ fn broken(words: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::listing::advise_listing;
+    use crate::advise_listing;
 
     fn made(file: &str, text: &str) -> String {
         let mut collected = Collected::default();

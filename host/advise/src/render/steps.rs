@@ -257,7 +257,7 @@ fn with_arguments(all: &[Setting], parm: &StepParm, rows: &[OptionRow]) -> Optio
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::listing::advise_listing;
+    use crate::advise_listing;
     use crate::render::options::options;
 
     fn heap(name: &str, initial: u64, total: u64, allocated: u64) -> String {

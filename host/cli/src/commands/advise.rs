@@ -12,8 +12,9 @@ use underbar_shown::Shown;
 
 use clap::{Args, ValueEnum};
 use underbar_advise::advise;
+use underbar_advise::advise_listing;
 use underbar_advise::listing::simulate::Tried;
-use underbar_advise::listing::{Collected, advise_listing, lint, simulate};
+use underbar_advise::listing::{Collected, lint, simulate};
 use underbar_advise::render::options::{has_values, not_in_form, options};
 use underbar_advise::render::{Form, html, json, lines, text, values};
 

@@ -6,9 +6,10 @@ mod pools;
 mod reports;
 mod stacks;
 
-use super::super::{Collected, advise_listing, settings};
+use super::super::{Collected, settings};
 use super::*;
 use crate::advice::Advice;
+use crate::advise_listing;
 use crate::render::Form;
 
 fn listing(text: &str) -> Collected {

@@ -25,7 +25,7 @@ pub const NEXT: &str = "Natural: then run the session once more, switches counte
                         compare: one run each, no interval.\n";
 
 /// The number of sessions that an advice is based on, and the certainty that follows.
-pub(super) fn certainty(rule: &str, collected: &Collected, session: &Session) -> String {
+pub(crate) fn certainty(rule: &str, collected: &Collected, session: &Session) -> String {
     let by_report = ["natural-cache-size", "natural-thread-size"].contains(&rule);
     let runs: Vec<_> = collected.natural.runs(session).collect();
     let doubts: usize = runs.iter().map(|(_, report)| report.doubts.len()).sum();
@@ -78,8 +78,9 @@ fn line(case: &ProgramCase<'_>, file: usize, evidence: &underbar_listing::Eviden
 
 #[cfg(test)]
 mod tests {
-    use super::super::{advise_listing, settings};
+    use super::super::settings;
     use super::*;
+    use crate::advise_listing;
     use crate::render::Form;
 
     /// The parameters to set, and the advice.

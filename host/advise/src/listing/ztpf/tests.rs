@@ -1,9 +1,10 @@
 //! Each rule fires, says no change, lowers, or says why it gives no advice; with invented values.
 
+use super::super::Collected;
 use super::super::simulate::{Simulation, Tried};
-use super::super::{Collected, advise_listing};
 use crate::advice::shown;
 use crate::advice::{Advice, Kind};
+use crate::advise_listing;
 use crate::render::values::text as values_text;
 
 fn simulate(collected: &Collected) -> Vec<Simulation> {

@@ -1,11 +1,9 @@
 //! Applies each rule of the table to the contents of listings.
 //!
-//! Not here: the rules, which do not depend on their caller.
+//! Not here: the rules, which do not depend on their caller; rules for the accounts of a run (`accounts`).
 
-use super::collect::{Collected, Program};
-use super::program_case::ProgramCase;
-use super::{natural, place, ztpf};
 use crate::advice::Advice;
+use crate::listing::{Collected, Program, ProgramCase, natural, place, ztpf};
 use crate::rule::{Apply, Platform, Rule};
 use crate::rules;
 
