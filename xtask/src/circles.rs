@@ -73,7 +73,6 @@ const PRESENT: &[(&str, &str, &str)] = &[
     ("host/cli", "table", "commands"),
     ("host/cli/trial", "single_run", "live"),
     ("host/listing", "natural", "model"),
-    ("host/listing", "contradictions", "figures"),
     ("host/listing", "words", "model"),
     ("host/listing", "ztpf", "model"),
     ("host/report", "heaps", "model"),

@@ -8,7 +8,7 @@
 //! published 27,949 segments of 32K that held 819,229,056 bytes are sound.
 //! Not here: contradictions that also decide the label of a number (`figures`).
 
-use crate::figures::drop_refuted;
+use crate::doubts::drop_refuted;
 use crate::model::StorageReport;
 use crate::sections::{Field, Kind};
 

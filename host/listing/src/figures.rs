@@ -9,15 +9,14 @@
 //! Not here: the lines of a section (`storage`).
 
 use crate::contradictions::refuted;
+use crate::doubts::{doubt, drop_refuted};
 use crate::lines::Line;
-use crate::model::{Doubt, Doubtful, Evidence, Figure, Section, StorageReport};
+use crate::model::{Doubtful, Evidence, Figure, Section, StorageReport};
 use crate::number::{Word, word};
 use crate::place::place;
 use crate::sections::{Field, Kind};
 use crate::words::{evidence, split};
 
-/// Most doubts kept for one report.
-const DOUBTS: usize = 100;
 /// The distance from the start of a label to the end of its value, in every known layout.
 const WIDTH: usize = 58;
 
@@ -74,19 +73,6 @@ impl Widths {
     /// Whether all values end in one column that is left of that of every known layout.
     pub(crate) fn are_short(&self) -> bool {
         matches!(self.one, Some(Some(width)) if width < WIDTH)
-    }
-}
-
-/// Adds a doubt, once.
-pub(crate) fn doubt(report: &mut StorageReport, kind: Doubtful, line: u64, words: String) {
-    let doubt = Doubt { kind, line, words };
-    // A doubt that spoils the report is kept once, even if the limit is reached.
-    let wanted = match kind.spoils_the_report() {
-        true => report.is_sound(),
-        false => report.doubts.len() < DOUBTS && !report.doubts.contains(&doubt),
-    };
-    if wanted {
-        report.doubts.push(doubt);
     }
 }
 
@@ -408,23 +394,5 @@ fn check(report: &mut StorageReport, section: &mut Section) {
         let figure = |field: Field| section.any(field).map(|figure| figure.value);
         let all = of(section.kind, &figure);
         drop_refuted(report, section, all);
-    }
-}
-
-/// Removes figures that cannot all be true from a section, and adds the reason as a doubt.
-pub(crate) fn drop_refuted(
-    report: &mut StorageReport,
-    section: &mut Section,
-    all: Vec<(Vec<Field>, String)>,
-) {
-    let title = section.kind.title();
-    for (fields, words) in all {
-        let line = fields
-            .first()
-            .and_then(|field| section.any(*field))
-            .map_or(section.heading.line, |figure| figure.evidence.line);
-        let kind = if fields.len() == 1 { Doubtful::Absurd } else { Doubtful::Contradiction };
-        doubt(report, kind, line, format!("{title}: {words}; not used"));
-        section.figures.retain(|(field, _)| !fields.contains(field));
     }
 }

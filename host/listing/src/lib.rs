@@ -26,6 +26,7 @@ mod commas;
 mod contradictions;
 mod descriptors;
 mod display;
+mod doubts;
 mod figures;
 mod headings;
 mod html;

@@ -10,7 +10,8 @@
 //! Not here: recognition of headings and labels (`headings`), the figure of a label (`figures`), heap pools (`pools`).
 
 use crate::contradictions;
-use crate::figures::{self, Mark, Widths, doubt, values};
+use crate::doubts::doubt;
+use crate::figures::{self, Mark, Widths, values};
 use crate::headings::{Title, heading, labels};
 use crate::lines::Line;
 use crate::model::{Doubtful, Evidence, Figure, Item, StorageReport};
