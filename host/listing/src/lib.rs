@@ -27,6 +27,7 @@ mod contradictions;
 mod descriptors;
 mod display;
 mod doubts;
+mod evidence;
 mod figures;
 mod headings;
 mod html;

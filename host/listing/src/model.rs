@@ -3,30 +3,13 @@
 //! Invariant: every figure has its line number and the text of the line.
 //! Not here: how they are found.
 
+pub mod natural;
+pub mod ztpf;
+
 use serde::Serialize;
 
+pub use crate::evidence::{Evidence, Figure};
 use crate::sections::{Field, Kind};
-
-/// A place in the listing.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Evidence {
-    /// Number of the line in the input, from 1.
-    pub line: u64,
-    /// The text of the line, with blanks closed up, at most 120 characters.
-    pub text: String,
-}
-
-/// A figure and its place.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Figure {
-    /// Bytes, or a count.
-    pub value: u64,
-    /// Its place.
-    #[serde(flatten)]
-    pub evidence: Evidence,
-    /// True if the figure is apart from its label and could belong to a neighbouring one.
-    pub likely: bool,
-}
 
 /// The kind of a doubt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -365,9 +348,9 @@ pub enum Item {
     /// PARM of a step; after the option text in it.
     Parm(StepParm),
     /// Something of z/TPF.
-    Ztpf(crate::ztpf::model::Found),
+    Ztpf(ztpf::Found),
     /// Something of Natural or Adabas.
-    Natural(crate::natural::Natural),
+    Natural(natural::Natural),
     /// Recognised but not read.
     Unread(Unread),
 }

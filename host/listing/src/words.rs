@@ -1,6 +1,6 @@
 //! Small functions on text: search without regard to case, closing up blanks, sub-options, text that programs put around a line.
 
-use crate::model::Evidence;
+use crate::evidence::Evidence;
 
 /// The start of `needle` (in small letters) in `text`, without regard to case.
 pub(crate) fn find(text: &[u8], needle: &[u8]) -> Option<usize> {

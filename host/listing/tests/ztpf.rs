@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use underbar_listing::ztpf::model::Found;
+use underbar_listing::model::ztpf::Found;
 use underbar_listing::{Figure, Item, Reader, read, shown};
 
 /// The meaning of a figure, its value, and whether it is doubtful.

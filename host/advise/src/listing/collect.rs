@@ -7,8 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::Serialize;
+use underbar_listing::model::ztpf::Found;
 use underbar_listing::natural::Natural;
-use underbar_listing::ztpf::model::Found;
 use underbar_listing::{
     Carrier, Doubt, Doubtful, Evidence, Item, OptionRow, Region, StepParm, StepTiming, StorageReport, Unread,
     has_time,

@@ -21,7 +21,7 @@ mod tables;
 use std::fmt::Write as _;
 
 use serde::Serialize;
-use underbar_listing::ztpf::model::Found;
+use underbar_listing::model::ztpf::Found;
 use underbar_listing::{Field, StepTiming};
 
 use super::collect::{Collected, Program, Run};

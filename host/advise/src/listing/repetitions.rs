@@ -10,7 +10,7 @@ use std::hash::{Hash, Hasher};
 
 use serde::Serialize;
 use underbar_listing::StorageReport;
-use underbar_listing::ztpf::model::{Found, Frequencies};
+use underbar_listing::model::ztpf::{Found, Frequencies};
 
 const MOST: usize = 20_000;
 

@@ -6,7 +6,7 @@
 
 use serde::Serialize;
 
-use crate::model::{Doubt, Doubtful, Evidence, Figure};
+use super::{Doubt, Doubtful, Evidence, Figure};
 
 /// Something of Natural or Adabas.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -257,7 +257,7 @@ pub struct FetchClause {
 }
 
 /// Adds a doubt, unless there are too many or it is there already. A doubt that spoils a report is always added.
-pub(super) fn doubt(doubts: &mut Vec<Doubt>, kind: Doubtful, line: u64, words: String) {
+pub(crate) fn doubt(doubts: &mut Vec<Doubt>, kind: Doubtful, line: u64, words: String) {
     const MOST: usize = 100;
     let doubt = Doubt { kind, line, words };
     let first = kind.spoils_the_report() && doubts.iter().all(|known| known.kind != kind);

@@ -5,7 +5,7 @@
 
 use serde::Serialize;
 
-use crate::model::{Doubt, Evidence, Figure};
+use super::{Doubt, Evidence, Figure};
 
 /// Something of z/TPF that was found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

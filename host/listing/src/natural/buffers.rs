@@ -16,9 +16,9 @@ use crate::lines::Line;
 use crate::model::Doubtful;
 use crate::words::{evidence, find, has, split};
 
-use super::model::{BufferRow, BufferUsage, Natural, doubt};
 use super::shares::{Values, agrees};
 use super::thread::{Seen, Thread};
+use crate::model::natural::{BufferRow, BufferUsage, Natural, doubt};
 
 /// This many lines without a part of it end a report.
 const QUIET: u64 = 80;

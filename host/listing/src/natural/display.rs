@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::model::{Doubt, Figure};
 
-use super::model::{BufferUsage, Natural, ThreadUse};
+use crate::model::natural::{BufferUsage, Natural, ThreadUse};
 
 /// In lines.
 pub(crate) fn shown(found: &Natural) -> String {

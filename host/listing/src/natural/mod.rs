@@ -12,7 +12,6 @@
 mod buffers;
 mod display;
 mod lines;
-pub mod model;
 mod parameters;
 mod shares;
 mod switches;
@@ -22,11 +21,11 @@ mod thread;
 use crate::lines::Line;
 use crate::model::Item;
 
-pub(crate) use display::shown;
-pub use model::{
+pub use crate::model::natural::{
     BufferRow, BufferUsage, Cache, Counted, Factor, FetchClause, Natural, Parameter, ParameterCarrier,
     ParameterText, SwitchTable, ThreadUse, Way,
 };
+pub(crate) use display::shown;
 
 /// The state between lines.
 #[derive(Default)]

@@ -11,7 +11,7 @@
 use crate::model::{Doubt, Doubtful};
 use crate::words::{evidence, sub_options};
 
-use super::model::{Parameter, doubt};
+use crate::model::natural::{Parameter, doubt};
 
 /// The allowed values.
 #[derive(Clone, Copy)]

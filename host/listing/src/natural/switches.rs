@@ -16,7 +16,7 @@ use crate::model::{Evidence, Unread};
 use crate::number::{self, Word};
 use crate::words::{evidence, find, has, split};
 
-use super::model::{Counted, Factor, FetchClause, Natural, SwitchTable, Way};
+use crate::model::natural::{Counted, Factor, FetchClause, Natural, SwitchTable, Way};
 
 /// The most lines between the labels of one table.
 const NEAR: u64 = 4;

@@ -20,8 +20,8 @@ use crate::statement::{self, InStream};
 use crate::words::{evidence, find, split};
 
 use super::lines::{bare, goes_on, is_more, is_natural, is_of_the_log, macro_of, more_of, source};
-use super::model::{Natural, ParameterCarrier, ParameterText, doubt};
 use super::parameters::{self, Taken, pieces};
+use crate::model::natural::{Natural, ParameterCarrier, ParameterText, doubt};
 
 /// The most lines and bytes of one text.
 const LINES: usize = 200;

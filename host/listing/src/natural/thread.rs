@@ -12,8 +12,8 @@ use crate::model::{Doubt, Doubtful, Evidence, Figure};
 use crate::number::{self, Word};
 use crate::words::{evidence, find, split};
 
-use super::model::{BufferUsage, ThreadUse, doubt};
 use super::shares::{Values, agrees};
+use crate::model::natural::{BufferUsage, ThreadUse, doubt};
 
 /// The state between the two lines.
 #[derive(Default)]

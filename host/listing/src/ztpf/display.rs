@@ -2,7 +2,7 @@
 
 use std::fmt::{Result, Write};
 
-use super::model::{Found, Frequencies, Profile, Table};
+use crate::model::ztpf::{Found, Frequencies, Profile, Table};
 use crate::model::{Doubt, Figure};
 
 /// Writes a finding in lines.

@@ -3,13 +3,13 @@
 //! Invariant: a figure of the system heap has its label on its line and its column's label above it.
 //! Not here: the counts of `ZDECB HAVL`; public sources show only the labels of their columns.
 
-use super::model::{Found, Lists as FoundLists, SystemHeap as FoundHeap, SystemRow};
 use super::row::plain;
 use super::sizes::Sizes;
 use super::text::{squeezed, stands};
 use super::widths::Widths;
 use super::{DOUBTS, Step, set_name};
 use crate::lines::Line;
+use crate::model::ztpf::{Found, Lists as FoundLists, SystemHeap as FoundHeap, SystemRow};
 use crate::model::{Doubt, Doubtful, Figure};
 use crate::words::{evidence, find, has, split};
 

@@ -8,7 +8,6 @@
 //! contradict are dropped; if it is not clear which, the table is not sound.
 //! Not here: one row (`row`), the total that percentages allow (`total`).
 
-use super::model::{Class, Found, Frequencies, Table};
 use super::row::{Read, Row, row};
 use super::sizes::Sizes;
 use super::text::{squeezed, stands};
@@ -16,6 +15,7 @@ use super::total::{Verdict, sound, total};
 use super::widths::Widths;
 use super::{DOUBTS, Step};
 use crate::lines::Line;
+use crate::model::ztpf::{Class, Found, Frequencies, Table};
 use crate::model::{Doubt, Doubtful, Evidence, Figure};
 use crate::words::{evidence, has};
 

@@ -12,9 +12,9 @@
 //! fewer fields than headers has no names for them.
 //! Not here: the counters of the heap of ECBs; no public source names them.
 
-use super::model::{Found, MetricRow, Metrics};
 use super::{DOUBTS, Step};
 use crate::lines::Line;
+use crate::model::ztpf::{Found, MetricRow, Metrics};
 use crate::model::{Doubt, Doubtful, Item};
 use crate::words::evidence;
 

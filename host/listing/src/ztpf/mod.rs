@@ -22,7 +22,6 @@ mod display;
 mod displays;
 mod frequency;
 mod metrics;
-pub mod model;
 mod profile;
 mod row;
 mod sizes;
@@ -32,9 +31,9 @@ mod values;
 mod widths;
 
 use crate::lines::Line;
+use crate::model::ztpf::{Found, Table};
 use crate::model::{Evidence, Item, Unread};
 use crate::words::{evidence, find, has};
-use model::{Found, Table};
 use text::{squeezed, stands};
 
 pub(crate) use display::shown;

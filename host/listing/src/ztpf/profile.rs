@@ -14,11 +14,11 @@
 //! an earlier object begins anew: that is another profile.
 //! Not here: the pages of the reduction run around it; no public source shows their headings.
 
-use super::model::{Found, Profile, Sample};
 use super::row::{MOST_COUNTED, is_prefix, is_time, plain, without_control};
 use super::widths::Widths;
 use super::{DOUBTS, Step};
 use crate::lines::Line;
+use crate::model::ztpf::{Found, Profile, Sample};
 use crate::model::{Doubt, Doubtful, Evidence, Figure};
 use crate::words::{evidence, split, tidy};
 use std::collections::HashMap;

@@ -8,7 +8,7 @@
 //! listing was cut, and the row that was misread.
 //! Invariant: the total allowed is never less than the sum of the rows.
 
-use super::model::{Class, Total};
+use crate::model::ztpf::{Class, Total};
 
 /// The result of the check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

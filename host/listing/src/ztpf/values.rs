@@ -4,9 +4,9 @@
 //! that may be a full record can have been cut: these lines are written by people and by this project, not printed.
 //! Not here: the display of ZCTKA, which no public source shows.
 
-use super::model::{Found, Values};
 use super::row::plain;
 use crate::lines::Line;
+use crate::model::ztpf::{Found, Values};
 use crate::model::{Doubt, Doubtful, Figure, Item};
 use crate::words::{evidence, split};
 

@@ -13,7 +13,7 @@
 
 use std::collections::BTreeSet;
 
-use underbar_listing::ztpf::model::{Class, Frequencies, Table};
+use underbar_listing::model::ztpf::{Class, Frequencies, Table};
 use underbar_listing::{Doubt, Doubtful};
 
 /// Observations above `from`, up to `limit`; None means no limit.
@@ -169,7 +169,7 @@ impl Range {
 mod tests {
     use super::*;
     use underbar_listing::Item;
-    use underbar_listing::ztpf::model::Found;
+    use underbar_listing::model::ztpf::Found;
 
     fn table(rows: &str) -> Frequencies {
         let text = format!(

@@ -4,7 +4,7 @@
 //! belong to the set.
 //! Not here: counts of requests that the lists filled: their layout is not known, and they are not read.
 
-use underbar_listing::ztpf::model::{Found, Lists};
+use underbar_listing::model::ztpf::{Found, Lists};
 
 use super::super::Collected;
 use super::super::ztpf::population::name;

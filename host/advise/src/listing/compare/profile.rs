@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use underbar_listing::Doubt;
-use underbar_listing::ztpf::model::{Found, Profile, Sample};
+use underbar_listing::model::ztpf::{Found, Profile, Sample};
 
 use super::super::Collected;
 use super::super::ztpf::contention::{is_simple_lock, is_swap};

@@ -4,7 +4,7 @@
 //! Every sum includes the possible counts of missing rows.
 //! Not here: common ranges (`classes`), how bytes are counted (`available_lists`).
 
-use underbar_listing::ztpf::model::{Class, Found, Frequencies, Table};
+use underbar_listing::model::ztpf::{Class, Found, Frequencies, Table};
 
 use super::super::Collected;
 use super::super::available_lists::{Span, serve};

@@ -7,7 +7,7 @@
 //! Invariant: counts that may have lost digits count as printed, which is their lower bound. If two more digits in the counts
 //! of other instructions could make the share small, there is no finding about contention.
 
-use underbar_listing::ztpf::model::{Found, Sample};
+use underbar_listing::model::ztpf::{Found, Sample};
 
 use super::super::Collected;
 use super::super::counts::{counted, grouped};

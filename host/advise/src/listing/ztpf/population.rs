@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use underbar_listing::ztpf::model::{Found, Frequencies, Table};
+use underbar_listing::model::ztpf::{Found, Frequencies, Table};
 use underbar_listing::{Evidence, Figure};
 use underbar_model::{self as model, Certainty, Class, Requests, Row, Supply};
 

@@ -8,7 +8,7 @@
 //! Invariant: both reports are combined only if the first's last row holds as many ECBs as the second holds in
 //! all. The area is computed in 4-KB frames.
 
-use underbar_listing::ztpf::model::{Found, Frequencies, Table};
+use underbar_listing::model::ztpf::{Found, Frequencies, Table};
 
 use super::super::Collected;
 use super::super::counts::{counted, grouped};

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use underbar_listing::ztpf::model::{Found, SystemRow};
+use underbar_listing::model::ztpf::{Found, SystemRow};
 use underbar_listing::{Doubtful, Figure};
 
 use super::super::Collected;
