@@ -27,7 +27,6 @@ const PRESENT: &[(&str, &str, &str)] = &[
     ("crates/fetch/image", "process", "life"),
     ("crates/ledger", "heaps", "layout"),
     ("crates/ledger", "table", "layout"),
-    ("crates/lock", "turn", "spin"),
     ("crates/runtime", "clone", "resources"),
     ("crates/runtime", "clone", "start"),
     ("crates/runtime", "follow", "resources"),

@@ -43,10 +43,10 @@ mod futex;
 #[cfg(all(feature = "debug", not(any(loom, miri))))]
 mod holders;
 mod observer;
+mod places;
 mod processor;
 mod raw;
 mod spin;
-mod turn;
 mod wait;
 
 pub use observer::{OBSERVER_VERSION, Observer, Waited};
@@ -57,7 +57,8 @@ pub use raw::{SimpleLock, SmallLock};
 pub mod waiting {
     #[cfg(not(loom))]
     pub use crate::futex::sleep_until;
+    pub use crate::places::turn::{ASIDE_NS, Sight, TURN_NS, Turn, looks_again_at};
+    pub use crate::places::{Place, place};
     pub use crate::processor::{known, now};
-    pub use crate::spin::{Looker, Place, SLEEP_NS, WATCH_NS, place, stays};
-    pub use crate::turn::{ASIDE_NS, Sight, TURN_NS, Turn, looks_again_at};
+    pub use crate::spin::{Looker, SLEEP_NS, WATCH_NS, stays};
 }

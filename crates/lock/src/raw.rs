@@ -30,9 +30,9 @@ use underbar_sys::sync::atomic::AtomicU32;
 
 use crate::futex::{Room, Sleepers, wake};
 use crate::observer::observer;
+use crate::places;
+use crate::places::turn::Turn;
 use crate::processor;
-use crate::spin;
-use crate::turn::Turn;
 
 pub(crate) const L: u32 = 1;
 pub(crate) const W: u32 = 2;
@@ -97,7 +97,7 @@ macro_rules! methods {
         #[cfg(loom)]
         #[must_use]
         #[allow(clippy::new_without_default)]
-        pub fn new(known: crate::turn::Known) -> Self {
+        pub fn new(known: crate::places::turn::Known) -> Self {
             let (state, sleepers, turn) = (AtomicU32::new(0), Sleepers::new(), Turn::new(known));
             Self { word: Word { state, sleepers, turn }, $($rest)* }
         }
@@ -279,7 +279,7 @@ impl Word {
         let turn = self.turn();
         let is_taken_care_of = seen & S == 0 && turn.is_taken_care_of(address as usize);
         if cfg!(not(loom)) && !is_taken_care_of {
-            spin::place(address as usize).woken_at.store(processor::now(), Ordering::Relaxed);
+            places::place(address as usize).woken_at.store(processor::now(), Ordering::Relaxed);
             turn.given_up_by.store(processor::this(), Ordering::Relaxed);
         }
         #[cfg(not(seeded_bug = "common_room"))]
@@ -321,7 +321,7 @@ impl Word {
     /// The turns of this lock. Does not touch its memory.
     #[cfg(not(loom))]
     pub(crate) fn turn(&self) -> &'static Turn {
-        &spin::place(&raw const self.state as usize).turn
+        &places::place(&raw const self.state as usize).turn
     }
 
     #[cfg(loom)]

@@ -2,7 +2,7 @@
 //! models must fail with the faults of `--cfg seeded_bug`.
 
 use super::*;
-use crate::turn::Known;
+use crate::places::turn::Known;
 use loom::thread;
 // Not the checker's type: it must not be used after the checker has found a fault and unwinds its threads.
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! The lock under threads of this machine.
 
 use super::*;
-use crate::turn::Sight;
+use crate::places::turn::Sight;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::thread;
 use std::vec::Vec;

@@ -4,16 +4,13 @@
 //! and no longer than sleeping and being woken would take. The time is learnt for each lock: twice what it took lately when
 //! looking was enough, and less after each time when it was not.
 //!
-//! The learnt values are in a table apart from the locks, by a hash of their addresses: a lock stays small, and its memory may
-//! be gone when they are needed. Two locks in one place share only their learnt values.
-//!
-//! Invariant: `lookers` is the number of threads inside [`Looker`]. In a forked child the table starts anew.
+//! Invariant: `lookers` of a place is the number of threads inside [`Looker`].
+//! Not here: the table of places, in which the time is learnt ([`crate::places`]).
 
-use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::Ordering;
 
+use crate::places::Place;
 use crate::processor;
-#[cfg(not(loom))]
-use crate::turn::Turn;
 
 /// The approximate cost of sleeping and being woken, in nanoseconds: looking for longer costs more than sleeping.
 pub const SLEEP_NS: u32 = 4_000;
@@ -22,62 +19,6 @@ const FIRST_NS: u32 = 2_000;
 const LEAST_NS: u32 = 250;
 /// How long a thread that could take the lock waits to see whether its last holder comes back, in nanoseconds.
 pub const WATCH_NS: u32 = 500;
-
-/// The learnt values of the locks in one place of the table. All of them relaxed: hints and sums.
-#[repr(align(64))]
-pub struct Place {
-    /// Threads that look now.
-    lookers: AtomicU32,
-    /// Nanoseconds that looking may take; 0: nothing learnt yet.
-    bound: AtomicU32,
-    /// The time of the last wake, in nanoseconds of the monotonic clock.
-    pub woken_at: AtomicU64,
-    /// The turns of the locks. Under the model checker each lock has its own.
-    #[cfg(not(loom))]
-    pub turn: Turn,
-}
-
-impl Place {
-    const fn new() -> Self {
-        Self {
-            lookers: AtomicU32::new(0),
-            bound: AtomicU32::new(0),
-            woken_at: AtomicU64::new(0),
-            #[cfg(not(loom))]
-            turn: Turn::new(),
-        }
-    }
-}
-
-const PLACES: usize = 256;
-
-/// Whole pages, so that the kernel can clear them in a forked child, which does not have the threads that are counted there.
-#[repr(C, align(4096))]
-struct Table([Place; PLACES]);
-
-static TABLE: Table = Table([const { Place::new() }; PLACES]);
-const _: () = assert!(size_of::<Table>().is_multiple_of(4096));
-
-/// The place of a lock.
-pub fn place(lock: usize) -> &'static Place {
-    &TABLE.0[((lock >> 3) ^ (lock >> 11)) % PLACES]
-}
-
-/// Whether the table is cleared in a forked child. The first call asks the kernel for it.
-pub fn is_cleared_in_children() -> bool {
-    const YES: u8 = 1;
-    const NO: u8 = 2;
-    /// 0: not asked for yet. Written by the thread that asks first (all get the same answer); relaxed.
-    static ANSWER: AtomicU8 = AtomicU8::new(0);
-    match ANSWER.load(Ordering::Relaxed) {
-        0 => {
-            let is_done = crate::processor::clears_in_children((&raw const TABLE).cast(), size_of::<Table>());
-            ANSWER.store(if is_done { YES } else { NO }, Ordering::Relaxed);
-            is_done
-        }
-        answer => answer == YES,
-    }
-}
 
 /// Waits for a while, in nanoseconds, as long as a word does not change. Returns whether it stayed the same.
 pub fn stays(word: &underbar_sys::sync::atomic::AtomicU32, seen: u32, nanoseconds: u32) -> bool {

@@ -15,12 +15,13 @@ use underbar_sys::sync::atomic::AtomicU32;
 
 use crate::futex::{Room, sleep_until, wake};
 use crate::observer::{Waited, observer};
+#[cfg(loom)]
+use crate::places::turn::Known;
+use crate::places::turn::{ASIDE_NS, Sight, TURN_NS, looks_again_at};
+use crate::places::{self, Place};
 use crate::processor::{self, PROCESSOR, THREAD};
 use crate::raw::{L, RESERVED_IN_VAIN, S, W, Word};
 use crate::spin::{self, Looker};
-#[cfg(loom)]
-use crate::turn::Known;
-use crate::turn::{ASIDE_NS, Sight, TURN_NS, looks_again_at};
 
 /// A thread that waits for longer than this has the lock reserved, in nanoseconds.
 const STARVED_NS: u64 = 1_000_000;
@@ -39,7 +40,7 @@ impl Word {
         let address = &raw const self.state as usize;
         let began = processor::now();
         let mut what = Waited { small, ..Waited::default() };
-        let place = spin::place(address);
+        let place = places::place(address);
         // If one thread keeps it busy, looking would occupy a processor to do what that thread does alone.
         let mut got = !self.turn().is_busy() && self.look(place, hint, false, &mut what.spin_ns);
         if !got {
@@ -57,13 +58,7 @@ impl Word {
     }
 
     /// Looks for a while, reading only; true if it got the lock. A thread for which it is `reserved` may have it even then.
-    fn look(
-        &self,
-        place: &'static spin::Place,
-        hint: Option<&AtomicU32>,
-        reserved: bool,
-        spent: &mut u64,
-    ) -> bool {
+    fn look(&self, place: &'static Place, hint: Option<&AtomicU32>, reserved: bool, spent: &mut u64) -> bool {
         let Some(mut looker) = Looker::begin(place) else { return false };
         let began = processor::now();
         let this = processor::this();
@@ -117,7 +112,7 @@ impl Word {
     /// Sleeps until the lock is got, or until the deadline.
     fn sleep(
         &self,
-        place: &'static spin::Place,
+        place: &'static Place,
         hint: Option<&AtomicU32>,
         began: u64,
         deadline: u64,

@@ -23,7 +23,7 @@
 //! therefore rely on it only until `due`. After that, a thread that releases the lock wakes others again, and any waiting
 //! thread may become the next. The sleepers discover by themselves what was left to it before: no thread sleeps for longer
 //! than a second without a look at the lock. A forked child has no sleepers: the kernel clears the table of which this is a
-//! part (see `spin`).
+//! part (see [`super`]).
 //! Not here: the word of the lock (`raw`).
 
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -168,7 +168,7 @@ impl Turn {
         let busy = self.busy.load(Ordering::Relaxed);
         let now = busy.saturating_add_signed(sight as i32).min(BUSIEST);
         // If a child would inherit a `next` that names none of its threads, there are no turns.
-        let now = if now >= BUSY && !crate::spin::is_cleared_in_children() { BUSY - 1 } else { now };
+        let now = if now >= BUSY && !super::is_cleared_in_children() { BUSY - 1 } else { now };
         if now != busy {
             self.busy.store(now, Ordering::Relaxed);
         }
