@@ -6,6 +6,7 @@
 //! enter(g)  +1 inside, if the generation is g                                     any thread
 //! leave     -1 inside                                                             a thread inside
 //! close     generation +1, then wait until no thread is inside                    the thread that ends it
+//! close_of  the same for generation g, if it has not ended yet                    any thread: one of them ends it
 //! try_close the same in one step, if no thread is inside
 //! ```
 //!
@@ -93,17 +94,32 @@ impl Gate {
 
     /// Ends the generation, and waits for those inside. Only one thread at a time may call this.
     pub fn close(&self) {
-        let next = after(self.generation());
+        self.close_of(self.generation());
+    }
+
+    /// Ends that generation, and waits for those inside: threads that come later are turned away, so the wait is as long as the
+    /// longest stay. False if the generation has ended before.
+    pub fn close_of(&self, generation: u32) -> bool {
+        let next = after(generation);
         let mut old = self.word.load(Ordering::Relaxed);
-        while let Err(now) =
-            self.word.compare_exchange_weak(old, next | old & INSIDE, Ordering::Acquire, Ordering::Relaxed)
-        {
-            old = now;
+        while (old >> SHIFT) as u32 == generation {
+            match self.word.compare_exchange_weak(
+                old,
+                next | old & INSIDE,
+                Ordering::Acquire,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => {
+                    #[cfg(not(seeded_bug = "unpinned_close"))]
+                    while self.word.load(Ordering::Acquire) & INSIDE != 0 {
+                        pause();
+                    }
+                    return true;
+                }
+                Err(now) => old = now,
+            }
         }
-        #[cfg(not(seeded_bug = "unpinned_close"))]
-        while self.word.load(Ordering::Acquire) & INSIDE != 0 {
-            pause();
-        }
+        false
     }
 
     /// Ends a generation if no thread is inside; else returns how many are. None if that generation has ended before.
@@ -157,6 +173,8 @@ mod tests {
         assert_eq!(gate.generation(), 1, "out without in changes nothing");
         gate.close();
         assert!(!gate.enter(1) && gate.enter(2));
+        gate.leave();
+        assert!(!gate.close_of(1) && gate.close_of(2) && !gate.close_of(2));
     }
 
     #[test]
@@ -198,17 +216,19 @@ mod model {
     }
 
     fn senders(guarded: &Arc<Guarded>) -> [thread::JoinHandle<bool>; 2] {
-        std::array::from_fn(|which| {
-            let guarded = guarded.clone();
-            thread::spawn(move || {
-                let is_in = guarded.gate.enter(0);
-                if is_in {
-                    // SAFETY: this thread is inside.
-                    unsafe { guarded.storage[which].set(1) };
-                    guarded.gate.leave();
-                }
-                is_in
-            })
+        std::array::from_fn(|which| sender(guarded, which))
+    }
+
+    fn sender(guarded: &Arc<Guarded>, which: usize) -> thread::JoinHandle<bool> {
+        let guarded = guarded.clone();
+        thread::spawn(move || {
+            let is_in = guarded.gate.enter(0);
+            if is_in {
+                // SAFETY: this thread is inside.
+                unsafe { guarded.storage[which].set(1) };
+                guarded.gate.leave();
+            }
+            is_in
         })
     }
 
@@ -281,6 +301,25 @@ mod model {
             target.cells.iter().for_each(|cell| unsafe { cell.next.set(null_mut()) });
             assert_eq!(come, senders.map(|sender| sender.join().expect("a sender")));
             assert!(target.inbox.take_unattended().is_null(), "a cell came later");
+        });
+    }
+
+    /// A heap is discarded by two threads, while another gets from it: one of them ends it, and finds nobody inside.
+    #[test]
+    #[cfg_attr(any(seeded_bug = "unpinned_close", seeded_bug = "late_pin"), should_panic)]
+    fn loom_one_of_two_threads_ends_a_generation() {
+        model(|| {
+            let guarded = new_guarded();
+            let sender = sender(&guarded, 0);
+            let other = {
+                let guarded = guarded.clone();
+                thread::spawn(move || guarded.gate.close_of(0).then(|| take_back(&guarded)[0]))
+            };
+            let mine = guarded.gate.close_of(0).then(|| take_back(&guarded)[0]);
+            let theirs = other.join().expect("a thread");
+            let was_in = sender.join().expect("a sender");
+            assert_eq!(mine.is_some(), theirs.is_none(), "one of them ended it");
+            assert_eq!(mine.or(theirs), Some(was_in), "what was done inside is seen");
         });
     }
 

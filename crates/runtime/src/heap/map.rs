@@ -38,6 +38,9 @@ pub struct Descriptor {
 /// `owner` of a segment: odd, so never the address of a heap.
 pub const SEGMENT: usize = 1;
 
+/// Addresses from here on are not the program's.
+pub const END: usize = ROOT_ENTRIES << LEAF_BITS;
+
 struct Leaf([AtomicPtr<Descriptor>; LEAF_ENTRIES]);
 
 /// Entries are set once, under the lock of `private_storage` (Release), and read by any thread (Acquire is not needed: a leaf is

@@ -25,6 +25,7 @@
 //! | `object` | a heap as a value: its space, its threads' heaps, its settings |
 //! | `account` | a heap's row in the ledger |
 //! | `registry`, `gate` | heaps are created and ended; an end waits for threads inside |
+//! | `numbers` | a heap by the number that a program has for it |
 //! | `entering` | which heap serves a thread |
 //! | `space` | segments, elements, the HEAP option |
 //! | `check`, `text` | invalid frees, and the message about them |
@@ -35,6 +36,7 @@
 //! | `tally` | what a thread has counted but not published |
 //! | `thread`, `slot` | a thread's cells, and the word that points to them |
 //! | `realloc`, `whole` | changing sizes; operations on the whole heap |
+//! | `services`, `feedback` | Language Environment's callable services, and what they answer |
 //!
 //! May use: `ledger`, `sys`, and the settings of HEAP, STORAGE, HEAPCHK and HUGEPAGES (`whole`). Does not know: the option
 //! grammar, the C symbols' names.
@@ -52,6 +54,7 @@ mod cell;
 mod check;
 mod entering;
 mod extent;
+pub mod feedback;
 mod foreign;
 mod gate;
 mod inbox;
@@ -59,10 +62,12 @@ mod index;
 pub mod info;
 mod map;
 pub mod new;
+mod numbers;
 mod object;
 mod private_storage;
 mod realloc;
 mod registry;
+pub mod services;
 mod size;
 mod slot;
 mod space;
@@ -95,6 +100,7 @@ use extent::Extent;
 use map::{Descriptor, SEGMENT};
 use object::{DEFAULT, Heap};
 use size::{CELL_BYTES, LARGEST_SMALL, class_of, class_of_large};
+use space::Element;
 use thread::{FILLING, ThreadHeap};
 
 // ---- getting ---------------------------------------------------------------------------------------------
@@ -235,12 +241,18 @@ fn get_element(size: usize, align: usize) -> Got {
     }
     let heap = object::current();
     let Some(element) = heap.space.lock().get(size, align) else { return out_of_storage() };
+    count_element(heap, &element, size);
+    coverage::look_if_due();
+    Got { address: element.address as *mut u8, zero_from: element.zero_from }
+}
+
+/// Counts a request of `size` bytes that an element serves.
+#[inline]
+fn count_element(heap: &Heap, element: &Element, size: usize) {
     heap.add(Key::HeapGets, 1);
     ledger::add_requests(size::row_of(size), 1);
     use_elements(heap, element.block_bytes as i64);
     heap.raise(Key::HeapLargestRequest, size as u64);
-    coverage::look_if_due();
-    Got { address: element.address as *mut u8, zero_from: element.zero_from }
 }
 
 /// Records the largest request that this thread has made for a cell, in the ledger and in the thread's heap.

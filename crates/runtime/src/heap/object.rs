@@ -10,7 +10,7 @@
 //! Not here: operations on segments (`space`) and cells (`thread`).
 
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use underbar_sys::lock::Lock;
 
@@ -39,9 +39,16 @@ pub struct Heap {
     pub gate: Gate,
     /// Its row in the ledger.
     pub account: Account,
-    /// Next in a list of the registry; under its lock.
+    /// Neighbours in a list of the registry; under its lock.
     pub next: AtomicPtr<Heap>,
+    pub previous: AtomicPtr<Heap>,
+    /// Its number, by which a program names it: 0 for the default heap, [`UNNUMBERED`] if it has none. Written under the lock of
+    /// the registry before any thread knows the heap; relaxed.
+    pub number: AtomicU32,
 }
+
+/// The number of a heap that programs do not name by a number.
+pub const UNNUMBERED: u32 = u32::MAX;
 
 /// What HEAP, STORAGE and HEAPCHK say, as the paths of requests need it. Set before the first request.
 pub struct Settings {
@@ -57,7 +64,8 @@ pub struct Settings {
 }
 
 /// The heap in which each thread begins.
-pub static DEFAULT: Heap = Heap { gate: Gate::for_ever(), ..Heap::new(&raw const DEFAULT) };
+pub static DEFAULT: Heap =
+    Heap { gate: Gate::for_ever(), number: AtomicU32::new(0), ..Heap::new(&raw const DEFAULT) };
 
 // SAFETY: everything that changes is behind a lock, or atomic.
 unsafe impl Sync for Heap {}
@@ -79,6 +87,8 @@ impl Heap {
             gate: Gate::new(),
             account: Account::new(),
             next: AtomicPtr::new(null_mut()),
+            previous: AtomicPtr::new(null_mut()),
+            number: AtomicU32::new(UNNUMBERED),
         }
     }
 

@@ -10,6 +10,8 @@ use underbar_ledger::Key;
 
 use super::block::Block;
 use super::map::{self, Descriptor, SEGMENT};
+use super::object::Heap;
+use super::space::Space;
 use super::{check, fill_from, foreign, free, malloc, object, out_of_storage, space, usable, use_elements};
 use crate::ledger;
 
@@ -97,18 +99,40 @@ unsafe fn resize(
         check::end("realloc", fault, caller);
     }
     // SAFETY: the element is the caller's, who holds on to it for as long as this lasts.
-    let (old, new, place) = unsafe {
-        let old = Block::of_element(address as usize).size();
-        if let Some(new) = space.resize(address as usize, size) {
-            (old, new, address as usize)
-        } else {
-            let moved = space.remap(address as usize, size)?;
-            (old, moved.block_bytes, moved.address)
-        }
-    };
+    let resized = unsafe { in_place(&mut space, address as usize, size)? };
     drop(space);
-    use_elements(heap, new as i64 - old as i64);
-    heap.raise(Key::HeapLargestRequest, size as u64);
-    heap.add(Key::HeapGrownInPlace, 1);
-    Some(place as *mut u8)
+    resized.count(heap, size);
+    Some(resized.address as *mut u8)
+}
+
+/// An element that kept its place or its pages.
+pub(super) struct Resized {
+    pub address: usize,
+    /// By how many bytes its block grew.
+    more: i64,
+}
+
+impl Resized {
+    /// Counts it, with its new size.
+    pub fn count(&self, heap: &Heap, size: usize) {
+        use_elements(heap, self.more);
+        heap.raise(Key::HeapLargestRequest, size as u64);
+        heap.add(Key::HeapGrownInPlace, 1);
+    }
+}
+
+/// Resizes an element without a copy; None if that is impossible.
+///
+/// # Safety
+/// The address is that of an element in use in this space, whose owner waits for the result.
+pub(super) unsafe fn in_place(space: &mut Space, address: usize, size: usize) -> Option<Resized> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let old = Block::of_element(address).size() as i64;
+        if let Some(new) = space.resize(address, size) {
+            return Some(Resized { address, more: new as i64 - old });
+        }
+        let moved = space.remap(address, size)?;
+        Some(Resized { address: moved.address, more: moved.block_bytes as i64 - old })
+    }
 }

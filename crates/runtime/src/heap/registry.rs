@@ -3,7 +3,7 @@
 //! ```text
 //! create --> live --end--> ended --> create ...          a heap's description is reused, and never unmapped
 //!
-//! end    1  the heap's gate is closed: no thread is inside, and none enters
+//! end    1  the heap's gate is closed: no thread is inside, and none enters (`discard` waits for those inside)
 //!        2  the gates of its threads' heaps are closed: no cell is on its way there; cells in an outbox are dropped later
 //!        3  under the lock of its threads: their figures are settled, and they wait for another heap
 //!        4  under the lock of its space: everything in use counts as freed, pages leave the map, segments go back to the kernel
@@ -20,7 +20,8 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 use underbar_ledger::{HeapKind, Key};
 use underbar_sys::lock::Lock;
 
-use super::object::{DEFAULT, Heap};
+use super::check::{self, Fault};
+use super::object::{DEFAULT, Heap, UNNUMBERED};
 use super::private_storage::OWN;
 use super::space::Policy;
 use super::thread;
@@ -32,7 +33,7 @@ pub static REGISTRY: Lock<Registry> = Lock::new(Registry(()));
 /// The right to walk over heaps, and to create and end them.
 pub struct Registry(());
 
-/// The first live heap apart from the default one, and the first that has ended, linked by `next`. Under the lock of the registry.
+/// The first live heap apart from the default one, and the first that has ended, linked both ways. Under the lock of the registry.
 static LIVE: AtomicPtr<Heap> = AtomicPtr::new(null_mut());
 static ENDED: AtomicPtr<Heap> = AtomicPtr::new(null_mut());
 
@@ -50,21 +51,26 @@ pub fn each(mut then: impl FnMut(&'static Heap)) {
 /// # Safety
 /// Under the lock of the registry; the heap is in no list.
 unsafe fn push(list: &AtomicPtr<Heap>, heap: &'static Heap) {
-    heap.next.store(list.load(Ordering::Relaxed), Ordering::Relaxed);
-    list.store(core::ptr::from_ref(heap).cast_mut(), Ordering::Relaxed);
+    let (this, next) = (core::ptr::from_ref(heap).cast_mut(), list.load(Ordering::Relaxed));
+    heap.next.store(next, Ordering::Relaxed);
+    heap.previous.store(null_mut(), Ordering::Relaxed);
+    // SAFETY: heaps stay where they are for ever.
+    if let Some(next) = unsafe { next.as_ref() } {
+        next.previous.store(this, Ordering::Relaxed);
+    }
+    list.store(this, Ordering::Relaxed);
 }
 
 /// # Safety
 /// Under the lock of the registry; the heap is in that list.
-unsafe fn remove(list: &'static AtomicPtr<Heap>, heap: &'static Heap) {
-    let mut link = list;
+unsafe fn remove(list: &AtomicPtr<Heap>, heap: &'static Heap) {
+    let (next, previous) = (heap.next.load(Ordering::Relaxed), heap.previous.load(Ordering::Relaxed));
     // SAFETY: heaps stay where they are for ever.
-    while let Some(at) = unsafe { link.load(Ordering::Relaxed).as_ref() } {
-        if core::ptr::eq(at, heap) {
-            link.store(heap.next.load(Ordering::Relaxed), Ordering::Relaxed);
-            return;
+    unsafe {
+        if let Some(next) = next.as_ref() {
+            next.previous.store(previous, Ordering::Relaxed);
         }
-        link = &at.next;
+        previous.as_ref().map_or(list, |previous| &previous.next).store(next, Ordering::Relaxed);
     }
 }
 
@@ -106,7 +112,17 @@ pub fn create(policy: Policy) -> Option<Handle> {
 /// its name.
 pub fn create_named(kind: HeapKind, name: &[u8], policy: Policy) -> Option<Handle> {
     start::ensure();
-    let _registry = REGISTRY.lock();
+    create_in(&mut REGISTRY.lock(), kind, name, policy, UNNUMBERED)
+}
+
+/// As [`create_named`], for the holder of the lock. The number is that of [`numbers`](super::numbers).
+pub(super) fn create_in(
+    _registry: &mut Registry,
+    kind: HeapKind,
+    name: &[u8],
+    policy: Policy,
+    number: u32,
+) -> Option<Handle> {
     // SAFETY: heaps stay where they are for ever; new storage is of that size, and aligned to 64.
     let heap: &'static Heap = unsafe {
         if let Some(ended) = ENDED.load(Ordering::Relaxed).as_ref() {
@@ -121,6 +137,7 @@ pub fn create_named(kind: HeapKind, name: &[u8], policy: Policy) -> Option<Handl
             &*place
         }
     };
+    heap.number.store(number, Ordering::Relaxed);
     heap.configure_as(&DEFAULT, policy);
     heap.account.begin(kind, name);
     heap.account.raise(Key::HeapInitialSize, policy.initial as u64);
@@ -146,12 +163,36 @@ pub fn end(handle: Handle) -> Result<(), Refused> {
         .try_close(handle.generation)
         .map_err(|inside| inside.map_or(Refused::Ended, Refused::Inside))?;
     // SAFETY: nobody is inside, and nobody can enter.
+    if let Some(fault) = unsafe { give_up(heap) } {
+        check::end_damaged(Some(fault));
+    }
+    Ok(())
+}
+
+/// Ends a heap that threads are inside of for single requests only, and waits for those. They and later ones may use it all the
+/// time: the gate is closed first, so the wait is as long as the longest request. Returns whether it was damaged; None if it has
+/// already ended. If the program has given up its right to return storage, nobody comes in any more, and the storage stays.
+pub(super) fn discard_in(_registry: &mut Registry, handle: Handle) -> Option<bool> {
+    let heap = handle.heap;
+    if core::ptr::eq(heap, &DEFAULT) || !heap.gate.close_of(handle.generation) {
+        return None;
+    }
+    // SAFETY: the gate is closed, and nobody is inside.
+    Some(!sandbox::is_silent() && unsafe { give_up(heap) }.is_some())
+}
+
+/// Returns a fault if the program had written over headers of blocks.
+///
+/// # Safety
+/// Under the lock of the registry. The heap's gate is closed, so nobody is inside, and nobody can enter.
+unsafe fn give_up(heap: &'static Heap) -> Option<Fault> {
+    // SAFETY: the caller's promise; a heap that was open is among the live ones.
     unsafe {
         thread::end_all(heap);
-        heap.space.lock().end();
+        let fault = heap.space.lock().end();
         heap.account.end();
         remove(&LIVE, heap);
         push(&ENDED, heap);
+        fault
     }
-    Ok(())
 }

@@ -10,7 +10,7 @@
 use underbar_ledger::Key;
 
 use super::super::block::Block;
-use super::super::check;
+use super::super::check::Fault;
 use super::super::extent::Extent;
 use super::super::map::{self, SEGMENT};
 use super::super::private_storage::OWN;
@@ -27,22 +27,26 @@ struct InUse {
 }
 
 impl Space {
-    /// Gives everything back. The space is then as new.
+    /// Gives everything back. The space is then as new. Returns a fault if the program had written over headers: elements behind
+    /// such a header in the same segment are gone, too, but still counted as in use.
     ///
     /// # Safety
     /// Nothing of it is used any more; the figures of its extents are settled.
-    pub unsafe fn end(&mut self) {
+    pub unsafe fn end(&mut self) -> Option<Fault> {
         let mut in_use = InUse::default();
+        let mut damaged = None;
         // SAFETY: segments in the list are live, and used by no one else any more.
         while let Some(segment) = unsafe { self.all.as_mut() } {
             // SAFETY: the caller's promise.
-            unsafe { take_out(segment, &mut in_use) };
+            let fault = unsafe { take_out(segment, &mut in_use) };
+            damaged = damaged.or(fault);
             self.unmap(segment);
         }
         *self = Self::new(self.heap);
         self.owner().add(Key::HeapFrees, in_use.blocks);
         self.owner().account.change(Key::HeapUsed, Key::HeapUsedPeak, -in_use.bytes);
         ledger::change_use(-in_use.bytes);
+        damaged
     }
 
     /// Number of segments, and their bytes.
@@ -79,18 +83,19 @@ impl Space {
     }
 }
 
-/// Counts the elements and cells in use in a segment, and takes the descriptors of its extents back.
+/// Counts the elements and cells in use in a segment, and takes the descriptors of its extents back, up to the first damaged
+/// header, if there is one.
 ///
 /// # Safety
 /// The segment is not used any more.
-unsafe fn take_out(segment: &Segment, in_use: &mut InUse) {
+unsafe fn take_out(segment: &Segment, in_use: &mut InUse) -> Option<Fault> {
     let end = segment.end();
     let mut block = segment.first();
     while block.0 < end {
         // SAFETY: blocks cover the segment without a gap; each that is sound ends where the next begins.
         unsafe {
             if !block.is_sound(end) {
-                check::end_damaged(segment.fault_at(block.element()));
+                return segment.fault_at(block.element());
             }
             let size = block.size();
             if !block.is_free() {
@@ -111,4 +116,5 @@ unsafe fn take_out(segment: &Segment, in_use: &mut InUse) {
             block = Block(block.0 + size);
         }
     }
+    None
 }

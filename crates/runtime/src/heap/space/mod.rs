@@ -129,6 +129,11 @@ impl Space {
         self.policy = policy;
     }
 
+    /// The HEAP policy.
+    pub fn policy(&self) -> Policy {
+        self.policy
+    }
+
     /// An element of `bytes`, aligned to `align` (a power of two, at least 16). None if the kernel has no memory.
     pub fn get(&mut self, bytes: usize, align: usize) -> Option<Element> {
         let want = block_bytes(bytes)?;

@@ -8,7 +8,7 @@
 //! Invariant: pages from `start` to `entered` are in the page map; from `high` on every byte is zero.
 //! Not here: the creation and return of a segment (`supply`).
 
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 pub use underbar_options::{Disposition, HugePages};
 
@@ -63,8 +63,9 @@ pub struct Segment {
     pub(super) idle_next: *mut Segment,
     pub(super) idle_previous: *mut Segment,
     pub(super) idle_since: u64,
-    /// The heap that it belongs to.
+    /// The heap that it belongs to, and its number. The number alone may be read of a segment that is not known to be live.
     pub heap: *const Heap,
+    pub number: AtomicU32,
     /// Neighbours in the list of all segments of the heap.
     pub(super) all_next: *mut Segment,
     pub(super) all_previous: *mut Segment,

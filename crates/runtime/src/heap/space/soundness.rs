@@ -11,15 +11,17 @@
 //! Invariant: for an undamaged element in use the answer is always yes.
 //! Not here: the reaction to an invalid free (`check`).
 
+use core::ptr::null_mut;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use underbar_ledger::FaultKind;
 use underbar_sys::syscall;
 
-use super::super::block::Block;
+use super::super::block::{Block, block_bytes};
 use super::super::check::Fault;
 use super::super::map::{self, PAGE, SEGMENT};
 use super::super::object;
+use super::Space;
 use super::segment::{Segment, segment_of};
 use crate::sandbox;
 
@@ -57,6 +59,37 @@ pub unsafe fn look_closely(address: usize, segment: *mut map::Descriptor) -> Opt
             return Some(Fault { kind: FaultKind::DoubleFree, address, block: address, bytes: 0 });
         }
         (*descriptor.cast::<Segment>()).fault_at(address)
+    }
+}
+
+impl Space {
+    /// Has the program written over the header of the free block that a request of `bytes` would take first?
+    pub fn would_find_damage(&self, bytes: usize) -> bool {
+        let block = block_bytes(bytes).and_then(|want| self.find(want, 16));
+        // SAFETY: blocks in the index are in live segments, and the lock is held.
+        block.is_some_and(|block| unsafe { !block.is_sound((*segment_of(block)).end()) })
+    }
+
+    /// What is wrong with an address as that of an element of this space; None if it is one in use, with an intact end. The
+    /// address may be any.
+    pub fn fault_at(&self, address: usize) -> Option<FaultKind> {
+        let descriptor = if address < map::END { map::lookup(address) } else { null_mut() };
+        // SAFETY: descriptors stay readable for ever. That of a page of this space is live, as its lock is held.
+        unsafe {
+            if descriptor.is_null() || (*descriptor).owner.load(Ordering::Relaxed) != SEGMENT {
+                return Some(FaultKind::NoBlock);
+            }
+            let segment: *const Segment = descriptor.cast();
+            if !core::ptr::eq((*segment).heap, self.heap) {
+                return Some(FaultKind::NoBlock);
+            }
+            let fault = if looks_sound(address, descriptor) {
+                fault_of(address)
+            } else {
+                (*segment).fault_at(address)
+            };
+            fault.map(|fault| fault.kind)
+        }
     }
 }
 

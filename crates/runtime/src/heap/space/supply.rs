@@ -10,7 +10,7 @@
 //! Not here: elements and extents in segments (`super`).
 
 use core::ptr::null_mut;
-use core::sync::atomic::AtomicUsize;
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use underbar_ledger::Key;
 use underbar_sys::{clock, syscall};
@@ -190,6 +190,7 @@ impl Space {
                 idle_previous: null_mut(),
                 idle_since: 0,
                 heap: self.heap,
+                number: AtomicU32::new(self.owner().number.load(Ordering::Relaxed)),
                 all_next: null_mut(),
                 all_previous: null_mut(),
             });
