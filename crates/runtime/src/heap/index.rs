@@ -7,12 +7,19 @@
 //! ```
 //! Two levels of lists, after Masmano, Ripoll and Crespo (TLSF, 2004).
 //!
-//! Invariant: a bit is set exactly if its list is not empty, and a block is in the list of its size.
+//! The lists take more storage than the rest of a heap. So they are separate: the default heap has static ones, and another heap
+//! gets some with its first segment. A heap without storage costs little.
+//!
+//! Invariant: a bit is set exactly if its list is not empty, and a block is in the list of its size. Lists that wait for their
+//! next heap are empty.
 //! A request looks first at a few blocks of the list in which its own size falls, for a close fit, then takes
 //! the first block of the next list that is not empty: each block there is large enough.
 //! Not here: locking; the caller holds the space's lock.
 
+use core::ptr::null_mut;
+
 use super::block::Block;
+use super::private_storage::{INDEX, OWN};
 
 const SMALLEST_LOG: usize = 5;
 const LARGEST_LOG: usize = 46;
@@ -25,8 +32,21 @@ const TRIES: usize = 8;
 pub struct Index {
     rows: u64,
     lists: [u32; ROWS],
-    heads: [[usize; LISTS]; ROWS],
+    /// Null until the first segment.
+    heads: *mut Heads,
 }
+
+/// The first block of each list; 0: none.
+pub struct Heads([[usize; LISTS]; ROWS]);
+
+const _: () = assert!(size_of::<Heads>() == INDEX);
+
+impl Heads {
+    const NEW: Self = Self([[0; LISTS]; ROWS]);
+}
+
+/// Those of the default heap. Touched by the holder of the lock of its space.
+pub static mut OF_DEFAULT: Heads = Heads::NEW;
 
 fn place(size: usize) -> (usize, usize) {
     let log = size.ilog2() as usize;
@@ -35,9 +55,41 @@ fn place(size: usize) -> (usize, usize) {
 }
 
 impl Index {
-    /// No free blocks.
-    pub const fn new() -> Self {
-        Self { rows: 0, lists: [0; ROWS], heads: [[0; LISTS]; ROWS] }
+    /// No free blocks. The lists, if there are any, are empty, and no one else's.
+    pub const fn new(heads: *mut Heads) -> Self {
+        Self { rows: 0, lists: [0; ROWS], heads }
+    }
+
+    /// Makes sure that blocks can be entered. False if the kernel has no memory.
+    pub fn prepare(&mut self) -> bool {
+        if self.heads.is_null() {
+            self.heads = OWN.lock().get_index().cast();
+        }
+        !self.heads.is_null()
+    }
+
+    /// Forgets all blocks.
+    pub fn clear(&mut self) {
+        (self.rows, self.lists) = (0, [0; ROWS]);
+        // SAFETY: they are ours alone, and those that came from the store go back to it empty.
+        unsafe {
+            let Some(heads) = self.heads.as_mut() else { return };
+            *heads = Heads::NEW;
+            if self.heads != &raw mut OF_DEFAULT {
+                OWN.lock().put_index(core::mem::replace(&mut self.heads, null_mut()).cast());
+            }
+        }
+    }
+
+    /// The first block of a list that is not empty.
+    fn head(&self, row: usize, list: usize) -> usize {
+        // SAFETY: a list that is not empty is there, and ours.
+        unsafe { (*self.heads).0[row][list] }
+    }
+
+    fn set_head(&mut self, row: usize, list: usize, block: usize) {
+        // SAFETY: `prepare` made them before the first block came, and they are ours.
+        unsafe { (*self.heads).0[row][list] = block }
     }
 
     /// Enters a free block.
@@ -46,7 +98,7 @@ impl Index {
     /// The block is free, of that size, and in no list.
     pub unsafe fn insert(&mut self, block: Block, size: usize) {
         let (row, list) = place(size);
-        let head = self.heads[row][list];
+        let head = if self.lists[row] >> list & 1 == 0 { 0 } else { self.head(row, list) };
         // SAFETY: both blocks are free, so their links are ours.
         unsafe {
             let (next, previous) = block.links();
@@ -56,7 +108,7 @@ impl Index {
                 *Block(head).links().1 = block.0;
             }
         }
-        self.heads[row][list] = block.0;
+        self.set_head(row, list, block.0);
         self.lists[row] |= 1 << list;
         self.rows |= 1 << row;
     }
@@ -78,7 +130,7 @@ impl Index {
                 return;
             }
             let (row, list) = place(size);
-            self.heads[row][list] = next;
+            self.set_head(row, list, next);
             if next == 0 {
                 self.lists[row] &= !(1 << list);
                 if self.lists[row] == 0 {
@@ -113,7 +165,7 @@ impl Index {
         (row..ROWS).find_map(|at| {
             let behind = if at == row { u32::MAX.checked_shl(list as u32).unwrap_or(0) } else { u32::MAX };
             let lists = self.lists[at] & behind;
-            (lists != 0).then(|| Block(self.heads[at][lists.trailing_zeros() as usize]))
+            (lists != 0).then(|| Block(self.head(at, lists.trailing_zeros() as usize)))
         })
     }
 
@@ -124,7 +176,7 @@ impl Index {
             return None;
         }
         let (mut best, mut best_size) = (0, usize::MAX);
-        let mut at = self.heads[row][list];
+        let mut at = if self.lists[row] >> list & 1 == 0 { 0 } else { self.head(row, list) };
         for _ in 0..TRIES {
             if at == 0 {
                 break;
@@ -154,7 +206,7 @@ impl Index {
             let row = rows.trailing_zeros() as usize;
             (row, self.lists[row])
         };
-        Some(Block(self.heads[row][lists.trailing_zeros() as usize]))
+        Some(Block(self.head(row, lists.trailing_zeros() as usize)))
     }
 }
 
@@ -179,7 +231,8 @@ mod tests {
     fn finds_a_block_that_fits_whenever_there_is_one() {
         let mut room = vec![0_u128; 1 << 16];
         let base = room.as_mut_ptr() as usize;
-        let mut index = Index::new();
+        let mut index = Index::new(null_mut());
+        assert!(index.find(32).is_none() && index.first(32).is_none() && index.prepare());
         let mut free: Vec<(Block, usize)> = Vec::new();
         let mut random = 12345_u64;
         let mut next = |below: usize| {
@@ -221,5 +274,7 @@ mod tests {
             }
         }
         assert_eq!(index.rows, 0, "bitmaps of an empty index");
+        index.clear();
+        assert!(index.heads.is_null());
     }
 }

@@ -17,6 +17,7 @@ use underbar_sys::lock::Lock;
 use super::account::Account;
 use super::extent::Extent;
 use super::gate::Gate;
+use super::index::{Heads, OF_DEFAULT};
 use super::map::{Descriptor, SEGMENT};
 use super::size::LARGEST_CELL;
 use super::slot;
@@ -64,18 +65,21 @@ pub struct Settings {
 }
 
 /// The heap in which each thread begins.
-pub static DEFAULT: Heap =
-    Heap { gate: Gate::for_ever(), number: AtomicU32::new(0), ..Heap::new(&raw const DEFAULT) };
+pub static DEFAULT: Heap = Heap {
+    gate: Gate::for_ever(),
+    number: AtomicU32::new(0),
+    ..Heap::new(&raw const DEFAULT, &raw mut OF_DEFAULT)
+};
 
 // SAFETY: everything that changes is behind a lock, or atomic.
 unsafe impl Sync for Heap {}
 
 impl Heap {
-    /// A heap without segments, at that address.
-    pub const fn new(here: *const Heap) -> Self {
+    /// A heap without segments, at that address. Null: the lists of its free blocks come with its first segment.
+    pub const fn new(here: *const Heap, heads: *mut Heads) -> Self {
         Self {
             threads: Lock::new(Threads::new()),
-            space: Lock::new(Space::new(here)),
+            space: Lock::new(Space::new(here, heads)),
             settings: Settings {
                 cells_below: AtomicUsize::new(LARGEST_CELL + 1),
                 extent_bytes: AtomicUsize::new(64 * 1024),

@@ -22,6 +22,7 @@ pub struct Own {
     at: usize,
     end: usize,
     spare: *mut Spare,
+    spare_indexes: *mut Spare,
     /// Bytes got from the kernel for this.
     chunks: usize,
     /// Bytes got from the kernel for this and for the page map.
@@ -41,7 +42,16 @@ unsafe impl Send for Own {}
 impl Own {
     /// Nothing yet.
     const fn new() -> Self {
-        Self { at: 0, end: 0, spare: null_mut(), chunks: 0, bytes: 0, segments: 0, segment_bytes: 0 }
+        Self {
+            at: 0,
+            end: 0,
+            spare: null_mut(),
+            spare_indexes: null_mut(),
+            chunks: 0,
+            bytes: 0,
+            segments: 0,
+            segment_bytes: 0,
+        }
     }
 
     /// Zeroed storage, aligned to 64 bytes; null if the kernel has none.
@@ -70,6 +80,28 @@ impl Own {
         given.cast()
     }
 
+    /// [`INDEX`] zero bytes.
+    pub fn get_index(&mut self) -> *mut u8 {
+        if self.spare_indexes.is_null() {
+            return self.get(INDEX);
+        }
+        let given = self.spare_indexes;
+        // SAFETY: a spare one is ours, and zero except for the link.
+        self.spare_indexes = unsafe { core::mem::replace(&mut (*given).next, null_mut()) };
+        given.cast()
+    }
+
+    /// Takes the storage of an index back.
+    ///
+    /// # Safety
+    /// It came from `get_index`, is zero again, and nobody will write to it any more.
+    pub unsafe fn put_index(&mut self, index: *mut u8) {
+        let spare: *mut Spare = index.cast();
+        // SAFETY: the caller's promise.
+        unsafe { (*spare).next = self.spare_indexes };
+        self.spare_indexes = spare;
+    }
+
     /// Takes a descriptor back.
     ///
     /// # Safety
@@ -81,6 +113,9 @@ impl Own {
         self.spare = spare;
     }
 }
+
+/// Bytes of the lists of an index.
+pub const INDEX: usize = 42 * 32 * size_of::<usize>();
 
 /// Room for one extent or segment.
 pub const DESCRIPTOR: usize = 128;

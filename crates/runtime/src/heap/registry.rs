@@ -133,7 +133,7 @@ pub(super) fn create_in(
             if place.is_null() {
                 return None;
             }
-            place.write(Heap::new(place));
+            place.write(Heap::new(place, null_mut()));
             &*place
         }
     };

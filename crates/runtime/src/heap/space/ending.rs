@@ -42,7 +42,8 @@ impl Space {
             damaged = damaged.or(fault);
             self.unmap(segment);
         }
-        *self = Self::new(self.heap);
+        self.index.clear();
+        *self = Self::new(self.heap, null_mut());
         self.owner().add(Key::HeapFrees, in_use.blocks);
         self.owner().account.change(Key::HeapUsed, Key::HeapUsedPeak, -in_use.bytes);
         ledger::change_use(-in_use.bytes);

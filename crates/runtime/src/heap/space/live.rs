@@ -87,7 +87,7 @@ mod tests {
 
     /// Twenty segments, all but every fifth empty.
     fn filled(policy: Policy) -> (Space, Vec<usize>) {
-        let mut space = Space::new(&DEFAULT);
+        let mut space = Space::new(&DEFAULT, core::ptr::null_mut());
         space.set_policy(policy);
         let elements: Vec<_> = (0..20).map(|_| space.get(60_000, 16).expect("storage").address).collect();
         let (kept, freed): (Vec<_>, Vec<_>) = (0..20).partition(|at| at % 5 == 0);
@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn parked_extents_are_empty_too() {
         let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let mut space = Space::new(&DEFAULT);
+        let mut space = Space::new(&DEFAULT, core::ptr::null_mut());
         space.set_policy(SMALL);
         let extents: Vec<_> = (0..100).map(|_| space.get_extent(4096)).collect();
         let before = space.segments;

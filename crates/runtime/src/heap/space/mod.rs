@@ -40,7 +40,7 @@ use core::ptr::null_mut;
 use super::block::{Block, HEADER, SMALLEST, block_bytes};
 use super::check::{self, Fault};
 use super::extent::Extent;
-use super::index::Index;
+use super::index::{Heads, Index};
 use super::map::{self, PAGE};
 use super::object::Heap;
 use super::private_storage::OWN;
@@ -97,12 +97,12 @@ pub struct Space {
 unsafe impl Send for Space {}
 
 impl Space {
-    /// The space of a heap at this address, without segments.
-    pub const fn new(heap: *const Heap) -> Self {
+    /// The space of a heap at this address, without segments. The default heap has lists of free blocks from the beginning.
+    pub const fn new(heap: *const Heap, heads: *mut Heads) -> Self {
         Self {
             heap,
             policy: Policy::AUTO,
-            index: Index::new(),
+            index: Index::new(heads),
             parked: Parked::new(),
             findings: Findings::new(),
             decay: Decay::new(),

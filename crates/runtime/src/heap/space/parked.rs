@@ -242,7 +242,7 @@ mod tests {
 
     /// A space with this many extents of a class parked, the first parked first.
     fn with_parked(policy: Policy, class: usize, count: usize) -> (Space, Vec<*mut Extent>) {
-        let mut space = Space::new(&DEFAULT);
+        let mut space = Space::new(&DEFAULT, core::ptr::null_mut());
         space.set_policy(policy);
         let extents: Vec<_> = (0..count).map(|_| space.get_extent(BYTES_OF_ONE)).collect();
         for &extent in &extents {
@@ -315,7 +315,7 @@ mod tests {
     fn extents_that_are_large_are_released_one_by_one_and_no_more() {
         const LARGE: usize = 512 * 1024;
         let _turn = ONE_AT_A_TIME.lock();
-        let mut space = Space::new(&DEFAULT);
+        let mut space = Space::new(&DEFAULT, core::ptr::null_mut());
         space.set_policy(Policy::AUTO);
         let extents: Vec<_> = (0..40).map(|_| space.get_extent(LARGE)).collect();
         for &extent in &extents {

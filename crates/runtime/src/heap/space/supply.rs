@@ -141,6 +141,9 @@ impl Space {
 
     /// Gets a segment that has a free block of at least `want` bytes.
     pub(super) fn new_segment(&mut self, want: usize) -> Option<Block> {
+        if !self.index.prepare() {
+            return None;
+        }
         let need = want.checked_add(SEGMENT_LOSS)?.checked_next_multiple_of(PAGE)?;
         let (base, alone) = self.next_size(need);
         let size = need.max(base.next_multiple_of(PAGE));

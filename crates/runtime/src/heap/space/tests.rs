@@ -44,7 +44,7 @@ struct Model {
 
 impl Model {
     fn new(policy: Policy) -> Self {
-        let mut space = Space::new(&DEFAULT);
+        let mut space = Space::new(&DEFAULT, core::ptr::null_mut());
         space.set_policy(policy);
         Self { space, in_use: Vec::new(), random: Random(7) }
     }
@@ -248,7 +248,7 @@ fn random_work_under_free() {
 #[test]
 fn free_unmaps_within_the_same_call() {
     let _turn = ONE_AT_A_TIME.lock();
-    let mut space = Space::new(&DEFAULT);
+    let mut space = Space::new(&DEFAULT, core::ptr::null_mut());
     space.set_policy(FREE_SMALL);
     let first = space.get(250_000, 16).expect("storage");
     let (a, b) = (space.get(30_000, 16).expect("storage"), space.get(30_000, 16).expect("storage"));
@@ -267,7 +267,7 @@ fn free_unmaps_within_the_same_call() {
 #[test]
 fn segments_are_as_large_as_heap_says() {
     let _turn = ONE_AT_A_TIME.lock();
-    let mut space = Space::new(&DEFAULT);
+    let mut space = Space::new(&DEFAULT, core::ptr::null_mut());
     space.set_policy(KEEP_SMALL);
     space.get(1, 16).expect("storage");
     assert_eq!((space.segments, space.bytes), (1, 256 * 1024));
@@ -285,7 +285,7 @@ fn segments_are_as_large_as_heap_says() {
 #[test]
 fn a_kept_increment_serves_again() {
     let _turn = ONE_AT_A_TIME.lock();
-    let mut space = Space::new(&DEFAULT);
+    let mut space = Space::new(&DEFAULT, core::ptr::null_mut());
     space.set_policy(KEEP_SMALL);
     let mut peak = 0;
     for _ in 0..10 {
@@ -359,7 +359,7 @@ fn a_large_element_that_shrinks_gives_its_pages_back() {
 #[test]
 fn what_stands_before_another_element_is_not_moved_with_it() {
     let _turn = ONE_AT_A_TIME.lock();
-    let mut space = Space::new(&DEFAULT);
+    let mut space = Space::new(&DEFAULT, core::ptr::null_mut());
     let large = space.get(2 << 20, 16).expect("storage");
     let behind = space.get(1000, 16).expect("storage");
     // SAFETY: both are in use.
@@ -376,7 +376,7 @@ fn what_stands_before_another_element_is_not_moved_with_it() {
 #[test]
 fn what_cannot_be_is_none_and_leaves_nothing() {
     let _turn = ONE_AT_A_TIME.lock();
-    let mut space = Space::new(&DEFAULT);
+    let mut space = Space::new(&DEFAULT, core::ptr::null_mut());
     for (bytes, align) in [
         (usize::MAX, 16),
         (isize::MAX as usize, 16),

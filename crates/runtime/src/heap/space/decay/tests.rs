@@ -20,7 +20,7 @@ fn resident(start: usize, bytes: usize) -> usize {
 
 /// A space whose elements of a MiB are between others, so that none of them is alone in a segment.
 fn touched(elements: usize) -> (Space, std::vec::Vec<usize>) {
-    let mut space = Space::new(&DEFAULT);
+    let mut space = Space::new(&DEFAULT, core::ptr::null_mut());
     space.set_policy(Policy { increment: 64 * MIB, ..Policy::AUTO });
     let all = (0..elements)
         .map(|_| {
@@ -96,7 +96,7 @@ fn a_large_block_goes_back_step_by_step() {
     const LARGE: usize = 100 * MIB;
     const STEP: usize = 16 * MIB;
     let _turn = ONE_AT_A_TIME.lock();
-    let mut space = Space::new(&DEFAULT);
+    let mut space = Space::new(&DEFAULT, core::ptr::null_mut());
     space.set_policy(Policy { increment: 256 * MIB, ..Policy::AUTO });
     let large = space.get(LARGE, 16).expect("storage").address;
     space.get(1000, 16).expect("storage");
@@ -119,7 +119,7 @@ fn a_large_block_goes_back_step_by_step() {
 fn small_blocks_that_grow_together_go_back() {
     const SMALL: usize = 100 * 1024;
     let _turn = ONE_AT_A_TIME.lock();
-    let mut space = Space::new(&DEFAULT);
+    let mut space = Space::new(&DEFAULT, core::ptr::null_mut());
     space.set_policy(Policy { increment: 64 * MIB, ..Policy::AUTO });
     let elements: [usize; 12] = std::array::from_fn(|_| space.get(SMALL, 16).expect("storage").address);
     space.get(1000, 16).expect("storage");
