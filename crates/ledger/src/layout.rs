@@ -223,6 +223,12 @@ impl<const WORDS: usize> Text<WORDS> {
         self.same(&other)
     }
 
+    /// True if there is no text.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.iter().all(|word| word.load(Ordering::Relaxed) == 0)
+    }
+
     /// True if both hold the same text.
     #[must_use]
     pub fn same(&self, other: &Self) -> bool {
@@ -388,6 +394,9 @@ pub struct Slot {
     /// How many heaps the process created besides its default one; 0: the page of its heaps was never made. Incremented with
     /// Release when the heap's row is set up; only the owning process writes.
     pub heaps: AtomicU64,
+    /// The heading that the program gave to its storage report (CEE3RPH), of at most 79 bytes; empty: none. Only the owning process
+    /// writes, under a lock.
+    pub heading: Text<10>,
 }
 
 /// A figure as the reader shows it. A cell that one thread freed and another has not counted yet takes a sum below zero for a
@@ -453,6 +462,9 @@ impl Slot {
             relaxed,
         );
         self.ended_ns.store(self.ended_ns.load(relaxed).max(other.ended_ns.load(relaxed)), relaxed);
+        if self.heading.is_empty() {
+            self.heading.copy(&other.heading);
+        }
         if self.allocator_role.load(relaxed) == 0 {
             self.allocator.copy(&other.allocator);
             self.allocator_role.store(other.allocator_role.load(relaxed), relaxed);
@@ -483,6 +495,7 @@ impl Slot {
         }
         self.fault.wipe();
         self.heaps.store(0, relaxed);
+        self.heading.store(b"");
     }
 }
 

@@ -249,6 +249,12 @@ impl<'a> SlotView<'a> {
         text(self.bytes, offset_of!(Slot, arguments), 256)
     }
 
+    /// The heading that the program gave to its storage report; empty: none.
+    #[must_use]
+    pub fn heading(&self) -> &'a [u8] {
+        text(self.bytes, offset_of!(Slot, heading), 80)
+    }
+
     /// Another allocator that the program has: its role, and the file name of its library.
     #[must_use]
     pub fn allocator(&self) -> Option<(AllocatorRole, &'a [u8])> {

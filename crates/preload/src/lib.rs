@@ -19,6 +19,7 @@ mod mutex;
 mod new;
 mod open;
 mod sandbox;
+mod services;
 mod signals;
 mod start;
 mod thread;

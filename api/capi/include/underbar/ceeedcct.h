@@ -14,7 +14,7 @@
  *     CEEGTST(&heap, &size, &address, &fc);
  *     if (_FBCHECK(fc, CEE000) != 0) printf("message %d\n", fc.tok_msgno);
  *
- * A wrong heap or address is a feedback code, and never the end of the program. Without a heap or storage the id is 0 and the
+ * A wrong heap or address is a feedback code, and never the end of the program. Without a heap or storage the id is -1 and the
  * address null. Threads may call these functions at any time; signal handlers may not.
  */
 #ifndef UNDERBAR_CEEEDCCT_H

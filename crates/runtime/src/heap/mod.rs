@@ -37,6 +37,7 @@
 //! | `thread`, `slot` | a thread's cells, and the word that points to them |
 //! | `realloc`, `whole` | changing sizes; operations on the whole heap |
 //! | `services`, `feedback` | Language Environment's callable services, and what they answer |
+//! | `callable` | the same with arguments by reference |
 //!
 //! May use: `ledger`, `sys`, and the settings of HEAP, STORAGE, HEAPCHK and HUGEPAGES (`whole`). Does not know: the option
 //! grammar, the C symbols' names.
@@ -50,6 +51,7 @@ static ONE_AT_A_TIME: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
 mod account;
 mod block;
+pub mod callable;
 mod cell;
 mod check;
 mod entering;

@@ -22,19 +22,20 @@
 //!
 //! Invariant: a thread that is in the middle of a request keeps the heap from ending. No service looks at memory, waits for a
 //! signal or calls the program in between, so a discard waits no longer than one request.
-//! Not here: arguments by reference (`preload`), what a heap is (`object`), and the report's heading (`ledger`).
+//! Not here: arguments by reference (`callable`), and what a heap is (`object`).
 
 use underbar_ledger::{FaultKind, Key};
 
 use super::block::Block;
 use super::feedback::{
-    BAD_INCREMENT, BAD_INITIAL_SIZE, BAD_OPTIONS, BAD_SIZE, Condition, DAMAGED, INITIAL_HEAP, NO_ELEMENT,
-    NO_HEAP, NO_STORAGE, TOO_MANY_HEAPS,
+    BAD_INCREMENT, BAD_INITIAL_SIZE, BAD_OPTIONS, BAD_SIZE, Condition, DAMAGED, HEADING_REPLACED,
+    INITIAL_HEAP, NO_ELEMENT, NO_HEAP, NO_STORAGE, TOO_MANY_HEAPS,
 };
 use super::numbers::{self, Failed};
 use super::object::{DEFAULT, Heap};
 use super::realloc::in_place;
 use super::registry::Handle;
+use super::registry::REGISTRY;
 use super::space::{Disposition, Element, Policy, Space};
 use super::{count_element, use_elements};
 use crate::{coverage, ledger, start};
@@ -43,6 +44,9 @@ type Answer<T> = Result<T, &'static Condition>;
 
 /// Sizes of heaps are rounded up to this many bytes.
 const ROUNDED: usize = 4096;
+
+/// Bytes of a heading.
+pub const HEADING: usize = 79;
 
 /// Codes of [`create`]'s options: what becomes of an empty increment; None: as HEAP says. The location has no effect: storage is
 /// anywhere.
@@ -135,6 +139,20 @@ pub unsafe fn discard(id: i32) -> Answer<()> {
         Some(true) => Err(&DAMAGED),
         None => Err(&NO_HEAP),
     }
+}
+
+/// Sets the heading of the storage report: the first 79 bytes of a text, or all before its first zero byte, without blanks at the
+/// end.
+pub fn set_heading(text: &[u8]) -> Answer<()> {
+    start::ensure();
+    let text = &text[..text.len().min(HEADING)];
+    let text = text.split(|byte| *byte == 0).next().unwrap_or(&[]).trim_ascii_end();
+    // Two threads must not mix their headings; a fork waits for the end of this.
+    let _registry = REGISTRY.lock();
+    let heading = &ledger::slot().heading;
+    let was_there = !heading.is_empty();
+    heading.store(text);
+    if was_there { Err(&HEADING_REPLACED) } else { Ok(()) }
 }
 
 fn bytes_of(size: i32) -> Answer<usize> {
