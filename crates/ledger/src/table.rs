@@ -106,6 +106,22 @@ counters! {
         "realloc calls that had to copy.";
     HeapOwnBytes = "heap.own_bytes", "underbar's own storage", Bytes, by SpaceLock, live Exact, killed Exact, Sum,
         "Bytes got from the kernel for the heap's own tables, outside of the segments.";
+    AdditionalCreates = "additional_heap.creates", "Successful Create Heap requests", Count, by Request, live Exact, killed Exact, Sum,
+        "Heaps that the program created, by CEECRHP.";
+    AdditionalDiscards = "additional_heap.discards", "Successful Discard Heap requests", Count, by Request, live Exact, killed Exact, Sum,
+        "Heaps that the program discarded, by CEEDSHP.";
+    AdditionalUsed = "additional_heap.used", "Heap storage in use", Bytes, by Gathered, live BATCH, killed BATCH, Sum,
+        "Bytes of elements and cells in heaps that the program created, part of heap.used.";
+    AdditionalUsedPeak = "additional_heap.used_peak", "Total heap storage used", Bytes, by Gathered, live BATCH, killed BATCH, Max,
+        "The most bytes in use at one time in all heaps that the program created.";
+    AdditionalGets = "additional_heap.gets", "Successful Get Heap requests", Count, by Gathered, live BATCH, killed BATCH, Sum,
+        "Requests served by heaps that the program created, part of heap.gets. CEECZST counts if it moved the element.";
+    AdditionalFrees = "additional_heap.frees", "Successful Free Heap requests", Count, by Gathered, live BATCH, killed BATCH, Sum,
+        "Elements and cells given back to such heaps, including those that a discarded heap still held.";
+    AdditionalSegmentsAllocated = "additional_heap.segments_allocated", "Number of segments allocated", Count, by SpaceLock, live Exact, killed Exact, Sum,
+        "Segments got from the kernel for such heaps, part of heap.segments_allocated.";
+    AdditionalSegmentsFreed = "additional_heap.segments_freed", "Number of segments freed", Count, by SpaceLock, live Exact, killed Exact, Sum,
+        "Segments of such heaps given back to the kernel, at the latest when the heap is discarded.";
     ThreadsStarted = "thread.started", "Threads started", Count, by StacksLock, live Exact, killed Exact, Sum,
         "Threads started with pthread_create, and the first one.";
     ThreadsPeak = "thread.peak", "Largest number of threads concurrently active", Count, by StacksLock, live Exact, killed Exact, Max,

@@ -46,7 +46,6 @@ const THREAD_HEAP: &str =
 const LINE_24: &str = "Linux has no 16M line; HEAP serves these requests, too.";
 const OWN_REQUESTS: &str =
     "underbar's own storage comes from the kernel in whole tables; requests within it are not counted.";
-const CREATED: &str = "Programs on Linux create no heaps of their own through underbar.";
 const POOLS: &str = "Small requests are always served from cells, whose sizes need no tuning. They are counted by size (request-sizes), \
      not by pool.";
 
@@ -88,13 +87,6 @@ absent! {
     "belowheap.frees", Of(Key::HeapFrees), LINE_24;
     "belowheap.segments_allocated", Of(Key::HeapSegmentsAllocated), LINE_24;
     "belowheap.segments_freed", Of(Key::HeapSegmentsFreed), LINE_24;
-    "additional_heap.creates", Words("Successful Create Heap requests"), CREATED;
-    "additional_heap.discards", Words("Successful Discard Heap requests"), CREATED;
-    "additional_heap.used_peak", Words("Total heap storage used"), CREATED;
-    "additional_heap.gets", Of(Key::HeapGets), CREATED;
-    "additional_heap.frees", Of(Key::HeapFrees), CREATED;
-    "additional_heap.segments_allocated", Of(Key::HeapSegmentsAllocated), CREATED;
-    "additional_heap.segments_freed", Of(Key::HeapSegmentsFreed), CREATED;
     "heappools.gets", Words("Get requests"), POOLS;
     "heappools.large_gets", Words("Requests greater than the largest cell size"), POOLS;
     "heappools.extents_allocated", Words("Extents Allocated"), POOLS;

@@ -131,6 +131,7 @@ fn section(slot: &SlotView<'_>, began_ns: u64, alive: &impl Fn(&SlotView<'_>) ->
         started_ns: slot.started_ns().saturating_sub(began_ns),
         ended_ns: ended,
         option_errors: slot.option_errors(),
+        heading: words(slot.heading()),
         counters: Figures::of_slot(slot),
         sizes: Some(Sizes::of_slot(slot)),
         heaps: slot.heaps().map(|heap| Heap::of(&heap)).collect(),

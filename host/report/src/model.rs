@@ -216,6 +216,9 @@ pub struct Process {
     /// Mistakes that the runtime found in its options.
     #[serde(default)]
     pub option_errors: u64,
+    /// The heading that it gave to its storage report (CEE3RPH); absent if it gave none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub heading: String,
     /// Its counters.
     pub counters: Figures,
     /// Its requests by size; null if not known.

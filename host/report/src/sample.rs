@@ -26,6 +26,7 @@ fn process(number: u32, program: &str, figures: &[(Key, u64)]) -> Process {
         started_ns: 0,
         ended_ns: Some(1_000_000_000),
         option_errors: 0,
+        heading: String::new(),
         counters,
         sizes: None,
         heaps: Vec::new(),

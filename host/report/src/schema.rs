@@ -38,6 +38,8 @@ pub fn schema() -> Value {
             "started_ns": number("Nanoseconds after the run began."),
             "ended_ns": maybe("Nanoseconds after the run began; null while it runs and where it was killed."),
             "option_errors": number("Mistakes that the runtime found in its options."),
+            "heading": {"type": "string", "description":
+                "The heading that it gave to its storage report (CEE3RPH); absent where it gave none."},
             "counters": {"$ref": "#/$defs/counters"},
             "sizes": {"$ref": "#/$defs/sizes"},
             "heaps": {
@@ -73,6 +75,7 @@ pub fn schema() -> Value {
     );
     not_required(&mut process, "started_as");
     not_required(&mut process, "sizes");
+    not_required(&mut process, "heading");
     not_required(&mut process, "heaps");
     not_required(&mut process, "allocator");
     not_required(&mut process, "locks");

@@ -20,6 +20,7 @@ mod opens;
 mod options;
 mod parts;
 mod segments;
+mod services;
 mod stacks;
 mod transfers;
 mod used;
@@ -45,6 +46,7 @@ use live::*;
 use locks::*;
 use opens::*;
 use segments::*;
+use services::*;
 use stacks::*;
 use transfers::*;
 
@@ -85,6 +87,7 @@ checks! {
     pages_given_back_are_the_kernel_s_calls: HeapPurges HeapPurgedBytes;
     huge_pages_are_asked_of_the_kernel_where_all_is_touched: HeapHugeBytes;
     segments_are_joined_near_the_kernel_s_limit: HeapMapFallbacks;
+    additional_heaps_are_those_that_the_program_counts: AdditionalCreates AdditionalDiscards AdditionalGets AdditionalFrees AdditionalUsed AdditionalUsedPeak AdditionalSegmentsAllocated AdditionalSegmentsFreed;
     threads_are_counted: ThreadsStarted ThreadsPeak;
     stacks_are_measured_to_the_page: StackLargest StackMain StackThread StackConcurrent;
     locked_stacks_are_what_was_used_of_them: StackThread StackMain;

@@ -2,14 +2,15 @@
 //!
 //! ```text
 //! heap.add(key, n) ─┬─> slot: the process's figure, of all heaps together
-//!                       └─> row of the heap: the default one has none; its figures are the remainder
+//!                   ├─> row of the heap: the default one has none; its figures are the remainder
+//!                   └─> slot: the figure of all additional heaps together, of one that the program created
 //! ```
 //!
 //! Invariant: every figure of a row is also added to the slot. A heap has a row from its creation to its end. The choice of the
 //! row changes only under the lock of the registry, while no thread is inside.
 //! Not here: the rows (`underbar_ledger::heaps`), and figures that threads have counted but not published (`thread::figures`).
 
-use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use underbar_ledger::heaps::{HeapRow, ROWS};
 use underbar_ledger::{HeapKind, Key};
@@ -20,13 +21,26 @@ use crate::ledger;
 /// No row.
 const NONE: usize = usize::MAX;
 
-/// The row of a heap: its number, [`ROWS`] for the shared row `others`, or [`NONE`].
-pub struct Account(AtomicUsize);
+/// The counters of all additional heaps together: of which counter of a heap they are the part.
+static ADDITIONAL: [(Key, Key); 4] = [
+    (Key::HeapGets, Key::AdditionalGets),
+    (Key::HeapFrees, Key::AdditionalFrees),
+    (Key::HeapSegmentsAllocated, Key::AdditionalSegmentsAllocated),
+    (Key::HeapSegmentsFreed, Key::AdditionalSegmentsFreed),
+];
+
+/// The accounts of a heap. Written under the lock of the registry while no thread is inside; relaxed.
+pub struct Account {
+    /// The number of its row, [`ROWS`] for the shared row `others`, or [`NONE`].
+    place: AtomicUsize,
+    /// Whether the program created it.
+    is_additional: AtomicBool,
+}
 
 impl Account {
     /// The account of a heap without a row.
     pub const fn new() -> Self {
-        Self(AtomicUsize::new(NONE))
+        Self { place: AtomicUsize::new(NONE), is_additional: AtomicBool::new(false) }
     }
 
     /// The heap begins. Under the lock of the registry, before any thread is inside.
@@ -39,40 +53,47 @@ impl Account {
             page.open_others();
             ROWS
         });
-        self.0.store(place, Ordering::Relaxed);
+        self.place.store(place, Ordering::Relaxed);
+        self.is_additional.store(kind == HeapKind::Additional, Ordering::Relaxed);
         ledger::heaps::told(page);
+        if kind == HeapKind::Additional {
+            ledger::add(Key::AdditionalCreates, 1);
+        }
     }
 
     /// The heap has ended, and all its figures are counted. Under the lock of the registry.
     pub fn end(&self) {
         if let Some(page) = ledger::heaps::page()
-            && let Some(row) = page.rows.get(self.0.load(Ordering::Relaxed))
+            && let Some(row) = page.rows.get(self.place.load(Ordering::Relaxed))
         {
             row.end();
         }
-        self.0.store(NONE, Ordering::Relaxed);
+        if self.is_additional.swap(false, Ordering::Relaxed) {
+            ledger::add(Key::AdditionalDiscards, 1);
+        }
+        self.place.store(NONE, Ordering::Relaxed);
     }
 
     /// The row; None for the default heap, and in a child that has no accounts of its own yet.
     #[cfg(test)]
     pub fn row(&self) -> Option<&'static HeapRow> {
-        let place = self.0.load(Ordering::Relaxed);
+        let place = self.place.load(Ordering::Relaxed);
         if place == NONE { None } else { row_at(place) }
     }
 
     /// Adds to a counter of the row.
     #[inline(always)]
     pub fn add(&self, key: Key, amount: u64) {
-        let place = self.0.load(Ordering::Relaxed);
+        let place = self.place.load(Ordering::Relaxed);
         if place != NONE {
-            add_at(place, key, amount);
+            self.add_at(place, key, amount);
         }
     }
 
     /// Raises a peak of the row.
     #[inline(always)]
     pub fn raise(&self, key: Key, value: u64) {
-        let place = self.0.load(Ordering::Relaxed);
+        let place = self.place.load(Ordering::Relaxed);
         if place != NONE {
             raise_at(place, key, value);
         }
@@ -81,9 +102,39 @@ impl Account {
     /// Adds to, or takes from, the bytes of `now`; `peak` is their maximum.
     #[inline(always)]
     pub fn change(&self, now: Key, peak: Key, change: i64) {
-        let place = self.0.load(Ordering::Relaxed);
+        let place = self.place.load(Ordering::Relaxed);
         if place != NONE {
-            change_at(place, now, peak, change);
+            self.change_at(place, now, peak, change);
+        }
+    }
+}
+
+// The code for heaps with a row is separate, so that the default heap costs one test and nothing more.
+impl Account {
+    #[cold]
+    #[inline(never)]
+    fn add_at(&self, place: usize, key: Key, amount: u64) {
+        if let Some(cell) = row_at(place).and_then(|row| row.cell(key)) {
+            cell.fetch_add(amount, Ordering::Relaxed);
+        }
+        if self.is_additional.load(Ordering::Relaxed)
+            && let Some((_, together)) = ADDITIONAL.iter().find(|(of, _)| *of == key)
+        {
+            ledger::add(*together, amount);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn change_at(&self, place: usize, now: Key, peak: Key, change: i64) {
+        if let Some(row) = row_at(place)
+            && let (Some(now), Some(peak)) = (row.cell(now), row.cell(peak))
+        {
+            change_cells(now, peak, change);
+        }
+        if now == Key::HeapUsed && self.is_additional.load(Ordering::Relaxed) {
+            let slot = ledger::slot();
+            change_cells(slot.cell(Key::AdditionalUsed), slot.cell(Key::AdditionalUsedPeak), change);
         }
     }
 }
@@ -91,16 +142,6 @@ impl Account {
 fn row_at(place: usize) -> Option<&'static HeapRow> {
     let page = ledger::heaps::page()?;
     Some(page.rows.get(place).unwrap_or(&page.others))
-}
-
-// The code for heaps with a row is separate, so that the default heap costs one test and nothing more.
-
-#[cold]
-#[inline(never)]
-fn add_at(place: usize, key: Key, amount: u64) {
-    if let Some(cell) = row_at(place).and_then(|row| row.cell(key)) {
-        cell.fetch_add(amount, Ordering::Relaxed);
-    }
 }
 
 #[cold]
@@ -111,16 +152,10 @@ fn raise_at(place: usize, key: Key, value: u64) {
     }
 }
 
-#[cold]
-#[inline(never)]
-fn change_at(place: usize, now: Key, peak: Key, change: i64) {
-    if let Some(row) = row_at(place)
-        && let (Some(now), Some(peak)) = (row.cell(now), row.cell(peak))
-    {
-        let all = now.fetch_add(change as u64, Ordering::Relaxed).wrapping_add(change as u64);
-        if change > 0 && all as i64 > 0 {
-            raise(peak, all);
-        }
+fn change_cells(now: &AtomicU64, peak: &AtomicU64, change: i64) {
+    let all = now.fetch_add(change as u64, Ordering::Relaxed).wrapping_add(change as u64);
+    if change > 0 && all as i64 > 0 {
+        raise(peak, all);
     }
 }
 

@@ -18,8 +18,6 @@
 //! are both free; sizes are multiples of 16, at least [`SMALLEST`].
 //! Not here: finding a free block (`index`), and when to split and join (`space`).
 
-use super::object::DEFAULT;
-
 /// Bytes before an element.
 pub const HEADER: usize = 8;
 /// A free block has room for its header, two links and its own address.
@@ -31,6 +29,9 @@ const FLAGS: usize = 15;
 /// No segment ends above this address, so no size needs more bits; the checksum is above them.
 const SUM_SHIFT: u32 = 48;
 const PAYLOAD: usize = (1 << SUM_SHIFT) - 1;
+
+/// A place in this library: the loader chooses its address.
+static HERE: u8 = 0;
 
 /// A block, by the address of its header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -69,7 +70,7 @@ impl Block {
     fn sum(self, size_and_flags: usize) -> usize {
         const ODD: usize = 0x9e37_79b9_7f4a_7c15;
         let folded = size_and_flags ^ size_and_flags >> 16 ^ size_and_flags >> 32;
-        let place = (self.0 ^ (&raw const DEFAULT).addr()).wrapping_mul(ODD) >> SUM_SHIFT;
+        let place = (self.0 ^ (&raw const HERE).addr()).wrapping_mul(ODD) >> SUM_SHIFT;
         (folded ^ place) & 0xffff
     }
 

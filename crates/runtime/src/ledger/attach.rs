@@ -463,7 +463,7 @@ pub fn in_child() -> &'static Slot {
 }
 
 /// The storage that a forked child has from the start.
-fn parents_figures() -> [(Key, u64); 7] {
+fn parents_figures() -> [(Key, u64); 9] {
     let slot = super::last_slot();
     let figure = |key| slot.cell(key).load(Ordering::Relaxed);
     // All storage that it got and has not given back, as far as the ledger knows.
@@ -476,10 +476,12 @@ fn parents_figures() -> [(Key, u64); 7] {
         (Key::HeapSegmentBytesPeak, Key::HeapSegmentBytes),
         (Key::HeapInitialSize, Key::HeapInitialSize),
         (Key::HeapIncrementSize, Key::HeapIncrementSize),
+        (Key::AdditionalUsed, Key::AdditionalUsed),
+        (Key::AdditionalUsedPeak, Key::AdditionalUsed),
     ]
     .map(|(to, from)| (to, figure(from)));
-    let [a, b, c, d, e, f] = figures;
-    [a, b, c, d, e, f, (Key::HeapInherited, not_below_zero(inherited))]
+    let [a, b, c, d, e, f, g, h] = figures;
+    [a, b, c, d, e, f, g, h, (Key::HeapInherited, not_below_zero(inherited))]
 }
 
 /// Before a fork, in the parent: the ledger must not be removed before the child has attached to it. True if this was

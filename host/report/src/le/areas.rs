@@ -15,6 +15,8 @@ use crate::units::parse_size;
 pub(super) enum Source {
     /// A counter.
     Counter(Key),
+    /// The first counter less its part in the second: what is left for the default heap.
+    Less(Key, Key),
     /// The first counter under THREADSTACK(OFF), where STACK applies to all threads; the second under ON, where STACK applies to
     /// the first thread.
     Governed(Key, Key),
@@ -26,7 +28,7 @@ pub(super) enum Source {
     Absent(&'static str),
 }
 
-use Source::{Absent, Counter, Governed, OthersAtOnce, SubOption};
+use Source::{Absent, Counter, Governed, Less, OthersAtOnce, SubOption};
 
 /// One line: its label and the source of its figure.
 pub(super) struct Row(pub Label, pub Source);
@@ -118,10 +120,10 @@ pub(super) static SECTIONS: [Section; 9] = [
             Counter(Key::HeapInitialSize),
             Counter(Key::HeapIncrementSize),
             Counter(Key::HeapUsedPeak),
-            Counter(Key::HeapGets),
-            Counter(Key::HeapFrees),
-            Counter(Key::HeapSegmentsAllocated),
-            Counter(Key::HeapSegmentsFreed)
+            Less(Key::HeapGets, Key::AdditionalGets),
+            Less(Key::HeapFrees, Key::AdditionalFrees),
+            Less(Key::HeapSegmentsAllocated, Key::AdditionalSegmentsAllocated),
+            Less(Key::HeapSegmentsFreed, Key::AdditionalSegmentsFreed)
         ),
     },
     Section {
@@ -163,13 +165,13 @@ pub(super) static SECTIONS: [Section; 9] = [
     Section {
         title: "Additional Heap",
         rows: &[
-            Row(Label::Words("Successful Create Heap requests"), Absent("additional_heap.creates")),
-            Row(Label::Words("Successful Discard Heap requests"), Absent("additional_heap.discards")),
-            Row(Label::Words("Total heap storage used"), Absent("additional_heap.used_peak")),
-            Row(Label::Of(Key::HeapGets), Absent("additional_heap.gets")),
-            Row(Label::Of(Key::HeapFrees), Absent("additional_heap.frees")),
-            Row(Label::Of(Key::HeapSegmentsAllocated), Absent("additional_heap.segments_allocated")),
-            Row(Label::Of(Key::HeapSegmentsFreed), Absent("additional_heap.segments_freed")),
+            Row(Label::Of(Key::AdditionalCreates), Counter(Key::AdditionalCreates)),
+            Row(Label::Of(Key::AdditionalDiscards), Counter(Key::AdditionalDiscards)),
+            Row(Label::Of(Key::AdditionalUsedPeak), Counter(Key::AdditionalUsedPeak)),
+            Row(Label::Of(Key::HeapGets), Counter(Key::AdditionalGets)),
+            Row(Label::Of(Key::HeapFrees), Counter(Key::AdditionalFrees)),
+            Row(Label::Of(Key::HeapSegmentsAllocated), Counter(Key::AdditionalSegmentsAllocated)),
+            Row(Label::Of(Key::HeapSegmentsFreed), Counter(Key::AdditionalSegmentsFreed)),
         ],
     },
 ];
@@ -179,6 +181,7 @@ pub(super) fn figure(report: &Report, process: &Process, source: Source) -> u64 
     let counters = &process.counters;
     match source {
         Counter(key) => counters.get(key),
+        Less(all, part) => counters.get(all).saturating_sub(counters.get(part)),
         Governed(all, first) => counters.get(if report.threads_are_governed() { first } else { all }),
         OthersAtOnce => {
             // When all threads together used the most, the first thread had not used more than at the end.
@@ -204,7 +207,7 @@ pub(super) fn figure(report: &Report, process: &Process, source: Source) -> u64 
 pub(super) fn lacks(report: &Report, process: &Process) -> bool {
     let sources = SECTIONS.iter().flat_map(|section| section.rows).map(|Row(_, source)| *source);
     let mut keys = sources.filter_map(|source| match source {
-        Counter(key) => Some(key),
+        Counter(key) | Less(key, _) => Some(key),
         Governed(all, first) => Some(if report.threads_are_governed() { first } else { all }),
         OthersAtOnce | SubOption(..) | Absent(_) => None,
     });

@@ -1,6 +1,7 @@
 //! The Language Environment's storage report, 31-bit layout, to the column.
 //!
 //! ```text
+//! <heading>                                                column 1, if the program gave one (CEE3RPH)
 //! Storage Report for Enclave <name> <date> <time>          column 1
 //! underbar Vvv Rrr.mm                                      column 1
 //!
@@ -49,6 +50,10 @@ pub fn render(report: &Report) -> String {
 
 fn one(text: &mut String, report: &Report, process: &Process) {
     let name = crate::page::clean(process.name());
+    if !process.heading.is_empty() {
+        text.push_str(&crate::page::clean(&process.heading));
+        text.push('\n');
+    }
     // Writing to a String cannot fail.
     let _ = writeln!(text, "Storage Report for Enclave {name} {}", date_after(report, process.started_ns));
     let _ = writeln!(text, "underbar {}\n", level(&report.underbar));
@@ -122,9 +127,12 @@ fn notes(report: &Report, process: &Process) -> Vec<String> {
             .to_owned(),
     );
     notes.push(
-        "LIBSTACK, THREADHEAP, HEAP24, BELOWHEAP and Additional Heap have no counterpart on Linux: sizes are those of the options, all else is 0 (null in JSON)."
+        "LIBSTACK, THREADHEAP, HEAP24 and BELOWHEAP have no counterpart on Linux: sizes are those of the options, all else is 0 (null in JSON)."
             .to_owned(),
     );
+    if counters.get(Key::AdditionalCreates) > 0 {
+        notes.push("HEAP, total heap storage used: with the additional heaps, at one time.".to_owned());
+    }
     if pools::are_set(report) {
         notes.push(pools::NOTE.to_owned());
     }
@@ -246,9 +254,8 @@ End of Storage Report
   set are 0, too.
 * ANYHEAP shows underbar's own storage, for the tables of its heap,
   which is not counted by requests and segments: 0 (null in JSON).
-* LIBSTACK, THREADHEAP, HEAP24, BELOWHEAP and Additional Heap have no
-  counterpart on Linux: sizes are those of the options, all else is 0
-  (null in JSON).
+* LIBSTACK, THREADHEAP, HEAP24 and BELOWHEAP have no counterpart on
+  Linux: sizes are those of the options, all else is 0 (null in JSON).
 ";
 
     #[test]
@@ -298,6 +305,33 @@ End of Storage Report
         assert_eq!(figures_of(&on, "THREADSTACK"), [524_288, 4_096, 140_000, 50_000, 0, 0]);
         assert!(on.contains("* STACK holds the first thread, THREADSTACK all others"));
         assert!(on.contains("* THREADSTACK, maximum of all concurrent threads: at least this"));
+    }
+
+    #[test]
+    fn additional_heaps_are_an_area_and_no_part_of_heap() {
+        let mut report = sample::getfree();
+        for (key, figure) in [
+            (Key::AdditionalCreates, 3),
+            (Key::AdditionalDiscards, 2),
+            (Key::AdditionalUsedPeak, 70_000),
+            (Key::AdditionalGets, 40_000),
+            (Key::AdditionalFrees, 39_000),
+            (Key::AdditionalSegmentsAllocated, 900),
+            (Key::AdditionalSegmentsFreed, 60),
+        ] {
+            report.processes[0].counters.set(key, figure);
+        }
+        report.processes[0].counters.set(Key::HeapSegmentsFreed, 100);
+        report.processes[0].heading = "Monthly\u{1b} run".to_owned();
+        let text = render(&report);
+        assert!(text.starts_with("Monthly"), "{text}");
+        assert!(!text.contains('\u{1b}') && text.contains(" run\nStorage Report for Enclave getfree "));
+        assert_eq!(figures_of(&text, "Additional Heap"), [3, 2, 70_000, 40_000, 39_000, 900, 60]);
+        assert_eq!(figures_of(&text, "HEAP"), [32_768, 32_768, 819_229_056, 10_002, 11_000, 27_049, 40]);
+        assert!(text.contains("* HEAP, total heap storage used: with the additional heaps"));
+        let json = report.to_json();
+        assert_eq!(Report::from_json(json.as_bytes()).expect("what was written"), report);
+        assert!(!render(&sample::getfree()).contains("with the additional heaps"));
     }
 
     #[test]

@@ -181,6 +181,48 @@ fn damage_is_an_answer() {
     assert_eq!(end(id), Err(&NO_HEAP), "it is discarded all the same");
 }
 
+/// Creates, discards, gets, frees, segments got and given back, bytes in use: of all additional heaps.
+fn additional() -> [u64; 7] {
+    [
+        Key::AdditionalCreates,
+        Key::AdditionalDiscards,
+        Key::AdditionalGets,
+        Key::AdditionalFrees,
+        Key::AdditionalSegmentsAllocated,
+        Key::AdditionalSegmentsFreed,
+        Key::AdditionalUsed,
+    ]
+    .map(|key| ledger::slot().cell(key).load(Ordering::Relaxed))
+}
+
+#[test]
+fn additional_heaps_are_counted_together_and_the_default_one_is_not() {
+    let _turn = turn();
+    let before = additional();
+    let since = || {
+        let now = additional();
+        core::array::from_fn::<_, 7, _>(|at| now[at].wrapping_sub(before[at]))
+    };
+    let heaps = [new(4096, 4096, 70), new(4096, 4096, 1)];
+    let [first, _] = heaps.map(|id| {
+        let all = [50_000, 100, 100].map(|bytes| filled(id, bytes, 1));
+        assert_eq!(give_back(all[1]), Ok(()));
+        all[0]
+    });
+    assert_eq!(give_back(filled(0, 100_000, 2)), Ok(()));
+    let [creates, discards, gets, frees, got, given, used] = since();
+    assert_eq!((creates, discards, gets, frees, given), (2, 0, 6, 2, 0));
+    assert!((2..=6).contains(&got) && (100_200..100_500).contains(&used), "{got} segments, {used} bytes");
+    let peak = ledger::slot().cell(Key::AdditionalUsedPeak).load(Ordering::Relaxed);
+    assert!(peak >= used);
+    let moved = change(first, 60_000).expect("storage");
+    assert!(holds(moved, 50_000, 1));
+    heaps.into_iter().for_each(|id| assert_eq!(end(id), Ok(())));
+    let [creates, discards, gets, frees, got, given, used] = since();
+    assert_eq!((creates, discards, gets - frees, got - given, used), (2, 2, 0, 0, 0));
+    assert!(gets >= 6);
+}
+
 /// Id 0: elements come from the default heap, so that malloc's own functions take them as well.
 #[test]
 fn the_default_heap_is_0() {
