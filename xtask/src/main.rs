@@ -2,7 +2,7 @@
 //! try-programs | glibc-tests`.
 //!
 //! Reading order: [`steps`] (run a command, say how long it took, keep the sum), [`aside`] (one next to others),
-//! [`packages`] (what tests need from the distribution), [`mod@test`], then the checks of [`ci`]: [`licences`], [`budget`],
+//! [`packages`] (what tests need from the distribution), [`mod@test`], [`models`], then the checks of [`ci`]: [`licences`], [`budget`],
 //! [`order`], [`circles`], [`paths`]; then [`web`], the page for
 //! browsers, [`fuzz`]; last [`mod@bench`], [`layout`] (where the linker lays functions), [`release`], and [`libraries`], [`listings`], [`programs`] and [`glibc`],
 //! which are run by hand.
@@ -26,6 +26,7 @@ mod libraries;
 mod licences;
 mod listings;
 mod miri;
+mod models;
 mod oracle_tests;
 mod order;
 mod packages;
@@ -64,7 +65,7 @@ fn main() -> ExitCode {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let done = match words.as_slice() {
         ["test", flags @ ..] => test::Flags::parse(flags).map(|flags| test::command(&flags)),
-        ["models"] => Ok(test::models_command()),
+        ["models"] => Ok(models::command()),
         ["ci"] => Ok(ci::command()),
         ["layout"] => Ok(layout::write()),
         ["release"] => Ok(release::make()),

@@ -5,7 +5,7 @@
 //! Miri belongs to nightly compilers (`rustup +nightly component add miri rust-src`). If it is not installed, a message
 //! in capitals says so, here and in the last line, as for advisories; it fails no run.
 //!
-//! Not here: every order of events, which the models try (`test`). Miri tries one for each seed.
+//! Not here: every order of events, which the models try (`models`). Miri tries one for each seed.
 
 use crate::steps::{Sum, command, on_path, root, step, succeeds, target};
 

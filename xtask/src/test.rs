@@ -5,8 +5,8 @@
 //! such a test fails by itself, since `UNDERBAR_REQUIRE_ALL` is set.
 
 use crate::aside::Aside;
-use crate::steps::{self, Sum, cargo, output, root, step, succeeds, target, watch};
-use crate::{miri, oracle_tests, packages, release, web};
+use crate::steps::{Sum, cargo, root, step, succeeds, target, watch};
+use crate::{miri, models, oracle_tests, packages, release, web};
 use std::fs;
 
 /// The flags of the command.
@@ -63,99 +63,18 @@ pub fn everything(flags: &Flags, release: Option<Aside>, sum: &mut Sum) {
         return;
     }
     release::check(sum);
-    let models = models_aside();
+    let models = models::start_aside();
     tests(flags, &["--workspace", "--exclude", "underbar-zoo"], sum);
     tests(flags, &["--package", "underbar", "--features", "debug-locks"], sum);
     step("Miri", || miri::check(sum));
     step("xmi-reader", || oracle_tests::check(sum));
-    join_models(models, sum);
+    models::join(models, sum);
     // The zoo apart, since its tests start many processes each: two at a time keep small machines calm.
     let mut zoo = vec!["--package", "underbar-zoo"];
     if web::provide(sum).is_none() {
         zoo.extend(["--", "--skip", "the_page_"]);
     }
     tests(flags, &zoo, sum);
-}
-
-/// Faults that the sources plant on request, by package; each test of a model must find them then, and passes if it does.
-const PLANTED: [(&str, &[&str]); 3] = [
-    ("underbar-sys", &["relaxed_unlock", "forgotten_sleeper"]),
-    (
-        "underbar-lock",
-        &[
-            "relaxed_release",
-            "forgotten_sleeper",
-            "reservation_dropped",
-            "common_room",
-            "kept_wake",
-            "kept_next",
-            "forgotten_first",
-        ],
-    ),
-    ("underbar-runtime", &["relaxed_push", "torn_take", "late_leave", "unpinned_close", "late_pin"]),
-];
-
-/// Runs the models and prints the closing line; true when green.
-pub fn models_command() -> bool {
-    let mut sum = Sum::default();
-    models(&mut sum);
-    sum.close(true)
-}
-
-/// Starts this program once more, for the models alone. By its image, not by its path: a build may have put another one there.
-fn models_aside() -> Aside {
-    Aside::start("models", &mut steps::command("/proc/self/exe", &["models"]))
-}
-
-fn join_models(aside: Aside, sum: &mut Sum) {
-    let (held, output) = aside.join();
-    let failed = sum.failed;
-    if !sum.add(&output) || (!held && sum.failed == failed) {
-        sum.check("models", false);
-    }
-}
-
-/// The lock and the lock-free structures, by a model checker that tries every order of events; then with a fault
-/// planted, which it must find. They have a target folder of their own, as the atomics of every crate are others.
-fn models(sum: &mut Sum) {
-    for (package, planted) in PLANTED {
-        for planted in [None].into_iter().chain(planted.iter().copied().map(Some)) {
-            let name = format!("models of {package}, {}", planted.unwrap_or("as they are"));
-            let green = step(&name, || {
-                model(package, planted).is_some_and(|path| succeeds(&mut steps::command(&path, &["loom"])))
-            });
-            sum.check(&name, green);
-        }
-    }
-}
-
-/// Builds a package's models, with a fault or none, and returns the program's path. The fault is passed to that package
-/// alone, so that its dependencies are built once. `bench` is Cargo's name for optimised tests.
-fn model(package: &str, planted: Option<&str>) -> Option<String> {
-    let mut build = cargo(&[
-        "rustc",
-        "--quiet",
-        "--package",
-        package,
-        "--lib",
-        "--profile",
-        "bench",
-        "--message-format",
-        "json",
-        "--",
-    ]);
-    if let Some(fault) = planted {
-        build.arg("--cfg").arg(format!("seeded_bug=\"{fault}\""));
-    }
-    // Seventeen programs, each of which runs for a moment: the shipped program's link options cost more time than they save.
-    for (name, value) in [("LTO", "off"), ("CODEGEN_UNITS", "16"), ("DEBUG", "none")] {
-        build.env(format!("CARGO_PROFILE_BENCH_{name}"), value);
-    }
-    build.env("RUSTFLAGS", "--cfg loom").env("CARGO_TARGET_DIR", root().join(target()).join("models"));
-    let messages = output(&mut build)?;
-    let message = |line: &str| serde_json::from_str::<serde_json::Value>(line).ok();
-    let path = |message: serde_json::Value| message["executable"].as_str().map(str::to_owned);
-    messages.lines().filter_map(message).filter_map(path).next_back()
 }
 
 /// One call of `cargo test`; its result lines are added up.

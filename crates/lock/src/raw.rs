@@ -26,6 +26,7 @@
 
 use core::sync::atomic::{AtomicBool, Ordering};
 
+use underbar_sys::planted;
 use underbar_sys::sync::atomic::AtomicU32;
 
 use crate::futex::{Room, Sleepers, wake};
@@ -40,10 +41,10 @@ pub(crate) const S: u32 = 4;
 
 /// The ordering that makes writes under the lock visible to the next holder; and a thread that releases the lock sees what
 /// the waiting threads wrote before they marked the word.
-#[cfg(not(seeded_bug = "relaxed_release"))]
-const GIVEN_UP: Ordering = Ordering::AcqRel;
-#[cfg(seeded_bug = "relaxed_release")]
-const GIVEN_UP: Ordering = Ordering::Relaxed;
+#[inline(always)]
+fn given_up() -> Ordering {
+    if planted!(relaxed_release) { Ordering::Relaxed } else { Ordering::AcqRel }
+}
 
 /// Whether a lock that was free and reserved for a thread was ever taken by another, since that one had not come: then a thread may sleep as the one for whom a lock is reserved, and it is not. Set by whoever
 /// finds it out; relaxed.
@@ -241,7 +242,7 @@ impl Word {
             return self.give_up_awaited(seen, caller);
         }
         // A subtraction takes a cycle or two less than a compare-and-swap. Marks that were set since then stay.
-        match self.state.fetch_sub(L, GIVEN_UP) {
+        match self.state.fetch_sub(L, given_up()) {
             L => true,
             seen => self.given_up(seen, caller),
         }
@@ -254,11 +255,8 @@ impl Word {
             if seen & L == 0 {
                 return false;
             }
-            #[cfg(not(seeded_bug = "reservation_dropped"))]
-            let new = if seen & S != 0 { seen & !L } else { 0 };
-            #[cfg(seeded_bug = "reservation_dropped")]
-            let new = 0;
-            match self.state.compare_exchange(seen, new, GIVEN_UP, Ordering::Relaxed) {
+            let new = if seen & S != 0 && !planted!(reservation_dropped) { seen & !L } else { 0 };
+            match self.state.compare_exchange(seen, new, given_up(), Ordering::Relaxed) {
                 Ok(_) => return self.given_up(seen, caller),
                 Err(now) => seen = now,
             }
@@ -282,10 +280,7 @@ impl Word {
             places::place(address as usize).woken_at.store(processor::now(), Ordering::Relaxed);
             turn.given_up_by.store(processor::this(), Ordering::Relaxed);
         }
-        #[cfg(not(seeded_bug = "common_room"))]
-        let room = if seen & S != 0 { Room::Starver } else { Room::All };
-        #[cfg(seeded_bug = "common_room")]
-        let room = Room::All;
+        let room = if seen & S != 0 && !planted!(common_room) { Room::Starver } else { Room::All };
         // Reported before the wake: the woken thread may otherwise have run and gone already, and no thread would seem to wait.
         if let Some(observer) = observer() {
             (observer.given_up)(address as usize, caller);

@@ -1,5 +1,5 @@
 //! Every order of events of two and three threads: each sees the writes of the previous holder, and none sleeps forever. The
-//! models must fail with the faults of `--cfg seeded_bug`.
+//! models must find the planted faults.
 
 use super::*;
 use crate::places::turn::Known;
@@ -7,6 +7,7 @@ use loom::thread;
 // Not the checker's type: it must not be used after the checker has found a fault and unwinds its threads.
 use std::sync::Arc;
 use std::vec::Vec;
+use underbar_sys::planted::finds;
 use underbar_sys::sync::Plain;
 
 struct Counted {
@@ -74,58 +75,54 @@ fn run(counted: &Counted, is_impatient: bool, times: usize) -> usize {
 }
 
 #[test]
-#[cfg_attr(any(seeded_bug = "relaxed_release", seeded_bug = "common_room"), should_panic)]
 fn loom_each_holder_sees_what_the_last_one_wrote() {
-    threads(2, 0, 1);
+    finds(&["relaxed_release", "common_room"], || threads(2, 0, 1));
 }
 
 #[test]
-#[cfg_attr(
-    any(
-        seeded_bug = "relaxed_release",
-        seeded_bug = "forgotten_sleeper",
-        seeded_bug = "reservation_dropped",
-        seeded_bug = "common_room",
-        seeded_bug = "kept_next",
-        seeded_bug = "forgotten_first"
-    ),
-    should_panic
-)]
 fn loom_of_three_nobody_sleeps_for_ever() {
-    threads(3, 0, 1);
+    finds(
+        &[
+            "relaxed_release",
+            "forgotten_sleeper",
+            "reservation_dropped",
+            "common_room",
+            "kept_next",
+            "forgotten_first",
+        ],
+        || threads(3, 0, 1),
+    );
 }
 
 #[test]
-#[cfg_attr(
-    any(
-        seeded_bug = "relaxed_release",
-        seeded_bug = "forgotten_sleeper",
-        seeded_bug = "reservation_dropped",
-        seeded_bug = "common_room",
-        seeded_bug = "kept_next",
-        seeded_bug = "forgotten_first"
-    ),
-    should_panic
-)]
 fn loom_of_two_that_come_twice_one_starves_and_is_served() {
-    threads(2, 0, 2);
+    finds(
+        &[
+            "relaxed_release",
+            "forgotten_sleeper",
+            "reservation_dropped",
+            "common_room",
+            "kept_next",
+            "forgotten_first",
+        ],
+        || threads(2, 0, 2),
+    );
 }
 
 #[test]
-#[cfg_attr(
-    any(
-        seeded_bug = "relaxed_release",
-        seeded_bug = "forgotten_sleeper",
-        seeded_bug = "reservation_dropped",
-        seeded_bug = "common_room",
-        seeded_bug = "kept_wake",
-        seeded_bug = "kept_next",
-        seeded_bug = "forgotten_first"
-    ),
-    should_panic
-)]
 fn loom_who_gives_up_waiting_leaves_nobody_behind() {
-    threads(2, 1, 1);
+    finds(
+        &[
+            "relaxed_release",
+            "forgotten_sleeper",
+            "reservation_dropped",
+            "common_room",
+            "kept_wake",
+            "kept_next",
+            "forgotten_first",
+        ],
+        || threads(2, 1, 1),
+    );
 }
 
 /// One of two holds it, and both release it at once: the call that did not hold it, or was second, reports this.

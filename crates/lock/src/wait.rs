@@ -11,6 +11,7 @@
 
 use core::sync::atomic::Ordering;
 
+use underbar_sys::planted;
 use underbar_sys::sync::atomic::AtomicU32;
 
 use crate::futex::{Room, sleep_until, wake};
@@ -143,10 +144,8 @@ impl Word {
                     }
                     turn.saw(self.sight(hint, 0));
                 }
-                #[cfg(not(seeded_bug = "forgotten_sleeper"))]
-                let new = if is_starver { L | W } else { seen | L | W };
-                #[cfg(seeded_bug = "forgotten_sleeper")]
-                let new = if is_starver { L } else { seen | L };
+                let others_sleep = if planted!(forgotten_sleeper) { 0 } else { W };
+                let new = if is_starver { L } else { seen | L } | others_sleep;
                 if self.state.compare_exchange(seen, new, Ordering::Acquire, Ordering::Relaxed).is_ok() {
                     break;
                 }
@@ -230,8 +229,9 @@ impl Word {
             }
             if !is_starver && !turn.is_busy() && self.look(place, hint, false, &mut what.spin_ns) {
                 // Others may still sleep, and the wake was used up.
-                #[cfg(not(seeded_bug = "forgotten_sleeper"))]
-                self.state.fetch_or(W, Ordering::Relaxed);
+                if !planted!(forgotten_sleeper) {
+                    self.state.fetch_or(W, Ordering::Relaxed);
+                }
                 break;
             }
         }
@@ -288,11 +288,8 @@ impl Word {
     /// The thread for which the lock is reserved no longer wants it. If it is free, others must be woken.
     fn give_back_reservation(&self) {
         let seen = self.state.fetch_and(!S, Ordering::Acquire);
-        #[cfg(not(seeded_bug = "kept_wake"))]
-        if seen & L == 0 {
+        if seen & L == 0 && !planted!(kept_wake) {
             self.wake_anybody(&raw const self.state);
         }
-        #[cfg(seeded_bug = "kept_wake")]
-        let _ = seen;
     }
 }

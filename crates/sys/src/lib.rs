@@ -23,6 +23,7 @@ pub mod machine;
 pub mod mapping;
 #[cfg(feature = "launch")]
 pub mod perf;
+pub mod planted;
 #[cfg(feature = "launch")]
 pub mod process;
 pub mod range_lock;

@@ -14,6 +14,7 @@
 use core::cell::UnsafeCell;
 use core::ops::{Deref, DerefMut};
 
+use crate::planted;
 use crate::sync::Plain;
 use crate::sync::atomic::{AtomicU32, Ordering};
 
@@ -22,16 +23,16 @@ const FREE: u32 = 0;
 const AWAITED: u32 = 1 << 31;
 
 /// The ordering that makes writes under the lock visible to the next owner.
-#[cfg(not(seeded_bug = "relaxed_unlock"))]
-const GIVEN_UP: Ordering = Ordering::Release;
-#[cfg(seeded_bug = "relaxed_unlock")]
-const GIVEN_UP: Ordering = Ordering::Relaxed;
+#[inline(always)]
+fn given_up() -> Ordering {
+    if planted!(relaxed_unlock) { Ordering::Relaxed } else { Ordering::Release }
+}
 
 /// The bit that a thread sets with the lock if it had to wait: others may still sleep, and the next unlock wakes one of them.
-#[cfg(not(seeded_bug = "forgotten_sleeper"))]
-const AFTER_WAITING: u32 = AWAITED;
-#[cfg(seeded_bug = "forgotten_sleeper")]
-const AFTER_WAITING: u32 = 0;
+#[inline(always)]
+fn after_waiting() -> u32 {
+    if planted!(forgotten_sleeper) { 0 } else { AWAITED }
+}
 
 /// A value that one thread at a time may touch.
 pub struct Lock<T> {
@@ -108,7 +109,7 @@ impl<T> Lock<T> {
         loop {
             let word = self.word.load(Ordering::Relaxed);
             if word == FREE {
-                if self.take(me() | AFTER_WAITING) {
+                if self.take(me() | after_waiting()) {
                     return;
                 }
                 continue;
@@ -202,7 +203,7 @@ impl<T> Lock<T> {
 
     #[inline]
     fn unlock(&self) {
-        if self.word.swap(FREE, GIVEN_UP) & AWAITED != 0 {
+        if self.word.swap(FREE, given_up()) & AWAITED != 0 {
             self.sleepers.wake(&self.word);
         }
     }
@@ -391,11 +392,12 @@ mod mocked {
 use mocked::{Sleepers, me};
 
 /// Every order of events of three threads: each thread sees the writes of the previous owner, and no thread sleeps forever.
-/// The models must fail with the faults of `--cfg seeded_bug`: `relaxed_unlock`, and `forgotten_sleeper` (a thread that
-/// had to wait takes the lock as if no other thread did).
+/// The models must find the planted faults `relaxed_unlock` and `forgotten_sleeper` (a thread that had to wait takes the lock as if
+/// no other thread did).
 #[cfg(all(test, loom))]
 mod model {
     use super::*;
+    use crate::planted::finds;
     use loom::thread;
     // Not the checker's type: it must not be used after the checker has found a fault and unwinds its threads.
     use std::sync::Arc;
@@ -424,14 +426,12 @@ mod model {
     }
 
     #[test]
-    #[cfg_attr(seeded_bug = "relaxed_unlock", should_panic)]
     fn loom_each_owner_sees_what_the_last_one_wrote() {
-        threads(2);
+        finds(&["relaxed_unlock"], || threads(2));
     }
 
     #[test]
-    #[cfg_attr(any(seeded_bug = "relaxed_unlock", seeded_bug = "forgotten_sleeper"), should_panic)]
     fn loom_of_three_nobody_sleeps_for_ever() {
-        threads(3);
+        finds(&["relaxed_unlock", "forgotten_sleeper"], || threads(3));
     }
 }

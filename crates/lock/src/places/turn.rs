@@ -28,6 +28,7 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
+use underbar_sys::planted;
 use underbar_sys::sync::atomic::{AtomicU32, AtomicUsize};
 
 use crate::processor;
@@ -195,7 +196,7 @@ impl Turn {
 
     /// Whether any thread may sleep there.
     pub fn has_first(&self) -> bool {
-        cfg!(not(seeded_bug = "forgotten_first")) && self.first.load(Ordering::Relaxed) != 0
+        !planted!(forgotten_first) && self.first.load(Ordering::Relaxed) != 0
     }
 
     /// How many sleepers are to be woken when the lock is released. All, if each of them would find it free: they sleep because
@@ -239,10 +240,9 @@ impl Turn {
     /// The next thread has slept. After this it takes the lock, or marks its word; when it has the lock, it wakes another, which
     /// then becomes the next. A thread that arrives meanwhile stands aside, after the sleepers.
     pub fn over(&self, lock: usize) {
-        #[cfg(not(seeded_bug = "kept_next"))]
-        self.next.store(lock | CALLED, Ordering::Relaxed);
-        #[cfg(seeded_bug = "kept_next")]
-        let _ = lock;
+        if !planted!(kept_next) {
+            self.next.store(lock | CALLED, Ordering::Relaxed);
+        }
     }
 
     /// There was no thread to wake, or the woken thread does not want to be the next.

@@ -17,6 +17,7 @@
 //! everything that those inside did.
 //! Not here: what the gate guards: a thread's heap for those who send it cells, a heap for threads that enter it.
 
+use underbar_sys::planted;
 use underbar_sys::sync::atomic::{AtomicUsize, Ordering};
 
 const SHIFT: u32 = 32;
@@ -60,25 +61,21 @@ impl Gate {
     /// Goes in. False if that generation has ended.
     #[must_use]
     pub fn enter(&self, generation: u32) -> bool {
-        #[cfg(seeded_bug = "late_pin")]
-        {
+        if planted!(late_pin) {
             let is_open = self.generation() == generation;
             if is_open {
                 self.word.fetch_add(1, Ordering::Acquire);
             }
-            is_open
+            return is_open;
         }
-        #[cfg(not(seeded_bug = "late_pin"))]
-        {
-            let mut old = self.word.load(Ordering::Relaxed);
-            while (old >> SHIFT) as u32 == generation {
-                match self.word.compare_exchange_weak(old, old + 1, Ordering::Acquire, Ordering::Relaxed) {
-                    Ok(_) => return true,
-                    Err(now) => old = now,
-                }
+        let mut old = self.word.load(Ordering::Relaxed);
+        while (old >> SHIFT) as u32 == generation {
+            match self.word.compare_exchange_weak(old, old + 1, Ordering::Acquire, Ordering::Relaxed) {
+                Ok(_) => return true,
+                Err(now) => old = now,
             }
-            false
         }
+        false
     }
 
     /// Goes out. In a forked child the gate may count no thread inside: then nothing changes.
@@ -110,8 +107,7 @@ impl Gate {
                 Ordering::Relaxed,
             ) {
                 Ok(_) => {
-                    #[cfg(not(seeded_bug = "unpinned_close"))]
-                    while self.word.load(Ordering::Acquire) & INSIDE != 0 {
+                    while !planted!(unpinned_close) && self.word.load(Ordering::Acquire) & INSIDE != 0 {
                         pause();
                     }
                     return true;
@@ -186,8 +182,8 @@ mod tests {
     }
 }
 
-/// The model: every interleaving of two threads that go in and one that closes. With one of the faults of `--cfg seeded_bug` it
-/// must fail: `unpinned_close` (close does not wait), `late_pin` (checks first, and counts then).
+/// The model: every interleaving of two threads that go in and one that closes. It must find the planted faults `unpinned_close`
+/// (close does not wait) and `late_pin` (checks first, and counts then).
 #[cfg(all(test, loom))]
 mod model {
     use super::super::cell::Cell;
@@ -196,6 +192,7 @@ mod model {
     use core::ptr::null_mut;
     use loom::sync::Arc;
     use loom::thread;
+    use underbar_sys::planted::finds;
     use underbar_sys::sync::Plain;
 
     struct Guarded {
@@ -209,10 +206,11 @@ mod model {
     // SAFETY: as above.
     unsafe impl Sync for Guarded {}
 
-    fn model(check: impl Fn() + Send + Sync + 'static) {
+    /// Checks it; one of `faults` must be found if it is planted.
+    fn model(faults: &[&str], check: impl Fn() + Send + Sync + 'static) {
         let mut builder = loom::model::Builder::new();
         builder.preemption_bound = Some(3);
-        builder.check(check);
+        finds(faults, || builder.check(check));
     }
 
     fn senders(guarded: &Arc<Guarded>) -> [thread::JoinHandle<bool>; 2] {
@@ -250,9 +248,8 @@ mod model {
 
     /// A heap ends while two threads send it cells.
     #[test]
-    #[cfg_attr(any(seeded_bug = "unpinned_close", seeded_bug = "late_pin"), should_panic)]
     fn loom_nobody_is_inside_what_was_closed() {
-        model(|| {
+        model(&["unpinned_close", "late_pin"], || {
             let guarded = new_guarded();
             let senders = senders(&guarded);
             guarded.gate.close();
@@ -266,14 +263,13 @@ mod model {
     /// A thread's heap ends while two threads send cells to its inbox. Each cell has arrived, or was dropped, and none is touched
     /// after its storage is gone.
     #[test]
-    #[cfg_attr(any(seeded_bug = "unpinned_close", seeded_bug = "late_pin"), should_panic)]
     fn loom_a_cell_comes_before_the_end_or_is_dropped() {
         struct Target {
             gate: Gate,
             inbox: Inbox,
             cells: [Cell; 2],
         }
-        model(|| {
+        model(&["unpinned_close", "late_pin"], || {
             let cells = std::array::from_fn(|_| Cell { next: Plain::new(null_mut()) });
             let target = Arc::new(Target { gate: Gate::new(), inbox: Inbox::new(), cells });
             let cell_of = |target: &Target, which: usize| (&raw const target.cells[which]).cast_mut();
@@ -306,9 +302,8 @@ mod model {
 
     /// A heap is discarded by two threads, while another gets from it: one of them ends it, and finds nobody inside.
     #[test]
-    #[cfg_attr(any(seeded_bug = "unpinned_close", seeded_bug = "late_pin"), should_panic)]
     fn loom_one_of_two_threads_ends_a_generation() {
-        model(|| {
+        model(&["unpinned_close", "late_pin"], || {
             let guarded = new_guarded();
             let sender = sender(&guarded, 0);
             let other = {
@@ -325,9 +320,8 @@ mod model {
 
     /// A heap ends when no thread is inside, while two threads enter and leave it.
     #[test]
-    #[cfg_attr(seeded_bug = "late_pin", should_panic)]
     fn loom_what_is_closed_in_one_step_is_empty() {
-        model(|| {
+        model(&["late_pin"], || {
             let guarded = new_guarded();
             let senders = senders(&guarded);
             let closed = guarded.gate.try_close(0);

@@ -18,6 +18,7 @@
 
 use core::ptr::null_mut;
 
+use underbar_sys::planted;
 use underbar_sys::sync::atomic::{AtomicUsize, Ordering};
 
 use super::cell::Cell;
@@ -26,10 +27,10 @@ use super::cell::Cell;
 const UNATTENDED: usize = 1;
 
 /// Ordering of a push: whoever takes the cells sees their links and what the sender last did to them.
-#[cfg(not(seeded_bug = "relaxed_push"))]
-const PUSHED: Ordering = Ordering::Release;
-#[cfg(seeded_bug = "relaxed_push")]
-const PUSHED: Ordering = Ordering::Relaxed;
+#[inline(always)]
+fn pushed() -> Ordering {
+    if planted!(relaxed_push) { Ordering::Relaxed } else { Ordering::Release }
+}
 
 /// Cells on their way to a heap's owner, on a cache line of their own.
 #[repr(C, align(64))]
@@ -63,7 +64,7 @@ impl Inbox {
             // SAFETY: the chain is the caller's until the exchange succeeds.
             unsafe { (*tail).next.set((old & !UNATTENDED) as *mut Cell) };
             let new = head as usize | (old & UNATTENDED);
-            match self.head.compare_exchange_weak(old, new, PUSHED, Ordering::Relaxed) {
+            match self.head.compare_exchange_weak(old, new, pushed(), Ordering::Relaxed) {
                 Ok(_) => return old & UNATTENDED == 0,
                 Err(now) => old = now,
             }
@@ -76,16 +77,12 @@ impl Inbox {
         if self.head.load(Ordering::Relaxed) == 0 {
             return null_mut();
         }
-        #[cfg(seeded_bug = "torn_take")]
-        {
+        if planted!(torn_take) {
             let head = self.head.load(Ordering::Acquire);
             self.head.store(0, Ordering::Relaxed);
-            head as *mut Cell
+            return head as *mut Cell;
         }
-        #[cfg(not(seeded_bug = "torn_take"))]
-        {
-            self.head.swap(0, Ordering::Acquire) as *mut Cell
-        }
+        self.head.swap(0, Ordering::Acquire) as *mut Cell
     }
 
     /// The newest cell that has arrived and waits; null for nothing. By the owner: all cells stay until the owner takes them.
@@ -95,14 +92,13 @@ impl Inbox {
 
     /// The owner leaves; it must put away what has arrived until then. Under the owners' lock.
     pub fn leave(&self) -> *mut Cell {
-        #[cfg(seeded_bug = "late_leave")]
-        let taken = {
+        let taken = if planted!(late_leave) {
             let taken = self.take() as usize;
             self.head.fetch_or(UNATTENDED, Ordering::Relaxed);
             taken
+        } else {
+            self.head.swap(UNATTENDED, Ordering::Acquire)
         };
-        #[cfg(not(seeded_bug = "late_leave"))]
-        let taken = self.head.swap(UNATTENDED, Ordering::Acquire);
         (taken & !UNATTENDED) as *mut Cell
     }
 
@@ -176,15 +172,16 @@ mod tests {
     }
 }
 
-/// The model: every interleaving of two senders, an owner that leaves and an heir. With one of the faults of `--cfg seeded_bug` it
-/// must fail, which proves that it can detect faults: `relaxed_push`, `torn_take` (two accesses in place of one exchange),
-/// `late_leave` (the same on leaving).
+/// The model: every interleaving of two senders, an owner that leaves and an heir. It must find each planted fault, which proves
+/// that it can detect faults: `relaxed_push`, `torn_take` (two accesses in place of one exchange), `late_leave` (the same on
+/// leaving).
 #[cfg(all(test, loom))]
 mod model {
     use super::*;
     use loom::sync::{Arc, Mutex};
     use loom::thread;
     use std::boxed::Box;
+    use underbar_sys::planted::finds;
     use underbar_sys::sync::Plain;
 
     /// A cell with a word after it that its last user wrote without any atomics.
@@ -241,10 +238,11 @@ mod model {
         }
     }
 
-    fn model(check: impl Fn() + Send + Sync + 'static) {
+    /// Checks it; one of `faults` must be found if it is planted.
+    fn model(faults: &[&str], check: impl Fn() + Send + Sync + 'static) {
         let mut builder = loom::model::Builder::new();
         builder.preemption_bound = Some(3);
-        builder.check(check);
+        finds(faults, || builder.check(check));
     }
 
     fn new_heap() -> Arc<Heap> {
@@ -252,9 +250,8 @@ mod model {
     }
 
     #[test]
-    #[cfg_attr(any(seeded_bug = "relaxed_push", seeded_bug = "late_leave"), should_panic)]
     fn loom_no_cell_is_lost_or_stuck_when_the_owner_leaves() {
-        model(|| {
+        model(&["relaxed_push", "late_leave"], || {
             let heap = new_heap();
             let senders: [_; 2] = std::array::from_fn(|_| {
                 let heap = heap.clone();
@@ -275,9 +272,8 @@ mod model {
 
     /// An heir takes the heap over while two threads free into it.
     #[test]
-    #[cfg_attr(any(seeded_bug = "relaxed_push", seeded_bug = "torn_take"), should_panic)]
     fn loom_an_heir_gets_what_the_dead_owner_was_sent() {
-        model(|| {
+        model(&["relaxed_push", "torn_take"], || {
             let heap = new_heap();
             {
                 let _owners = heap.owners.lock();
