@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 pub mod browser;
+pub mod executable;
 pub mod heap;
 pub mod locks;
 pub mod real;

@@ -118,7 +118,7 @@ impl Scratch {
         let mut underbar = crate::underbar().to_path_buf();
         if user.is_some() {
             underbar = folder.join("underbar");
-            fs::copy(crate::underbar(), &underbar).expect("a copy of the command");
+            crate::executable::copy(crate::underbar(), &underbar);
             chown(&folder, user, user).expect("given away");
         }
         Self { folder, underbar, user }

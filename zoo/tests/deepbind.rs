@@ -1,6 +1,5 @@
 //! Libraries that find the C library's functions before those of a preload: opened with RTLD_DEEPBIND, by the C library's own
 //! handle, or in their own namespace.
-#![forbid(unsafe_code)]
 
 use std::fs;
 use std::path::{Path, PathBuf};

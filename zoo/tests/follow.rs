@@ -6,7 +6,8 @@ use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use underbar_zoo::{
-    Way, code, command, compiled, is_superuser_or_skips, left, program, scratch, skip, try_compiled, underbar,
+    Way, code, command, compiled, executable, is_superuser_or_skips, left, program, scratch, skip,
+    try_compiled, underbar,
 };
 
 fn text(path: &Path) -> &str {
@@ -214,7 +215,7 @@ fn a_program_with_another_users_rights_runs_plain() {
     const NOBODY: u32 = 65534;
     let folder = scratch("setuid");
     let loaded = folder.join("loaded");
-    fs::copy(program("loaded"), &loaded).expect("copied");
+    executable::copy(program("loaded"), &loaded);
     chown(&loaded, Some(NOBODY), None).expect("another owner");
     fs::set_permissions(&loaded, fs::Permissions::from_mode(0o4755)).expect("setuid");
     check(&[], &[text(&loaded)], "plain");
@@ -248,7 +249,7 @@ fn another_root_runs_plain() {
             return skip("chroot: the C library lies elsewhere here");
         }
     }
-    fs::copy(program("loaded"), root.join("loaded")).expect("copied");
+    executable::copy(program("loaded"), root.join("loaded"));
     // There is no /proc in there, so "followed" cannot be printed; but nothing of ours may be left.
     check(&[], &["chroot", text(&root), "/loaded"], "plain");
 }
@@ -278,7 +279,7 @@ fn a_user_who_may_not_read_the_library_runs_plain() {
     fs::set_permissions(&cache, fs::Permissions::from_mode(0o700)).expect("ours alone");
     // In /tmp, since the path to the target folder may be closed to others.
     let loaded = PathBuf::from(format!("/tmp/underbar-loaded-{}", std::process::id()));
-    fs::copy(program("loaded"), &loaded).expect("copied");
+    executable::copy(program("loaded"), &loaded);
     // setpriv keeps its capabilities until exec; su drops them before.
     let direct = ["setpriv", "--reuid=65534", "--clear-groups", text(&loaded)];
     let by_shell = ["su", "-s", "/bin/sh", "nobody", "-c", text(&loaded)];

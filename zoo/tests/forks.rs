@@ -1,5 +1,4 @@
 //! Children by fork and clone while other threads of their parents are in the middle of a call.
-#![forbid(unsafe_code)]
 
 use std::fs;
 

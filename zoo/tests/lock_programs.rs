@@ -20,7 +20,9 @@ use std::process::Command;
 
 use serde_json::Value;
 use underbar_zoo::locks::{MODES, Run, sum};
-use underbar_zoo::{Left, Way, code, command, compiled, folder, is_superuser, left, skip, underbar};
+use underbar_zoo::{
+    Left, Way, code, command, compiled, executable, folder, is_superuser, left, skip, underbar,
+};
 
 /// The user for programs that root must not run: nobody.
 const NOBODY: u32 = 65_534;
@@ -134,7 +136,7 @@ impl Place {
         if user.is_some() {
             // The folder of the build outputs may be closed to others.
             own = folder.join("underbar");
-            fs::copy(underbar(), &own).expect("copied");
+            executable::copy(underbar(), &own);
             for path in [&folder, &seed] {
                 chown(path, user, user).expect("given away");
             }

@@ -499,10 +499,8 @@ fn ctrl_c_and_ctrl_z_are_what_they_are_without_us() {
 // ---- scripts ---------------------------------------------------------------------------------------------
 
 fn executable(folder: &std::path::Path, name: &str, text: &str) -> std::path::PathBuf {
-    use std::os::unix::fs::PermissionsExt;
     let path = folder.join(name);
-    fs::write(&path, text).expect("written");
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("executable");
+    underbar_zoo::executable::write(&path, text);
     path
 }
 

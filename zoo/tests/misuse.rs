@@ -1,6 +1,5 @@
 //! Storage that a program gives back wrongly: the heap notices it, names it on standard error and in the report, and the
 //! program ends with SIGABRT, as plain malloc ends it.
-#![forbid(unsafe_code)]
 
 use std::os::unix::process::ExitStatusExt;
 

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use underbar_zoo::{Left, code, is_superuser_or_skips, left, program, underbar};
+use underbar_zoo::{Left, code, executable, is_superuser_or_skips, left, program, underbar};
 
 /// Two user numbers that are unused on most machines.
 const VICTIM: u32 = 47_811;
@@ -26,8 +26,7 @@ impl Stage {
         fs::create_dir(&folder).expect("a folder");
         let stage = Stage { folder };
         for (from, to) in [(underbar().to_owned(), "underbar"), (program("loaded"), "loaded")] {
-            // By a process of its own: a copy that this one had open for writing would be busy in children of other tests.
-            assert_eq!(code(left(Command::new("cp").arg(from).arg(stage.at(to))).status), 0, "copied");
+            executable::copy(from, stage.at(to));
         }
         stage.allow(&stage.folder, 0o755);
         stage.folder_of("attacker", ATTACKER);
@@ -74,8 +73,7 @@ impl Stage {
     /// Shell code of the attacker's, as a line for scripts of others: a signal to the attacker.
     fn attack(&self, script: &str) -> String {
         let path = self.at("attack");
-        fs::write(&path, script).expect("a script");
-        self.allow(&path, 0o755);
+        executable::write(&path, script);
         format!(
             "env -u LD_PRELOAD setpriv --reuid={ATTACKER} --regid={ATTACKER} --clear-groups sh -e {} >&2",
             path.display()

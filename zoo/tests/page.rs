@@ -1,7 +1,6 @@
 //! The page of `cargo xtask web` in a browser: it shows the command's advice, and makes no request.
 //!
 //! Names of tests begin with `the_page_`, by which `cargo xtask test` leaves them out if no page can be made.
-#![forbid(unsafe_code)]
 
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

@@ -6,7 +6,8 @@ use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use underbar_zoo::{
-    aside, code, is_superuser, is_superuser_or_skips, left, program, scratch, show_aside, skip, underbar,
+    aside, code, executable, is_superuser, is_superuser_or_skips, left, program, scratch, show_aside, skip,
+    underbar,
 };
 
 fn text(path: &Path) -> &str {
@@ -215,7 +216,7 @@ fn a_folder_of_options_that_is_closed_to_the_user_is_none() {
     fs::set_permissions(&closed, fs::Permissions::from_mode(0o700)).expect("closed");
     fs::create_dir(&cache).expect("a folder");
     chown(&cache, Some(NOBODY), Some(NOBODY)).expect("another owner");
-    fs::copy(underbar(), &command).expect("copied");
+    executable::copy(underbar(), &command);
     let mut run = Command::new("setpriv");
     run.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&command);
     run.args(["run", "-q", "--", "true"]).env("XDG_CONFIG_HOME", &closed).env("XDG_CACHE_HOME", &cache);

@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use std::process::Command;
 
 use serde_json::Value;
-use underbar_zoo::{left, program, scratch, underbar};
+use underbar_zoo::{executable, left, program, scratch, underbar};
 
 /// The increments in force in the processes of a run, by program, and the report's value for the started program.
 fn increments(options: &str, line: &[&str]) -> (Vec<(String, u64)>, String) {
@@ -68,7 +68,7 @@ fn a_program_with_a_long_path_obeys_the_section_of_its_name() {
         folder.join("a-folder-with-a-long-name".repeat(4)).join("another-folder-with-a-long-name".repeat(5));
     fs::create_dir_all(&deep).expect("folders");
     let path = deep.join("loaded-from-afar");
-    fs::copy(program("loaded"), &path).expect("copied");
+    executable::copy(program("loaded"), &path);
     let path = path.to_str().expect("text");
     assert!(path.len() > 256, "{}", path.len());
     let (found, said) = increments("HEAP(,1M) [loaded-from-afar] HEAP(5M,5M) [others] HEAP(7M)", &[path]);

@@ -5,7 +5,6 @@
 //! a line          is printed, after the line above it, if digits and units count as equal
 //! ...             any lines
 //! ```
-#![forbid(unsafe_code)]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -10,10 +10,9 @@ fn first_bytes(class: u8, machine: u8) -> Vec<u8> {
     bytes
 }
 
-fn executable(folder: &Path, name: &str, bytes: &[u8]) -> PathBuf {
+fn in_folder(folder: &Path, name: &str, bytes: &[u8]) -> PathBuf {
     let path = folder.join(name);
-    fs::write(&path, bytes).expect("written");
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("executable");
+    executable::write(&path, bytes);
     path
 }
 
@@ -46,9 +45,9 @@ pub(super) fn programs_not_followed_are_counted() {
     let folder = scratch("not-followed");
     let check = |path: &Path, key| not_followed(&[], "plain", path, key);
     check(&compiled("loaded", "loaded-static", &["-static"]), Key::NotFollowedStatic);
-    check(&executable(&folder, "bits32", &first_bytes(1, 3)), Key::NotFollowedBits32);
-    check(&executable(&folder, "machine", &first_bytes(2, 183)), Key::NotFollowedOtherMachine);
-    check(&executable(&folder, "malformed", b"\x7fELF\x02\x01"), Key::NotFollowedMalformed);
+    check(&in_folder(&folder, "bits32", &first_bytes(1, 3)), Key::NotFollowedBits32);
+    check(&in_folder(&folder, "machine", &first_bytes(2, 183)), Key::NotFollowedOtherMachine);
+    check(&in_folder(&folder, "malformed", b"\x7fELF\x02\x01"), Key::NotFollowedMalformed);
     let musl = compiled("loaded", "loaded-lost", &["-Wl,--dynamic-linker=/nowhere/ld-musl-x86_64.so.1"]);
     check(&musl, Key::NotFollowedOtherLibc);
     check(&compiled("loaded", "loaded-asan", &["-fsanitize=address"]), Key::NotFollowedSanitizer);
@@ -115,18 +114,18 @@ pub(super) fn programs_with_other_rights_or_another_root_are_counted() {
     let folder = PathBuf::from(format!("/tmp/underbar-figures-{}", std::process::id()));
     fs::create_dir_all(&folder).expect("a folder");
     let bytes = fs::read(underbar_zoo::program("loaded")).expect("a program");
-    let setuid = executable(&folder, "setuid", &bytes);
+    let setuid = in_folder(&folder, "setuid", &bytes);
     chown(&setuid, Some(NOBODY), None).expect("another owner");
     fs::set_permissions(&setuid, fs::Permissions::from_mode(0o4755)).expect("setuid");
     not_followed(&[], "plain", &setuid, Key::NotFollowedSetUid);
-    let hidden = executable(&folder, "hidden", &bytes);
+    let hidden = in_folder(&folder, "hidden", &bytes);
     not_followed(&[], "root", &hidden, Key::NotFollowedPreloadHidden);
-    let closed = executable(&folder, "closed", &bytes);
+    let closed = in_folder(&folder, "closed", &bytes);
     fs::set_permissions(&closed, fs::Permissions::from_mode(0o111)).expect("closed");
     not_followed(&[], "nobody", &closed, Key::NotFollowedUnreadable);
-    let open = executable(&folder, "open", &bytes);
+    let open = in_folder(&folder, "open", &bytes);
     not_followed(&[], "nobody", &open, Key::NotFollowedLedger);
-    let capable = executable(&folder, "capable", &bytes);
+    let capable = in_folder(&folder, "capable", &bytes);
     let set = Command::new("setcap").arg("cap_net_bind_service=ep").arg(&capable).status();
     if set.is_ok_and(|status| status.success()) {
         not_followed(&[], "nobody", &capable, Key::NotFollowedCapabilities);
@@ -139,7 +138,7 @@ pub(super) fn programs_with_other_rights_or_another_root_are_counted() {
 #[test]
 fn what_a_program_not_followed_replaced_has_ended_and_what_it_could_not_replace_goes_on() {
     let folder = scratch("replaced");
-    let malformed = executable(&folder, "malformed", b"\x7fELF\x02\x01");
+    let malformed = in_folder(&folder, "malformed", b"\x7fELF\x02\x01");
     let fixed = compiled("loaded", "loaded-static", &["-static"]);
     let starts = program("starts");
     for (next, key, state, end) in [

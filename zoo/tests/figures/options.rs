@@ -13,7 +13,7 @@ fn options_say_where_they_were_set() {
     };
     let own = folder.join("bin/program");
     fs::create_dir_all(folder.join("bin")).expect("a folder");
-    fs::copy(program("segments"), &own).expect("copied");
+    executable::copy(program("segments"), &own);
     write("config/underbar/opts", "HEAP(1M,1M,,KEEP),STACK(1M),THREADSTACK(ON,1M),RPTSTG(OFF)\nTRACE(OFF)\n");
     write(
         "bin/underbar.opts",

@@ -133,7 +133,7 @@ fn parts_of_postgresql_add_up() {
     let folder = std::env::temp_dir().join(format!("underbar-parts-{}", std::process::id()));
     fs::create_dir_all(&folder).expect("a folder");
     let (command, library) = (folder.join("underbar"), folder.join("parts.so"));
-    fs::copy(underbar(), &command).expect("a copy");
+    executable::copy(underbar(), &command);
     fs::copy(compiled("figures/parts", "figures-parts.so", &["-shared", "-fPIC"]), &library).expect("a copy");
     let run = |program: &Path| {
         let mut run = Command::new("sh");

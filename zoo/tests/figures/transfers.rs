@@ -15,7 +15,7 @@ fn an_ordinary_user_is_told_the_reads_of_the_shortest_program() {
     let folder = std::env::temp_dir().join(format!("underbar-reads-{}", std::process::id()));
     fs::create_dir_all(&folder).expect("a folder");
     let command = folder.join("underbar");
-    fs::copy(underbar(), &command).expect("copied");
+    executable::copy(underbar(), &command);
     for round in 0..60 {
         let mut run = Command::new(&command);
         run.args(["run", "--json", "--", "/bin/true"]).env_remove("LD_PRELOAD").env_remove("UNDERBAR_OPTS");

@@ -38,7 +38,7 @@ use underbar_launch::ControlPage;
 use underbar_ledger::control::{Disposition, Kind, Target};
 use underbar_ledger::table::KEYS;
 use underbar_ledger::{Exactness, Key};
-use underbar_zoo::{Left, Running, code, compiled, is_superuser, left, scratch, skip, underbar};
+use underbar_zoo::{Left, Running, code, compiled, executable, is_superuser, left, scratch, skip, underbar};
 
 use follow::*;
 use heap::*;

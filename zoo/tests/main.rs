@@ -1,0 +1,53 @@
+//! All tests of the zoo, one program: a file for each topic, which is the first part of its tests' names.
+//!
+//! One program is linked once, and its tests take turns on all processors until the last one. A program for each file would
+//! leave processors idle at the end of each.
+//!
+//! Invariant: tests run side by side in one process. Each has files of its own, by a name that no other test uses
+//! ([`underbar_zoo::scratch`]), changes neither the environment nor the working folder of the process, and writes programs
+//! through [`underbar_zoo::executable`].
+#![forbid(unsafe_code)]
+
+mod allocators;
+mod deepbind;
+mod demo;
+mod demo_libraries;
+mod faults;
+mod figures;
+mod follow;
+mod forks;
+mod heap;
+mod limits;
+mod lock_cost;
+mod lock_programs;
+mod lock_report;
+mod lock_rules;
+mod locks;
+mod manners;
+mod misuse;
+mod other_users;
+mod page;
+mod places;
+mod profile;
+mod real_programs;
+mod rules;
+mod sandboxes;
+mod sections;
+mod threads;
+mod timers;
+mod tune;
+mod tune_live;
+mod tutorial;
+
+/// A file without its line above would not be compiled, and its tests would be missing.
+#[test]
+fn each_file_is_a_part_of_this_program() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    for file in std::fs::read_dir(folder).expect("the folder of this file").flatten() {
+        let name =
+            file.path().file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let is_source = file.path().extension().is_some_and(|ending| ending == "rs") && name != "main";
+        let line = format!("\nmod {name};\n");
+        assert!(!is_source || include_str!("main.rs").contains(&line), "{name}");
+    }
+}
