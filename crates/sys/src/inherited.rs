@@ -141,6 +141,7 @@ mod tests {
 
     #[test]
     fn what_the_caller_gave_is_known_after_the_rust_runtime_changed_it() {
+        let _turn = crate::process_wide();
         let given_by = |shell: &str| {
             let output = Command::new("sh")
                 .args(["-c", shell])

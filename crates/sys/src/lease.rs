@@ -44,6 +44,8 @@ mod tests {
 
     #[test]
     fn a_descriptor_and_a_mapping_of_another_description_are_seen() {
+        // A child of another test has the descriptors until its exec.
+        let _turn = crate::process_wide();
         let path = std::env::temp_dir().join(std::format!("underbar-lease-{}", std::process::id()));
         let open = |is_new: bool| {
             OpenOptions::new().read(true).write(true).create_new(is_new).open(&path).expect("a file")

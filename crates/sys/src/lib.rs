@@ -44,3 +44,15 @@ pub mod transfers;
 mod withheld;
 #[cfg(feature = "launch")]
 pub mod zone;
+
+/// Held by tests that touch much memory, start children, or check what children share with this process. Tests run side by side in
+/// one process: its memory is a child's first peak, a child has its descriptors until its exec, and the end of one start ends what
+/// another withholds from its child.
+#[cfg(test)]
+static PROCESS_WIDE: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
+/// Waits for [`PROCESS_WIDE`], also after a test that held it has failed.
+#[cfg(test)]
+fn process_wide() -> std::sync::MutexGuard<'static, ()> {
+    PROCESS_WIDE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}

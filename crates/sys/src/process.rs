@@ -499,6 +499,7 @@ mod tests {
 
     #[test]
     fn exit_codes_and_signals_come_back() {
+        let _turn = crate::process_wide();
         let (change, refused, usage) = check(&[c"/bin/sh"], &[c"sh", c"-c", c"exit 3"]);
         assert_eq!((change, refused), (Change::Exited(3), None));
         assert!(usage.peak_resident_bytes() > 100_000 && usage.minor_faults() > 10);
@@ -512,6 +513,7 @@ mod tests {
             fn sbrk(bytes: isize) -> *mut u8;
         }
         const MORE: usize = 32 << 20;
+        let _turn = crate::process_wide();
         let before = check(&[c"/bin/true"], &[c"true"]).2.peak_resident_bytes();
         // SAFETY: the C library's heap tolerates that others took bytes after its own.
         let bytes = unsafe { sbrk(MORE as isize) };
@@ -524,6 +526,7 @@ mod tests {
 
     #[test]
     fn reads_and_writes_come_back_also_of_the_killed() {
+        let _turn = crate::process_wide();
         let transfers = |script: &CStr| {
             let (change, _, usage) = check(&[c"/bin/sh"], &[c"sh", c"-c", script]);
             (change, usage.transfers().unwrap_or_default().write_calls)
@@ -540,6 +543,7 @@ mod tests {
 
     #[test]
     fn paths_are_tried_in_order_and_the_best_reason_comes_back() {
+        let _turn = crate::process_wide();
         let (change, refused, _) =
             check(&[c"/no/sh", c"/etc/passwd/sh", c"/bin/sh"], &[c"sh", c"-c", c"exit 4"]);
         assert_eq!((change, refused), (Change::Exited(4), None));

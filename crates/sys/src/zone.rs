@@ -38,6 +38,7 @@ mod tests {
     /// The output of `date`, for the same zone: that of the test's user.
     #[test]
     fn it_is_the_offset_that_date_prints() {
+        let _turn = crate::process_wide();
         for moment in [0_u64, 951_827_696, 1_720_000_000, 1_795_169_707] {
             let output = Command::new("date").args(["-d", &std::format!("@{moment}"), "+%z"]).output();
             let said = String::from_utf8(output.expect("date runs").stdout).expect("text");

@@ -122,6 +122,7 @@ mod tests {
 
     #[test]
     fn the_peak_is_at_least_what_was_touched() {
+        let _turn = crate::process_wide();
         let before = usage();
         let touched = std::vec![1_u8; 32 << 20];
         let least = before.peak_resident.max(std::hint::black_box(&touched).len() as u64);
