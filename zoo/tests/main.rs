@@ -12,6 +12,7 @@ mod allocators;
 mod deepbind;
 mod demo;
 mod demo_libraries;
+mod enclaves;
 mod faults;
 mod figures;
 mod follow;

@@ -38,6 +38,7 @@ pub mod content;
 mod descriptor;
 mod directory;
 pub mod elf;
+mod enclave;
 mod error;
 mod frame;
 pub mod image;

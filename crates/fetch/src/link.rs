@@ -14,18 +14,25 @@
 //! environment are separate copies. If an environment is given, `environ` points to it meanwhile, for all threads of the
 //! process. If the program is in use, LINK makes another copy with its own data, unless it is reentrant (RENT).
 //!
+//! Under the preload library a program with its own data has a heap of its own ([`crate::enclave`]): what it does not free goes with
+//! it. If threads that it made still run when it ends, it lingers, and is given back by the first LINK that begins or ends after them.
+//!
 //! *Not* covered, with effect on the whole process: `abort`, `quick_exit`, signals, `exec`, `pthread_exit` of the thread that
 //! LINKed, `exit` called in another thread or from within a library of the system (`err`, `assert`), raw system calls, and
 //! process-wide state such as the current directory, locale, signal handlers and open files. A program that was left to the
-//! system's loader is not LINKed at all ([`Error::NotIsolated`]). Storage that the program does not free stays.
+//! system's loader is not LINKed at all ([`Error::NotIsolated`]). Storage that the program hands to the process for later use
+//! (`setvbuf`, `sigaltstack`, `putenv`) must not be of its heap. Without the preload library, and of a program
+//! that is shared, storage that it does not free stays.
 //!
 //! Invariant: a LINK's frame is the innermost of its thread from before the LOAD of its program until after its DELETE;
-//! programs are DELETEd as often as LINK has LOADed them.
-//! Not here: separate heaps and stacks for LINKed programs; their place is the call of `main` ([`run`]).
+//! programs are DELETEd as often as LINK has LOADed them, in the end.
+//! Not here: separate stacks for LINKed programs; their place is the call of `main` ([`run`]).
 
 use core::ffi::{CStr, c_char, c_int, c_void};
-use core::ptr::null_mut;
+use core::ptr::{NonNull, null_mut};
 
+use crate::arena;
+use crate::enclave::{self, Enclave, Lingering};
 use crate::error::Error;
 use crate::frame::{self, Frame};
 use crate::program::Form;
@@ -87,11 +94,13 @@ pub unsafe fn link(
     let mut place = Linked { frame: Frame::new(true), next: None };
     // By pointer only: the code in the frame changes it.
     let linked = &raw mut place;
+    enclave::give_back();
     // SAFETY: the frame is popped before it ceases to exist; the caller's promise.
     unsafe {
         Frame::push(linked.cast())?;
         let status = turns(linked, libraries, name, arguments, environment);
         Frame::pop(linked.cast());
+        enclave::give_back();
         status
     }
 }
@@ -243,9 +252,23 @@ impl Task {
         }
     }
 
-    /// Gives everything back.
+    /// Gives everything back, or lets it linger: threads of the program still run its code.
     unsafe fn finish(self) {
+        let enclave = table::enclave(self.program).unwrap_or(Enclave::NONE);
+        if enclave.threads() > 0
+            && let Ok(left) =
+                arena::keep(Left { lingering: Lingering::new(enclave, Left::give_back), task: self })
+        {
+            // SAFETY: a piece of the arena, which stays until `Left::give_back` takes it.
+            unsafe { enclave::linger(left.cast()) };
+            return;
+        }
         // SAFETY: the program has ended.
+        unsafe { self.give_back() };
+    }
+
+    unsafe fn give_back(self) {
+        // SAFETY: the caller's promise.
         unsafe {
             let _ = table::delete(self.program);
             self.arguments.free();
@@ -256,7 +279,21 @@ impl Task {
     }
 }
 
-/// Runs a program's `main` in a frame, until it returns or exits. (A separate heap and stack would begin here.)
+/// A program that has ended, but for threads that it made.
+#[repr(C)]
+struct Left {
+    lingering: Lingering,
+    task: Task,
+}
+
+impl Left {
+    unsafe fn give_back(left: NonNull<Lingering>) {
+        // SAFETY: made in `finish`; the last of its threads has ended, and nobody else has it.
+        unsafe { arena::take(left.cast::<Left>()).task.give_back() }
+    }
+}
+
+/// Runs a program's `main` in a frame and in its enclave, until it returns or exits. (A separate stack would begin here.)
 unsafe fn run(frame: *mut Frame, task: Task) -> c_int {
     struct Run {
         task: Task,
@@ -276,11 +313,12 @@ unsafe fn run(frame: *mut Frame, task: Task) -> c_int {
     // SAFETY: the frame is the innermost; between it and an exit are only frames of C, and `inside`, which has nothing to
     // drop.
     unsafe {
+        let enclave = table::enclave(task.program).unwrap_or(Enclave::NONE);
         let before = system::environ;
         if let Some(environment) = task.environment {
             system::environ = environment.list();
         }
-        let exited = Frame::run(frame, inside, run.cast());
+        let exited = enclave.run(|| Frame::run(frame, inside, run.cast()));
         if task.environment.is_some() {
             system::environ = before;
         }

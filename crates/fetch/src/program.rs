@@ -18,6 +18,7 @@
 use core::ptr::{NonNull, null_mut};
 
 use crate::directory::Known;
+use crate::enclave::Enclave;
 use crate::error::Error;
 use crate::image::{Image, Lasts};
 use crate::library::Token;
@@ -83,6 +84,8 @@ pub struct Program {
     pub entry_at: Option<u64>,
     /// It belongs to a LINK alone.
     pub is_alone: bool,
+    /// The enclave of that LINK.
+    pub enclave: Enclave,
     /// The state before its constructors ran.
     pub copy: Option<Copy>,
     /// The entry in the lookaside that points to it; null if none does: the member was replaced, the library closed, or it is an
@@ -121,6 +124,7 @@ impl Program {
             name: 0,
             entry_at: None,
             is_alone: false,
+            enclave: Enclave::NONE,
             copy: None,
             known: null_mut(),
             entry: 0,
@@ -185,6 +189,25 @@ impl Program {
             }
             begun.map(|()| true)
         })
+    }
+
+    /// Begins the enclave of a program that was LOADed for a LINK alone, and that can begin again: what others get of it later must not
+    /// depend on storage that has ended.
+    ///
+    /// # Safety
+    /// The calling thread is its only user.
+    pub unsafe fn begin_enclave(program: NonNull<Program>, name: &[u8]) -> Enclave {
+        // SAFETY: the caller's promise; an image stays as long as its program.
+        unsafe {
+            let one = &mut *program.as_ptr();
+            if let Kind::Own(image) = one.kind
+                && one.is_alone
+                && image.as_ref().lasts() != Lasts::ForEver
+            {
+                one.enclave = Enclave::begin(name, image.as_ref().range());
+            }
+            one.enclave
+        }
     }
 
     /// Ends it and restores its initial state, if its form requires that. None if it cannot be restored.

@@ -1,6 +1,7 @@
 //! The functions that we replace for programs that we loaded.
 //!
 //! Invariant: a program of the system's loader never gets these.
+//! Not here: the functions of the preload library that get storage (`enclave`), which are asked for as well.
 
 use crate::image::{self, Replaced};
 use crate::{addresses, link, program_headers, threads};

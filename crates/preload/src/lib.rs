@@ -7,6 +7,7 @@
 
 mod alias;
 mod clone;
+mod enclave;
 mod execute;
 mod exit;
 mod fork;

@@ -19,6 +19,7 @@ use core::ptr::NonNull;
 use super::Replaced;
 use crate::arena;
 use crate::elf::{Damage, Layout, Symbol, Table, Tables, Wanted, gnu_hash};
+use crate::enclave;
 use crate::error::{Error, Failure, Reason, Text};
 use crate::system::{self, Handle, ProgramHeader, ProgramInfo};
 use crate::threads::{self, Index};
@@ -77,11 +78,14 @@ impl Binder<'_> {
             return self.own(number, &symbol);
         }
         let (name, length) = self.tables.name(number, &symbol)?;
-        if !symbol.is_defined()
-            && let Some(one) =
-                self.replaced.iter().find(|one| one.name.len() == length && name.is_text(0, one.name))
-        {
-            return Ok(Bound::Address(one.address));
+        if !symbol.is_defined() {
+            let is = |other: &[u8]| other.len() == length && name.is_text(0, other);
+            if let Some(one) = self.replaced.iter().find(|one| is(one.name)) {
+                return Ok(Bound::Address(one.address));
+            }
+            if let Some(one) = enclave::functions().iter().find(|one| is(one.name())) {
+                return Ok(Bound::Address(one.address as usize));
+            }
         }
         if !self.exported.has(number) {
             return self.missing(number, &symbol, &name, length);

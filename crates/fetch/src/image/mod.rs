@@ -119,6 +119,12 @@ impl Image {
         self.mapping.bias
     }
 
+    /// Where it begins and ends.
+    #[must_use]
+    pub fn range(&self) -> (usize, usize) {
+        self.entry.range
+    }
+
     /// Does it contain the address?
     #[must_use]
     pub fn holds(&self, address: usize) -> bool {

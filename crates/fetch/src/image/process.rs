@@ -77,6 +77,7 @@ unsafe extern "C" fn at_exit(_: *mut c_void) {
 }
 
 unsafe extern "C" fn before_fork() {
+    crate::enclave::hold();
     crate::table::hold();
     LIFE.hold();
     program_headers::hold();
@@ -96,6 +97,7 @@ unsafe extern "C" fn after_fork() {
         program_headers::release();
         LIFE.release();
         crate::table::release();
+        crate::enclave::release();
     }
 }
 

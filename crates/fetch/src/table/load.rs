@@ -21,6 +21,7 @@ use underbar_partitioned::count::Counts;
 use super::existing::{Had, hash_of};
 use super::make::{Made, entry_of, make};
 use super::{Library, Loaded, Table, check, with};
+use crate::enclave::Enclave;
 use crate::error::{Error, Text};
 use crate::frame;
 use crate::image::Image;
@@ -77,7 +78,8 @@ unsafe fn load_as(
                     Table::unlink(program);
                 });
             };
-            match Program::begin(program, broken) {
+            let enclave = Program::begin_enclave(program, name);
+            match enclave.run(|| Program::begin(program, broken)) {
                 Ok(true) => {
                     let Some(member) = stranger else { return Ok(Loaded::of(program)) };
                     // Called without the lock: a symbol's resolver may have to run.
@@ -145,6 +147,18 @@ pub fn symbol(loaded: Loaded, name: &CStr) -> Result<Option<usize>, Error> {
     };
     frame::settle();
     found
+}
+
+/// The enclave of a program that was LOADed for a LINK alone.
+///
+/// # Errors
+/// It is not loaded.
+pub(crate) fn enclave(loaded: Loaded) -> Result<Enclave, Error> {
+    with(|table| {
+        let program = table.slots.find(loaded)?;
+        // SAFETY: a program in use stays while the lock is held.
+        Ok(unsafe { (*program.as_ptr()).enclave })
+    })
 }
 
 /// Was the program left to the system's loader?
@@ -288,10 +302,12 @@ unsafe fn enter(order: &Order, name: &[u8]) -> Result<Had, Error> {
 enum After {
     /// None: it has other users.
     InUse,
-    /// It is staged, or leaves.
-    Done,
-    /// It is to be ended and restored, without the lock: it cannot be found meanwhile.
-    Restore,
+    /// It is staged, or leaves: its enclave ends.
+    Done(Enclave),
+    /// It rests as it is, and so does its enclave.
+    Rests,
+    /// It is to be ended and restored, without the lock: it cannot be found meanwhile. Then its enclave ends.
+    Restore(Enclave),
     /// Threads have objects of it: those of this thread are to be ended, without the lock. It cannot be found meanwhile.
     Threads,
 }
@@ -318,17 +334,22 @@ impl Table {
         let is_kept = self.is_worth_keeping(one);
         if one.is_for_ever() && !one.is_broken {
             one.is_waiting = true;
-        } else if one.pending() > 0 && (one.form == Form::Fresh || !is_kept) {
+            return After::Rests;
+        }
+        if one.pending() > 0 && (one.form == Form::Fresh || !is_kept) {
             self.statistics.delayed += 1;
             one.is_waiting = true;
-        } else if !is_kept {
+            return After::Rests;
+        }
+        let enclave = core::mem::replace(&mut one.enclave, Enclave::NONE);
+        if !is_kept {
             self.unload(program);
         } else if one.form == Form::Fresh {
-            return After::Restore;
+            return After::Restore(enclave);
         } else {
             self.stage(program);
         }
-        After::Done
+        After::Done(enclave)
     }
 
     fn unload(&mut self, program: NonNull<Program>) {
@@ -361,7 +382,7 @@ unsafe fn finish(after: After, program: NonNull<Program>) -> bool {
         // SAFETY: returned just now; not `Threads` again.
         return unsafe { finish(after, program) };
     }
-    if let After::Restore = after {
+    if let After::Restore(_) = after {
         // SAFETY: it has no users, and is not staged: only this thread has it.
         let restored = unsafe { Program::rewind(program) };
         with(|table| {
@@ -375,6 +396,10 @@ unsafe fn finish(after: After, program: NonNull<Program>) -> bool {
                 false => table.unload(program),
             }
         });
+    }
+    // After the program: its destructors have run.
+    if let After::Done(enclave) | After::Restore(enclave) = after {
+        enclave.end();
     }
     matches!(after, After::InUse)
 }

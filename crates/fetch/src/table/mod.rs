@@ -38,7 +38,7 @@ pub(crate) use load::thread_ended;
 pub use load::{delete, entry, is_of_system, load, symbol};
 pub use slots::Loaded;
 
-pub(crate) use load::load_alone;
+pub(crate) use load::{enclave, load_alone};
 
 use core::ptr::{NonNull, null_mut};
 

@@ -20,7 +20,8 @@ use super::{home, slot};
 /// An entered heap: the argument of [`leave`].
 #[must_use]
 pub struct Entered {
-    previous: *mut ThreadHeap,
+    /// The slot before.
+    pub(super) previous: *mut ThreadHeap,
 }
 
 /// From now on the calling thread gets its storage from that heap, also when realloc moves a block from another heap. Frees return

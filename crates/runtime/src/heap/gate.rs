@@ -118,6 +118,13 @@ impl Gate {
         false
     }
 
+    /// How many threads are inside in that generation; 0 if it has ended.
+    #[cfg(not(loom))]
+    pub fn inside(&self, generation: u32) -> usize {
+        let word = self.word.load(Ordering::Acquire);
+        if (word >> SHIFT) as u32 == generation { word & INSIDE } else { 0 }
+    }
+
     /// Ends a generation if no thread is inside; else returns how many are. None if that generation has ended before.
     pub fn try_close(&self, generation: u32) -> Result<(), Option<usize>> {
         let open = (generation as usize) << SHIFT;

@@ -27,6 +27,7 @@
 //! | `registry`, `gate` | heaps are created and ended; an end waits for threads inside |
 //! | `numbers` | a heap by the number that a program has for it |
 //! | `entering` | which heap serves a thread |
+//! | `enclave`, `code` | which heap serves a program that is LINKed; whose requests |
 //! | `space` | segments, elements, the HEAP option |
 //! | `check`, `text` | invalid frees, and the message about them |
 //! | `cell`, `extent` | free cells; pages that hold cells of one size |
@@ -54,6 +55,8 @@ mod block;
 pub mod callable;
 mod cell;
 mod check;
+mod code;
+pub mod enclave;
 mod entering;
 mod extent;
 pub mod feedback;
@@ -354,6 +357,7 @@ pub(crate) static END: ThreadEnd = ThreadEnd::new(thread_ends);
 extern "C" fn thread_ends(_: *mut u8) {
     let heap = slot::get();
     slot::set(&thread::DEPARTED);
+    enclave::thread_ends();
     if thread::is_real(heap) {
         // SAFETY: it is the heap of this thread, which no longer uses it.
         unsafe { thread::abandon_all((*heap).home) }

@@ -15,6 +15,7 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsiz
 use underbar_sys::lock::Lock;
 
 use super::account::Account;
+use super::code::Code;
 use super::extent::Extent;
 use super::gate::Gate;
 use super::index::{Heads, OF_DEFAULT};
@@ -40,6 +41,8 @@ pub struct Heap {
     pub gate: Gate,
     /// Its row in the ledger.
     pub account: Account,
+    /// The program that it serves, if it is the heap of an enclave.
+    pub code: Code,
     /// Neighbours in a list of the registry; under its lock.
     pub next: AtomicPtr<Heap>,
     pub previous: AtomicPtr<Heap>,
@@ -90,6 +93,7 @@ impl Heap {
             next_look: AtomicU64::new(u64::MAX),
             gate: Gate::new(),
             account: Account::new(),
+            code: Code::new(),
             next: AtomicPtr::new(null_mut()),
             previous: AtomicPtr::new(null_mut()),
             number: AtomicU32::new(UNNUMBERED),

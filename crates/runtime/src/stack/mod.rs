@@ -39,6 +39,7 @@ pub(crate) use size::configure;
 use depth::{MAIN_BASE, forget_last_user, used, used_before, used_by_main, used_of_locked};
 use size::plan_of;
 
+use crate::heap::enclave::Inherited;
 use crate::next::Next;
 use crate::resources::Given;
 use crate::thread_end::ThreadEnd;
@@ -69,6 +70,8 @@ struct Record {
     used_before: usize,
     /// The last user of its stack may have left pages to it.
     inherits: bool,
+    /// The enclave that it is in, as its creator.
+    enclave: Inherited,
     next: *mut Record,
     previous: *mut Record,
 }
@@ -142,6 +145,7 @@ pub unsafe fn create(
             low: plan.low,
             used_before: 0,
             inherits: false,
+            enclave: Inherited::take(),
             next: null_mut(),
             previous: null_mut(),
         });
@@ -154,6 +158,7 @@ pub unsafe fn create(
             ledger::add(Key::StackFallbacks, u64::from(failed == 0));
         }
         if failed != 0 {
+            (*record).enclave.drop_pass();
             heap::put_descriptor(record.cast());
         }
         failed
@@ -209,6 +214,8 @@ unsafe extern "C" fn begins(record: *mut Record, base: usize) -> *mut Record {
         }
     }
     END.register(record.cast());
+    // SAFETY: the record is this thread's.
+    unsafe { (*record).enclave.receive() };
     sample::thread_begins();
     record
 }

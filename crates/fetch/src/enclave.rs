@@ -1,0 +1,143 @@
+//! The enclave of a program that is LINKed: a heap of its own, if the preload library is there.
+//!
+//! ```text
+//! LOAD for LINK ─> begin ─> run(constructors) ─> run(main) ─> DELETE ─> end: all of its storage goes back in one step
+//!                                                   └─ threads of the program still run: it lingers, whole, until they have ended
+//! ```
+//!
+//! The program itself has the enclave (`Program::enclave`): where a program rests after its DELETE, because it cannot begin again or
+//! because threads have objects of it, its storage rests with it.
+//!
+//! Invariant: an enclave ends after its program, and no thread that it made is left.
+//! Without the preload library there is no enclave, and everything here does nothing.
+//! Not here: which requests it serves (the preload library), and LINK itself (`link`).
+
+use core::ptr::{NonNull, null_mut};
+
+use underbar_enclave::{Enclave as Theirs, Function, enclaves};
+use underbar_sys::lock::Lock;
+
+/// An enclave, or none.
+#[derive(Clone, Copy, Debug)]
+pub struct Enclave(Option<Theirs>);
+
+// SAFETY: a heap is the same for all threads.
+unsafe impl Send for Enclave {}
+
+impl Enclave {
+    /// None.
+    pub const NONE: Enclave = Enclave(None);
+
+    /// Begins an enclave for a program whose code is at these addresses.
+    #[must_use]
+    pub fn begin(name: &[u8], code: (usize, usize)) -> Enclave {
+        let Some(table) = enclaves() else { return Enclave::NONE };
+        // SAFETY: the table's function; a name of that length.
+        let enclave = unsafe { (table.begin)(name.as_ptr(), name.len(), code.0, code.1) };
+        Enclave((!enclave.heap.is_null()).then_some(enclave))
+    }
+
+    /// Runs a function inside: its program gets storage here.
+    pub fn run<T>(self, work: impl FnOnce() -> T) -> T {
+        let mut outer = 0;
+        let left = match (enclaves(), self.0) {
+            // SAFETY: an enclave of this table, which checks that it has not ended.
+            (Some(table), Some(it)) if unsafe { (table.enter)(it, &raw mut outer) } => Some(table.leave),
+            _ => None,
+        };
+        let result = work();
+        if let Some(leave) = left {
+            // SAFETY: entered above.
+            unsafe { leave(outer) };
+        }
+        result
+    }
+
+    /// How many threads are inside.
+    #[must_use]
+    pub fn threads(self) -> usize {
+        // SAFETY: as in `run`.
+        self.0.zip(enclaves()).map_or(0, |(it, table)| unsafe { (table.inside)(it) })
+    }
+
+    /// Ends it. Its program has ended.
+    pub fn end(self) {
+        if let (Some(it), Some(table)) = (self.0, enclaves()) {
+            // SAFETY: as in `run`. A thread that is inside in spite of the promise keeps it.
+            unsafe { (table.end)(it) };
+        }
+    }
+}
+
+/// Something that stays until no thread is inside its enclave. Part of a larger value, which `give_back` takes.
+pub struct Lingering {
+    enclave: Enclave,
+    next: *mut Lingering,
+    give_back: unsafe fn(NonNull<Lingering>),
+}
+
+impl Lingering {
+    /// Not in the list yet.
+    pub const fn new(enclave: Enclave, give_back: unsafe fn(NonNull<Lingering>)) -> Self {
+        Self { enclave, next: null_mut(), give_back }
+    }
+}
+
+struct List(*mut Lingering);
+
+// SAFETY: followed under the lock only.
+unsafe impl Send for List {}
+
+static LINGERING: Lock<List> = Lock::new(List(null_mut()));
+
+/// Puts it into the list.
+///
+/// # Safety
+/// It stays there until its `give_back` is called, and is this thread's alone.
+pub unsafe fn linger(one: NonNull<Lingering>) {
+    let mut list = LINGERING.lock();
+    // SAFETY: the caller's promise.
+    unsafe { (*one.as_ptr()).next = list.0 };
+    list.0 = one.as_ptr();
+}
+
+/// Gives back all whose threads have ended.
+pub fn give_back() {
+    while let Some(one) = take() {
+        // SAFETY: taken out of the list, so it is this thread's alone, and no thread is inside its enclave any more.
+        unsafe { ((*one.as_ptr()).give_back)(one) };
+    }
+}
+
+fn take() -> Option<NonNull<Lingering>> {
+    let mut list = LINGERING.lock();
+    let mut link = &raw mut list.0;
+    // SAFETY: under the lock, what is in the list stays.
+    unsafe {
+        while let Some(one) = (*link).as_mut()
+            && one.enclave.threads() > 0
+        {
+            link = &raw mut one.next;
+        }
+        let found = NonNull::new(*link)?;
+        *link = (*found.as_ptr()).next;
+        Some(found)
+    }
+}
+
+/// The lock, for fork.
+pub fn hold() {
+    LINGERING.hold();
+}
+
+/// # Safety
+/// After [`hold`], in the same thread or its copy.
+pub unsafe fn release() {
+    // SAFETY: the caller's promise.
+    unsafe { LINGERING.release() }
+}
+
+/// The functions of the preload library that get storage for programs, bound in place of those of their names.
+pub fn functions() -> &'static [Function] {
+    enclaves().map_or(&[], |table| table.functions())
+}

@@ -1,0 +1,212 @@
+//! The heaps of enclaves: programs that are LINKed in this process and get their storage apart.
+//!
+//! ```text
+//! word of the thread   0: no enclave            its part of an enclave's heap
+//!                      |                        |  the caller is the enclave's program
+//! LINKed program ── malloc ──> the process's    '─> slot = that part ── malloc ── slot as before
+//! others ────────── malloc ──> the process's heap, at any time
+//! ```
+//!
+//! The loader binds the functions of this file in all programs that it loads. They look at the thread's word and at their return
+//! address. So a program that was LOADed keeps what it gets, whoever CALLs it, and one image can serve a LINK after a LOAD. Frees need
+//! nothing: they go to the heap of the block.
+//!
+//! A thread that is made inside an enclave is inside, too, from before it begins until it has ended: the heap does not end under it.
+//!
+//! Invariant: the word is 0, or the address of a heap of this thread, which is inside that heap.
+//! Not here: the C names (`preload`), the ends of programs (`fetch::enclave`), heaps that a program creates itself.
+
+use core::ffi::c_void;
+use core::ptr::null;
+
+use underbar_enclave::Enclave;
+use underbar_ledger::HeapKind;
+
+use super::entering::{self, Entered};
+use super::gate::Gate;
+use super::object::{DEFAULT, Heap};
+use super::registry::{self, Handle, Refused};
+use super::slot;
+use super::thread::ThreadHeap;
+use crate::thread_word::thread_word;
+
+thread_word!(here, set_here, "underbar_thread_enclave", "0");
+
+const NONE: Enclave = Enclave { heap: null(), generation: 0 };
+
+fn handle_of(enclave: Enclave) -> Option<Handle> {
+    // SAFETY: null, or the address that `begin` took from a heap. Heaps stay where they are for ever.
+    let heap = unsafe { enclave.heap.cast::<Heap>().as_ref() }?;
+    Some(Handle { heap, generation: enclave.generation })
+}
+
+/// Creates the heap of an enclave with that name, under the HEAP option of the process, for a program at these addresses. The heap is
+/// null if there is no memory.
+pub fn begin(name: &[u8], start: usize, end: usize) -> Enclave {
+    let policy = DEFAULT.space.lock().policy();
+    let Some(handle) = registry::create_named(HeapKind::Enclave, name, policy) else { return NONE };
+    handle.heap.code.set(start, end);
+    Enclave { heap: core::ptr::from_ref(handle.heap).cast(), generation: handle.generation }
+}
+
+/// From now on, functions of this file get storage in that enclave for the calling thread. Returns what [`leave`] needs; None if
+/// the thread cannot enter it.
+pub fn enter(enclave: Enclave) -> Option<usize> {
+    let Entered { previous } = entering::enter(handle_of(enclave)?).ok()?;
+    let inner = slot::get();
+    slot::set(previous);
+    let outer = here();
+    set_here(inner as usize);
+    Some(outer)
+}
+
+/// Undoes the last [`enter`] of the calling thread, which returned that value.
+pub fn leave(outer: usize) {
+    let inner = here();
+    if inner != 0 {
+        let previous = slot::get();
+        slot::set(inner as *const ThreadHeap);
+        entering::leave(Entered { previous });
+        set_here(outer);
+    }
+}
+
+/// The number of threads that are inside; 0 if it has ended.
+pub fn threads_inside(enclave: Enclave) -> usize {
+    handle_of(enclave).map_or(0, |handle| handle.heap.gate.inside(handle.generation))
+}
+
+/// Ends an enclave. False if threads are inside: then it goes on. After the program has given up its right to return storage, the heap
+/// stays as it is.
+pub fn end(enclave: Enclave) -> bool {
+    !matches!(handle_of(enclave).map(registry::end), Some(Err(Refused::Inside(_))))
+}
+
+/// The calling thread ends, and with it its parts of all heaps.
+pub(super) fn thread_ends() {
+    set_here(0);
+}
+
+/// The enclave of a thread's creator, on its way to the thread. The creator has entered the gate for it.
+#[derive(Clone, Copy)]
+pub struct Inherited(Enclave);
+
+impl Inherited {
+    /// Nothing.
+    pub const NONE: Self = Self(NONE);
+
+    /// By the creator, before it makes the thread.
+    pub fn take() -> Self {
+        let inner = here() as *const ThreadHeap;
+        if inner.is_null() {
+            return Self::NONE;
+        }
+        // SAFETY: a heap of this thread, in an enclave that does not end while the thread is inside.
+        let heap = unsafe { (*inner).heap };
+        let generation = heap.gate.generation();
+        if !heap.gate.enter(generation) {
+            return Self::NONE;
+        }
+        Self(Enclave { heap: core::ptr::from_ref(heap).cast(), generation })
+    }
+
+    /// By the new thread, before its function: it is inside, like its creator.
+    pub fn receive(self) {
+        enter(self.0);
+        self.drop_pass();
+    }
+
+    /// Leaves the gate that [`Inherited::take`] entered: the thread is inside itself, or was not made.
+    pub fn drop_pass(self) {
+        if let Some(gate) = self.gate() {
+            gate.leave();
+        }
+    }
+
+    fn gate(self) -> Option<&'static Gate> {
+        handle_of(self.0).map(|handle| &handle.heap.gate)
+    }
+}
+
+/// The calling thread's part of the heap that serves the program with code at `caller`; null outside enclaves, and for other
+/// programs.
+#[inline(always)]
+fn of(caller: usize) -> *const ThreadHeap {
+    let inner = here() as *const ThreadHeap;
+    // SAFETY: a heap of this thread, which is inside it.
+    if !inner.is_null() && unsafe { (*inner).heap.code.has(caller) } { inner } else { null() }
+}
+
+/// Whether the function that returns to `caller` gets storage in an enclave.
+#[inline(always)]
+pub fn serves(caller: usize) -> bool {
+    !of(caller).is_null()
+}
+
+/// Runs `work` with the heap of the enclave in the thread's slot, if the caller is the enclave's program.
+#[inline(always)]
+fn inside<T>(caller: usize, work: impl FnOnce() -> T) -> T {
+    let inner = of(caller);
+    if inner.is_null() {
+        return work();
+    }
+    let outer = slot::get();
+    slot::set(inner);
+    let result = work();
+    slot::set(outer);
+    result
+}
+
+/// As [`super::malloc`], for a function that returns to `caller`.
+///
+/// # Safety
+/// As malloc of C.
+pub unsafe extern "C" fn malloc(size: usize, caller: usize) -> *mut u8 {
+    // SAFETY: the caller's promise.
+    inside(caller, || unsafe { super::malloc(size) })
+}
+
+/// As [`super::calloc`], for a function that returns to `caller`.
+///
+/// # Safety
+/// As calloc of C.
+pub unsafe extern "C" fn calloc(count: usize, size: usize, caller: usize) -> *mut u8 {
+    // SAFETY: the caller's promise.
+    inside(caller, || unsafe { super::calloc(count, size) })
+}
+
+/// As [`super::realloc`], for a function that returns to `caller`. A block of another heap that moves comes to the enclave.
+///
+/// # Safety
+/// As realloc of C.
+pub unsafe extern "C" fn realloc(address: *mut u8, size: usize, caller: usize) -> *mut u8 {
+    // SAFETY: the caller's promise.
+    inside(caller, || unsafe { super::realloc(address, size) })
+}
+
+/// As [`super::aligned`], for a function that returns to `caller`. The alignment is a power of two.
+///
+/// # Safety
+/// As aligned_alloc of C.
+pub unsafe fn aligned(alignment: usize, size: usize, caller: usize) -> *mut u8 {
+    // SAFETY: the caller's promise.
+    inside(caller, || unsafe { super::aligned(alignment, size) })
+}
+
+/// A copy of `length` bytes, and a zero of `end` bytes after them; null if there is no storage. For functions of the C library that
+/// return storage to their caller.
+///
+/// # Safety
+/// So many bytes can be read there.
+pub unsafe fn copy(bytes: *const c_void, length: usize, end: usize, caller: usize) -> *mut u8 {
+    let Some(size) = length.checked_add(end) else { return super::refuse() };
+    // SAFETY: the new storage has room for both.
+    unsafe {
+        let new = malloc(size, caller);
+        if !new.is_null() {
+            core::ptr::copy(bytes.cast::<u8>(), new, length);
+            new.add(length).write_bytes(0, end);
+        }
+        new
+    }
+}

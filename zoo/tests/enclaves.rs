@@ -1,0 +1,104 @@
+//! Programs that are LINKed have heaps of their own, and leave nothing.
+//!
+//! ```text
+//! caller.c, with the C library of underbar ── LINK ──> job.so       plain, and under underbar
+//! ```
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use serde_json::Value;
+use underbar_zoo::heap::{OPTIONS, on_heap, plain, text};
+use underbar_zoo::{Left, code, folder, left, scratch, underbar};
+
+/// The C library, which Cargo has built along with this program: the newest one, as there may be others in the folder.
+fn c_library() -> PathBuf {
+    let program = std::env::current_exe().expect("this program");
+    let files = fs::read_dir(program.parent().expect("a folder")).expect("a folder").flatten();
+    let found = files.map(|entry| entry.path()).filter(|path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with("libunderbar_c") && name.ends_with(".a")
+    });
+    found.max_by_key(|path| path.metadata().and_then(|data| data.modified()).ok()).expect("libunderbar_c.a")
+}
+
+fn compile(arguments: &[&str]) {
+    let output = Command::new("cc").args(arguments).output().expect("a C compiler");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// The caller, and the library of the job: made once.
+fn programs() -> &'static (String, String) {
+    static MADE: OnceLock<(String, String)> = OnceLock::new();
+    MADE.get_or_init(|| {
+        let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let place = scratch("enclaves-programs");
+        let path = |name: &str| text(place.join(name));
+        let source = |name: &str| text(own.join("programs/enclaves").join(name));
+        fs::create_dir_all(place.join("library")).expect("a folder");
+        compile(&["-shared", "-fPIC", "-O1", "-pthread", "-o", &path("library/job.so"), &source("job.c")]);
+        let include = format!("-I{}", own.join("../api/capi/include").display());
+        let library = text(c_library());
+        let flags = ["-O1", "-Wall", "-Wextra", "-Werror", "-rdynamic", &include, "-o", &path("caller")];
+        let files = [&source("caller.c"), &library, "-lgcc_s", "-lpthread", "-ldl", "-lm"];
+        compile(&[&flags[..], &files[..]].concat());
+        (path("caller"), path("library"))
+    })
+}
+
+fn holds(result: &Left, what: &str) {
+    assert!(result.status.success() && result.output.ends_with("all held\n"), "{what}: {result:?}");
+}
+
+#[test]
+fn a_job_ends_in_each_way_and_its_caller_lives_on() {
+    let (caller, library) = programs();
+    holds(&plain(&[caller, library, "each"]), "plain");
+    for options in OPTIONS {
+        holds(&on_heap(options, &[caller, library, "each"]), options);
+    }
+}
+
+/// Without underbar the thread runs code of a program that is gone.
+#[test]
+fn a_job_whose_thread_goes_on_stays_until_the_thread_has_ended() {
+    let (caller, library) = programs();
+    for options in OPTIONS {
+        holds(&on_heap(options, &[caller, library, "leaves"]), options);
+    }
+}
+
+#[test]
+fn ten_thousand_jobs_that_leak_leave_no_growth() {
+    let (caller, library) = programs();
+    for options in ["", "HEAP(64K,32K,,KEEP)"] {
+        holds(&on_heap(options, &[caller, library, "many"]), options);
+    }
+}
+
+/// The accounts of all jobs are one row: what they got is what they and their heap gave back.
+#[test]
+fn a_report_has_the_enclaves() {
+    let (caller, library) = programs();
+    let file = folder().join(format!("enclaves-{}.json", std::process::id()));
+    let mut run = Command::new(underbar());
+    run.args(["run", "--json", "-o"]).arg(&file).args(["--", caller, library, "each"]);
+    let result = left(run.env_remove("LD_PRELOAD").env_remove("UNDERBAR_OPTS"));
+    assert_eq!(code(result.status), 0, "{}", result.error);
+    let report: Value = serde_json::from_slice(&fs::read(&file).expect("a report")).expect("JSON");
+    fs::remove_file(&file).expect("removed");
+    let processes = report["processes"].as_array().expect("processes");
+    let heaps = processes.iter().find_map(|process| {
+        let heaps = process["heaps"].as_array()?;
+        heaps.iter().find(|heap| heap["kind"] == "enclave" && heap["created"] == 18)
+    });
+    let heap = heaps.unwrap_or_else(|| panic!("{processes:#?}"));
+    assert_eq!((heap["name"].as_str(), heap["ended"].as_bool()), (Some("job"), Some(true)));
+    let figure = |key: &str| heap["counters"]["heap"][key].as_u64().expect("a figure");
+    // In each of three rounds: four ways that leak once, four threads that do, and one block before each of the six `main`s. The
+    // child of the job that forks has accounts of its own.
+    assert_eq!(figure("gets"), 3 * ((4 + 4) * 3_001 + 6));
+    assert_eq!((figure("gets"), figure("used")), (figure("frees"), 0));
+}
