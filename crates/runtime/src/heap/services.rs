@@ -173,7 +173,7 @@ impl Drop for Inside {
 /// Keeps a heap from ending; None if it has ended.
 fn enter(handle: Handle) -> Option<Inside> {
     let heap = handle.heap;
-    (core::ptr::eq(heap, &DEFAULT) || heap.gate.enter(handle.generation)).then_some(Inside(heap))
+    (core::ptr::eq(heap, &DEFAULT) || heap.gate.enter(handle.generation)).then(|| Inside(heap))
 }
 
 fn enter_around(address: *mut u8) -> Answer<Inside> {

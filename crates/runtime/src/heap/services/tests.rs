@@ -300,6 +300,31 @@ fn a_hundred_thousand_heaps() {
     assert_eq!(figures(), before);
 }
 
+/// A thread that is turned away was never inside: it must not count as one that leaves, or a discard would not wait for others.
+#[test]
+fn a_thread_that_is_turned_away_does_not_leave() {
+    let _turn = turn();
+    let old = new(0, 0, 0);
+    let handle = numbers::find(old).expect("a live heap");
+    assert_eq!(end(old), Ok(()));
+    let id = new(0, 0, 0);
+    let reused = numbers::find(id).expect("a live heap");
+    assert!(core::ptr::eq(reused.heap, handle.heap));
+    let inside = enter(reused).expect("a live heap");
+    assert!(enter(handle).is_none());
+    assert_eq!(reused.heap.gate.try_close(reused.generation), Err(Some(1)));
+    drop(inside);
+    assert_eq!(end(id), Ok(()));
+}
+
+/// A heap that fills what is got and given back: a service writes to storage in the middle of a request.
+fn new_filling() -> i32 {
+    let id = new(4096, 4096, 1);
+    let heap = numbers::find(id).expect("a live heap").heap;
+    heap.configure(policy_of(id), Some(7), Some(9), false);
+    id
+}
+
 /// Threads get from a heap, and give back to it, without a pause, while others discard it: each gets storage, or is told that the
 /// heap is gone.
 #[test]
@@ -308,7 +333,7 @@ fn a_heap_is_discarded_while_threads_get_from_it() {
     let _turn = turn();
     let before = figures();
     let (stop, served, told) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
-    let current = AtomicI32::new(new(4096, 4096, 1));
+    let current = AtomicI32::new(new_filling());
     std::thread::scope(|scope| {
         let (stop, served, told, current) = (&stop, &served, &told, &current);
         let get_and_free = move |gives_back: bool| {
@@ -346,7 +371,7 @@ fn a_heap_is_discarded_while_threads_get_from_it() {
             while told.load(Ordering::Relaxed) < goal {
                 std::thread::yield_now();
             }
-            current.store(new(4096, 4096, 1), Ordering::Relaxed);
+            current.store(new_filling(), Ordering::Relaxed);
         }
         stop.store(true, Ordering::Relaxed);
         getters.into_iter().for_each(|getter| getter.join().expect("a thread"));
