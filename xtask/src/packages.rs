@@ -59,6 +59,7 @@ const TABLE: &[Package] = &[
         needed_by: "zoo: postgres, lock_programs",
     },
     Package { name: "default-jdk-headless", shows: "javac", needed_by: "zoo: lock_programs" },
+    Package { name: "gnucobol3", shows: "cobc", needed_by: "zoo: services" },
     Package { name: "golang-go", shows: "go", needed_by: "zoo: lock_programs" },
     Package { name: "dpkg-dev", shows: "dpkg-source", needed_by: "xtask: glibc-tests" },
     Package { name: "strace", shows: "strace", needed_by: "tests that count system calls" },

@@ -1,4 +1,7 @@
 //! Language Environment's callable services for storage, with their names in upper and lower case (`underbar/ceeedcct.h`).
+//!
+//! The header has them as functions without a result. They return 0, since COBOL takes the result of a CALL as RETURN-CODE, and
+//! that as the exit status of the program.
 #![cfg_attr(not(feature = "artifact"), allow(dead_code, reason = "called by their C names only"))]
 
 use underbar_runtime::heap::callable;
@@ -14,9 +17,10 @@ macro_rules! services {
         #[doc = concat!(stringify!($name), " of Language Environment.")]
         #[allow(non_snake_case, reason = "a name of Language Environment")]
         #[cfg_attr(feature = "artifact", unsafe(no_mangle))]
-        unsafe extern "C" fn $name($($argument: $type),*) {
+        unsafe extern "C" fn $name($($argument: $type),*) -> i32 {
             // SAFETY: the caller's contract is that of Language Environment.
-            unsafe { callable::$function($($argument),*) }
+            unsafe { callable::$function($($argument),*) };
+            0
         }
     };
 }
