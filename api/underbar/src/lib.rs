@@ -29,10 +29,11 @@
 //!
 //! A lock has the same size and the same words with and without the feature; its holder is in a separate table.
 //!
-//! [`programs`] loads programs from libraries, runs them, and gives them back.
+//! [`programs`] loads programs from libraries, runs them, and gives them back. [`heaps`] are heaps of one's own, discarded at once.
 #![warn(missing_docs)]
 
 mod form;
+pub mod heaps;
 pub mod programs;
 mod simple_lock;
 
