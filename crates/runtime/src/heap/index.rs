@@ -81,9 +81,9 @@ impl Index {
         }
     }
 
-    /// The first block of a list that is not empty.
+    /// The first block of a list; 0: none. Only after `prepare`, which the first block needs.
     fn head(&self, row: usize, list: usize) -> usize {
-        // SAFETY: a list that is not empty is there, and ours.
+        // SAFETY: they are there, and ours.
         unsafe { (*self.heads).0[row][list] }
     }
 
@@ -98,7 +98,7 @@ impl Index {
     /// The block is free, of that size, and in no list.
     pub unsafe fn insert(&mut self, block: Block, size: usize) {
         let (row, list) = place(size);
-        let head = if self.lists[row] >> list & 1 == 0 { 0 } else { self.head(row, list) };
+        let head = self.head(row, list);
         // SAFETY: both blocks are free, so their links are ours.
         unsafe {
             let (next, previous) = block.links();
@@ -172,11 +172,12 @@ impl Index {
     /// A block of at least `size` bytes, still in the index.
     pub fn find(&self, size: usize) -> Option<Block> {
         let (row, list) = place(size);
-        if row >= ROWS {
+        // No list may be there before the first block came.
+        if row >= ROWS || self.rows == 0 {
             return None;
         }
         let (mut best, mut best_size) = (0, usize::MAX);
-        let mut at = if self.lists[row] >> list & 1 == 0 { 0 } else { self.head(row, list) };
+        let mut at = self.head(row, list);
         for _ in 0..TRIES {
             if at == 0 {
                 break;
