@@ -36,13 +36,14 @@ const GENERATIONS: u32 = (1 << (31 - PLACE_BITS)) - 1;
 const WAITING: u32 = 1024;
 const CHUNK: usize = 1024;
 
-/// Heaps that can exist at one time, besides the default one. Place 0 is the default heap's.
+/// Heaps that can exist at one time, besides the default one, which has place 0.
 #[cfg(test)]
 pub const MOST: u32 = PLACES - 1;
 
 /// One place.
 struct Entry {
-    /// The heap; meaningful if the word is not 0. Written before the word (Release); read between two reads of it (Acquire).
+    /// The heap; meaningful if the word is not 0. Written (Release) after the word became 0 and before its next value; read
+    /// (Acquire) between two reads of the word, so that a newer heap shows in the second one.
     heap: AtomicPtr<Heap>,
     /// See the drawing. Written under the lock of the registry.
     word: AtomicU64,
@@ -65,7 +66,7 @@ static COUNT: AtomicU32 = AtomicU32::new(0);
 /// Why no heap was created.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Failed {
-    /// There are [`MOST`] of them.
+    /// Every place has one.
     Full,
     /// There is no memory.
     NoMemory,
