@@ -110,17 +110,17 @@ counters! {
         "Heaps that the program created, by CEECRHP.";
     AdditionalDiscards = "additional_heap.discards", "Successful Discard Heap requests", Count, by Request, live Exact, killed Exact, Sum,
         "Heaps that the program discarded, by CEEDSHP.";
-    AdditionalUsed = "additional_heap.used", "Heap storage in use", Bytes, by Gathered, live BATCH, killed BATCH, Sum,
+    AdditionalUsed = "additional_heap.used", "Storage in use in additional heaps", Bytes, by Gathered, live BATCH, killed BATCH, Sum,
         "Bytes of elements and cells in heaps that the program created, part of heap.used.";
     AdditionalUsedPeak = "additional_heap.used_peak", "Total heap storage used", Bytes, by Gathered, live BATCH, killed BATCH, Max,
         "The most bytes in use at one time in all heaps that the program created.";
-    AdditionalGets = "additional_heap.gets", "Successful Get Heap requests", Count, by Gathered, live BATCH, killed BATCH, Sum,
+    AdditionalGets = "additional_heap.gets", "Successful Get requests of additional heaps", Count, by Gathered, live BATCH, killed BATCH, Sum,
         "Requests served by heaps that the program created, part of heap.gets. CEECZST counts if it moved the element.";
-    AdditionalFrees = "additional_heap.frees", "Successful Free Heap requests", Count, by Gathered, live BATCH, killed BATCH, Sum,
+    AdditionalFrees = "additional_heap.frees", "Successful Free requests of additional heaps", Count, by Gathered, live BATCH, killed BATCH, Sum,
         "Elements and cells given back to such heaps, including those that a discarded heap still held.";
-    AdditionalSegmentsAllocated = "additional_heap.segments_allocated", "Number of segments allocated", Count, by SpaceLock, live Exact, killed Exact, Sum,
+    AdditionalSegmentsAllocated = "additional_heap.segments_allocated", "Segments allocated for additional heaps", Count, by SpaceLock, live Exact, killed Exact, Sum,
         "Segments got from the kernel for such heaps, part of heap.segments_allocated.";
-    AdditionalSegmentsFreed = "additional_heap.segments_freed", "Number of segments freed", Count, by SpaceLock, live Exact, killed Exact, Sum,
+    AdditionalSegmentsFreed = "additional_heap.segments_freed", "Segments of additional heaps freed", Count, by SpaceLock, live Exact, killed Exact, Sum,
         "Segments of such heaps given back to the kernel, at the latest when the heap is discarded.";
     ThreadsStarted = "thread.started", "Threads started", Count, by StacksLock, live Exact, killed Exact, Sum,
         "Threads started with pthread_create, and the first one.";
