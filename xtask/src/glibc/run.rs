@@ -1,7 +1,8 @@
 //! One test: run plain, and if it passes under underbar in each way.
 //!
-//! The skeleton of the tests has its own time limit, the test's `TIMEOUT`; it is stretched, since the machine may have
-//! other work. A second limit outside ends a hang before or after it.
+//! The skeleton of the tests has its own time limit, the test's `TIMEOUT`. It is for a machine without other work, so it is
+//! stretched to a multiple of the time that the test takes plain, here and now ([`Limits`]). A second limit outside ends a hang
+//! before or after it.
 //!
 //! Invariant: each run has the same arguments, environment and folder, except for the command before it.
 
@@ -10,6 +11,7 @@ use std::fs::{self, File};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use super::Row;
 use super::compile::Test;
@@ -17,8 +19,12 @@ use super::table;
 
 /// The options for tests.
 pub const WAYS: [&str; 2] = ["LOCK(COUNT)", "LOCK(SIMPLE)"];
-/// The factor from a test's own limit to the one that it gets.
+/// The least factor from a test's own limit to the one that it gets.
 const STRETCH: u64 = 3;
+/// The least limit in seconds: for plain runs, and where the plain one was short.
+const LEAST: u64 = 300;
+/// The factor from the time of the plain run to the limit under underbar.
+const TIMES_PLAIN: u64 = 10;
 /// Seconds of a test without its own limit; the skeleton's default.
 const USUAL: u64 = 20;
 /// Seconds from the inner limit to the outer one.
@@ -55,17 +61,20 @@ pub struct Runner<'a> {
 impl Runner<'_> {
     /// All runs of a test. One that does not pass plain is not run again.
     pub fn row(&self, test: &Test) -> Row {
-        let plain = self.run(test, None);
+        let own = limit_of(&test.file, 0).unwrap_or(USUAL).max(1);
+        let began = Instant::now();
+        let plain = self.run(test, None, Limits::new(own, Duration::ZERO));
+        let limits = Limits::new(own, began.elapsed());
         let ways: &[&str] = if plain == Outcome::Passed { &WAYS } else { &[] };
-        let ours = ways.iter().map(|way| self.run(test, Some(way))).collect();
+        let ours = ways.iter().map(|way| self.run(test, Some(way), limits)).collect();
         (plain, ours)
     }
 
-    fn run(&self, test: &Test, way: Option<&str>) -> Outcome {
+    fn run(&self, test: &Test, way: Option<&str>, limits: Limits) -> Outcome {
         let program = self.programs.join(&test.name);
         let special = table::special(&test.name);
         let place = |text: &&str| text.replace("{programs}", &self.programs.display().to_string());
-        let limit = limit_of(&test.file, 0).unwrap_or(USUAL).max(USUAL) * STRETCH + REST;
+        let limit = limits.outer;
         let mut call = Command::new("timeout");
         call.args(["-s", "KILL", &limit.to_string()]);
         if let Some(way) = way {
@@ -75,7 +84,7 @@ impl Runner<'_> {
         for (name, value) in special.environment {
             call.env(name, place(value));
         }
-        call.env("LD_LIBRARY_PATH", self.programs).env("TIMEOUTFACTOR", STRETCH.to_string());
+        call.env("LD_LIBRARY_PATH", self.programs).env("TIMEOUTFACTOR", limits.factor.to_string());
         call.env_remove("UNDERBAR_OPTS").env("LC_ALL", "C").current_dir(self.programs);
         let name = format!("{}.{}", test.name, way.unwrap_or("plain").replace(['(', ')'], ""));
         let written = self.written.join(name);
@@ -93,6 +102,24 @@ impl Runner<'_> {
                 (None, signal) => Outcome::Failed(format!("signal {}", signal.unwrap_or(0))),
             },
         }
+    }
+}
+
+/// The time limits of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Limits {
+    /// The factor for the skeleton's own limit.
+    factor: u64,
+    /// Seconds after which the run is ended from outside.
+    outer: u64,
+}
+
+impl Limits {
+    /// For a test with this limit of its own, in seconds, that took so long plain.
+    fn new(own: u64, plain: Duration) -> Self {
+        let wanted = (plain.as_secs() + 1).saturating_mul(TIMES_PLAIN).max(LEAST);
+        let factor = wanted.div_ceil(own).max(STRETCH);
+        Self { factor, outer: own * factor + REST }
     }
 }
 
@@ -124,7 +151,18 @@ fn limit_of(file: &Path, depth: usize) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{last_line, limit_of};
+    use super::{LEAST, Limits, REST, last_line, limit_of};
+    use std::time::Duration;
+
+    #[test]
+    fn a_limit_grows_with_the_plain_run_and_is_never_below_the_least() {
+        let short = Limits::new(20, Duration::from_millis(10));
+        assert_eq!(short, Limits { factor: 15, outer: LEAST + REST });
+        // On a machine with other work: a minute plain, so ten.
+        let long = Limits::new(20, Duration::from_secs(60));
+        assert!(long.factor * 20 >= 10 * 60 && long.outer > long.factor * 20, "{long:?}");
+        assert_eq!(Limits::new(400, Duration::ZERO).factor, 3, "its own limit, stretched");
+    }
 
     #[test]
     fn limits_come_from_the_file_or_the_one_that_it_includes() {
