@@ -11,12 +11,12 @@
 //!
 //! Not here: the targets, and their assertions (`fuzz/`).
 
+use crate::aside::Aside;
+use crate::side_by_side::{processors, side_by_side};
 use crate::steps::{Sum, cargo, on_path, root, step, succeeds, target};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Mutex;
-use std::thread;
 
 /// Seconds for each target in `cargo xtask ci`: enough to read all seeds and past failures, and to go on a little.
 pub const IN_CI: u32 = 5;
@@ -53,38 +53,49 @@ pub fn command(words: &[&str]) -> Result<bool, String> {
         }
     }
     let mut sum = Sum::default();
-    check(seconds, &chosen, &mut sum);
+    Build::start(chosen).check(seconds, &mut sum);
     Ok(sum.close(true))
 }
 
-/// Builds the targets, runs each for this many seconds, as many at a time as there are processors, and adds to `sum`.
-pub fn check(seconds: u32, chosen: &[String], sum: &mut Sum) {
-    if on_path("c++").is_none() {
-        return sum.skip("fuzzing; libFuzzer is built with a C++ compiler (apt-get install g++)".to_owned());
+/// The build of the targets, in the background.
+pub struct Build {
+    targets: Vec<String>,
+    /// None without a C++ compiler.
+    aside: Option<Aside>,
+}
+
+impl Build {
+    /// Starts it, for these targets, or for all.
+    pub fn start(chosen: Vec<String>) -> Self {
+        let targets = if chosen.is_empty() { targets() } else { chosen };
+        let has_compiler = on_path("c++").is_some();
+        let aside = has_compiler.then(|| Aside::start("fuzz targets", &mut cargo_build(&targets)));
+        Self { targets, aside }
     }
-    let targets = if chosen.is_empty() { targets() } else { chosen.to_vec() };
+
+    /// Waits for it, runs each target for this many seconds, as many at a time as there are processors, and adds to `sum`.
+    pub fn check(self, seconds: u32, sum: &mut Sum) {
+        let Some(aside) = self.aside else {
+            let reason = "fuzzing; libFuzzer is built with a C++ compiler (apt-get install g++)";
+            return sum.skip(reason.to_owned());
+        };
+        if !aside.join().0 {
+            return sum.check("fuzz targets are built", false);
+        }
+        let results = step(&format!("fuzzing, {seconds} s each"), || {
+            side_by_side(&self.targets, processors(), |name| (format!("fuzz {name}"), fuzz(name, seconds)))
+        });
+        results.iter().for_each(|(name, held)| sum.check(name, *held));
+    }
+}
+
+/// The call that builds these targets.
+fn cargo_build(targets: &[String]) -> Command {
     let words = ["build", "--quiet", "--release", "--locked", "--manifest-path", "fuzz/Cargo.toml"];
     let mut build = cargo(&words);
     build.args(["--target", TRIPLE]).env("RUSTFLAGS", FLAGS.join(" ")).env("CARGO_TARGET_DIR", folder());
     build.args(targets.iter().flat_map(|name| ["--bin", name]));
-    if !step("fuzz targets", || succeeds(&mut build)) {
-        return sum.check("fuzz targets are built", false);
-    }
-    let all = Mutex::new((targets.into_iter(), sum));
-    let next = || all.lock().unwrap_or_else(std::sync::PoisonError::into_inner).0.next();
-    step(&format!("fuzzing, {seconds} s each"), || {
-        thread::scope(|scope| {
-            for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
-                scope.spawn(|| {
-                    while let Some(name) = next() {
-                        let held = fuzz(&name, seconds);
-                        let mut all = all.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-                        all.1.check(&format!("fuzz {name}"), held);
-                    }
-                });
-            }
-        });
-    });
+    build
 }
 
 /// One target; its whole output is shown if it broke, otherwise its last line alone.

@@ -1,8 +1,8 @@
 //! Project tasks: `cargo xtask test | ci | models | fuzz | bench | layout | release | web | try-libraries | try-listings |
 //! try-programs | glibc-tests`.
 //!
-//! Reading order: [`steps`] (run a command, say how long it took, keep the sum), [`aside`] (one next to others),
-//! [`packages`] (what tests need from the distribution), [`mod@test`], [`models`], then the checks of [`ci`]: [`licences`], [`budget`],
+//! Reading order: [`steps`] (run a command, say how long it took, keep the sum), [`aside`] and [`side_by_side`] (next to others),
+//! [`packages`] (what tests need from the distribution), [`mod@test`] with [`test_programs`] and [`models`], then the checks of [`ci`]: [`licences`], [`budget`],
 //! [`order`], [`circles`], [`paths`]; then [`web`], the page for
 //! browsers, [`fuzz`]; last [`mod@bench`], [`layout`] (where the linker lays functions), [`release`], and [`libraries`], [`listings`], [`programs`] and [`glibc`],
 //! which are run by hand.
@@ -35,8 +35,10 @@ mod policy;
 mod processes;
 mod programs;
 mod release;
+mod side_by_side;
 mod steps;
 mod test;
+mod test_programs;
 #[cfg(test)]
 mod walks;
 mod web;

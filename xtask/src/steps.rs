@@ -3,9 +3,9 @@
 //! Invariant: passed + failed + skipped + not checked == checks and tests of a run. The last two are always
 //! reported.
 
-use std::io::{BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, PipeReader};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -179,38 +179,32 @@ pub fn output(command: &mut Command) -> Option<String> {
 /// A command without output for this long hangs: tests print their names as they end.
 const QUIET: Duration = Duration::from_secs(15 * 60);
 
-/// Runs a command, shows each line of its standard output and passes it to `see`; true when it ended with status 0. A hanging
+/// Runs a command and passes each line of its output and of its errors to `see`; true when it ended with status 0. A hanging
 /// one is ended with all its descendants, after their waits were shown.
-pub fn watch(command: &mut Command, see: impl FnMut(&str)) -> bool {
-    watch_for(QUIET, command, see)
+pub fn heard(command: &mut Command, see: impl FnMut(&str)) -> bool {
+    heard_for(QUIET, command, see)
 }
 
-fn watch_for(quiet: Duration, command: &mut Command, mut see: impl FnMut(&str)) -> bool {
-    let mut child = match command.stdout(Stdio::piped()).spawn() {
-        Ok(child) => child,
+fn heard_for(quiet: Duration, command: &mut Command, mut see: impl FnMut(&str)) -> bool {
+    let (mut child, pipe) = match spawn_with_pipe(command) {
+        Ok(both) => both,
         Err(error) => {
-            println!("{}: {error}", command.get_program().to_string_lossy());
+            see(&format!("{}: {error}", command.get_program().to_string_lossy()));
             return false;
         }
     };
     let (send, lines) = mpsc::channel();
-    if let Some(pipe) = child.stdout.take() {
-        // Not waited for: a descendant that outlives the command may keep the pipe open.
-        thread::spawn(move || {
-            let lines = BufReader::new(pipe).split(b'\n').map_while(Result::ok);
-            lines.map(|line| send.send(line)).take_while(Result::is_ok).for_each(drop);
-        });
-    }
+    // Not waited for: a descendant that outlives the command may keep the pipe open.
+    thread::spawn(move || {
+        let lines = BufReader::new(pipe).split(b'\n').map_while(Result::ok);
+        lines.map(|line| send.send(line)).take_while(Result::is_ok).for_each(drop);
+    });
     loop {
         match lines.recv_timeout(quiet) {
-            Ok(line) => {
-                let line = String::from_utf8_lossy(&line);
-                println!("{line}");
-                see(&line);
-            }
+            Ok(line) => see(&String::from_utf8_lossy(&line)),
             Err(RecvTimeoutError::Disconnected) => break,
             Err(RecvTimeoutError::Timeout) => {
-                println!("== nothing was heard for {}; what runs is ended:", seconds(quiet));
+                see(&format!("== no output for {}; ended with all its processes", seconds(quiet)));
                 processes::end_all_of(child.id());
                 let _ = child.wait();
                 return false;
@@ -218,6 +212,15 @@ fn watch_for(quiet: Duration, command: &mut Command, mut see: impl FnMut(&str)) 
         }
     }
     child.wait().is_ok_and(|status| status.success())
+}
+
+/// Starts a command whose output and errors go into one pipe, in the order in which it writes them.
+fn spawn_with_pipe(command: &mut Command) -> io::Result<(Child, PipeReader)> {
+    let (pipe, writer) = io::pipe()?;
+    let child = command.stdout(writer.try_clone()?).stderr(writer).spawn()?;
+    // The command would keep its ends of the pipe open.
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    Ok((child, pipe))
 }
 
 /// The output of `cargo metadata` about the workspace and all its dependencies here.
@@ -235,7 +238,7 @@ pub fn on_path(program: &str) -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use super::{NAMED, Sum, command, on_path, seconds, slowest, watch, watch_for};
+    use super::{NAMED, Sum, command, heard, heard_for, on_path, seconds, slowest};
     use std::time::Duration;
 
     #[test]
@@ -281,8 +284,9 @@ mod tests {
     fn a_command_that_hangs_is_ended_with_what_it_started() {
         let mut lines = Vec::new();
         let mut hangs = command("sh", &["-c", "sleep 1000 & echo $!; wait"]);
-        assert!(!watch_for(Duration::from_millis(200), &mut hangs, |line| lines.push(line.to_owned())));
-        let [sleeper] = lines.as_slice() else { panic!("{lines:?}") };
+        assert!(!heard_for(Duration::from_millis(200), &mut hangs, |line| lines.push(line.to_owned())));
+        let [sleeper, end] = lines.as_slice() else { panic!("{lines:?}") };
+        assert!(end.contains("no output"), "{end}");
         // Its new parent reaps it, sooner or later.
         let is_there = || {
             let state = std::fs::read_to_string(format!("/proc/{sleeper}/stat")).unwrap_or_default();
@@ -293,10 +297,10 @@ mod tests {
         }
 
         lines.clear();
-        let mut ends = command("sh", &["-c", "echo one; echo two"]);
-        assert!(watch(&mut ends, |line| lines.push(line.to_owned())));
+        let mut ends = command("sh", &["-c", "echo one; echo two >&2"]);
+        assert!(heard(&mut ends, |line| lines.push(line.to_owned())));
         assert_eq!(lines, ["one", "two"]);
-        assert!(!watch(&mut command("sh", &["-c", "exit 3"]), |_| ()));
+        assert!(!heard(&mut command("sh", &["-c", "exit 3"]), |_| ()));
     }
 
     #[test]

@@ -5,8 +5,8 @@
 //! such a test fails by itself, since `UNDERBAR_REQUIRE_ALL` is set.
 
 use crate::aside::Aside;
-use crate::steps::{Sum, cargo, root, step, succeeds, target, watch};
-use crate::{miri, models, oracle_tests, packages, release, web};
+use crate::steps::{Sum, cargo, root, step, succeeds, target};
+use crate::{miri, models, oracle_tests, packages, release, test_programs, web};
 use std::fs;
 
 /// The flags of the command.
@@ -54,7 +54,7 @@ pub fn everything(flags: &Flags, release: Option<Aside>, sum: &mut Sum) {
         return;
     }
     let Some(release) = release else {
-        tests(flags, &["--workspace", "--exclude", "underbar-zoo"], sum);
+        tests(flags, &["--workspace", "--exclude", "underbar-zoo"], &[], sum);
         sum.skip("the zoo and the release build, by --quick".to_owned());
         return;
     };
@@ -64,109 +64,64 @@ pub fn everything(flags: &Flags, release: Option<Aside>, sum: &mut Sum) {
     }
     release::check(sum);
     let models = models::start_aside();
-    tests(flags, &["--workspace", "--exclude", "underbar-zoo"], sum);
-    tests(flags, &["--package", "underbar", "--features", "debug-locks"], sum);
+    tests(flags, &["--workspace", "--exclude", "underbar-zoo"], &[], sum);
+    tests(flags, &["--package", "underbar", "--features", "debug-locks"], &[], sum);
     step("Miri", || miri::check(sum));
     step("xmi-reader", || oracle_tests::check(sum));
     models::join(models, sum);
     // The zoo apart, since its tests start many processes each: two at a time keep small machines calm.
-    let mut zoo = vec!["--package", "underbar-zoo"];
-    if web::provide(sum).is_none() {
-        zoo.extend(["--", "--skip", "the_page_"]);
-    }
-    tests(flags, &zoo, sum);
+    let without_page: &[&str] = if web::provide(sum).is_none() { &["--skip", "the_page_"] } else { &[] };
+    tests(flags, &["--package", "underbar-zoo"], without_page, sum);
 }
 
-/// One call of `cargo test`; its result lines are added up.
-fn tests(flags: &Flags, which: &[&str], sum: &mut Sum) {
+/// The tests of one call of `cargo test`; their results are added up.
+fn tests(flags: &Flags, which: &[&str], arguments: &[&str], sum: &mut Sum) {
     let name = format!("cargo test {}", which.join(" "));
+    let Some(programs) = step(&format!("{name}: build"), || test_programs::build(which)) else {
+        return sum.check(&format!("{name}: build"), false);
+    };
     let skips = target().join("skipped-tests.txt");
     // The list of an earlier run is removed.
     let _ = fs::remove_file(&skips);
-    let mut command = cargo(&["test", "--no-fail-fast"]);
-    command.args(which).env("UNDERBAR_SKIPS", &skips);
-    let release = target().join("release/underbar");
-    if !flags.quick && std::env::var_os("UNDERBAR_BIN").is_none() {
-        command.env("UNDERBAR_BIN", root().join(release));
-    }
-    if flags.require_all {
-        command.env("UNDERBAR_REQUIRE_ALL", "1");
-    }
-    let mut found = Counts::default();
-    let mut failures = Vec::new();
-    let green = step(&name, || {
-        watch(&mut command, |line| {
-            if let Some(counts) = parse(line) {
-                found.add(counts);
-            } else if let Some(test) =
-                line.strip_prefix("test ").and_then(|rest| rest.strip_suffix(" ... FAILED"))
-            {
-                failures.push(test.to_owned());
+    let all = step(&name, || {
+        programs.run(arguments, |program| {
+            program.env("UNDERBAR_SKIPS", root().join(&skips));
+            if !flags.quick && std::env::var_os("UNDERBAR_BIN").is_none() {
+                program.env("UNDERBAR_BIN", root().join(target()).join("release/underbar"));
+            }
+            if flags.require_all {
+                program.env("UNDERBAR_REQUIRE_ALL", "1");
             }
         })
     });
     let skipped = fs::read_to_string(&skips).unwrap_or_default();
     let skipped: Vec<&str> = skipped.lines().collect();
-    sum.passed += found.passed.saturating_sub(skipped.len());
-    sum.failed += found.failed;
-    sum.failures.append(&mut failures);
+    let passed: usize = all.iter().map(|results| results.passed).sum();
+    sum.passed += passed.saturating_sub(skipped.len());
     for reason in skipped {
         sum.skip(reason.to_owned());
     }
-    for _ in 0..found.ignored {
-        sum.skip(format!("a test marked #[ignore] in {name}"));
+    let is_green = all.iter().all(|results| results.is_green);
+    for results in all {
+        sum.failed += results.failed;
+        sum.failures.extend(results.failures);
+        for _ in 0..results.ignored {
+            sum.skip(format!("a test marked #[ignore] in {}", results.name));
+        }
+        // It does not compile, or a test ended the whole process: there is no result line.
+        if !results.is_green && results.failed == 0 {
+            sum.check(&results.name, false);
+        }
     }
-    // It did not compile, or a test ended the whole process: there is no result line.
-    if !green && found.failed == 0 {
-        sum.check(&name, false);
-    }
-    if green && found.passed == 0 {
+    if is_green && passed == 0 {
         println!("{name} ran no test");
         sum.check(&name, false);
     }
 }
 
-/// The numbers of one "test result:" line.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-struct Counts {
-    passed: usize,
-    failed: usize,
-    ignored: usize,
-}
-
-impl Counts {
-    fn add(&mut self, other: Self) {
-        self.passed += other.passed;
-        self.failed += other.failed;
-        self.ignored += other.ignored;
-    }
-}
-
-/// Reads `test result: ok. 4 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s`.
-fn parse(line: &str) -> Option<Counts> {
-    let rest = line.strip_prefix("test result: ")?;
-    let (_, numbers) = rest.split_once(". ")?;
-    let number = |word: &str| {
-        numbers.split("; ").find_map(|part| part.strip_suffix(word)?.trim_end().parse::<usize>().ok())
-    };
-    Some(Counts { passed: number("passed")?, failed: number("failed")?, ignored: number("ignored")? })
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Counts, Flags, parse};
-
-    #[test]
-    fn result_lines_are_read_and_other_lines_are_not() {
-        let line =
-            "test result: ok. 4 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s";
-        assert_eq!(parse(line), Some(Counts { passed: 4, failed: 0, ignored: 1 }));
-        let line =
-            "test result: FAILED. 12 passed; 3 failed; 0 ignored; 0 measured; 2 filtered out; finished in 1s";
-        assert_eq!(parse(line), Some(Counts { passed: 12, failed: 3, ignored: 0 }));
-        assert_eq!(parse("test numbers::result ... ok"), None);
-        assert_eq!(parse("test result: cut short"), None);
-    }
+    use super::Flags;
 
     #[test]
     fn flags_are_known_or_refused() {

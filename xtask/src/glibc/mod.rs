@@ -20,9 +20,8 @@ mod table;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::side_by_side::{processors, side_by_side};
 use crate::steps::{cargo, root, step, succeeds, target};
 use run::{Outcome, WAYS};
 
@@ -70,7 +69,7 @@ pub fn command(words: &[&str]) -> Result<bool, String> {
 }
 
 fn parse<'a>(words: &[&'a str]) -> Result<(usize, Vec<&'a str>), String> {
-    let (mut jobs, mut names) = (std::thread::available_parallelism().map_or(1, usize::from), Vec::new());
+    let (mut jobs, mut names) = (processors(), Vec::new());
     let mut words = words.iter();
     while let Some(word) = words.next() {
         match *word {
@@ -92,22 +91,6 @@ fn build() -> Option<std::path::PathBuf> {
     }
     let built = succeeds(&mut cargo(&["build", "--quiet", "--release", "-p", "underbar-cli"]));
     built.then(|| root().join(target()).join("release/underbar"))
-}
-
-/// Calls the function for each item, in this many threads.
-fn side_by_side<T: Sync, R: Send>(things: &[T], jobs: usize, work: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-    std::thread::scope(|scope| {
-        for _ in 0..jobs {
-            scope.spawn(|| {
-                while let Some(thing) = things.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let result = work(thing);
-                    done.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(result);
-                }
-            });
-        }
-    });
-    done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 /// The entry of a test that passes plain and not under underbar.
@@ -169,7 +152,7 @@ fn stem(file: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Outcome, failure, parse, side_by_side, summary, table};
+    use super::{Outcome, failure, parse, summary, table};
     use std::collections::BTreeMap;
 
     #[test]
@@ -196,13 +179,6 @@ mod tests {
         let row = (Outcome::Passed, vec![Outcome::Failed("status 1".to_owned()), Outcome::Passed]);
         let (text, held) = summary(&[((*name).to_owned(), row)].into(), &BTreeMap::new());
         assert!(held && text.contains(why), "{text}");
-    }
-
-    #[test]
-    fn everything_is_done_once() {
-        let mut done = side_by_side(&[1, 2, 3, 4, 5], 3, |number| number * 2);
-        done.sort_unstable();
-        assert_eq!(done, [2, 4, 6, 8, 10]);
     }
 
     #[test]

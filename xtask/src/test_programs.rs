@@ -1,0 +1,224 @@
+//! The programs of one call of `cargo test`: built together, then run side by side.
+//!
+//! ```text
+//! cargo test --no-run ──> paths of programs ──┐ longest first, as many at a time as there are processors
+//! cargo test --doc ───────────────────────────┴──> output of each, in one piece, when it ends ──> results
+//! ```
+//!
+//! Cargo runs them one after another: at the end of each, a processor waits for the last test.
+//!
+//! Invariant: each program that Cargo would run is run once, in its package's folder, as Cargo would.
+//! Not here: which packages, and what the results add up to (`test`).
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+use crate::side_by_side::{processors, side_by_side};
+use crate::steps::{cargo, command, heard, output, root, taken};
+
+/// What takes long, the longest first; others follow. This order changes only how long everything takes.
+const LONG: [&str; 11] = [
+    "host/store/src/lib.rs",
+    "crates/fetch/tests/languages.rs",
+    "crates/fetch/tests/machine.rs",
+    "crates/lock/tests/torture.rs",
+    "host/listing/tests/cuts.rs",
+    "host/verdict/tests/simulation.rs",
+    "bench/src/lib.rs",
+    "crates/fetch/tests/programs.rs",
+    "host/mainframe/src/lib.rs",
+    "crates/fetch/tests/organised.rs",
+    "host/cli/tests/hostile.rs",
+];
+/// The name of the tests in documentation, which Cargo builds and runs by itself.
+const DOCUMENTATION: &str = "tests in the documentation";
+
+/// A program of tests.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Program {
+    /// Its source, in the workspace.
+    name: String,
+    path: PathBuf,
+    /// The folder of its package.
+    folder: PathBuf,
+}
+
+/// What is to be run.
+#[derive(Debug)]
+pub struct Programs {
+    which: Vec<String>,
+    programs: Vec<Program>,
+}
+
+/// The results of one program.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Results {
+    /// Its name, for a reader.
+    pub name: String,
+    /// Numbers of tests.
+    pub passed: usize,
+    pub failed: usize,
+    pub ignored: usize,
+    /// Names of failed tests.
+    pub failures: Vec<String>,
+    /// Did it end with status 0?
+    pub is_green: bool,
+}
+
+/// Builds the programs for these arguments of `cargo test`; none if one of them does not compile.
+pub fn build(which: &[&str]) -> Option<Programs> {
+    let mut build = cargo(&["test", "--no-run", "--quiet", "--message-format", "json-render-diagnostics"]);
+    let messages = output(build.args(which))?;
+    let mut programs: Vec<Program> =
+        messages.lines().filter_map(|line| program(&serde_json::from_str(line).ok()?, &root())).collect();
+    programs.sort_by_key(|program| place(&program.name));
+    Some(Programs { which: which.iter().map(|word| (*word).to_owned()).collect(), programs })
+}
+
+/// The program that a message of Cargo's is about, if it is one of tests.
+fn program(message: &serde_json::Value, root: &Path) -> Option<Program> {
+    if message["reason"] != "compiler-artifact" || message["profile"]["test"] != true {
+        return None;
+    }
+    let source = Path::new(message["target"]["src_path"].as_str()?);
+    Some(Program {
+        name: source.strip_prefix(root).unwrap_or(source).display().to_string(),
+        path: message["executable"].as_str()?.into(),
+        folder: Path::new(message["manifest_path"].as_str()?).parent()?.to_owned(),
+    })
+}
+
+/// Where a program comes in the order.
+fn place(name: &str) -> usize {
+    LONG.iter().position(|long| *long == name).unwrap_or(LONG.len())
+}
+
+impl Programs {
+    /// Runs all of them with these arguments for each, in an environment that `prepare` sets.
+    pub fn run(&self, arguments: &[&str], prepare: impl Fn(&mut Command) + Sync) -> Vec<Results> {
+        // Among the first: its programs are built one by one.
+        let all: Vec<Option<&Program>> = [None].into_iter().chain(self.programs.iter().map(Some)).collect();
+        side_by_side(&all, processors(), |program| {
+            let (name, mut run) = match program {
+                Some(program) => (program.name.as_str(), program.command(arguments)),
+                None => (DOCUMENTATION, self.documentation(arguments)),
+            };
+            prepare(&mut run);
+            results(name, &mut run)
+        })
+    }
+
+    fn documentation(&self, arguments: &[&str]) -> Command {
+        let mut test = cargo(&["test", "--no-fail-fast", "--doc", "--quiet"]);
+        test.args(&self.which).arg("--").args(arguments);
+        test
+    }
+}
+
+impl Program {
+    /// The call, with the variables of Cargo's that tests read.
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut run = command(&self.path.to_string_lossy(), arguments);
+        run.current_dir(&self.folder).env("CARGO_MANIFEST_DIR", &self.folder);
+        run
+    }
+}
+
+/// Runs a program, prints its whole output when it ends, and reads its results.
+fn results(name: &str, run: &mut Command) -> Results {
+    let (began, mut text) = (Instant::now(), String::new());
+    let mut results = Results { name: name.to_owned(), ..Results::default() };
+    results.is_green = heard(run, |line| {
+        text += line;
+        text.push('\n');
+        results.read(line);
+    });
+    print!("== {name}\n{text}");
+    taken(name, began.elapsed());
+    results
+}
+
+impl Results {
+    /// Adds a line of output: that of a failed test, or the numbers of
+    /// `test result: ok. 4 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s`.
+    fn read(&mut self, line: &str) {
+        if let Some(test) = line.strip_prefix("test ").and_then(|rest| rest.strip_suffix(" ... FAILED")) {
+            self.failures.push(format!("{}: {test}", self.name));
+        }
+        let Some((_, numbers)) = line.strip_prefix("test result: ").and_then(|rest| rest.split_once(". "))
+        else {
+            return;
+        };
+        let number = |word: &str| {
+            let number = numbers.split("; ").find_map(|part| part.strip_suffix(word))?;
+            number.trim_end().parse::<usize>().ok()
+        };
+        if let (Some(passed), Some(failed), Some(ignored)) =
+            (number("passed"), number("failed"), number("ignored"))
+        {
+            self.passed += passed;
+            self.failed += failed;
+            self.ignored += ignored;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::steps::command;
+    use serde_json::json;
+
+    #[test]
+    fn result_lines_are_read_and_other_lines_are_not() {
+        let mut results = Results { name: "a.rs".to_owned(), ..Results::default() };
+        for line in [
+            "test result: ok. 4 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s",
+            "test numbers::result ... ok",
+            "test numbers::other ... FAILED",
+            "test result: cut short",
+            "test result: FAILED. 12 passed; 3 failed; 0 ignored; 0 measured; 2 filtered out; finished in 1s",
+        ] {
+            results.read(line);
+        }
+        assert_eq!((results.passed, results.failed, results.ignored), (16, 3, 1));
+        assert_eq!(results.failures, ["a.rs: numbers::other"]);
+    }
+
+    #[test]
+    fn only_programs_of_tests_are_run() {
+        let message = |is_test: bool, executable: serde_json::Value| {
+            json!({"reason": "compiler-artifact", "manifest_path": "/w/crates/a/Cargo.toml",
+                "target": {"src_path": "/w/crates/a/tests/b.rs"}, "profile": {"test": is_test},
+                "executable": executable})
+        };
+        let found = program(&message(true, json!("/t/b-1")), Path::new("/w")).expect("a program");
+        assert_eq!(
+            (found.name.as_str(), found.folder.to_str()),
+            ("crates/a/tests/b.rs", Some("/w/crates/a"))
+        );
+        assert_eq!(
+            program(&message(false, json!("/t/b")), Path::new("/w")),
+            None,
+            "a program of the package"
+        );
+        assert_eq!(program(&message(true, json!(null)), Path::new("/w")), None, "a library");
+    }
+
+    #[test]
+    fn each_source_that_takes_long_is_there() {
+        for name in LONG {
+            assert!(root().join(name).is_file(), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_program_that_ends_without_results_is_not_green() {
+        let dies = results("dies", &mut command("sh", &["-c", "echo test a ... ok; kill -ABRT $$"]));
+        assert_eq!((dies.is_green, dies.passed, dies.failed), (false, 0, 0));
+        let words = "echo 'test result: ok. 2 passed; 0 failed; 0 ignored; 0 measured' >&2";
+        let said = results("is green", &mut command("sh", &["-c", words]));
+        assert_eq!((said.is_green, said.passed), (true, 2));
+    }
+}
