@@ -69,8 +69,6 @@ const PRESENT: &[(&str, &str, &str)] = &[
     ("crates/runtime/lock", "trial", "mutex"),
     ("crates/runtime/sample", "signals", "handler"),
     ("crates/runtime/sample", "timers", "handler"),
-    ("host/cli", "table", "commands"),
-    ("host/cli/trial", "single_run", "live"),
     ("host/report", "heaps", "model"),
     ("host/report", "model", "lock"),
     ("host/report", "summary", "lock"),

@@ -20,6 +20,7 @@
 
 mod commands;
 mod costs;
+mod doors;
 mod embedded;
 mod exit;
 mod fold;
@@ -71,7 +72,7 @@ fn command() -> ExitCode {
         return run.run();
     }
     let arguments =
-        table::table().try_get_matches().and_then(|matches| Arguments::from_arg_matches(&matches));
+        commands::table().try_get_matches().and_then(|matches| Arguments::from_arg_matches(&matches));
     match arguments {
         Ok(arguments) => arguments.command.run(),
         Err(error) => usage(error),
@@ -111,7 +112,7 @@ fn hint(word: &str, is_near_a_command: bool) -> String {
     if is_near_a_command {
         return String::new();
     }
-    let commands = table::table();
+    let commands = commands::table();
     let names: Vec<&str> = commands
         .get_subcommands()
         .filter(|command| !command.is_hide_set())

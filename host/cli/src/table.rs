@@ -9,31 +9,29 @@
 //! `run` is called for each run of a program, so its part of the table can be made alone (`commands::run::told`).
 //!
 //! Invariant: every switch has its opposite, and every command and flag has a sentence (tests).
-//! Not here: the flags themselves, which are with their commands.
+//! Not here: the flags themselves, which are with their commands, and their rows (`commands`).
 
 use std::fmt::Write as _;
 
-use clap::{Arg, ArgAction, Command, CommandFactory};
+use clap::{Arg, ArgAction, Command};
 
-use crate::Arguments;
-use crate::commands::{Door, ROWS};
+use crate::doors::{Door, Row};
 
-/// The table, with the opposite of every switch.
-pub fn table() -> Command {
-    let table = Arguments::command();
-    let help = help_by_doors(&table);
+/// The table, with the opposite of every switch. Its help lists the commands by the doors of these rows.
+pub fn whole(table: Command, rows: &[Row]) -> Command {
+    let help = help_by_doors(&table, rows);
     table.help_template(help).mut_subcommands(with_opposites)
 }
 
 /// clap's own layout of help, except that the commands are listed under the headings of their doors.
-fn help_by_doors(table: &Command) -> String {
+fn help_by_doors(table: &Command, rows: &[Row]) -> String {
     let header = table.get_styles().get_header();
     let literal = table.get_styles().get_literal();
     let sentence = |command: &Command| command.get_about().map(ToString::to_string).unwrap_or_default();
     let mut commands: Vec<(Door, String, String)> = Vec::new();
     for command in table.get_subcommands() {
         let name = command.get_name();
-        let rows = ROWS.iter().filter(|row| row.is_of(name));
+        let rows = rows.iter().filter(|row| row.is_of(name));
         commands.extend(rows.map(|row| (row.door, name.to_owned(), sentence(command))));
     }
     // clap adds this command when it parses.
@@ -126,7 +124,9 @@ pub const NOTES: &str = "NOTES";
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Arguments;
     use crate::commands::run::{RUN, Run, told};
+    use crate::commands::table;
     use clap::FromArgMatches;
     use std::ffi::OsString;
 
@@ -299,7 +299,7 @@ mod tests {
              | door | commands |\n|---|---|\n",
         );
         for door in Door::ALL {
-            let of_door = ROWS.iter().filter(|row| row.door == door);
+            let of_door = crate::commands::ROWS.iter().filter(|row| row.door == door);
             let named = of_door.flat_map(|row| {
                 table().get_subcommands().filter(|c| row.is_of(c.get_name())).map(link).collect::<Vec<_>>()
             });

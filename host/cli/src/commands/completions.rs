@@ -49,7 +49,7 @@ impl Completions {
         };
         let mut script = Vec::new();
         // Only for the shell: `explain` also takes other texts, and no page has room for all names.
-        let mut table = crate::table::table().mut_subcommand("explain", |explain| {
+        let mut table = super::table().mut_subcommand("explain", |explain| {
             explain.mut_arg("names", |argument| argument.value_parser(PossibleValuesParser::new(names())))
         });
         clap_complete::generate(shell, &mut table, "underbar", &mut script);

@@ -14,10 +14,11 @@ use clap_mangen::{
     roff::{Roff, bold, roman},
 };
 
+use super::table;
 use crate::exit::ExitCode;
 use crate::printing::Printing;
 use crate::say::Color;
-use crate::table::{EXAMPLES, EXIT_STATUS, behind_help, documented, full_name, table};
+use crate::table::{EXAMPLES, EXIT_STATUS, behind_help, documented, full_name};
 use underbar_shown::door::{self, Form};
 
 /// The flags of `man`.

@@ -19,53 +19,12 @@ pub mod report;
 pub mod run;
 pub mod tune;
 
-use clap::Subcommand;
+use clap::{CommandFactory, Subcommand};
 
-use crate::OWN_FAILURE;
+use crate::doors::{Door, Row};
 use crate::exit::ExitCode;
 use crate::printing::NO_ANSWER;
-
-/// The users of a command: its heading in the help.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Door {
-    /// It runs programs, prepares their runs, or reads their reports.
-    Programs,
-    /// It reads listings, or reads and writes program libraries.
-    Mainframe,
-    /// It explains the command itself.
-    Help,
-}
-
-impl Door {
-    /// All of them, in the order of the help.
-    pub const ALL: [Door; 3] = [Door::Programs, Door::Mainframe, Door::Help];
-
-    /// The heading above its commands.
-    pub fn heading(self) -> &'static str {
-        match self {
-            Door::Programs => "For Linux programs",
-            Door::Mainframe => "For mainframe listings and libraries",
-            Door::Help => "Help",
-        }
-    }
-}
-
-/// The properties of a command in its row of the table, without its flags and its sentence.
-pub struct Row {
-    /// The name of its variant.
-    variant: &'static str,
-    /// Its heading in the help.
-    pub door: Door,
-    /// The exit status of wrong usage: [`OWN_FAILURE`] where a program of the user's would run, [`NO_ANSWER`] elsewhere.
-    wrong_usage: u8,
-}
-
-impl Row {
-    /// Is it the row of the command of this name?
-    pub fn is_of(&self, name: &str) -> bool {
-        self.variant.to_ascii_lowercase() == name
-    }
-}
+use crate::{Arguments, OWN_FAILURE};
 
 /// Makes the table: a command has a sentence, a name, its flags, its door, and the exit status of wrong usage.
 macro_rules! commands {
@@ -127,6 +86,11 @@ commands! {
     Man(man::Man): Help, NO_ANSWER;
 }
 
+/// The table of the whole command: all flags of all commands, with the opposite of every switch.
+pub fn table() -> clap::Command {
+    crate::table::whole(Arguments::command(), ROWS)
+}
+
 /// The exit status of wrong usage, by the first word after `underbar`.
 pub fn usage_status(word: Option<&str>) -> u8 {
     let row = word.and_then(|word| ROWS.iter().find(|row| row.is_of(word)));
@@ -139,7 +103,7 @@ mod tests {
 
     #[test]
     fn every_command_is_under_exactly_one_heading() {
-        let help = crate::table::table().render_help().to_string();
+        let help = table().render_help().to_string();
         let headings: Vec<usize> = Door::ALL
             .iter()
             .map(|door| help.find(&format!("{}:\n", door.heading())).expect("a heading"))

@@ -25,7 +25,7 @@ use super::Stop;
 use super::lock::{Found, Policy, Seen, Wanted};
 use super::progress::Progress;
 use super::say;
-use super::single_run::{Fault, Task, Way};
+use super::single_run::{Fault, SideTask, Task, Way};
 
 /// The time between two looks for the mutex.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
@@ -113,7 +113,8 @@ impl<'p> Live<'p> {
         let mut barren = 0;
         while self.epochs.next_order().is_some() && self.runs < RUNS {
             let before = self.epochs.rounds();
-            let once = match task.while_trying(way, self) {
+            let ran = task.while_doing(way, &mut Watch::new(self));
+            let once = match ran {
                 Ok(once) => once,
                 Err(stop) => {
                     self.progress.clear();
@@ -148,8 +149,9 @@ struct Place {
 }
 
 /// One run.
-pub struct Watch<'l, 'p> {
+struct Watch<'l, 'p> {
     live: &'l mut Live<'p>,
+    /// Empty until the program starts, and in a run without a ledger.
     ledger: PathBuf,
     begin: Instant,
     /// The time of the next step.
@@ -159,15 +161,16 @@ pub struct Watch<'l, 'p> {
     state: State,
 }
 
-impl<'l, 'p> Watch<'l, 'p> {
-    /// Of a run with this ledger.
-    pub fn new(live: &'l mut Live<'p>, ledger: &Path) -> Watch<'l, 'p> {
-        let begin = Instant::now();
-        Watch { live, ledger: ledger.to_owned(), begin, due: begin, round: Vec::new(), state: State::Looking }
+impl SideTask for Watch<'_, '_> {
+    fn begin(&mut self, ledger: &Path) {
+        self.ledger = ledger.to_owned();
+        (self.begin, self.due) = (Instant::now(), Instant::now());
     }
 
-    /// Does the step that is due. Returns the time until the next step, None when all is done.
-    pub fn tick(&mut self) -> Option<Duration> {
+    fn step(&mut self) -> Option<Duration> {
+        if self.ledger.as_os_str().is_empty() {
+            return None;
+        }
         let now = Instant::now();
         if now >= self.due {
             self.state = match std::mem::replace(&mut self.state, State::Over) {
@@ -194,6 +197,14 @@ impl<'l, 'p> Watch<'l, 'p> {
             State::Over => None,
             _ => Some(self.due.saturating_duration_since(Instant::now())),
         }
+    }
+}
+
+impl<'l, 'p> Watch<'l, 'p> {
+    /// Of a run that has not begun.
+    fn new(live: &'l mut Live<'p>) -> Watch<'l, 'p> {
+        let (ledger, begin) = (PathBuf::new(), Instant::now());
+        Watch { live, ledger, begin, due: begin, round: Vec::new(), state: State::Looking }
     }
 
     fn look(&mut self, now: Instant) -> State {

@@ -15,6 +15,7 @@ use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::fs::File;
 use std::io::Seek;
+use std::path::Path;
 use std::time::{Duration, Instant};
 use underbar_shown::Shown;
 
@@ -23,7 +24,6 @@ use underbar_report::Report;
 use underbar_verdict::sample::Sample;
 
 use super::flags::Flags;
-use super::live::{Live, Watch};
 use super::{Stop, files, say};
 use crate::say::Kind;
 use underbar_runner::layers::Layers;
@@ -124,6 +124,15 @@ pub struct Once {
     pub all_of_it: Duration,
 }
 
+/// A task that goes on while the program runs.
+pub trait SideTask {
+    /// The program starts, with this ledger.
+    fn begin(&mut self, ledger: &Path);
+
+    /// Does the step that is due. Returns the time until the next step, None when all is done.
+    fn step(&mut self) -> Option<Duration>;
+}
+
 /// What happened in a program's run.
 struct Seen<'m> {
     fault: Option<Fault>,
@@ -212,18 +221,23 @@ impl Task<'_> {
         }
     }
 
-    /// Runs the program once, while policies of waiting for one lock are tried in it. If the run is stopped for a while, that
-    /// spoils an epoch, not the run.
-    pub fn while_trying(&self, way: Way<'_>, live: &mut Live<'_>) -> Result<Once, Stop> {
-        self.attempt(way, false, Some(live)).map(|(once, _)| once)
+    /// Runs the program once, and does a task meanwhile. If the run is stopped for a while, that spoils a part of the task, not
+    /// the run.
+    pub fn while_doing(&self, way: Way<'_>, task: &mut dyn SideTask) -> Result<Once, Stop> {
+        self.attempt(way, false, Some(task)).map(|(once, _)| once)
     }
 
     /// One run, and whether it was stopped for a while.
-    fn attempt(&self, way: Way<'_>, report: bool, live: Option<&mut Live<'_>>) -> Result<(Once, bool), Stop> {
+    fn attempt(
+        &self,
+        way: Way<'_>,
+        report: bool,
+        side_task: Option<&mut dyn SideTask>,
+    ) -> Result<(Once, bool), Stop> {
         let begin = Instant::now();
         self.go_on()?;
         self.around("--setup", self.flags.setup.as_deref())?;
-        let measured = self.measured(way, report, live);
+        let measured = self.measured(way, report, side_task);
         let cleaned = self.around("--cleanup", self.flags.cleanup.as_deref());
         let (mut once, was_stopped) = measured?;
         cleaned?;
@@ -236,7 +250,7 @@ impl Task<'_> {
         &self,
         way: Way<'_>,
         report: bool,
-        live: Option<&mut Live<'_>>,
+        side_task: Option<&mut dyn SideTask>,
     ) -> Result<(Once, bool), Stop> {
         let [mut output, server_output, error] = [files::nameless()?, files::nameless()?, files::nameless()?];
         (&self.input).rewind()?;
@@ -251,8 +265,11 @@ impl Task<'_> {
         let runner = Runner { library, layers, follow: true, leaves: false, streams };
         let (mut fault, mut was_stopped) = (None, false);
         let by = |launch: &Launch<'_>, ledger: Option<&LedgerFile>| {
-            let mut watch = live.zip(ledger).map(|(live, ledger)| Watch::new(live, ledger.path()));
-            let mut tick = || watch.as_mut().and_then(Watch::tick);
+            let mut side_task = side_task.zip(ledger).map(|(task, ledger)| {
+                task.begin(ledger.path());
+                task
+            });
+            let mut tick = || side_task.as_mut().and_then(|task| task.step());
             let mut seen = Seen { meanwhile: Some(&mut tick), ..Seen::nothing() };
             let mut process = self.session.start(launch)?;
             let ended = match &self.flags.load {
