@@ -6,6 +6,7 @@
 
 use core::ffi::CStr;
 use core::ptr::NonNull;
+use core::sync::atomic::{AtomicU32, Ordering, fence};
 
 use underbar_partitioned::read::Fault;
 use underbar_sys::file::stat;
@@ -24,10 +25,12 @@ enum Kind {
     Other(&'static dyn Source),
 }
 
-/// A library and its number of users: its place in the table, and programs that hold pages of it. Under the table's lock.
+/// A library and its number of users: its place in the table, and programs that hold pages of it.
 pub struct Opened {
     kind: Kind,
-    users: u32,
+    /// Written by threads that come to use it, while another use keeps it (Relaxed), and by those that leave (Release); the
+    /// last of these closes it, and has seen all that others did with it (Acquire).
+    users: AtomicU32,
 }
 
 impl Opened {
@@ -84,21 +87,21 @@ impl Opened {
     /// Adds a user.
     ///
     /// # Safety
-    /// It exists, and the caller holds the table's lock.
+    /// Another user keeps it meanwhile.
     pub unsafe fn share(opened: NonNull<Opened>) {
         // SAFETY: the caller's promise.
-        unsafe { (*opened.as_ptr()).users += 1 }
+        unsafe { (*opened.as_ptr()).users.fetch_add(1, Ordering::Relaxed) };
     }
 
     /// Removes a user: the last one closes it.
     ///
     /// # Safety
-    /// As `share`; the caller was one of its users.
+    /// The caller was one of its users, and is none any more.
     pub unsafe fn leave(opened: NonNull<Opened>) {
         // SAFETY: the caller's promise.
         unsafe {
-            (*opened.as_ptr()).users -= 1;
-            if (*opened.as_ptr()).users == 0 {
+            if (*opened.as_ptr()).users.fetch_sub(1, Ordering::Release) == 1 {
+                fence(Ordering::Acquire);
                 drop(arena::take(opened));
             }
         }
@@ -106,5 +109,5 @@ impl Opened {
 }
 
 fn keep(kind: Kind) -> Result<NonNull<Opened>, Error> {
-    arena::keep(Opened { kind, users: 1 }).map_err(|errno: Errno| Error::NoStorage(errno))
+    arena::keep(Opened { kind, users: AtomicU32::new(1) }).map_err(|errno: Errno| Error::NoStorage(errno))
 }

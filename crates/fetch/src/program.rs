@@ -246,7 +246,7 @@ impl Program {
                 }
                 Kind::System(handle) => {
                     handle.close();
-                    crate::table::give_up(program.hold);
+                    program.hold.into_iter().for_each(|library| Opened::leave(library));
                     true
                 }
             }

@@ -129,7 +129,7 @@ impl Image {
             }
             image.mapping.unmap();
             image.descriptors.free();
-            crate::table::give_up(image.hold);
+            image.hold.into_iter().for_each(|library| Opened::leave(library));
             build::close(image.needed);
             arena::put(image.headers.0, image.headers.1);
             arena::put(image.name.0, image.name.1);

@@ -47,7 +47,6 @@ use underbar_sys::lock::Lock;
 use crate::directory::Directory;
 use crate::error::{Error, Text};
 use crate::library::{MOST_NAME, Member};
-use crate::open_library::Opened;
 use crate::program::Program;
 use crate::statistics::Statistics;
 use content_index::Alike;
@@ -171,17 +170,6 @@ impl Table {
                 }
             }
         }
-    }
-}
-
-/// A program's pages are no longer mapped.
-///
-/// # Safety
-/// The hold is given up once.
-pub(crate) unsafe fn give_up(hold: Option<NonNull<Opened>>) {
-    if let Some(library) = hold {
-        // SAFETY: under the lock.
-        with(|_| unsafe { Opened::leave(library) });
     }
 }
 
