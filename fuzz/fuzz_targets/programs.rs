@@ -4,7 +4,8 @@
 
 use libfuzzer_sys::fuzz_target;
 use underbar_fetch::content::MemoryContent;
-use underbar_fetch::image::{self, Image};
+use underbar_fetch::image::{self, Image, Surroundings};
+use underbar_fetch::replaced;
 
 #[path = "../../crates/fetch/tests/common/reading.rs"]
 mod reading;
@@ -14,7 +15,8 @@ fuzz_target!(|bytes: &[u8]| {
     if reading::read(bytes) != Some(true) {
         return;
     }
-    if let Ok(image) = image::load(&MemoryContent(bytes), c"fuzzed", b".") {
+    let around = Surroundings { replaced: &replaced::table(), threads_ended: |_| {} };
+    if let Ok(image) = image::load(&MemoryContent(bytes), c"fuzzed", b".", &around) {
         // SAFETY: the program is loaded, but never started, and nothing uses it.
         unsafe { Image::unload(image, None) };
     }

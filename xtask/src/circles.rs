@@ -20,11 +20,6 @@ use crate::steps::{Sum, root};
 /// One use of each circle that was there when the check came, or more where they cross: crate and folder, user, used. Lines go, and
 /// none is added.
 const PRESENT: &[(&str, &str, &str)] = &[
-    ("crates/fetch", "image", "replaced"),
-    ("crates/fetch", "image", "table"),
-    ("crates/fetch", "program", "directory"),
-    ("crates/fetch", "program", "table"),
-    ("crates/fetch/image", "process", "life"),
     ("crates/ledger", "heaps", "layout"),
     ("crates/ledger", "table", "layout"),
     ("crates/runtime", "clone", "resources"),

@@ -17,11 +17,10 @@ use underbar_sys::syscall::Errno;
 use crate::arena;
 use crate::elf::gnu_hash;
 use crate::library::Member;
-use crate::program::Program;
 
-/// An entry.
-pub struct Known {
-    next: *mut Known,
+/// An entry; `P` is a program.
+pub struct Known<P> {
+    next: *mut Known<P>,
     hash: u32,
     /// The library's number.
     pub library: u32,
@@ -33,12 +32,12 @@ pub struct Known {
     /// LOADs of it since it is known.
     pub fetches: u64,
     /// The programs that were made from this member and can be used again, by their form.
-    pub programs: [*mut Program; 2],
+    pub programs: [*mut P; 2],
     /// Never dropped.
     pub is_resident: bool,
 }
 
-impl Known {
+impl<P> Known<P> {
     /// Its name.
     #[must_use]
     pub fn name(&self) -> &[u8] {
@@ -48,20 +47,20 @@ impl Known {
 }
 
 /// All entries.
-pub struct Directory {
-    buckets: *mut *mut Known,
+pub struct Directory<P> {
+    buckets: *mut *mut Known<P>,
     /// A power of two; 0: no buckets yet.
     size: usize,
     count: usize,
 }
 
-impl Directory {
+impl<P> Directory<P> {
     /// An empty directory.
-    pub const EMPTY: Directory = Directory { buckets: null_mut(), size: 0, count: 0 };
+    pub const EMPTY: Directory<P> = Directory { buckets: null_mut(), size: 0, count: 0 };
 
     /// The entry of a name.
     #[must_use]
-    pub fn find(&self, library: u32, name: &[u8]) -> Option<NonNull<Known>> {
+    pub fn find(&self, library: u32, name: &[u8]) -> Option<NonNull<Known<P>>> {
         if self.size == 0 {
             return None;
         }
@@ -83,7 +82,7 @@ impl Directory {
     ///
     /// # Errors
     /// No storage.
-    pub fn enter(&mut self, library: u32, name: &[u8]) -> Result<NonNull<Known>, Errno> {
+    pub fn enter(&mut self, library: u32, name: &[u8]) -> Result<NonNull<Known<P>>, Errno> {
         if let Some(known) = self.find(library, name) {
             return Ok(known);
         }
@@ -122,7 +121,7 @@ impl Directory {
     }
 
     /// Visits each entry. `look` may change the entry, not the directory.
-    pub fn each(&self, mut look: impl FnMut(NonNull<Known>)) {
+    pub fn each(&self, mut look: impl FnMut(NonNull<Known<P>>)) {
         for bucket in 0..self.size {
             // SAFETY: as in `find`.
             unsafe {
@@ -157,7 +156,7 @@ impl Directory {
 
     fn grow(&mut self) -> Result<(), Errno> {
         let size = (self.size * 2).max(256);
-        let buckets = arena::get(size * size_of::<*mut Known>())?.cast::<*mut Known>().as_ptr();
+        let buckets = arena::get(size * size_of::<*mut Known<P>>())?.cast::<*mut Known<P>>().as_ptr();
         // SAFETY: room for `size` buckets; entries move from chain to chain.
         unsafe {
             for bucket in 0..size {
@@ -169,7 +168,7 @@ impl Directory {
                 *bucket = known.as_ptr();
             });
             if let Some(old) = NonNull::new(self.buckets) {
-                arena::put(old.cast(), self.size * size_of::<*mut Known>());
+                arena::put(old.cast(), self.size * size_of::<*mut Known<P>>());
             }
         }
         (self.buckets, self.size) = (buckets, size);

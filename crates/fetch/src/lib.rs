@@ -8,7 +8,7 @@
 //!  |- pool, written        the initial state of an image, for a new start (VLF); the pages that differ from it
 //!  |- repeat               repeated LOAD and DELETE, for measurements
 //!  '- system, link_map, closure   the C library's loader: for a program's needs, and for programs that we cannot load
-//! link        CALL, LINK, XCTL                        frame    the place to which a program's exit returns
+//! link        CALL, LINK, XCTL                        exit, frame    a program's exit, and the place to which it returns
 //! ```
 //!
 //! An ordinary shared object is mapped, relocated and bound here: symbols of the program and its libraries, general-dynamic
@@ -40,6 +40,7 @@ mod directory;
 pub mod elf;
 mod enclave;
 mod error;
+mod exit;
 mod frame;
 pub mod image;
 pub mod library;
@@ -53,7 +54,7 @@ mod program;
 pub mod program_headers;
 mod reentrant;
 pub mod repeat;
-mod replaced;
+pub mod replaced;
 mod search_cache;
 mod statistics;
 mod system;

@@ -34,7 +34,8 @@ use core::ptr::{NonNull, null_mut};
 use crate::arena;
 use crate::enclave::{self, Enclave, Lingering};
 use crate::error::Error;
-use crate::frame::{self, Frame};
+use crate::exit::exit;
+use crate::frame::Frame;
 use crate::program::Form;
 use crate::system;
 use crate::table::{self, Library, Loaded};
@@ -159,24 +160,6 @@ pub unsafe fn transfer(
             Err(error) => error,
         }
     }
-}
-
-/// `exit` for our programs.
-///
-/// # Safety
-/// As the C library's.
-pub unsafe extern "C" fn exit(status: c_int) -> ! {
-    // SAFETY: the caller's promise.
-    unsafe { frame::exit(status, system::exit) }
-}
-
-/// `_exit` for our programs.
-///
-/// # Safety
-/// As the C library's.
-pub unsafe extern "C" fn exit_now(status: c_int) -> ! {
-    // SAFETY: the caller's promise.
-    unsafe { frame::exit(status, system::_exit) }
 }
 
 /// Becomes a program: loads it, runs its `main` with our environment, and ends the process with its exit status. Returns only

@@ -17,7 +17,7 @@
 
 use core::ptr::{NonNull, null_mut};
 
-use crate::directory::Known;
+use crate::directory;
 use crate::enclave::Enclave;
 use crate::error::Error;
 use crate::image::{Image, Lasts};
@@ -48,6 +48,9 @@ pub enum Kind {
     /// The system's loader.
     System(Handle),
 }
+
+/// An entry of the lookaside.
+pub type Known = directory::Known<Program>;
 
 /// A program.
 pub struct Program {

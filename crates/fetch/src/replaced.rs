@@ -4,7 +4,7 @@
 //! Not here: the functions of the preload library that get storage (`enclave`), which are asked for as well.
 
 use crate::image::{self, Replaced};
-use crate::{addresses, link, program_headers, threads};
+use crate::{addresses, exit, program_headers, threads};
 
 /// Their number.
 const COUNT: usize = 10;
@@ -18,9 +18,9 @@ pub fn table() -> [Replaced; COUNT] {
         row(b"__cxa_atexit", image::leave_for_exit as *const ()),
         row(b"__cxa_thread_atexit", image::leave_for_thread as *const ()),
         row(b"__cxa_thread_atexit_impl", image::leave_for_thread as *const ()),
-        row(b"exit", link::exit as *const ()),
-        row(b"_exit", link::exit_now as *const ()),
-        row(b"_Exit", link::exit_now as *const ()),
+        row(b"exit", exit::exit as *const ()),
+        row(b"_exit", exit::exit_now as *const ()),
+        row(b"_Exit", exit::exit_now as *const ()),
         row(b"dl_iterate_phdr", program_headers::iterate as *const ()),
         row(b"dladdr", addresses::of_address as *const ()),
         row(b"dlsym", addresses::of_name as *const ()),

@@ -5,8 +5,8 @@ mod common;
 use common::reading::read;
 use common::{alone, folder, member, member_as};
 use underbar_fetch::content::MemoryContent;
-use underbar_fetch::image::{self, Image};
-use underbar_fetch::{Error, Failure};
+use underbar_fetch::image::{self, Image, Surroundings};
+use underbar_fetch::{Error, Failure, replaced};
 
 /// A generator of numbers, equal in each run.
 struct Random(u64);
@@ -20,7 +20,8 @@ impl Random {
 
 /// Loads and gives back, without running any of its code. Returns whether it is a program.
 fn load(bytes: &[u8]) -> bool {
-    match image::load(&MemoryContent(bytes), c"damaged", b".") {
+    let around = Surroundings { replaced: &replaced::table(), threads_ended: |_| {} };
+    match image::load(&MemoryContent(bytes), c"damaged", b".", &around) {
         Ok(image) => {
             // SAFETY: loaded, never begun, not in use.
             unsafe {

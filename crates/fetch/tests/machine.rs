@@ -9,9 +9,9 @@ use std::ffi::{CStr, CString, c_char, c_void};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use underbar_fetch::Failure;
 use underbar_fetch::content::FileContent;
-use underbar_fetch::image::{self, Image};
+use underbar_fetch::image::{self, Image, Surroundings};
+use underbar_fetch::{Failure, replaced};
 
 const MOST: usize = 300;
 const FOLDER: &str = "/usr/lib/x86_64-linux-gnu";
@@ -37,7 +37,8 @@ fn child() {
     let fd = underbar_sys::syscall::open(&path, 0, 0).expect("opened");
     let content = FileContent::whole(fd).expect("a file");
     let folder = path.to_bytes().rsplitn(2, |byte| *byte == b'/').nth(1).expect("a folder");
-    match image::load(&content, &path, folder) {
+    let around = Surroundings { replaced: &replaced::table(), threads_ended: |_| {} };
+    match image::load(&content, &path, folder, &around) {
         Err(Failure::Reason(reason)) => println!("=reason {reason}"),
         Err(Failure::Error(error)) => {
             // SAFETY: a C string. Can the system's loader load it?

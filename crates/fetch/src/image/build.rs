@@ -18,7 +18,7 @@ use super::bind::{self, Binder};
 use super::map::Mapping;
 use super::process::prepare;
 use super::relocate::{self, Descriptors};
-use super::{Image, Needed, debugger, frames, lasting, needed};
+use super::{Image, Needed, Surroundings, debugger, frames, lasting, needed};
 use crate::arena;
 use crate::content::{Content, MemoryContent};
 use crate::elf::{Damage, Dynamic, FileBytes, Header, Layout, LoadedBytes, PAGE, Tables};
@@ -27,11 +27,17 @@ use crate::program_headers::{self, Entry};
 use crate::system::{Handle, ProgramHeader};
 use crate::threads;
 
-/// Loads a program from its bytes. `name` is the name for debuggers and unwinders; `origin` the folder of its library.
+/// Loads a program from its bytes. `name` is the name for debuggers and unwinders; `origin` the folder of its library;
+/// `around` what it gets from above.
 ///
 /// # Errors
 /// It is damaged, or the machine has no room; or a [`Reason`] for the system's loader.
-pub fn load(content: &dyn Content, name: &CStr, origin: &[u8]) -> Result<NonNull<Image>, Failure> {
+pub fn load(
+    content: &dyn Content,
+    name: &CStr,
+    origin: &[u8],
+    around: &Surroundings<'_>,
+) -> Result<NonNull<Image>, Failure> {
     prepare();
     let (header, layout, bytes) = read_layout(content)?;
     if header.is_fixed {
@@ -67,7 +73,7 @@ pub fn load(content: &dyn Content, name: &CStr, origin: &[u8]) -> Result<NonNull
     };
     let headers = bytes.headers(&header);
     // SAFETY: mapped just now, not visible to others.
-    unsafe { building.finish(headers, name, origin) }
+    unsafe { building.finish(headers, name, origin, around) }
 }
 
 /// Reports the damage of a program that neither [`load`] nor the system's loader takes, as far as its file shows: for callers
@@ -166,7 +172,7 @@ impl Drop for Building {
             self.mapping.unmap();
             self.descriptors.free();
             if let Some(needed) = self.needed {
-                close(needed);
+                needed::close(needed);
             }
             for (place, size) in [self.headers, self.name].into_iter().flatten() {
                 arena::put(place, size);
@@ -183,6 +189,7 @@ impl Building {
         headers: &[u8],
         name: &CStr,
         origin: &[u8],
+        around: &Surroundings<'_>,
     ) -> Result<NonNull<Image>, Failure> {
         let (layout, bias) = (self.layout, self.mapping.bias);
         // SAFETY: the segments are mapped there until `self` or the image goes.
@@ -210,7 +217,7 @@ impl Building {
             tables: &tables,
             is_symbolic: dynamic.is_symbolic,
             needed: needed.list(),
-            replaced: &crate::replaced::table(),
+            replaced: around.replaced,
             threads: self.threads,
             exported: bind::elsewhere(&tables),
             last: None,
@@ -259,6 +266,7 @@ impl Building {
             lasts,
             is_leaving: false,
             hold: None,
+            threads_ended: around.threads_ended,
             begun: 0,
             relocations,
         };
@@ -328,14 +336,4 @@ fn kept(bytes: &[u8]) -> Result<(NonNull<u8>, usize), Error> {
     // SAFETY: room for so many bytes of our own.
     unsafe { core::ptr::copy_nonoverlapping(bytes.as_ptr(), place.as_ptr(), bytes.len()) };
     Ok((place, bytes.len()))
-}
-
-/// # Safety
-/// Nothing that is bound to them is in use any more.
-pub(super) unsafe fn close(needed: Needed) {
-    for handle in needed.list().iter().rev() {
-        handle.close();
-    }
-    // SAFETY: got with this size.
-    unsafe { arena::put(needed.start.cast(), needed.room * size_of::<Handle>()) };
 }

@@ -21,8 +21,8 @@ use core::ffi::{c_char, c_int, c_void};
 use core::ptr::NonNull;
 use core::sync::atomic::Ordering;
 
-use super::process::arguments;
-use super::{Image, build, debugger, frames};
+use super::arguments::arguments;
+use super::{Image, debugger, frames, needed};
 use crate::arena;
 use crate::elf::{Damage, LoadedBytes, Memory};
 use crate::error::Error;
@@ -130,7 +130,7 @@ impl Image {
             image.mapping.unmap();
             image.descriptors.free();
             image.hold.into_iter().for_each(|library| Opened::leave(library));
-            build::close(image.needed);
+            needed::close(image.needed);
             arena::put(image.headers.0, image.headers.1);
             arena::put(image.name.0, image.name.1);
         }
@@ -384,7 +384,7 @@ unsafe extern "C" fn thread_ends(waiting: *mut c_void) {
         match (is_last, is_leaving) {
             (true, true) => Image::remove(image),
             // A program may wait for this, to begin again or to go.
-            (true, false) => crate::table::thread_ended(image),
+            (true, false) => ((*image.as_ptr()).threads_ended)(image),
             _ => {}
         }
     }

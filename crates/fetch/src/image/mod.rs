@@ -5,12 +5,13 @@
 //! life     begin:  constructors                        (the same image may begin and end many times, see `pool`)
 //!          end:    destructors, functions for the end of the process, its thread variables
 //!          unload: untell ─> unmap ─> close its dependencies     at once, or with the last thread that has destructors of it
-//! process  the end of the process, and fork
+//! process  the end of the process; what fork needs
 //! ```
 //!
 //! Invariant: an image from `load` is completely relocated, and can be found by any address in it until `unload`.
 //! Not here: use counts and names (`table`), keeping images (`pool`), the binding of symbols (`bind`).
 
+mod arguments;
 mod bind;
 mod build;
 mod debugger;
@@ -28,6 +29,7 @@ pub use build::{First, check, load, read_layout};
 pub use lasting::Lasts;
 pub use life::{leave_for_exit, leave_for_thread};
 pub use map::Mapping;
+pub(crate) use process::{forked, hold, release};
 pub use relocate::Done;
 
 use core::ffi::{CStr, c_char};
@@ -50,6 +52,15 @@ pub struct Replaced {
     pub name: &'static [u8],
     /// Ours.
     pub address: usize,
+}
+
+/// What an image gets from above when it is loaded.
+#[derive(Clone, Copy)]
+pub struct Surroundings<'a> {
+    /// Functions in place of those of the C library.
+    pub replaced: &'a [Replaced],
+    /// Called after the last thread that had objects of the program has ended, while the program is not being removed.
+    pub threads_ended: fn(NonNull<Image>),
 }
 
 /// A loaded program.
@@ -78,6 +89,8 @@ pub struct Image {
     /// `unload` was called, and waits for these; with its hold of its library.
     is_leaving: bool,
     hold: Option<NonNull<Opened>>,
+    /// See [`Surroundings`].
+    threads_ended: fn(NonNull<Image>),
     /// The position of its constructors in the order of all, from 1; 0: they have not run, or its destructors have since.
     begun: u64,
     /// The relocations done.

@@ -11,6 +11,8 @@ use core::ffi::CStr;
 
 use underbar_sys::syscall;
 
+use super::Needed;
+use crate::arena;
 use crate::elf::{Damage, Dynamic, Tables};
 use crate::error::{Failure, Reason};
 use crate::system::Handle;
@@ -85,4 +87,16 @@ fn along(path: &[u8], origin: &[u8], name: &[u8]) -> Option<Handle> {
         }
     }
     None
+}
+
+/// Closes them, and gives back their list.
+///
+/// # Safety
+/// Nothing that is bound to them is in use any more.
+pub(super) unsafe fn close(needed: Needed) {
+    for handle in needed.list().iter().rev() {
+        handle.close();
+    }
+    // SAFETY: got with this size.
+    unsafe { arena::put(needed.start.cast(), needed.room * size_of::<Handle>()) };
 }

@@ -1,11 +1,10 @@
-//! The process of our programs: its arguments, its forks, its end.
+//! The process of our programs: its end, and the locks that a fork holds.
 //!
-//! Invariant: in a child the locks of the loader are free, whichever thread forked.
-//! Not here: the end of an image (`life`).
+//! Not here: the end of an image (`life`), the handlers of fork (`table::fork`).
 
-use core::ffi::{c_char, c_int, c_void};
+use core::ffi::c_void;
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicU32, Ordering};
 
 use super::life::LIFE;
 use super::{Image, debugger, objects, perf_map};
@@ -14,45 +13,15 @@ use crate::program_headers;
 use crate::system;
 use crate::threads;
 
-/// 1 when [`at_exit`] and the handlers of fork are registered.
+/// 1 when [`at_exit`] is registered.
 static PREPARED: AtomicU32 = AtomicU32::new(0);
 
-/// The arguments of this process. Written once before `main`.
-static ARGUMENT_COUNT: AtomicUsize = AtomicUsize::new(0);
-static ARGUMENTS: AtomicUsize = AtomicUsize::new(0);
-
-// Miri passes no arguments to functions that run before `main`.
-#[cfg(not(miri))]
-#[used]
-#[unsafe(link_section = ".init_array")]
-static AT_START: extern "C" fn(c_int, *const *const c_char) = note_arguments;
-
-#[cfg_attr(miri, allow(dead_code))]
-extern "C" fn note_arguments(count: c_int, arguments: *const *const c_char) {
-    ARGUMENT_COUNT.store(count as usize, Ordering::Relaxed);
-    ARGUMENTS.store(arguments as usize, Ordering::Relaxed);
-}
-
-/// Count and texts.
-pub(super) fn arguments() -> (c_int, *const *const c_char) {
-    static NONE: usize = 0;
-    #[cfg(not(miri))]
-    core::hint::black_box(&AT_START);
-    match ARGUMENTS.load(Ordering::Relaxed) {
-        0 => (0, (&raw const NONE).cast()),
-        arguments => (ARGUMENT_COUNT.load(Ordering::Relaxed) as c_int, arguments as *const *const c_char),
-    }
-}
-
-/// Once: the end of the process and fork.
+/// Once: the end of the process.
 pub(super) fn prepare() {
     if PREPARED.swap(1, Ordering::Relaxed) == 0 {
         objects::prepare();
-        // SAFETY: functions of this library, which stay as long as the process, or as the library that contains us.
-        unsafe {
-            system::__cxa_atexit(at_exit, core::ptr::null_mut(), core::ptr::null_mut());
-            system::pthread_atfork(before_fork, after_fork, after_fork_in_child);
-        }
+        // SAFETY: a function of this library, which stays as long as the process, or as the library that contains us.
+        unsafe { system::__cxa_atexit(at_exit, core::ptr::null_mut(), core::ptr::null_mut()) };
     }
 }
 
@@ -76,9 +45,8 @@ unsafe extern "C" fn at_exit(_: *mut c_void) {
     }
 }
 
-unsafe extern "C" fn before_fork() {
-    crate::enclave::hold();
-    crate::table::hold();
+/// The locks of images and of what they use, for fork.
+pub(crate) fn hold() {
     LIFE.hold();
     program_headers::hold();
     debugger::hold();
@@ -87,8 +55,10 @@ unsafe extern "C" fn before_fork() {
     arena::hold();
 }
 
-unsafe extern "C" fn after_fork() {
-    // SAFETY: held before, by this thread or by the thread that it is a copy of.
+/// # Safety
+/// After [`hold`], in the same thread or its copy.
+pub(crate) unsafe fn release() {
+    // SAFETY: the caller's promise.
     unsafe {
         arena::release();
         threads::release();
@@ -96,14 +66,10 @@ unsafe extern "C" fn after_fork() {
         debugger::release();
         program_headers::release();
         LIFE.release();
-        crate::table::release();
-        crate::enclave::release();
     }
 }
 
-unsafe extern "C" fn after_fork_in_child() {
-    // SAFETY: as in the parent.
-    unsafe { after_fork() };
-    crate::table::forget_unfinished();
+/// In a forked child, after [`release`].
+pub(crate) fn forked() {
     perf_map::forked();
 }

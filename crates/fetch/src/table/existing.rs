@@ -14,9 +14,8 @@
 use core::ptr::NonNull;
 
 use super::Table;
-use crate::directory::Known;
 use crate::library::Member;
-use crate::program::{Form, Program};
+use crate::program::{Form, Known, Program};
 
 /// A program with one more user.
 pub(super) struct Had {

@@ -12,11 +12,10 @@ use core::ffi::CStr;
 use core::ptr::{NonNull, null_mut};
 
 use super::{Table, with};
-use crate::directory::Known;
 use crate::error::{Error, Text};
 use crate::library::{Member, Source, Stamp, Token};
 use crate::open_library::Opened;
-use crate::program::Program;
+use crate::program::{Known, Program};
 
 /// Libraries open at one time.
 pub const MOST_LIBRARIES: usize = 256;

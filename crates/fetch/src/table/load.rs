@@ -20,14 +20,15 @@ use underbar_partitioned::count::Counts;
 
 use super::existing::{Had, hash_of};
 use super::make::{Made, entry_of, make};
-use super::{Library, Loaded, Table, check, with};
+use super::{Library, Loaded, Table, check, fork, with};
 use crate::enclave::Enclave;
 use crate::error::{Error, Text};
 use crate::frame;
-use crate::image::Image;
+use crate::image::{Image, Surroundings};
 use crate::library::Member;
 use crate::open_library::Opened;
 use crate::program::{Form, Kind, Program};
+use crate::replaced;
 
 /// LOAD: the program of this name in the first library that has it. If no `form` is given, the member's attributes decide.
 ///
@@ -233,7 +234,9 @@ unsafe fn enter(order: &Order, name: &[u8]) -> Result<Had, Error> {
     let mut counts = Counts::default();
     // SAFETY: shared, so the library exists.
     let source = unsafe { order.opened.as_ref() }.source();
-    let made = make(source, name, &order.member, order.form, order.takes_copy, &mut counts);
+    fork::prepare();
+    let around = Surroundings { replaced: &replaced::table(), threads_ended };
+    let made = make(source, name, &order.member, order.form, order.takes_copy, &around, &mut counts);
     with(|table| {
         table.statistics.counts += counts;
         let Made { program, reason, holds_pages } = match made {
@@ -405,7 +408,7 @@ unsafe fn finish(after: After, program: NonNull<Program>) -> bool {
 }
 
 /// The last thread that had objects of a program has ended: the program begins again, or goes, if it waited for that.
-pub(crate) fn thread_ended(image: NonNull<Image>) {
+fn threads_ended(image: NonNull<Image>) {
     let waiting = with(|table| {
         let mut found = None;
         table.slots.each(|program| {

@@ -17,7 +17,7 @@ use underbar_sys::syscall::{self, Errno};
 use crate::arena;
 use crate::content::Content;
 use crate::error::{Error, Failure, Reason, Text};
-use crate::image::{self, Image, Lasts};
+use crate::image::{self, Image, Lasts, Surroundings};
 use crate::library::{Member, Source};
 use crate::path_room::PathRoom;
 use crate::pool::{Copy, write_all};
@@ -43,12 +43,13 @@ pub(super) fn make(
     member: &Member,
     form: Form,
     takes_copy: bool,
+    around: &Surroundings<'_>,
     counts: &mut Counts,
 ) -> Result<Made, Error> {
     let mut kind = Err(Error::NotFound(Text::new(name)));
     let mut reason = None;
     let fetched = source.fetch(name, member, counts, &mut |content| {
-        (kind, reason) = match attempt(source, name, member, content) {
+        (kind, reason) = match attempt(source, name, member, around, content) {
             Ok(kind) => (Ok(kind), None),
             Err(Failure::Error(error)) => (Err(error), None),
             Err(Failure::Reason(reason)) => {
@@ -116,6 +117,7 @@ fn attempt(
     source: &dyn Source,
     name: &[u8],
     member: &Member,
+    around: &Surroundings<'_>,
     content: &dyn Content,
 ) -> Result<Kind, Failure> {
     /// The folder of a path.
@@ -126,11 +128,11 @@ fn attempt(
     }
     let (mut room, mut other) = (PathRoom::default(), PathRoom::default());
     let image = match source.member_path(name, member, &mut room) {
-        Some(path) => image::load(content, path, folder(path))?,
+        Some(path) => image::load(content, path, folder(path), around)?,
         None => {
             let path = source.path();
             let title = other.join(&[path.to_bytes(), b"(", name, b")"]).ok_or(Error::BadName)?;
-            let image = image::load(content, title, folder(path))?;
+            let image = image::load(content, title, folder(path), around)?;
             // SAFETY: made just now, and not given back.
             image::perf_map::tell(unsafe { image.as_ref() }, content, title);
             image

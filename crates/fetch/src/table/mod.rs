@@ -27,6 +27,7 @@
 
 mod content_index;
 mod existing;
+mod fork;
 mod libraries;
 mod load;
 mod make;
@@ -34,7 +35,6 @@ mod slots;
 mod staged;
 
 pub use libraries::{Library, MOST_LIBRARIES, close, is_doubtful, open, open_source, refresh};
-pub(crate) use load::thread_ended;
 pub use load::{delete, entry, is_of_system, load, symbol};
 pub use slots::Loaded;
 
@@ -73,7 +73,7 @@ impl Options {
 struct Table {
     options: Options,
     libraries: Libraries,
-    directory: Directory,
+    directory: Directory<Program>,
     slots: Slots,
     staged: Staged,
     /// Programs in no other list, which go after the lock has been released.
@@ -97,20 +97,20 @@ static TABLE: Lock<Table> = Lock::new(Table {
 });
 
 /// The lock, for fork.
-pub(crate) fn hold() {
+fn hold() {
     TABLE.hold();
 }
 
 /// # Safety
 /// After [`hold`], in the same thread or its copy.
-pub(crate) unsafe fn release() {
+unsafe fn release() {
     // SAFETY: the caller's promise.
     unsafe { TABLE.release() }
 }
 
 /// In a forked child: programs that another thread was beginning or ending at the fork stay unchanged, since that thread does
 /// not exist there. They can no longer be found, by their entry or by their bytes: a LOAD gets another copy.
-pub(crate) fn forget_unfinished() {
+fn forget_unfinished() {
     with(|table| {
         table.slots.each(|program| {
             // SAFETY: a program in a slot exists while the lock is held, and this is the only thread.
