@@ -18,11 +18,10 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use underbar_advise::advise_listing;
 use underbar_advise::listing::simulate::Tried;
-use underbar_advise::listing::{Area, areas, lint, settings, simulate};
+use underbar_advise::listing::{Area, areas, settings, simulate};
 use underbar_advise::render::{Form, Steps, json::Beside};
-use underbar_advise::{Advice, Setting, explain};
+use underbar_advise::{Advice, Setting, advise_listing, check_texts, explain};
 
 use crate::session::{FileRead, Session, Understood};
 
@@ -134,8 +133,8 @@ fn text(session: &Session) -> String {
         let runs = program.map_or(0, |program| program.runs.len());
         OfProgram { name, runs, areas, advice, texts: texts((&steps, &all, name), &set, runs > 0) }
     });
-    let lint = lint(collected);
-    let spoke = all.iter().map(|advice| advice.rule).chain(lint.iter().map(|lint| lint.rule));
+    let checks = check_texts(collected);
+    let spoke = all.iter().map(|advice| advice.rule).chain(checks.iter().map(|check| check.rule));
     let answer = Answer {
         schema: "underbar.page/1",
         version: env!("CARGO_PKG_VERSION"),
@@ -143,7 +142,7 @@ fn text(session: &Session) -> String {
         understood: &session.understood,
         understood_beyond: session.understood_beyond,
         programs: programs.collect(),
-        beside: Beside::of(collected, &lint, MOST_IN_FORCE),
+        beside: Beside::of(collected, &checks, MOST_IN_FORCE),
         doubts: collected.doubts().into_iter().map(|(place, why)| Doubt { place, why }).collect(),
         rules: spoke.filter_map(|rule| Some((rule, explain(rule).ok()?))).collect(),
     };

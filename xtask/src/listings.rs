@@ -9,9 +9,9 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use underbar_advise::advise_listing;
-use underbar_advise::listing::{Collected, lint, settings};
-use underbar_advise::render::{Form, values};
+use underbar_advise::listing::{Collected, settings};
+use underbar_advise::render::{Form, text, values};
+use underbar_advise::{advise_listing, check_texts};
 use underbar_listing::{Reader, shown};
 
 /// Reads a folder and all below it; true when every file could be read.
@@ -86,7 +86,7 @@ fn advise(collected: &Collected) {
     let all = advise_listing(collected);
     all.iter().for_each(|advice| print!("{advice}"));
     print!("{}", values::text(&all).unwrap_or_default());
-    lint(collected).iter().for_each(|lint| print!("{lint}"));
+    check_texts(collected).iter().for_each(|found| print!("{}", text::check(found)));
     for program in &collected.programs {
         if let Some(text) = Form::Ceeopts.text(&settings(&all, &program.name)) {
             print!("for {}: {text}", program.name);

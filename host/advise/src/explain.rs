@@ -6,7 +6,6 @@ use underbar_report::gate::nearest;
 use underbar_report::lock::columns::COLUMNS;
 use underbar_report::manual;
 
-use crate::listing::LE_LINTS;
 use crate::rule::{Platform, Rule};
 use crate::rules::{self, RULES};
 
@@ -30,10 +29,9 @@ impl std::error::Error for Unknown {}
 /// All names that can be explained here: rules, then figures.
 pub fn names() -> impl Iterator<Item = &'static str> {
     let locks = COLUMNS.iter().map(|column| column.key).filter(|key| keys().all(|known| known != *key));
-    let checks = LE_LINTS.iter().map(|check| check.id);
     // One name for all rows of requests by size.
     let figures = keys().filter(|key| sizes::find(key).is_none()).chain([manual::REQUEST_SIZES]);
-    RULES.iter().map(|rule| rule.id).chain(checks).chain(figures).chain(locks)
+    RULES.iter().map(|rule| rule.id).chain(figures).chain(locks)
 }
 
 /// Values set by rules with other names: those of z/TPF, and parameters of Natural and Adabas. `*`: a number.
@@ -77,12 +75,6 @@ pub fn explain(name: &str) -> Result<String, Unknown> {
     if let Some(rule) = rules::find(name) {
         return Ok(rule.explained());
     }
-    if let Some(check) = LE_LINTS.iter().find(|check| check.id == name) {
-        return Ok(format!(
-            "{}: {}\n\nFires:    {}\nDo:       {}\nSource:   {}\n",
-            check.id, check.title, check.condition, check.formula, check.source
-        ));
-    }
     if let Some(text) = manual::explain(name) {
         return Ok(text);
     }
@@ -108,16 +100,11 @@ pub fn manual_page() -> String {
         if let Some((title, words)) = chapter(platform) {
             text += &format!("\n# {title}\n\n{words}\n");
         }
-        let first = |rule: &&Rule| rule.platforms.first() == Some(&platform);
+        let first = |rule: &&Rule| rule.platforms.first() == Some(&platform) && !rule.is_check();
         text.extend(RULES.iter().filter(first).map(Rule::in_manual));
     }
     text.push_str("\n# Checks of option texts in listings\n\nThey set nothing; each names its lines.\n");
-    for check in &LE_LINTS {
-        text.push_str(&format!(
-            "\n## {}\n\n{}.\n\n- **Fires.** {}\n- **Do.** {}\n- **Source.** {}.\n",
-            check.id, check.title, check.condition, check.formula, check.source
-        ));
-    }
+    text.extend(rules::checks().map(Rule::in_manual));
     text
 }
 

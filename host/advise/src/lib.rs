@@ -45,4 +45,4 @@ pub use explain::explain;
 pub use render::lines;
 pub use rule::{Apply, Area, Platform, Rule};
 pub use rules::RULES;
-pub use walk::advise_listing;
+pub use walk::{advise_listing, check_texts};

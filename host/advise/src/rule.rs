@@ -50,7 +50,9 @@ pub enum Apply {
     Supply(fn(&Supply) -> Option<Advice>),
     /// To everything read from listings.
     Listings(fn(&Collected) -> Vec<Advice>),
-    /// By `underbar lib survey`, to libraries and lists of them. For a listing with such a list, the advice names that command.
+    /// To the option texts of listings. Such a check sets nothing.
+    Texts(fn(&Collected) -> Vec<Advice>),
+    /// By `underbar lib survey`, to libraries and lists of them; its function is in `underbar-store`. For a listing with such a list, the advice names that command.
     Survey,
 }
 
@@ -66,9 +68,21 @@ impl Rule {
         Advice { rule: self.id, platform, area, acts, stop: self.stop, risk, ..found }
     }
 
+    /// Whether it is a check of option texts.
+    #[must_use]
+    pub fn is_check(&self) -> bool {
+        matches!(self.apply, Apply::Texts(_))
+    }
+
     /// For `explain`.
     #[must_use]
     pub fn explained(&self) -> String {
+        if self.is_check() {
+            return format!(
+                "{}: {}\n\nFires:    {}\nDo:       {}\nSource:   {}\n",
+                self.id, self.title, self.condition, self.formula, self.source
+            );
+        }
         format!(
             "{}: {}\n\nFires:    {}\nSuggests: {}\nStops:    {}\nRisk:     {}\nSource:   {}\n",
             self.id, self.title, self.condition, self.formula, self.stop, self.risk, self.source
@@ -78,6 +92,12 @@ impl Rule {
     /// For the manual, as a section.
     #[must_use]
     pub fn in_manual(&self) -> String {
+        if self.is_check() {
+            return format!(
+                "\n## {}\n\n{}.\n\n- **Fires.** {}\n- **Do.** {}\n- **Source.** {}.\n",
+                self.id, self.title, self.condition, self.formula, self.source
+            );
+        }
         let area = match self.apply {
             Apply::Accounts { area, .. } => format!(" (area {})", area.word()),
             Apply::Supply(_) => " (area HEAP; for z/TPF, too)".to_owned(),

@@ -6,6 +6,7 @@
 //! Natural                buffers, parameters      each session
 //! Libraries              load libraries           applied by `underbar lib survey`
 //! z/TPF                  request sizes, profiles  everything read
+//! Language Environment   option texts             checks, which set nothing
 //! ```
 //!
 //! Invariant: ids are unique, whatever the platform. Rules of one platform are applied in the order of this table.
@@ -13,7 +14,7 @@
 //! "no change", and that it lowers a setting if it can.
 //! Not here: how rules are applied (`accounts`, `listing`).
 
-use crate::listing::{le, natural, ztpf};
+use crate::listing::{le, natural, option_checks, ztpf};
 use crate::rule::{Apply, Area, Platform, Rule};
 use crate::{heap, keep, lock, pages, requests, spin, stack};
 
@@ -22,8 +23,12 @@ const LOAD_LIBRARIES: &str = "LongEx Mainframe Quarterly, August 2019, Load Libr
                       1,646,000 EXCPs and 243 s at 6,144, 504,000 and 145 s at 23,440, 426,000 and 133 s at 32,760, 100,000 and 4 s \
                       in a PDSE; a module of one block always the same";
 
+/// When a check of option texts finds nothing, and what it costs.
+const RIGHT: &str = "The text is right: no finding.";
+const SETS_NOTHING: &str = "None: nothing is set.";
+
 /// All rules.
-pub static RULES: [Rule; 46] = [
+pub static RULES: [Rule; 55] = [
     Rule {
         id: "coverage",
         title: "Whether this heap is worth tuning",
@@ -628,6 +633,115 @@ pub static RULES: [Rule; 46] = [
         platforms: &[Platform::Ztpf],
         apply: Apply::Listings(ztpf::contention::contention),
     },
+    Rule {
+        id: "le-opt-text",
+        title: "Option texts that cannot be read as written",
+        source: "CEE3611I, CEE3614I; a letter O typed for 0 and a missing sub-option fell back without a word \
+                 (zowe/community#1852)",
+        condition: "A name that is no option, a letter among digits (in options reports, too), a sub-option at another's \
+                    place, a parenthesis that is not closed, or a misspelt _CEE_RUNOPTS.",
+        formula: "Write it as the message says; until then the value of the level below is in force.",
+        stop: RIGHT,
+        risk: SETS_NOTHING,
+        platforms: &[Platform::LanguageEnvironment],
+        apply: Apply::Texts(option_checks::text),
+    },
+    Rule {
+        id: "le-opt-values",
+        title: "Values that an option cannot have",
+        source: "Language Environment: sizes are n, nK or nM; cells of heap pools are multiples of 8; 2G below the bar, 16M \
+                 below the line",
+        condition: "A size as large as all of its area, one in G or AUTO, a cell of HEAPPOOLS that is no multiple of \
+                    8, or one that is not larger than the one before it.",
+        formula: "Write a size that can be had, in K or M; write cells in growing order.",
+        stop: RIGHT,
+        risk: SETS_NOTHING,
+        platforms: &[Platform::LanguageEnvironment],
+        apply: Apply::Texts(option_checks::values),
+    },
+    Rule {
+        id: "le-opt-cics",
+        title: "Sizes that CICS does not grant",
+        source: "Language Environment, ANYHEAP under CICS: 1 GB at most; HEAP and STACK likewise",
+        condition: "An initial size or increment of HEAP, ANYHEAP or STACK beyond 1024M in CEECOPT, or in a file that has the \
+                    step of CICS in it.",
+        formula: "Lower the size to 1024M or less; each task takes it.",
+        stop: RIGHT,
+        risk: SETS_NOTHING,
+        platforms: &[Platform::LanguageEnvironment],
+        apply: Apply::Texts(option_checks::under_cics),
+    },
+    Rule {
+        id: "le-opt-together",
+        title: "Values that cannot hold together",
+        source: "Language Environment, ALL31 and THREADSTACK",
+        condition: "ALL31(OFF) without STACK BELOW, STACK BELOW with ALL31(ON), sizes after THREADSTACK(OFF), or more than \
+                    8M of initial sizes below the 16M line.",
+        formula: "Change one of them: ALL31(OFF) needs STACK(,,BELOW); ALL31(ON) needs no storage below the line.",
+        stop: RIGHT,
+        risk: SETS_NOTHING,
+        platforms: &[Platform::LanguageEnvironment],
+        apply: Apply::Texts(option_checks::together),
+    },
+    Rule {
+        id: "le-opt-mode",
+        title: "Options of the other addressing mode",
+        source: "CEE3611I; 31-bit programs reject HEAP64 (zowe/zss#685)",
+        condition: "HEAP64 and related options with reports of 31-bit programs only, or HEAP and related options with reports of 64-bit \
+                    programs only.",
+        formula: "Write HEAP for HEAP64, or the other way round.",
+        stop: RIGHT,
+        risk: SETS_NOTHING,
+        platforms: &[Platform::LanguageEnvironment],
+        apply: Apply::Texts(option_checks::mode),
+    },
+    Rule {
+        id: "le-opt-fill",
+        title: "STORAGE that fills every stack frame",
+        source: "Storage tuning talk: 0.56 s of CPU under NONE, 2.15 s under 00, 0.57 s under CLEAR",
+        condition: "The third value of STORAGE is neither NONE nor CLEAR, and there is no storage report, of which \
+                    le-storage-fill would speak.",
+        formula: "STORAGE(,,NONE), or CLEAR for programs that use variables before they set them.",
+        stop: RIGHT,
+        risk: SETS_NOTHING,
+        platforms: &[Platform::LanguageEnvironment],
+        apply: Apply::Texts(option_checks::fill),
+    },
+    Rule {
+        id: "le-opt-nonovr",
+        title: "Options that cannot be overridden",
+        source: "Language Environment: NONOVR at a lower level beats everything above it",
+        condition: "An option has NONOVR in one place and other values in another.",
+        formula: "Change it where it has NONOVR, or have OVR put there.",
+        stop: RIGHT,
+        risk: SETS_NOTHING,
+        platforms: &[Platform::LanguageEnvironment],
+        apply: Apply::Texts(option_checks::nonovr),
+    },
+    Rule {
+        id: "le-opt-where",
+        title: "Texts that are not in force",
+        source: "Language Environment, options report: LAST WHERE SET",
+        condition: "The options report shows other values than a text in the same listing sets.",
+        formula: "Look at where the report says it was set: exits, then PARM and _CEE_RUNOPTS, then CEEOPTS, then CEEUOPT, \
+                  then region and system members.",
+        stop: RIGHT,
+        risk: SETS_NOTHING,
+        platforms: &[Platform::LanguageEnvironment],
+        apply: Apply::Texts(option_checks::elsewhere),
+    },
+    Rule {
+        id: "le-opt-region",
+        title: "Initial sizes that the region cannot hold",
+        source: "An initial heap of 256M where about 125M was free ended in abend 0C4 (zowe/zowe-common-c#505)",
+        condition: "An initial size of HEAP or ANYHEAP, or the 31-bit one of HEAP64, LIBHEAP64 or IOHEAP64, in a text or an options report, is as large as the region or larger; where there \
+                    are several regions, as the largest.",
+        formula: "Lower the size or raise REGION.",
+        stop: RIGHT,
+        risk: SETS_NOTHING,
+        platforms: &[Platform::LanguageEnvironment],
+        apply: Apply::Texts(option_checks::beyond),
+    },
 ];
 
 /// The rule with this name.
@@ -636,9 +750,14 @@ pub fn find(id: &str) -> Option<&'static Rule> {
     RULES.iter().find(|rule| rule.id == id)
 }
 
-/// The rules that serve a platform, in the order in which they are applied.
+/// The rules that serve a platform, in the order in which they are applied, without checks of option texts.
 pub fn of(platform: Platform) -> impl Iterator<Item = &'static Rule> + Clone {
-    RULES.iter().filter(move |rule| rule.platforms.contains(&platform))
+    RULES.iter().filter(move |rule| rule.platforms.contains(&platform) && !rule.is_check())
+}
+
+/// The checks of option texts, in the order in which they are applied.
+pub fn checks() -> impl Iterator<Item = &'static Rule> + Clone {
+    RULES.iter().filter(|rule| rule.is_check())
 }
 
 #[cfg(test)]
@@ -668,6 +787,7 @@ mod tests {
                     }
                     Apply::Supply(_) => matches!(platform, Platform::Linux | Platform::Ztpf),
                     Apply::Listings(_) => *platform == Platform::Ztpf,
+                    Apply::Texts(_) => *platform == Platform::LanguageEnvironment,
                     Apply::Survey => *platform == Platform::Libraries,
                 };
                 assert!(can, "{} {platform:?}", rule.id);

@@ -73,6 +73,16 @@ fn sessions(collected: &Collected) -> Vec<Advice> {
     all
 }
 
+/// The findings of the checks of option texts.
+#[must_use]
+pub fn check_texts(collected: &Collected) -> Vec<Advice> {
+    let of = |rule: &'static Rule| {
+        let found = if let Apply::Texts(apply) = rule.apply { apply(collected) } else { Vec::new() };
+        found.into_iter().map(|found| rule.gives(Platform::LanguageEnvironment, found))
+    };
+    rules::checks().flat_map(of).collect()
+}
+
 /// All advice from listings of z/TPF.
 fn system(collected: &Collected) -> Vec<Advice> {
     if collected.ztpf.is_empty() {

@@ -7,9 +7,9 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 
-use underbar_advise::advise_listing;
-use underbar_advise::listing::{Collected, lint, settings};
+use underbar_advise::listing::{Collected, settings};
 use underbar_advise::render::Form;
+use underbar_advise::{advise_listing, check_texts};
 
 fn advised(name: &str, bytes: &[u8]) -> String {
     let mut collected = Collected::default();
@@ -31,7 +31,7 @@ fn advised(name: &str, bytes: &[u8]) -> String {
             }
         }
     }
-    text.extend(lint(&collected).iter().map(ToString::to_string));
+    text.extend(check_texts(&collected).iter().map(underbar_advise::render::text::check));
     text
 }
 

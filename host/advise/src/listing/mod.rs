@@ -20,9 +20,9 @@ mod counts;
 mod history;
 mod known_options;
 pub(crate) mod le;
-mod lint;
 pub mod natural;
 mod no_report;
+pub(crate) mod option_checks;
 pub(crate) mod place;
 mod program_case;
 mod repetitions;
@@ -38,7 +38,6 @@ pub use compare::{
     Amount, ComparedProgram, ComparedStep, Comparison, Group, Known, NO_INTERVAL, Pair, Row, Subject,
 };
 pub use known_options::{InSight, Placed};
-pub use lint::{LE_LINTS, LeLint, Lint, lint};
 pub use no_report::{no_storage_report, other_reports, run_again};
 pub use program_case::ProgramCase;
 pub use simulate::simulate;

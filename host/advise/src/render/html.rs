@@ -13,10 +13,10 @@ use std::fmt::Write as _;
 
 use super::forms::Form;
 use super::steps::Steps;
-use super::{parameters, values};
+use super::{parameters, text, values};
 use crate::advice::{Advice, Evidence, Kind};
 use crate::listing::simulate::Tried;
-use crate::listing::{Collected, Lint, areas, natural, run_again, settings};
+use crate::listing::{Collected, areas, natural, run_again, settings};
 
 const STYLE: &str = include_str!("html/page.css");
 
@@ -25,7 +25,7 @@ const STYLE: &str = include_str!("html/page.css");
 pub fn page(
     collected: &Collected,
     advice: &[Advice],
-    lints: &[Lint],
+    checks: &[Advice],
     what_if: &[Tried],
     form: Form,
 ) -> String {
@@ -55,7 +55,7 @@ pub fn page(
     }
     let quoted = |words: String| format!("<pre>{}</pre>", escaped(words.trim_end()));
     list(&mut text, "What if", what_if.iter().map(|one| quoted(one.to_string())));
-    list(&mut text, "Checks of option texts", lints.iter().map(|lint| quoted(lint.to_string())));
+    list(&mut text, "Checks of option texts", checks.iter().map(|found| quoted(text::check(found))));
     let doubts = collected.doubts();
     let doubts =
         doubts.iter().map(|(place, why)| format!("<code>{}</code> {}", escaped(place), escaped(why)));

@@ -14,9 +14,9 @@ use underbar_listing::{OptionRow, StepTiming};
 use super::forms::Form;
 use super::lines::to_set;
 use super::options::{OfProgram, not_in_form, options};
-use crate::advice::{Advice, Evidence, Kind, Setting, Value};
+use crate::advice::{Advice, Evidence, Kind, Line, Setting, Value};
 use crate::listing::simulate::Tried;
-use crate::listing::{Area as Sized, Collected, Lint, areas_by, settings_by_program};
+use crate::listing::{Area as Sized, Collected, areas_by, settings_by_program};
 use crate::rule::{Area, Platform};
 
 /// Name and version of the JSON schema of advice from accounts.
@@ -116,10 +116,18 @@ pub fn accounts(suggestions: &[Advice], risky: bool) -> String {
 /// The fields next to the advice.
 #[derive(Serialize)]
 pub struct Beside<'a> {
-    lint: &'a [Lint],
+    lint: Vec<Check<'a>>,
     in_force: Vec<InForce<'a>>,
     steps: Vec<Step<'a>>,
     left_out: u64,
+}
+
+/// A finding of a check of option texts.
+#[derive(Serialize)]
+struct Check<'a> {
+    rule: &'a str,
+    evidence: Vec<&'a Line>,
+    words: &'a str,
 }
 
 #[derive(Serialize)]
@@ -165,7 +173,12 @@ struct Sizes {
 impl<'a> Beside<'a> {
     /// All of them, with at most this many options in force.
     #[must_use]
-    pub fn of(collected: &'a Collected, lint: &'a [Lint], most_in_force: usize) -> Self {
+    pub fn of(collected: &'a Collected, checks: &'a [Advice], most_in_force: usize) -> Self {
+        let check = |found: &'a Advice| Check {
+            rule: found.rule,
+            evidence: found.evidence.iter().filter_map(Evidence::line).collect(),
+            words: &found.reason,
+        };
         let name = |file: usize| collected.name_of(file);
         let in_force = collected.options.in_force().into_iter().take(most_in_force);
         let in_force = in_force.map(|shown| InForce {
@@ -174,7 +187,7 @@ impl<'a> Beside<'a> {
             option: shown.row,
         });
         Self {
-            lint,
+            lint: checks.iter().map(check).collect(),
             in_force: in_force.collect(),
             steps: collected.steps.iter().map(|(file, step)| Step { file: name(*file), step }).collect(),
             left_out: collected.beyond,
@@ -187,7 +200,7 @@ impl<'a> Beside<'a> {
 pub fn listings(
     collected: &Collected,
     advice: &[Advice],
-    lint: &[Lint],
+    checks: &[Advice],
     what_if: &[Tried],
     form: Form,
 ) -> String {
@@ -209,7 +222,7 @@ pub fn listings(
         sizes: collected.names().into_iter().map(sizes).collect(),
         what_if,
         not_read: not_read.collect(),
-        beside: Beside::of(collected, lint, usize::MAX),
+        beside: Beside::of(collected, checks, usize::MAX),
     };
     // Numbers, texts and lists of them always have a JSON form.
     serde_json::to_string(&answer).unwrap_or_default() + "\n"

@@ -11,7 +11,7 @@ use super::options::{has_values, linked, not_in_form, options};
 use super::{parameters, values};
 use crate::advice::Advice;
 use crate::listing::simulate::Tried;
-use crate::listing::{Collected, Lint, natural, no_storage_report, other_reports, run_again};
+use crate::listing::{Collected, natural, no_storage_report, other_reports, run_again};
 use crate::rule::{Area, Platform};
 
 /// The most options in force, and the most steps, that are listed in words. An options report has about 60.
@@ -68,12 +68,19 @@ fn of_listing(advice: &Advice, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     writeln!(f, "    confidence {}", advice.certainty)
 }
 
+/// A finding of a check of option texts: its lines, then the error.
+#[must_use]
+pub fn check(found: &Advice) -> String {
+    let lines: String = found.evidence.iter().map(|line| format!("  {line}\n")).collect();
+    format!("{lines}    {}   ({})\n", found.reason, found.rule)
+}
+
 /// The whole output for listings; `form_name` is the user's name for the form.
 #[must_use]
 pub fn listings(
     collected: &Collected,
     advice: &[Advice],
-    lints: &[Lint],
+    checks: &[Advice],
     what_if: &[Tried],
     form: Form,
     form_name: &str,
@@ -149,12 +156,10 @@ pub fn listings(
     if collected.steps.len() > IN_FORCE {
         text.push_str("  and more; --json has all\n");
     }
-    if !lints.is_empty() {
+    if !checks.is_empty() {
         text.push_str("Checks of option texts:\n");
     }
-    for lint in lints {
-        let _ = write!(text, "{lint}");
-    }
+    text.extend(checks.iter().map(check));
     let in_force = collected.options.in_force();
     if !in_force.is_empty() {
         text.push_str("Options in force, as far as known, and where they were set:\n");

@@ -12,11 +12,11 @@ use underbar_shown::Shown;
 
 use clap::{Args, ValueEnum};
 use underbar_advise::advise;
-use underbar_advise::advise_listing;
 use underbar_advise::listing::simulate::Tried;
-use underbar_advise::listing::{Collected, lint, simulate};
+use underbar_advise::listing::{Collected, simulate};
 use underbar_advise::render::options::{has_values, not_in_form, options};
 use underbar_advise::render::{Form, html, json, lines, text, values};
+use underbar_advise::{advise_listing, check_texts};
 
 use crate::exit::ExitCode;
 use crate::listings::{self, Found};
@@ -209,13 +209,13 @@ impl Advise {
     fn of_listings(&self, collected: &Collected, what_if: &[Tried]) -> String {
         let all = advise_listing(collected);
         let form = self.form().into();
-        let lints = lint(collected);
+        let checks = check_texts(collected);
         if self.html {
-            return html::page(collected, &all, &lints, what_if, form);
+            return html::page(collected, &all, &checks, what_if, form);
         }
         if self.printing.json {
-            return json::listings(collected, &all, &lints, what_if, form);
+            return json::listings(collected, &all, &checks, what_if, form);
         }
-        text::listings(collected, &all, &lints, what_if, form, &self.form_name())
+        text::listings(collected, &all, &checks, what_if, form, &self.form_name())
     }
 }

@@ -7,7 +7,6 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::Args;
-use underbar_advise::listing::LE_LINTS;
 use underbar_advise::{Platform, rules};
 use underbar_ledger::TABLE;
 use underbar_ledger::sizes::{self, COMMON};
@@ -146,7 +145,7 @@ fn topics() -> String {
     );
     list(&mut text, rules(Platform::Natural).chain(rules(Platform::Libraries)));
     text.push_str("\nChecks of option texts in listings: underbar explain le-opt-text\n");
-    list(&mut text, LE_LINTS.iter().map(|check| (check.id, check.title)));
+    list(&mut text, rules::checks().map(|check| (check.id, check.title)));
     text.push_str("\nFigures of the storage report that underbar does not have, null in JSON: underbar explain libstack.largest\n");
     list(&mut text, ABSENT.iter().map(|absent| (absent.key, absent.label.text())));
     text

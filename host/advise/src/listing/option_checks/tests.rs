@@ -1,6 +1,7 @@
 //! Each check on texts made for it, and on texts that are right.
 
 use super::*;
+use crate::check_texts;
 
 fn check(text: &str, expect: &[(&str, &str)]) {
     let mut collected = Collected::default();
@@ -8,12 +9,12 @@ fn check(text: &str, expect: &[(&str, &str)]) {
     for item in underbar_listing::read(text.as_bytes()) {
         collected.take(item);
     }
-    let found = lint(&collected);
+    let found = check_texts(&collected);
     assert_eq!(found.len(), expect.len(), "{found:#?}");
-    for (lint, (rule, words)) in found.iter().zip(expect) {
-        assert_eq!(lint.rule, *rule, "{found:#?}");
-        assert!(lint.words.contains(words), "{}", lint.words);
-        assert!(lint.evidence.iter().all(|line| line.line > 0));
+    for (one, (rule, words)) in found.iter().zip(expect) {
+        assert_eq!(one.rule, *rule, "{found:#?}");
+        assert!(one.reason.contains(words), "{}", one.reason);
+        assert!(one.evidence.iter().all(|one| one.line().is_some_and(|line| line.line > 0)));
     }
 }
 
@@ -33,7 +34,8 @@ fn places(text: &str) -> Vec<(u64, String)> {
     for item in underbar_listing::read(text.as_bytes()) {
         collected.take(item);
     }
-    lint(&collected).into_iter().map(|lint| (lint.evidence[0].line, lint.evidence[0].text.clone())).collect()
+    let line = |found: Advice| found.evidence[0].line().map(|line| (line.line, line.text.clone()));
+    check_texts(&collected).into_iter().filter_map(line).collect()
 }
 
 #[test]
@@ -139,15 +141,6 @@ fn sizes_beyond_the_region() {
 }
 
 #[test]
-fn checks_have_unique_ids_and_full_words() {
-    for (at, check) in LE_LINTS.iter().enumerate() {
-        assert!(LE_LINTS[..at].iter().all(|other| other.id != check.id));
-        assert!(crate::rules::find(check.id).is_none());
-        assert!([check.condition, check.formula].iter().all(|words| words.ends_with('.')), "{}", check.id);
-    }
-}
-
-#[test]
 fn values_that_an_option_cannot_have() {
     let text = |options: &str| format!("//CEEOPTS DD *\n{options}\n/*\n");
     let check = |options: &str, expect: &[&str]| {
@@ -183,7 +176,8 @@ fn sizes_that_cics_does_not_grant() {
         collected.file(name);
         underbar_listing::read(region.as_bytes()).into_iter().for_each(|item| collected.take(item));
     }
-    let files: Vec<_> = lint(&collected).iter().map(|lint| lint.evidence[1].file.clone()).collect();
+    let file = |found: &Advice| found.evidence[1].line().map(|line| line.file.clone());
+    let files: Vec<_> = check_texts(&collected).iter().filter_map(file).collect();
     assert_eq!(files, ["job1.txt", "job1.txt", "job2.txt", "job2.txt"]);
 }
 

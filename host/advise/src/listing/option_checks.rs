@@ -1,147 +1,26 @@
-//! Errors and contradictions in option texts: the table of checks, and their findings.
+//! Errors and contradictions in option texts: the functions of the rules that check them.
 //!
 //! Invariant: a check uses only the contents of the listings, and names the lines; it sets nothing.
-//! Not here: whether a text can be parsed (`underbar_options::check`, whose words are passed on), and good sizes (`rules`).
+//! Not here: whether a text can be parsed (`underbar_options::check`, whose words are passed on), good sizes (`le`), and the
+//! words of the checks (`crate::rules`).
 
 #[cfg(test)]
 mod tests;
 mod values;
 
-use serde::Serialize;
+pub(crate) use values::{under_cics, values};
+
 use underbar_listing::{Evidence, IN, OptionRow};
 
 use super::collect::Collected;
 use super::known_options::Placed;
 use super::le::fill::is_fill;
-use crate::advice::Line;
+use crate::advice::{Advice, Kind, Line};
 use crate::sizes::{above_the_line, size, written};
 
-/// One check.
-pub struct LeLint {
-    /// Its name, for `explain` and in its findings.
-    pub id: &'static str,
-    /// Its subject.
-    pub title: &'static str,
-    /// Its source.
-    pub source: &'static str,
-    /// The condition for a finding, in words.
-    pub condition: &'static str,
-    /// The remedy, in words.
-    pub formula: &'static str,
-    /// Applies it.
-    apply: fn(&Collected) -> Vec<Lint>,
-}
-
-/// A finding of a check.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Lint {
-    /// The check, by its id in [`LE_LINTS`].
-    pub rule: &'static str,
-    /// The lines at fault.
-    pub evidence: Vec<Line>,
-    /// The error.
-    pub words: String,
-}
-
-/// All checks of option texts.
-pub static LE_LINTS: [LeLint; 9] = [
-    LeLint {
-        id: "le-opt-text",
-        title: "Option texts that cannot be read as written",
-        source: "CEE3611I, CEE3614I; a letter O typed for 0 and a missing sub-option fell back without a word \
-                 (zowe/community#1852)",
-        condition: "A name that is no option, a letter among digits (in options reports, too), a sub-option at another's \
-                    place, a parenthesis that is not closed, or a misspelt _CEE_RUNOPTS.",
-        formula: "Write it as the message says; until then the value of the level below is in force.",
-        apply: text,
-    },
-    LeLint {
-        id: "le-opt-values",
-        title: "Values that an option cannot have",
-        source: "Language Environment: sizes are n, nK or nM; cells of heap pools are multiples of 8; 2G below the bar, 16M \
-                 below the line",
-        condition: "A size as large as all of its area, one in G or AUTO, a cell of HEAPPOOLS that is no multiple of \
-                    8, or one that is not larger than the one before it.",
-        formula: "Write a size that can be had, in K or M; write cells in growing order.",
-        apply: values::values,
-    },
-    LeLint {
-        id: "le-opt-cics",
-        title: "Sizes that CICS does not grant",
-        source: "Language Environment, ANYHEAP under CICS: 1 GB at most; HEAP and STACK likewise",
-        condition: "An initial size or increment of HEAP, ANYHEAP or STACK beyond 1024M in CEECOPT, or in a file that has the \
-                    step of CICS in it.",
-        formula: "Lower the size to 1024M or less; each task takes it.",
-        apply: values::under_cics,
-    },
-    LeLint {
-        id: "le-opt-together",
-        title: "Values that cannot hold together",
-        source: "Language Environment, ALL31 and THREADSTACK",
-        condition: "ALL31(OFF) without STACK BELOW, STACK BELOW with ALL31(ON), sizes after THREADSTACK(OFF), or more than \
-                    8M of initial sizes below the 16M line.",
-        formula: "Change one of them: ALL31(OFF) needs STACK(,,BELOW); ALL31(ON) needs no storage below the line.",
-        apply: together,
-    },
-    LeLint {
-        id: "le-opt-mode",
-        title: "Options of the other addressing mode",
-        source: "CEE3611I; 31-bit programs reject HEAP64 (zowe/zss#685)",
-        condition: "HEAP64 and related options with reports of 31-bit programs only, or HEAP and related options with reports of 64-bit \
-                    programs only.",
-        formula: "Write HEAP for HEAP64, or the other way round.",
-        apply: mode,
-    },
-    LeLint {
-        id: "le-opt-fill",
-        title: "STORAGE that fills every stack frame",
-        source: "Storage tuning talk: 0.56 s of CPU under NONE, 2.15 s under 00, 0.57 s under CLEAR",
-        condition: "The third value of STORAGE is neither NONE nor CLEAR, and there is no storage report, of which \
-                    le-storage-fill would speak.",
-        formula: "STORAGE(,,NONE), or CLEAR for programs that use variables before they set them.",
-        apply: fill,
-    },
-    LeLint {
-        id: "le-opt-nonovr",
-        title: "Options that cannot be overridden",
-        source: "Language Environment: NONOVR at a lower level beats everything above it",
-        condition: "An option has NONOVR in one place and other values in another.",
-        formula: "Change it where it has NONOVR, or have OVR put there.",
-        apply: nonovr,
-    },
-    LeLint {
-        id: "le-opt-where",
-        title: "Texts that are not in force",
-        source: "Language Environment, options report: LAST WHERE SET",
-        condition: "The options report shows other values than a text in the same listing sets.",
-        formula: "Look at where the report says it was set: exits, then PARM and _CEE_RUNOPTS, then CEEOPTS, then CEEUOPT, \
-                  then region and system members.",
-        apply: elsewhere,
-    },
-    LeLint {
-        id: "le-opt-region",
-        title: "Initial sizes that the region cannot hold",
-        source: "An initial heap of 256M where about 125M was free ended in abend 0C4 (zowe/zowe-common-c#505)",
-        condition: "An initial size of HEAP or ANYHEAP, or the 31-bit one of HEAP64, LIBHEAP64 or IOHEAP64, in a text or an options report, is as large as the region or larger; where there \
-                    are several regions, as the largest.",
-        formula: "Lower the size or raise REGION.",
-        apply: beyond,
-    },
-];
-
-/// All findings of the checks.
-#[must_use]
-pub fn lint(collected: &Collected) -> Vec<Lint> {
-    LE_LINTS.iter().flat_map(|check| (check.apply)(collected)).collect()
-}
-
-impl std::fmt::Display for Lint {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        for line in &self.evidence {
-            writeln!(f, "  {}:{}: {}", line.file, line.line, line.text)?;
-        }
-        writeln!(f, "    {}   ({})", self.words, self.rule)
-    }
+/// A finding: the lines at fault, and the error. A check sets nothing.
+fn found(evidence: Vec<Line>, words: impl Into<String>) -> Advice {
+    Advice::of_lines(Kind::NoAdvice, "", evidence, words)
 }
 
 /// Options whose storage is above the bar, and options whose storage is not.
@@ -158,7 +37,7 @@ fn evidence(collected: &Collected, file: usize, at: &Evidence) -> Line {
     Line { file, line: at.line, text: at.text.clone() }
 }
 
-fn text(collected: &Collected) -> Vec<Lint> {
+pub(crate) fn text(collected: &Collected) -> Vec<Advice> {
     let flaws = collected.flaws.iter().map(|(file, line, words)| {
         let file = collected.name_of(*file).to_owned();
         let (words, shown) = words.split_once(IN).unwrap_or((words, ""));
@@ -171,11 +50,7 @@ fn text(collected: &Collected) -> Vec<Lint> {
             (column, "") => column.to_owned(),
             (column, shown) => format!("{shown} ({column})"),
         };
-        Lint {
-            rule: "le-opt-text",
-            evidence: vec![Line { file, line: *line, text }],
-            words: words.to_owned(),
-        }
+        found(vec![Line { file, line: *line, text }], words)
     });
     flaws.chain(values::misread(collected)).collect()
 }
@@ -202,13 +77,13 @@ fn is_word(placed: &Placed, at: usize, words: &[&str]) -> bool {
     all.get(at).is_some_and(|value| words.iter().any(|word| value.trim().eq_ignore_ascii_case(word)))
 }
 
-fn together(collected: &Collected) -> Vec<Lint> {
-    let mut found = Vec::new();
+pub(crate) fn together(collected: &Collected) -> Vec<Advice> {
+    let mut all = Vec::new();
     for group in groups(collected) {
         let get = |name: &str| group.iter().find(|placed| placed.row.name == name).copied();
         let mut say = |rows: &[&Placed], words: String| {
             let evidence = rows.iter().map(|placed| line(collected, placed)).collect();
-            found.push(Lint { rule: "le-opt-together", evidence, words });
+            all.push(found(evidence, words));
         };
         let all31 = get("ALL31");
         let off = all31.filter(|placed| is_word(placed, 0, &["OFF"]));
@@ -264,10 +139,10 @@ fn together(collected: &Collected) -> Vec<Lint> {
             say(&rows, format!("{} of initial sizes are below the 16M line.", written(sum)));
         }
     }
-    found
+    all
 }
 
-fn mode(collected: &Collected) -> Vec<Lint> {
+pub(crate) fn mode(collected: &Collected) -> Vec<Advice> {
     let reports = || collected.programs.iter().flat_map(|program| &program.runs).map(|run| &run.report);
     let (above, below) = (
         reports().any(|report| report.is_64bit()),
@@ -281,66 +156,55 @@ fn mode(collected: &Collected) -> Vec<Lint> {
     let texts = collected.options.in_texts();
     texts
         .filter(|placed| wrong.contains(&placed.row.name.as_str()))
-        .map(|placed| Lint {
-            rule: "le-opt-mode",
-            evidence: vec![line(collected, placed)],
-            words: format!("{}: {why}", placed.row.name),
-        })
+        .map(|placed| found(vec![line(collected, placed)], format!("{}: {why}", placed.row.name)))
         .collect()
 }
 
-fn fill(collected: &Collected) -> Vec<Lint> {
+pub(crate) fn fill(collected: &Collected) -> Vec<Advice> {
     let fills = |placed: &&Placed| placed.row.sub_options().get(2).is_some_and(|value| is_fill(value));
     let rows = collected.options.named("STORAGE").filter(|_| collected.programs.is_empty()).filter(fills);
     rows.take(20)
-        .map(|placed| Lint {
-            rule: "le-opt-fill",
-            evidence: vec![line(collected, placed)],
-            words: format!(
+        .map(|placed| {
+            let words = format!(
                 "Every stack frame is filled with {} as it is made; in the talk's program that took 2.15 s of CPU, NONE 0.56 s.",
                 placed.row.sub_options()[2].trim()
-            ),
+            );
+            found(vec![line(collected, placed)], words)
         })
         .collect()
 }
 
-fn nonovr(collected: &Collected) -> Vec<Lint> {
+pub(crate) fn nonovr(collected: &Collected) -> Vec<Advice> {
     let fixed = collected.options.rows().iter().filter(|placed| placed.row.overridable == Some(false));
-    let mut found = Vec::new();
+    let mut all = Vec::new();
     for placed in fixed {
         let row = &placed.row;
         let others = collected.options.named(&row.name);
         let others = others.filter(|other| other.row.overridable != Some(false) && differ(row, &other.row));
         for other in others.take(20) {
-            found.push(Lint {
-                rule: "le-opt-nonovr",
-                evidence: vec![line(collected, placed), line(collected, other)],
-                words: format!("{} has NONOVR: the values of the other line are ignored.", row.name),
-            });
+            let words = format!("{} has NONOVR: the values of the other line are ignored.", row.name);
+            all.push(found(vec![line(collected, placed), line(collected, other)], words));
         }
-        if found.len() > 100 {
+        if all.len() > 100 {
             break;
         }
     }
-    found
+    all
 }
 
-fn elsewhere(collected: &Collected) -> Vec<Lint> {
-    let mut found = Vec::new();
+pub(crate) fn elsewhere(collected: &Collected) -> Vec<Advice> {
+    let mut all = Vec::new();
     for text in collected.options.in_texts() {
         let report = collected.options.named(&text.row.name).rfind(|placed| !placed.row.is_in_a_text());
         let Some(report) = report.filter(|report| differ(&report.row, &text.row)) else { continue };
         let row = &report.row;
-        found.push(Lint {
-            rule: "le-opt-where",
-            evidence: vec![line(collected, text), line(collected, report)],
-            words: format!("In force is {}({}), last set by {}.", row.name, row.values, row.source),
-        });
-        if found.len() > 100 {
+        let words = format!("In force is {}({}), last set by {}.", row.name, row.values, row.source);
+        all.push(found(vec![line(collected, text), line(collected, report)], words));
+        if all.len() > 100 {
             break;
         }
     }
-    found
+    all
 }
 
 /// Whether the second sets a sub-option to another value than the first.
@@ -357,7 +221,7 @@ fn differ(row: &OptionRow, other: &OptionRow) -> bool {
         })
 }
 
-fn beyond(collected: &Collected) -> Vec<Lint> {
+pub(crate) fn beyond(collected: &Collected) -> Vec<Advice> {
     let limits =
         collected.regions.iter().filter_map(|(file, region)| Some((*file, region, above_the_line(region)?)));
     // The region of a text is not always clear: a size that fits into one region may run there.
@@ -383,7 +247,7 @@ fn beyond(collected: &Collected) -> Vec<Lint> {
                 written(bytes),
                 written(limit)
             );
-            Some(Lint { rule: "le-opt-region", evidence: vec![line(collected, placed), shown], words })
+            Some(found(vec![line(collected, placed), shown], words))
         })
         .take(100)
         .collect()

@@ -8,8 +8,8 @@ use underbar_listing::{Carrier, Kind as Part, OptionRow};
 
 use super::super::collect::Collected;
 use super::super::known_options::Placed;
-use super::{Lint, line};
-use crate::advice::Line;
+use super::{found, line};
+use crate::advice::Advice;
 use crate::sizes::{size, written};
 
 const MOST: usize = 100;
@@ -17,30 +17,30 @@ const MOST: usize = 100;
 const MOST_OF_CICS: u64 = 1 << 30;
 
 /// Sizes and units, in texts.
-pub(super) fn values(collected: &Collected) -> Vec<Lint> {
-    let found = collected.options.in_texts().flat_map(|placed| {
+pub(crate) fn values(collected: &Collected) -> Vec<Advice> {
+    let all = collected.options.in_texts().flat_map(|placed| {
         let (evidence, row) = (line(collected, placed), &placed.row);
-        let say = move |words| lint("le-opt-values", evidence.clone(), words);
+        let say = move |words: String| found(vec![evidence.clone()], words);
         sizes(row).chain(cells(row)).map(say)
     });
-    found.take(MOST).collect()
+    all.take(MOST).collect()
 }
 
 /// Letters among digits in options reports. Nobody typed these values, so text recognition has misread them.
-pub(super) fn misread(collected: &Collected) -> Vec<Lint> {
-    let found = collected.options.in_reports().filter_map(|placed| {
+pub(super) fn misread(collected: &Collected) -> Vec<Advice> {
+    let all = collected.options.in_reports().filter_map(|placed| {
         let row = &placed.row;
         let value = row.sub_options().into_iter().map(str::trim).find(|value| is_misread(value))?;
         let words =
             format!("{value} of {}: a letter stands where a digit belongs; the value is not used.", row.name);
-        Some(lint("le-opt-text", line(collected, placed), words))
+        Some(found(vec![line(collected, placed)], words))
     });
-    found.take(MOST).collect()
+    all.take(MOST).collect()
 }
 
 /// Sizes of HEAP, ANYHEAP and STACK that CICS does not grant: sizes that are for CICS, or in a file with its step.
-pub(super) fn under_cics(collected: &Collected) -> Vec<Lint> {
-    let found = collected.options.rows().iter().flat_map(|placed| {
+pub(crate) fn under_cics(collected: &Collected) -> Vec<Advice> {
+    let all = collected.options.rows().iter().flat_map(|placed| {
         let Placed { file, carrier, row, .. } = placed;
         let step = collected.step_of(*file, "DFHSIP").map(|at| super::evidence(collected, *file, at));
         let is_cics = *carrier == Some(Carrier::Ceecopt) || step.is_some();
@@ -49,17 +49,12 @@ pub(super) fn under_cics(collected: &Collected) -> Vec<Lint> {
         let large =
             values.into_iter().take(2).filter(|value| size(value).is_some_and(|bytes| bytes > MOST_OF_CICS));
         let large: Vec<String> = large.map(|value| value.trim().to_owned()).collect();
-        large.into_iter().map(move |value| Lint {
-            rule: "le-opt-cics",
-            evidence: std::iter::once(line(collected, placed)).chain(step.clone()).collect(),
-            words: format!("{value} of {}: under CICS a size is at most 1024M.", row.name),
+        large.into_iter().map(move |value| {
+            let evidence = std::iter::once(line(collected, placed)).chain(step.clone()).collect();
+            found(evidence, format!("{value} of {}: under CICS a size is at most 1024M.", row.name))
         })
     });
-    found.take(MOST).collect()
-}
-
-fn lint(rule: &'static str, evidence: Line, words: String) -> Lint {
-    Lint { rule, evidence: vec![evidence], words }
+    all.take(MOST).collect()
 }
 
 fn is_misread(value: &str) -> bool {
