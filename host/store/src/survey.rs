@@ -1,7 +1,7 @@
-//! Many libraries at once: block sizes and organisations, tracks now and at other block sizes, the cost of loads, advice.
+//! Many libraries at once: block sizes and organisations, tracks now and at other block sizes, the cost of loads, savings.
 //!
 //! ```text
-//! any library ──> Source ──> measured: tracks and channel programs at each block size ──> Survey: shares, sums, advice
+//! any library ──> Source ──> measured: tracks and channel programs at each block size ──> Survey: shares, sums, savings
 //! ```
 //!
 //! A [`Source`] has all data that a survey needs; so the same figures apply to real mainframe files.
@@ -9,7 +9,7 @@
 //!
 //! Invariant: figures are counts; none is converted to time. Channel programs are those of one load of each member, by
 //! the article's count, with one search of the directory each.
-//! Not here: finding libraries in a file system.
+//! Not here: finding libraries in a file system, and the words of the rules (`underbar-advise`).
 
 use std::collections::BTreeMap;
 
@@ -129,15 +129,16 @@ pub struct Surveyed {
     pub directory_blocks: Option<u32>,
     /// The figures of a copy: a PDS at its own block size first, then at others. A PDSE is the same at any.
     pub copied: Vec<At>,
-    /// Advice.
-    pub advice: Vec<Advice>,
+    /// What can be saved.
+    #[serde(rename = "advice")]
+    pub savings: Vec<Saving>,
     /// Whether it is known from a list only: then nothing was computed, and it is in no sum of tracks.
     pub listed: bool,
 }
 
-/// Advice on one library.
+/// A saving in one library, in figures. Its rule has its words in the table of rules of `underbar-advise`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Advice {
+pub struct Saving {
     /// Its rule.
     pub rule: &'static str,
     /// The action and its reason.
@@ -182,21 +183,26 @@ pub struct Survey {
     pub copied: Vec<At>,
 }
 
-/// A rule: its name, its figures, and the advice, if it has any.
-struct Rule {
+/// How a rule finds a saving: the rule's name, and the action with the figures after it, if there is one.
+struct Finder {
     id: &'static str,
-    advise: fn(&Surveyed, &Source) -> Option<(String, At)>,
+    find: fn(&Surveyed, &Source) -> Option<(String, At)>,
 }
 
-/// The conclusions of the article's figures, and their advice on space.
-const RULES: [Rule; 6] = [
-    Rule { id: "block-size-listed", advise: small_in_a_list },
-    Rule { id: "block-size", advise: larger_blocks },
-    Rule { id: "compress", advise: compress },
-    Rule { id: "many-members", advise: many_members },
-    Rule { id: "above-4k", advise: above_4k },
-    Rule { id: "free-pages", advise: free_pages },
+/// The conclusions of the article's figures, and savings of space.
+const FINDERS: [Finder; 6] = [
+    Finder { id: "block-size-listed", find: small_in_a_list },
+    Finder { id: "block-size", find: larger_blocks },
+    Finder { id: "compress", find: compress },
+    Finder { id: "many-members", find: many_members },
+    Finder { id: "above-4k", find: above_4k },
+    Finder { id: "free-pages", find: free_pages },
 ];
+
+/// The rules that a survey applies, by their names.
+pub fn rules() -> impl Iterator<Item = &'static str> {
+    FINDERS.iter().map(|finder| finder.id)
+}
 
 /// Measures one library.
 #[must_use]
@@ -229,18 +235,18 @@ pub fn measure(source: &Source) -> Surveyed {
         },
         directory_blocks: is_known.then_some(source.directory_blocks),
         copied,
-        advice: Vec::new(),
+        savings: Vec::new(),
         listed: source.listed,
     };
-    for rule in &RULES {
-        if let Some((text, then)) = (rule.advise)(&surveyed, source) {
+    for rule in &FINDERS {
+        if let Some((text, then)) = (rule.find)(&surveyed, source) {
             let now = surveyed.now.at();
-            // Space that compressing frees counts for that advice, and not again for a larger block size.
+            // Space that compressing frees counts for that saving, and not again for a larger block size.
             let now = match (rule.id, compress(&surveyed, source)) {
                 ("block-size", Some((_, compressed))) => At { tracks: compressed.tracks, ..now },
                 _ => now,
             };
-            surveyed.advice.push(Advice {
+            surveyed.savings.push(Saving {
                 rule: rule.id,
                 text,
                 tracks_saved: now.tracks.saturating_sub(then.tracks),
@@ -431,7 +437,7 @@ mod tests {
     }
 
     fn rules(source: &Source) -> Vec<&'static str> {
-        measure(source).advice.iter().map(|advice| advice.rule).collect()
+        measure(source).savings.iter().map(|saving| saving.rule).collect()
     }
 
     #[test]
@@ -472,19 +478,19 @@ mod tests {
         let largest = largest(&surveyed).expect("computed");
         assert!(largest.channel_programs < surveyed.copied[0].channel_programs, "and yet");
         assert!(largest.tracks > surveyed.copied[0].tracks);
-        assert_eq!(surveyed.advice, []);
+        assert_eq!(surveyed.savings, []);
     }
 
     #[test]
     fn what_is_saved_is_what_the_figures_say() {
         let surveyed = measure(&source(6_144, 100));
-        let advice = &surveyed.advice[0];
+        let saving = &surveyed.savings[0];
         let now = surveyed.now.at();
         let largest = largest(&surveyed).expect("computed");
         assert_eq!(largest.block_size, 32_760);
-        assert_eq!(advice.tracks_saved, now.tracks - largest.tracks);
-        assert_eq!(advice.channel_programs_saved, now.channel_programs - largest.channel_programs);
-        assert!(advice.tracks_saved > 0 && advice.channel_programs_saved > 0);
+        assert_eq!(saving.tracks_saved, now.tracks - largest.tracks);
+        assert_eq!(saving.channel_programs_saved, now.channel_programs - largest.channel_programs);
+        assert!(saving.tracks_saved > 0 && saving.channel_programs_saved > 0);
     }
 
     #[test]
@@ -492,9 +498,9 @@ mod tests {
         let mut gaps = source(6_144, 100);
         gaps.tracks = gaps.tracks.map(|tracks| tracks * 2);
         let surveyed = measure(&gaps);
-        let saved: u32 = surveyed.advice.iter().map(|advice| advice.tracks_saved).sum();
+        let saved: u32 = surveyed.savings.iter().map(|saving| saving.tracks_saved).sum();
         let largest = largest(&surveyed).expect("computed");
-        assert_eq!(surveyed.advice.len(), 2, "{:?}", surveyed.advice);
+        assert_eq!(surveyed.savings.len(), 2, "{:?}", surveyed.savings);
         assert_eq!(saved, surveyed.now.at().tracks - largest.tracks);
 
         let mut one = source(6_144, 1);
@@ -503,7 +509,7 @@ mod tests {
         one.shapes[0].programs = measure(&one).copied[0].channel_programs - 1;
         let surveyed = measure(&one);
         let same = surveyed.copied.iter().all(|at| Some(at.tracks) == surveyed.now.tracks);
-        assert!(!same || surveyed.advice.iter().all(|advice| !advice.text.contains("tracks instead")));
+        assert!(!same || surveyed.savings.iter().all(|saving| !saving.text.contains("tracks instead")));
     }
 
     #[test]

@@ -141,7 +141,7 @@ fn survey(parameters: &Parameters) -> Done {
     }
     for rule in ["block-size", "compress", "many-members", "above-4k", "free-pages"] {
         let advised = |library: &&underbar_store::survey::Surveyed| {
-            library.advice.iter().any(|advice| advice.rule == rule)
+            library.savings.iter().any(|saving| saving.rule == rule)
         };
         let count = survey.libraries.iter().filter(advised).count();
         say(format_args!("advice_{}={count}\n", rule.replace('-', "_")));

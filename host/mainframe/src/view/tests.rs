@@ -79,7 +79,7 @@ fn gaps_are_what_a_copy_block_by_block_closes() {
     library.label.block_size = 32_760;
     let rules = |library: &Library| -> Vec<&str> {
         let source = survey::source(library, "L".into()).expect("readable");
-        measure(&source).advice.iter().map(|advice| advice.rule).collect()
+        measure(&source).savings.iter().map(|saving| saving.rule).collect()
     };
     let whole = survey::source(&library, "L".into()).expect("readable");
     assert!(measure(&whole).copied[0].tracks < whole.tracks.expect("known"), "{whole:?}");

@@ -370,13 +370,13 @@ fn text(survey: &Survey) -> String {
         text += &libraries(&survey.libraries);
     }
     let advised: Vec<&Surveyed> =
-        survey.libraries.iter().filter(|library| !library.advice.is_empty()).collect();
+        survey.libraries.iter().filter(|library| !library.savings.is_empty()).collect();
     if !advised.is_empty() {
         text.push_str("\nAdvice\n");
     }
     for library in advised {
-        for advice in &library.advice {
-            let _ = writeln!(text, "{}: {} ({})", library.name, advice.text, advice.rule);
+        for saving in &library.savings {
+            let _ = writeln!(text, "{}: {} ({})", library.name, saving.text, saving.rule);
         }
     }
     text
@@ -418,4 +418,16 @@ fn libraries(libraries: &[Surveyed]) -> String {
         columns.row(row);
     }
     columns.text()
+}
+
+#[cfg(test)]
+mod tests {
+    use underbar_advise::{Apply, RULES};
+
+    #[test]
+    fn each_rule_of_a_survey_has_its_words_in_the_table() {
+        let table: Vec<&str> =
+            RULES.iter().filter(|rule| matches!(rule.apply, Apply::Survey)).map(|rule| rule.id).collect();
+        assert_eq!(underbar_store::survey::rules().collect::<Vec<_>>(), table);
+    }
 }
