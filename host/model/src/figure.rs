@@ -87,6 +87,12 @@ impl Figure {
         self.certainty == Certainty::Likely
     }
 
+    /// The value, if it is exact.
+    #[must_use]
+    pub fn certain(&self) -> Option<u64> {
+        (self.certainty == Certainty::Certain).then_some(self.value)
+    }
+
     /// The value, if the true value is certainly no less.
     #[must_use]
     pub fn at_least(&self) -> Option<u64> {
@@ -107,7 +113,11 @@ mod tests {
     #[test]
     fn only_what_is_certain_can_be_leaned_on() {
         let line = Line { file: "job".to_owned(), line: 7, text: "HAVSZ1=64".to_owned() };
-        let bounds = |figure: &Figure| (figure.at_least(), figure.at_most());
+        let bounds = |figure: &Figure| {
+            let (least, most) = (figure.at_least(), figure.at_most());
+            assert_eq!(figure.certain(), least.zip(most).map(|(least, _)| least));
+            (least, most)
+        };
         assert_eq!(bounds(&Figure::line(line.clone(), 64, false)), (Some(64), Some(64)));
         assert_eq!(bounds(&Figure::line(line, 64, true)), (None, None));
         assert_eq!(bounds(&Figure::counter("heap.gets", 9, Certainty::AtLeast)), (Some(9), None));

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! ledger  -> report  ─┐
-//!                     ├─> Supply, Requests -> rules
+//!                     ├─> Storage, Supply, Requests -> rules
 //! listing -> advise  ─┘
 //! ```
 //!
@@ -12,6 +12,7 @@
 //! | [`platform`], [`area`] | the platforms and areas of advice |
 //! | [`classes`] | the sizes that waste least for classes of requests |
 //! | [`requests`] | requests by size, with their evidence |
+//! | [`storage`] | storage areas: sizes, use, segments |
 //! | [`supply`] | how requests are served |
 //!
 //! Invariant: no figure without evidence: a counter, a line, or the reason why it is absent.
@@ -23,6 +24,7 @@ pub mod classes;
 pub mod figure;
 pub mod platform;
 pub mod requests;
+pub mod storage;
 pub mod supply;
 
 pub use area::Area;
@@ -30,4 +32,5 @@ pub use classes::{Class, least_waste};
 pub use figure::{Certainty, Evidence, Figure, Line};
 pub use platform::Platform;
 pub use requests::{Larger, Requests, Row};
+pub use storage::Storage;
 pub use supply::Supply;

@@ -17,6 +17,7 @@ mod stack_size;
 mod tests;
 
 use underbar_listing::Kind as Part;
+use underbar_model::Figure;
 
 use super::program_case::ProgramCase;
 use crate::advice::{Advice, Kind, Line, Setting};
@@ -24,6 +25,11 @@ use crate::sizes::written;
 
 /// The risk of growth below the 16M line.
 const BELOW_RISK: &str = "It lies below the 16M line, where there is little storage. ";
+
+/// The lines of these figures, as far as they have one.
+fn lines<'a>(figures: impl IntoIterator<Item = &'a Figure>) -> Vec<Line> {
+    figures.into_iter().filter_map(|figure| figure.evidence.line().cloned()).collect()
+}
 
 /// The findings of a rule, without a setting.
 pub(super) fn found(kind: Kind, now: String, evidence: Vec<Line>, reason: String) -> Advice {

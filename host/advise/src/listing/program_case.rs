@@ -1,9 +1,14 @@
 //! The input of a rule for one program, or for one session of Natural: what the listings hold about it.
 //!
+//! ```text
+//! storage reports of sound runs -> certain figures -> Storage, threads, with their lines -> rules
+//! ```
+//!
 //! Invariant: figures come from sound runs only, and only certain ones.
 //! Not here: the rules (`le`, `natural`), and where an option is to be changed (`place`).
 
-use underbar_listing::{Evidence, Field, Figure, Kind as Part, OptionRow};
+use underbar_listing::{Evidence, Field, Figure, Kind as Part, OptionRow, Section};
+use underbar_model::{self as model, Certainty, Storage};
 
 use super::collect::{Collected, Program, Run};
 use super::history::History;
@@ -35,25 +40,77 @@ impl ProgramCase<'_> {
         Line { file, line: evidence.line, text }
     }
 
-    /// The file and the figure of each sound run that has it.
-    pub(super) fn figures(&self, part: Part, field: Field) -> Vec<(usize, &Figure)> {
-        self.sound().filter_map(|run| Some((run.file, run.report.section(part)?.get(field)?))).collect()
+    /// A storage area over all sound runs, as their storage reports show it.
+    pub(super) fn storage(&self, part: Part) -> Storage {
+        let sections = || self.sections(part);
+        let last = |field: Field| sections().filter_map(|one| one.get(field)).last();
+        let most =
+            |field: Field| sections().filter_map(|one| one.get(field)).max_by_key(|(_, figure)| figure.value);
+        let used = most(use_of(part));
+        // The run with the largest use has to show its number of segments.
+        let is_counted = used.is_some_and(|(_, used)| {
+            sections().any(|one| {
+                one.get(use_of(part)).is_some_and(|(_, figure)| figure.value == used.value)
+                    && one.get(Field::Allocated).is_some()
+            })
+        });
+        let mut segments = self.figure(most(Field::Allocated));
+        if segments.certainty == Certainty::Certain && !is_counted {
+            segments.certainty = Certainty::AtLeast;
+        }
+        Storage {
+            initial: self.figure(last(Field::Initial)),
+            increment: self.figure(last(Field::Increment)),
+            used: self.figure(used),
+            used_by_all: self.figure(most(Field::AllThreads)),
+            suggested: self.figure(last(Field::Suggested)),
+            segments,
+            freed: self.figure(most(Field::Freed)),
+            requests: self.figure(most(Field::Gets)),
+        }
     }
 
-    /// The largest of them.
-    pub(super) fn largest(&self, part: Part, field: Field) -> Option<(usize, &Figure)> {
-        self.figures(part, field).into_iter().max_by_key(|(_, figure)| figure.value)
+    /// The same, in the sound run that freed most segments; None if none shows how many were freed.
+    pub(super) fn storage_most_freed(&self, part: Part) -> Option<Storage> {
+        let freed = |one: &SectionOf<'_>| {
+            one.get(Field::Allocated).and(one.get(Field::Freed)).map(|(_, of)| of.value)
+        };
+        let one = self.sections(part).filter(|one| freed(one).is_some()).max_by_key(freed)?;
+        let figure = |field: Field| self.figure(one.get(field));
+        Some(Storage {
+            initial: figure(Field::Initial),
+            increment: figure(Field::Increment),
+            used: figure(use_of(part)),
+            used_by_all: figure(Field::AllThreads),
+            suggested: figure(Field::Suggested),
+            segments: figure(Field::Allocated),
+            freed: figure(Field::Freed),
+            requests: figure(Field::Gets),
+        })
     }
 
-    /// The figure of the last run: for sizes, the present setting.
+    /// The use of a storage area in each sound run.
+    pub(super) fn history(&self, part: Part) -> History {
+        let used = self.sections(part).filter_map(|one| one.get(use_of(part)));
+        History::of(&used.map(|(_, figure)| figure.value).collect::<Vec<_>>())
+    }
+
+    /// The figure of the last run that shows it, and the file.
     pub(super) fn last(&self, part: Part, field: Field) -> Option<(usize, &Figure)> {
-        self.figures(part, field).into_iter().next_back()
+        self.sections(part).filter_map(|one| one.get(field)).last()
     }
 
-    /// The figures of all runs.
-    pub(super) fn history(&self, part: Part, field: Field) -> History {
-        let all: Vec<u64> = self.figures(part, field).iter().map(|(_, figure)| figure.value).collect();
-        History::of(&all)
+    /// The section of each sound run that has it.
+    fn sections(&self, part: Part) -> impl Iterator<Item = SectionOf<'_>> {
+        self.sound()
+            .filter_map(move |run| Some(SectionOf { file: run.file, section: run.report.section(part)? }))
+    }
+
+    /// A figure of the model.
+    fn figure(&self, figure: Option<(usize, &Figure)>) -> model::Figure {
+        figure.map_or(model::Figure::absent("no storage report shows it"), |(file, figure)| {
+            model::Figure::line(self.line(file, &figure.evidence), figure.value, figure.likely)
+        })
     }
 
     /// An option that is known to be in force.
@@ -69,10 +126,10 @@ impl ProgramCase<'_> {
             .unwrap_or(false)
     }
 
-    /// The most threads at one time, if a sound report shows it.
-    pub(super) fn threads(&self) -> Option<u64> {
-        let threads = self.sound().filter_map(|run| run.report.threads.as_ref());
-        threads.filter(|threads| !threads.likely).map(|threads| threads.value).max()
+    /// The most threads at one time.
+    pub(super) fn threads(&self) -> model::Figure {
+        let threads = self.sound().filter_map(|run| Some((run.file, run.report.threads.as_ref()?)));
+        self.figure(threads.filter(|(_, threads)| !threads.likely).max_by_key(|(_, threads)| threads.value))
     }
 
     /// A line that shows that the program runs under CICS: increments 16 bytes short of a page, or the step of CICS.
@@ -129,4 +186,24 @@ impl ProgramCase<'_> {
             None => (None, None, String::new()),
         }
     }
+}
+
+/// A section of a storage report, and its file.
+#[derive(Clone, Copy)]
+struct SectionOf<'a> {
+    file: usize,
+    section: &'a Section,
+}
+
+impl<'a> SectionOf<'a> {
+    /// A figure that is certain, and its file.
+    fn get(&self, field: Field) -> Option<(usize, &'a Figure)> {
+        Some((self.file, self.section.get(field)?))
+    }
+}
+
+/// The field that shows the use: of stacks, that of the thread that used most.
+fn use_of(part: Part) -> Field {
+    let is_of_threads = part.row().is_some_and(|row| row.fields.contains(&Field::AnyThread));
+    if is_of_threads { Field::AnyThread } else { Field::Total }
 }

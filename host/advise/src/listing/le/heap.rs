@@ -8,11 +8,11 @@
 //! Invariant: suggestions depend only on certain figures. If the number of segments is missing, nothing is raised: an
 //! increment is a minimum, since a larger request gets a segment of its own size.
 
-use underbar_listing::{Field, Figure, Kind as Part};
+use underbar_listing::{Field, Kind as Part};
 
 use super::super::history::History;
 use super::stack_size::{moved, switch_unknown};
-use super::{BELOW_RISK, ProgramCase, contradiction, found, lost, now, setting};
+use super::{BELOW_RISK, ProgramCase, contradiction, found, lines, lost, now, setting};
 use crate::advice::{Advice, Evidence, Kind, Line};
 use crate::sizes::{LINE, is_well_used, rounded, written};
 
@@ -78,33 +78,20 @@ pub(super) fn one(case: &ProgramCase<'_>, part: Part, unit: u64) -> Option<Advic
     if contradiction::concerns(case, part) {
         return None;
     }
-    let (total_file, total) = case.largest(part, Field::Total)?;
-    let (initial_file, initial) = case.last(part, Field::Initial)?;
-    let increment = case.last(part, Field::Increment).map(|(_, figure)| figure.value);
-    // The run with the largest use has to show its number of segments.
-    let is_counted = case.sound().any(|run| {
-        let section = run.report.section(part);
-        section.is_some_and(|section| {
-            section.get(Field::Total).is_some_and(|figure| figure.value == total.value)
-                && section.get(Field::Allocated).is_some()
-        })
-    });
-    let segments = case.largest(part, Field::Allocated).filter(|_| is_counted);
-    let mut evidence =
-        vec![case.line(total_file, &total.evidence), case.line(initial_file, &initial.evidence)];
-    let line = |(file, figure): (usize, &Figure)| case.line(file, &figure.evidence);
-    evidence.extend(case.last(part, Field::Suggested).map(line));
-    evidence.extend(segments.map(line));
-    let history = case.history(part, Field::Total);
+    let storage = case.storage(part);
+    let (Some(_), Some(initial)) = (storage.used.certain(), storage.initial.certain()) else { return None };
+    let counted = Some(&storage.segments).filter(|segments| segments.certain().is_some());
+    let evidence = lines([&storage.used, &storage.initial, &storage.suggested].into_iter().chain(counted));
+    let history = case.history(part);
     let more = moved(case, part).map_or(0, |moved| moved.bytes);
     let heap = Heap {
         part,
         unit,
         need: history.need().saturating_add(more),
         history,
-        initial: initial.value,
-        increment,
-        segments: segments.map(|(_, figure)| figure.value),
+        initial,
+        increment: storage.increment.certain(),
+        segments: storage.segments.certain(),
         evidence,
         case,
     };

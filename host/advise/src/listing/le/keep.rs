@@ -1,8 +1,9 @@
 //! KEEP or FREE for increments that come and go.
 
 use underbar_listing::{Field, Kind as Part};
+use underbar_model::Figure;
 
-use super::{ProgramCase, contradiction, found};
+use super::{ProgramCase, contradiction, found, lines};
 use crate::advice::{Advice, Kind, Setting};
 
 /// With fewer freed segments there is no pattern.
@@ -26,28 +27,21 @@ pub(crate) fn apply(case: &ProgramCase<'_>) -> Vec<Advice> {
 }
 
 fn one(case: &ProgramCase<'_>, part: Part, at: usize) -> Option<Advice> {
-    let runs = case.sound().filter_map(|run| {
-        let section = run.report.section(part)?;
-        Some((run.file, section, section.get(Field::Allocated)?, section.get(Field::Freed)?))
-    });
-    let (file, section, allocated, freed) = runs.max_by_key(|(_, _, _, freed)| freed.value)?;
+    let storage = case.storage_most_freed(part)?;
+    let (allocated, freed) = (storage.segments.certain()?, storage.freed.certain()?);
     if contradiction::concerns(case, part) {
         return None;
     }
     if part == Part::ThreadStack && !case.is_set("THREADSTACK", 0, "ON") {
         return None;
     }
-    if freed.value < LEAST || freed.value.saturating_mul(10) < allocated.value.saturating_mul(9) {
+    if freed < LEAST || freed.saturating_mul(10) < allocated.saturating_mul(9) {
         return None;
     }
     let (option, _) = part.row()?.option;
-    let mut evidence = vec![case.line(file, &allocated.evidence), case.line(file, &freed.evidence)];
-    let counts = format!(
-        "{}: {} segments allocated and {} freed: they come and go.",
-        part.title(),
-        allocated.value,
-        freed.value
-    );
+    let mut evidence = lines([&storage.segments, &storage.freed]);
+    let counts =
+        format!("{}: {allocated} segments allocated and {freed} freed: they come and go.", part.title());
     if case.is_set(option, at, "KEEP") {
         evidence.extend(case.option(option).map(|(file, row)| case.line(file, &row.evidence)));
         let reason = format!("{counts} But KEEP is set.");
@@ -56,9 +50,14 @@ fn one(case: &ProgramCase<'_>, part: Part, at: usize) -> Option<Advice> {
     let now = format!("{option} FREE (segments were freed)");
     // These fields show whether the increment is too small for the requests.
     let fields = part.row()?.fields;
-    let needed =
-        [Field::Increment, Field::Total, Field::Gets].into_iter().filter(|field| fields.contains(field));
-    let missing: Vec<&str> = needed.filter(|field| section.get(*field).is_none()).map(Field::label).collect();
+    let of = |field: Field, figure: &Figure| fields.contains(&field).then(|| (field, figure.certain()));
+    let needed = [
+        of(Field::Increment, &storage.increment),
+        of(Field::Total, &storage.used),
+        of(Field::Gets, &storage.requests),
+    ];
+    let missing = needed.iter().flatten().filter(|(_, figure)| figure.is_none());
+    let missing: Vec<&str> = missing.map(|(field, _)| field.label()).collect();
     if !missing.is_empty() {
         let reason = format!(
             "{counts} But {} cannot be read, so that nobody can say whether requests are larger than the increment.",
@@ -67,9 +66,7 @@ fn one(case: &ProgramCase<'_>, part: Part, at: usize) -> Option<Advice> {
         return Some(found(Kind::NoAdvice, now, evidence, reason));
     }
     // No peak is larger than all requests together: so the average request is at least this large.
-    let figure = |field: Field| section.get(field).map(|figure| figure.value);
-    if let (Some(total), Some(gets), Some(increment)) =
-        (figure(Field::Total), figure(Field::Gets), figure(Field::Increment))
+    if let [Some((_, Some(increment))), Some((_, Some(total))), Some((_, Some(gets)))] = needed
         && total / gets.max(1) >= increment
     {
         let reason = format!(

@@ -2,10 +2,10 @@
 //!
 //! Not here: the size of a stack (`stack_size`), the sizes of heaps (`heap`).
 
-use underbar_listing::{Field, Kind as Part};
+use underbar_listing::Kind as Part;
 
 use super::stack_size::{Stack, is_below, moved, one, stack, switch_unknown};
-use super::{ProgramCase, found, heap, now, setting};
+use super::{ProgramCase, found, heap, lines, now, setting};
 use crate::advice::{Advice, Kind};
 use crate::sizes::rounded;
 
@@ -32,18 +32,20 @@ pub(crate) fn apply(case: &ProgramCase<'_>) -> Vec<Advice> {
 
 /// The finding without advice on a section of THREADSTACK, and the reason.
 fn unknown(case: &ProgramCase<'_>, part: Part) -> Option<Advice> {
-    let (file, figure) = case.largest(part, Field::AnyThread).filter(|(_, figure)| figure.value > 0)?;
-    let (_, initial) = case.last(part, Field::Initial)?;
+    let storage = case.storage(part);
+    let used = storage.used.certain().filter(|used| *used > 0)?;
+    let initial = storage.initial.certain()?;
     let own = if part == Part::ThreadStack { Part::Stack } else { Part::XplinkStack };
     let enough = |used: u64| rounded(used.saturating_add(used / 8), 4 * K);
-    let mut evidence = vec![case.line(file, &figure.evidence)];
-    let on = match setting(part, Some(enough(figure.value)), None) {
+    let mut evidence = lines([&storage.used]);
+    let on = match setting(part, Some(enough(used)), None) {
         Some(on) => format!("Under ON {on} holds what a thread used."),
         None => String::new(),
     };
-    let off = case.largest(own, Field::AnyThread).and_then(|(file, first)| {
-        let set = setting(own, Some(enough(first.value.max(figure.value))), None)?;
-        evidence.push(case.line(file, &first.evidence));
+    let first = case.storage(own).used;
+    let off = first.certain().and_then(|of_first| {
+        let set = setting(own, Some(enough(of_first.max(used))), None)?;
+        evidence.extend(lines([&first]));
         Some(format!(" Under OFF threads take STACK's sizes, and {set} holds what the first thread and the others used."))
     });
     let reason = format!(
@@ -52,13 +54,13 @@ fn unknown(case: &ProgramCase<'_>, part: Part) -> Option<Advice> {
         part.title(),
         off.unwrap_or_default()
     );
-    Some(found(Kind::NoAdvice, now(part, initial.value, None), evidence, reason))
+    Some(found(Kind::NoAdvice, now(part, initial, None), evidence, reason))
 }
 
 /// Adds to the risk of a raise the storage for the threads' first segments, and whether the heap that holds them is raised.
 fn with_place(case: &ProgramCase<'_>, part: Part, mut raise: Advice) -> Advice {
     let is_raise = raise.kind == Kind::Raise && matches!(part, Part::Stack | Part::ThreadStack);
-    if !is_raise || case.threads() == Some(1) {
+    if !is_raise || case.threads().certain() == Some(1) {
         return raise;
     }
     let (heap, name) = match is_below(case, part) {

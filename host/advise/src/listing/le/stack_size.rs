@@ -9,9 +9,10 @@
 //! Not here: which stacks there are, and the advice on them (`stack`).
 
 use underbar_listing::{Field, Kind as Part};
+use underbar_model::Storage;
 
 use super::super::place;
-use super::{BELOW_RISK, ProgramCase, contradiction, found, lost, now, setting};
+use super::{BELOW_RISK, ProgramCase, contradiction, found, lines, lost, now, setting};
 use crate::advice::{Advice, Evidence, Kind, Line};
 use crate::sizes::{LINE, is_well_used, rounded, written};
 
@@ -27,10 +28,9 @@ pub(super) fn switch_unknown(case: &ProgramCase<'_>) -> Option<Line> {
         return None;
     }
     [Part::ThreadStack, Part::XplinkThreadStack].into_iter().find_map(|part| {
-        [Field::AnyThread, Field::AllThreads, Field::Allocated].into_iter().find_map(|field| {
-            let (file, figure) = case.largest(part, field).filter(|(_, figure)| figure.value > 0)?;
-            Some(case.line(file, &figure.evidence))
-        })
+        let Storage { used, used_by_all, segments, .. } = case.storage(part);
+        let shown = [used, used_by_all, segments].into_iter().find(|figure| figure.value > 0)?;
+        shown.evidence.line().cloned()
     })
 }
 
@@ -50,22 +50,20 @@ pub(super) struct Stack {
 
 /// The facts about a stack; None if it is not used, not governed by its option, or contradictory.
 pub(super) fn stack(case: &ProgramCase<'_>, part: Part) -> Option<Stack> {
-    let (file, largest) = case.largest(part, Field::AnyThread)?;
-    let (initial_file, initial) = case.last(part, Field::Initial)?;
-    if largest.value == 0 || !governs(case, part) || contradiction::concerns(case, part) {
+    let storage = case.storage(part);
+    let (largest, initial) = (storage.used.certain()?, storage.initial.certain()?);
+    if largest == 0 || !governs(case, part) || contradiction::concerns(case, part) {
         return None;
     }
-    let mut evidence = vec![case.line(file, &largest.evidence), case.line(initial_file, &initial.evidence)];
-    let segments = case.largest(part, Field::Allocated);
-    evidence.extend(segments.map(|(file, figure)| case.line(file, &figure.evidence)));
-    let history = case.history(part, Field::AnyThread);
+    let evidence = lines([&storage.used, &storage.initial, &storage.segments]);
+    let history = case.history(part);
     let words = format!(
         "{}: {}, by the thread that used most; the initial size is {}",
         part.title(),
         history.words(),
-        initial.value
+        initial
     );
-    Some(Stack { largest: largest.value, need: history.need(), initial: initial.value, evidence, words })
+    Some(Stack { largest, need: history.need(), initial, evidence, words })
 }
 
 /// Whether the option of this section is in force.
@@ -165,9 +163,9 @@ fn threads(case: &ProgramCase<'_>, part: Part) -> Option<u64> {
     match part {
         Part::Stack | Part::XplinkStack if case.is_set("THREADSTACK", 0, "ON") => Some(1),
         Part::ThreadStack | Part::XplinkThreadStack => {
-            case.threads().map(|threads| threads.saturating_sub(1).max(1))
+            case.threads().certain().map(|threads| threads.saturating_sub(1).max(1))
         }
-        _ => case.threads(),
+        _ => case.threads().certain(),
     }
 }
 
@@ -196,14 +194,14 @@ pub(super) fn moved(case: &ProgramCase<'_>, heap: Part) -> Option<Moved> {
     }
     let part = if case.is_set("THREADSTACK", 0, "ON") { Part::ThreadStack } else { Part::Stack };
     let holds = if is_below(case, part) { Part::BelowHeap } else { Part::AnyHeap };
-    let others = case.threads()?.checked_sub(1).filter(|others| *others > 0)?;
+    let others = case.threads().certain()?.checked_sub(1).filter(|others| *others > 0)?;
     if heap != holds {
         return None;
     }
     if place::fixed(case, part.row()?.option.0).is_some() {
         return None;
     }
-    let before = case.last(part, Field::Initial)?.1.value;
+    let before = case.storage(part).initial.certain()?;
     let option = one(case, part).filter(|advice| advice.kind == Kind::Raise)?.option?;
     let at = part.row()?.option.1;
     let after = crate::sizes::size(option.sub_options.get(at)?.as_deref()?)?;
