@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! ledger  -> report  ─┐
-//!                     ├─> Storage, Supply, Requests -> rules
+//!                     ├─> Storage, Supply, Requests, Switches -> rules
 //! listing -> advise  ─┘
 //! ```
 //!
@@ -14,6 +14,7 @@
 //! | [`requests`] | requests by size, with their evidence |
 //! | [`storage`] | storage areas: sizes, use, segments |
 //! | [`supply`] | how requests are served |
+//! | [`switches`] | switches between processors or modes |
 //!
 //! Invariant: no figure without evidence: a counter, a line, or the reason why it is absent.
 //! Not here: where figures come from (`report`, `listing`), and the advice based on them (`advise`).
@@ -26,6 +27,7 @@ pub mod platform;
 pub mod requests;
 pub mod storage;
 pub mod supply;
+pub mod switches;
 
 pub use area::Area;
 pub use classes::{Class, least_waste};
@@ -34,3 +36,4 @@ pub use platform::Platform;
 pub use requests::{Larger, Requests, Row};
 pub use storage::Storage;
 pub use supply::Supply;
+pub use switches::Switches;

@@ -4,7 +4,7 @@ use underbar_listing::natural::{BufferRow, Cache};
 
 use super::super::program_case::ProgramCase;
 use super::super::sessions::Set;
-use super::{Kind, Session, found, line, session, setting, unreadable};
+use super::{Kind, Session, found, line, session, setting, storage, unreadable};
 use crate::advice::{Advice, Line};
 use crate::sizes::{is_well_used, rounded, written};
 
@@ -209,39 +209,23 @@ fn unseen(
 
 fn one(case: &ProgramCase<'_>, session: &Session, at: usize, given: Option<u64>) -> One {
     let (cache, usual, name) = CACHES[at];
-    let rows: Vec<(usize, &BufferRow)> = case
-        .collected
-        .natural
-        .sound(session)
-        .flat_map(|(file, report)| report.rows.iter().map(move |row| (*file, row)))
-        .filter(|(_, row)| row.cache() == Some(cache))
-        .collect();
     let usual = usual << 10;
-    let Some((_, last)) = rows.last() else {
+    let Some((over_all, fullest)) = storage::cache(case, session, cache) else {
         let then = given.map_or(usual, |kb| kb << 10);
         return One { now: None, then, reason: None, raise: false, evidence: Vec::new() };
     };
-    let size = last.size;
-    let fullest = rows
-        .iter()
-        .filter_map(|(file, row)| Some((*file, row.max_used?, *row)))
-        .max_by_key(|(_, used, row)| (u128::from(*used) << 64) / u128::from(row.size.max(1)));
-    let most = rows
-        .iter()
-        .map(|(_, row)| row.max_used)
-        .collect::<Option<Vec<u64>>>()
-        .and_then(|all| all.into_iter().max());
-    let evidence = fullest.iter().map(|(file, _, row)| line(case, *file, &row.evidence)).collect();
+    let size = over_all.initial.value;
+    let evidence = fullest.used.evidence.line().cloned().into_iter().collect();
     let keep = One { now: Some(size), then: size, reason: None, raise: false, evidence };
-    let Some((_, used, row)) = fullest else { return keep };
-    if used.saturating_mul(100) >= row.size.saturating_mul(95) {
+    let (Some(used), Some(full)) = (fullest.used.certain(), fullest.initial.certain()) else { return keep };
+    if used.saturating_mul(100) >= full.saturating_mul(95) {
         if size >= usual {
             return keep;
         }
-        let reason = format!("The cache for {name}, {}, was full ({used} bytes).", written(row.size));
+        let reason = format!("The cache for {name}, {}, was full ({used} bytes).", written(full));
         return One { then: usual, reason: Some(reason), raise: true, ..keep };
     }
-    let Some(most) = most else { return keep };
+    let Some(most) = over_all.used.certain() else { return keep };
     let enough = rounded(most.saturating_add(most / 8), 4096);
     let mut reports = case.collected.natural.sound(session);
     let complete = reports.all(|(_, report)| report.is_complete());

@@ -12,6 +12,7 @@ pub(crate) mod caches;
 pub(crate) mod fetch;
 pub(crate) mod parameters;
 pub(crate) mod prefetch;
+mod storage;
 pub(crate) mod switches;
 pub(crate) mod thread;
 

@@ -1,6 +1,7 @@
 //! Tables of records and switches, and statistics of components.
 
 use underbar_listing::natural::{Counted, SwitchTable, Way};
+use underbar_model::{Figure, Switches};
 
 use super::super::program_case::ProgramCase;
 use super::super::sessions::Set;
@@ -16,11 +17,15 @@ pub(crate) fn switches(case: &ProgramCase<'_>) -> Vec<Advice> {
         return Vec::new();
     }
     let one = |(file, table): &(usize, SwitchTable)| {
-        let lines =
-            table.heading.iter().chain(&table.evidence).map(|evidence| line(case, *file, evidence)).collect();
-        let (kind, now, reason) = match table.ways[..] {
+        let ways = ways(case, *file, table);
+        let heading = table.heading.iter().map(|evidence| line(case, *file, evidence));
+        // The figures of two ways are in the same lines.
+        let [way, ..] = &ways[..] else { return None };
+        let shown = [&way.records, &way.switches, &way.cpu].into_iter();
+        let lines = heading.chain(shown.filter_map(|figure| figure.evidence.line().cloned())).collect();
+        let (kind, now, reason) = match &ways[..] {
             [before, after] => (Kind::NoAdvice, "two ways beside each other", compared(before, after)),
-            [way] if way.switches.saturating_mul(2) >= way.records => {
+            [way] if way.switches.value.saturating_mul(2) >= way.records.value => {
                 (Kind::NoAdvice, "a switch for almost each record", chatty(way, table.counted))
             }
             [way] => {
@@ -34,27 +39,41 @@ pub(crate) fn switches(case: &ProgramCase<'_>) -> Vec<Advice> {
     case.collected.natural.switches.iter().filter_map(one).take(MOST).collect()
 }
 
+/// The ways of a table, whose lines are those of records, of switches, and of processor time if it is there.
+fn ways(case: &ProgramCase<'_>, file: usize, table: &SwitchTable) -> Vec<Switches> {
+    let figure = |value: Option<u64>, at: usize| match value.zip(table.evidence.get(at)) {
+        Some((value, evidence)) => Figure::line(line(case, file, evidence), value, false),
+        None => Figure::absent("the table does not show it"),
+    };
+    let way = |way: &Way| Switches {
+        records: figure(Some(way.records), 0),
+        switches: figure(Some(way.switches), 1),
+        cpu: figure(way.cpu, 2),
+    };
+    table.ways.iter().map(way).collect()
+}
+
 /// Records for each switch, with one digit after the point.
-fn ratio(way: Way) -> String {
-    let switches = way.switches.max(1);
-    tenths(way.records.saturating_mul(10).saturating_add(switches / 2) / switches)
+fn ratio(way: &Switches) -> String {
+    let switches = way.switches.value.max(1);
+    tenths(way.records.value.saturating_mul(10).saturating_add(switches / 2) / switches)
 }
 
 fn tenths(tenths: u64) -> String {
     format!("{}.{}", tenths / 10, tenths % 10)
 }
 
-fn compared(before: Way, after: Way) -> String {
+fn compared(before: &Switches, after: &Switches) -> String {
     let mut text = format!(
         "{} switches, then {}: {} records for each switch, then {}.",
-        before.switches,
-        after.switches,
+        before.switches.value,
+        after.switches.value,
         ratio(before),
         ratio(after)
     );
-    if let (Some(old), Some(new)) = (before.cpu, after.cpu) {
+    if let (Some(old), Some(new)) = (before.cpu.certain(), after.cpu.certain()) {
         text += &format!(" Processor time {old} ms, then {new} ms");
-        let spared = before.switches.saturating_sub(after.switches);
+        let spared = before.switches.value.saturating_sub(after.switches.value);
         if let (Some(less), true) = (old.checked_sub(new), spared > 0) {
             // Milliseconds to tenths of microseconds.
             let each = less.saturating_mul(10_000) / spared;
@@ -65,7 +84,7 @@ fn compared(before: Way, after: Way) -> String {
     text + " One run each, no interval."
 }
 
-fn chatty(way: Way, counted: Counted) -> String {
+fn chatty(way: &Switches, counted: Counted) -> String {
     let what = match counted {
         Counted::Read => {
             "From the database MULTI-FETCH OF 10 spares nine of ten; from work files a cache (PWCSIZE) nearly all; in a SORT the \
@@ -75,7 +94,7 @@ fn chatty(way: Way, counted: Counted) -> String {
             "A print cache (PWCSIZE) spares nearly all; for primary output MAINPR leads it there."
         }
     };
-    format!("{} records, {} switches. {what}", way.records, way.switches)
+    format!("{} records, {} switches. {what}", way.records.value, way.switches.value)
 }
 
 pub(crate) fn components(case: &ProgramCase<'_>) -> Vec<Advice> {

@@ -1,12 +1,11 @@
 //! THSIZE, from the total of all buffers and the size of the thread.
 
-use underbar_listing::Figure;
 use underbar_listing::natural::ParameterCarrier;
 
 use super::super::program_case::ProgramCase;
 use super::super::sessions::Set;
-use super::{Kind, found, line, session, setting};
-use crate::advice::Advice;
+use super::{Kind, found, line, session, setting, storage};
+use crate::advice::{Advice, Line};
 use crate::sizes::{LINE, above_the_line, is_well_used, rounded, written};
 
 /// The smallest thread, in KB.
@@ -22,21 +21,11 @@ pub(crate) fn thread(case: &ProgramCase<'_>) -> Vec<Advice> {
         let reason = "THSIZE is ignored in a string that SYS= or PROFILE= activates: set it directly.";
         all.push(found(Kind::NoAdvice, format!("THSIZE={} in NTSYS", row.value), lines, reason));
     }
-    let uses: Vec<_> = sessions
-        .sound(&session)
-        .filter_map(|(file, report)| Some((*file, report.thread.as_ref()?)))
-        .collect();
-    let certain = |figure: &Option<Figure>| figure.clone().filter(|figure| !figure.likely);
     let caches = super::caches::advised(case);
     // All buffers, and the bytes that the advised caches add to them.
-    let totals = sessions.sound(&session).filter_map(|(file, report)| {
-        let total = certain(&report.thread.as_ref()?.total)?;
-        let more = caches.map_or(0, |then| super::caches::growth(&report.rows, then));
-        Some((*file, total, more))
-    });
-    let most = totals.max_by_key(|(_, total, more)| total.value.saturating_add(*more));
-    let now = uses.iter().rev().find_map(|(file, of)| Some((*file, certain(&of.thread)?)));
-    let (Some((total_file, total, more)), Some((now_file, now))) = (most, now) else {
+    let (storage, more) =
+        storage::thread(case, &session, |rows| caches.map_or(0, |then| super::caches::growth(rows, then)));
+    let (Some(total), Some(now)) = (storage.used.certain(), storage.initial.certain()) else {
         let lines = match &set {
             Set::To(file, _, row) | Set::Unreadable(file, row) => vec![line(case, *file, &row.evidence)],
             _ => Vec::new(),
@@ -56,23 +45,21 @@ pub(crate) fn thread(case: &ProgramCase<'_>) -> Vec<Advice> {
         }
         return all;
     };
-    let mut evidence = vec![line(case, total_file, &total.evidence), line(case, now_file, &now.evidence)];
-    let words = format!("THSIZE={}", now.value >> 10);
-    let all_of_them = total.value.saturating_add(more);
+    let shown = [&storage.used, &storage.initial].into_iter();
+    let mut evidence: Vec<Line> = shown.filter_map(|figure| figure.evidence.line().cloned()).collect();
+    let words = format!("THSIZE={}", now >> 10);
+    let all_of_them = total.saturating_add(more);
     let need = rounded(all_of_them.saturating_add(all_of_them / 8), 64 << 10).max(LEAST << 10);
-    let mut buffers = format!("All buffers are {} together", kilobytes(total.value));
+    let mut buffers = format!("All buffers are {} together", kilobytes(total));
     if more > 0 {
         buffers += &format!(", and {} with the caches that are advised here", kilobytes(all_of_them));
     }
-    let sure = uses.iter().all(|(_, of)| certain(&of.max_used).is_some());
-    if all_of_them > now.value {
-        let reason = if now.value == 0 {
+    let sure = storage.used_by_all.certain().is_some();
+    if all_of_them > now {
+        let reason = if now == 0 {
             format!("{buffers}, and there is no thread: each buffer is a GETMAIN.")
         } else {
-            format!(
-                "{buffers}; the thread of {} does not hold them: the rest are GETMAINs.",
-                kilobytes(now.value)
-            )
+            format!("{buffers}; the thread of {} does not hold them: the rest are GETMAINs.", kilobytes(now))
         };
         let mut raise = found(Kind::Raise, words, evidence, reason);
         let region = case.collected.region_of(&case.program.name);
@@ -102,25 +89,19 @@ pub(crate) fn thread(case: &ProgramCase<'_>) -> Vec<Advice> {
         all.push(raise);
         return all;
     }
-    let too_large = !is_well_used(need, now.value) && now.value.saturating_sub(need) >= 64 << 10;
+    let too_large = !is_well_used(need, now) && now.saturating_sub(need) >= 64 << 10;
     let contradiction = " What was used at most contradicts itself in the report, so nothing leans on it.";
     if too_large && sure {
-        let mut lower = found(
-            Kind::Lower,
-            words,
-            evidence,
-            format!("{buffers}, of a thread of {}.", kilobytes(now.value)),
-        );
+        let mut lower =
+            found(Kind::Lower, words, evidence, format!("{buffers}, of a thread of {}.", kilobytes(now)));
         lower.option = setting("THSIZE=", vec![(need >> 10).to_string()]);
-        lower.effect = format!("{} less for each session.", written(now.value - need));
+        lower.effect = format!("{} less for each session.", written(now - need));
         all.push(lower);
         return all;
     }
     if too_large {
-        let reason = format!(
-            "{buffers}, of a thread of {}: it may be too large.{contradiction}",
-            kilobytes(now.value)
-        );
+        let reason =
+            format!("{buffers}, of a thread of {}: it may be too large.{contradiction}", kilobytes(now));
         all.push(found(Kind::NoAdvice, words, evidence, reason));
         return all;
     }
@@ -128,7 +109,7 @@ pub(crate) fn thread(case: &ProgramCase<'_>) -> Vec<Advice> {
         evidence.push(line(case, *file, &row.evidence));
     }
     let doubt = if sure { "" } else { contradiction };
-    let reason = format!("{buffers}: the thread of {} holds them.{doubt}", kilobytes(now.value));
+    let reason = format!("{buffers}: the thread of {} holds them.{doubt}", kilobytes(now));
     all.push(found(Kind::NoChange, words, evidence, reason));
     all
 }
