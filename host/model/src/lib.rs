@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! ledger  -> report  ─┐
-//!                     ├─> Storage, Supply, Requests, Switches -> rules
+//!                     ├─> Storage, Pool, Supply, Requests, Switches -> rules
 //! listing -> advise  ─┘
 //! ```
 //!
@@ -12,6 +12,7 @@
 //! | [`platform`], [`area`] | the platforms and areas of advice |
 //! | [`classes`] | the sizes that waste least for classes of requests |
 //! | [`requests`] | requests by size, with their evidence |
+//! | [`pool`] | pools of cells of one size |
 //! | [`storage`] | storage areas: sizes, use, segments |
 //! | [`supply`] | how requests are served |
 //! | [`switches`] | switches between processors or modes |
@@ -24,6 +25,7 @@ pub mod area;
 pub mod classes;
 pub mod figure;
 pub mod platform;
+pub mod pool;
 pub mod requests;
 pub mod storage;
 pub mod supply;
@@ -33,6 +35,7 @@ pub use area::Area;
 pub use classes::{Class, least_waste};
 pub use figure::{Certainty, Evidence, Figure, Line};
 pub use platform::Platform;
+pub use pool::Pool;
 pub use requests::{Larger, Requests, Row};
 pub use storage::Storage;
 pub use supply::Supply;

@@ -8,7 +8,7 @@
 //! Not here: the rules (`le`, `natural`), and where an option is to be changed (`place`).
 
 use underbar_listing::{Evidence, Field, Figure, Kind as Part, OptionRow, Section};
-use underbar_model::{self as model, Certainty, Storage};
+use underbar_model::{self as model, Certainty, Class, Pool, Storage, Supply};
 
 use super::collect::{Collected, Program, Run};
 use super::history::History;
@@ -76,8 +76,18 @@ impl ProgramCase<'_> {
             one.get(Field::Allocated).and(one.get(Field::Freed)).map(|(_, of)| of.value)
         };
         let one = self.sections(part).filter(|one| freed(one).is_some()).max_by_key(freed)?;
-        let figure = |field: Field| self.figure(one.get(field));
-        Some(Storage {
+        Some(self.storage_of(part, Some(one)))
+    }
+
+    /// The heap of a run.
+    pub(super) fn heap_of(&self, run: &Run) -> Storage {
+        let section = run.report.section(Part::Heap);
+        self.storage_of(Part::Heap, section.map(|section| SectionOf { file: run.file, section }))
+    }
+
+    fn storage_of(&self, part: Part, section: Option<SectionOf<'_>>) -> Storage {
+        let figure = |field: Field| self.figure(section.and_then(|one| one.get(field)));
+        Storage {
             initial: figure(Field::Initial),
             increment: figure(Field::Increment),
             used: figure(use_of(part)),
@@ -86,7 +96,51 @@ impl ProgramCase<'_> {
             segments: figure(Field::Allocated),
             freed: figure(Field::Freed),
             requests: figure(Field::Gets),
-        })
+        }
+    }
+
+    /// The pools of a run, smallest cells first.
+    pub(super) fn pools(&self, run: &Run) -> Vec<Pool> {
+        let pool = |row: &underbar_listing::Pool| {
+            let figure = |value| model::Figure::line(self.line(run.file, &row.evidence), value, false);
+            let none = model::Figure::absent("extents are no share of the heap");
+            Pool {
+                cell: figure(row.cell),
+                element: figure(row.element),
+                percent: row.percent.map_or(none, figure),
+                cells_per_extent: figure(row.cells_per_extent),
+                extents: figure(row.extents),
+                used: figure(row.used_peak),
+                in_use: figure(row.in_use),
+            }
+        };
+        run.report.pools.iter().map(pool).collect()
+    }
+
+    /// The requests of a run by size, and how many there were of each.
+    pub(super) fn requests(&self, run: &Run) -> Vec<(Class, model::Figure)> {
+        let class = |(from, to, figure): &(u64, u64, Figure)| {
+            let class = Class { from: from.saturating_sub(1), limit: *to, count: figure.value };
+            (class, self.figure(Some((run.file, figure))))
+        };
+        run.report.ranges.iter().map(class).collect()
+    }
+
+    /// How the requests of a run are served by its pools.
+    pub(super) fn supply(&self, run: &Run) -> Supply {
+        let figure = |found: Option<&Figure>| self.figure(found.map(|figure| (run.file, figure)));
+        let cell = |pool: Pool| pool.cell;
+        Supply {
+            requests: figure(run.report.section(Part::Heap).and_then(|heap| heap.get(Field::Gets))),
+            serves: self
+                .pools(run)
+                .into_iter()
+                .map(cell)
+                .max_by_key(|cell| cell.value)
+                .unwrap_or_else(|| model::Figure::absent("there is no summary of pools")),
+            beyond: figure(run.report.larger_than_cells.as_ref()),
+            largest: model::Figure::absent("no storage report shows it"),
+        }
     }
 
     /// The use of a storage area in each sound run.

@@ -4,13 +4,14 @@
 //! with empty percentages, since no report of the old sizes shows how many cells of a new size are in use at a time.
 //! Not here: how sizes are chosen (`cells`).
 
-use underbar_listing::{Evidence, Field, Kind as Part, Pool};
+use underbar_listing::{Evidence, Kind as Part};
+use underbar_model::{Pool, Supply};
 
 use super::super::cells::{Range, best, waste};
 use super::super::collect::Run;
 use super::super::place;
-use super::{ProgramCase, contradiction, found, heap};
-use crate::advice::{Advice, Kind, Line, Setting};
+use super::{ProgramCase, contradiction, found, heap, lines};
+use crate::advice::{Advice, Kind, Setting};
 use crate::sizes::{size, written};
 
 /// With more extents, the pool is too small.
@@ -32,14 +33,16 @@ pub(crate) fn apply(case: &ProgramCase<'_>) -> Vec<Advice> {
         None => all.extend(percentages(case, run)),
     }
     all.extend(larger(case, run));
-    let leaks = run.report.pools.iter();
-    let leaks = leaks.filter(|pool| pool.in_use > 0 && pool.in_use.saturating_mul(2) >= pool.used_peak);
+    let pools = case.pools(run);
+    let leaks = pools
+        .iter()
+        .filter(|pool| pool.in_use.value > 0 && pool.in_use.value.saturating_mul(2) >= pool.used.value);
     all.extend(leaks.map(|pool| {
         let reason = format!(
             "{} of at most {} cells of {} bytes were in use at the end: a hint of a leak.",
-            pool.in_use, pool.used_peak, pool.cell
+            pool.in_use.value, pool.used.value, pool.cell.value
         );
-        found(Kind::NoAdvice, "HEAPPOOLS".to_owned(), vec![case.line(run.file, &pool.evidence)], reason)
+        found(Kind::NoAdvice, "HEAPPOOLS".to_owned(), lines([&pool.in_use]), reason)
     }));
     all
 }
@@ -48,77 +51,81 @@ fn percentages(case: &ProgramCase<'_>, run: &Run) -> Option<Advice> {
     if contradiction::concerns(case, Part::Heap) {
         return None;
     }
-    let pools = &run.report.pools;
-    let initial = run.report.section(Part::Heap)?.get(Field::Initial)?;
-    let many: Vec<&Pool> = pools.iter().filter(|pool| pool.extents > EXTENTS).collect();
+    let pools = &case.pools(run);
+    let before = case.heap_of(run).initial.certain()?;
+    let many: Vec<&Pool> = pools.iter().filter(|pool| pool.extents.value > EXTENTS).collect();
     let raised = raised(case);
     // The same percentages of a larger heap make larger extents, though no more cells are used.
     let grow_with_it =
-        raised.is_some_and(|to| to > initial.value) && pools.iter().any(|pool| pool.percent.is_some());
+        raised.is_some_and(|to| to > before) && pools.iter().any(|pool| pool.percent.certain().is_some());
     if many.is_empty() && !grow_with_it {
-        let lines = pools.iter().take(1).map(|pool| case.line(run.file, &pool.evidence)).collect();
+        let shown = lines(pools.iter().take(1).map(|pool| &pool.extents));
         let reason = "No pool needed more than 2 extents.".to_owned();
-        return (!pools.is_empty()).then(|| found(Kind::NoChange, now(run), lines, reason));
+        return (!pools.is_empty()).then(|| found(Kind::NoChange, now(pools), shown, reason));
     }
     if let (Some(of), None) = (run.report.pools_of(), raised) {
-        return Some(by_themselves(case, run, of, &many));
+        return Some(by_themselves(case, run, of, pools));
     }
     // Percentages refer to the initial size that will be in force.
-    let before = initial.value;
-    let initial = raised.unwrap_or(initial.value).max(1);
+    let initial = raised.unwrap_or(before).max(1);
     let mut words = vec![Some(switch(case))];
     let mut grows = true;
     for pool in pools {
-        let needed =
-            pool.used_peak.saturating_mul(pool.element).saturating_mul(100).div_ceil(initial).clamp(1, 90);
-        let keep = pool.extents <= EXTENTS && raised.is_none();
-        let percent = if keep { pool.percent.unwrap_or(needed) } else { needed };
-        grows &= pool.percent.is_none_or(|now| percent >= now);
-        words.extend([Some(pool.cell.to_string()), Some(percent.to_string())]);
+        let needed = taken_by(pool).saturating_mul(100).div_ceil(initial).clamp(1, 90);
+        let keep = pool.extents.value <= EXTENTS && raised.is_none();
+        let percent = if keep { pool.percent.certain().unwrap_or(needed) } else { needed };
+        grows &= pool.percent.certain().is_none_or(|now| percent >= now);
+        words.extend([Some(pool.cell.value.to_string()), Some(percent.to_string())]);
     }
     close(&mut words, pools.len());
     if many.is_empty() {
         let taken = |heap: u64, of: &dyn Fn(&Pool) -> u64| -> u64 {
             pools.iter().map(|pool| (u128::from(heap) * u128::from(of(pool)) / 100) as u64).sum()
         };
-        let kept = taken(initial, &|pool| pool.percent.unwrap_or(0));
-        let used: u64 = pools.iter().map(|pool| pool.used_peak.saturating_mul(pool.element)).sum();
+        let kept = taken(initial, &|pool| pool.percent.certain().unwrap_or(0));
+        let used: u64 = pools.iter().map(taken_by).sum();
         let reason = format!(
             "HEAP grows from {} to {}, and the percentages with it: the first extents would take {kept} bytes, for cells \
              that took {used}.",
             written(before),
             written(initial)
         );
-        let lines = pools.iter().map(|pool| case.line(run.file, &pool.evidence)).take(3).collect();
-        let mut change = found(Kind::Change, now(run), lines, reason);
+        let shown = lines(pools.iter().take(3).map(|pool| &pool.used));
+        let mut change = found(Kind::Change, now(pools), shown, reason);
         change.option = Some(Setting { option: "HEAPPOOLS", sub_options: words });
         change.effect = "extents of the size that the cells need.".to_owned();
         return Some(change);
     }
-    let evidence: Vec<Line> = many.iter().map(|pool| case.line(run.file, &pool.evidence)).collect();
+    let evidence = lines(many.iter().map(|pool| &pool.extents));
     let plural = if many.len() == 1 { "" } else { "s" };
     let reason = format!("{} pool{plural} needed more than 2 extents.", many.len());
     let kind = if grows { Kind::Raise } else { Kind::Change };
-    let mut raise = found(kind, now(run), evidence, reason);
+    let mut raise = found(kind, now(pools), evidence, reason);
     raise.option = Some(Setting { option: "HEAPPOOLS", sub_options: words });
     raise.effect = format!("one extent for each pool, of an initial heap size of {}.", written(initial));
     Some(raise)
 }
 
+/// Bytes that the cells of a pool took at most.
+fn taken_by(pool: &Pool) -> u64 {
+    pool.used.value.saturating_mul(pool.element.value)
+}
+
 /// Percentages if HEAP's initial size and the cells of an extent disagree: the used cells, as a share of the cells of an
 /// extent, determine them without any size of the heap.
-fn by_themselves(case: &ProgramCase<'_>, run: &Run, of: (u64, u64), many: &[&Pool]) -> Advice {
+fn by_themselves(case: &ProgramCase<'_>, run: &Run, of: (u64, u64), pools: &[Pool]) -> Advice {
+    let many: Vec<&Pool> = pools.iter().filter(|pool| pool.extents.value > EXTENTS).collect();
     let mut words = vec![Some(switch(case))];
-    for pool in &run.report.pools {
-        let now = pool.percent.unwrap_or(1);
-        let needed = now.saturating_mul(pool.used_peak).div_ceil(pool.cells_per_extent.max(1)).clamp(1, 90);
-        let percent = if pool.extents > EXTENTS { needed } else { now };
-        words.extend([Some(pool.cell.to_string()), Some(percent.to_string())]);
+    for pool in pools {
+        let now = pool.percent.certain().unwrap_or(1);
+        let cells = pool.cells_per_extent.value.max(1);
+        let needed = now.saturating_mul(pool.used.value).div_ceil(cells).clamp(1, 90);
+        let percent = if pool.extents.value > EXTENTS { needed } else { now };
+        words.extend([Some(pool.cell.value.to_string()), Some(percent.to_string())]);
     }
-    close(&mut words, run.report.pools.len());
-    let heap = run.report.section(Part::Heap).and_then(|heap| heap.get(Field::Initial));
-    let mut evidence: Vec<Line> = heap.map(|heap| case.line(run.file, &heap.evidence)).into_iter().collect();
-    evidence.extend(many.iter().map(|pool| case.line(run.file, &pool.evidence)));
+    close(&mut words, pools.len());
+    let heap = case.heap_of(run).initial;
+    let evidence = lines([&heap].into_iter().chain(many.iter().map(|pool| &pool.extents)));
     let reason = format!(
         "{} needed more than 2 extents. HEAP's initial size and the cells of an extent disagree, which are those of {} to {} \
          bytes; what was used of an extent's cells tells the percentages without it.",
@@ -126,7 +133,7 @@ fn by_themselves(case: &ProgramCase<'_>, run: &Run, of: (u64, u64), many: &[&Poo
         of.0,
         of.1
     );
-    let mut raise = found(Kind::Raise, now(run), evidence, reason);
+    let mut raise = found(Kind::Raise, now(pools), evidence, reason);
     raise.option = Some(Setting { option: "HEAPPOOLS", sub_options: words });
     raise.effect = "one extent for each pool, whatever the heap's initial size is.".to_owned();
     raise
@@ -154,14 +161,12 @@ fn close(words: &mut Vec<Option<String>>, pairs: usize) {
 
 /// Other sizes, if those in force waste much.
 fn sizes(case: &ProgramCase<'_>, run: &Run) -> Option<Advice> {
-    let cells: Vec<u64> = run.report.pools.iter().map(|pool| pool.cell).collect();
-    let ranges: Vec<Range> = run
-        .report
-        .ranges
-        .iter()
-        .filter(|(_, _, figure)| !figure.likely)
-        .map(|(_, to, figure)| Range { to: *to, count: figure.value })
-        .collect();
+    let pools = case.pools(run);
+    let cells: Vec<u64> = pools.iter().map(|pool| pool.cell.value).collect();
+    let requests = case.requests(run);
+    let certain = requests.iter().filter(|(_, count)| count.certain().is_some());
+    let ranges: Vec<Range> =
+        certain.map(|(class, _)| Range { to: class.limit, count: class.count }).collect();
     let largest = cells.last().copied()?;
     let (before, bytes) = waste(&ranges, &cells)?;
     let mut chosen = best(&ranges)?;
@@ -172,18 +177,17 @@ fn sizes(case: &ProgramCase<'_>, run: &Run) -> Option<Advice> {
     if before.saturating_mul(4) < bytes || after.saturating_mul(2) > before {
         return None;
     }
-    let mut wasting: Vec<_> = run.report.ranges.iter().collect();
-    wasting.sort_by_key(|(_, to, figure)| {
-        let cell = cells.iter().find(|cell| *cell >= to).unwrap_or(to);
-        std::cmp::Reverse((cell - to).saturating_mul(figure.value))
+    let mut wasting: Vec<_> = requests.iter().collect();
+    wasting.sort_by_key(|(class, count)| {
+        let cell = cells.iter().find(|cell| **cell >= class.limit).unwrap_or(&class.limit);
+        std::cmp::Reverse((cell - class.limit).saturating_mul(count.value))
     });
-    let evidence =
-        wasting.iter().take(3).map(|(_, _, figure)| case.line(run.file, &figure.evidence)).collect();
+    let evidence = lines(wasting.iter().take(3).map(|(_, count)| count));
     let reason = format!(
         "Of {bytes} bytes of cells for all requests together, {before} are beyond what was asked for; with sizes that \
          fit the requests {after}."
     );
-    let mut change = found(Kind::Change, now(run), evidence, reason);
+    let mut change = found(Kind::Change, now(&pools), evidence, reason);
     let mut words = vec![Some(switch(case))];
     words.extend(chosen.iter().flat_map(|cell| [Some(cell.to_string()), None]));
     close(&mut words, chosen.len());
@@ -194,23 +198,20 @@ fn sizes(case: &ProgramCase<'_>, run: &Run) -> Option<Advice> {
 }
 
 fn larger(case: &ProgramCase<'_>, run: &Run) -> Option<Advice> {
-    let gets = run.report.section(Part::Heap)?.get(Field::Gets)?;
-    let large = run.report.larger_than_cells.as_ref().filter(|large| !large.likely)?;
-    if large.value.saturating_mul(10) <= gets.value.max(1) {
+    let Supply { requests, beyond, .. } = case.supply(run);
+    let (all, large) = (requests.certain()?, beyond.certain()?);
+    if large.saturating_mul(10) <= all.max(1) {
         return None;
     }
-    let lines = vec![case.line(run.file, &large.evidence), case.line(run.file, &gets.evidence)];
     let reason = format!(
-        "{} requests were larger than the largest cell: a pool of a larger size would serve them.",
-        large.value
+        "{large} requests were larger than the largest cell: a pool of a larger size would serve them."
     );
-    Some(found(Kind::NoAdvice, now(run), lines, reason))
+    Some(found(Kind::NoAdvice, now(&case.pools(run)), lines([&beyond, &requests]), reason))
 }
 
 /// The present sizes and percentages, as the summary shows them.
-fn now(run: &Run) -> String {
-    let pools = run.report.pools.iter();
-    let pairs: Vec<String> =
-        pools.map(|pool| format!("{},{}", pool.cell, pool.percent.unwrap_or(0))).collect();
+fn now(pools: &[Pool]) -> String {
+    let pair = |pool: &Pool| format!("{},{}", pool.cell.value, pool.percent.certain().unwrap_or(0));
+    let pairs: Vec<String> = pools.iter().map(pair).collect();
     if pairs.is_empty() { "HEAPPOOLS".to_owned() } else { format!("HEAPPOOLS(,{})", pairs.join(",")) }
 }
