@@ -18,6 +18,7 @@ use super::known_options::{InSight, Placed};
 use super::repetitions::{self, Repetitions};
 use super::report_requests::ReportRequests;
 use super::sessions::Sessions;
+use crate::advice::Line;
 
 const MOST_REPORTS: usize = 20_000;
 const WHOLE: usize = 500;
@@ -173,6 +174,14 @@ impl Collected {
     #[must_use]
     pub fn name_of(&self, file: usize) -> &str {
         self.files.get(file).map_or("", String::as_str)
+    }
+
+    /// A line to show as evidence.
+    pub(crate) fn line(&self, file: usize, evidence: &Evidence) -> Line {
+        // The text of the first reports is kept; for others the line number shows where it is.
+        let text =
+            if evidence.text.is_empty() { "(text not kept)".to_owned() } else { evidence.text.clone() };
+        Line { file: self.name_of(file).to_owned(), line: evidence.line, text }
     }
 
     /// The program with this name.

@@ -10,7 +10,7 @@ mod values;
 
 pub(crate) use values::{under_cics, values};
 
-use underbar_listing::{Evidence, IN, OptionRow};
+use underbar_listing::{IN, OptionRow};
 
 use super::collect::Collected;
 use super::known_options::Placed;
@@ -29,12 +29,7 @@ const NOT_ABOVE: [&str; 8] =
     ["ANYHEAP", "BELOWHEAP", "HEAP", "HEAPPOOLS", "LIBSTACK", "STACK", "THREADHEAP", "THREADSTACK"];
 
 fn line(collected: &Collected, placed: &Placed) -> Line {
-    evidence(collected, placed.file, &placed.row.evidence)
-}
-
-fn evidence(collected: &Collected, file: usize, at: &Evidence) -> Line {
-    let file = collected.name_of(file).to_owned();
-    Line { file, line: at.line, text: at.text.clone() }
+    collected.line(placed.file, &placed.row.evidence)
 }
 
 pub(crate) fn text(collected: &Collected) -> Vec<Advice> {
@@ -241,7 +236,7 @@ pub(crate) fn beyond(collected: &Collected) -> Vec<Advice> {
                 _ => return None,
             };
             let bytes = size(placed.row.sub_options().get(at)?).filter(|bytes| *bytes >= limit)?;
-            let shown = evidence(collected, region_file, &region.evidence);
+            let shown = collected.line(region_file, &region.evidence);
             let words = format!(
                 "An initial size{part} of {} does not fit: the region leaves {}.",
                 written(bytes),

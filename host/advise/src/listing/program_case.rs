@@ -8,7 +8,7 @@
 //! Not here: the rules (`le`, `natural`), and where an option is to be changed (`place`).
 
 use underbar_listing::{Evidence, Field, Figure, Kind as Part, OptionRow, Section};
-use underbar_model::{self as model, Certainty, Class, Pool, Storage, Supply};
+use underbar_model::{self as model, Certainty, Class, Pool, Requests, Storage, Supply};
 
 use super::collect::{Collected, Program, Run};
 use super::history::History;
@@ -33,11 +33,7 @@ impl ProgramCase<'_> {
 
     /// A line to show as evidence.
     pub(super) fn line(&self, file: usize, evidence: &Evidence) -> Line {
-        let file = self.collected.name_of(file).to_owned();
-        // The text of the first reports is kept; for others the line number shows where it is.
-        let text =
-            if evidence.text.is_empty() { "(text not kept)".to_owned() } else { evidence.text.clone() };
-        Line { file, line: evidence.line, text }
+        self.collected.line(file, evidence)
     }
 
     /// A storage area over all sound runs, as their storage reports show it.
@@ -131,7 +127,9 @@ impl ProgramCase<'_> {
         let figure = |found: Option<&Figure>| self.figure(found.map(|figure| (run.file, figure)));
         let cell = |pool: Pool| pool.cell;
         Supply {
-            requests: figure(run.report.section(Part::Heap).and_then(|heap| heap.get(Field::Gets))),
+            requests: Requests::without_rows(figure(
+                run.report.section(Part::Heap).and_then(|heap| heap.get(Field::Gets)),
+            )),
             serves: self
                 .pools(run)
                 .into_iter()

@@ -199,14 +199,14 @@ fn sizes(case: &ProgramCase<'_>, run: &Run) -> Option<Advice> {
 
 fn larger(case: &ProgramCase<'_>, run: &Run) -> Option<Advice> {
     let Supply { requests, beyond, .. } = case.supply(run);
-    let (all, large) = (requests.certain()?, beyond.certain()?);
+    let (all, large) = (requests.all.certain()?, beyond.certain()?);
     if large.saturating_mul(10) <= all.max(1) {
         return None;
     }
     let reason = format!(
         "{large} requests were larger than the largest cell: a pool of a larger size would serve them."
     );
-    Some(found(Kind::NoAdvice, now(&case.pools(run)), lines([&beyond, &requests]), reason))
+    Some(found(Kind::NoAdvice, now(&case.pools(run)), lines([&beyond, &requests.all]), reason))
 }
 
 /// The present sizes and percentages, as the summary shows them.

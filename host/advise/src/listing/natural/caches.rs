@@ -4,7 +4,7 @@ use underbar_listing::natural::{BufferRow, Cache};
 
 use super::super::program_case::ProgramCase;
 use super::super::sessions::Set;
-use super::{Kind, Session, found, line, session, setting, storage, unreadable};
+use super::{Kind, Session, found, session, setting, storage, unreadable};
 use crate::advice::{Advice, Line};
 use crate::sizes::{is_well_used, rounded, written};
 
@@ -17,7 +17,7 @@ pub(crate) fn sound(case: &ProgramCase<'_>) -> Vec<Advice> {
     let bad = case.collected.natural.runs(&session).filter_map(|(file, report)| {
         let doubt = report.doubts.iter().find(|doubt| doubt.kind.spoils_the_report())?;
         let evidence = underbar_listing::Evidence { line: doubt.line, text: doubt.words.clone() };
-        let lines = vec![line(case, *file, &evidence)];
+        let lines = vec![case.line(*file, &evidence)];
         Some(found(Kind::NoAdvice, "not used", lines, format!("{}.", doubt.words)))
     });
     bad.take(20).collect()
@@ -44,7 +44,7 @@ pub(crate) fn caches(case: &ProgramCase<'_>) -> Vec<Advice> {
         Set::Absent => None,
         Set::Unreadable(file, row) => return vec![unreadable(case, file, row)],
         Set::Differently(rows) => {
-            let lines = rows.iter().take(2).map(|(file, row)| line(case, *file, &row.evidence)).collect();
+            let lines = rows.iter().take(2).map(|(file, row)| case.line(*file, &row.evidence)).collect();
             let reason = "ZIIP is set to different values; which of them holds cannot be seen here.";
             return vec![found(Kind::NoAdvice, "ZIIP, differently", lines, reason)];
         }
@@ -53,7 +53,7 @@ pub(crate) fn caches(case: &ProgramCase<'_>) -> Vec<Advice> {
     let all: Vec<One> = (0..3).map(|at| one(case, &session, at, given.map(|given| given[at]))).collect();
     let seen = all.iter().any(|one| one.now.is_some());
     let mut evidence: Vec<Line> = all.iter().flat_map(|one| one.evidence.iter().cloned()).collect();
-    evidence.extend(set.map(|(file, row)| line(case, file, &row.evidence)));
+    evidence.extend(set.map(|(file, row)| case.line(file, &row.evidence)));
     if !seen {
         return unseen(case, &session, given, evidence);
     }
@@ -196,7 +196,7 @@ fn unseen(
         (None, None) if reports > 0 => {
             let lines = sessions
                 .sound(session)
-                .filter_map(|(file, report)| Some(line(case, *file, &report.rows.first()?.evidence)))
+                .filter_map(|(file, report)| Some(case.line(*file, &report.rows.first()?.evidence)))
                 .take(1)
                 .collect();
             let reason = "The reports show no cache, and ZIIP is in no text: if sessions print or use work files, set \

@@ -4,7 +4,7 @@ use underbar_listing::natural::Factor;
 
 use super::super::program_case::ProgramCase;
 use super::super::sessions::Set;
-use super::{Kind, found, line, prefetch, session};
+use super::{Kind, found, prefetch, session};
 use crate::advice::Advice;
 
 /// The factor that experts recommend, and the largest that they use.
@@ -22,7 +22,7 @@ pub(crate) fn fetch(case: &ProgramCase<'_>) -> Vec<Advice> {
     let room = prefetch::lengths(case, &session).map(|lengths| prefetch::RECORDS / lengths.record.max(1));
     let mut all = Vec::new();
     for (file, clause) in sessions.clauses.iter().take(MOST) {
-        let lines = vec![line(case, *file, &clause.evidence)];
+        let lines = vec![case.line(*file, &clause.evidence)];
         let (kind, now, reason) = match clause.factor {
             Factor::Of(factor) => {
                 let now = format!("MULTI-FETCH OF {factor}");
@@ -77,7 +77,7 @@ pub(crate) fn fetch(case: &ProgramCase<'_>) -> Vec<Advice> {
     if let Set::To(file, _, row) = sessions.parameter(&session, "MFSET")
         && row.value != "ON"
     {
-        let lines = vec![line(case, file, &row.evidence)];
+        let lines = vec![case.line(file, &row.evidence)];
         let reason = if row.value == "NEVER" {
             "No statement fetches several records, whatever its clause says."
         } else {

@@ -64,17 +64,12 @@ fn found(kind: Kind, now: impl Into<String>, evidence: Vec<Line>, reason: impl I
 fn unreadable(case: &ProgramCase<'_>, file: usize, row: &underbar_listing::natural::Parameter) -> Advice {
     let name = row.name;
     let reason = format!("{name} is set to a value that cannot be read: nothing is advised upon it.");
-    found(Kind::NoAdvice, format!("{name} cannot be read"), vec![line(case, file, &row.evidence)], reason)
+    found(Kind::NoAdvice, format!("{name} cannot be read"), vec![case.line(file, &row.evidence)], reason)
 }
 
 /// A parameter to set; its name includes the equals sign.
 fn setting(name: &'static str, values: Vec<String>) -> Option<Setting> {
     Some(Setting { option: name, sub_options: values.into_iter().map(Some).collect() })
-}
-
-fn line(case: &ProgramCase<'_>, file: usize, evidence: &underbar_listing::Evidence) -> Line {
-    let file = case.collected.name_of(file).to_owned();
-    Line { file, line: evidence.line, text: evidence.text.clone() }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use underbar_listing::natural::Parameter;
 
 use super::super::program_case::ProgramCase;
 use super::super::sessions::Set;
-use super::{Kind, Session, found, line, session, setting, unreadable};
+use super::{Kind, Session, found, session, setting, unreadable};
 use crate::advice::{Advice, Line};
 
 /// WRKSIZE of the tuning page, in KB.
@@ -18,9 +18,9 @@ fn known<'a>(
     absent: &str,
 ) -> Result<(&'a Parameter, Vec<Line>), Vec<Advice>> {
     match case.collected.natural.parameter(session, name) {
-        Set::To(file, _, row) => Ok((row, vec![line(case, file, &row.evidence)])),
+        Set::To(file, _, row) => Ok((row, vec![case.line(file, &row.evidence)])),
         Set::Differently(rows) => {
-            let lines = rows.iter().take(2).map(|(file, row)| line(case, *file, &row.evidence)).collect();
+            let lines = rows.iter().take(2).map(|(file, row)| case.line(*file, &row.evidence)).collect();
             let reason =
                 format!("{name} is set to different values; which of them holds cannot be seen here.");
             Err(vec![found(Kind::NoAdvice, format!("{name}, differently"), lines, reason)])
@@ -31,7 +31,7 @@ fn known<'a>(
             else {
                 return Err(Vec::new());
             };
-            let lines = vec![line(case, *file, &text.evidence)];
+            let lines = vec![case.line(*file, &text.evidence)];
             Err(vec![found(Kind::NoAdvice, format!("{name} not in sight"), lines, absent)])
         }
     }

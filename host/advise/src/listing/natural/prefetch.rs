@@ -5,7 +5,7 @@
 
 use super::super::program_case::ProgramCase;
 use super::super::sessions::{Sessions, Set};
-use super::{Kind, Session, found, line, session, setting, unreadable};
+use super::{Kind, Session, found, session, setting, unreadable};
 use crate::advice::{Advice, Line};
 
 /// The number of records for each call that experts recommend.
@@ -26,7 +26,7 @@ pub(super) struct Lengths {
 /// The lengths, if both are in the listings and no two values differ.
 pub(super) fn lengths(case: &ProgramCase<'_>, session: &Session) -> Option<Lengths> {
     let one = |name: &str| match case.collected.natural.parameter(session, name) {
-        Set::To(file, _, row) => Some((row.number()?, line(case, file, &row.evidence))),
+        Set::To(file, _, row) => Some((row.number()?, case.line(file, &row.evidence))),
         _ => None,
     };
     let ((format, first), (record, second)) = (one("FBL")?, one("RBL")?);
@@ -69,7 +69,7 @@ pub(crate) fn prefetch(case: &ProgramCase<'_>) -> Vec<Advice> {
         }
     }
     let Set::To(file, _, row) = sessions.adarun(&session, "PREFETCH") else { return Vec::new() };
-    let mut evidence = vec![line(case, file, &row.evidence)];
+    let mut evidence = vec![case.line(file, &row.evidence)];
     if row.value == "NO" {
         let reason = "Adabas does not fetch ahead by itself; statements with MULTI-FETCH do.";
         return vec![found(Kind::NoAdvice, "PREFETCH=NO", evidence, reason)];
@@ -84,7 +84,7 @@ pub(crate) fn prefetch(case: &ProgramCase<'_>) -> Vec<Advice> {
     };
     for name in ["PREFSBL", "PREFTBL"] {
         if let Set::To(file, _, row) = sessions.adarun(&session, name) {
-            evidence.push(line(case, file, &row.evidence));
+            evidence.push(case.line(file, &row.evidence));
         }
     }
     // A default is not a value from the listing.
@@ -118,7 +118,7 @@ pub(crate) fn prefetch(case: &ProgramCase<'_>) -> Vec<Advice> {
     if let Set::To(file, _, row) = sessions.adarun(&session, "PREFNREC")
         && row.number().is_some_and(|limit| (1..holds.min(WANTED)).contains(&limit))
     {
-        evidence.push(line(case, file, &row.evidence));
+        evidence.push(case.line(file, &row.evidence));
         let reason = format!("{fits}, but PREFNREC={} allows fewer; 0 lets the buffers decide.", row.value);
         return vec![found(Kind::NoAdvice, words, evidence, reason)];
     }

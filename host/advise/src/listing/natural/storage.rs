@@ -9,7 +9,6 @@ use underbar_model::{self as model, Certainty, Storage};
 
 use super::super::program_case::ProgramCase;
 use super::super::sessions::Session;
-use super::line;
 
 /// The thread: its size, and the size of all buffers together. `growth` is what a report's buffers would have more; the report
 /// with the largest sum decides. Also returns its growth.
@@ -30,7 +29,7 @@ pub(super) fn thread(
     let most = reports().filter_map(total).max_by_key(|(_, total, more)| total.value.saturating_add(*more));
     let size = uses().filter_map(|(file, of)| Some((file, certain(&of.thread)?))).last();
     let figure = |found: Option<(usize, Figure)>| match found {
-        Some((file, figure)) => model::Figure::line(line(case, file, &figure.evidence), figure.value, false),
+        Some((file, figure)) => model::Figure::line(case.line(file, &figure.evidence), figure.value, false),
         None => model::Figure::absent("no report shows it without doubt"),
     };
     let in_use: Option<Vec<_>> =
@@ -54,7 +53,7 @@ pub(super) fn cache(case: &ProgramCase<'_>, session: &Session, cache: Cache) -> 
     let rows = reports.flat_map(|(file, report)| report.rows.iter().map(move |row| (*file, row)));
     let rows: Vec<(usize, &BufferRow)> = rows.filter(|(_, row)| row.cache() == Some(cache)).collect();
     let figure = |file: usize, row: &BufferRow, value: u64| {
-        model::Figure::line(line(case, file, &row.evidence), value, false)
+        model::Figure::line(case.line(file, &row.evidence), value, false)
     };
     let storage =
         |initial, used| Storage { initial, used, ..Storage::absent("reports of buffers do not show it") };

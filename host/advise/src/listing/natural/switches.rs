@@ -5,7 +5,7 @@ use underbar_model::{Figure, Switches};
 
 use super::super::program_case::ProgramCase;
 use super::super::sessions::Set;
-use super::{Kind, found, line, session};
+use super::{Kind, found, session};
 use crate::advice::Advice;
 
 /// The most tables with a finding.
@@ -18,7 +18,7 @@ pub(crate) fn switches(case: &ProgramCase<'_>) -> Vec<Advice> {
     }
     let one = |(file, table): &(usize, SwitchTable)| {
         let ways = ways(case, *file, table);
-        let heading = table.heading.iter().map(|evidence| line(case, *file, evidence));
+        let heading = table.heading.iter().map(|evidence| case.line(*file, evidence));
         // The figures of two ways are in the same lines.
         let [way, ..] = &ways[..] else { return None };
         let shown = [&way.records, &way.switches, &way.cpu].into_iter();
@@ -42,7 +42,7 @@ pub(crate) fn switches(case: &ProgramCase<'_>) -> Vec<Advice> {
 /// The ways of a table, whose lines are those of records, of switches, and of processor time if it is there.
 fn ways(case: &ProgramCase<'_>, file: usize, table: &SwitchTable) -> Vec<Switches> {
     let figure = |value: Option<u64>, at: usize| match value.zip(table.evidence.get(at)) {
-        Some((value, evidence)) => Figure::line(line(case, file, evidence), value, false),
+        Some((value, evidence)) => Figure::line(case.line(file, evidence), value, false),
         None => Figure::absent("the table does not show it"),
     };
     let way = |way: &Way| Switches {
@@ -104,13 +104,13 @@ pub(crate) fn components(case: &ProgramCase<'_>) -> Vec<Advice> {
     if let Set::To(file, _, row) = sessions.parameter(&session, "ZIIP")
         && sessions.is_off(&session)
     {
-        let lines = vec![line(case, file, &row.evidence)];
+        let lines = vec![case.line(file, &row.evidence)];
         let reason = "zIIP support is off. It pays where sessions mostly run Natural programs; with a high share of 3GL code it does \
                       not.";
         all.push(found(Kind::NoAdvice, format!("ZIIP={}", row.value), lines, reason));
     }
     if let (Some((file, evidence)), true) = (&sessions.components, session.has_parameters) {
-        let lines = vec![line(case, *file, evidence)];
+        let lines = vec![case.line(*file, evidence)];
         let reason = "The report is not read, since its layout is in no public source. What to look for in it: sorted by switches, \
                       components with parameter Y come first; calls of 3GL programs in a loop are a switch each, and a session \
                       with many of them is not suitable for the zIIP.";

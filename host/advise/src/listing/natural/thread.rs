@@ -4,7 +4,7 @@ use underbar_listing::natural::ParameterCarrier;
 
 use super::super::program_case::ProgramCase;
 use super::super::sessions::Set;
-use super::{Kind, found, line, session, setting, storage};
+use super::{Kind, found, session, setting, storage};
 use crate::advice::{Advice, Line};
 use crate::sizes::{LINE, above_the_line, is_well_used, rounded, written};
 
@@ -17,7 +17,7 @@ pub(crate) fn thread(case: &ProgramCase<'_>) -> Vec<Advice> {
     let mut all = Vec::new();
     let set = sessions.parameter(&session, "THSIZE");
     if let Set::To(file, ParameterCarrier::Set, row) = &set {
-        let lines = vec![line(case, *file, &row.evidence)];
+        let lines = vec![case.line(*file, &row.evidence)];
         let reason = "THSIZE is ignored in a string that SYS= or PROFILE= activates: set it directly.";
         all.push(found(Kind::NoAdvice, format!("THSIZE={} in NTSYS", row.value), lines, reason));
     }
@@ -27,7 +27,7 @@ pub(crate) fn thread(case: &ProgramCase<'_>) -> Vec<Advice> {
         storage::thread(case, &session, |rows| caches.map_or(0, |then| super::caches::growth(rows, then)));
     let (Some(total), Some(now)) = (storage.used.certain(), storage.initial.certain()) else {
         let lines = match &set {
-            Set::To(file, _, row) | Set::Unreadable(file, row) => vec![line(case, *file, &row.evidence)],
+            Set::To(file, _, row) | Set::Unreadable(file, row) => vec![case.line(*file, &row.evidence)],
             _ => Vec::new(),
         };
         let words = match &set {
@@ -64,7 +64,7 @@ pub(crate) fn thread(case: &ProgramCase<'_>) -> Vec<Advice> {
         let mut raise = found(Kind::Raise, words, evidence, reason);
         let region = case.collected.region_of(&case.program.name);
         let limit = region.and_then(|(_, region)| above_the_line(region));
-        raise.evidence.extend(region.map(|(file, region)| line(case, file, &region.evidence).into()));
+        raise.evidence.extend(region.map(|(file, region)| case.line(file, &region.evidence).into()));
         let fixed = "The thread is taken at once, out of the region. It must hold all buffers of fixed size, or the session does \
                      not start. THSIZE is ignored in strings of SYS= and PROFILE= and in an alternative parameter module. It \
                      counts in batch and under TSO only.";
@@ -106,7 +106,7 @@ pub(crate) fn thread(case: &ProgramCase<'_>) -> Vec<Advice> {
         return all;
     }
     if let Set::To(file, _, row) = &set {
-        evidence.push(line(case, *file, &row.evidence));
+        evidence.push(case.line(*file, &row.evidence));
     }
     let doubt = if sure { "" } else { contradiction };
     let reason = format!("{buffers}: the thread of {} holds them.{doubt}", kilobytes(now));

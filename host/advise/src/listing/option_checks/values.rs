@@ -42,7 +42,7 @@ pub(super) fn misread(collected: &Collected) -> Vec<Advice> {
 pub(crate) fn under_cics(collected: &Collected) -> Vec<Advice> {
     let all = collected.options.rows().iter().flat_map(|placed| {
         let Placed { file, carrier, row, .. } = placed;
-        let step = collected.step_of(*file, "DFHSIP").map(|at| super::evidence(collected, *file, at));
+        let step = collected.step_of(*file, "DFHSIP").map(|at| collected.line(*file, at));
         let is_cics = *carrier == Some(Carrier::Ceecopt) || step.is_some();
         let is_ours = matches!(row.name.as_str(), "HEAP" | "ANYHEAP" | "STACK");
         let values = if is_cics && is_ours { row.sub_options() } else { Vec::new() };

@@ -7,7 +7,7 @@ use super::super::available_lists::serve;
 use underbar_model::Figure;
 
 use super::super::ztpf::avl::{Choice, choose, too_coarse};
-use super::super::ztpf::population::{line, populations};
+use super::super::ztpf::population::populations;
 use super::Simulation;
 
 /// The sizes that a text names: none for `AVL`, which means the advised sizes.
@@ -56,7 +56,7 @@ pub(super) fn simulate(collected: &Collected, given: &[u64]) -> Vec<Simulation> 
             arms.push(serve(name, &classes, &proposed));
         }
         let mut evidence: Vec<_> =
-            population.reports.iter().map(|(file, report)| line(collected, *file, &report.title)).collect();
+            population.reports.iter().map(|(file, report)| collected.line(*file, &report.title)).collect();
         evidence.truncate(8);
         evidence.extend(population.now.first().and_then(|now| now.evidence.line()).cloned());
         let mut notes = Vec::new();

@@ -9,7 +9,7 @@ use underbar_model::{Class, Figure, Supply};
 use super::super::Collected;
 use super::super::available_lists::serve;
 use super::super::counts::{counted, grouped, share};
-use super::population::{Population, line, populations, value};
+use super::population::{Population, populations, value};
 use super::{AVL_SIZE, LISTS, about};
 use crate::advice::{Advice, Kind, Line, Value, shown};
 
@@ -91,7 +91,7 @@ fn one(collected: &Collected, population: &Population<'_>, all: &[Population<'_>
             && figure.value != *size
         {
             said.now += &format!("; {name}={} elsewhere contradicts that", figure.value);
-            said.evidence.push(line(collected, file, &figure.evidence).into());
+            said.evidence.push(collected.line(file, &figure.evidence).into());
         }
     }
     said.certainty = confidence(population);
@@ -249,11 +249,11 @@ fn confidence(population: &Population<'_>) -> String {
 fn evidence(collected: &Collected, population: &Population<'_>) -> Vec<Line> {
     let mut lines: Vec<Line> = Vec::new();
     for (file, report) in population.reports.iter().rev().take(3) {
-        lines.extend(report.run.iter().map(|run| line(collected, *file, run)));
-        lines.push(line(collected, *file, &report.title));
+        lines.extend(report.run.iter().map(|run| collected.line(*file, run)));
+        lines.push(collected.line(*file, &report.title));
         let mut rows: Vec<_> = report.rows.iter().filter(|row| row.count.value > 0).collect();
         rows.sort_by_key(|row| std::cmp::Reverse(row.count.value));
-        lines.extend(rows.iter().take(3).map(|row| line(collected, *file, &row.count.evidence)));
+        lines.extend(rows.iter().take(3).map(|row| collected.line(*file, &row.count.evidence)));
     }
     for line in population.now.iter().filter_map(|now| now.evidence.line()) {
         if !lines.contains(line) {

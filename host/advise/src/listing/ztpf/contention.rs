@@ -12,7 +12,6 @@ use underbar_listing::model::ztpf::{Found, Sample};
 use super::super::Collected;
 use super::super::counts::{counted, grouped};
 use super::about;
-use super::population::line;
 use crate::advice::{Advice, Kind, Line};
 
 /// Instructions that compare and swap.
@@ -69,7 +68,7 @@ fn one(
     let mut evidence: Vec<Line> = Vec::new();
     let mut shown: Vec<&&Sample> = samples.iter().collect();
     shown.sort_by_key(|sample| std::cmp::Reverse(sample.count.value));
-    evidence.extend(shown.iter().take(3).map(|sample| line(collected, file, &sample.count.evidence)));
+    evidence.extend(shown.iter().take(3).map(|sample| collected.line(file, &sample.count.evidence)));
     let name = if object.is_empty() { "z/TPF" } else { object };
     let mut said = about(name, Kind::NoAdvice, evidence);
     said.certainty = format!("low: one profile, {}", counted(total, "sample", "samples"));

@@ -6,12 +6,11 @@
 
 use std::collections::BTreeMap;
 
+use underbar_listing::Figure;
 use underbar_listing::model::ztpf::{Found, Frequencies, Table};
-use underbar_listing::{Evidence, Figure};
 use underbar_model::{self as model, Certainty, Class, Requests, Row, Supply};
 
 use super::super::Collected;
-use crate::advice::Line;
 
 /// One population.
 pub(crate) struct Population<'a> {
@@ -106,12 +105,6 @@ pub(crate) fn name(set: Option<&str>) -> String {
     set.map_or("z/TPF".to_owned(), |set| format!("z/TPF, set {set}"))
 }
 
-/// A line that supports an advice.
-pub(crate) fn line(collected: &Collected, file: usize, evidence: &Evidence) -> Line {
-    let file = collected.name_of(file).to_owned();
-    Line { file, line: evidence.line, text: evidence.text.clone() }
-}
-
 /// Requests by class of all these reports. `missing`: at most this many are in rows that are not here.
 pub(crate) fn requests(
     collected: &Collected,
@@ -124,7 +117,7 @@ pub(crate) fn requests(
         let mut from = 0;
         for row in report.rows.iter().filter(|row| !row.over) {
             let certainty = if row.count.likely { Certainty::AtLeast } else { Certainty::Certain };
-            let evidence = model::Evidence::Line(line(collected, *file, &row.count.evidence));
+            let evidence = model::Evidence::Line(collected.line(*file, &row.count.evidence));
             let mut count = model::Figure { value: row.count.value, certainty, evidence };
             if let Some(before) = rows.get(&row.limit) {
                 count.value = count.value.saturating_add(before.count.value);
@@ -139,7 +132,7 @@ pub(crate) fn requests(
     }
     let rows: Vec<Row> = rows.into_values().collect();
     let read = rows.iter().fold(0_u64, |sum, row| sum.saturating_add(row.count.value));
-    let title = reports.last().map(|(file, report)| line(collected, *file, &report.title));
+    let title = reports.last().map(|(file, report)| collected.line(*file, &report.title));
     let all = match (title, missing) {
         (Some(title), Some(most)) => model::Figure {
             value: read.saturating_add(most),
@@ -159,7 +152,7 @@ pub(crate) fn present(
 ) -> Vec<model::Figure> {
     let from = |file: usize, sizes: &[(u8, Figure)]| -> Vec<model::Figure> {
         let now = |(_, size): &(u8, Figure)| {
-            model::Figure::line(line(collected, file, &size.evidence), size.value, size.likely)
+            model::Figure::line(collected.line(file, &size.evidence), size.value, size.likely)
         };
         sizes.iter().map(now).collect()
     };
@@ -173,7 +166,7 @@ pub(crate) fn present(
         let values: Vec<model::Figure> = (1..=9)
             .map_while(|list| {
                 let (file, figure) = value(collected, &format!("HAVSZ{list}"))?;
-                Some(model::Figure::line(line(collected, file, &figure.evidence), figure.value, false))
+                Some(model::Figure::line(collected.line(file, &figure.evidence), figure.value, false))
             })
             .collect();
         let grow = values.windows(2).all(|two| two[0].value < two[1].value);

@@ -13,7 +13,7 @@ use underbar_listing::model::ztpf::{Found, Frequencies, Table};
 use super::super::Collected;
 use super::super::counts::{counted, grouped};
 use super::about;
-use super::population::{line, name, value};
+use super::population::{name, value};
 use crate::advice::{Advice, Kind, Line, Value};
 
 const FRAME: u64 = 4096;
@@ -82,14 +82,14 @@ pub(crate) fn area(collected: &Collected) -> Vec<Advice> {
     let (pairs, rest) = pairs(collected);
     for pair in pairs {
         let set = pair.first.set.as_deref();
-        let mut evidence = vec![line(collected, pair.file, &pair.first.title)];
+        let mut evidence = vec![collected.line(pair.file, &pair.first.title)];
         let rows = |file: usize, report: &Frequencies| {
-            let last = report.rows.last().map(|row| line(collected, file, &row.count.evidence));
+            let last = report.rows.last().map(|row| collected.line(file, &row.count.evidence));
             last.into_iter().collect::<Vec<_>>()
         };
         evidence.extend(rows(pair.file, pair.first));
         if let Some((file, second)) = pair.second {
-            evidence.push(line(collected, file, &second.title));
+            evidence.push(collected.line(file, &second.title));
             evidence.extend(rows(file, second));
         }
         match usage(&pair) {
@@ -118,7 +118,7 @@ pub(crate) fn area(collected: &Collected) -> Vec<Advice> {
     }
     all.extend(known.into_iter().map(|known| one(collected, known)));
     for (file, report) in rest.into_iter().take(20) {
-        let lines = vec![line(collected, file, &report.title)];
+        let lines = vec![collected.line(file, &report.title)];
         let mut said = about(&name(report.set.as_deref()), Kind::NoAdvice, lines);
         said.now = "a report on the virtual area alone".to_owned();
         said.reason = "The report on the preallocated area that belongs to it is missing: how many ECBs stay within the area is not \
@@ -237,7 +237,7 @@ fn one(collected: &Collected, known: Known<'_>) -> Advice {
     let all = used.all();
     said.now = format!("area of {}", written(used.now));
     if let Some((file, figure)) = value(collected, "PEH") {
-        said.evidence.push(line(collected, file, &figure.evidence).into());
+        said.evidence.push(collected.line(file, &figure.evidence).into());
         if figure.value != frames(used.now) {
             said.now +=
                 &format!(" by the report; PEH={} says another size, or counts in other units", figure.value);

@@ -10,7 +10,7 @@ use underbar_listing::{Doubtful, Figure};
 use super::super::Collected;
 use super::super::counts::{counted, grouped, share};
 use super::avl::too_coarse;
-use super::population::{line, name, populations, value};
+use super::population::{name, populations, value};
 use super::{LISTS, about};
 use crate::advice::{Advice, Kind};
 
@@ -26,7 +26,7 @@ pub(crate) fn sound(collected: &Collected) -> Vec<Advice> {
             return None;
         }
         let mut said =
-            about(&name(report.set.as_deref()), Kind::NoAdvice, vec![line(collected, *file, &report.title)]);
+            about(&name(report.set.as_deref()), Kind::NoAdvice, vec![collected.line(*file, &report.title)]);
         said.now = "not used".to_owned();
         let absurd = report.doubts.iter().rfind(|doubt| doubt.kind == Doubtful::Absurd);
         let why = absurd.or(report.doubts.last()).map_or("it is damaged", |doubt| doubt.words.as_str());
@@ -48,9 +48,9 @@ pub(crate) fn counts(collected: &Collected) -> Vec<Advice> {
     }
     let mut evidence: Vec<_> = match (&all[..], known.first()) {
         ([], Some(one)) => {
-            one.reports.iter().take(1).map(|(file, report)| line(collected, *file, &report.title)).collect()
+            one.reports.iter().take(1).map(|(file, report)| collected.line(*file, &report.title)).collect()
         }
-        _ => all.iter().map(|(file, figure)| line(collected, *file, &figure.evidence)).collect(),
+        _ => all.iter().map(|(file, figure)| collected.line(*file, &figure.evidence)).collect(),
     };
     evidence.dedup();
     let mut said = about(&name(None), Kind::NoAdvice, evidence);
@@ -98,7 +98,7 @@ pub(crate) fn fine(collected: &Collected) -> Vec<Advice> {
         }
         let (file, report) = population.reports.last()?;
         let rows = report.rows.first()?;
-        let lines = vec![line(collected, *file, &report.title), line(collected, *file, &rows.count.evidence)];
+        let lines = vec![collected.line(*file, &report.title), collected.line(*file, &rows.count.evidence)];
         let mut said = about(&population.name, Kind::NoAdvice, lines);
         said.now = "classes of 128".to_owned();
         said.reason = format!(
@@ -117,8 +117,8 @@ pub(crate) fn fine(collected: &Collected) -> Vec<Advice> {
 pub(crate) fn sets(collected: &Collected) -> Vec<Advice> {
     let one = |(file, found): &(usize, Found)| {
         let Found::Lists(lists) = found else { return None };
-        let mut evidence = vec![line(collected, *file, &lists.title)];
-        evidence.extend(lists.sizes.first().map(|(_, size)| line(collected, *file, &size.evidence)));
+        let mut evidence = vec![collected.line(*file, &lists.title)];
+        evidence.extend(lists.sizes.first().map(|(_, size)| collected.line(*file, &size.evidence)));
         let mut said = about(&name(lists.set.as_deref()), Kind::NoAdvice, evidence);
         let sizes: Vec<String> = lists
             .sizes
@@ -228,7 +228,7 @@ fn pairs_or_heap(collected: &Collected, file: usize, found: &Found) -> Option<Ad
         }
         _ => return None,
     };
-    let mut said = about(&name(None), Kind::NoAdvice, vec![line(collected, file, title)]);
+    let mut said = about(&name(None), Kind::NoAdvice, vec![collected.line(file, title)]);
     (said.now, said.reason) = (now, reason);
     said.certainty = "none: nothing is set".to_owned();
     Some(said)
