@@ -24,6 +24,7 @@
 pub mod accounts;
 pub mod advice;
 pub mod case;
+mod certainty;
 pub mod explain;
 pub mod heap;
 pub mod keep;

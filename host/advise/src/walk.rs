@@ -3,6 +3,7 @@
 //! Not here: the rules, which do not depend on their caller; rules for the accounts of a run (`accounts`).
 
 use crate::advice::Advice;
+use crate::certainty;
 use crate::listing::{Collected, Program, ProgramCase, natural, place, ztpf};
 use crate::rule::{Apply, Platform, Rule};
 use crate::rules;
@@ -12,6 +13,7 @@ use crate::rules;
 pub fn advise_listing(collected: &Collected) -> Vec<Advice> {
     let mut all = Vec::new();
     for program in &collected.programs {
+        let known = program.known();
         let cics = ProgramCase { collected, program, risk: "" }.cics();
         for rule in rules::of(Platform::LanguageEnvironment) {
             let Apply::Program(apply) = rule.apply else { continue };
@@ -24,20 +26,9 @@ pub fn advise_listing(collected: &Collected) -> Vec<Advice> {
                         format!("{CICS}{}", if found.risk.is_empty() { rule.risk } else { &found.risk });
                     found.evidence.push(line.clone().into());
                 }
-                let runs = program.runs.len();
-                let doubts: usize = program.runs.iter().map(|run| run.report.doubts.len()).sum();
-                let mut certainty = match runs {
-                    0 | 1 => "low: one run only; its peak need not be the largest".to_owned(),
-                    2..=9 => format!("medium: {runs} runs"),
-                    _ => format!("high: {runs} runs"),
-                };
-                if doubts > 0 {
-                    let word = if doubts == 1 { "doubt" } else { "doubts" };
-                    certainty += &format!("; {doubts} {word} about the listing");
-                }
                 all.push(Advice {
                     target: program.name.clone(),
-                    certainty,
+                    certainty: certainty::words(&known, "run"),
                     ..rule.gives(Platform::LanguageEnvironment, found)
                 });
             }

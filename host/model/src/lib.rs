@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! ledger  -> report  ─┐
-//!                     ├─> Storage, Pool, Supply, Requests, Switches -> rules
+//!                     ├─> Program, Storage, Pool, Supply ... -> rules
 //! listing -> advise  ─┘
 //! ```
 //!
@@ -12,10 +12,12 @@
 //! | [`platform`], [`area`] | the platforms and areas of advice |
 //! | [`classes`] | the sizes that waste least for classes of requests |
 //! | [`requests`] | requests by size, with their evidence |
+//! | [`program`] | how many reports there are of a program, and how doubtful they are |
 //! | [`pool`] | pools of cells of one size |
 //! | [`storage`] | storage areas: sizes, use, segments |
 //! | [`supply`] | how requests are served |
 //! | [`switches`] | switches between processors or modes |
+//! | [`contention`] | contention for locks, by samples |
 //!
 //! Invariant: no figure without evidence: a counter, a line, or the reason why it is absent.
 //! Not here: where figures come from (`report`, `listing`), and the advice based on them (`advise`).
@@ -23,9 +25,11 @@
 
 pub mod area;
 pub mod classes;
+pub mod contention;
 pub mod figure;
 pub mod platform;
 pub mod pool;
+pub mod program;
 pub mod requests;
 pub mod storage;
 pub mod supply;
@@ -33,9 +37,11 @@ pub mod switches;
 
 pub use area::Area;
 pub use classes::{Class, least_waste};
+pub use contention::Contention;
 pub use figure::{Certainty, Evidence, Figure, Line};
 pub use platform::Platform;
 pub use pool::Pool;
+pub use program::Program;
 pub use requests::{Larger, Requests, Row};
 pub use storage::Storage;
 pub use supply::Supply;

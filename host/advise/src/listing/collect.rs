@@ -46,6 +46,14 @@ pub struct Program {
     pub runs: Vec<Run>,
 }
 
+impl Program {
+    /// How many reports there are of it, and how doubtful they are.
+    pub(crate) fn known(&self) -> underbar_model::Program {
+        let doubts = self.runs.iter().map(|run| run.report.doubts.len()).sum();
+        underbar_model::Program { name: self.name.clone(), runs: self.runs.len(), doubts }
+    }
+}
+
 /// The findings in all files.
 #[derive(Default)]
 pub struct Collected {

@@ -117,6 +117,14 @@ impl Sessions {
         self.reports.iter().filter(move |(_, report)| own && report.user == user)
     }
 
+    /// How many reports there are of it, and how doubtful they are.
+    pub(crate) fn known(&self, session: &Session) -> underbar_model::Program {
+        let (runs, doubts) = self
+            .runs(session)
+            .fold((0, 0), |(runs, doubts), (_, report)| (runs + 1, doubts + report.doubts.len()));
+        underbar_model::Program { name: session.name.clone(), runs, doubts }
+    }
+
     /// Its sound reports.
     pub(super) fn sound(&self, session: &Session) -> impl Iterator<Item = &(usize, BufferUsage)> {
         self.runs(session).filter(|(_, report)| report.is_sound())

@@ -25,28 +25,20 @@ use crate::advice::{Advice, Kind, Line, Setting};
 pub const NEXT: &str = "Natural: then run the session once more, switches counted (ZIIP STAT ON), with BUS and ZIIP PRINT at its end, and \
                         compare: one run each, no interval.\n";
 
-/// The number of sessions that an advice is based on, and the certainty that follows.
+/// The certainty of an advice: by reports if the rule reads them.
 pub(crate) fn certainty(rule: &str, collected: &Collected, session: &Session) -> String {
-    let by_report = ["natural-cache-size", "natural-thread-size"].contains(&rule);
-    let runs: Vec<_> = collected.natural.runs(session).collect();
-    let doubts: usize = runs.iter().map(|(_, report)| report.doubts.len()).sum();
+    let known = collected.natural.known(session);
     match rule {
-        "natural-sound" => return "high: it stands in the listing".to_owned(),
-        "natural-switches" => return "low: one run each, no interval".to_owned(),
-        _ if !by_report => return "low: how often it matters is not in the listing".to_owned(),
-        _ => {}
+        "natural-sound" => "high: it stands in the listing".to_owned(),
+        "natural-switches" => "low: one run each, no interval".to_owned(),
+        "natural-cache-size" | "natural-thread-size" if known.runs > 0 => {
+            crate::certainty::words(&known, "session")
+        }
+        "natural-cache-size" | "natural-thread-size" => {
+            "low: from parameters only; no report shows what was used".to_owned()
+        }
+        _ => "low: how often it matters is not in the listing".to_owned(),
     }
-    let mut words = match runs.len() {
-        0 => "low: from parameters only; no report shows what was used".to_owned(),
-        1 => "low: one session only; its peak need not be the largest".to_owned(),
-        runs @ 2..=9 => format!("medium: {runs} sessions"),
-        runs => format!("high: {runs} sessions"),
-    };
-    if doubts > 0 && by_report {
-        let many = if doubts == 1 { "1 doubt".to_owned() } else { format!("{doubts} doubts") };
-        words += &format!("; {many} about the listing");
-    }
-    words
 }
 
 /// The session to which a rule is applied.

@@ -8,6 +8,7 @@
 //! of other instructions could make the share small, there is no finding about contention.
 
 use underbar_listing::model::ztpf::{Found, Sample};
+use underbar_model::{Certainty, Contention, Evidence, Figure};
 
 use super::super::Collected;
 use super::super::counts::{counted, grouped};
@@ -52,18 +53,12 @@ fn one(
     doubts: usize,
 ) -> Option<Advice> {
     let is_swap = |sample: &&&Sample| is_swap(&sample.mnemonic);
-    let sum = |of: &mut dyn Iterator<Item = &&Sample>| {
-        of.fold(0_u64, |sum, sample| sum.saturating_add(sample.count.value))
-    };
-    let total = sum(&mut samples.iter());
-    let swaps = sum(&mut samples.iter().filter(is_swap));
+    let known = known(collected, file, samples);
+    let (total, swaps) = (known.samples.value, known.tries.value);
     let improved = samples.iter().any(|sample| IMPROVED.contains(&sample.mnemonic.as_str())) && swaps == 0;
     if swaps == 0 && !improved {
         return None;
     }
-    // A count that may be cut is assumed to have two more digits.
-    let cut = samples.iter().filter(|sample| sample.count.likely && !is_swap(sample));
-    let most = cut.fold(total, |sum, sample| sum.saturating_add(sample.count.value.saturating_mul(99) + 99));
     let hottest = samples.iter().filter(is_swap).max_by_key(|sample| sample.count.value);
     let mut evidence: Vec<Line> = Vec::new();
     let mut shown: Vec<&&Sample> = samples.iter().collect();
@@ -96,7 +91,7 @@ fn one(
         };
         return Some(said);
     }
-    if swaps.saturating_mul(100) < most.saturating_mul(MUCH) {
+    if swaps.saturating_mul(100) < known.samples_at_most.value.saturating_mul(MUCH) {
         said.reason =
             "Counts of other instructions may have lost digits, so that the share could be far smaller."
                 .to_owned();
@@ -123,6 +118,28 @@ fn one(
                    here the profile does not say."
         .to_owned();
     Some(said)
+}
+
+/// The samples of an object, and those of compare-and-swap, with the line of the largest count.
+fn known(collected: &Collected, file: usize, samples: &[&Sample]) -> Contention {
+    let swaps: Vec<&Sample> = samples.iter().copied().filter(|sample| is_swap(&sample.mnemonic)).collect();
+    let figure = |of: &[&Sample]| {
+        let largest = of.iter().max_by_key(|sample| sample.count.value);
+        largest.map_or(Figure::absent("no sample is of it"), |largest| Figure {
+            value: of.iter().fold(0, |sum, sample| sum.saturating_add(sample.count.value)),
+            certainty: match of.iter().any(|sample| sample.count.likely) {
+                true => Certainty::AtLeast,
+                false => Certainty::Certain,
+            },
+            evidence: Evidence::Line(collected.line(file, &largest.count.evidence)),
+        })
+    };
+    let all = figure(samples);
+    // A count that may be cut is assumed to have two more digits.
+    let cut = samples.iter().filter(|sample| sample.count.likely && !is_swap(&sample.mnemonic));
+    let most = cut.fold(all.value, |sum, one| sum.saturating_add(one.count.value.saturating_mul(99) + 99));
+    let samples_at_most = Figure { value: most, certainty: Certainty::AtMost, ..all.clone() };
+    Contention { samples: all, samples_at_most, tries: figure(&swaps) }
 }
 
 /// Whether an instruction compares and swaps.
