@@ -1,7 +1,5 @@
 //! Many small enclaves in one listing: a hint that LINK is used where CALL would suffice.
 
-use underbar_listing::{Field, Kind as Part};
-
 use super::super::collect::Run;
 use super::{ProgramCase, found};
 use crate::advice::{Advice, Kind};
@@ -20,8 +18,7 @@ pub(crate) fn apply(case: &ProgramCase<'_>) -> Vec<Advice> {
         .find(|program| program.runs.iter().any(|run| of_file(&run)))
         .is_some_and(|first| std::ptr::eq(first, case.program));
     let is_small = |run: &&Run| {
-        let total = run.report.section(Part::Heap).and_then(|heap| heap.get(Field::Total));
-        run.report.is_sound() && total.is_some_and(|total| total.value <= SMALL)
+        run.report.is_sound() && case.heap_of(run).used.certain().is_some_and(|used| used <= SMALL)
     };
     if !is_first {
         return Vec::new();
