@@ -8,7 +8,7 @@
 //! Not here: the rules (`le`, `natural`), and where an option is to be changed (`place`).
 
 use underbar_listing::{Evidence, Field, Figure, Kind as Part, OptionRow, Section};
-use underbar_model::{self as model, Certainty, Class, Pool, Requests, Storage, Supply};
+use underbar_model::{self as model, Certainty, Pool, Requests, Row, Storage, Supply};
 
 use super::collect::{Collected, Program, Run};
 use super::history::History;
@@ -113,30 +113,29 @@ impl ProgramCase<'_> {
         run.report.pools.iter().map(pool).collect()
     }
 
-    /// The requests of a run by size, and how many there were of each.
-    pub(super) fn requests(&self, run: &Run) -> Vec<(Class, model::Figure)> {
-        let class = |(from, to, figure): &(u64, u64, Figure)| {
-            let class = Class { from: from.saturating_sub(1), limit: *to, count: figure.value };
-            (class, self.figure(Some((run.file, figure))))
+    /// The requests of a run, by size.
+    pub(super) fn requests(&self, run: &Run) -> Requests {
+        let figure = |figure: &Figure| self.figure(Some((run.file, figure)));
+        let row = |(from, to, count): &(u64, u64, Figure)| Row {
+            from: from.saturating_sub(1),
+            limit: *to,
+            count: figure(count),
         };
-        run.report.ranges.iter().map(class).collect()
+        Requests {
+            all: self.heap_of(run).requests,
+            rows: run.report.ranges.iter().map(row).collect(),
+            missing: None,
+        }
     }
 
     /// How the requests of a run are served by its pools.
     pub(super) fn supply(&self, run: &Run) -> Supply {
-        let figure = |found: Option<&Figure>| self.figure(found.map(|figure| (run.file, figure)));
-        let cell = |pool: Pool| pool.cell;
+        let cells = self.pools(run).into_iter().map(|pool| pool.cell);
+        let none = || model::Figure::absent("there is no summary of pools");
         Supply {
-            requests: Requests::without_rows(figure(
-                run.report.section(Part::Heap).and_then(|heap| heap.get(Field::Gets)),
-            )),
-            serves: self
-                .pools(run)
-                .into_iter()
-                .map(cell)
-                .max_by_key(|cell| cell.value)
-                .unwrap_or_else(|| model::Figure::absent("there is no summary of pools")),
-            beyond: figure(run.report.larger_than_cells.as_ref()),
+            requests: self.requests(run),
+            serves: cells.max_by_key(|cell| cell.value).unwrap_or_else(none),
+            beyond: self.figure(run.report.larger_than_cells.as_ref().map(|figure| (run.file, figure))),
             largest: model::Figure::absent("no storage report shows it"),
         }
     }

@@ -163,10 +163,9 @@ fn close(words: &mut Vec<Option<String>>, pairs: usize) {
 fn sizes(case: &ProgramCase<'_>, run: &Run) -> Option<Advice> {
     let pools = case.pools(run);
     let cells: Vec<u64> = pools.iter().map(|pool| pool.cell.value).collect();
-    let requests = case.requests(run);
-    let certain = requests.iter().filter(|(_, count)| count.certain().is_some());
-    let ranges: Vec<Range> =
-        certain.map(|(class, _)| Range { to: class.limit, count: class.count }).collect();
+    let rows = case.requests(run).rows;
+    let certain = rows.iter().filter_map(|row| Some((row.limit, row.count.certain()?)));
+    let ranges: Vec<Range> = certain.map(|(to, count)| Range { to, count }).collect();
     let largest = cells.last().copied()?;
     let (before, bytes) = waste(&ranges, &cells)?;
     let mut chosen = best(&ranges)?;
@@ -177,12 +176,12 @@ fn sizes(case: &ProgramCase<'_>, run: &Run) -> Option<Advice> {
     if before.saturating_mul(4) < bytes || after.saturating_mul(2) > before {
         return None;
     }
-    let mut wasting: Vec<_> = requests.iter().collect();
-    wasting.sort_by_key(|(class, count)| {
-        let cell = cells.iter().find(|cell| **cell >= class.limit).unwrap_or(&class.limit);
-        std::cmp::Reverse((cell - class.limit).saturating_mul(count.value))
+    let mut wasting: Vec<_> = rows.iter().collect();
+    wasting.sort_by_key(|row| {
+        let cell = cells.iter().find(|cell| **cell >= row.limit).unwrap_or(&row.limit);
+        std::cmp::Reverse((cell - row.limit).saturating_mul(row.count.value))
     });
-    let evidence = lines(wasting.iter().take(3).map(|(_, count)| count));
+    let evidence = lines(wasting.iter().take(3).map(|row| &row.count));
     let reason = format!(
         "Of {bytes} bytes of cells for all requests together, {before} are beyond what was asked for; with sizes that \
          fit the requests {after}."
