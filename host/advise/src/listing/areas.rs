@@ -8,9 +8,9 @@ mod session;
 
 use serde::Serialize;
 use underbar_listing::sections::{Row, SECTIONS};
-use underbar_listing::{Field, StorageReport};
 
 use super::collect::{Collected, Program};
+use super::program_case::ProgramCase;
 use super::settings;
 use crate::advice::{Advice, Setting};
 use crate::sizes;
@@ -36,21 +36,19 @@ pub fn areas(collected: &Collected, advice: &[Advice], name: &str) -> Vec<Area> 
 
 /// The same, from the settings.
 pub(crate) fn areas_by(collected: &Collected, set: &[Setting], name: &str) -> Vec<Area> {
-    let areas = collected.program(name).map_or_else(Vec::new, |program| of_program(program, set));
+    let areas = collected.program(name).map_or_else(Vec::new, |program| of_program(collected, program, set));
     areas.into_iter().chain(session::areas(collected, name, set)).collect()
 }
 
-fn of_program(program: &Program, settings: &[Setting]) -> Vec<Area> {
-    let reports: Vec<&StorageReport> =
-        program.runs.iter().map(|run| &run.report).filter(|report| report.is_sound()).collect();
-    SECTIONS.iter().filter_map(|row| area(row, &reports, settings)).collect()
+fn of_program(collected: &Collected, program: &Program, settings: &[Setting]) -> Vec<Area> {
+    let case = ProgramCase { collected, program, risk: "" };
+    SECTIONS.iter().filter_map(|row| area(row, &case, settings)).collect()
 }
 
-fn area(row: &Row, reports: &[&StorageReport], settings: &[Setting]) -> Option<Area> {
-    let figure = |report: &StorageReport, field| Some(report.section(row.kind)?.get(field)?.value);
-    let peak = if row.fields.contains(&Field::AnyThread) { Field::AnyThread } else { Field::Total };
-    let used = reports.iter().filter_map(|report| figure(report, peak)).max().filter(|used| *used > 0)?;
-    let now = reports.iter().rev().find_map(|report| figure(report, Field::Initial))?;
+fn area(row: &Row, case: &ProgramCase<'_>, settings: &[Setting]) -> Option<Area> {
+    let storage = case.storage(row.kind);
+    let used = storage.used.certain().filter(|used| *used > 0)?;
+    let now = storage.initial.certain()?;
     let (option, at) = row.option;
     let setting = settings.iter().find(|setting| setting.option == option);
     let suggested = setting.and_then(|setting| sizes::size(setting.sub_options.get(at)?.as_deref()?));

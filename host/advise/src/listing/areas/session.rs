@@ -2,7 +2,9 @@
 
 use underbar_listing::natural::Cache;
 
-use super::super::collect::Collected;
+use super::super::collect::{Collected, Program};
+use super::super::natural::storage;
+use super::super::program_case::ProgramCase;
 use super::Area;
 use crate::advice::Setting;
 
@@ -15,7 +17,8 @@ pub(super) fn areas(collected: &Collected, name: &str, settings: &[Setting]) -> 
     let Some(session) = collected.natural.sessions().into_iter().find(|session| session.name == name) else {
         return Vec::new();
     };
-    let reports: Vec<_> = collected.natural.sound(&session).map(|(_, report)| report).collect();
+    let program = Program { name: session.name.clone(), runs: Vec::new() };
+    let case = ProgramCase { collected, program: &program, risk: "" };
     let value = |option: &str| {
         let setting = settings.iter().find(|setting| setting.option == option)?;
         Some(setting.sub_options.iter().flatten().map(String::as_str).collect::<Vec<_>>())
@@ -26,21 +29,13 @@ pub(super) fn areas(collected: &Collected, name: &str, settings: &[Setting]) -> 
     });
     let mut all = Vec::new();
     for (at, (cache, name)) in CACHES.into_iter().enumerate() {
-        let rows = || reports.iter().flat_map(|report| &report.rows).filter(|row| row.cache() == Some(cache));
-        let Some((now, used)) =
-            rows().map(|row| row.size).next_back().zip(rows().filter_map(|row| row.max_used).max())
-        else {
-            continue;
-        };
+        let Some((over_all, _)) = storage::cache(&case, &session, cache) else { continue };
+        let (now, Some(used)) = (over_all.initial.value, over_all.used.at_least()) else { continue };
         let suggested = caches.as_ref().and_then(|sizes| *sizes.get(at)?).filter(|size| *size != now);
         all.push(Area { name: name.to_owned(), now, used, suggested });
     }
-    let threads = || reports.iter().filter_map(|report| report.thread.as_ref());
-    let certain = |figure: &Option<underbar_listing::Figure>| {
-        figure.as_ref().filter(|figure| !figure.likely).map(|figure| figure.value)
-    };
-    let total = threads().filter_map(|of| certain(&of.total)).max();
-    if let Some((used, now)) = total.zip(threads().filter_map(|of| certain(&of.thread)).next_back()) {
+    let (thread, _) = storage::thread(&case, &session, |_| 0);
+    if let (Some(used), Some(now)) = (thread.used.certain(), thread.initial.certain()) {
         let suggested = value("THSIZE=").and_then(|parts| Some(parts.first()?.parse::<u64>().ok()? << 10));
         all.push(Area { name: "thread, all buffers".to_owned(), now, used, suggested });
     }

@@ -12,7 +12,7 @@ pub(crate) mod caches;
 pub(crate) mod fetch;
 pub(crate) mod parameters;
 pub(crate) mod prefetch;
-mod storage;
+pub(super) mod storage;
 pub(crate) mod switches;
 pub(crate) mod thread;
 

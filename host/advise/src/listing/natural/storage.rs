@@ -14,7 +14,7 @@ use super::super::sessions::Session;
 /// with the largest sum decides. Also returns its growth.
 ///
 /// `used_by_all` is the most that was in use of all buffers; unknown if a report contradicts itself about it.
-pub(super) fn thread(
+pub(in super::super) fn thread(
     case: &ProgramCase<'_>,
     session: &Session,
     growth: impl Fn(&[BufferRow]) -> u64,
@@ -48,7 +48,11 @@ pub(super) fn thread(
 /// A cache over all reports, and in the report in which it was fullest; None if no report has it.
 ///
 /// The use over all reports is a lower bound if one of them does not show it. That in the fullest one is unknown if none does.
-pub(super) fn cache(case: &ProgramCase<'_>, session: &Session, cache: Cache) -> Option<(Storage, Storage)> {
+pub(in super::super) fn cache(
+    case: &ProgramCase<'_>,
+    session: &Session,
+    cache: Cache,
+) -> Option<(Storage, Storage)> {
     let reports = case.collected.natural.sound(session);
     let rows = reports.flat_map(|(file, report)| report.rows.iter().map(move |row| (*file, row)));
     let rows: Vec<(usize, &BufferRow)> = rows.filter(|(_, row)| row.cache() == Some(cache)).collect();

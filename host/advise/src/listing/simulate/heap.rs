@@ -16,6 +16,8 @@ use std::fmt;
 use serde::Serialize;
 use underbar_listing::{Field, Item, Kind as Part, OptionRow};
 
+use underbar_model::Figure;
+
 use super::super::cells::{Range, waste};
 use super::super::collect::Collected;
 use super::super::program_case::ProgramCase;
@@ -120,22 +122,27 @@ fn options(text: &str) -> Result<Vec<OptionRow>, String> {
 /// The result for one program, or why there is none.
 fn one(case: &ProgramCase<'_>, rows: &[OptionRow]) -> Result<WhatIf, String> {
     let run = case.sound().last().ok_or("no report of it can be used")?;
-    let heap = run.report.section(Part::Heap).ok_or_else(|| match run.report.is_64bit() {
-        true => "its report is of a 64-bit program, whose HEAP64 cannot be replayed",
-        false => "its report has no section HEAP that can be read",
-    })?;
-    let figure = |field: Field| {
-        let value = heap.get(field).map(|figure| figure.value);
-        value.ok_or_else(|| format!("{} of HEAP is not read, or not certain", field.label()))
+    if run.report.section(Part::Heap).is_none() {
+        let why = match run.report.is_64bit() {
+            true => "its report is of a 64-bit program, whose HEAP64 cannot be replayed",
+            false => "its report has no section HEAP that can be read",
+        };
+        return Err(why.to_owned());
+    }
+    let (heap, pools) = (case.heap_of(run), case.pools(run));
+    let known = |figure: &Figure, field: Field| {
+        figure.certain().ok_or_else(|| format!("{} of HEAP is not read, or not certain", field.label()))
     };
-    let of_run = run.report.ranges.iter().filter(|(_, to, figure)| !figure.likely && *to > 0);
-    let ranges: Vec<Range> = of_run.map(|(_, to, figure)| Range { to: *to, count: figure.value }).collect();
-    let (initial, increment, used) =
-        (figure(Field::Initial)?, figure(Field::Increment)?, figure(Field::Total)?);
+    let by_size = case.requests(run).rows;
+    let of_run = by_size.iter().filter_map(|row| Some(Range { to: row.limit, count: row.count.certain()? }));
+    let ranges: Vec<Range> = of_run.filter(|range| range.to > 0).collect();
+    let initial = known(&heap.initial, Field::Initial)?;
+    let increment = known(&heap.increment, Field::Increment)?;
+    let used = known(&heap.used, Field::Total)?;
     if used == 0 {
         return Err("its heap was not used".to_owned());
     }
-    let mean = (used / figure(Field::Gets).ok().filter(|gets| *gets > 0).unwrap_or(1)).max(1);
+    let mean = (used / heap.requests.certain().filter(|gets| *gets > 0).unwrap_or(1)).max(1);
     let total: u64 = ranges.iter().map(|range| range.count).sum();
     let requests = match total {
         0 => format!("drawn by chance around their mean of {mean} bytes, until {used} bytes are used"),
@@ -152,7 +159,7 @@ fn one(case: &ProgramCase<'_>, rows: &[OptionRow]) -> Result<WhatIf, String> {
                 outcomes.push(replay(&all, initial, increment));
             }
             notes.extend(limits(case, proposed.0, outcomes.last().map_or(0, |outcome| outcome.bytes)));
-            if !run.report.pools.is_empty() || is_pooled(case) {
+            if !pools.is_empty() || is_pooled(case) {
                 notes.push(
                     "HEAPPOOLS is on: what pools serve reaches the heap as extents, which the replay does not know."
                         .to_owned(),
@@ -164,7 +171,7 @@ fn one(case: &ProgramCase<'_>, rows: &[OptionRow]) -> Result<WhatIf, String> {
                     "its report has no requests by ranges of sizes, by which pools could be tried".to_owned()
                 );
             }
-            let now: Vec<u64> = run.report.pools.iter().map(|pool| pool.cell).collect();
+            let now: Vec<u64> = pools.iter().map(|pool| pool.cell.value).collect();
             let proposed: Vec<u64> =
                 (0..12).filter_map(|at| value(1 + 2 * at)).take_while(|cell| *cell > 0).collect();
             for (which, cells) in [("now", now), ("then", proposed)] {
@@ -183,7 +190,7 @@ fn one(case: &ProgramCase<'_>, rows: &[OptionRow]) -> Result<WhatIf, String> {
             }
         }
     }
-    let measured = figure(Field::Allocated).ok();
+    let measured = heap.segments.certain();
     Ok(WhatIf { program: case.program.name.clone(), requests, measured, outcomes, notes })
 }
 
