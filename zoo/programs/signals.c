@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 static const int known[] = {SIGHUP,  SIGINT,   SIGQUIT,   SIGABRT, SIGUSR1, SIGUSR2, SIGALRM, SIGTERM,
-                            SIGCONT, SIGXCPU, SIGVTALRM, SIGPROF, SIGURG,  SIGWINCH, SIGPWR,  35,      36};
+                            SIGCONT, SIGXCPU, SIGVTALRM, SIGPROF, SIGURG,  SIGWINCH, SIGPWR,  SIGPIPE, 35, 36};
 
 int main(int count, char **arguments) {
     const char *mode = count > 1 ? arguments[1] : "";

@@ -318,7 +318,7 @@ fn a_signal_to_the_wrapper_reaches_the_programs_handler() {
     for way in WAYS {
         let mut running = Running::start(&mut command(way, &[text(&program("signals"))]));
         assert!(running.line().starts_with("ready"));
-        for signal in [1, 2, 3, 6, USR1, 12, 14, 23, 24, 26, 27, 28, 30, 35] {
+        for signal in [1, 2, 3, 6, USR1, 12, 13, 14, 23, 24, 26, 27, 28, 30, 35] {
             running.send(signal);
             assert_eq!(running.line(), signal.to_string(), "{way:?}");
         }
@@ -477,6 +477,65 @@ fn a_program_stopped_and_continued_by_somebody_else_runs_on() {
     running.send(TERM);
     assert_eq!(running.line(), "15");
     assert_eq!(running.end(), 7);
+}
+
+/// Whether a process is stopped.
+fn is_stopped(pid: i32) -> bool {
+    let state = fs::read_to_string(format!("/proc/{pid}/stat")).expect("its state");
+    state.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T'))
+}
+
+/// A caller sees it stopped by `waitpid(..., WUNTRACED)`, also without a terminal.
+#[test]
+fn a_program_that_stops_itself_is_seen_as_stopped() {
+    for (signal, status) in [("STOP", 147), ("TSTP", 148)] {
+        for way in WAYS {
+            let program = ["/bin/sh", "-c", &format!("'kill -{signal} $$; exit 3'")];
+            let line = line(way, &program).join(" ");
+            // With job control, bash waits for a change of the job.
+            let script = format!("set -m; {line} & wait $!; echo $?; kill -CONT -- -$!; wait $!; echo $?");
+            let mut bash = Command::new("timeout");
+            let result = left(bash.args(["60", "bash", "-c", &script]));
+            let expect = format!("{status}\n3\n");
+            assert_eq!(result.output, expect, "{way:?} {signal}: {}", result.error);
+        }
+    }
+}
+
+#[test]
+fn the_wrapper_of_a_stopped_program_goes_on_with_it() {
+    const STOP: i32 = 19;
+    const CONT: i32 = 18;
+    let stopped = || {
+        let mut running = Running::start(&mut command(Way::Wrapped, &[text(&program("signals"))]));
+        let ready = running.line();
+        let pid: i32 = ready.strip_prefix("ready ").and_then(|pid| pid.parse().ok()).expect("a process");
+        underbar_sys::syscall::kill(pid, STOP).expect("stopped");
+        let begin = std::time::Instant::now();
+        while !is_stopped(running.child.id().cast_signed()) {
+            assert!(begin.elapsed().as_secs() < 60, "the wrapper runs");
+            std::thread::yield_now();
+        }
+        (running, pid)
+    };
+    // Continued by somebody who does not know of the wrapper.
+    let (mut running, pid) = stopped();
+    underbar_sys::syscall::kill(pid, CONT).expect("continued");
+    assert_eq!(running.line(), "18");
+    running.send(TERM);
+    assert_eq!(running.line(), "15");
+    assert_eq!(running.end(), 7);
+    // Only the wrapper is continued.
+    let (mut running, _) = stopped();
+    running.send(CONT);
+    assert_eq!(running.line(), "18");
+    running.send(TERM);
+    assert_eq!(running.line(), "15");
+    assert_eq!(running.end(), 7);
+    // Ended while it is stopped.
+    let (running, pid) = stopped();
+    underbar_sys::syscall::kill(pid, KILL).expect("ended");
+    assert_eq!(running.end(), -KILL);
 }
 
 #[test]

@@ -9,6 +9,8 @@ compile_error!("underbar runs on Linux on x86-64 only");
 
 pub mod clock;
 #[cfg(feature = "launch")]
+pub mod continuation;
+#[cfg(feature = "launch")]
 pub mod entry;
 pub mod file;
 #[cfg(feature = "launch")]

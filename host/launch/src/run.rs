@@ -6,8 +6,9 @@
 //! signal from the terminal (Ctrl-C, Ctrl-Z) ──> nothing: the program, in our process group, has received it
 //! signal from the kernel for us alone ────────> sent on: the terminal of the session that we lead is gone, or
 //!                                               a timer ran out that was set before we were executed
-//! program stopped ────────────────────────────> we stop, so that the shell takes the terminal back
+//! program stopped ────────────────────────────> we stop, so that the shell sees it, and takes the terminal back
 //! we are continued ───────────────────────────> so is the program, where it is not yet
+//! another process continues the program ──────> so are we, by a watcher that lives as long as we are stopped
 //! program ended ──────────────────────────────> Ended; later, Ended::leave: the same code or signal
 //! ```
 //!
@@ -30,6 +31,7 @@ use std::process;
 use std::ptr;
 use std::time::{Duration, Instant};
 use underbar_preloadable::NO_FOLLOW;
+use underbar_sys::continuation::Continuation;
 use underbar_sys::inherited::inherited;
 use underbar_sys::process::{
     Change, Child, Refused, Start, Strings, Usage, die_by, is_foreground, is_session_leader, replace, start,
@@ -37,11 +39,11 @@ use underbar_sys::process::{
 use underbar_sys::signal::{self, Disposition, SignalSet, Taken, name};
 use underbar_sys::syscall::{Errno, getpid, kill};
 
-/// Whether this is sent on to the program. All signals are that a program can catch, except for the end of children; PIPE, which
-/// this process ignores; and two that the C library reserves for itself.
+/// Whether this is sent on to the program. All signals are that a program can catch, except for the end of children and two
+/// that the C library reserves for itself.
 fn is_sent_on(signal: i32) -> bool {
     const OF_THE_C_LIBRARY: [i32; 2] = [32, 33];
-    let not = [name::KILL, name::STOP, name::CHLD, name::PIPE];
+    let not = [name::KILL, name::STOP, name::CHLD];
     !not.contains(&signal) && !OF_THE_C_LIBRARY.contains(&signal)
 }
 
@@ -52,6 +54,8 @@ pub(crate) fn was_for_us_alone(taken: &Taken) -> bool {
         name::ALRM | name::VTALRM | name::PROF => true,
         // The terminal is gone: the leader of the session gets this signal, and then CONT.
         name::HUP | name::CONT => taken.was_sent() || is_session_leader(),
+        // The kernel names us as the sender if it was our own message that had no reader.
+        name::PIPE => taken.was_sent() && taken.sender != getpid(),
         _ => taken.was_sent(),
     }
 }
@@ -196,6 +200,7 @@ pub(crate) const LOOK_AGAIN: Duration = Duration::from_millis(200);
 /// Stays with the child until it ends.
 fn attend(child: &Child, taken: SignalSet, look: &mut dyn FnMut()) -> Result<(How, Usage), Errno> {
     let (mut is_stopped, mut were_stopped) = (false, false);
+    let mut watcher = None;
     loop {
         let signal = signal::wait_for(taken, LOOK_AGAIN)?;
         look();
@@ -206,7 +211,10 @@ fn attend(child: &Child, taken: SignalSet, look: &mut dyn FnMut()) -> Result<(Ho
                 Change::Continued => is_stopped = false,
                 Change::Stopped(by) => {
                     is_stopped = true;
-                    were_stopped |= stop_too(by);
+                    // Its end is also the end of the watcher.
+                    let continuation = Continuation::after(child.pid).ok();
+                    were_stopped |= stop_too(by, continuation.is_some());
+                    watcher = continuation.map(|continuation| continuation.watcher).or(watcher);
                 }
             }
         }
@@ -215,6 +223,8 @@ fn attend(child: &Child, taken: SignalSet, look: &mut dyn FnMut()) -> Result<(Ho
             name::CHLD => {}
             // The shell continues the whole group; only a child that was left out needs our signal.
             name::CONT if were_stopped && !is_stopped => were_stopped = false,
+            // The program runs already; its own notice of that may come later.
+            name::CONT if signal.was_sent() && Some(signal.sender) == watcher => were_stopped = false,
             // The program knows its own number: a signal that it sends to us, too, it sent to the whole group, as `kill 0` does.
             _ if signal.was_sent() && signal.sender == child.pid => {}
             _ if was_for_us_alone(&signal) => child.send_on(&signal),
@@ -223,10 +233,10 @@ fn attend(child: &Child, taken: SignalSet, look: &mut dyn FnMut()) -> Result<(Ho
     }
 }
 
-/// Stops this process if a shell waits for that: for a stop by the terminal or job control. A program
-/// that another process stopped (a debugger, an administrator) will be continued by that process, which does not know us. True if
-/// we were stopped, and have been continued.
-pub(crate) fn stop_too(by: i32) -> bool {
+/// Stops this process as its program was stopped. `watched`: a watcher will continue it with the program. Else only for a stop by
+/// the terminal or job control: a program that another process stopped (a debugger, an administrator) will be continued by that
+/// process, which does not know us. True if we were stopped, and have been continued.
+pub(crate) fn stop_too(by: i32, watched: bool) -> bool {
     if [name::TSTP, name::TTIN, name::TTOU].contains(&by) {
         // By the same signal, since the shell prints it. It is blocked except for this moment.
         let is_sent = signal::disposition(by) == Disposition::Default && kill(getpid(), by).is_ok();
@@ -235,7 +245,7 @@ pub(crate) fn stop_too(by: i32) -> bool {
             let _ = signal::set_mask(mask);
             return true;
         }
-    } else if !is_foreground() {
+    } else if !watched && !is_foreground() {
         return false;
     }
     kill(getpid(), name::STOP).is_ok()

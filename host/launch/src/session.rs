@@ -205,7 +205,8 @@ impl Process<'_> {
                 Change::Continued => {}
                 Change::Stopped(by) => {
                     self.was_stopped = true;
-                    let _ = stop_too(by);
+                    // Without a watcher: a trial that stops itself ends when its time is over.
+                    let _ = stop_too(by, false);
                 }
             }
         }
