@@ -32,6 +32,19 @@ fn a_program_that_locks_itself_in_is_not_killed_for_our_looking() {
     }
 }
 
+/// A heap that asks for no huge pages and clears storage itself makes no such call.
+#[test]
+fn a_program_that_forbids_itself_advice_on_memory_is_not_killed() {
+    let sandbox = fault("sandbox");
+    if code(left(&mut command(Way::Bare, &[&sandbox, "unadvised"])).status) != 6 {
+        return skip("programs that forbid themselves madvise: seccomp is not allowed here");
+    }
+    for options in ["", "HUGEPAGES(ON)", "HUGEPAGES(OFF)", "HEAP(1M,64K,ANYWHERE,FREE)", "HEAPCHK(ON)"] {
+        let result = left(run(&["-q"], &[&sandbox, "unadvised"]).env("UNDERBAR_OPTS", options));
+        assert_eq!(result.status.code(), Some(6), "{options}: {:?}", result.status);
+    }
+}
+
 #[test]
 fn a_program_that_libseccomp_locks_in_is_not_killed_either() {
     let flags = ["-DLIBRARY", "-lseccomp"];

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! prctl(PR_SET_NO_NEW_PRIVS) ─> a last look at memory and stacks ─> closed: from now on only
-//!                        │       mmap, munmap, mremap, madvise, futex and exit_group, which any malloc needs;
+//!                        │       mmap, munmap, mremap, futex and exit_group, which any malloc needs;
 //! prctl(PR_SET_SECCOMP)  │       and in a fork rt_sigprocmask
 //! seccomp by syscall     │
 //!                        └> a reserve of storage: a malloc may have to do without mmap, as one does that has room in its break

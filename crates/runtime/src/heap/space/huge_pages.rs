@@ -80,7 +80,8 @@ impl Space {
     pub(super) fn ask_for_huge(&mut self, segment: &mut Segment, up_to: usize) {
         let at = segment.huge_at;
         segment.huge_at += HUGE_PAGE;
-        if at + HUGE_PAGE > segment.start + segment.size {
+        // The program may have locked itself in since the segment was made.
+        if at + HUGE_PAGE > segment.start + segment.size || sandbox::is_closed() {
             segment.huge_at = usize::MAX;
             return;
         }

@@ -9,17 +9,19 @@ use underbar_sys::syscall;
 use super::super::map::PAGE;
 use super::super::object::Heap;
 use super::Disposition;
+use crate::sandbox;
 
 /// From this size on, storage is made zero by exchanging its pages.
 pub const WORTH_A_PURGE: usize = 1 << 20;
 
 /// Makes large storage zero by exchanging its pages for fresh ones: as cheap as writing all of it if all of it is used afterwards,
-/// and much cheaper if not. False, with nothing done, if pages must be kept.
+/// and much cheaper if not. False, with nothing done, if pages must be kept, or the program has
+/// locked itself in: other heaps clear storage without a system call.
 ///
 /// # Safety
 /// The range is an element of that heap, or part of one, that belongs to the caller and holds nothing of value.
 pub unsafe fn clear_pages(heap: &Heap, start: usize, bytes: usize) -> bool {
-    if heap.space.lock().policy.disposition != Disposition::Auto {
+    if heap.space.lock().policy.disposition != Disposition::Auto || sandbox::is_closed() {
         return false;
     }
     let (first, last) = (start.next_multiple_of(PAGE), (start + bytes) & !(PAGE - 1));

@@ -285,7 +285,7 @@ impl Space {
             }
             Err(_) => return None,
         };
-        if self.policy.huge_pages == HugePages::On && size >= HUGE_PAGE {
+        if self.policy.huge_pages == HugePages::On && size >= HUGE_PAGE && !sandbox::is_closed() {
             // SAFETY: the advice drops nothing. Where the kernel has no huge pages it has no effect.
             if unsafe { syscall::madvise(start, size, syscall::MADV_HUGEPAGE) }.is_ok() {
                 self.owner().add(Key::HeapHugeBytes, size as u64);
