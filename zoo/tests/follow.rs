@@ -207,6 +207,23 @@ fn a_program_with_a_sanitizer_runs_plain() {
     }
 }
 
+/// Electric Fence and its like find errors only where they serve the heap. The library is one of that name, with nothing in it.
+#[test]
+fn a_program_with_a_heap_that_finds_errors_runs_plain() {
+    let folder = scratch("checkers");
+    for name in ["libefence.so.0", "libduma.so.0"] {
+        let library = folder.join(name);
+        let mut compiler = Command::new("cc");
+        compiler.args(["-shared", "-fPIC", &format!("-Wl,-soname,{name}"), "-x", "c", "/dev/null", "-o"]);
+        assert!(compiler.arg(&library).status().expect("a compiler").success(), "{name}");
+        let search = format!("-Wl,-rpath,{}", text(&folder));
+        let flags = ["-Wl,--no-as-needed", "-x", "none", text(&library), search.as_str()];
+        let loaded = compiled("loaded", &format!("loaded-{name}"), &flags);
+        check(&[], &[text(&loaded)], "plain");
+        assert_eq!(reason(&[text(&loaded)]), "sanitizer", "{name}");
+    }
+}
+
 #[test]
 fn a_program_with_another_users_rights_runs_plain() {
     if !is_superuser_or_skips("setuid programs") {

@@ -187,7 +187,7 @@ counters! {
     NotFollowedOtherLibc = "follow.other_libc", "not followed: another C library", Count, by Follow, live Exact, killed Exact, Sum,
         "Programs started whose loader is not glibc's (musl, for example).";
     NotFollowedSanitizer = "follow.sanitizer", "not followed: sanitizer", Count, by Follow, live Exact, killed Exact, Sum,
-        "Programs started that need the library of AddressSanitizer, ThreadSanitizer or LeakSanitizer, which serves the heap itself.";
+        "Programs started that need the library of AddressSanitizer, ThreadSanitizer or LeakSanitizer, or a heap that finds errors (Electric Fence, DUMA), which serves the heap itself.";
     NotFollowedOtherMachine = "follow.other_machine", "not followed: another processor", Count, by Follow, live Exact, killed Exact, Sum,
         "Programs started that are for another processor.";
     NotFollowedMalformed = "follow.malformed", "not followed: a file that makes no sense", Count, by Follow, live Exact, killed Exact, Sum,

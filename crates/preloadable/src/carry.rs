@@ -4,7 +4,7 @@
 //! file ── "#!" ──────────────────────────> Script(interpreter): look there
 //!      ── \x7fELF, 64 bit, x86-64 ── PT_INTERP ── ld-linux-x86-64.so.2 ──> Carries
 //!      │        │ else: Bits32, OtherMachine │ none: Static    │ else: OtherLibc
-//!      │                                     PT_DYNAMIC ── needs libasan.so, libtsan.so ...: Sanitizer
+//!      │                                     PT_DYNAMIC ── needs libasan.so, libefence.so ...: Sanitizer
 //!      ── anything else ───────────────────> Carries: /bin/sh or a registered interpreter will run it
 //! ```
 //!
@@ -12,7 +12,7 @@
 //! The reader is asked for bytes at an offset because tools such as patchelf move headers to the file's end.
 //! Not here: the needed libraries (`needed`), opening files, rights, and the use of the answer (`target`).
 
-use crate::needed::{Parts, needs_sanitizer};
+use crate::needed::{Parts, needs_checker};
 
 /// The reason why a program is not followed: why the preload library is not in it.
 ///
@@ -32,7 +32,8 @@ pub enum Reason {
     /// The program: its loader is not the GNU C library's (musl, for instance).
     OtherLibc,
     /// The program: needs the library of a sanitizer, which serves the heap itself. AddressSanitizer's ends the program if another
-    /// library comes before it; those of ThreadSanitizer and LeakSanitizer report false races, or no leaks.
+    /// library comes before it; those of ThreadSanitizer and LeakSanitizer report false races, or no leaks. Or needs a heap that finds
+    /// errors (Electric Fence, DUMA), which would find none.
     Sanitizer,
     /// The program: made for another processor.
     OtherMachine,
@@ -89,7 +90,10 @@ impl Reason {
             Reason::FileCapabilities => ("file_capabilities", "has file capabilities"),
             Reason::Bits32 => ("bits_32", "a 32-bit program"),
             Reason::OtherLibc => ("other_libc", "not linked with the GNU C library"),
-            Reason::Sanitizer => ("sanitizer", "needs a sanitizer's library, which serves the heap itself"),
+            Reason::Sanitizer => (
+                "sanitizer",
+                "needs a sanitizer or another library that serves the heap itself to find errors",
+            ),
             Reason::OtherMachine => ("other_machine", "made for another processor"),
             Reason::Unreadable => ("unreadable", "may not be read"),
             Reason::Malformed => ("malformed", "not a valid ELF file"),
@@ -234,9 +238,7 @@ fn elf(head: &[u8], mut read: impl FnMut(u64, &mut [u8]) -> usize) -> Result<(),
     let (offset, length) = interpreter.ok_or(Reason::Static)?;
     loader(offset, length, &mut read)?;
     match dynamic {
-        Some((offset, length)) if needs_sanitizer(offset, length, &parts, &mut read) => {
-            Err(Reason::Sanitizer)
-        }
+        Some((offset, length)) if needs_checker(offset, length, &parts, &mut read) => Err(Reason::Sanitizer),
         _ => Ok(()),
     }
 }

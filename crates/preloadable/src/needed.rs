@@ -1,4 +1,4 @@
-//! The libraries that a program needs, as its file names them: is a sanitizer's among them that serves the heap itself?
+//! The libraries that a program needs, as its file names them: is one among them that serves the heap itself to find errors?
 //!
 //! ```text
 //! PT_DYNAMIC   NEEDED name | NEEDED name | STRTAB address | ...   each name an offset into the strings
@@ -37,9 +37,9 @@ fn word(entry: &[u8], at: usize) -> Option<u64> {
     entry.get(at..at + 8).and_then(|field| field.try_into().ok()).map(u64::from_le_bytes)
 }
 
-/// Beginnings of the names of libraries that follow each block of storage: GCC's, and Clang's. Of a program that another heap serves
-/// they report errors that it does not have, or none.
-const SANITIZERS: [&[u8]; 9] = [
+/// Beginnings of the names of libraries that follow each block of storage: the sanitizers of GCC and Clang, and heaps that find
+/// errors. Of a program that another heap serves they report errors that it does not have, or none.
+const CHECKERS: [&[u8]; 14] = [
     b"libasan.so",
     b"libtsan.so",
     b"liblsan.so",
@@ -49,11 +49,16 @@ const SANITIZERS: [&[u8]; 9] = [
     b"libclang_rt.lsan",
     b"libclang_rt.hwasan",
     b"libclang_rt.memprof",
+    b"libefence.so",
+    b"libduma.so",
+    b"libdmalloc",
+    b"libtcmalloc_debug.so",
+    b"libtcmalloc_minimal_debug.so",
 ];
-const LONGEST: usize = 19;
+const LONGEST: usize = 28;
 
-/// Whether a program whose dynamic section lies at `offset` with `length` bytes needs a sanitizer's library.
-pub fn needs_sanitizer(
+/// Whether a program whose dynamic section lies at `offset` with `length` bytes needs one of [`CHECKERS`].
+pub fn needs_checker(
     offset: u64,
     length: u64,
     parts: &Parts,
@@ -93,7 +98,7 @@ pub fn needs_sanitizer(
     needed.iter().take(libraries).any(|name| {
         let mut room = [0; LONGEST];
         let filled = strings.checked_add(*name).map_or(0, |at| read(at, &mut room)).min(LONGEST);
-        SANITIZERS.iter().any(|beginning| room[..filled].starts_with(beginning))
+        CHECKERS.iter().any(|beginning| room[..filled].starts_with(beginning))
     })
 }
 
@@ -121,7 +126,7 @@ mod tests {
         let mut parts = Parts::NONE;
         parts.add(0x1000, 0, 64);
         parts.add(ADDRESS, at, strings.len() as u64);
-        needs_sanitizer(64, length, &parts, &mut |offset, room| {
+        needs_checker(64, length, &parts, &mut |offset, room| {
             let rest = file.get(usize::try_from(offset).unwrap_or(usize::MAX)..).unwrap_or_default();
             let length = rest.len().min(room.len());
             room[..length].copy_from_slice(&rest[..length]);
@@ -130,17 +135,29 @@ mod tests {
     }
 
     #[test]
-    fn the_sanitizer_is_found_wherever_it_is_named() {
+    fn the_checker_is_found_wherever_it_is_named() {
         assert!(needs(&["libasan.so.8", "libc.so.6"], 0));
         assert!(needs(&["libm.so.6", "libc.so.6", "libasan.so.6"], 0));
         assert!(needs(&["libc.so.6", "libasan.so"], 100), "behind the first piece that is read");
-        for one in ["libtsan.so.2", "liblsan.so.0", "libhwasan.so.0", "libclang_rt.memprof-x86_64.so"] {
+        for one in [
+            "libtsan.so.2",
+            "liblsan.so.0",
+            "libhwasan.so.0",
+            "libclang_rt.memprof-x86_64.so",
+            "libefence.so.0",
+            "libduma.so.0",
+            "libdmallocth.so.5",
+            "libtcmalloc_minimal_debug.so.4",
+        ] {
             assert!(needs(&["libc.so.6", one], 0), "{one}");
         }
-        assert_eq!(SANITIZERS.iter().map(|one| one.len()).max(), Some(LONGEST));
-        for others in
-            [&["libc.so.6"][..], &["libubsan.so.1", "libclang_rt.scudo-i386.so"], &["xlibasan.so"], &[]]
-        {
+        assert_eq!(CHECKERS.iter().map(|one| one.len()).max(), Some(LONGEST));
+        for others in [
+            &["libc.so.6"][..],
+            &["libubsan.so.1", "libclang_rt.scudo-i386.so"],
+            &["xlibasan.so", "libtcmalloc.so.4"],
+            &[],
+        ] {
             assert!(!needs(others, 0), "{others:?}");
         }
         assert!(!needs(&["libasan.so.8"], 1_000), "no more than a bound is read");
@@ -149,11 +166,11 @@ mod tests {
     #[test]
     fn what_makes_no_sense_needs_nothing() {
         let nothing = &mut |_, _: &mut [u8]| 0;
-        assert!(!needs_sanitizer(u64::MAX, u64::MAX, &Parts::NONE, nothing));
+        assert!(!needs_checker(u64::MAX, u64::MAX, &Parts::NONE, nothing));
         let strings_only = &mut |_, room: &mut [u8]| {
             room.fill(5);
             room.len()
         };
-        assert!(!needs_sanitizer(0, u64::MAX, &Parts::NONE, strings_only));
+        assert!(!needs_checker(0, u64::MAX, &Parts::NONE, strings_only));
     }
 }

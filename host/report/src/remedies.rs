@@ -41,7 +41,10 @@ pub static REMEDIES: [Remedy; 14] = [
     },
     Remedy { reason: Key::NotFollowedBits32, words: "build it for 64 bits" },
     Remedy { reason: Key::NotFollowedOtherLibc, words: "build it with the GNU C library" },
-    Remedy { reason: Key::NotFollowedSanitizer, words: "build it without a sanitizer" },
+    Remedy {
+        reason: Key::NotFollowedSanitizer,
+        words: "build it without the sanitizer or the heap that finds errors",
+    },
     Remedy { reason: Key::NotFollowedOtherMachine, words: "run it on a machine of its own kind" },
     Remedy {
         reason: Key::NotFollowedMalformed,
