@@ -20,7 +20,7 @@ use crate::sizes;
 use crate::table::{COUNTERS, FINGERPRINT, FOLDS, Key};
 
 /// Changes when a structure in this file changes.
-pub const LAYOUT_VERSION: u32 = 10;
+pub const LAYOUT_VERSION: u32 = 11;
 /// The first eight bytes of every ledger.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"UNDERBAR");
 /// Number of slots of a ledger. If more are needed, ended processes are folded together by program.

@@ -126,12 +126,18 @@ counters! {
         "Threads started with pthread_create, and the first one.";
     ThreadsPeak = "thread.peak", "Largest number of threads concurrently active", Count, by StacksLock, live Exact, killed Exact, Max,
         "The most of these threads alive at one time.";
+    ThreadsOfDefaultSize = "thread.default_size_started", "Threads with the default stack size", Count, by StacksLock, live Exact, killed Exact, Sum,
+        "Threads started with pthread_create for which the program asked for no stack size and brought no stack: THREADSTACK sets the size of their stacks only.";
+    ThreadsOfDefaultSizePeak = "thread.default_size_peak", "Most of them at one time", Count, by StacksLock, live Exact, killed Exact, Max,
+        "The most threads with the default stack size alive at one time.";
     StackLargest = "stack.largest", "Largest used by any thread", Bytes, by StacksLock, live Sampled, killed Sampled, Max,
         "The most stack that any one thread used, to the page.";
     StackMain = "stack.main", "Largest used by the first thread", Bytes, by StacksLock, live Sampled, killed Sampled, Max,
         "The most stack that the first thread used, to the page, from where the kernel started the program.";
     StackThread = "stack.thread", "Largest used by another thread", Bytes, by StacksLock, live Sampled, killed Sampled, Max,
         "The most stack that any one thread but the first used, to the page, from where its function began.";
+    StackDefaultSize = "stack.default_size", "Largest used by a thread with the default size", Bytes, by StacksLock, live Sampled, killed Sampled, Max,
+        "The most stack that any one thread used whose size THREADSTACK sets, to the page.";
     StackConcurrent = "stack.concurrent", "Maximum used by all concurrent threads", Bytes, by StacksLock, live Sampled, killed Sampled, Max,
         "The most stack that all threads alive at one time had used, to the page.";
     StackFallbacks = "stack.fallbacks", "Thread stacks not as THREADSTACK says", Count, by Request, live Exact, killed Exact, Sum,

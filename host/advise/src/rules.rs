@@ -116,12 +116,12 @@ pub static RULES: [Rule; 55] = [
         id: "threadstack",
         title: "THREADSTACK: the default size of threads' stacks",
         source: "Language Environment, THREADSTACK(ON,...); and glibc, which keeps 40M of stacks of ended threads for new ones",
-        condition: "Threads, and a default at least twice as large as needed where that matters: 64 threads or more at one \
-                    time, or threads that come and go while their stacks exceed 40M (lower). Or more than three quarters \
-                    of the default used (raise).",
-        formula: "Four times the largest use of any thread but the first, at least 256K, which is above PTHREAD_STACK_MIN and 64K of \
+        condition: "Threads that ask for no stack size, and a default at least twice as large as needed where that matters: 64 such \
+                    threads or more at one time, or threads that come and go while their stacks exceed 40M (lower). Or more than \
+                    three quarters of the default used (raise).",
+        formula: "Four times the largest use of any of these threads, at least 256K, which is above PTHREAD_STACK_MIN and 64K of \
                   thread-local storage; rounded up to four binary digits.",
-        stop: "Few threads, or a default below twice the need: no change.",
+        stop: "Few such threads, or a default below twice the need: no change. Each thread asks for a size: no advice.",
         risk: "A thread that needs more than four times the largest use seen would overflow its stack and die; lowering is \
                done only on request.",
         platforms: &[Platform::Linux],

@@ -58,12 +58,37 @@ pub fn first(case: &Case<'_>) -> Option<Advice> {
 /// Rule `threadstack`.
 pub fn threads(case: &Case<'_>) -> Option<Advice> {
     // The kernel makes the first thread's stack, which may be far larger: it is no measure of the others.
-    let largest = case.get(Key::StackThread);
-    let at_once = case.get(Key::ThreadsPeak);
-    if largest == 0 || at_once < 2 {
+    let others = case.get(Key::ThreadsPeak).saturating_sub(1);
+    if case.get(Key::StackThread) == 0 || others == 0 {
         return None;
     }
-    let started = case.program.each(Key::ThreadsStarted);
+    // The option sets the size of threads that ask for none. A report of an older underbar does not tell them from the others.
+    let counters = &case.program.counters;
+    let of_default = |own, all| if counters.known(Key::ThreadsOfDefaultSize).is_some() { own } else { all };
+    let size_key = of_default(Key::StackDefaultSize, Key::StackThread);
+    let peak_key = of_default(Key::ThreadsOfDefaultSizePeak, Key::ThreadsPeak);
+    let started_key = of_default(Key::ThreadsOfDefaultSize, Key::ThreadsStarted);
+    let largest = case.get(size_key);
+    let at_once = case.get(peak_key).min(others);
+    let started = case.program.each(started_key);
+    if started == 0 {
+        let threads = counted(others, "thread", "threads");
+        return Some(Advice {
+            kind: Kind::NoAdvice,
+            evidence: vec![
+                Evidence::counter(started_key, 0),
+                Evidence::counter(Key::ThreadsPeak, others + 1),
+            ],
+            reason: format!(
+                "{threads} at once, each with a stack size of its own, which THREADSTACK leaves."
+            ),
+            ..Advice::default()
+        });
+    }
+    // No depth of them is known: they ended unmeasured, or on pages of the threads before.
+    if largest == 0 {
+        return None;
+    }
     let option = case.report.sub_options("THREADSTACK").filter(|_| case.report.threads_are_governed());
     let set = option.and_then(|values| parse_size(values.get(1)?)).filter(|&bytes| bytes > 0);
     // A request below the floor is raised to it when a thread begins.
@@ -80,9 +105,9 @@ pub fn threads(case: &Case<'_>) -> Option<Advice> {
                 None => format!("THREADSTACK(OFF), {} by default", bytes(now)),
             },
             evidence: vec![
-                Evidence::counter(Key::StackThread, largest),
-                Evidence::counter(Key::ThreadsPeak, at_once),
-                Evidence::counter(Key::ThreadsStarted, started),
+                Evidence::counter(size_key, largest),
+                Evidence::counter(peak_key, case.get(peak_key)),
+                Evidence::counter(started_key, started),
             ],
             reason,
             risky,
@@ -118,17 +143,20 @@ mod tests {
     fn check(option: &str, largest: u64, at_once: u64, started: u64, rule: &str) -> Option<Advice> {
         let mut process = sample::heap("/bin/x", 1 << 20, 1, 1 << 20, (0, 0));
         process.counters.set(Key::StackLargest, largest);
-        process.counters.set(Key::StackMain, if at_once == 1 { largest } else { 4_096 });
-        process.counters.set(Key::StackThread, if at_once == 1 { 0 } else { largest });
-        process.counters.set(Key::ThreadsPeak, at_once);
-        process.counters.set(Key::ThreadsStarted, started);
+        process.counters.set(Key::StackMain, if at_once == 0 { largest } else { 4_096 });
+        process.counters.set(Key::StackThread, if at_once == 0 { 0 } else { largest });
+        process.counters.set(Key::ThreadsPeak, at_once + 1);
+        process.counters.set(Key::ThreadsStarted, started + 1);
+        process.counters.set(Key::StackDefaultSize, if at_once == 0 { 0 } else { largest });
+        process.counters.set(Key::ThreadsOfDefaultSizePeak, at_once);
+        process.counters.set(Key::ThreadsOfDefaultSize, started);
         let mut report = sample::report(vec![process]);
         sample::in_force(&mut report, option);
         advise(&report).into_iter().find(|suggestion| suggestion.rule == rule)
     }
 
     fn stack(option: &str, largest: u64) -> (Kind, String, bool) {
-        let suggestion = check(option, largest, 1, 1, "stack").expect("speaks");
+        let suggestion = check(option, largest, 0, 0, "stack").expect("speaks");
         (suggestion.kind, suggestion.then(), suggestion.risky)
     }
 
@@ -149,10 +177,10 @@ mod tests {
     #[test]
     fn a_stack_that_is_not_set_is_measured_only() {
         for option in ["HEAP(1M)", "STACK(AUTO,AUTO)", "STACK(0)"] {
-            let suggestion = check(option, 90_000, 1, 1, "stack").expect("speaks");
+            let suggestion = check(option, 90_000, 0, 0, "stack").expect("speaks");
             assert_eq!((suggestion.kind, suggestion.option), (Kind::NoAdvice, None), "{option}");
         }
-        assert!(check("STACK(8K)", 0, 1, 1, "stack").is_none(), "not measured");
+        assert!(check("STACK(8K)", 0, 0, 0, "stack").is_none(), "not measured");
     }
 
     fn threadstack(option: &str, largest: u64, at_once: u64, started: u64) -> Option<(Kind, String, bool)> {
@@ -169,6 +197,50 @@ mod tests {
     }
 
     #[test]
+    fn threads_with_a_size_of_their_own_are_no_reason() {
+        let said = |of_default: [(Key, u64); 3], option: &str| {
+            let mut process = sample::heap("/bin/x", 1 << 20, 1, 1 << 20, (0, 0));
+            let all = [(Key::ThreadsPeak, 201), (Key::ThreadsStarted, 201), (Key::StackThread, 7 << 20)];
+            all.into_iter().chain(of_default).for_each(|(key, figure)| process.counters.set(key, figure));
+            let mut report = sample::report(vec![process]);
+            sample::in_force(&mut report, option);
+            let said = advise(&report).into_iter().find(|said| said.rule == "threadstack").expect("speaks");
+            (said.kind, said.then(), said.reason)
+        };
+        let of_default = |largest, peak, started| {
+            [
+                (Key::StackDefaultSize, largest),
+                (Key::ThreadsOfDefaultSizePeak, peak),
+                (Key::ThreadsOfDefaultSize, started),
+            ]
+        };
+        for option in ["", "THREADSTACK(ON,256K)"] {
+            let (kind, then, reason) = said(of_default(0, 0, 0), option);
+            assert_eq!((kind, then.as_str()), (Kind::NoAdvice, ""), "{option}");
+            assert!(reason.starts_with("200 threads at once, each with a stack size of its own"), "{reason}");
+        }
+        let few = said(of_default(8 << 10, 2, 2), "");
+        assert_eq!(few.0, Kind::NoChange, "the others may be many, and deep: {few:?}");
+        assert_eq!(few.2, "2 threads with 8 MiB each cost nothing.");
+        let many = said(of_default(8 << 10, 100, 100), "");
+        assert_eq!((many.0, many.1.as_str()), (Kind::Lower, "THREADSTACK(ON,256K)"));
+        assert_eq!(many.2, "100 threads at once with 8 MiB each; at most 8 KiB were used.");
+    }
+
+    /// It has one count of all threads, which includes the first.
+    #[test]
+    fn the_first_thread_is_not_counted_in_an_older_report() {
+        let mut process = sample::heap("/bin/x", 1 << 20, 1, 1 << 20, (0, 0));
+        process.counters = underbar_report::Figures::unknown();
+        for (key, figure) in [(Key::ThreadsPeak, 64), (Key::ThreadsStarted, 64), (Key::StackThread, 12_288)] {
+            process.counters.set(key, figure);
+        }
+        let said = advise(&sample::report(vec![process]));
+        let said = said.iter().find(|said| said.rule == "threadstack").expect("speaks");
+        assert_eq!(said.reason, "63 threads with 8 MiB each cost nothing.");
+    }
+
+    #[test]
     fn few_threads_and_well_sized_ones_stay() {
         for (option, largest, at_once, started) in [
             ("", 12_288, 8, 8),
@@ -181,7 +253,7 @@ mod tests {
             let said = threadstack(option, largest, at_once, started).expect("speaks");
             assert_eq!(said.0, Kind::NoChange, "{option} {largest} {at_once} {started}");
         }
-        assert_eq!(threadstack("", 12_288, 1, 1), None);
+        assert_eq!(threadstack("", 12_288, 0, 0), None);
     }
 
     #[test]
@@ -193,6 +265,9 @@ mod tests {
             (Key::StackThread, 12_288),
             (Key::ThreadsPeak, 1_000),
             (Key::ThreadsStarted, 1_000),
+            (Key::StackDefaultSize, 12_288),
+            (Key::ThreadsOfDefaultSizePeak, 999),
+            (Key::ThreadsOfDefaultSize, 999),
         ] {
             process.counters.set(key, figure);
         }
@@ -215,6 +290,7 @@ mod tests {
         // Under ON, STACK does not apply to threads with deep calls.
         report.processes[0].counters.set(Key::StackMain, 12_288);
         report.processes[0].counters.set(Key::StackThread, 3 << 20);
+        report.processes[0].counters.set(Key::StackDefaultSize, 3 << 20);
         sample::in_force(&mut report, "THREADSTACK(ON,16M)");
         report.options.in_force.push(underbar_report::OptionInForce {
             option: "STACK(4M,4K)".to_owned(),
@@ -226,8 +302,8 @@ mod tests {
 
     #[test]
     fn no_stack_is_lowered_unasked() {
-        for (option, at_once) in [("STACK(1M,4K)", 1), ("", 1_000), ("THREADSTACK(ON,8M)", 1_000)] {
-            let rule = if at_once == 1 { "stack" } else { "threadstack" };
+        for (option, at_once) in [("STACK(1M,4K)", 0), ("", 1_000), ("THREADSTACK(ON,8M)", 1_000)] {
+            let rule = if at_once == 0 { "stack" } else { "threadstack" };
             let suggestion = check(option, 12_288, at_once, at_once, rule).expect("speaks");
             assert_eq!((suggestion.kind, suggestion.risky), (Kind::Lower, true), "{option}");
             assert!(crate::lines::to_set(&[suggestion], false).is_empty(), "{option}");

@@ -40,10 +40,12 @@ impl Figures {
     pub fn of_slot(slot: &SlotView<'_>) -> Self {
         let mut figures = Self(std::array::from_fn(|at| Some(slot.get(KEYS[at]))));
         let is_one_thread = figures.get(Key::ThreadsPeak) <= 1;
+        let is_none_of_default = figures.get(Key::ThreadsOfDefaultSizePeak) == 0;
         for (seen, keys) in [
             (Key::StackMain, [Key::StackMain].as_slice()),
             (Key::StackLargest, &[Key::StackLargest, Key::StackConcurrent]),
             (Key::StackThread, if is_one_thread { &[] } else { &[Key::StackThread] }),
+            (Key::StackDefaultSize, if is_none_of_default { &[] } else { &[Key::StackDefaultSize] }),
             (Key::CoverageAnonymous, &[Key::CoverageAnonymous, Key::CoverageHeap]),
         ] {
             if figures.get(seen) == 0 {

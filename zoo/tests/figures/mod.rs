@@ -88,10 +88,10 @@ checks! {
     huge_pages_are_asked_of_the_kernel_where_all_is_touched: HeapHugeBytes;
     segments_are_joined_near_the_kernel_s_limit: HeapMapFallbacks;
     additional_heaps_are_those_that_the_program_counts: AdditionalCreates AdditionalDiscards AdditionalGets AdditionalFrees AdditionalUsed AdditionalUsedPeak AdditionalSegmentsAllocated AdditionalSegmentsFreed;
-    threads_are_counted: ThreadsStarted ThreadsPeak;
+    threads_are_counted: ThreadsStarted ThreadsPeak ThreadsOfDefaultSize ThreadsOfDefaultSizePeak;
     stacks_are_measured_to_the_page: StackLargest StackMain StackThread StackConcurrent;
     locked_stacks_are_what_was_used_of_them: StackThread StackMain;
-    a_size_that_was_asked_for_is_given_though_it_is_the_default: StackThread StackFallbacks;
+    a_size_that_was_asked_for_is_given_though_it_is_the_default: StackThread StackFallbacks StackDefaultSize ThreadsOfDefaultSize;
     stacks_for_which_there_is_no_room_are_counted: StackFallbacks;
     stacks_that_the_program_brings_are_measured_while_they_are_fresh: StackThread StackReused;
     a_recycled_stack_reads_no_higher_than_it_was_used: StackThread StackConcurrent;

@@ -6,9 +6,13 @@ pub(super) fn threads_are_counted() {
     let account = counted(&["threads", "25"]);
     exact(&account, Key::ThreadsStarted, 1 + 25 * 7);
     exact(&account, Key::ThreadsPeak, 8);
+    exact(&account, Key::ThreadsOfDefaultSize, 25 * 7);
+    exact(&account, Key::ThreadsOfDefaultSizePeak, 7);
     let account = counted(&[]);
     exact(&account, Key::ThreadsStarted, 1);
     exact(&account, Key::ThreadsPeak, 1);
+    exact(&account, Key::ThreadsOfDefaultSize, 0);
+    exact(&account, Key::ThreadsOfDefaultSizePeak, 0);
 }
 
 pub(super) fn stacks_are_measured_to_the_page() {
@@ -24,6 +28,7 @@ pub(super) fn stacks_are_measured_to_the_page() {
         let thread = run("thread", bytes);
         let (depth, before) = (thread.said("depth"), thread.said("before"));
         between(&thread, Key::StackThread, depth..=depth + PAGE);
+        between(&thread, Key::StackDefaultSize, depth..=depth + PAGE);
         between(&thread, Key::StackLargest, depth..=depth + PAGE);
         between(&thread, Key::StackMain, before..=before + PAGE);
         between(&thread, Key::StackConcurrent, depth + before..=depth + before + 2 * PAGE);
@@ -53,14 +58,19 @@ pub(super) fn stacks_that_the_program_brings_are_measured_while_they_are_fresh()
         let depth = account.said("depth");
         between(&account, Key::StackThread, depth..=depth + PAGE);
         exact(&account, Key::StackReused, threads);
+        exact(&account, Key::ThreadsOfDefaultSize, 0);
     }
 }
 
 pub(super) fn a_size_that_was_asked_for_is_given_though_it_is_the_default() {
-    let account = account("THREADSTACK(ON,256K)", &[&program("depth"), "asked", "1000000"]);
-    let depth = account.said("depth");
-    between(&account, Key::StackThread, depth..=depth + PAGE);
-    exact(&account, Key::StackFallbacks, 0);
+    for options in ["THREADSTACK(ON,256K)", ""] {
+        let account = account(options, &[&program("depth"), "asked", "1000000"]);
+        let depth = account.said("depth");
+        between(&account, Key::StackThread, depth..=depth + PAGE);
+        exact(&account, Key::StackFallbacks, 0);
+        exact(&account, Key::ThreadsOfDefaultSize, 0);
+        between(&account, Key::StackDefaultSize, 0..=0);
+    }
 }
 
 pub(super) fn stacks_for_which_there_is_no_room_are_counted() {

@@ -72,6 +72,8 @@ struct Record {
     inherits: bool,
     /// The enclave that it is in, as its creator.
     enclave: Inherited,
+    /// THREADSTACK sets its size if it is ON.
+    is_default: bool,
     next: *mut Record,
     previous: *mut Record,
 }
@@ -84,6 +86,8 @@ type Create = unsafe extern "C" fn(*mut usize, *const Attributes, Start, *mut c_
 struct Stacks {
     first: *mut Record,
     live: u64,
+    /// Those of them whose size THREADSTACK sets if it is ON.
+    live_default: u64,
     started: u64,
     ended: u64,
     /// Nothing reports the ends of threads any more.
@@ -93,8 +97,14 @@ struct Stacks {
 // SAFETY: records are followed under the lock only.
 unsafe impl Send for Stacks {}
 
-static STACKS: Lock<Stacks> =
-    Lock::new(Stacks { first: null_mut(), live: 1, started: 0, ended: 0, are_forgotten: false });
+static STACKS: Lock<Stacks> = Lock::new(Stacks {
+    first: null_mut(),
+    live: 1,
+    live_default: 0,
+    started: 0,
+    ended: 0,
+    are_forgotten: false,
+});
 pub(crate) static END: ThreadEnd = ThreadEnd::new(ends);
 static CREATE: Next = Next::new(c"pthread_create");
 
@@ -146,6 +156,7 @@ pub unsafe fn create(
             used_before: 0,
             inherits: false,
             enclave: Inherited::take(),
+            is_default: plan.is_default,
             next: null_mut(),
             previous: null_mut(),
         });
@@ -205,9 +216,14 @@ unsafe extern "C" fn begins(record: *mut Record, base: usize) -> *mut Record {
             }
             stacks.first = record;
             stacks.live += 1;
+            stacks.live_default += u64::from((*record).is_default);
         }
         ledger::add(Key::ThreadsStarted, 1);
         ledger::raise(Key::ThreadsPeak, stacks.live);
+        if (*record).is_default {
+            ledger::add(Key::ThreadsOfDefaultSize, 1);
+            ledger::raise(Key::ThreadsOfDefaultSizePeak, stacks.live_default);
+        }
         drop(stacks);
         if !(*record).inherits && (*record).size != 0 && is_asked_for() {
             forget_last_user((*record).low, base);
@@ -266,6 +282,7 @@ unsafe extern "C" fn ends(record: *mut u8) {
             None => stacks.first = next,
         }
         stacks.live -= 1;
+        stacks.live_default -= u64::from((*record).is_default);
         drop(stacks);
         heap::put_descriptor(record.cast());
     }
@@ -297,6 +314,9 @@ fn note(record: &Record) -> usize {
         return 0;
     }
     ledger::raise(Key::StackThread, bytes as u64);
+    if record.is_default {
+        ledger::raise(Key::StackDefaultSize, bytes as u64);
+    }
     ledger::raise(Key::StackLargest, bytes as u64);
     bytes
 }
@@ -374,6 +394,8 @@ pub(crate) unsafe fn after_fork_in_child(_: bool) {
     }
     stacks.first = mine;
     stacks.live = 1;
+    // SAFETY: as above.
+    stacks.live_default = u64::from(unsafe { mine.as_ref() }.is_some_and(|record| record.is_default));
 }
 
 #[cfg(test)]

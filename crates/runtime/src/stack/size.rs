@@ -58,11 +58,13 @@ pub(super) struct Plan {
     pub attributes: *const Attributes,
     /// Its size by the caller's attributes.
     pub given: usize,
+    /// The caller asked for no size, and brings no stack: THREADSTACK decides if it is ON.
+    pub is_default: bool,
 }
 
 /// The attributes of the caller of pthread_create, with the size set by THREADSTACK, for which there is room in `own`.
 pub(super) unsafe fn plan_of(given: *const Attributes, own: &mut MaybeUninit<Attributes>) -> Plan {
-    let brought = |low| Plan { size: 0, low, attributes: given, given: 0 };
+    let brought = |low| Plan { size: 0, low, attributes: given, given: 0, is_default: false };
     let addresses = [
         address_of_attr_init(),
         address_of_attr_getstacksize(),
@@ -97,16 +99,17 @@ pub(super) unsafe fn plan_of(given: *const Attributes, own: &mut MaybeUninit<Att
             }
             own.copy_from(given, 1);
         }
+        let is_default = size == default && (given.is_null() || !asked_for_size(given, init, set_size));
         let wanted = THREAD_STACK.load(Ordering::Relaxed) as usize;
-        if wanted == 0 || size != default || (!given.is_null() && asked_for_size(given, init, set_size)) {
-            return Plan { size, low: 0, attributes: given, given: size };
+        if wanted == 0 || !is_default {
+            return Plan { size, low: 0, attributes: given, given: size, is_default };
         }
         let size = wanted.max(floor(own)).next_multiple_of(PAGE);
         if set_size(own, size) == 0 {
-            return Plan { size, low: 0, attributes: own, given: default };
+            return Plan { size, low: 0, attributes: own, given: default, is_default };
         }
         ledger::add(Key::StackFallbacks, 1);
-        Plan { size: default, low: 0, attributes: given, given: default }
+        Plan { size: default, low: 0, attributes: given, given: default, is_default }
     }
 }
 

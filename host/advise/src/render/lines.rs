@@ -203,9 +203,12 @@ mod tests {
         compiler.counters.set(Key::HeapSegmentsFreed, 7_900);
         compiler.counters.set(Key::HeapSegmentBytesTotal, 220 << 20);
         compiler.counters.set(Key::ProcessFaults, 30_000);
-        compiler.counters.set(Key::ThreadsPeak, 100);
+        compiler.counters.set(Key::ThreadsPeak, 101);
         compiler.counters.set(Key::StackLargest, 8 << 10);
         compiler.counters.set(Key::StackThread, 8 << 10);
+        compiler.counters.set(Key::StackDefaultSize, 8 << 10);
+        compiler.counters.set(Key::ThreadsOfDefaultSize, 100);
+        compiler.counters.set(Key::ThreadsOfDefaultSizePeak, 100);
         let driver = sample::heap("/usr/bin/g++", 1 << 20, 1, 1 << 20, (0, 0));
         sample::report(vec![driver, compiler])
     }
