@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <sys/wait.h>
+#include <underbar/ceeedcct.h>
 
 enum { BLOCKS = 3000, BYTES = 400 };
 static void *volatile kept[BLOCKS];
@@ -32,6 +33,29 @@ static void *waits(void *told) {
     leaks();
     *(volatile int *)told = 2;
     return NULL;
+}
+
+/* Heaps that go with the program, and elements of the initial heap, which is the enclave's. */
+static int services(void) {
+    _FEEDBACK fc;
+    _INT4 initial = 0, increment = 0, options = 0, size = 1000;
+    _POINTER address;
+    if (!CEECRHP) return 7;
+    for (int i = 0; i < 20; i++) {
+        _INT4 heap = 0;
+        CEECRHP(&heap, &initial, &increment, &options, &fc);
+        if (_FBCHECK(fc, CEE000)) return 94;
+        CEEGTST(&heap, &size, &address, &fc);
+        if (_FBCHECK(fc, CEE000)) return 95;
+        memset(address, 0x77, size);
+    }
+    _INT4 mine = 0;
+    CEEGTST(&mine, &size, &address, &fc);
+    if (_FBCHECK(fc, CEE000)) return 96;
+    CEEGTST(&mine, &size, &address, &fc);
+    memset(address, 0x66, size);
+    CEEFRST(&address, &fc);
+    return _FBCHECK(fc, CEE000) ? 97 : 7;
 }
 
 int main(int count, char **words) {
@@ -71,6 +95,7 @@ int main(int count, char **words) {
         leaks();
         return 7;
     }
+    if (!strcmp(what, "services")) return services();
     if (!strcmp(what, "forks")) {
         leaks();
         pid_t child = fork();

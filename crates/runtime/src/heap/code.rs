@@ -23,6 +23,11 @@ impl Code {
         self.length.store(end.saturating_sub(start), Ordering::Relaxed);
     }
 
+    /// Whether there is any.
+    pub fn is_some(&self) -> bool {
+        self.length.load(Ordering::Relaxed) != 0
+    }
+
     /// Whether an address is in it.
     #[inline(always)]
     pub fn has(&self, address: usize) -> bool {

@@ -24,6 +24,7 @@ use underbar_ledger::HeapKind;
 
 use super::entering::{self, Entered};
 use super::gate::Gate;
+use super::numbers;
 use super::object::{DEFAULT, Heap};
 use super::registry::{self, Handle, Refused};
 use super::slot;
@@ -44,7 +45,11 @@ fn handle_of(enclave: Enclave) -> Option<Handle> {
 /// null if there is no memory.
 pub fn begin(name: &[u8], start: usize, end: usize) -> Enclave {
     let policy = DEFAULT.space.lock().policy();
-    let Some(handle) = registry::create_named(HeapKind::Enclave, name, policy) else { return NONE };
+    // With a number, so that the callable services know its elements; without, if all numbers are in use.
+    let numbered = numbers::create_as(HeapKind::Enclave, name, policy).ok().map(|(_, handle)| handle);
+    let Some(handle) = numbered.or_else(|| registry::create_named(HeapKind::Enclave, name, policy)) else {
+        return NONE;
+    };
     handle.heap.code.set(start, end);
     Enclave { heap: core::ptr::from_ref(handle.heap).cast(), generation: handle.generation }
 }
@@ -76,10 +81,21 @@ pub fn threads_inside(enclave: Enclave) -> usize {
     handle_of(enclave).map_or(0, |handle| handle.heap.gate.inside(handle.generation))
 }
 
-/// Ends an enclave. False if threads are inside: then it goes on. After the program has given up its right to return storage, the heap
+/// The heap of the enclave that the calling thread is in.
+pub fn current() -> Option<Handle> {
+    let inner = here() as *const ThreadHeap;
+    // SAFETY: null, or a heap of this thread, in an enclave that does not end while the thread is inside.
+    let heap = unsafe { inner.as_ref() }?.heap;
+    Some(Handle { heap, generation: heap.gate.generation() })
+}
+
+/// Ends an enclave, and the heaps that its program has created. False if threads are inside: then it goes on. After the program has given up its right to return storage, the heap
 /// stays as it is.
 pub fn end(enclave: Enclave) -> bool {
-    !matches!(handle_of(enclave).map(registry::end), Some(Err(Refused::Inside(_))))
+    if threads_inside(enclave) > 0 {
+        return false;
+    }
+    !matches!(handle_of(enclave).map(numbers::end), Some(Err(Refused::Inside(_))))
 }
 
 /// The calling thread ends, and with it its parts of all heaps.
@@ -97,17 +113,12 @@ impl Inherited {
 
     /// By the creator, before it makes the thread.
     pub fn take() -> Self {
-        let inner = here() as *const ThreadHeap;
-        if inner.is_null() {
-            return Self::NONE;
+        match current() {
+            Some(Handle { heap, generation }) if heap.gate.enter(generation) => {
+                Self(Enclave { heap: core::ptr::from_ref(heap).cast(), generation })
+            }
+            _ => Self::NONE,
         }
-        // SAFETY: a heap of this thread, in an enclave that does not end while the thread is inside.
-        let heap = unsafe { (*inner).heap };
-        let generation = heap.gate.generation();
-        if !heap.gate.enter(generation) {
-            return Self::NONE;
-        }
-        Self(Enclave { heap: core::ptr::from_ref(heap).cast(), generation })
     }
 
     /// By the new thread, before its function: it is inside, like its creator.

@@ -1,4 +1,4 @@
-//! Numbers of heaps: a program names a heap by a positive number, and 0 is the default one.
+//! Numbers of heaps: a program names a heap by a positive number, and 0 is the default one, or that of its enclave.
 //!
 //! ```text
 //! id     generation << 17 | place         so the first ids are 131,072 and more: a small number is no id by mistake
@@ -24,7 +24,7 @@ use underbar_sys::lock::Guard;
 use super::map::{self, SEGMENT};
 use super::object::{DEFAULT, Heap};
 use super::private_storage::OWN;
-use super::registry::{self, Handle, REGISTRY, Registry};
+use super::registry::{self, Handle, REGISTRY, Refused, Registry};
 use super::space::{Policy, Segment};
 use crate::start;
 
@@ -119,13 +119,23 @@ fn entry(place: u32) -> Option<&'static Entry> {
     Some(&unsafe { chunk.as_ref()? }[place as usize % CHUNK])
 }
 
-/// Creates a heap, and returns its id.
-pub fn create(policy: Policy) -> Result<i32, Failed> {
+/// Creates a heap, and returns its id. It goes with `owner`, the heap of an enclave, at the latest; null: it has none.
+pub fn create(policy: Policy, owner: Option<Handle>) -> Result<i32, Failed> {
+    let (id, handle) = create_as(HeapKind::Additional, b"", policy)?;
+    if let Some(owner) = owner {
+        handle.heap.owner.store(core::ptr::from_ref(owner.heap).cast_mut(), Ordering::Relaxed);
+        owner.heap.owns.store(true, Ordering::Relaxed);
+    }
+    Ok(id)
+}
+
+/// Creates a heap of any kind, with a name.
+pub fn create_as(kind: HeapKind, name: &[u8], policy: Policy) -> Result<(i32, Handle), Failed> {
     start::ensure();
     let mut registry = REGISTRY.lock();
     let place = take_place(&registry)?;
     let entry = entry(place).ok_or(Failed::NoMemory)?;
-    let Some(handle) = registry::create_in(&mut registry, HeapKind::Additional, b"", policy, place) else {
+    let Some(handle) = registry::create_in(&mut registry, kind, name, policy, place) else {
         put_place(&registry, place, entry);
         return Err(Failed::NoMemory);
     };
@@ -133,19 +143,53 @@ pub fn create(policy: Policy) -> Result<i32, Failed> {
     entry.generation.store(generation, Ordering::Relaxed);
     entry.heap.store(core::ptr::from_ref(handle.heap).cast_mut(), Ordering::Release);
     entry.word.store(u64::from(generation) << 32 | u64::from(handle.generation), Ordering::Release);
-    Ok((generation << PLACE_BITS | place) as i32)
+    Ok(((generation << PLACE_BITS | place) as i32, handle))
 }
 
-/// Ends the heap with that id, and returns whether it was damaged. None if there is none, or if it is the default one.
+/// Ends the heap with that id, and returns whether it was damaged. None if there is none, or if it is the default one or that of an
+/// enclave.
 pub fn discard(id: i32) -> Option<bool> {
     let mut registry = REGISTRY.lock();
-    let handle = find(id).filter(|handle| !core::ptr::eq(handle.heap, &DEFAULT))?;
+    let is_additional =
+        |handle: &Handle| !core::ptr::eq(handle.heap, &DEFAULT) && !handle.heap.code.is_some();
+    let handle = find(id).filter(is_additional)?;
     let place = id as u32 % PLACES;
     let entry = entry(place)?;
     entry.word.store(0, Ordering::Relaxed);
     let was_damaged = registry::discard_in(&mut registry, handle);
     put_place(&registry, place, entry);
     was_damaged
+}
+
+/// Ends a heap with a number that no thread is inside of, and before it those that it owns.
+pub fn end(handle: Handle) -> Result<(), Refused> {
+    while handle.heap.owns.load(Ordering::Relaxed) {
+        match owned_by(handle.heap) {
+            Some(id) => drop(discard(id)),
+            None => handle.heap.owns.store(false, Ordering::Relaxed),
+        }
+    }
+    let place = handle.heap.number.load(Ordering::Relaxed);
+    registry::end(handle)?;
+    if let Some(entry) = (place < PLACES).then(|| entry(place)).flatten() {
+        let registry = REGISTRY.lock();
+        entry.word.store(0, Ordering::Relaxed);
+        put_place(&registry, place, entry);
+    }
+    Ok(())
+}
+
+/// The id of a heap that goes with this one.
+fn owned_by(owner: &Heap) -> Option<i32> {
+    let _registry = REGISTRY.lock();
+    let mut found = None;
+    registry::each(|heap| {
+        if core::ptr::eq(heap.owner.load(Ordering::Relaxed), owner) {
+            found = Some(heap);
+        }
+    });
+    let place = found?.number.load(Ordering::Relaxed);
+    Some((entry(place)?.generation.load(Ordering::Relaxed) << PLACE_BITS | place) as i32)
 }
 
 /// How many places were ever used, the default heap's included.

@@ -43,6 +43,10 @@ pub struct Heap {
     pub account: Account,
     /// The program that it serves, if it is the heap of an enclave.
     pub code: Code,
+    /// The heap of the enclave with which it ends at the latest; null if it has none. Written before its number is known.
+    pub owner: AtomicPtr<Heap>,
+    /// It is the owner of heaps. Relaxed: read when no thread is inside.
+    pub owns: AtomicBool,
     /// Neighbours in a list of the registry; under its lock.
     pub next: AtomicPtr<Heap>,
     pub previous: AtomicPtr<Heap>,
@@ -94,6 +98,8 @@ impl Heap {
             gate: Gate::new(),
             account: Account::new(),
             code: Code::new(),
+            owner: AtomicPtr::new(null_mut()),
+            owns: AtomicBool::new(false),
             next: AtomicPtr::new(null_mut()),
             previous: AtomicPtr::new(null_mut()),
             number: AtomicU32::new(UNNUMBERED),

@@ -138,6 +138,9 @@ pub(super) fn create_in(
         }
     };
     heap.number.store(number, Ordering::Relaxed);
+    heap.code.set(0, 0);
+    heap.owner.store(null_mut(), Ordering::Relaxed);
+    heap.owns.store(false, Ordering::Relaxed);
     heap.configure_as(&DEFAULT, policy);
     heap.account.begin(kind, name);
     heap.account.raise(Key::HeapInitialSize, policy.initial as u64);

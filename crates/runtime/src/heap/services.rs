@@ -27,6 +27,7 @@
 use underbar_ledger::{FaultKind, Key};
 
 use super::block::Block;
+use super::enclave;
 use super::feedback::{
     BAD_INCREMENT, BAD_INITIAL_SIZE, BAD_OPTIONS, BAD_SIZE, Condition, DAMAGED, HEADING_REPLACED,
     INITIAL_HEAP, NO_ELEMENT, NO_HEAP, NO_STORAGE, TOO_MANY_HEAPS,
@@ -79,7 +80,7 @@ pub fn create(initial: i32, increment: i32, options: i32) -> Answer<i32> {
     let (_, disposition) = OPTIONS.iter().find(|(code, _)| *code == options).ok_or(&BAD_OPTIONS)?;
     let disposition = disposition.unwrap_or(of_default.disposition);
     let policy = Policy { initial, increment, disposition, ..of_default };
-    numbers::create(policy).map_err(|failed| match failed {
+    numbers::create(policy, enclave::current()).map_err(|failed| match failed {
         Failed::Full => &TOO_MANY_HEAPS,
         Failed::NoMemory => &NO_STORAGE,
     })
@@ -90,7 +91,9 @@ pub fn get(id: i32, size: i32) -> Answer<*mut u8> {
     start::ensure();
     ledger::control::obey_if_changed();
     let size = bytes_of(size)?;
-    let handle = numbers::find(id).ok_or(&NO_HEAP)?;
+    // The initial heap of a program that is LINKed is that of its enclave.
+    let of_enclave = if id == 0 { enclave::current() } else { None };
+    let handle = of_enclave.or_else(|| numbers::find(id)).ok_or(&NO_HEAP)?;
     let got = enter(handle).ok_or(&NO_HEAP).and_then(|inside| inside.get(size));
     coverage::look_if_due();
     got
