@@ -33,6 +33,16 @@ static int job(const char *what, const char *second) {
     return status;
 }
 
+static int deep(int depth) {
+    char number[16], address[32];
+    snprintf(number, sizeof number, "%d", depth);
+    snprintf(address, sizeof address, "%lx", (unsigned long)deep);
+    char *arguments[] = {"job", "deep", number, address, NULL};
+    int status = -1;
+    CHECK(underbar_link(&library, 1, "job", arguments, NULL, &status) == 0);
+    return status;
+}
+
 static long entries(const char *folder) {
     DIR *open = opendir(folder);
     long count = 0;
@@ -77,6 +87,8 @@ int main(int count, char **words) {
         told = 1;
         while (told != 2) usleep(1000);
         for (int i = 0; i < 100; i++) CHECK(job("leaks", NULL) == 7);
+    } else if (!strcmp(words[2], "deep")) {
+        CHECK(deep(199) == 7);
     } else if (!strcmp(words[2], "many")) {
         for (int i = 0; i < 100; i++) CHECK(job(i % 2 ? "leaks" : "services", NULL) == 7);
         long before[] = {mappings(), entries("/proc/self/fd"), resident()};

@@ -58,6 +58,16 @@ static int services(void) {
     return _FBCHECK(fc, CEE000) ? 97 : 7;
 }
 
+/* Blocks of 112 bytes, kept while the caller's function LINKs this program again. */
+static int deep(int depth, int (*again)(int)) {
+    static void *volatile blocks[1000];
+    for (int i = 0; i < 1000; i++) blocks[i] = memset(malloc(112), depth, 112);
+    int status = depth > 0 ? again(depth - 1) : 7;
+    for (int i = 0; i < 1000; i++)
+        if (*(unsigned char *)blocks[i] != (unsigned char)depth) return 98;
+    return status;
+}
+
 int main(int count, char **words) {
     const char *what = count > 1 ? words[1] : "";
     if (!strcmp(what, "nothing")) return 7;
@@ -95,6 +105,7 @@ int main(int count, char **words) {
         leaks();
         return 7;
     }
+    if (!strcmp(what, "deep")) return deep(atoi(words[2]), (int (*)(int))strtoul(words[3], NULL, 16));
     if (!strcmp(what, "services")) return services();
     if (!strcmp(what, "forks")) {
         leaks();

@@ -9,8 +9,8 @@
 //! follow a look in vain. While looks find nothing that came back unnoticed, as in a program that only grows, glances at the
 //! newest extents of each size replace them for the next eighth.
 //!
-//! What all threads together have not published may be about as much as one thread alone may have: the more threads there are, the
-//! less each keeps.
+//! What all threads together have not published may be about as much as one thread alone may have: the more threads and heaps there
+//! are, the less each tally keeps.
 //!
 //! Invariant: published + tally == the counts of the thread's lists and extents when they were last looked at.
 //! Not here: when figures are counted (`thread`).
@@ -24,8 +24,8 @@ use super::object;
 use crate::{coverage, ledger};
 
 /// A thread publishes its figures after this many requests, this many bytes, or this part of the bytes in use (a 64th, as a power
-/// of two): with large requests, 64 KiB are only a few of them. Of several threads, each publishes after its part of that, but not
-/// below the fourth constant.
+/// of two): with large requests, 64 KiB are only a few of them. Of several tallies, each is published after its part of that, but
+/// not below the fourth constant.
 const TALLY_REQUESTS: i64 = 1023;
 const TALLY_BYTES: i64 = 64 * 1024;
 const TALLY_PART_BITS: u32 = 6;
@@ -87,29 +87,29 @@ pub struct Tally {
     look_at: u32,
 }
 
-/// Threads with heaps. Relaxed: a thread that sees an old number publishes somewhat earlier or later.
-static THREADS: AtomicU32 = AtomicU32::new(0);
+/// Tallies in use: one for each thread and heap. Relaxed: a thread that sees an old number publishes somewhat earlier or later.
+static TALLIES: AtomicU32 = AtomicU32::new(0);
 
-/// A thread gets its first heap.
-pub fn thread_begins() {
-    THREADS.fetch_add(1, Ordering::Relaxed);
+/// A thread gets its part of a heap.
+pub fn one_more() {
+    TALLIES.fetch_add(1, Ordering::Relaxed);
 }
 
-/// A thread with heaps has ended.
-pub fn thread_ends() {
-    THREADS.fetch_sub(1, Ordering::Relaxed);
+/// A thread, or a heap with a thread's part, has ended.
+pub fn one_less() {
+    TALLIES.fetch_sub(1, Ordering::Relaxed);
 }
 
-/// In a forked child: the other threads are gone.
-pub fn only_thread(has_heap: bool) {
-    THREADS.store(u32::from(has_heap), Ordering::Relaxed);
+/// In a forked child: those of other threads are gone.
+pub fn there_are(tallies: u32) {
+    TALLIES.store(tallies, Ordering::Relaxed);
 }
 
 /// How many bytes a thread may keep to itself, with `used` bytes in use.
 fn due(used: i64) -> i64 {
-    // The number of threads as a power of two: it is exceeded by less than a factor of two.
-    let threads_bits = u32::BITS - THREADS.load(Ordering::Relaxed).saturating_sub(1).leading_zeros();
-    ((used >> TALLY_PART_BITS).max(TALLY_BYTES) >> threads_bits.min(63)).max(LEAST_TALLY_BYTES)
+    // Their number as a power of two: the next larger one.
+    let bits = u32::BITS - TALLIES.load(Ordering::Relaxed).saturating_sub(1).leading_zeros();
+    ((used >> TALLY_PART_BITS).max(TALLY_BYTES) >> bits.min(63)).max(LEAST_TALLY_BYTES)
 }
 
 /// How much larger than `bytes` a new maximum must be for a look.

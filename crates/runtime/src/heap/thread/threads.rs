@@ -87,9 +87,7 @@ pub fn acquire(heap: &'static Heap) -> *mut ThreadHeap {
         (*thread).note(0);
         ((*thread).home, (*thread).other, (*thread).entered) = (thread, null_mut(), 0);
         (*thread).inbox.attend();
-        if core::ptr::eq(heap, &DEFAULT) {
-            tally::thread_begins();
-        }
+        tally::one_more();
         (*thread).tally.begin();
     }
     thread
@@ -218,7 +216,6 @@ pub unsafe fn abandon_all(home: *mut ThreadHeap) {
         }
         (*home).entered = 0;
         (*home).flush_all();
-        tally::thread_ends();
         abandon(home, DEFAULT.threads.lock());
     }
 }
@@ -233,6 +230,7 @@ unsafe fn abandon(thread: *mut ThreadHeap, mut threads: Guard<'_, Threads>) {
         let last = (*thread).inbox.leave();
         (*thread).counted = null_mut();
         (*thread).put_chain(last);
+        tally::one_less();
         // The one on top of the list is taken next: its cells and extents stay as they are, since threads that come and go would
         // get the same again and again. Those below may wait for long.
         (*thread).ready = threads.waiting < READY;
@@ -275,6 +273,9 @@ pub unsafe fn end_all(heap: &'static Heap) {
                 (*thread).settle_all();
             }
             (*thread).forget_cells();
+            if has_thread && !is_lost {
+                tally::one_less();
+            }
             if !has_thread || is_lost || (*thread).fate.swap(ENDED, Ordering::AcqRel) == ORPHANED {
                 put_spare(thread);
             }
@@ -374,7 +375,11 @@ pub fn after_fork_in_child() {
     // SAFETY: the slot's heap is this thread's own; the locks are held. There is no other thread.
     unsafe {
         let home = if is_real(here) { (*here).home } else { null_mut() };
-        tally::only_thread(!home.is_null());
+        let mut own = 0;
+        if !home.is_null() {
+            each_of(home, |_| own += 1);
+        }
+        tally::there_are(own);
         {
             let _registry = REGISTRY.lock();
             registry::each(|heap| {
