@@ -14,8 +14,6 @@ pub(crate) struct Form {
     pub ebcdic: bool,
     /// Two bytes for each character; true if the low byte comes first.
     pub wide: Option<bool>,
-    /// The end of a line, if it is not EBCDIC.
-    pub end: u8,
     /// Records of this length, without line ends.
     pub record: Option<usize>,
     /// A page of HTML.
@@ -24,11 +22,11 @@ pub(crate) struct Form {
 
 impl Form {
     /// Lines of ASCII.
-    pub(crate) const PLAIN: Form = Form { ebcdic: false, wide: None, end: b'\n', record: None, html: false };
+    pub(crate) const PLAIN: Form = Form { ebcdic: false, wide: None, record: None, html: false };
 
-    /// Whether this byte ends a line.
+    /// Whether this byte ends a line. CR is made LF before that (`lines`).
     pub(crate) fn is_end(self, byte: u8) -> bool {
-        if self.ebcdic { matches!(byte, 0x15 | 0x25 | 0x0c) } else { byte == self.end }
+        if self.ebcdic { matches!(byte, 0x15 | 0x25 | 0x0c) } else { byte == b'\n' }
     }
 }
 
@@ -48,8 +46,11 @@ pub(crate) fn form(head: &[u8]) -> Form {
         |byte| matches!(byte, 0x81..=0x89 | 0x91..=0x99 | 0xa2..=0xa9 | 0xc1..=0xc9 | 0xd1..=0xd9 | 0xe2..=0xe9 | 0xf0..=0xf9),
     );
     let ebcdic = blanks + letters > head.len() / 2 && blanks > count(|byte| *byte == 0x20);
-    let has_ends =
-        if ebcdic { head.iter().any(|byte| matches!(byte, 0x15 | 0x25)) } else { head.contains(&b'\n') };
+    let has_ends = if ebcdic {
+        head.iter().any(|byte| matches!(byte, 0x15 | 0x25))
+    } else {
+        head.iter().any(|byte| matches!(byte, b'\n' | b'\r'))
+    };
     let blank = if ebcdic { 0x40 } else { b' ' };
     // Records end in blanks. With a wrong length the cuts seldom fall on blanks.
     let record = (!has_ends && head.len() > 160)
@@ -73,11 +74,10 @@ pub(crate) fn form(head: &[u8]) -> Form {
                 .map(|(_, _, length)| length)
         })
         .flatten();
-    let end = if !ebcdic && !has_ends && head.contains(&b'\r') { b'\r' } else { b'\n' };
     if !ebcdic && is_html(head) {
         return Form { html: true, ..Form::PLAIN };
     }
-    Form { ebcdic, wide: None, end, record: record.filter(|_| end == b'\n'), html: false }
+    Form { ebcdic, wide: None, record, html: false }
 }
 
 /// Two bytes for each character, without a byte order mark: nearly every other byte is 0. True if the low byte comes first.

@@ -1,4 +1,4 @@
-//! Bytes to lines: CRLF, form feeds, EBCDIC, two bytes for each character, records without line ends or with their lengths.
+//! Bytes to lines: LF, CRLF, CR and mixes of them, form feeds, EBCDIC, two bytes for each character, records without line ends or with their lengths.
 //!
 //! ```text
 //! bytes -> first 4K: EBCDIC? records of which length? -> lines, each decoded, with its number
@@ -6,6 +6,8 @@
 //!
 //! Invariant: at most one line of at most [`LONGEST`] bytes is kept; the rest of a longer line is dropped.
 //! A last line without line end is marked as such: its last word may be cut.
+
+use std::borrow::Cow;
 
 use crate::coding::{Form, ascii, form};
 use crate::descriptors::{Descriptors, Part};
@@ -35,6 +37,8 @@ pub(crate) struct Lines {
     number: u64,
     /// The first of a character's two bytes, if a piece ended between them.
     half: Option<u8>,
+    /// CR at the end of the last piece: with an LF after them they are part of its line end, else each is one.
+    returns: usize,
     /// The lengths of records, if the records have them.
     records: Option<Descriptors>,
     html: Html,
@@ -55,7 +59,17 @@ impl Lines {
     pub(crate) fn new() -> Self {
         let (head, kept) = (Vec::new(), Vec::new());
         let html = Html::default();
-        Self { head, form: None, kept, dropping: false, number: 0, half: None, records: None, html }
+        Self {
+            head,
+            form: None,
+            kept,
+            dropping: false,
+            number: 0,
+            half: None,
+            returns: 0,
+            records: None,
+            html,
+        }
     }
 
     /// Takes more bytes, and hands over the complete lines.
@@ -85,6 +99,8 @@ impl Lines {
             let kept = std::mem::take(&mut self.kept);
             self.hand_over(&kept, false, to);
         }
+        let ends = vec![b'\n'; std::mem::take(&mut self.returns)];
+        self.cut_ends(&ends, Form::PLAIN, to);
         let rest = self.html.finish();
         self.keep(&rest);
         if !self.kept.is_empty() {
@@ -159,7 +175,42 @@ impl Lines {
         narrow
     }
 
-    fn cut_bytes(&mut self, mut bytes: &[u8], form: Form, to: &mut dyn Taker) {
+    fn cut_bytes(&mut self, bytes: &[u8], form: Form, to: &mut dyn Taker) {
+        if form.ebcdic || form.record.is_some() {
+            self.cut_ends(bytes, form, to);
+        } else {
+            let bytes = self.with_one_end(bytes);
+            self.cut_ends(&bytes, form, to);
+        }
+    }
+
+    /// The bytes with LF alone as line end. CR before an LF, several too, are one end with it; any other CR is an end of its own.
+    fn with_one_end<'b>(&mut self, bytes: &'b [u8]) -> Cow<'b, [u8]> {
+        /// More in a row are ends of lines, whatever follows: nothing is kept for them.
+        const MOST: usize = 64;
+        let is_next_of_end = |two: &[u8]| two[0] != b'\r' || matches!(two[1], b'\r' | b'\n');
+        let has_one_end = self.returns == 0
+            && (!bytes.contains(&b'\r')
+                || bytes.last() != Some(&b'\r') && bytes.windows(2).all(is_next_of_end));
+        if has_one_end {
+            return Cow::Borrowed(bytes);
+        }
+        let mut text = Vec::with_capacity(bytes.len() + self.returns);
+        for &byte in bytes {
+            match byte {
+                b'\r' if self.returns == MOST => text.push(b'\n'),
+                b'\r' => self.returns += 1,
+                _ => {
+                    let ends = std::mem::take(&mut self.returns);
+                    text.extend(std::iter::repeat_n(b'\n', if byte == b'\n' { 0 } else { ends }));
+                    text.push(byte);
+                }
+            }
+        }
+        Cow::Owned(text)
+    }
+
+    fn cut_ends(&mut self, mut bytes: &[u8], form: Form, to: &mut dyn Taker) {
         if let Some(length) = form.record {
             while !bytes.is_empty() {
                 let take = (length - self.kept.len()).min(bytes.len());
@@ -176,7 +227,7 @@ impl Lines {
             let at_start = self.kept.is_empty() && !self.dropping;
             let mut from = 0;
             if at_start && !form.ebcdic {
-                let (passed, hit) = self.pass_over(bytes, form.end, to);
+                let (passed, hit) = self.pass_over(bytes, to);
                 (bytes, from) = (&bytes[passed..], hit - passed);
             }
             let Some(at) = bytes[from..].iter().position(|byte| form.is_end(*byte)) else { break };
@@ -195,10 +246,10 @@ impl Lines {
     }
 
     /// The number of bytes of whole lines without interest, and the position after them of the first line of possible interest.
-    fn pass_over(&mut self, bytes: &[u8], end: u8, to: &mut dyn Taker) -> (usize, usize) {
+    fn pass_over(&mut self, bytes: &[u8], to: &mut dyn Taker) -> (usize, usize) {
         let hit = to.next(bytes).unwrap_or(bytes.len());
-        let passed = bytes[..hit].iter().rposition(|byte| *byte == end).map_or(0, |at| at + 1);
-        self.number += bytes[..passed].iter().filter(|byte| **byte == end).count() as u64;
+        let passed = bytes[..hit].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        self.number += bytes[..passed].iter().filter(|byte| **byte == b'\n').count() as u64;
         (passed, hit)
     }
 
@@ -295,6 +346,31 @@ mod tests {
         for chunk in [1, 7, 4096, 5000] {
             assert_eq!(lines(text.as_bytes(), chunk), whole);
         }
+    }
+
+    #[test]
+    fn line_ends_of_all_kinds_may_be_mixed() {
+        let kinds = ["\n", "\r\n", "\r", "\r\r\n"];
+        let text = |end: &dyn Fn(usize) -> &'static str| {
+            (0..900).map(|at| format!("line {at} with some words{}", end(at))).collect::<String>()
+        };
+        let expect = lines(text(&|_| "\n").as_bytes(), usize::MAX);
+        assert_eq!(expect.len(), 900);
+        let all_of = |kind: &'static str| text(&|_| kind);
+        let mixes = kinds.map(all_of).into_iter().chain([
+            text(&|at| kinds[at % 4]),
+            text(&|at| kinds[at / 300]),
+            // The first 4K have one kind, the rest another.
+            text(&|at| kinds[usize::from(at < 600) * 2]),
+        ]);
+        for mixed in mixes {
+            for chunk in [1, 7, 4096, usize::MAX] {
+                assert_eq!(lines(mixed.as_bytes(), chunk), expect, "{chunk} {:?}", &mixed[..80]);
+            }
+        }
+        let blank = lines(b"one\r\r\rtwo", 2);
+        assert_eq!(blank.iter().map(|line| line.0).collect::<Vec<_>>(), [1, 2, 3, 4]);
+        assert_eq!(lines(&[b'\r'; 1000], 100).len(), 1000, "nothing is kept for them");
     }
 
     #[test]
