@@ -42,6 +42,14 @@ pub(crate) fn refuted(kind: Kind, figure: &dyn Fn(Field) -> Option<u64>) -> Refu
         let words = format!("{segments} segments of {increment} bytes, none freed, cannot hold only {total}");
         found.push((vec![Field::Total, Field::Allocated, Field::Increment], words));
     }
+    // Without the number of freed ones only requests bound the number of segments: each but the first is got for a request.
+    if let (true, Some(gets), Some(segments), None) =
+        (is_counted, figure(Field::Gets), segments, figure(Field::Freed))
+        && segments.saturating_sub(2) > gets
+    {
+        let words = format!("{segments} segments for {gets} requests: both cannot be");
+        found.push((vec![Field::Allocated, Field::Gets], words));
+    }
     if let (Some(total), Some(initial), Some(1)) = (figure(Field::Total), figure(Field::Initial), segments)
         && total / 2 > initial
         // Of HEAP with an initial size of 0 the first segment has the size of the increment.
@@ -106,6 +114,11 @@ mod tests {
         check(Kind::Heap, &figures, expect);
     }
 
+    /// Where the number of freed segments cannot be read.
+    fn segments(gets: u64, allocated: u64) -> [(Field, u64); 3] {
+        [(Field::Total, 818_334_944), (Field::Gets, gets), (Field::Allocated, allocated)]
+    }
+
     #[test]
     fn what_no_program_can_bring_about_is_refuted() {
         heap(32768, 32768, 130_048, 4_800, 44, 1);
@@ -116,6 +129,7 @@ mod tests {
         heap(0, 32768, 200_000, 10, 1, 1);
         heap(32768, 32768, 900_000, 10, 1, 1);
         let bar = |total, suggested| [(Field::Total, total), (Field::Suggested, suggested)];
+        check(Kind::Heap, &segments(50_002, 60_000), 1);
         check(Kind::User64, &bar(3_000_000, 50 << 20), 1);
         check(Kind::Stack, &[(Field::AnyThread, 0), (Field::Allocated, 2)], 1);
     }
@@ -130,6 +144,8 @@ mod tests {
         heap(32768, 32768, 0, 0, 0, 0);
         heap(0, 32768, 20_000, 5, 1, 0);
         let bar = |total, suggested| [(Field::Total, total), (Field::Suggested, suggested)];
+        check(Kind::Heap, &segments(4, 6), 0);
+        check(Kind::AnyHeap, &segments(4, 60), 0);
         check(Kind::User64, &bar(3_000_000, 3 << 20), 0);
         check(Kind::User64, &bar(0, 1 << 20), 0);
         check(Kind::LibStack, &[(Field::AnyThread, 0), (Field::Allocated, 1)], 0);
