@@ -156,9 +156,10 @@ A good init is the storage report's \"Total heap storage used\". Sizes are per e
         meaning: "Checks the heap for damage at each free.",
         explanation: "\
 If a block is freed twice, from its middle, or after a write past its end, the program ends with SIGABRT, and the
-report gives the reason. Without HEAPCHK, this applies to blocks above 32K and to smaller ones that are freed twice in a
-row; only some other faults of smaller blocks are found. With ON, all blocks have headers and come from one pool for
-all threads: small requests take several times as long.",
+report gives the reason. Its end is that of malloc_usable_size, a few bytes past what was asked for. Without HEAPCHK,
+this applies to blocks above 32K and to smaller ones that are freed twice in a row; only some other faults of smaller
+blocks are found. With ON, all blocks have headers and come from one pool for all threads: small requests take
+several times as long.",
         effect: Partly("checks a block when it is freed or resized, not at other requests, and traces nothing"),
     },
     Entry {
