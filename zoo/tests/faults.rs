@@ -273,6 +273,17 @@ fn without_room_for_a_ledger_the_program_runs_all_the_same() {
     }
 }
 
+#[test]
+fn a_report_without_accounts_has_no_reason_of_its_own_and_no_reads_of_ours() {
+    let line = format!("ulimit -f 1; exec {} run -- {}", text(underbar()), text(&program("exit3")));
+    let with = left(Command::new("/bin/sh").args(["-c", &line]));
+    assert_eq!(code(with.status), 3);
+    assert!(with.error.contains("warning: no accounts were kept: no place for the ledger: File too large"));
+    assert!(with.error.contains("  accounts  none were kept\n"), "{}", with.error);
+    let kernel = with.error.lines().find(|line| line.starts_with("  kernel ")).expect("its line");
+    assert!(!kernel.contains(" read"), "{kernel}");
+}
+
 /// Accounts are part of the comparison: without them, the verdict would be about something that the user does not run.
 #[test]
 fn without_room_for_a_ledger_nothing_is_compared() {

@@ -54,7 +54,7 @@ macro_rules! as_counted {
     () => {
         "Exact as the kernel counts for the program and all processes that were waited for, also after SIGKILL; recv, \
          send, mapped files and io_uring are not among it. Reads of underbar's own are taken off as far as processes count them \
-         (process.own_reads): those of a process without a place in the ledger remain, and what the kernel reads of a program to start it. Not known where the kernel keeps no such account, or the program took other rights than ours."
+         (process.own_reads): those of a process without a place in the ledger remain, and what the kernel reads of a program to start it. Not known where the kernel keeps no such account, the program took other rights than ours, or there was no place for accounts."
     };
 }
 

@@ -76,7 +76,9 @@ pub fn render_on(report: &Report, advice: &[Advice], page: Page<'_>) -> String {
         let after = options.len() + tree.len().min(1) + 1;
         areas::areas(&mut lines, report, (leading, programs.len()), after, (advice, page));
     } else {
-        lines.push(warning("accounts", "none were kept: no process of this run loaded underbar".to_owned()));
+        // Without a program that was not followed there is another reason, of which a warning tells.
+        let reason = if reasons(report).is_empty() { "" } else { ": no process of this run loaded underbar" };
+        lines.push(warning("accounts", format!("none were kept{reason}")));
     }
     // The room that the options and the next command leave is for the tree, and the rest is for the children.
     let room = LINES.saturating_sub(lines.len() + options.len() + 1);
@@ -138,18 +140,23 @@ pub(crate) fn runs(program: &Program) -> String {
     counted(program.processes, "process", "processes")
 }
 
-/// The number of programs, and those without accounts with the reason of each, on as many lines as needed.
-fn tree_lines(report: &Report, page: Page<'_>) -> Vec<Line> {
-    let tree = &report.tree;
-    let reasons: Vec<String> = KEYS
-        .into_iter()
-        .filter(|key| split(key.entry().key).0 == "follow" && tree.counters.get(*key) > 0)
+/// Why programs were not followed, with the number of them.
+fn reasons(report: &Report) -> Vec<String> {
+    let counters = &report.tree.counters;
+    KEYS.into_iter()
+        .filter(|key| split(key.entry().key).0 == "follow" && counters.get(*key) > 0)
         .map(|key| {
             let label = key.entry().label;
             let reason = label.strip_prefix("not followed: ").unwrap_or(label);
-            format!("{} {reason}", count(tree.counters.get(key)))
+            format!("{} {reason}", count(counters.get(key)))
         })
-        .collect();
+        .collect()
+}
+
+/// The number of programs, and those without accounts with the reason of each, on as many lines as needed.
+fn tree_lines(report: &Report, page: Page<'_>) -> Vec<Line> {
+    let tree = &report.tree;
+    let reasons = reasons(report);
     let running = report.processes.iter().filter(|process| process.state == State::Running);
     let running = running.fold(0_u64, |sum, process| sum.saturating_add(process.processes));
     let later = report.run.later.as_ref();
@@ -183,13 +190,20 @@ fn tree_lines(report: &Report, page: Page<'_>) -> Vec<Line> {
     let mut texts = vec![String::new()];
     for part in parts {
         match texts.last_mut() {
+            // A column is left for the mark at the end of a line.
             Some(text)
                 if text.is_empty()
-                    || text.chars().count() + part.chars().count() <= page.columns - LABEL_COLUMNS =>
+                    || text.chars().count() + part.chars().count() < page.columns - LABEL_COLUMNS =>
             {
                 text.push_str(&part);
             }
-            _ => texts.push(part.trim_start_matches([';', ',', ' ']).to_owned()),
+            last => {
+                let next = part.trim_start_matches([';', ',']);
+                if let Some(last) = last {
+                    last.push_str(&part[..part.len() - next.len()]);
+                }
+                texts.push(next.trim_start().to_owned());
+            }
         }
     }
     let label = |at| if at == 0 { "tree" } else { "" };
@@ -209,7 +223,12 @@ fn option_lines(report: &Report) -> Vec<Line> {
         lines.push(labelled("options", format!("also of {}, read unasked", files.join(", "))));
     }
     if errors > 0 {
-        let first = options.errors.first().map_or(String::new(), |error| format!(": {}", clean(error)));
+        // The words, as one line. The lines that show the place in the text are of use below each other only.
+        let words = |error: &String| {
+            let words = error.lines().take_while(|line| !line.starts_with("  |")).map(str::trim);
+            format!(": {}", clean(&words.collect::<Vec<_>>().join(" ")))
+        };
+        let first = options.errors.first().map_or(String::new(), words);
         lines.push(warning("options", format!("{}{first}", counted(errors, "error", "errors"))));
     }
     if let Some(first) = options.without_effect.first() {
@@ -368,9 +387,33 @@ Nothing to change in what was seen; 2 programs kept no accounts. What that means
         report.tree = crate::model::Tree::default();
         report.tree.counters.set(Key::NotFollowedStatic, 1);
         let text = render(&report, &[], false);
-        assert!(text.contains("accounts  none were kept"), "{text}");
+        assert!(text.contains("accounts  none were kept: no process"), "{text}");
         assert!(text.contains("not followed: 1 statically linked"), "{text}");
         assert!(text.ends_with("underbar doctor -- ./getfree --seed 7\n"), "{text}");
+        // There was no place for them.
+        report.tree.counters.set(Key::NotFollowedStatic, 0);
+        let text = render(&report, &[], false);
+        assert!(text.contains("accounts  none were kept\n"), "{text}");
+    }
+
+    #[test]
+    fn a_line_that_goes_on_ends_with_its_mark() {
+        let mut report = sample::tree();
+        let keys = [Key::NotFollowedStatic, Key::NotFollowedSetUid, Key::NotFollowedBits32];
+        keys.into_iter().for_each(|key| report.tree.counters.set(key, 1));
+        let text = render(&report, &[], false);
+        let lines: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("  tree ")).take(2).collect();
+        assert!(lines[0].ends_with(','), "{text}");
+        assert!(lines[1].trim_start().starts_with("1 "), "{text}");
+    }
+
+    #[test]
+    fn a_mistake_in_options_is_one_line() {
+        let mut report = sample::getfree();
+        report.options.errors =
+            vec!["TEXT: column 5: not closed:\nput ) behind it\n  | HEAP(1M\n  |     ^".to_owned()];
+        let text = render(&report, &[], false);
+        assert!(text.contains("1 error: TEXT: column 5: not closed: put ) behind it\n"), "{text}");
     }
 
     #[test]

@@ -82,6 +82,11 @@ impl Runner<'_> {
         let mut ledger = self.ledger(&mut no_accounts);
         let started_unix_ns = now();
         let ended = by(&self.launch(program, arguments, ledger.as_ref()), ledger.as_ref())?;
+        let mut steps = steps(&ended);
+        if self.library.is_some() && ledger.is_none() && ended.not_carried.is_none() {
+            // Among them are reads of the library, which no account tells from the program's.
+            (steps.read_calls, steps.read_bytes) = (None, None);
+        }
         let (mut bytes, mut areas) = (Vec::new(), Vec::new());
         if let Some(ledger) = &ledger {
             areas = lock_areas(ledger.areas());
@@ -103,7 +108,7 @@ impl Runner<'_> {
                 }),
                 later: ledger.as_mut().filter(|_| self.leaves).and_then(|ledger| later(ledger, &bytes)),
             },
-            steps: Some(steps(&ended)),
+            steps: Some(steps),
             options: if self.library.is_some() {
                 self.layers.for_report(program)
             } else {
