@@ -168,6 +168,8 @@ fn a_32_bit_program_runs_plain() {
         assert_eq!(left(&mut command(way, &["/bin/sh", "-c", text(&bits32)])), bare);
     }
     assert_eq!(reason(&[text(&bits32)]), "bits32");
+    let doctor = left(Command::new(underbar()).args(["doctor", "--", text(&bits32)]));
+    assert!(doctor.output.contains("allocator      a 32-bit program\n"), "{}", doctor.output);
 }
 
 #[test]

@@ -14,13 +14,14 @@ use crate::rules::{self, RULES};
 pub struct Unknown {
     /// The requested name, cut to 80 characters.
     pub name: String,
-    /// The nearest known name.
-    pub nearest: &'static str,
+    /// The nearest known name; None if no name is like it.
+    pub nearest: Option<&'static str>,
 }
 
 impl std::fmt::Display for Unknown {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "no rule or counter is called \"{}\"; did you mean \"{}\"?", self.name, self.nearest)
+        write!(f, "no rule or counter is called \"{}\"", self.name)?;
+        self.nearest.map_or(Ok(()), |nearest| write!(f, "; did you mean \"{nearest}\"?"))
     }
 }
 
@@ -81,10 +82,7 @@ pub fn explain(name: &str) -> Result<String, Unknown> {
     if let Some(rule) = setter(name) {
         return Ok(format!("{}: a value of this rule:\n\n{}", name.to_ascii_uppercase(), explain(rule)?));
     }
-    Err(Unknown {
-        name: name.chars().take(80).collect(),
-        nearest: nearest(name, names()).unwrap_or("heap-size"),
-    })
+    Err(Unknown { name: name.chars().take(80).collect(), nearest: nearest(name, names()) })
 }
 
 /// `docs/suggestions.md`.
@@ -160,7 +158,11 @@ mod tests {
             unknown.to_string(),
             "no rule or counter is called \"heap-sise\"; did you mean \"heap-size\"?"
         );
-        assert_eq!(explain("heap.segments_alocated").map_err(|e| e.nearest), Err("heap.segments_allocated"));
+        assert_eq!(
+            explain("heap.segments_alocated").map_err(|e| e.nearest),
+            Err(Some("heap.segments_allocated"))
+        );
+        assert_eq!(explain("faketime").map_err(|e| e.nearest), Err(None), "nothing is like it");
         assert!(explain(&"x".repeat(100_000)).is_err_and(|e| e.name.len() == 80));
     }
 

@@ -58,7 +58,7 @@ impl fmt::Display for Reasoned {
 }
 
 fn shown(name: &OsStr) -> String {
-    underbar_shown::Shown::shown(name).to_string()
+    if name.is_empty() { "\"\"".to_owned() } else { underbar_shown::Shown::shown(name).to_string() }
 }
 
 /// The paths to try for `name`.
@@ -141,6 +141,12 @@ mod tests {
         check("ls", None, &["/bin/ls", "/usr/bin/ls"]);
         check("./ls", Some("/a"), &["./ls"]);
         check("", Some("/a"), &[""]);
+    }
+
+    #[test]
+    fn a_program_without_a_name_is_shown_as_one() {
+        assert_eq!(shown("".as_ref()), "\"\"");
+        assert_eq!(shown("a b".as_ref()), "a b");
     }
 
     #[test]

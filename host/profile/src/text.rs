@@ -11,7 +11,7 @@
 
 use std::fmt::Write as _;
 
-use underbar_report::units::{count, nanoseconds};
+use underbar_report::units::{count, counted, nanoseconds};
 
 use crate::model::{By, Profile, Row, percent};
 
@@ -78,9 +78,9 @@ fn head(profile: &Profile) -> String {
         By::Timer => (format!("{:.0}", profile.true_rate_hz), ""),
     };
     let mut text = format!(
-        "underbar profile: {}: {} samples at {rate} a second of CPU time; {} in user mode, {} in the kernel{kernel}\n",
+        "underbar profile: {}: {} at {rate} a second of CPU time; {} in user mode, {} in the kernel{kernel}\n",
         underbar_shown::line(file_name(&facts.program)),
-        count(*samples),
+        counted(*samples, "sample", "samples"),
         nanoseconds(facts.user_ns),
         nanoseconds(facts.system_ns),
     );
@@ -238,6 +238,9 @@ and 2 more instructions                                                         
         (profile.samples, profile.instructions) = (0, Vec::new());
         let text = render(&profile, 5);
         assert!(text.contains("no samples, although about ") && !text.contains("too short"), "{text}");
+        profile.samples = 1;
+        assert!(render(&profile, 5).contains(": spin: 1 sample at 250 a second"));
+        profile.samples = 0;
         profile.facts.user_ns = 1_000;
         let text = render(&profile, 5);
         assert!(text.contains("no samples: it ran too short\n") && !text.contains("setuid"), "{text}");

@@ -55,8 +55,8 @@ pub enum GateError {
     UnknownKey {
         /// As written.
         key: String,
-        /// The figure with the nearest name.
-        nearest: &'static str,
+        /// The figure with the nearest name; None if no name is like it.
+        nearest: Option<&'static str>,
     },
     /// Reports have a null there: the figure does not exist here.
     NoFigure {
@@ -91,8 +91,11 @@ pub enum GateError {
 impl std::fmt::Display for GateError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::UnknownKey { key, nearest } => {
+            Self::UnknownKey { key, nearest: Some(nearest) } => {
                 write!(f, "there is no figure \"{key}\"; did you mean \"{nearest}\"?")
+            }
+            Self::UnknownKey { key, nearest: None } => {
+                write!(f, "there is no figure \"{key}\"; `underbar explain` lists all")
             }
             Self::NoFigure { key, why } => write!(f, "{key} is null in every report: {why}"),
             Self::NoComparison { at } => {
@@ -168,10 +171,7 @@ impl Gate {
         let (name, rest) = rest.split_at(end);
         let key = keys().find(|key| *key == name).ok_or_else(|| match absent::find(name) {
             Some(absent) => GateError::NoFigure { key: absent.key, why: absent.why },
-            None => GateError::UnknownKey {
-                key: name.to_owned(),
-                nearest: nearest(name, keys()).unwrap_or("heap.used_peak"),
-            },
+            None => GateError::UnknownKey { key: name.to_owned(), nearest: nearest(name, keys()) },
         })?;
         let rest = rest.trim_start();
         let signs = [
@@ -285,12 +285,14 @@ fn decimal(text: &str, unit: u64) -> Option<u64> {
     u64::try_from(scaled / scale).ok()
 }
 
-/// The name with the fewest changes of single characters to `wanted`.
+/// The name with the fewest changes of single characters to `wanted`; None if more than half of them would have to change.
 #[must_use]
 pub fn nearest<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     // No name has a thousand characters; a prefix bounds the work.
     let wanted: Vec<char> = wanted.chars().take(80).flat_map(char::to_lowercase).collect();
-    names.min_by_key(|name| distance(&wanted, &name.to_lowercase().chars().collect::<Vec<_>>()))
+    let all = names.map(|name| (distance(&wanted, &name.to_lowercase().chars().collect::<Vec<_>>()), name));
+    let (changes, name) = all.min_by_key(|(changes, _)| *changes)?;
+    (changes * 2 <= wanted.len()).then_some(name)
 }
 
 /// Levenshtein's distance, one row at a time.

@@ -19,7 +19,7 @@ use underbar_shown::Shown;
 
 use clap::Args;
 use serde_json::json;
-use underbar_launch::{Launch, LedgerFile, Library};
+use underbar_launch::{Launch, LedgerFile, Library, Reason};
 use underbar_options::Base;
 use underbar_profile::{DEFAULT_RATE, Sampler};
 use underbar_sys::machine::{Resource, limit};
@@ -404,7 +404,13 @@ fn program(path: &Path, library: Option<&Library>) -> Vec<Check> {
     }
     checks.push(match underbar_launch::foreign_file::open(&file).map(|file| Brought::of_file(&file)) {
         Ok(Some(brought)) => allocator(&brought),
-        Ok(None) => Check::new("allocator", State::Unknown, "the file has no sections"),
+        // A file of another kind has sections that this reader does not read.
+        Ok(None) => match launch.not_carried() {
+            Some(reason @ (Reason::Bits32 | Reason::OtherMachine | Reason::Malformed)) => {
+                Check::new("allocator", State::Unknown, reason.texts().1)
+            }
+            _ => Check::new("allocator", State::Unknown, "the file has no sections"),
+        },
         Err(error) => Check::new("allocator", State::Unknown, error.to_string()),
     });
     checks

@@ -85,24 +85,44 @@ fn explain(name: &str) -> Result<String, String> {
         }
         return Ok(text);
     }
+    // Heaps that the program creates have the labels of the default one.
+    let labelled = TABLE.iter().filter(|entry| entry.label.eq_ignore_ascii_case(name));
+    let labelled: Vec<String> =
+        labelled.filter_map(|entry| underbar_advise::explain(entry.key).ok()).collect();
+    if !labelled.is_empty() {
+        return Ok(labelled.join("\n"));
+    }
     let labels = TABLE.iter().map(|entry| (entry.label, entry.key));
     let labels = labels.chain([(COMMON.label, REQUEST_SIZES)]);
     let mut labels = labels.chain(ABSENT.iter().map(|absent| (absent.label.text(), absent.key)));
+    let mut begun = labels.clone().filter(|(label, _)| is_begun(label, name)).map(|(_, key)| key);
     let label = labels.find(|(label, _)| label.eq_ignore_ascii_case(name)).map(|(_, key)| key);
     let key = label.map_or_else(|| name.to_ascii_lowercase(), str::to_owned);
     underbar_advise::explain(&key).map_err(|_| {
         let shown: String = name.chars().take(80).map(|c| if c.is_control() { '?' } else { c }).collect();
         // Values of options and common words have no explanation of their own, but other explanations use them.
         let places: Vec<&str> = names().filter(|place| tells_of(place, name)).take(PLACES).collect();
-        let hint = if places.is_empty() {
-            // There are names, so one of them is the nearest.
+        let mut keys: Vec<&str> = Vec::new();
+        for key in begun.by_ref() {
+            if !keys.contains(&key) && keys.len() < PLACES {
+                keys.push(key);
+            }
+        }
+        let hint = if !keys.is_empty() {
+            format!(" labels of {} begin so.", keys.join(", "))
+        } else if places.is_empty() {
             let all = names().chain(sizes::TABLE.iter().map(|row| row.key));
-            format!("did you mean {}?", nearest(name, all).unwrap_or("HEAP"))
+            nearest(name, all).map_or(String::new(), |name| format!(" did you mean {name}?"))
         } else {
-            format!("the explanation of {} uses the word.", places.join(", "))
+            format!(" the explanation of {} uses the word.", places.join(", "))
         };
-        format!("no option, figure or rule is called \"{shown}\"; {hint} `underbar explain` lists all")
+        format!("no option, figure or rule is called \"{shown}\";{hint} `underbar explain` lists all")
     })
+}
+
+/// Whether a label begins with these words, two or more: one word leads to the explanations that use it.
+fn is_begun(label: &str, words: &str) -> bool {
+    words.contains(' ') && label.get(..words.len()).is_some_and(|start| start.eq_ignore_ascii_case(words))
 }
 
 /// The most names that a hint has.
@@ -218,6 +238,10 @@ mod tests {
         }
         let message = explain("heep.used_peak").expect_err("misspelt");
         assert!(message.contains("did you mean heap.used_peak?"), "{message}");
+        let message = explain("Number of segments").expect_err("the beginning of labels");
+        assert!(message.contains("; labels of heap.segments_allocated, heap.segments_freed"), "{message}");
+        let message = explain("faketime").expect_err("like nothing");
+        assert!(message.ends_with("is called \"faketime\"; `underbar explain` lists all"), "{message}");
         let message = explain("sizes.up_to_65").expect_err("no row");
         assert!(message.contains("did you mean sizes.up_to_64?"), "{message}");
     }
@@ -238,7 +262,9 @@ mod tests {
         );
         assert!(explain("sizes.up_to_64").is_ok_and(|text| text.contains("\nThis row: 49 to 64 bytes.\n")));
         for entry in &TABLE {
-            assert!(explain(entry.label).is_ok_and(|text| text.starts_with(entry.key)), "{}", entry.label);
+            let text = explain(entry.label).expect(entry.label);
+            let is_there = text.lines().any(|line| line.starts_with(&format!("{}:", entry.key)));
+            assert!(is_there, "{}: {text}", entry.key);
         }
     }
 }
