@@ -99,10 +99,12 @@ fn what_cannot_be_tried_is_said() {
     // A run that ends before a round does.
     let long = underbar_in(
         &folder,
-        &["tune", "--live", "--epoch", "10s", "--require-gain"],
+        &["tune", "--live", "--epochs", "6", "--epoch", "10s", "--require-gain"],
         &[text(&program), "steady", "200"],
     );
     assert_eq!(code(long.status), 1, "{long:?}");
+    let warning = "underbar: warning: --epochs: so few rounds are not enough for a verdict, which needs 7\n";
+    assert!(long.error.contains(warning), "{}", long.error);
     assert!(long.output.contains("the program ends before a round of 3 epochs is over"), "{}", long.output);
     assert!(long.output.ends_with("kept       unchanged for hot (locks-rules)\n"), "{}", long.output);
     for wrong in

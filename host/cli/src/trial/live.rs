@@ -98,6 +98,11 @@ impl<'p> Live<'p> {
         })
     }
 
+    /// The fewest rounds that give a verdict on each policy.
+    pub fn rounds_needed(&self) -> usize {
+        underbar_verdict::epochs::rounds_needed(self.policies.len().saturating_sub(1))
+    }
+
     /// Prints the number of epochs, and about how long they take.
     pub fn announce(&mut self) {
         let epochs = self.epochs.plan().runs();

@@ -11,6 +11,7 @@ use underbar_verdict::plan::DEFAULT_ROUNDS;
 use underbar_verdict::sample::Sample;
 
 use super::{Outcome, Tune};
+use crate::say::Kind;
 use crate::trial::Stop;
 use crate::trial::candidate::write;
 use crate::trial::flags::Primary;
@@ -37,6 +38,12 @@ impl Tune {
         let runs_for = Duration::from_nanos(sample.elapsed_ns);
         let mut live = Live::new(wanted, rounds, seed(self.flags.seed), self.epoch, runs_for, progress)
             .map_err(Stop::NoTime)?;
+        let needed = live.rounds_needed();
+        if rounds < needed {
+            let words =
+                format_args!("--epochs: so few rounds are not enough for a verdict, which needs {needed}");
+            self.flags.say(Kind::Warning, words);
+        }
         live.announce();
         outcome.stop = live.run(task, Way::Under(default));
         let primary = if self.flags.primary == Primary::Elapsed { Figure::Elapsed } else { Figure::Cpu };
