@@ -100,6 +100,7 @@ fn the_program_runs_in_the_place_of_the_command() {
         (&["/no/such/library(X)"], 127, "there is no such file"),
         (&["REPORT"], 125, "no library was named"),
         (&[&format!("{place}(NOBODY)")], 127, "no program NOBODY"),
+        (&[&format!("{place}(Report)")], 127, "no program Report in the libraries; there is REPORT\n"),
         (&["/no/such/library(REPORT)"], 127, "/no/such/library"),
         (&[&format!("{place}(source.c)")], 126, "not an ELF file"),
     ] {

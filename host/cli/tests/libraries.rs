@@ -542,6 +542,8 @@ fn a_label_that_is_not_whole_is_named_and_nothing_is_lost_for_good() {
     let (code, _, error) = run(&["exec", &format!("{path}(B)")]);
     assert!(code == 127 && error.contains("label in page 1 is damaged"), "{error}");
     assert!(error.contains("no program B"), "{error}");
+    let (_, _, error) = run(&["exec", &format!("{path}(a)")]);
+    assert!(error.contains("no program a in the libraries; there is A\n"), "{error}");
     for flags in [&["ls"][..], &["info"], &["extract", "--to", &folder.name("json")]] {
         let (_, output, _) = run(&[&["lib"], flags, &["--json", &path]].concat());
         let json: serde_json::Value = serde_json::from_str(&output).expect("JSON");

@@ -82,9 +82,28 @@ impl Exec {
         let arguments: Vec<&CStr> = arguments.iter().map(CString::as_c_str).collect();
         restore_dispositions();
         let error = underbar_fetch::link::become_program(&libraries, name, &arguments);
-        say(self.color, Kind::Error, format_args!("{}: {error}", first.shown()));
-        ExitCode::from(if matches!(error, Error::NotFound(_)) { NOT_FOUND } else { CANNOT_RUN })
+        let is_missing = matches!(error, Error::NotFound(_));
+        let other = if is_missing { in_other_case(&paths, name) } else { None };
+        let hint = other.map_or(String::new(), |name| format!("; there is {name}"));
+        say(self.color, Kind::Error, format_args!("{}: {error}{hint}", first.shown()));
+        ExitCode::from(if is_missing { NOT_FOUND } else { CANNOT_RUN })
     }
+}
+
+/// The program of this name but for upper and lower case, of the first library that has one.
+fn in_other_case(libraries: &[&Path], name: &[u8]) -> Option<String> {
+    let mut names = libraries.iter().flat_map(|path| names_in(path));
+    names.find(|known| known.as_bytes().eq_ignore_ascii_case(name)).map(|known| known.shown().to_string())
+}
+
+/// The names of the programs in a library; none if it cannot be read.
+fn names_in(path: &Path) -> Vec<OsString> {
+    if let Ok(files) = std::fs::read_dir(path) {
+        let names = files.filter_map(|file| Some(Path::new(&file.ok()?.file_name()).file_stem()?.to_owned()));
+        return names.collect();
+    }
+    let names = underbar_store::library::Library::open(path).and_then(|library| library.names());
+    names.unwrap_or_default().into_iter().map(|(name, _)| name.to_string().into()).collect()
 }
 
 /// The library, if the word names one, and the program.
