@@ -1,4 +1,4 @@
-//! The functions that end a program of ours: to the innermost LINK of its thread, or with the process.
+//! The functions that end a program that we loaded: to the innermost LINK of its thread, or with the process.
 //!
 //! Not here: the places to which an exit returns ([`crate::frame`]).
 
