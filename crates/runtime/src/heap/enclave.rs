@@ -186,7 +186,7 @@ pub unsafe extern "C" fn calloc(count: usize, size: usize, caller: usize) -> *mu
     inside(caller, || unsafe { super::calloc(count, size) })
 }
 
-/// As [`super::realloc`], for a function that returns to `caller`. A block of another heap that moves comes to the enclave.
+/// As [`super::realloc()`], for a function that returns to `caller`. A block of another heap that moves comes to the enclave.
 ///
 /// # Safety
 /// As realloc of C.
