@@ -20,8 +20,6 @@ use crate::steps::{Sum, root};
 /// One use of each circle that was there when the check came, or more where they cross: crate and folder, user, used. Lines go, and
 /// none is added.
 const PRESENT: &[(&str, &str, &str)] = &[
-    ("crates/ledger", "heaps", "layout"),
-    ("crates/ledger", "table", "layout"),
     ("crates/runtime", "clone", "resources"),
     ("crates/runtime", "clone", "start"),
     ("crates/runtime", "follow", "resources"),
@@ -64,10 +62,7 @@ const PRESENT: &[(&str, &str, &str)] = &[
     ("crates/runtime/lock", "trial", "mutex"),
     ("crates/runtime/sample", "signals", "handler"),
     ("crates/runtime/sample", "timers", "handler"),
-    ("host/report", "heaps", "model"),
     ("host/report", "model", "lock"),
-    ("host/report", "summary", "lock"),
-    ("host/report", "summary", "next"),
 ];
 
 /// One use among siblings: crate and folder, user, used.

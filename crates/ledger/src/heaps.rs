@@ -24,8 +24,8 @@
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::counter::Fold;
-use crate::layout::Text;
 use crate::table::{FOLDS, HEAP_COUNTERS, Key};
+use crate::text::Text;
 
 /// How many heaps have a row of their own.
 pub const ROWS: usize = 15;

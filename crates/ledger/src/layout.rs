@@ -17,10 +17,9 @@
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::sizes;
-use crate::table::{COUNTERS, FINGERPRINT, FOLDS, Key};
+use crate::table::{COUNTERS, FINGERPRINT, FOLDS, Key, LAYOUT_VERSION};
+use crate::text::Text;
 
-/// Changes when a structure in this file changes.
-pub const LAYOUT_VERSION: u32 = 11;
 /// The first eight bytes of every ledger.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"UNDERBAR");
 /// Number of slots of a ledger. If more are needed, ended processes are folded together by program.
@@ -189,50 +188,6 @@ impl Directory {
                 Ordering::Relaxed,
             )
             .is_ok()
-    }
-}
-
-/// A text of at most `8 * WORDS` bytes in shared memory; a longer one is cut.
-#[repr(C)]
-pub struct Text<const WORDS: usize>(pub [AtomicU64; WORDS]);
-
-impl<const WORDS: usize> Text<WORDS> {
-    /// Stores a text, zero-filled. Only the slot's owner writes.
-    pub fn store(&self, text: &[u8]) {
-        for (at, word) in self.0.iter().enumerate() {
-            let mut bytes = [0; 8];
-            let rest = text.get(at * 8..).unwrap_or(&[]);
-            let length = rest.len().min(8);
-            bytes[..length].copy_from_slice(&rest[..length]);
-            word.store(u64::from_le_bytes(bytes), Ordering::Relaxed);
-        }
-    }
-
-    /// Takes another's text. Only the slot's owner, or its folder, writes.
-    pub fn copy(&self, other: &Self) {
-        for (mine, theirs) in self.0.iter().zip(&other.0) {
-            mine.store(theirs.load(Ordering::Relaxed), Ordering::Relaxed);
-        }
-    }
-
-    /// True if it holds this text, cut like it.
-    #[must_use]
-    pub fn is(&self, text: &[u8]) -> bool {
-        let other = Self([const { AtomicU64::new(0) }; WORDS]);
-        other.store(text);
-        self.same(&other)
-    }
-
-    /// True if there is no text.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.0.iter().all(|word| word.load(Ordering::Relaxed) == 0)
-    }
-
-    /// True if both hold the same text.
-    #[must_use]
-    pub fn same(&self, other: &Self) -> bool {
-        self.0.iter().zip(&other.0).all(|(a, b)| a.load(Ordering::Relaxed) == b.load(Ordering::Relaxed))
     }
 }
 

@@ -19,6 +19,7 @@
 //! | [`table`] | the table: one entry for each counter |
 //! | [`layout`] | the structures above, as the runtime maps them |
 //! | [`sizes`] | requests by size: the rows, and the sizes of cells |
+//! | [`text`] | texts in the file |
 //! | [`heaps`] | rows of a process's heaps |
 //! | [`control`] | the control page: settings that the host changes while programs run |
 //! | [`make`] | the first bytes of a new file |
@@ -39,6 +40,7 @@ pub mod make;
 pub mod samples;
 pub mod sizes;
 pub mod table;
+pub mod text;
 pub mod view;
 
 pub use control::Control;

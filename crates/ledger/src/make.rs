@@ -5,8 +5,9 @@
 
 use core::mem::offset_of;
 
-use crate::layout::{CONTROL_OFFSET, Header, LAYOUT_VERSION, MAGIC};
+use crate::layout::{CONTROL_OFFSET, Header, MAGIC};
 use crate::table::FINGERPRINT;
+use crate::table::LAYOUT_VERSION;
 
 /// The header page of a new ledger made by process `maker` at `now_ns` of CLOCK_BOOTTIME, for option text
 /// of `options_bytes`; `keep` if it is to outlive the processes that write it.

@@ -228,6 +228,9 @@ pub const HEAP_COUNTERS: usize = {
     count
 };
 
+/// Changes when a structure of the file changes (`layout`, `heaps`).
+pub const LAYOUT_VERSION: u32 = 11;
+
 /// A number that changes whenever the table or the layout does; it detects a ledger of another table. FNV-1a over keys, units,
 /// folds and scopes.
 pub const FINGERPRINT: u64 = {
@@ -245,7 +248,7 @@ pub const FINGERPRINT: u64 = {
         hash = (hash ^ TABLE_CONST[entry].scope as u64).wrapping_mul(0x100_0000_01b3);
         entry += 1;
     }
-    hash ^ crate::layout::LAYOUT_VERSION as u64
+    hash ^ LAYOUT_VERSION as u64
 };
 
 impl Key {

@@ -9,12 +9,11 @@ use core::mem::offset_of;
 use crate::counter::{Fold, Scope, Writer};
 use crate::heaps::{self, HeapKind, HeapRow, RowState};
 use crate::layout::{
-    AllocatorRole, Directory, Fault, FaultKind, Header, Identity, LAYOUT_VERSION, LEFT, MAGIC,
-    OPTIONS_OFFSET, OPTIONS_ROOM, OWNERS, Owner, SLOT_BYTES, SLOTS, SLOTS_OFFSET, Slot, SlotState,
-    not_below_zero,
+    AllocatorRole, Directory, Fault, FaultKind, Header, Identity, LEFT, MAGIC, OPTIONS_OFFSET, OPTIONS_ROOM,
+    OWNERS, Owner, SLOT_BYTES, SLOTS, SLOTS_OFFSET, Slot, SlotState, not_below_zero,
 };
 use crate::sizes;
-use crate::table::{FINGERPRINT, Key};
+use crate::table::{FINGERPRINT, Key, LAYOUT_VERSION};
 
 /// Number of first bytes of a file that show whether it is a ledger of this version.
 pub const CHECKED_BYTES: usize = offset_of!(Header, made_ns);

@@ -11,7 +11,7 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use underbar_ledger::layout::Text;
+use underbar_ledger::text::Text;
 use underbar_ledger::{AllocatorRole, Slot};
 
 use crate::coverage::{module_name, module_start};

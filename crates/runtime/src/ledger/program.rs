@@ -14,7 +14,7 @@ use core::ffi::{CStr, c_char};
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use underbar_ledger::Slot;
-use underbar_ledger::layout::Text;
+use underbar_ledger::text::Text;
 use underbar_sys::file;
 
 /// The kernel's longest path, with its zero.
