@@ -54,7 +54,7 @@ pub fn render(report: &Report, page: Page<'_>) -> String {
     }
     for (words, figures) in heaps::sections(report) {
         lines.push(heading(&words));
-        rows(&mut lines, heaps::keys().map(|key| (key, figures.known(key))));
+        rows(&mut lines, crate::heap::keys().map(|key| (key, figures.known(key))));
     }
     if programs.len() != 1 {
         lines.push(heading("All programs together"));

@@ -8,7 +8,7 @@ use underbar_ledger::view::FaultView;
 use underbar_ledger::{self as ledger, AllocatorRole, Key, LedgerView, SlotState, SlotView};
 
 use crate::figures::{Figures, split};
-use crate::heaps::Heap;
+use crate::heap::Heap;
 use crate::lock::gather::{Around, find};
 use crate::lock::{Area, Locks};
 use crate::model::{
@@ -210,10 +210,10 @@ pub(crate) mod tests {
     use std::mem::offset_of;
 
     use underbar_ledger::layout::{
-        Directory, FILE_BYTES, Header, LAYOUT_VERSION, MAGIC, OPTIONS_OFFSET, Owner as LedgerOwner,
-        SLOT_BYTES, SLOTS_OFFSET, Slot, SlotState,
+        Directory, FILE_BYTES, Header, MAGIC, OPTIONS_OFFSET, Owner as LedgerOwner, SLOT_BYTES, SLOTS_OFFSET,
+        Slot, SlotState,
     };
-    use underbar_ledger::table::FINGERPRINT;
+    use underbar_ledger::table::{FINGERPRINT, LAYOUT_VERSION};
     use underbar_ledger::{Identity, Key, LedgerView};
 
     use super::*;

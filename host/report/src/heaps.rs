@@ -1,4 +1,4 @@
-//! The heaps of a process that has more than its default one: the figures of each, and their lines in reports.
+//! The heaps of a process that has more than its default one: their lines in reports.
 //!
 //! ```text
 //! heaps     default 60 MiB, parser (enclave) 40 MiB, 12 x scratch ended, others 3 MiB      summary
@@ -7,157 +7,15 @@
 //!   heap.gets                            50,002           Successful Get Heap requests
 //! ```
 //!
-//! Invariant: a heap has the counters with the scope of a heap, by the same keys as its process; unknown figures are null. A
-//! process with its default heap only has no such list.
-//! Not here: where rows are (`underbar_ledger::heaps`).
+//! A process with its default heap only has no such list.
+//! Not here: one heap (`heap`).
 
-use serde::de::Error as _;
-use serde::ser::SerializeMap as _;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::{Map, Value};
-use underbar_ledger::table::{HEAP_COUNTERS, KEYS};
-use underbar_ledger::view::HeapView;
-use underbar_ledger::{HeapKind, Key, RowState, Scope};
+use underbar_ledger::Key;
 
-use crate::figures::split;
+use crate::heap::HeapFigures;
 use crate::model::{Process, Report};
 use crate::page::{Line, Page, clean, clip, labelled};
-use crate::units::{bytes, count};
-
-/// One heap.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Heap {
-    /// Its purpose.
-    pub kind: Kind,
-    /// Its name; empty: it has none. Bytes that are no UTF-8 are replaced.
-    pub name: String,
-    /// Has it ended, so that all of its storage was freed?
-    pub ended: bool,
-    /// How many heaps of this kind and name there were, one after the other. The counters are those of all.
-    #[serde(default = "one")]
-    pub created: u64,
-    /// Its counters.
-    pub counters: HeapFigures,
-}
-
-const fn one() -> u64 {
-    1
-}
-
-/// The purpose of a heap.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Kind {
-    /// The heap in which each thread starts.
-    Default,
-    /// Created by the program.
-    Additional,
-    /// The heap of an enclave.
-    Enclave,
-    /// The heap for a class of ECBs.
-    Class,
-    /// Several heaps for which the ledger had no room.
-    Others,
-}
-
-/// Every kind, with its word.
-pub(crate) const KINDS: [(Kind, &str); 5] = [
-    (Kind::Default, "default"),
-    (Kind::Additional, "additional"),
-    (Kind::Enclave, "enclave"),
-    (Kind::Class, "class"),
-    (Kind::Others, "others"),
-];
-
-/// The counters of a heap; None: not known.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HeapFigures([Option<u64>; HEAP_COUNTERS]);
-
-/// The counters that heaps have, in the order of the table.
-pub(crate) fn keys() -> impl Iterator<Item = Key> {
-    KEYS.into_iter().filter(|key| key.entry().scope == Scope::Heap)
-}
-
-impl HeapFigures {
-    /// A counter's figure; None if it is not known, or if heaps do not have this counter.
-    #[must_use]
-    pub fn known(&self, key: Key) -> Option<u64> {
-        self.0.get(key as usize).copied().flatten()
-    }
-}
-
-impl Serialize for HeapFigures {
-    /// As for a process: areas of names.
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut areas: Vec<(&str, Map<String, Value>)> = Vec::new();
-        for key in keys() {
-            let (area, name) = split(key.entry().key);
-            if areas.last().is_none_or(|(last, _)| *last != area) {
-                areas.push((area, Map::new()));
-            }
-            if let Some((_, names)) = areas.last_mut() {
-                names.insert(name.to_owned(), self.known(key).into());
-            }
-        }
-        let mut map = serializer.serialize_map(Some(areas.len()))?;
-        for (area, names) in &areas {
-            map.serialize_entry(area, names)?;
-        }
-        map.end()
-    }
-}
-
-impl<'de> Deserialize<'de> for HeapFigures {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let object = Value::deserialize(deserializer)?;
-        let mut figures = [None; HEAP_COUNTERS];
-        for key in keys() {
-            let path = key.entry().key;
-            let (area, name) = split(path);
-            figures[key as usize] = match object.get(area).and_then(|area| area.get(name)) {
-                None | Some(Value::Null) => None,
-                Some(value) => Some(value.as_u64().ok_or_else(|| {
-                    D::Error::custom(format_args!("{path} is {value}, not an integer of 0 or more"))
-                })?),
-            };
-        }
-        Ok(HeapFigures(figures))
-    }
-}
-
-impl Heap {
-    pub(crate) fn of(heap: &HeapView<'_>) -> Heap {
-        let mut figures = [None; HEAP_COUNTERS];
-        for key in keys() {
-            figures[key as usize] = heap.get(key);
-        }
-        Heap {
-            kind: match heap.kind {
-                HeapKind::Default => Kind::Default,
-                HeapKind::Additional => Kind::Additional,
-                HeapKind::Enclave => Kind::Enclave,
-                HeapKind::Class => Kind::Class,
-                HeapKind::Others => Kind::Others,
-            },
-            name: String::from_utf8_lossy(heap.name()).into_owned(),
-            ended: heap.state == RowState::Ended,
-            created: heap.created,
-            counters: HeapFigures(figures),
-        }
-    }
-
-    /// Its name, and its purpose if the name does not say it.
-    #[must_use]
-    pub fn words(&self) -> String {
-        let kind = KINDS.iter().find(|(kind, _)| *kind == self.kind).map_or("", |(_, word)| word);
-        let words = match (self.kind, self.name.is_empty()) {
-            (Kind::Additional, false) => clean(&self.name),
-            (_, true) => kind.to_owned(),
-            (_, false) => format!("{} ({kind})", clean(&self.name)),
-        };
-        if self.created > 1 { format!("{} x {words}", count(self.created)) } else { words }
-    }
-}
+use crate::units::bytes;
 
 /// The line in the summary: the heaps of the first process that has more than one, and the bytes in use of each.
 pub(crate) fn line(report: &Report, page: Page<'_>) -> Option<Line> {
@@ -196,8 +54,10 @@ pub(crate) fn sections(report: &Report) -> impl Iterator<Item = (String, &HeapFi
 pub(crate) mod tests {
     use std::mem::offset_of;
 
+    use serde_json::Value;
     use underbar_ledger::heaps::{HeapRow, PAGE_OFFSET};
     use underbar_ledger::layout::{SLOT_BYTES, SLOTS_OFFSET, Slot};
+    use underbar_ledger::{HeapKind, RowState};
     use underbar_ledger::{LedgerView, SlotState};
 
     use super::*;
@@ -276,7 +136,7 @@ pub(crate) mod tests {
         assert_eq!(parser["counters"]["heap"]["used"], 40 << 20);
         assert_eq!(of(11)["heaps"][0]["counters"]["heap"]["used_peak"], Value::Null);
         let names = parser["counters"]["heap"].as_object().expect("an object").len();
-        assert_eq!(names, keys().count());
+        assert_eq!(names, crate::heap::keys().count());
         assert_eq!(Report::from_json(report.to_json().as_bytes()).expect("what was written"), report);
         let error = serde_json::from_str::<HeapFigures>(r#"{"heap": {"gets": -7}}"#).expect_err("negative");
         assert!(error.to_string().contains("heap.gets is -7"), "{error}");

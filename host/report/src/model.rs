@@ -21,7 +21,7 @@ use underbar_ledger::Key;
 use underbar_options::WhereSet;
 
 use crate::figures::Figures;
-use crate::heaps::Heap;
+use crate::heap::Heap;
 use crate::lock::Locks;
 use crate::sizes::{self, Sizes};
 use crate::steps::Steps;

@@ -23,7 +23,7 @@ use crate::memory::mostly_elsewhere;
 use crate::model::{End, Program, Report};
 use crate::page::{Line, Tone, clean, clip, quoted};
 use crate::remedies::Unseen;
-use crate::summary::Advice;
+use crate::suggestion::Advice;
 use crate::units::counted;
 
 /// The most characters of a command to type. It is printed whole, beyond [`crate::page::COLUMNS`], since a shortened one cannot

@@ -10,7 +10,7 @@ use underbar_ledger::{self as ledger, Key, Unit};
 
 use crate::absent::ABSENT;
 use crate::figures::{areas, split};
-use crate::heaps;
+use crate::heap;
 use crate::lock::columns;
 use crate::model::SCHEMA;
 use crate::steps::STEPS;
@@ -351,7 +351,7 @@ fn sizes() -> Value {
 /// A heap of a process that has more than one.
 fn heap() -> Value {
     let area = |area: &'static str| {
-        let counted = heaps::keys().filter(|key| split(key.entry().key).0 == area).map(|key| {
+        let counted = heap::keys().filter(|key| split(key.entry().key).0 == area).map(|key| {
             let entry = key.entry();
             (split(entry.key).1.to_owned(), figure(entry.unit, entry.meaning, Some(entry.live)))
         });
@@ -362,7 +362,7 @@ fn heap() -> Value {
     object(
         "A heap. Of the default heap the sums are what the others leave of the process's.",
         json!({
-            "kind": {"enum": heaps::KINDS.map(|(_, word)| word)},
+            "kind": {"enum": heap::KINDS.map(|(_, word)| word)},
             "name": {"type": "string", "description": "Empty where it has none."},
             "ended": {"type": "boolean", "description": "Whether all of its storage was given back."},
             "created": json!({"type": "integer", "minimum": 0, "description": "How many heaps of this kind and name there were, one after the other; the counters are those of all."}),
@@ -468,7 +468,7 @@ mod tests {
         let mut locks = crate::lock::sample::report();
         locks.name_locks(&mut crate::lock::sample::Symbols);
         locks.tree.other_locks = vec![crate::lock::sample::locks()];
-        let heaps = heaps::tests::sample();
+        let heaps = crate::heaps::tests::sample();
         for report in [
             sample::getfree(),
             sample::tree(),

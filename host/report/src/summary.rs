@@ -19,7 +19,6 @@ mod areas;
 
 use underbar_ledger::Key;
 use underbar_ledger::table::KEYS;
-use underbar_model::Area;
 use underbar_options::WhereSet;
 
 use crate::figures::split;
@@ -27,30 +26,12 @@ use crate::model::{Program, Report, State};
 use crate::next;
 use crate::page::{LABEL_COLUMNS, Line, Page, Tone, clean, clip, clip_front, labelled, paint, warning};
 use crate::remedies;
+pub use crate::suggestion::Advice;
 use crate::timing;
 use crate::units::{bytes, count, counted};
 
 /// The most lines of a summary.
 pub const LINES: usize = 20;
-
-/// A suggestion as the summary shows it; made by `advise`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Advice {
-    /// Its program, by file name.
-    pub program: String,
-    /// The area of the summary whose line shows it.
-    pub area: Area,
-    /// The option to set, or None if nothing is to be changed.
-    pub option: Option<String>,
-    /// A few words for the column: `no change`, `no heap advice`.
-    pub verdict: &'static str,
-    /// One sentence with the reason.
-    pub reason: String,
-    /// Could it do harm? Then `tune` tries it under --risky only.
-    pub risky: bool,
-    /// Does the option have an effect on Linux? If not, there is nothing to try.
-    pub acts: bool,
-}
 
 /// The summary as text for other output than a terminal; with colours if asked for.
 #[must_use]
@@ -241,6 +222,8 @@ fn option_lines(report: &Report) -> Vec<Line> {
 
 #[cfg(test)]
 mod tests {
+    use underbar_model::Area;
+
     use super::*;
     use crate::model::End;
     use crate::page::COLUMNS;

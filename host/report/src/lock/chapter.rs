@@ -27,7 +27,7 @@ use super::model::{Call, LockSort, Locks, Missing, Mode, Site};
 use super::spread::Spread;
 use crate::model::{Process, Report};
 use crate::page::{COLUMNS, clean, clip, clip_middle};
-use crate::summary::Advice;
+use crate::suggestion::Advice;
 use crate::timing;
 use crate::units::{count, counted, nanoseconds, percent, share};
 
