@@ -13,7 +13,7 @@
 //!
 //! Invariant: the innermost frame of a thread is entered (`exit` can return to it), or no code of programs runs in the
 //! thread.
-//! Cost: no frame, one `pthread_getspecific`; a frame, two more and some twenty instructions.
+//! Cost: no frame, one `pthread_getspecific`; a frame, two more, some twenty instructions, and a look at the process's number.
 //! Not here: the code that runs in a frame (`link`, `image`).
 
 use core::ffi::{c_int, c_void};
@@ -21,6 +21,7 @@ use core::ptr::null_mut;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use underbar_sys::lock::Lock;
+use underbar_sys::syscall::getpid;
 
 use crate::error::Error;
 use crate::system;
@@ -44,6 +45,8 @@ pub(crate) struct Frame {
     is_link: bool,
     /// The status of an exit in this frame that is not finished yet.
     exited: Option<c_int>,
+    /// The process that made it. In a child by fork, or by vfork on the same stack, an exit ends the child.
+    process: i32,
 }
 
 /// The pthread key of the innermost frame, plus one; 0: not made yet. Written once, under [`MAKING`].
@@ -52,8 +55,24 @@ static MAKING: Lock<()> = Lock::new(());
 
 impl Frame {
     /// Not pushed.
-    pub(crate) const fn new(is_link: bool) -> Frame {
-        Frame { registers: Registers([0; 8]), outer: null_mut(), is_entered: false, is_link, exited: None }
+    pub(crate) fn new(is_link: bool) -> Frame {
+        Frame {
+            registers: Registers([0; 8]),
+            outer: null_mut(),
+            is_entered: false,
+            is_link,
+            exited: None,
+            process: getpid(),
+        }
+    }
+
+    /// Is this still the process that made the frame?
+    ///
+    /// # Safety
+    /// The frame is this thread's.
+    pub(crate) unsafe fn is_of_this_process(frame: *const Frame) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { (*frame).process == getpid() }
     }
 
     /// Makes it the innermost frame of this thread.
@@ -176,7 +195,7 @@ pub(crate) unsafe fn exit(status: c_int, ends_process: unsafe extern "C" fn(c_in
     let frame = innermost();
     // SAFETY: null, or a frame of this thread; the caller's promise.
     unsafe {
-        if frame.is_null() || !(*frame).is_entered {
+        if frame.is_null() || !(*frame).is_entered || !Frame::is_of_this_process(frame) {
             ends_process(status)
         }
         (*frame).exited = Some(status);

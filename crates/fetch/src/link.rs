@@ -10,9 +10,10 @@
 //! The actions of a LINKed program's `exit` and `_exit` are bound at loading ([`crate::replaced`]). They return to the
 //! innermost LINK of their thread and skip the frames between without unwinding them, as `exit` does; then the program's
 //! destructors and `atexit` functions run, and output is flushed. They do the same in its constructors, and in those of
-//! programs that it LOADs, which are given back first; in a destructor they end that destructor. The program's arguments and
-//! environment are separate copies. If an environment is given, `environ` points to it meanwhile, for all threads of the
-//! process. If the program is in use, LINK makes another copy with its own data, unless it is reentrant (RENT).
+//! programs that it LOADs, which are given back first; in a destructor they end that destructor. In a child that the program forks
+//! they end the child, and so does the end of its `main`. The program's arguments and environment are separate copies. If an
+//! environment is given, `environ` points to it meanwhile, for all threads of the process. If the program is in use, LINK makes
+//! another copy with its own data, unless it is reentrant (RENT).
 //!
 //! Under the preload library a program with its own data has a heap of its own ([`crate::enclave`]): what it does not free goes with
 //! it. If threads that it made still run when it ends, it lingers, and is given back by the first LINK that begins or ends after them.
@@ -280,6 +281,7 @@ impl Left {
 unsafe fn run(frame: *mut Frame, task: Task) -> c_int {
     struct Run {
         task: Task,
+        frame: *mut Frame,
         returned: c_int,
     }
     unsafe extern "C" fn inside(run: *mut c_void) {
@@ -289,9 +291,12 @@ unsafe fn run(frame: *mut Frame, task: Task) -> c_int {
             let Run { task, .. } = *run;
             let main = core::mem::transmute::<usize, Main>(task.main);
             (*run).returned = main(task.arguments.count as c_int, task.arguments.list(), system::environ);
+            if !Frame::is_of_this_process((*run).frame) {
+                system::exit((*run).returned)
+            }
         }
     }
-    let mut run = Run { task, returned: 0 };
+    let mut run = Run { task, frame, returned: 0 };
     let run = &raw mut run;
     // SAFETY: the frame is the innermost; between it and an exit are only frames of C, and `inside`, which has nothing to
     // drop.

@@ -36,6 +36,23 @@ fn a_linked_program_ends_without_its_caller() {
     assert_eq!(since(&before, |all| all.fetches), since(&before, |all| all.deletes));
 }
 
+/// The caller of the LINK is in the parent: what the child does after the end would be done twice.
+#[test]
+fn a_child_of_a_linked_program_ends_as_a_process() {
+    let _alone = alone();
+    let place = folder("forked");
+    member(&place, "job.c", &["-O1"]);
+    let library = Opened::folder(&place, true);
+    let process = std::process::id();
+    for way in ["return", "exit", "now", "vfork"] {
+        let ended = run(library.0, &["forks", way], None);
+        if std::process::id() != process {
+            std::process::abort();
+        }
+        assert_eq!(ended, Ok(5), "{way}");
+    }
+}
+
 #[test]
 fn what_it_left_for_its_end_is_done_at_its_end() {
     let _alone = alone();

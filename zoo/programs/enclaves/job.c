@@ -115,7 +115,7 @@ int main(int count, char **words) {
             _exit(3);
         }
         int status = 0;
-        if (waitpid(child, &status, 0) != child || !WIFEXITED(status)) return 92;
+        if (waitpid(child, &status, 0) != child || !WIFEXITED(status) || WEXITSTATUS(status) != 3) return 92;
         return 7;
     }
     return 93;

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static int runs;
@@ -33,6 +34,19 @@ int main(int argc, char **argv, char **envp) {
         told = (int *)strtoul(argv[2], NULL, 0);
         atexit(at_exit);
         exit(3);
+    }
+    if (strcmp(argv[1], "forks") == 0) {
+        /* The child ends with 5, in the way of the second argument; the program returns that status. */
+        int status = 0;
+        pid_t child = strcmp(argv[2], "vfork") == 0 ? vfork() : fork();
+        if (child == 0) {
+            if (strcmp(argv[2], "return") == 0)
+                return 5;
+            if (strcmp(argv[2], "exit") == 0)
+                deep(5);
+            _exit(5);
+        }
+        return waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : 97;
     }
     if (strcmp(argv[1], "call") == 0)
         ((void (*)(void))strtoul(argv[2], NULL, 0))();
