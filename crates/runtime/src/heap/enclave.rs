@@ -89,8 +89,8 @@ pub fn current() -> Option<Handle> {
     Some(Handle { heap, generation: heap.gate.generation() })
 }
 
-/// Ends an enclave, and the heaps that its program has created. False if threads are inside: then it goes on. After the program has given up its right to return storage, the heap
-/// stays as it is.
+/// Ends an enclave, and the heaps that its program has created. False if threads are inside: then it goes on. After the program has
+/// given up its right to return storage, the heap stays as it is.
 pub fn end(enclave: Enclave) -> bool {
     if threads_inside(enclave) > 0 {
         return false;

@@ -119,7 +119,7 @@ fn entry(place: u32) -> Option<&'static Entry> {
     Some(&unsafe { chunk.as_ref()? }[place as usize % CHUNK])
 }
 
-/// Creates a heap, and returns its id. It goes with `owner`, the heap of an enclave, at the latest; null: it has none.
+/// Creates a heap, and returns its id. It goes with `owner`, the heap of an enclave, at the latest, if there is one.
 pub fn create(policy: Policy, owner: Option<Handle>) -> Result<i32, Failed> {
     let (id, handle) = create_as(HeapKind::Additional, b"", policy)?;
     if let Some(owner) = owner {
@@ -179,7 +179,7 @@ pub fn end(handle: Handle) -> Result<(), Refused> {
     Ok(())
 }
 
-/// The id of a heap that goes with this one.
+/// The id of a heap that goes with this one; it has no owner from now on.
 fn owned_by(owner: &Heap) -> Option<i32> {
     let _registry = REGISTRY.lock();
     let mut found = None;
@@ -188,7 +188,10 @@ fn owned_by(owner: &Heap) -> Option<i32> {
             found = Some(heap);
         }
     });
-    let place = found?.number.load(Ordering::Relaxed);
+    let found = found?;
+    // Asked for once: a heap that cannot be ended, behind a closed sandbox, stays among the live ones.
+    found.owner.store(null_mut(), Ordering::Relaxed);
+    let place = found.number.load(Ordering::Relaxed);
     Some((entry(place)?.generation.load(Ordering::Relaxed) << PLACE_BITS | place) as i32)
 }
 

@@ -10,7 +10,7 @@
 //!
 //! Each request is an element: headers tell whether an address is that of an element in use, which cells cannot. So a wrong
 //! address, one of another kind of storage, or one that was given back already is an answer ([`feedback`](super::feedback)), and
-//! never the end of the program. Id 0 is the default heap: free and realloc take its elements, and [`free`] takes large ones of
+//! never the end of the program. Id 0 is the default heap, in an enclave the enclave's: free and realloc take its elements, and [`free`] takes large ones of
 //! malloc, but none of malloc's cells. An address that is wrong passes as right with a probability below one in a million.
 //!
 //! | fault | answer |

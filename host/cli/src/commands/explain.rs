@@ -120,7 +120,7 @@ fn explain(name: &str) -> Result<String, String> {
     })
 }
 
-/// Whether a label begins with these words, two or more: one word leads to the explanations that use it.
+/// Whether a label begins with these words, two or more. One word alone finds all explanations that use it.
 fn is_begun(label: &str, words: &str) -> bool {
     words.contains(' ') && label.get(..words.len()).is_some_and(|start| start.eq_ignore_ascii_case(words))
 }
