@@ -207,6 +207,7 @@ fn a_demo_without_a_name_lists_them_and_a_wrong_name_is_wrong_usage() {
         "keepfree",
         "dsa",
         "lock",
+        "enclaves",
         "load-blocksize",
         "load-pdse",
         "directory",

@@ -187,3 +187,21 @@ fn a_survey_finds_what_was_made() {
     assert!(of("tracks_32760") < of("tracks_6144"));
     assert_eq!(json["tables"][0]["document"][0]["per_mille"][0], 800);
 }
+
+#[test]
+fn a_link_makes_an_enclave_and_a_call_does_not() {
+    let json = demo("enclaves");
+    passed(&json, &["link_enclaves", "call_enclaves", "link_bytes", "call_bytes", "left"]);
+    let gets = |row: &str| {
+        let rows = json["tables"][0]["arms"].as_array().expect("rows");
+        let row = rows.iter().find(|found| found["name"] == row).expect("a row");
+        row["counters"]["heap"]["gets"].as_u64().expect("a figure")
+    };
+    // Both ways make the same requests: one for each program.
+    for (way, ten) in [("LINK", "LINK, 10 deep"), ("CALL", "CALL, 10 deep")] {
+        assert_eq!(gets(ten) - gets(&format!("{way}, 1 deep")), 9, "{way}");
+    }
+    let left = |row| said(&json, 1, row, "left");
+    assert!(left("LINK, 10 deep") < left("CALL, 10 deep"));
+    assert_eq!(json["tables"][1]["document"][0]["left"], 21_568 << 10);
+}

@@ -6,7 +6,7 @@
 //!  |- image                a program in memory  ── elf: the content of its file, checked
 //!  |   map, bind, relocate, frames (unwinder), debugger; threads, descriptor: its thread storage
 //!  |- pool, written        the initial state of an image, for a new start (VLF); the pages that differ from it
-//!  |- repeat               repeated LOAD and DELETE, for measurements
+//!  |- repeat, nested       repeated LOAD and DELETE, programs in each other, for measurements
 //!  '- system, link_map, closure   the C library's loader: for a program's needs, and for programs that we cannot load
 //! link        CALL, LINK, XCTL                        exit, frame    a program's exit, and the place to which it returns
 //! ```
@@ -46,6 +46,7 @@ pub mod image;
 pub mod library;
 pub mod link;
 mod link_map;
+pub mod nested;
 mod open_library;
 mod organised;
 pub mod path_room;

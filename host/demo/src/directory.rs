@@ -113,7 +113,7 @@ fn library(workshop: &Workshop, organisation: Organisation, members: usize) -> R
         let first = if number % 2 == 0 { 'A' } else { 'Z' };
         nothing(&format!("{first}{number:06}"))
     });
-    let module = |function, text| Module { function, text, relocations: 0, written: 0 };
+    let module = Module::of;
     let programs = [
         program(TINY, &module(TINY, 8), FetchOptions::Default),
         program(LARGE, &module(LARGE, LARGE_TEXT), FetchOptions::Default),

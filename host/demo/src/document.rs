@@ -50,6 +50,8 @@ pub struct Row {
     pub loads: Option<u64>,
     /// Tracks that a library occupies.
     pub tracks: Option<u64>,
+    /// Bytes of storage that are left for a program.
+    pub left: Option<u64>,
     /// Shares of libraries in tenths of a percent: those with large block sizes, those with small ones.
     pub per_mille: Option<[u64; 2]>,
 }
@@ -72,6 +74,7 @@ pub const EMPTY: Row = Row {
     cpu_percent: None,
     loads: None,
     tracks: None,
+    left: None,
     per_mille: None,
 };
 
@@ -160,6 +163,21 @@ pub const DSA: [Row; 3] = [
     Row { name: "STORAGE(,,NONE)", cpu_ns: hundredths(56), ..EMPTY },
     Row { name: "STORAGE(,,00)", cpu_ns: hundredths(215), ..EMPTY },
     Row { name: "STORAGE(,,CLEAR)", cpu_ns: hundredths(57), ..EMPTY },
+];
+
+/// Storage that is left for the innermost of so many programs.
+const fn left(name: &'static str, kilobytes: u64) -> Row {
+    Row { name, left: Some(kilobytes << 10), ..EMPTY }
+}
+
+/// Programs in each other: each LINK makes an enclave, each dynamic CALL only loads a program.
+pub const ENCLAVES: [Row; 6] = [
+    left("LINK, 1 deep", 21_568),
+    left("LINK, 5 deep", 20_576),
+    left("LINK, 10 deep", 19_808),
+    left("CALL, 1 deep", 21_728),
+    left("CALL, 5 deep", 21_664),
+    left("CALL, 10 deep", 21_600),
 ];
 
 /// 100 tasks, each 10 syslog() calls a second: "about 200" at "over 98 %", and 1,000 at 4 %.

@@ -21,6 +21,7 @@ mod article;
 mod directory;
 mod document;
 mod dsa;
+mod enclaves;
 mod getfree;
 mod keepfree;
 mod load_blocksize;
@@ -68,7 +69,7 @@ pub struct Entry {
 }
 
 /// All demos.
-pub static DEMOS: [Entry; 10] = [
+pub static DEMOS: [Entry; 11] = [
     Entry {
         name: "simple",
         about: "a small program: its storage report, and the sizes that it needs",
@@ -90,6 +91,7 @@ pub static DEMOS: [Entry; 10] = [
         about: "many tasks under one lock: naive, simple, std, parking_lot, pthread",
         run: lock::run,
     },
+    Entry { name: "enclaves", about: "programs in each other, by LINK and by CALL", run: enclaves::run },
     Entry {
         name: "load-blocksize",
         about: "programs loaded from a PDS, by block size",

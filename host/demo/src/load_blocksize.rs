@@ -76,7 +76,7 @@ pub fn run(parameters: &Parameters) -> Result<Output, Problem> {
 }
 
 fn library(workshop: &Workshop, block_size: u32) -> Result<String, Problem> {
-    let module = |function, text| Module { function, text, relocations: 0, written: 0 };
+    let module = Module::of;
     let members = [
         program(LARGE_NAME, &module(LARGE_NAME, LARGE_TEXT), FetchOptions::Default),
         program(TINY_NAME, &module(TINY_NAME, 8), FetchOptions::Default),

@@ -125,15 +125,15 @@ impl Arms {
             step += 1;
             workshop.library(name, organisation, block_size, [program(member, module, fetch)], 1)
         };
-        let module = Module { function: LARGE_NAME, text: LARGE_TEXT, relocations: 0, written: 0 };
+        let module = Module::of(LARGE_NAME, LARGE_TEXT);
         let pds = one("pds", Organisation::Pds, 32_760, LARGE_NAME, &module, FetchOptions::Default)?;
         let pdse = one("pdse", Organisation::Pdse, 32_760, LARGE_NAME, &module, FetchOptions::Default)?;
         let prime = one("prime", Organisation::Pdse, 32_760, LARGE_NAME, &module, FetchOptions::Prime)?;
-        let rows = Module { function: "ROWS", text: 8, relocations: RELOCATIONS, written: 0 };
+        let rows = Module { relocations: RELOCATIONS, ..Module::of("ROWS", 8) };
         let relocated = one("rows", Organisation::Pdse, 32_760, "ROWS", &rows, FetchOptions::Default)?;
         let mut written = Vec::new();
         for (size, name, bytes, times) in WRITTEN {
-            let module = Module { function: name, text: 8, relocations: 0, written: bytes };
+            let module = Module { written: bytes, ..Module::of(name, 8) };
             let library = one(name, Organisation::Pdse, 32_760, name, &module, FetchOptions::Default)?;
             let file = workshop.shared_object(name, &module)?;
             let [ours, system] = arms_of_written(size);
@@ -144,13 +144,8 @@ impl Arms {
         for block_size in BLOCK_SIZES {
             progress.step(step, STEPS);
             step += 1;
-            let members = SMALL.map(|(_, name, text)| {
-                program(
-                    name,
-                    &Module { function: name, text, relocations: 0, written: 0 },
-                    FetchOptions::Prime,
-                )
-            });
+            let members =
+                SMALL.map(|(_, name, text)| program(name, &Module::of(name, text), FetchOptions::Prime));
             let path = workshop.library(
                 &format!("small-{block_size}"),
                 Organisation::Pdse,

@@ -51,7 +51,7 @@ pub fn run(parameters: &Parameters) -> Result<Output, Problem> {
                 .map(|number| {
                     let scale = 8_u64 << sizes.below(DOUBLINGS + 1);
                     let text = (scale + sizes.below(scale)) as usize;
-                    let module = Module { function: "PROGRAM", text, relocations: 0, written: 0 };
+                    let module = Module::of("PROGRAM", text);
                     program(&format!("M{number:03}"), &module, FetchOptions::Default)
                 })
                 .collect();

@@ -41,11 +41,7 @@ pub fn run(parameters: &Parameters) -> Result<Output, Problem> {
         progress.step(number, MEMBERS);
         let scale = 8_u64 << sizes.below(DOUBLINGS + 1);
         let text = (scale + sizes.below(scale)) as usize;
-        program(
-            &format!("M{number:05}"),
-            &Module { function: "PROGRAM", text, relocations: 0, written: 0 },
-            FetchOptions::Default,
-        )
+        program(&format!("M{number:05}"), &Module::of("PROGRAM", text), FetchOptions::Default)
     });
     let library = workshop.library("library", Organisation::Pds, BEFORE, members, MEMBERS)?;
     progress.part("copies");

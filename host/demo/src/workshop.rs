@@ -73,6 +73,16 @@ impl Workshop {
         wrong.map_or(Ok(path), Err)
     }
 
+    /// Makes a folder of programs, each in its own file.
+    pub fn folder_of(&self, name: &str, programs: &[(&str, Module)]) -> Result<String, Problem> {
+        let path = self.path(name)?;
+        DirBuilder::new().mode(0o700).create(&path)?;
+        for (program, module) in programs {
+            self.shared_object(&format!("{name}/{program}"), module)?;
+        }
+        Ok(path)
+    }
+
     /// Makes a shared object in its own file, as dlopen needs it.
     pub fn shared_object(&self, name: &str, module: &Module) -> Result<String, Problem> {
         let path = self.path(&format!("{name}.so"))?;
@@ -112,7 +122,7 @@ mod tests {
     fn libraries_are_made_and_go_with_the_folder() {
         let workshop = Workshop::new("test").expect("a folder");
         let folder = workshop.folder().to_path_buf();
-        let module = Module { function: "ONE", text: 8, relocations: 0, written: 0 };
+        let module = Module::of("ONE", 8);
         for organisation in [Organisation::Pds, Organisation::Pdse] {
             let members = [program("ONE", &module, FetchOptions::Default), nothing("TWO")];
             let path = workshop.library(organisation.text(), organisation, 6_144, members, 2).expect("made");

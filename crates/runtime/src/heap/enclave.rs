@@ -41,10 +41,16 @@ fn handle_of(enclave: Enclave) -> Option<Handle> {
     Some(Handle { heap, generation: enclave.generation })
 }
 
+/// Bytes of an enclave's first segment where HEAP has AUTO, with its tables 32K: most programs that are LINKed are small.
+const INITIAL: usize = 24 << 10;
+
 /// Creates the heap of an enclave with that name, under the HEAP option of the process, for a program at these addresses. The heap is
 /// null if there is no memory.
 pub fn begin(name: &[u8], start: usize, end: usize) -> Enclave {
-    let policy = DEFAULT.space.lock().policy();
+    let mut policy = DEFAULT.space.lock().policy();
+    if policy.initial == 0 && policy.increment == 0 {
+        policy.initial = INITIAL;
+    }
     // With a number, so that the callable services know its elements; without, if all numbers are in use.
     let numbered = numbers::create_as(HeapKind::Enclave, name, policy).ok().map(|(_, handle)| handle);
     let Some(handle) = numbered.or_else(|| registry::create_named(HeapKind::Enclave, name, policy)) else {

@@ -244,6 +244,24 @@ fn what_is_filled_is_that_of_the_heap() {
 }
 
 /// Threads end inside heaps, and after heaps that they were in; others reuse what they leave.
+/// A heap that begins small gets small extents first, and then those of every heap.
+#[test]
+fn extents_of_a_small_heap_are_small() {
+    let _turn = turn();
+    let small = new(Policy { initial: 24 << 10, ..Policy::AUTO });
+    within(small, || {
+        let first = Block::get(1_000, 1);
+        assert!(small.heap.space.lock().size()[1] <= 32 << 10);
+        assert_eq!(small.heap.space.lock().extent_bytes(64 << 10), 4096);
+        let blocks: Vec<Block> = (0..2_000).map(|_| Block::get(1_000, 2)).collect();
+        assert_eq!(small.heap.space.lock().extent_bytes(64 << 10), 64 << 10);
+        blocks.into_iter().for_each(Block::free);
+        first.free();
+    });
+    assert_eq!(DEFAULT.space.lock().extent_bytes(64 << 10), 64 << 10);
+    assert_eq!(end(small), Ok(()));
+}
+
 #[test]
 fn threads_that_end_leave_their_heaps() {
     let _turn = turn();

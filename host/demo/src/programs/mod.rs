@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! underbar __program NAME [--seed N] [--write first|all] [--wait] [--lock NAME] [--rate N]
-//!                         [--library PATH] [--member NAME] [--way NAME] [--times N] [--to PATH] [--block-size N]
+//!                         [--library PATH] [--member NAME] [--way NAME] [--times N] [--limit N] [--to PATH] [--block-size N]
 //! ```
 //!
 //! A demo starts them as child processes under each set of options. Rust's own allocator calls the C library's
@@ -18,6 +18,7 @@ mod direct;
 mod libraries;
 mod loads;
 pub mod lock;
+pub mod nested;
 mod remote;
 mod simple;
 mod stacks;
@@ -39,7 +40,7 @@ struct Program {
 }
 
 /// All programs.
-const PROGRAMS: [Program; 17] = [
+const PROGRAMS: [Program; 19] = [
     Program { name: "getfree", run: storage::get_and_free },
     Program { name: "keepfree", run: storage::free_some_and_get_again },
     Program { name: "simple", run: simple::run },
@@ -57,6 +58,8 @@ const PROGRAMS: [Program; 17] = [
     Program { name: "loads", run: loads::loads },
     Program { name: "copied", run: libraries::copied },
     Program { name: "surveyed", run: libraries::surveyed },
+    Program { name: "nested", run: nested::nested },
+    Program { name: "one-after-the-other", run: nested::one_after_the_other },
 ];
 
 /// The parameters of a program.
@@ -78,8 +81,10 @@ pub struct Parameters {
     member: &'static str,
     /// How it is loaded (`loads`).
     way: &'static str,
-    /// The number of LOADs.
+    /// The number of LOADs, or of programs in each other.
     times: u64,
+    /// Bytes of address space that the process may have more than at its start; 0: no limit.
+    limit: u64,
     /// The path of a copy.
     to: &'static str,
     /// Its block size.
@@ -98,13 +103,14 @@ impl Parameters {
         member: "",
         way: "plain",
         times: 1,
+        limit: 0,
         to: "",
         block_size: 32_760,
     };
 }
 
-/// How programs of libraries are loaded.
-const WAYS: [&str; 5] = ["plain", "lookaside", "kept", "direct", "system"];
+/// How programs of libraries are loaded, or run; `thread` runs none.
+const WAYS: [&str; 8] = ["plain", "lookaside", "kept", "direct", "system", "link", "call", "thread"];
 
 /// The command line names an unknown program, or has invalid parameters.
 pub struct NoSuchProgram;
@@ -153,6 +159,7 @@ fn find(words: &[String]) -> Option<(&'static Program, Parameters)> {
             ("--member", name) => parameters.member = kept(name),
             ("--way", way) => parameters.way = WAYS.into_iter().find(|known| *known == way)?,
             ("--times", times) => parameters.times = times.parse().ok()?,
+            ("--limit", bytes) => parameters.limit = bytes.parse().ok()?,
             ("--to", path) => parameters.to = kept(path),
             ("--block-size", size) => parameters.block_size = size.parse().ok()?,
             ("--write", "all") => parameters.write_all = true,
@@ -218,10 +225,20 @@ fn resident_in(rollup: &[u8]) -> Option<u64> {
 }
 
 fn resident_by_statm() -> Option<u64> {
+    statm(1)
+}
+
+/// Bytes of this process's address space that are in use; 0 if the kernel does not report them.
+fn virtual_bytes() -> u64 {
+    statm(0).unwrap_or(0)
+}
+
+/// A figure of `statm`, in bytes.
+fn statm(at: usize) -> Option<u64> {
     let mut room = [0_u8; 128];
     let length = File::open("/proc/self/statm").and_then(|mut file| file.read(&mut room)).ok()?;
     let text = std::str::from_utf8(room.get(..length)?).ok()?;
-    Some(text.split_ascii_whitespace().nth(1)?.parse::<u64>().ok()? * 4096)
+    Some(text.split_ascii_whitespace().nth(at)?.parse::<u64>().ok()? * 4096)
 }
 
 #[cfg(test)]

@@ -323,6 +323,16 @@ impl Space {
         }
     }
 
+    /// Bytes of the next extent, at least, of which `usual` are asked for. The extents of a heap with a small initial segment that
+    /// grows (an enclave's) are small as long as the heap is.
+    pub fn extent_bytes(&self, usual: usize) -> usize {
+        if self.policy.initial > 0 && self.policy.increment == 0 {
+            (self.bytes / 16).next_multiple_of(PAGE).clamp(PAGE, usual)
+        } else {
+            usual
+        }
+    }
+
     /// Pages for an extent of cells, with its descriptor entered for them. Null if there is no memory.
     pub fn get_extent(&mut self, bytes: usize) -> *mut Extent {
         if self.parked.bytes > 0 && self.find(bytes, PAGE).is_none() {

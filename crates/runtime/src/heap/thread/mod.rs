@@ -386,12 +386,16 @@ impl ThreadHeap {
             return partial;
         }
         let cell_bytes = CELL_BYTES[class];
-        let least = self.heap.settings.extent_bytes();
-        let bytes = (cell_bytes as usize * LEAST_CELLS).next_multiple_of(least).max(least);
         let (extent, is_new) = {
             let mut space = self.heap.space.lock();
             let waiting = space.unpark(class);
-            if waiting.is_null() { (space.get_extent(bytes), true) } else { (waiting, false) }
+            if waiting.is_null() {
+                let least = space.extent_bytes(self.heap.settings.extent_bytes());
+                let bytes = (cell_bytes as usize * LEAST_CELLS).next_multiple_of(least).max(least);
+                (space.get_extent(bytes), true)
+            } else {
+                (waiting, false)
+            }
         };
         if is_new {
             coverage::look_if_due();
