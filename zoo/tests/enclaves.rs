@@ -125,3 +125,26 @@ fn a_report_has_the_enclaves() {
     };
     assert_eq!((of_services("creates"), of_services("discards")), (60, 60));
 }
+
+/// The storage report has one for each enclave, and `advise` reads the same figures in it.
+#[test]
+fn a_storage_report_of_an_enclave_is_read_back() {
+    let (caller, library) = programs();
+    let file = folder().join(format!("enclaves-storage-{}.txt", std::process::id()));
+    let mut run = Command::new(underbar());
+    run.args(["run", "--report", "le", "-o"]).arg(&file).args(["--", caller, library, "each"]);
+    let result = left(run.env_remove("LD_PRELOAD").env_remove("UNDERBAR_OPTS"));
+    assert_eq!(code(result.status), 0, "{}", result.error);
+    let text = fs::read_to_string(&file).expect("a report");
+    let (_, enclave) = text.split_once("Storage Report for Enclave job ").expect("a report of the enclave");
+    let label = "Total heap storage used (sugg. initial size):";
+    let used = enclave.lines().find_map(|line| line.trim().strip_prefix(label)).expect("a line").trim();
+    let read = left(Command::new(underbar()).args(["advise", "--json"]).arg(&file));
+    fs::remove_file(&file).expect("removed");
+    let json: Value =
+        serde_json::from_str(&read.output).unwrap_or_else(|error| panic!("{error}: {}", read.error));
+    let programs = json["sizes"].as_array().expect("sizes");
+    let job =
+        programs.iter().find(|program| program["program"] == "job").unwrap_or_else(|| panic!("{json:#}"));
+    assert_eq!(job["areas"][0]["used"].to_string(), used, "{job}");
+}

@@ -7,6 +7,7 @@
 use underbar_ledger::Key;
 
 use crate::absent::{self, Label};
+use crate::heap::Kind;
 use crate::model::{Process, Report};
 use crate::units::parse_size;
 
@@ -15,7 +16,7 @@ use crate::units::parse_size;
 pub(super) enum Source {
     /// A counter.
     Counter(Key),
-    /// The first counter less its part in the second: what is left for the default heap.
+    /// The first counter less its part in the second, and less that of enclaves: what is left for the default heap.
     Less(Key, Key),
     /// The first counter under THREADSTACK(OFF), where STACK applies to all threads; the second under ON, where STACK applies to
     /// the first thread.
@@ -26,6 +27,16 @@ pub(super) enum Source {
     SubOption(&'static str, usize),
     /// There is no counterpart: a key of [`absent::ABSENT`].
     Absent(&'static str),
+}
+
+impl Source {
+    /// The counter that a single heap has for this line.
+    pub fn of_heap(self) -> Option<Key> {
+        match self {
+            Counter(key) | Less(key, _) => Some(key),
+            Governed(..) | OthersAtOnce | SubOption(..) | Absent(_) => None,
+        }
+    }
 }
 
 use Source::{Absent, Counter, Governed, Less, OthersAtOnce, SubOption};
@@ -181,7 +192,11 @@ pub(super) fn figure(report: &Report, process: &Process, source: Source) -> u64 
     let counters = &process.counters;
     match source {
         Counter(key) => counters.get(key),
-        Less(all, part) => counters.get(all).saturating_sub(counters.get(part)),
+        Less(all, part) => {
+            let enclaves = process.heaps.iter().filter(|heap| heap.kind == Kind::Enclave);
+            let apart: u64 = enclaves.filter_map(|heap| heap.counters.known(all)).sum();
+            counters.get(all).saturating_sub(counters.get(part)).saturating_sub(apart)
+        }
         Governed(all, first) => counters.get(if report.threads_are_governed() { first } else { all }),
         OthersAtOnce => {
             // When all threads together used the most, the first thread had not used more than at the end.

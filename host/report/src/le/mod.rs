@@ -9,7 +9,7 @@
 //!       <label>:                               <value>     column 7, value ends in column 64
 //! ```
 //!
-//! One report for each process, since an enclave is a process here. Labels are from the ledger's table if it has them. A figure
+//! One report for each process, which is an enclave, and one with the area HEAP for each enclave in it (a LINKed program). Labels are from the ledger's table if it has them. A figure
 //! without a counterpart is 0, since the layout needs a number there, and a note after the report says so; in JSON it is null
 //! ([`crate::absent`]).
 //!
@@ -27,6 +27,7 @@ use std::fmt::Write as _;
 
 use underbar_ledger::Key;
 
+use crate::heap::{Heap, Kind};
 use crate::model::{Process, Report, State};
 use areas::{Row, SECTIONS, figure, lacks};
 pub use date::date;
@@ -44,19 +45,58 @@ pub fn render(report: &Report) -> String {
             text.push('\n');
         }
         one(&mut text, report, process);
+        for heap in process.heaps.iter().filter(|heap| heap.kind == Kind::Enclave) {
+            text.push('\n');
+            linked(&mut text, report, process, heap);
+        }
     }
     text
 }
 
+/// The report of an enclave in a process: a program that was LINKed, and has a heap of its own.
+fn linked(text: &mut String, report: &Report, process: &Process, heap: &Heap) {
+    title(text, &heap.name, report, process);
+    for section in SECTIONS.iter().filter(|section| section.title == "HEAP") {
+        let _ = writeln!(text, "    {} statistics:", section.title);
+        for Row(label, source) in section.rows {
+            let known = source.of_heap().and_then(|key| heap.counters.known(key));
+            line(text, 6, label.text(), known.unwrap_or(0));
+        }
+    }
+    text.push_str("End of Storage Report\n\n");
+    let mut notes = vec![format!(
+        "The program was LINKed in {} (process {}), whose report has its stacks and all else; the time is that of the process.",
+        crate::page::clean(process.name()),
+        process.process
+    )];
+    if heap.created > 1 {
+        notes.push(format!(
+            "These are {} enclaves of one name: requests and segments are their sums, sizes the largest of any.",
+            heap.created
+        ));
+    }
+    if !heap.ended {
+        notes.push("The enclave had not ended.".to_owned());
+    }
+    for note in notes {
+        wrap(text, &note);
+    }
+}
+
+/// The first lines of a report.
+fn title(text: &mut String, name: &str, report: &Report, process: &Process) {
+    let name = crate::page::clean(name);
+    // Writing to a String cannot fail.
+    let _ = writeln!(text, "Storage Report for Enclave {name} {}", date_after(report, process.started_ns));
+    let _ = writeln!(text, "underbar {}\n", level(&report.underbar));
+}
+
 fn one(text: &mut String, report: &Report, process: &Process) {
-    let name = crate::page::clean(process.name());
     if !process.heading.is_empty() {
         text.push_str(&crate::page::clean(&process.heading));
         text.push('\n');
     }
-    // Writing to a String cannot fail.
-    let _ = writeln!(text, "Storage Report for Enclave {name} {}", date_after(report, process.started_ns));
-    let _ = writeln!(text, "underbar {}\n", level(&report.underbar));
+    title(text, process.name(), report, process);
     for section in &SECTIONS {
         let _ = writeln!(text, "    {} statistics:", section.title);
         for Row(label, source) in section.rows {
@@ -132,6 +172,11 @@ fn notes(report: &Report, process: &Process) -> Vec<String> {
     );
     if counters.get(Key::AdditionalCreates) > 0 {
         notes.push("HEAP, total heap storage used: with the additional heaps, at one time.".to_owned());
+    }
+    if process.heaps.iter().any(|heap| heap.kind == Kind::Enclave) {
+        notes.push(
+            "HEAP, total heap storage used: with the enclaves in this process, at one time.".to_owned(),
+        );
     }
     if pools::are_set(report) {
         notes.push(pools::NOTE.to_owned());
@@ -332,6 +377,29 @@ End of Storage Report
         let json = report.to_json();
         assert_eq!(Report::from_json(json.as_bytes()).expect("what was written"), report);
         assert!(!render(&sample::getfree()).contains("with the additional heaps"));
+    }
+
+    /// Of 50,002 gets of the process, 3,000 are those of its enclaves.
+    #[test]
+    fn an_enclave_has_a_report_of_its_own() {
+        let mut report = sample::getfree();
+        let heap = serde_json::json!({
+            "kind": "enclave", "name": "job\u{1b}", "ended": true, "created": 3,
+            "counters": {"heap": {"gets": 3_000, "frees": 2_999, "used_peak": 4_096, "segments_allocated": 6,
+                "segments_freed": 6, "initial_size": 24_576, "increment_size": 0}}
+        });
+        report.processes[0].heaps.push(serde_json::from_value(heap).expect("a heap"));
+        let text = render(&report);
+        let (process, enclave) = text.split_once("Storage Report for Enclave job").expect("two reports");
+        assert_eq!(figures_of(process, "HEAP")[3], 47_002);
+        assert!(process.contains("* HEAP, total heap storage used: with the enclaves"), "{process}");
+        assert_eq!(figures_of(enclave, "HEAP"), [24_576, 0, 4_096, 3_000, 2_999, 6, 6]);
+        assert!(
+            enclave.contains("LINKed in getfree") && enclave.contains("3 enclaves of one name"),
+            "{enclave}"
+        );
+        assert!(!text.contains('\u{1b}'));
+        assert!(text.lines().all(|line| line.len() <= 72));
     }
 
     #[test]
