@@ -59,19 +59,41 @@ fn a_child_discards_its_own_copy() {
     check("child");
 }
 
-/// GnuCOBOL's CALL finds the services by their names.
-#[test]
-fn a_cobol_program_creates_uses_and_discards_a_heap() {
+/// A compiled COBOL program; None without a compiler.
+fn cobol(name: &str) -> Option<String> {
     if Command::new("cobc").arg("--version").output().is_err() {
-        return skip("COBOL: no cobc");
+        skip("COBOL: no cobc");
+        return None;
     }
-    let (made, program) = (folder().join(format!("cobol.{}", std::process::id())), folder().join("cobol"));
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/cobol/services.cob");
+    let program = folder().join(format!("cobol-{name}"));
+    let made = program.with_extension(std::process::id().to_string());
+    let source =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/cobol").join(name).with_extension("cob");
     let output = Command::new("cobc").args(["-x", "-Wall", "-o"]).arg(&made).arg(source).output();
     let output = output.expect("a COBOL compiler");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     std::fs::rename(made, &program).expect("renamed");
-    let program = text(program);
+    Some(text(program))
+}
+
+/// As the glossary says: data of one call are in the heap, and data that stay are in the program file, where no heap counts them.
+#[test]
+fn a_cobol_programs_data_are_where_the_glossary_says() {
+    let used = |name: &str| -> Option<u64> {
+        let left = left(&mut run(&["--report", "le"], &[&cobol(name)?]));
+        assert!(left.status.success() && left.output == "ABAB\n", "{left:?}");
+        let (_, heap) = left.error.split_once("    HEAP statistics:\n").expect("an area");
+        let line = heap.lines().find(|line| line.contains("Total heap storage used")).expect("a line");
+        Some(line.rsplit(' ').next().expect("a figure").parse().expect("a number"))
+    };
+    let (Some(stays), Some(of_a_call)) = (used("working"), used("local")) else { return };
+    assert!(stays < 1_000_000 && of_a_call > 3_000_000, "{stays} {of_a_call}");
+}
+
+/// GnuCOBOL's CALL finds the services by their names.
+#[test]
+fn a_cobol_program_creates_uses_and_discards_a_heap() {
+    let Some(program) = cobol("services") else { return };
     let without = plain(&[&program]);
     assert!(without.status.success() && without.output == "no services\n", "{without:?}");
     for options in OPTIONS {

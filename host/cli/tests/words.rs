@@ -132,7 +132,7 @@ fn names_are_explained_and_unknown_ones_lead_to_the_nearest() {
     }
     assert_eq!(
         bad(2, &["explain", "heap.getz"]),
-        "underbar: error: no option, figure or rule is called \"heap.getz\"; did you mean heap.gets? `underbar explain` \
+        "underbar: error: no option, figure, rule or word is called \"heap.getz\"; did you mean heap.gets? `underbar explain` \
          lists all\n"
     );
     let (code, output, error) = run(&["explain", "HEPA", "RPTSTG"]);

@@ -43,6 +43,7 @@ mod figure_paths;
 pub mod figures;
 pub mod gate;
 pub mod gather;
+pub mod glossary;
 pub mod heap;
 pub mod heaps;
 pub mod le;

@@ -1,4 +1,4 @@
-//! `underbar explain NAME`: the meaning of an option, a figure or a rule, from the tables.
+//! `underbar explain NAME`: the meaning of an option, a figure, a rule or a word of the mainframe, from the tables.
 //!
 //! Invariant: every name in a report, in JSON, in a suggestion or in an option text is explained here, and only names of a
 //! table are.
@@ -13,6 +13,7 @@ use underbar_ledger::sizes::{self, COMMON};
 use underbar_options::{Effect, Entry, OPTIONS, find_option};
 use underbar_report::absent::ABSENT;
 use underbar_report::gate::nearest;
+use underbar_report::glossary::{self, TERMS};
 use underbar_report::lock::columns::COLUMNS;
 use underbar_report::manual::REQUEST_SIZES;
 use underbar_report::steps::STEPS;
@@ -29,10 +30,11 @@ Examples:
   underbar explain HEAP
   underbar explain heap.used_peak heap-size
   underbar explain 'Number of segments allocated'
+  underbar explain CEECAA
 
 Exit status: 0 explained, 2 there is no such name.")]
 pub struct Explain {
-    /// An option, the key or label of a figure, or a rule [default: list all names]
+    /// An option, the key or label of a figure, a rule, or a word of the mainframe [default: list all names]
     #[arg(value_name = "NAME")]
     names: Vec<String>,
 
@@ -85,6 +87,9 @@ fn explain(name: &str) -> Result<String, String> {
         }
         return Ok(text);
     }
+    if let Some(term) = glossary::find(name) {
+        return Ok(term.explanation());
+    }
     // Heaps that the program creates have the labels of the default one.
     let labelled = TABLE.iter().filter(|entry| entry.label.eq_ignore_ascii_case(name));
     let labelled: Vec<String> =
@@ -116,7 +121,7 @@ fn explain(name: &str) -> Result<String, String> {
         } else {
             format!(" the explanation of {} uses the word.", places.join(", "))
         };
-        format!("no option, figure or rule is called \"{shown}\";{hint} `underbar explain` lists all")
+        format!("no option, figure, rule or word is called \"{shown}\";{hint} `underbar explain` lists all")
     })
 }
 
@@ -142,7 +147,8 @@ fn tells_of(name: &str, word: &str) -> bool {
 /// All names that are listed; labels and sub-options are explained with them.
 pub fn names() -> impl Iterator<Item = &'static str> {
     let absent = ABSENT.iter().map(|absent| absent.key);
-    OPTIONS.iter().map(|entry| entry.name).chain(underbar_advise::explain::names()).chain(absent)
+    let terms = TERMS.iter().map(|term| term.name);
+    OPTIONS.iter().map(|entry| entry.name).chain(underbar_advise::explain::names()).chain(absent).chain(terms)
 }
 
 /// All names, by kind; options with an effect on Linux come first.
@@ -168,6 +174,8 @@ fn topics() -> String {
     list(&mut text, rules::checks().map(|check| (check.id, check.title)));
     text.push_str("\nFigures of the storage report that underbar does not have, null in JSON: underbar explain libstack.largest\n");
     list(&mut text, ABSENT.iter().map(|absent| (absent.key, absent.label.text())));
+    text.push_str("\nWords of the mainframe: underbar explain CEECAA\n");
+    list(&mut text, TERMS.iter().map(|term| (term.name, term.long)));
     text
 }
 
@@ -218,7 +226,7 @@ mod tests {
     #[test]
     fn every_topic_is_explained() {
         for line in topics().lines().filter(|line| line.starts_with("  ")) {
-            let name = line.split_whitespace().next().expect("a name");
+            let name = line.trim_start().split("  ").next().expect("a name");
             let text = explain(name).expect(name);
             assert!(text.starts_with(name) || text.contains(&format!("\n{name}: ")), "{name}: {text}");
         }
