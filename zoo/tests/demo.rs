@@ -168,6 +168,17 @@ fn dsa_runs_the_same_program_under_every_fill() {
 }
 
 #[test]
+fn additional_counts_what_is_freed_and_what_is_discarded() {
+    let json = demo(&["additional", "--runs", "1"]);
+    for check in ["user_heap", "each", "discard"] {
+        passed(&json, check);
+    }
+    let gets = |name| row(&json, name)["counters"]["heap"]["gets"].as_u64().expect("a figure");
+    let (user, discarded) = (gets("user heap, each freed"), gets("additional heap, discarded"));
+    assert!(user.abs_diff(discarded) < 1_000 && user > 500_000, "{user} {discarded}");
+}
+
+#[test]
 fn lock_loses_nothing_under_any_lock() {
     let json = demo(&["lock", "--runs", "1"]);
     passed(&json, "nothing_is_lost");
@@ -207,6 +218,7 @@ fn a_demo_without_a_name_lists_them_and_a_wrong_name_is_wrong_usage() {
         "keepfree",
         "dsa",
         "lock",
+        "additional",
         "enclaves",
         "load-blocksize",
         "load-pdse",

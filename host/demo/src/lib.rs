@@ -4,7 +4,7 @@
 //! demo ── measure   arms in turns, medians, ratios       peers     allocators installed on this machine
 //!      ├─ output    tables, checks, JSON                 progress  on standard error
 //!      ├─ document  the figures that the documents print
-//!      ├─ getfree, keepfree, simple, dsa, lock
+//!      ├─ getfree, keepfree, simple, dsa, additional, lock
 //!      └─ load_blocksize, load_pdse, directory, tracks, survey     article   the figures that it prints
 //!           ├─ workshop   libraries in a temporary folder          module    programs without a compiler
 //!           └─ loads      arms, columns and checks of LOADs
@@ -17,6 +17,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::disallowed_macros, clippy::disallowed_methods))]
 
+mod additional;
 mod article;
 mod directory;
 mod document;
@@ -69,7 +70,7 @@ pub struct Entry {
 }
 
 /// All demos.
-pub static DEMOS: [Entry; 11] = [
+pub static DEMOS: [Entry; 12] = [
     Entry {
         name: "simple",
         about: "a small program: its storage report, and the sizes that it needs",
@@ -90,6 +91,11 @@ pub static DEMOS: [Entry; 11] = [
         name: "lock",
         about: "many tasks under one lock: naive, simple, std, parking_lot, pthread",
         run: lock::run,
+    },
+    Entry {
+        name: "additional",
+        about: "pieces that are freed one by one, or with their heap",
+        run: additional::run,
     },
     Entry { name: "enclaves", about: "programs in each other, by LINK and by CALL", run: enclaves::run },
     Entry {

@@ -13,6 +13,7 @@
 //! are read into such a buffer. The start of any Rust program adds about a dozen small requests.
 //! Not here: how they are run and how their figures are printed (`demo`).
 
+pub mod additional;
 pub mod calls;
 mod direct;
 mod libraries;
@@ -40,7 +41,7 @@ struct Program {
 }
 
 /// All programs.
-const PROGRAMS: [Program; 19] = [
+const PROGRAMS: [Program; 20] = [
     Program { name: "getfree", run: storage::get_and_free },
     Program { name: "keepfree", run: storage::free_some_and_get_again },
     Program { name: "simple", run: simple::run },
@@ -58,6 +59,7 @@ const PROGRAMS: [Program; 19] = [
     Program { name: "loads", run: loads::loads },
     Program { name: "copied", run: libraries::copied },
     Program { name: "surveyed", run: libraries::surveyed },
+    Program { name: "additional", run: additional::additional },
     Program { name: "nested", run: nested::nested },
     Program { name: "one-after-the-other", run: nested::one_after_the_other },
 ];
@@ -109,8 +111,9 @@ impl Parameters {
     };
 }
 
-/// How programs of libraries are loaded, or run; `thread` runs none.
-const WAYS: [&str; 8] = ["plain", "lookaside", "kept", "direct", "system", "link", "call", "thread"];
+/// How a program does its work: those of `loads`, of `nested`, and of `additional`.
+const WAYS: [&str; 11] =
+    ["plain", "lookaside", "kept", "direct", "system", "link", "call", "thread", "user", "each", "discard"];
 
 /// The command line names an unknown program, or has invalid parameters.
 pub struct NoSuchProgram;
