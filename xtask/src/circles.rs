@@ -62,7 +62,6 @@ const PRESENT: &[(&str, &str, &str)] = &[
     ("crates/runtime/lock", "trial", "mutex"),
     ("crates/runtime/sample", "signals", "handler"),
     ("crates/runtime/sample", "timers", "handler"),
-    ("host/report", "model", "lock"),
 ];
 
 /// One use among siblings: crate and folder, user, used.

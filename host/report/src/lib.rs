@@ -27,6 +27,7 @@
 //! | [`every`] | every figure in one view |
 //! | [`le`] | the Language Environment layout |
 //! | [`lock`] | locks: which threads waited for which lock, and for which holder |
+//! | [`locks`], [`spread`] | the locks of one process as a part of the report; percentiles of their waits |
 //! | [`sizes`], `request_sizes` | requests by size; their lines |
 //! | [`supply`] | how the heap served requests, for rules |
 //! | [`diff`], [`gate`] | two reports, figure by figure; `--fail-on` |
@@ -41,6 +42,7 @@ pub mod diff;
 pub mod every;
 mod figure_paths;
 pub mod figures;
+mod file_name;
 pub mod gate;
 pub mod gather;
 pub mod glossary;
@@ -48,6 +50,7 @@ pub mod heap;
 pub mod heaps;
 pub mod le;
 pub mod lock;
+pub mod locks;
 pub mod manual;
 pub mod memory;
 pub mod model;
@@ -58,6 +61,7 @@ pub mod remedies;
 mod request_sizes;
 pub mod schema;
 pub mod sizes;
+pub mod spread;
 pub mod steps;
 pub mod suggestion;
 pub mod summary;

@@ -20,9 +20,11 @@ use serde::{Deserialize, Serialize};
 use underbar_ledger::Key;
 use underbar_options::WhereSet;
 
+pub use crate::file_name::file_name;
+
 use crate::figures::Figures;
 use crate::heap::Heap;
-use crate::lock::Locks;
+use crate::locks::Locks;
 use crate::sizes::{self, Sizes};
 use crate::steps::Steps;
 
@@ -380,13 +382,6 @@ impl Process {
     }
 }
 
-/// The last part of a path.
-#[must_use]
-pub fn file_name(path: &str) -> &str {
-    let name = path.rsplit('/').next().unwrap_or(path);
-    if name.is_empty() { path } else { name }
-}
-
 /// Memory of processes with less is not measured.
 const LEAST_LOOKED_AT: u64 = 4 << 20;
 
@@ -555,12 +550,5 @@ mod tests {
         assert_eq!(report.sub_options("LIBSTACK"), None);
         report.options.in_force[0].option = "HEAPPOOLS(ON,(16,4), 20,32)".to_owned();
         assert_eq!(report.sub_options("HEAPPOOLS"), Some(vec!["ON", "(16,4)", "20", "32"]));
-    }
-
-    #[test]
-    fn a_path_without_a_last_part_is_its_own_name() {
-        assert_eq!(super::file_name("/usr/bin/cc"), "cc");
-        assert_eq!(super::file_name("cc"), "cc");
-        assert_eq!(super::file_name("/"), "/");
     }
 }

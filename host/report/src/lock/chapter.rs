@@ -23,10 +23,10 @@ use underbar_model::Area;
 use super::columns::NEVER;
 use super::groups::{Group, groups};
 use super::lines::title;
-use super::model::{Call, LockSort, Locks, Missing, Mode, Site};
-use super::spread::Spread;
+use crate::locks::{Call, LockSort, Locks, Missing, Mode, Site};
 use crate::model::{Process, Report};
 use crate::page::{COLUMNS, clean, clip, clip_middle};
+use crate::spread::Spread;
 use crate::suggestion::Advice;
 use crate::timing;
 use crate::units::{count, counted, nanoseconds, percent, share};
@@ -246,7 +246,7 @@ fn sites(line: &mut impl FnMut(&str, &str), label: &str, sites: &[Site]) {
     }
 }
 
-fn place(place: &super::model::Place) -> String {
+fn place(place: &crate::locks::Place) -> String {
     let line = place.line.as_deref().map_or(String::new(), |line| format!(" {line}"));
     clean(&format!("{}{line}", place.words()))
 }

@@ -7,9 +7,9 @@
 
 use underbar_ledger::{Fold, Key, Unit};
 
-use super::model::{Lock, LockSort, Missing, Mode};
-use super::spread::Spread;
+use crate::locks::{Lock, LockSort, Missing, Mode};
 use crate::model::Report;
+use crate::spread::Spread;
 
 /// One figure.
 pub struct Column {

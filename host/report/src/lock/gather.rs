@@ -9,9 +9,9 @@ use std::cmp::Reverse;
 use underbar_ledger::locks::{POLICY_AS_OPTION, POLICY_COUNT, Sort};
 
 use super::area::{Area, Record, Site as Seen};
-use super::model::{Call, Edge, Lock, LockSort, Locks, Mode, Place, Site};
-use super::spread::Spread;
 use super::{calls, columns, order};
+use crate::locks::{Call, Edge, Lock, LockSort, Locks, Mode, Place, Site};
+use crate::spread::Spread;
 
 /// Facts that are not in the area.
 #[derive(Clone, Copy, Debug, Default)]

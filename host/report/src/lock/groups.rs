@@ -3,7 +3,7 @@
 //! Invariant: every lock is in exactly one group; fewer than [`FROM`] locks of a call are not grouped.
 //! Not here: JSON, which has each lock.
 
-use super::model::{Lock, Locks};
+use crate::locks::{Lock, Locks};
 
 /// The least number of locks that are shown as one.
 pub const FROM: usize = 4;
@@ -98,8 +98,8 @@ fn together(locks: &[&Lock]) -> Lock {
     sum.waiters.sort_by_key(|site| std::cmp::Reverse(site.ns));
     sum.holders.sort_by_key(|site| std::cmp::Reverse(site.ns));
     sum.blocked.sort_by_key(|call| std::cmp::Reverse(call.count));
-    sum.p50_ns = super::spread::Spread::of(&sum.histogram, 50, sum.wait_max_ns);
-    sum.p99_ns = super::spread::Spread::of(&sum.histogram, 99, sum.wait_max_ns);
+    sum.p50_ns = crate::spread::Spread::of(&sum.histogram, 50, sum.wait_max_ns);
+    sum.p99_ns = crate::spread::Spread::of(&sum.histogram, 99, sum.wait_max_ns);
     sum
 }
 

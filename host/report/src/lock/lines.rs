@@ -1,7 +1,7 @@
 //! Locks in the summary: two lines, or none if no thread waited.
 
 use super::groups::groups;
-use super::model::{Lock, Locks};
+use crate::locks::{Lock, Locks};
 use crate::model::Report;
 use crate::page::{Line, clean, clip, labelled, warning};
 use crate::units::{count, counted, nanoseconds, percent};

@@ -10,10 +10,8 @@
 //! | module | holds |
 //! |---|---|
 //! | [`area`] | reads the bytes of a lock area, even if they are noise |
-//! | [`model`] | the locks of one process, as they are in JSON |
-//! | [`gather`] | makes one from the other, and finds the process |
+//! | [`gather`] | makes the locks of a process from it, and finds the process |
 //! | [`columns`] | the one table of a lock's figures, and which LOCK fills each |
-//! | [`spread`] | percentiles from intervals, with their bounds |
 //! | [`order`] | circles among the locks that were held while another was waited for |
 //! | [`groups`] | many locks of one kind as one |
 //! | [`names`] | places by symbol |
@@ -21,7 +19,7 @@
 //! | [`chapter`], [`lines`](mod@lines) | text |
 //!
 //! Invariant: any bytes as an area give a report; nothing here asks the system.
-//! Not here: reading files (`launch`), symbols (`symbols`), advice (`advise`).
+//! Not here: the locks of a process as a part of the report ([`crate::locks`]), reading files (`launch`), symbols (`symbols`), advice (`advise`).
 
 pub mod area;
 pub mod calls;
@@ -30,14 +28,14 @@ pub mod columns;
 pub mod gather;
 pub mod groups;
 pub mod lines;
-pub mod model;
 pub mod names;
 pub mod order;
-pub mod spread;
 
 #[cfg(any(test, feature = "sample"))]
 pub mod sample;
 
 pub use area::{Area, AreaError};
-pub use model::{Lock, LockSort, Locks, Mode, Place};
 pub use names::Naming;
+
+pub use crate::locks::{Lock, LockSort, Locks, Mode, Place};
+pub use crate::spread;

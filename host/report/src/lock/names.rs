@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use super::model::{Locks, Place};
+use crate::locks::{Locks, Place};
 use crate::model::Report;
 
 /// A name and the place in it.

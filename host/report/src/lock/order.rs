@@ -11,7 +11,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use super::model::Edge;
+use crate::locks::Edge;
 
 /// The most circles that are named. More of them add nothing new.
 pub const MOST: usize = 16;
@@ -78,7 +78,7 @@ fn shortest(edges: &[Edge], from: &[Vec<usize>], start: usize, end: usize) -> Op
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lock::model::Place;
+    use crate::locks::Place;
 
     fn check(pairs: &[(usize, usize)], expect: &[&[usize]]) {
         let edges: Vec<Edge> = pairs

@@ -13,8 +13,8 @@ use underbar_ledger::locks::{
 
 use super::area::{AREA_BYTES, Area, Record, Site};
 use super::gather::Around;
-use super::model::Locks;
 use super::names::{Name, Naming};
+use crate::locks::Locks;
 use crate::model::Report;
 
 /// The bytes of an area.

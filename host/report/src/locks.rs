@@ -2,11 +2,12 @@
 //!
 //! Invariant: integers are counts and nanoseconds. Null means that the LOCK in force cannot fill the figure; it is never shown
 //! as zero. The lock with the longest waits comes first.
-//! Not here: how they are made ([`super::gather`]) and printed ([`super::chapter`]).
+//! Not here: how they are made ([`crate::lock::gather`]) and printed ([`crate::lock::chapter`]).
 
 use serde::{Deserialize, Serialize};
 
-use super::spread::Spread;
+use crate::file_name::file_name;
+use crate::spread::Spread;
 
 /// The locks of one process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -228,7 +229,7 @@ impl Place {
     /// In words: `append+0x1c (driver)`, `driver+0x4010`, or the bare address.
     #[must_use]
     pub fn words(&self) -> String {
-        let file = self.file.as_deref().map(crate::model::file_name);
+        let file = self.file.as_deref().map(file_name);
         match (&self.symbol, file) {
             (Some(symbol), file) => {
                 let behind =
