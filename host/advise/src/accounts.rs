@@ -16,7 +16,7 @@ use crate::{heap, rules};
 pub fn advise(report: &Report) -> Vec<Advice> {
     let mut suggestions = Vec::new();
     for program in &report.programs() {
-        let case = Case { report, program };
+        let case = Case::new(report, program);
         let (mut elsewhere, mut is_sized) = (false, false);
         for rule in rules::of(Platform::Linux) {
             let found = match rule.apply {

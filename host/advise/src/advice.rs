@@ -153,6 +153,11 @@ impl From<Line> for Evidence {
 }
 
 impl Evidence {
+    /// The evidence for figures of the model, without those that are absent.
+    pub(crate) fn all<'a>(figures: impl IntoIterator<Item = &'a Figure>) -> Vec<Self> {
+        figures.into_iter().filter_map(Self::of).collect()
+    }
+
     /// The evidence for a figure of the model; None if it is absent.
     pub(crate) fn of(figure: &Figure) -> Option<Self> {
         match &figure.evidence {

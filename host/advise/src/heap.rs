@@ -4,7 +4,7 @@ use underbar_ledger::Key;
 use underbar_model::Supply;
 use underbar_report::Role;
 use underbar_report::memory::mostly_elsewhere;
-use underbar_report::supply::{EXTENT, supply};
+use underbar_report::supply::EXTENT;
 use underbar_report::units::{bytes, counted, share, size as size_text};
 
 use crate::advice::{Advice, Evidence, Kind, Setting};
@@ -12,7 +12,7 @@ use crate::case::Case;
 use crate::sizes::{is_well_used, sensible};
 
 /// Up to this many segments have no measurable cost: the documents' tuned run had 8.
-const FEW_SEGMENTS: u64 = 8;
+pub(crate) const FEW_SEGMENTS: u64 = 8;
 /// AUTO grows its increments, so more than this many means that it started far too small.
 const FEW_UNDER_AUTO: u64 = 64;
 /// The largest increment suggested: enough that few are needed, little enough to waste.
@@ -23,54 +23,24 @@ pub(crate) const WORTH_FREEING: u64 = 64 << 20;
 pub(crate) const SECOND: u64 = 1_000_000_000;
 
 impl Case<'_> {
-    /// A counter of the program: a sum, or the largest of any process.
-    pub(crate) fn get(&self, key: Key) -> u64 {
-        self.program.counters.get(key)
-    }
-
-    /// Fourth sub-option of HEAP in force, or AUTO if the report does not show it.
-    pub(crate) fn disposition(&self) -> String {
-        let in_force =
-            self.report.sub_options("HEAP").and_then(|values| values.get(3).map(|v| v.to_ascii_uppercase()));
-        in_force.filter(|value| !value.is_empty()).unwrap_or_else(|| "AUTO".to_owned())
-    }
-
-    /// The present setting of HEAP.
-    pub(crate) fn heap_now(&self) -> String {
-        let word = |key| match self.get(key) {
-            0 => "AUTO".to_owned(),
-            set => size_text(set),
-        };
-        format!(
-            "HEAP({},{},,{})",
-            word(Key::HeapInitialSize),
-            word(Key::HeapIncrementSize),
-            self.disposition()
-        )
-    }
-
     /// True if the process ran for a long time and in the end used a quarter of its peak or less. A
     /// program that ended has usually freed everything just then, so it must have run longer for
     /// its last figures to mean anything.
     fn peak_was_rare(&self) -> bool {
-        let peak = self.get(Key::HeapSegmentBytesPeak);
+        let peak = self.heap.held.value;
         let long = if self.program.unfinished { 10 * SECOND } else { 60 * SECOND };
-        peak >= WORTH_FREEING
-            && self.program.longest_ns >= long
-            && self.program.each(Key::HeapUsed) <= peak / 4
+        peak >= WORTH_FREEING && self.program.longest_ns >= long && self.heap.used_last.value <= peak / 4
     }
 
     /// True if, in addition, the storage of the peak is still held.
     pub(crate) fn idle(&self) -> bool {
-        let peak = self.get(Key::HeapSegmentBytesPeak);
-        self.peak_was_rare()
-            && self.program.each(Key::HeapSegmentBytes) >= peak / 4 * 3
-            && self.program.each(Key::HeapPurgedBytes) < peak / 2
+        let peak = self.heap.held.value;
+        self.peak_was_rare() && self.heap.held_last.value >= peak / 4 * 3 && self.heap.purged.value < peak / 2
     }
 
     /// An initial size for the storage that is in use after the peak.
     fn usual(&self) -> u64 {
-        need(self.program.each(Key::HeapUsed).max(4096), u64::MAX)
+        need(self.heap.used_last.value.max(4096), u64::MAX)
     }
 }
 
@@ -130,9 +100,9 @@ fn holding(largest: u64) -> u64 {
 
 /// The advice of a rule about requests on the heap of a program.
 pub(crate) fn supplied(case: &Case<'_>, rule: fn(&Supply) -> Option<Advice>) -> Option<Advice> {
-    let supply = supply(case.program)?;
+    let supply = case.supply.as_ref()?;
     let increment = holding(supply.largest.value);
-    let found = rule(&supply).filter(|_| increment > 0)?;
+    let found = rule(supply).filter(|_| increment > 0)?;
     let option = Setting::new("HEAP", [None, Some(size_text(increment)), None, None]);
     Some(Advice { option: Some(option), now: case.heap_now(), ..found })
 }
@@ -144,23 +114,17 @@ fn step_to(peak: u64) -> u64 {
 
 /// Rule `heap-size`.
 pub fn size(case: &Case<'_>) -> Option<Advice> {
-    let used = case.get(Key::HeapUsedPeak);
+    let heap = &case.heap;
+    let used = heap.used.value;
     if used == 0 {
         return None;
     }
-    let (initial, increment) = (case.get(Key::HeapInitialSize), case.get(Key::HeapIncrementSize));
-    let segments = case.program.each(Key::HeapSegmentsAllocated);
-    let held = case.get(Key::HeapSegmentBytesPeak);
+    let (initial, increment) = (heap.initial.value, heap.increment.value);
+    let (segments, held) = (heap.segments.value, heap.held.value);
     let automatic = initial == 0 && increment == 0;
     // An initial size of 0 means that the first segment comes on first use, sized by the increment.
     let first = if initial == 0 { increment } else { initial };
-    let evidence = vec![
-        Evidence::counter(Key::HeapUsedPeak, used),
-        Evidence::counter(Key::HeapSegmentsAllocated, segments),
-        Evidence::counter(Key::HeapSegmentBytesPeak, held),
-        Evidence::counter(Key::HeapInitialSize, initial),
-        Evidence::counter(Key::HeapIncrementSize, increment),
-    ];
+    let evidence = Evidence::all([&heap.used, &heap.segments, &heap.held, &heap.initial, &heap.increment]);
     let found = |kind, sizes: Option<(u64, u64)>, reason| {
         let option = sizes.map(|(initial, increment)| {
             let increment = (increment > 0).then(|| size_text(increment));
@@ -197,7 +161,7 @@ pub fn size(case: &Case<'_>) -> Option<Advice> {
     }
     let usual = case.usual();
     if case.idle() && usual < first / 2 {
-        let used_now = bytes(case.program.each(Key::HeapUsed));
+        let used_now = bytes(heap.used_last.value);
         let reason =
             format!("{used_now} of {} are in use; the initial size is never given back.", bytes(held));
         return found(Kind::Lower, Some((usual, step_to(need(used, held)))), reason);
@@ -205,7 +169,8 @@ pub fn size(case: &Case<'_>) -> Option<Advice> {
     let taken = held.max(first);
     let share = share(used, taken);
     let lower = need(used, u64::MAX);
-    let holds = growth(lower).max(holding(case.get(Key::HeapLargestRequest)));
+    let largest = case.supply.as_ref().map_or(0, |supply| supply.largest.value);
+    let holds = growth(lower).max(holding(largest));
     if !is_well_used(used, taken) && (lower < first || holds < increment) {
         // AUTO is unchanged; advice to lower the initial size never raises a set increment.
         let smaller = if increment == 0 { 0 } else { holds.min(increment) };

@@ -1,31 +1,26 @@
 //! The rule about KEEP and FREE: whether an empty increment is kept or released.
 
-use underbar_ledger::Key;
 use underbar_report::units::{bytes, count};
 
 use crate::advice::{Advice, Evidence, Kind, Setting};
 use crate::case::Case;
 use crate::heap::WORTH_FREEING;
 
+/// With fewer segments there is no pattern.
+pub(crate) const PATTERN: u64 = 16;
+
 /// Rule `heap-keep-free`.
 pub fn free(case: &Case<'_>) -> Option<Advice> {
-    let segments = case.program.each(Key::HeapSegmentsAllocated);
-    let freed = case.program.each(Key::HeapSegmentsFreed);
-    let asked = case.program.each(Key::HeapSegmentBytesTotal);
-    let peak = case.get(Key::HeapSegmentBytesPeak);
+    let heap = &case.heap;
+    let (segments, freed) = (heap.segments.value, heap.freed.value);
+    let (asked, peak) = (heap.asked.value, heap.held.value);
     let disposition = case.disposition();
     let found = |kind, word: Option<&str>, reason| {
         Some(Advice {
             kind,
             option: word.map(|word| Setting::new("HEAP", [None, None, None, Some(word.to_owned())])),
             now: case.heap_now(),
-            evidence: vec![
-                Evidence::counter(Key::HeapSegmentsAllocated, segments),
-                Evidence::counter(Key::HeapSegmentsFreed, freed),
-                Evidence::counter(Key::HeapSegmentBytesTotal, asked),
-                Evidence::counter(Key::HeapSegmentBytesPeak, peak),
-                Evidence::counter(Key::HeapUsed, case.program.each(Key::HeapUsed)),
-            ],
+            evidence: Evidence::all([&heap.segments, &heap.freed, &heap.asked, &heap.held, &heap.used_last]),
             reason,
             ..Advice::default()
         })
@@ -35,7 +30,7 @@ pub fn free(case: &Case<'_>) -> Option<Advice> {
             return None;
         }
         if case.idle() {
-            let used = bytes(case.program.each(Key::HeapUsed));
+            let used = bytes(heap.used_last.value);
             return found(
                 Kind::Lower,
                 Some("FREE"),
@@ -44,10 +39,10 @@ pub fn free(case: &Case<'_>) -> Option<Advice> {
         }
         return found(Kind::NoChange, None, "what is kept is used, or was freed only at the end.".to_owned());
     }
-    if segments < 16 {
+    if segments < PATTERN {
         return None;
     }
-    let mostly_freed = u128::from(freed) * 10 >= u128::from(segments) * 9;
+    let mostly_freed = heap.is_mostly_freed();
     let asked_again = u128::from(asked) * 4 >= u128::from(peak) * 5;
     if mostly_freed && asked_again {
         let reason = format!(
@@ -70,6 +65,7 @@ mod tests {
     use crate::accounts::advise;
     use crate::advice::Advice;
     use crate::heap::SECOND;
+    use underbar_ledger::Key;
     use underbar_report::sample::{self, heap, report, server};
     use underbar_report::{Process, State};
 

@@ -11,7 +11,7 @@ const LARGE: u64 = 64 << 20;
 
 /// Rule `hugepages`. If a report lacks each process's own faults, it takes those of the run, if that was one process.
 pub fn huge(case: &Case<'_>) -> Option<Advice> {
-    let used = case.get(Key::HeapUsedPeak);
+    let used = case.heap.used.value;
     let own = Some(case.program.each(Key::ProcessFaults)).filter(|&faults| faults > 0);
     let of_the_run = || {
         case.report
@@ -32,10 +32,10 @@ pub fn huge(case: &Case<'_>) -> Option<Advice> {
             kind,
             option: word.map(|word| Setting::new("HUGEPAGES", [Some(word.to_owned())])),
             now: format!("HUGEPAGES({set})"),
-            evidence: vec![
-                Evidence::counter(Key::HeapUsedPeak, used),
-                Evidence::Counter { key, figure: faults },
-            ],
+            evidence: Evidence::of(&case.heap.used)
+                .into_iter()
+                .chain([Evidence::Counter { key, figure: faults }])
+                .collect(),
             reason,
             ..Advice::default()
         })

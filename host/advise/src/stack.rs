@@ -1,7 +1,6 @@
 //! Rules about stacks. All stacks are measured; stack sizes of threads are lowered only on request.
 
-use underbar_ledger::Key;
-use underbar_report::units::{bytes, count, counted, parse_size, share, size};
+use underbar_report::units::{bytes, count, counted, share, size};
 
 use crate::advice::{Advice, Evidence, Kind, Setting};
 use crate::case::Case;
@@ -22,21 +21,16 @@ const NO_EFFECT: &str = "the kernel makes it, not STACK";
 
 /// Rule `stack`.
 pub fn first(case: &Case<'_>) -> Option<Advice> {
-    // STACK applies to all threads, or under THREADSTACK(ON) to the first one only.
-    let key = if case.report.threads_are_governed() { Key::StackMain } else { Key::StackLargest };
-    let largest = case.get(key);
+    let largest = case.stack.used.value;
     if largest == 0 {
         return None;
     }
-    let set = case.report.sub_options("STACK").and_then(|values| {
-        let sizes = (parse_size(values.first()?)?, values.get(1).and_then(|value| parse_size(value)));
-        (sizes.0 > 0).then_some(sizes)
-    });
     let found = |kind, option, now: String, reason, risky| {
-        let evidence = vec![Evidence::counter(key, largest)];
+        let evidence = Evidence::all([&case.stack.used]);
         Some(Advice { kind, option, now, evidence, reason, risky, ..Advice::default() })
     };
-    let Some((initial, increment)) = set else {
+    let increment = case.stack.increment.certain();
+    let Some(initial) = case.stack.initial.certain() else {
         let reason = format!("{} used at most; the kernel grows the first stack by itself.", bytes(largest));
         return found(Kind::NoAdvice, None, "STACK is not set".to_owned(), reason, false);
     };
@@ -58,30 +52,20 @@ pub fn first(case: &Case<'_>) -> Option<Advice> {
 /// Rule `threadstack`.
 pub fn threads(case: &Case<'_>) -> Option<Advice> {
     // The kernel makes the first thread's stack, which may be far larger: it is no measure of the others.
-    let others = case.get(Key::ThreadsPeak).saturating_sub(1);
-    if case.get(Key::StackThread) == 0 || others == 0 {
+    let threads = &case.threads;
+    let others = threads.at_once.value.saturating_sub(1);
+    if threads.deepest.value == 0 || others == 0 {
         return None;
     }
-    // The option sets the size of threads that ask for none. A report of an older underbar does not tell them from the others.
-    let counters = &case.program.counters;
-    let of_default = |own, all| if counters.known(Key::ThreadsOfDefaultSize).is_some() { own } else { all };
-    let size_key = of_default(Key::StackDefaultSize, Key::StackThread);
-    let peak_key = of_default(Key::ThreadsOfDefaultSizePeak, Key::ThreadsPeak);
-    let started_key = of_default(Key::ThreadsOfDefaultSize, Key::ThreadsStarted);
-    let largest = case.get(size_key);
-    let at_once = case.get(peak_key).min(others);
-    let started = case.program.each(started_key);
+    let largest = case.thread_stacks.used.value;
+    let at_once = threads.of_default_at_once.value.min(others);
+    let started = threads.of_default.value;
     if started == 0 {
-        let threads = counted(others, "thread", "threads");
+        let words = counted(others, "thread", "threads");
         return Some(Advice {
             kind: Kind::NoAdvice,
-            evidence: vec![
-                Evidence::counter(started_key, 0),
-                Evidence::counter(Key::ThreadsPeak, others + 1),
-            ],
-            reason: format!(
-                "{threads} at once, each with a stack size of its own, which THREADSTACK leaves."
-            ),
+            evidence: Evidence::all([&threads.of_default, &threads.at_once]),
+            reason: format!("{words} at once, each with a stack size of its own, which THREADSTACK leaves."),
             ..Advice::default()
         });
     }
@@ -89,10 +73,9 @@ pub fn threads(case: &Case<'_>) -> Option<Advice> {
     if largest == 0 {
         return None;
     }
-    let option = case.report.sub_options("THREADSTACK").filter(|_| case.report.threads_are_governed());
-    let set = option.and_then(|values| parse_size(values.get(1)?)).filter(|&bytes| bytes > 0);
+    let set = case.thread_stacks.initial.certain();
     // A request below the floor is raised to it when a thread begins.
-    let now = set.map(|set| set.max(FLOOR)).or(case.report.host.thread_stack_bytes)?;
+    let now = set.map(|set| set.max(FLOOR)).or(threads.default_stack.certain())?;
     let needed = sensible(largest.saturating_mul(4)).max(FLOOR);
     let found = |kind, to: Option<u64>, reason, risky| {
         let on = || Some("ON".to_owned());
@@ -104,11 +87,11 @@ pub fn threads(case: &Case<'_>) -> Option<Advice> {
                 Some(set) => format!("THREADSTACK(ON,{})", size(set)),
                 None => format!("THREADSTACK(OFF), {} by default", bytes(now)),
             },
-            evidence: vec![
-                Evidence::counter(size_key, largest),
-                Evidence::counter(peak_key, case.get(peak_key)),
-                Evidence::counter(started_key, started),
-            ],
+            evidence: Evidence::all([
+                &case.thread_stacks.used,
+                &threads.of_default_at_once,
+                &threads.of_default,
+            ]),
             reason,
             risky,
             ..Advice::default()
@@ -138,6 +121,7 @@ mod tests {
     use crate::accounts::advise;
     use crate::advice::Advice;
     use crate::rule::Area;
+    use underbar_ledger::Key;
     use underbar_report::sample;
 
     fn check(option: &str, largest: u64, at_once: u64, started: u64, rule: &str) -> Option<Advice> {

@@ -11,7 +11,7 @@ pub enum Certainty {
     AtLeast,
     /// An upper bound: some may be in rows that are not here.
     AtMost,
-    /// Digits may be missing.
+    /// Approximate: digits may be missing, or counts that were not gathered yet.
     Likely,
     /// Unknown.
     Unknown,
@@ -20,7 +20,7 @@ pub enum Certainty {
 /// The evidence for a figure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Evidence {
-    /// A counter of a report, by its key.
+    /// A figure of a report, by its key path.
     Counter(&'static str),
     /// A line of a listing.
     Line(Line),

@@ -15,7 +15,10 @@
 //! | [`program`] | how many reports there are of a program, and how doubtful they are |
 //! | [`pool`] | pools of cells of one size |
 //! | [`storage`] | storage areas: sizes, use, segments |
+//! | [`area_use`] | how much of an area its users need |
+//! | [`available_list`] | free buffers of one size |
 //! | [`supply`] | how requests are served |
+//! | [`threads`] | how many threads there were |
 //! | [`switches`] | switches between processors or modes |
 //! | [`contention`] | contention for locks, by samples |
 //!
@@ -24,6 +27,8 @@
 #![forbid(unsafe_code)]
 
 pub mod area;
+pub mod area_use;
+pub mod available_list;
 pub mod classes;
 pub mod contention;
 pub mod figure;
@@ -34,8 +39,11 @@ pub mod requests;
 pub mod storage;
 pub mod supply;
 pub mod switches;
+pub mod threads;
 
 pub use area::Area;
+pub use area_use::{AreaUse, Need};
+pub use available_list::AvailableList;
 pub use classes::{Class, least_waste};
 pub use contention::Contention;
 pub use figure::{Certainty, Evidence, Figure, Line};
@@ -46,3 +54,4 @@ pub use requests::{Larger, Requests, Row};
 pub use storage::Storage;
 pub use supply::Supply;
 pub use switches::Switches;
+pub use threads::Threads;

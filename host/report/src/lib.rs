@@ -29,7 +29,7 @@
 //! | [`lock`] | locks: which threads waited for which lock, and for which holder |
 //! | [`locks`], [`spread`] | the locks of one process as a part of the report; percentiles of their waits |
 //! | [`sizes`], `request_sizes` | requests by size; their lines |
-//! | [`supply`] | how the heap served requests, for rules |
+//! | [`storage`], [`supply`] | storage areas, and how the heap served requests, for rules that read the model |
 //! | [`diff`], [`gate`] | two reports, figure by figure; `--fail-on` |
 //! | [`manual`] | the manual's list of counters |
 //!
@@ -63,6 +63,7 @@ pub mod schema;
 pub mod sizes;
 pub mod spread;
 pub mod steps;
+pub mod storage;
 pub mod suggestion;
 pub mod summary;
 pub mod supply;

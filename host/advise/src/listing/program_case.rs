@@ -8,12 +8,15 @@
 //! Not here: the rules (`le`, `natural`), and where an option is to be changed (`place`).
 
 use underbar_listing::{Evidence, Field, Figure, Kind as Part, OptionRow, Section};
-use underbar_model::{self as model, Certainty, Pool, Requests, Row, Storage, Supply};
+use underbar_model::{self as model, Certainty, Pool, Requests, Row, Storage, Supply, Threads};
 
 use super::collect::{Collected, Program, Run};
 use super::history::History;
 use crate::advice::Line;
 use crate::sizes::{LINE, above_the_line, written};
+
+/// Why a figure is absent.
+const NOT_SHOWN: &str = "no storage report shows it";
 
 /// The input of a rule.
 pub struct ProgramCase<'a> {
@@ -63,6 +66,7 @@ impl ProgramCase<'_> {
             segments,
             freed: self.figure(most(Field::Freed)),
             requests: self.figure(most(Field::Gets)),
+            ..Storage::absent(NOT_SHOWN)
         }
     }
 
@@ -92,6 +96,7 @@ impl ProgramCase<'_> {
             segments: figure(Field::Allocated),
             freed: figure(Field::Freed),
             requests: figure(Field::Gets),
+            ..Storage::absent(NOT_SHOWN)
         }
     }
 
@@ -136,7 +141,7 @@ impl ProgramCase<'_> {
             requests: self.requests(run),
             serves: cells.max_by_key(|cell| cell.value).unwrap_or_else(none),
             beyond: self.figure(run.report.larger_than_cells.as_ref().map(|figure| (run.file, figure))),
-            largest: model::Figure::absent("no storage report shows it"),
+            largest: model::Figure::absent(NOT_SHOWN),
         }
     }
 
@@ -159,7 +164,7 @@ impl ProgramCase<'_> {
 
     /// A figure of the model.
     fn figure(&self, figure: Option<(usize, &Figure)>) -> model::Figure {
-        figure.map_or(model::Figure::absent("no storage report shows it"), |(file, figure)| {
+        figure.map_or(model::Figure::absent(NOT_SHOWN), |(file, figure)| {
             model::Figure::line(self.line(file, &figure.evidence), figure.value, figure.likely)
         })
     }
@@ -177,10 +182,11 @@ impl ProgramCase<'_> {
             .unwrap_or(false)
     }
 
-    /// The most threads at one time.
-    pub(super) fn threads(&self) -> model::Figure {
+    /// The threads, over all sound runs.
+    pub(super) fn threads(&self) -> Threads {
         let threads = self.sound().filter_map(|run| Some((run.file, run.report.threads.as_ref()?)));
-        self.figure(threads.filter(|(_, threads)| !threads.likely).max_by_key(|(_, threads)| threads.value))
+        let most = threads.filter(|(_, threads)| !threads.likely).max_by_key(|(_, threads)| threads.value);
+        Threads::counted(self.figure(most), NOT_SHOWN)
     }
 
     /// A line that shows that the program runs under CICS: increments 16 bytes short of a page, or the step of CICS.

@@ -14,14 +14,13 @@ use super::super::history::History;
 use super::stack_size::{moved, switch_unknown};
 use super::{BELOW_RISK, ProgramCase, contradiction, found, lines, lost, now, setting};
 use crate::advice::{Advice, Evidence, Kind, Line};
+use crate::heap::FEW_SEGMENTS as FEW;
 use crate::sizes::{LINE, is_well_used, rounded, written};
 
 const K: u64 = 1 << 10;
 const M: u64 = 1 << 20;
 /// The risk for a user heap that programs of AMODE 24 may share.
 const ALL31: &str = "It lies above the 16M line: under ALL31(OFF) programs of AMODE 24 take theirs below it, from the fifth value of HEAP. ";
-/// Up to this many segments are few.
-const FEW: u64 = 8;
 /// A larger need is taken in eighths.
 const LARGE: u64 = 128 * M;
 /// The smallest change that is worthwhile.

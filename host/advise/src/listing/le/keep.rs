@@ -5,9 +5,7 @@ use underbar_model::Figure;
 
 use super::{ProgramCase, contradiction, found, lines};
 use crate::advice::{Advice, Kind, Setting};
-
-/// With fewer freed segments there is no pattern.
-const LEAST: u64 = 16;
+use crate::keep::PATTERN;
 
 /// Sections, and the position of KEEP or FREE among the sub-options of their option.
 const PARTS: [(Part, usize); 9] = [
@@ -35,7 +33,7 @@ fn one(case: &ProgramCase<'_>, part: Part, at: usize) -> Option<Advice> {
     if part == Part::ThreadStack && !case.is_set("THREADSTACK", 0, "ON") {
         return None;
     }
-    if freed < LEAST || freed.saturating_mul(10) < allocated.saturating_mul(9) {
+    if freed < PATTERN || !storage.is_mostly_freed() {
         return None;
     }
     let (option, _) = part.row()?.option;

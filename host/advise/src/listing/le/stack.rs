@@ -60,7 +60,7 @@ fn unknown(case: &ProgramCase<'_>, part: Part) -> Option<Advice> {
 /// Adds to the risk of a raise the storage for the threads' first segments, and whether the heap that holds them is raised.
 fn with_place(case: &ProgramCase<'_>, part: Part, mut raise: Advice) -> Advice {
     let is_raise = raise.kind == Kind::Raise && matches!(part, Part::Stack | Part::ThreadStack);
-    if !is_raise || case.threads().certain() == Some(1) {
+    if !is_raise || case.threads().at_once.certain() == Some(1) {
         return raise;
     }
     let (heap, name) = match is_below(case, part) {

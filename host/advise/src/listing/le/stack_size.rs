@@ -163,9 +163,9 @@ fn threads(case: &ProgramCase<'_>, part: Part) -> Option<u64> {
     match part {
         Part::Stack | Part::XplinkStack if case.is_set("THREADSTACK", 0, "ON") => Some(1),
         Part::ThreadStack | Part::XplinkThreadStack => {
-            case.threads().certain().map(|threads| threads.saturating_sub(1).max(1))
+            case.threads().at_once.certain().map(|threads| threads.saturating_sub(1).max(1))
         }
-        _ => case.threads().certain(),
+        _ => case.threads().at_once.certain(),
     }
 }
 
@@ -194,7 +194,7 @@ pub(super) fn moved(case: &ProgramCase<'_>, heap: Part) -> Option<Moved> {
     }
     let part = if case.is_set("THREADSTACK", 0, "ON") { Part::ThreadStack } else { Part::Stack };
     let holds = if is_below(case, part) { Part::BelowHeap } else { Part::AnyHeap };
-    let others = case.threads().certain()?.checked_sub(1).filter(|others| *others > 0)?;
+    let others = case.threads().at_once.certain()?.checked_sub(1).filter(|others| *others > 0)?;
     if heap != holds {
         return None;
     }
