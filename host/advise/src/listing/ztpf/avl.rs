@@ -9,9 +9,10 @@ use underbar_model::{Class, Figure, Supply};
 use super::super::Collected;
 use super::super::available_lists::serve;
 use super::super::counts::{counted, grouped, share};
-use super::population::{Population, populations, value};
+use super::configuration::value;
+use super::population::{Population, populations};
 use super::{AVL_SIZE, LISTS, about};
-use crate::advice::{Advice, Kind, Line, Value, shown};
+use crate::advice::{Advice, Evidence, Kind, Line, Value, shown};
 
 /// The smallest known size on z/TPF: sizes are its multiples.
 const UNIT: u64 = 32;
@@ -87,11 +88,11 @@ fn one(collected: &Collected, population: &Population<'_>, all: &[Population<'_>
     }
     for (at, size) in now.iter().enumerate().filter(|_| population.set.is_none()) {
         let name = format!("HAVSZ{}", at + 1);
-        if let Some((file, figure)) = value(collected, &name)
+        if let Some(figure) = value(collected, &name)
             && figure.value != *size
         {
             said.now += &format!("; {name}={} elsewhere contradicts that", figure.value);
-            said.evidence.push(collected.line(file, &figure.evidence).into());
+            said.evidence.extend(Evidence::of(&figure));
         }
     }
     said.certainty = confidence(population);

@@ -8,13 +8,17 @@
 //! listings do not show are not set, and the advice says so.
 //! Not here: how listings are read (`underbar_listing::ztpf`), what-if (`simulate`).
 
+pub(crate) mod area_use;
 pub(crate) mod avl;
+pub(crate) mod configuration;
 pub(crate) mod contention;
+pub(crate) mod displays;
 pub(crate) mod population;
 pub(crate) mod preallocated;
 pub(crate) mod remarks;
 #[cfg(test)]
 mod tests;
+pub(crate) mod unusable;
 
 use crate::advice::{Advice, Kind, Line};
 

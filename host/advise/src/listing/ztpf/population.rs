@@ -11,6 +11,8 @@ use underbar_listing::model::ztpf::{Found, Frequencies, Table};
 use underbar_model::{self as model, Certainty, Class, Requests, Row, Supply};
 
 use super::super::Collected;
+use super::configuration::value;
+use crate::advice::Line;
 
 /// One population.
 pub(crate) struct Population<'a> {
@@ -22,6 +24,8 @@ pub(crate) struct Population<'a> {
     pub coarse: bool,
     /// Its request size reports, with the number of the file.
     pub reports: Vec<(usize, &'a Frequencies)>,
+    /// The titles of these reports.
+    pub titles: Vec<Line>,
     /// Its requests by class.
     pub requests: Requests,
     /// Requests that are certainly in missing rows; the most of them is in `requests`.
@@ -82,6 +86,7 @@ pub(crate) fn populations(collected: &Collected) -> Vec<Population<'_>> {
                 set,
                 coarse,
                 reports: vec![(*file, report)],
+                titles: Vec::new(),
                 requests: Requests::without_rows(model::Figure::absent("not added up")),
                 missing: 0,
                 now: Vec::new(),
@@ -89,6 +94,7 @@ pub(crate) fn populations(collected: &Collected) -> Vec<Population<'_>> {
         }
     }
     for one in &mut all {
+        one.titles = one.reports.iter().map(|(file, report)| collected.line(*file, &report.title)).collect();
         let missing = one.reports.iter().fold((0_u64, Some(0_u64)), |sum, (_, report)| {
             let (least, most) = report.missing();
             (sum.0 + least, sum.1.zip(most).map(|(sum, most)| sum + most))
@@ -163,24 +169,9 @@ pub(crate) fn present(
     });
     let known = reports.chain(displays).find(|sizes| sizes.len() >= super::LISTS);
     known.unwrap_or_else(|| {
-        let values: Vec<model::Figure> = (1..=9)
-            .map_while(|list| {
-                let (file, figure) = value(collected, &format!("HAVSZ{list}"))?;
-                Some(model::Figure::line(collected.line(file, &figure.evidence), figure.value, false))
-            })
-            .collect();
+        let values: Vec<model::Figure> =
+            (1..=9).map_while(|list| value(collected, &format!("HAVSZ{list}"))).collect();
         let grow = values.windows(2).all(|two| two[0].value < two[1].value);
         if set.is_none() && grow && values.len() >= super::LISTS { values } else { Vec::new() }
     })
-}
-
-/// A value of a memory configuration, if it is certain and all places agree.
-pub(crate) fn value<'a>(collected: &'a Collected, name: &str) -> Option<(usize, &'a Figure)> {
-    let mut all = collected.ztpf.iter().flat_map(|(file, found)| {
-        let values = if let Found::Values(found) = found { &found.values[..] } else { &[] };
-        values.iter().filter(|(known, _)| known == name).map(|(_, figure)| (*file, figure))
-    });
-    let first = all.next()?;
-    let same = all.all(|(_, figure)| figure.value == first.1.value);
-    (same && !first.1.likely).then_some(first)
 }

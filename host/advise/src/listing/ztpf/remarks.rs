@@ -1,56 +1,41 @@
 //! Rules that set nothing: reports that cannot be used, counts, coarse classes, sets of sizes.
 //!
 //! Invariant: each names the data that more advice would need.
+//! Not here: what the displays show (`displays`), and which reports are damaged (`unusable`).
 
-use std::collections::BTreeMap;
-
-use underbar_listing::model::ztpf::{Found, SystemRow};
-use underbar_listing::{Doubtful, Figure};
+use underbar_model::{Certainty, Evidence as Source, Figure, Storage};
 
 use super::super::Collected;
 use super::super::counts::{counted, grouped, share};
 use super::avl::too_coarse;
-use super::population::{name, populations, value};
+use super::configuration::value;
+use super::displays::{self, NOT_READ, Pairs, Set, Shown, SystemHeap};
+use super::population::{Population, name, populations};
+use super::unusable::{self, Unusable};
 use super::{LISTS, about};
-use crate::advice::{Advice, Kind};
+use crate::advice::{Advice, Kind, Line};
 
 /// Entries of the first control table.
 const ENTRIES: u64 = 150;
 const FRAME: u64 = 4096;
+/// At most this many displays of one kind are remarked on.
+const MOST: usize = 20;
 
 /// Reports that cannot be used.
 pub(crate) fn sound(collected: &Collected) -> Vec<Advice> {
-    let one = |(file, found): &(usize, Found)| {
-        let Found::Frequencies(report) = found else { return None };
-        if report.sound {
-            return None;
-        }
-        let mut said =
-            about(&name(report.set.as_deref()), Kind::NoAdvice, vec![collected.line(*file, &report.title)]);
-        said.now = "not used".to_owned();
-        let absurd = report.doubts.iter().rfind(|doubt| doubt.kind == Doubtful::Absurd);
-        let why = absurd.or(report.doubts.last()).map_or("it is damaged", |doubt| doubt.words.as_str());
-        let mut why = why.chars();
-        let first = why.next().map(|c| c.to_ascii_uppercase());
-        said.reason = first.into_iter().chain(why).chain(['.']).collect();
-        said.certainty = "none".to_owned();
-        Some(said)
-    };
-    collected.ztpf.iter().filter_map(one).take(20).collect()
+    unusable::tables(collected).map(Unusable::said).take(MOST).collect()
 }
 
 /// Numbers of buffers.
 pub(crate) fn counts(collected: &Collected) -> Vec<Advice> {
-    let all: Vec<_> = (1..=9).map_while(|list| value(collected, &format!("HAVL{list}"))).collect();
     let known = populations(collected);
-    if all.is_empty() && known.is_empty() {
+    let lists = displays::configured(collected, &known);
+    if lists.is_empty() && known.is_empty() {
         return Vec::new();
     }
-    let mut evidence: Vec<_> = match (&all[..], known.first()) {
-        ([], Some(one)) => {
-            one.reports.iter().take(1).map(|(file, report)| collected.line(*file, &report.title)).collect()
-        }
-        _ => all.iter().map(|(file, figure)| collected.line(*file, &figure.evidence)).collect(),
+    let mut evidence: Vec<_> = match (&lists[..], known.first()) {
+        ([], Some(one)) => one.titles.iter().take(1).cloned().collect(),
+        _ => lists.iter().filter_map(|list| list.buffers.evidence.line().cloned()).collect(),
     };
     evidence.dedup();
     let mut said = about(&name(None), Kind::NoAdvice, evidence);
@@ -58,25 +43,23 @@ pub(crate) fn counts(collected: &Collected) -> Vec<Advice> {
     said.reason = "How many buffers an ECB holds at one time is in none of these reports, so the numbers are left as they are; \
                    name-value pairs of PJ48166 count what each list dispenses and gets back."
         .to_owned();
-    if all.is_empty() {
+    if lists.is_empty() {
         said.now = "HAVLn not known".to_owned();
         return vec![said];
     }
     let figures: Vec<String> =
-        all.iter().enumerate().map(|(at, (_, figure))| format!("HAVL{}={}", at + 1, figure.value)).collect();
+        lists.iter().map(|list| format!("HAVL{}={}", list.number, list.buffers.value)).collect();
     said.now = figures.join(" ");
-    let sum: u64 = all.iter().take(LISTS).fold(0, |sum, (_, figure)| sum.saturating_add(figure.value));
+    let sum = lists.iter().take(LISTS).fold(0_u64, |sum, list| sum.saturating_add(list.buffers.value));
     if sum > ENTRIES {
         said.reason +=
             &format!(" {sum} buffers in all are more than the {ENTRIES} that were possible before PJ47265.");
     }
-    let bytes = all.iter().enumerate().try_fold(0_u64, |sum, (at, (_, count))| {
-        let reported = || known.iter().find(|one| one.set.is_none())?.now.get(at).map(|now| now.value);
-        let size =
-            value(collected, &format!("HAVSZ{}", at + 1)).map(|(_, size)| size.value).or_else(reported)?;
-        Some(sum.saturating_add(count.value.saturating_mul(size)))
+    let bytes = lists.iter().try_fold(0_u64, |sum, list| {
+        let is_known = list.size.certainty != Certainty::Unknown;
+        is_known.then(|| sum.saturating_add(list.buffers.value.saturating_mul(list.size.value)))
     });
-    if let (Some(bytes), Some((_, area))) = (bytes, value(collected, "PEH"))
+    if let (Some(bytes), Some(area)) = (bytes, value(collected, "PEH"))
         && bytes > area.value.saturating_mul(FRAME)
     {
         said.reason += &format!(
@@ -90,21 +73,19 @@ pub(crate) fn counts(collected: &Collected) -> Vec<Advice> {
 /// Reports with classes of 128.
 pub(crate) fn fine(collected: &Collected) -> Vec<Advice> {
     let all = populations(collected);
-    let one = |population: &super::population::Population<'_>| {
-        let first = population.classes().first().copied()?;
+    let one = |population: &Population<'_>| {
+        let first = population.requests.rows.first()?;
         let finer = all.iter().any(|other| other.set == population.set && !other.coarse);
-        if !too_coarse(population) || finer || first.count == 0 {
+        if !too_coarse(population) || finer || first.count.value == 0 {
             return None;
         }
-        let (file, report) = population.reports.last()?;
-        let rows = report.rows.first()?;
-        let lines = vec![collected.line(*file, &report.title), collected.line(*file, &rows.count.evidence)];
-        let mut said = about(&population.name, Kind::NoAdvice, lines);
+        let lines = population.titles.last().into_iter().chain(first.count.evidence.line());
+        let mut said = about(&population.name, Kind::NoAdvice, lines.cloned().collect());
         said.now = "classes of 128".to_owned();
         said.reason = format!(
             "{} of the requests are of 1 to {} bytes, and the report does not say which: whether a list of 32 or 64 would \
              serve them shows only with the classes of PJ47265.",
-            share(first.count, population.all()),
+            share(first.count.value, population.all()),
             first.limit
         );
         said.certainty = "none: nothing is set".to_owned();
@@ -115,20 +96,17 @@ pub(crate) fn fine(collected: &Collected) -> Vec<Advice> {
 
 /// Displays of one ECB's lists.
 pub(crate) fn sets(collected: &Collected) -> Vec<Advice> {
-    let one = |(file, found): &(usize, Found)| {
-        let Found::Lists(lists) = found else { return None };
-        let mut evidence = vec![collected.line(*file, &lists.title)];
-        evidence.extend(lists.sizes.first().map(|(_, size)| collected.line(*file, &size.evidence)));
-        let mut said = about(&name(lists.set.as_deref()), Kind::NoAdvice, evidence);
-        let sizes: Vec<String> = lists
-            .sizes
-            .iter()
-            .map(|(list, size)| {
-                format!("AVL{list} {}{}", size.value, if size.likely { " (may be cut)" } else { "" })
-            })
-            .collect();
+    let one = |set: Set| {
+        let mut evidence = vec![set.title];
+        evidence.extend(set.lists.first().and_then(|list| list.size.evidence.line().cloned()));
+        let mut said = about(&name(set.name.as_deref()), Kind::NoAdvice, evidence);
+        let size = |figure: &Figure| {
+            format!("{}{}", figure.value, if figure.is_likely() { " (may be cut)" } else { "" })
+        };
+        let sizes: Vec<String> =
+            set.lists.iter().map(|list| format!("AVL{} {}", list.number, size(&list.size))).collect();
         said.now = if sizes.is_empty() { "sizes not known".to_owned() } else { sizes.join(", ") };
-        said.reason = match &lists.set {
+        said.reason = match &set.name {
             Some(set) => format!(
                 "These are the sizes of set {set} only. A request size report of the whole system does not speak for it: choose \
                  its sizes by what ECBs of that set ask for."
@@ -136,100 +114,77 @@ pub(crate) fn sets(collected: &Collected) -> Vec<Advice> {
             None => "The display does not say to which set these sizes belong.".to_owned(),
         };
         said.certainty = "none: nothing is set".to_owned();
-        Some(said)
+        said
     };
-    collected.ztpf.iter().filter_map(one).take(20).collect()
+    displays::sets(collected).map(one).take(MOST).collect()
 }
 
 /// Name-value pairs and the system heap.
 pub(crate) fn read_only(collected: &Collected) -> Vec<Advice> {
-    collected
-        .ztpf
-        .iter()
-        .filter_map(|(file, found)| pairs_or_heap(collected, *file, found))
-        .take(20)
-        .collect()
+    let one = |shown: Shown| {
+        let (title, now, reason) = match shown {
+            Shown::Pairs(pairs) => of_pairs(pairs),
+            Shown::SystemHeap(heap) => of_system_heap(*heap),
+        };
+        let mut said = about(&name(None), Kind::NoAdvice, vec![title]);
+        (said.now, said.reason) = (now, reason);
+        said.certainty = "none: nothing is set".to_owned();
+        said
+    };
+    displays::others(collected).map(one).take(MOST).collect()
 }
 
-fn pairs_or_heap(collected: &Collected, file: usize, found: &Found) -> Option<Advice> {
-    let (title, now, reason) = match found {
-        Found::Metrics(metrics) => {
-            let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
-            for (name, change) in metrics.steps().into_iter().flat_map(|(_, changes)| changes) {
-                let capitals = name.to_ascii_uppercase();
-                if capitals.contains("AVL") || capitals.contains("HEAP") {
-                    let sum = sums.entry(name).or_default();
-                    *sum = sum.saturating_add(change);
-                }
-            }
-            let changes: Vec<String> =
-                sums.iter().take(12).map(|(name, sum)| format!("{name} {}", grouped(*sum))).collect();
-            let shown = if changes.is_empty() {
-                "none that is called AVL or HEAP".to_owned()
-            } else {
-                changes.join(", ")
-            };
-            let rows =
-                counted(metrics.rows.len() as u64, "row of name-value pairs", "rows of name-value pairs");
-            let shown = if metrics.rows.iter().all(|row| row.ecb.is_none()) {
-                "not known, since the rows name no ECB".to_owned()
-            } else {
-                shown
-            };
-            let reason = format!(
-                "Changes within ECBs: {shown}. Which counters are about the heap of ECBs is in no public source, so nothing is \
-                 set by them."
-            );
-            (&metrics.title, rows, reason)
-        }
-        Found::SystemHeap(heap) => {
-            let size = |figure: &Option<Figure>| {
-                figure.as_ref().map_or("-".to_owned(), |size| {
-                    format!("{} KB{}", grouped(size.value / 1024), if size.likely { "?" } else { "" })
-                })
-            };
-            let of = |row: SystemRow| {
-                let (_, low, high) = heap.rows.iter().find(|(known, _, _)| *known == row)?;
-                Some(format!("31-bit {}, 64-bit {}", size(low), size(high)))
-            };
-            let not_read = || "not read".to_owned();
-            // The ratio of the first row to the second, in one column.
-            let shares = |part: SystemRow, whole: SystemRow| {
-                let row = |row: SystemRow| heap.rows.iter().find(|(known, _, _)| *known == row);
-                let (Some((_, low, high)), Some((_, low_whole, high_whole))) = (row(part), row(whole)) else {
-                    return String::new();
-                };
-                let share = |width: &str, part: &Option<Figure>, whole: &Option<Figure>| {
-                    let (part, whole) = (part.as_ref()?, whole.as_ref().filter(|whole| whole.value > 0)?);
-                    let sure = if part.likely || whole.likely { "?" } else { "" };
-                    let of_10_000 = u128::from(part.value) * 10_000 / u128::from(whole.value);
-                    Some(format!("{width} {}.{:02} %{sure}", of_10_000 / 100, of_10_000 % 100))
-                };
-                let both = [share("31-bit", low, low_whole), share("64-bit", high, high_whole)];
-                both.into_iter().flatten().collect::<Vec<_>>().join(", ")
-            };
-            let named = |words: &str, shares: String| match shares.as_str() {
-                "" => String::new(),
-                shares => format!(" {words}: {shares}."),
-            };
-            let now = format!("system heap in use: {}", of(SystemRow::InUse).unwrap_or_else(not_read));
-            let most = of(SystemRow::MostInUse).unwrap_or_else(not_read);
-            let reason = format!(
-                "Most in use: {most}, the least that its size has to hold.{}{}{} No source holds a rule for the system heap: \
-                 nothing is set.",
-                named("Of its size", shares(SystemRow::MostInUse, SystemRow::Size)),
-                named("In use now of the most", shares(SystemRow::InUse, SystemRow::MostInUse)),
-                named(
-                    "In use of what is preallocated",
-                    shares(SystemRow::PreallocatedInUse, SystemRow::PreallocatedSize)
-                ),
-            );
-            (&heap.title, now, reason)
-        }
-        _ => return None,
+fn of_pairs(pairs: Pairs) -> (Line, String, String) {
+    let changes: Vec<String> =
+        pairs.changes.iter().take(12).map(|(name, sum)| format!("{name} {}", grouped(sum.value))).collect();
+    let shown = match &changes[..] {
+        _ if !pairs.has_ecbs => "not known, since the rows name no ECB".to_owned(),
+        [] => "none that is called AVL or HEAP".to_owned(),
+        changes => changes.join(", "),
     };
-    let mut said = about(&name(None), Kind::NoAdvice, vec![collected.line(file, title)]);
-    (said.now, said.reason) = (now, reason);
-    said.certainty = "none: nothing is set".to_owned();
-    Some(said)
+    let now = counted(pairs.rows, "row of name-value pairs", "rows of name-value pairs");
+    let reason = format!(
+        "Changes within ECBs: {shown}. Which counters are about the heap of ECBs is in no public source, so nothing is \
+         set by them."
+    );
+    (pairs.title, now, reason)
+}
+
+fn of_system_heap(heap: SystemHeap) -> (Line, String, String) {
+    let SystemHeap { title, whole, preallocated } = heap;
+    // A row of both columns.
+    let row = |of: [&Figure; 2]| {
+        let size = |figure: &Figure| match figure.certainty {
+            Certainty::Unknown => "-".to_owned(),
+            _ => format!("{} KB{}", grouped(figure.value / 1024), if figure.is_likely() { "?" } else { "" }),
+        };
+        match of {
+            [Figure { evidence: Source::Absent(NOT_READ), .. }, _] => "not read".to_owned(),
+            [low, high] => format!("31-bit {}, 64-bit {}", size(low), size(high)),
+        }
+    };
+    // The ratio of two figures, in each column that has both; with words before it if there is one.
+    let shares = |words: &str, columns: &[Storage; 2], two: fn(&Storage) -> [&Figure; 2]| {
+        let share = |(width, of): (&str, &Storage)| {
+            let [part, whole] = two(of);
+            if part.certainty == Certainty::Unknown || whole.value == 0 {
+                return None;
+            }
+            let sure = if part.is_likely() || whole.is_likely() { "?" } else { "" };
+            let of_10_000 = u128::from(part.value) * 10_000 / u128::from(whole.value);
+            Some(format!("{width} {}.{:02} %{sure}", of_10_000 / 100, of_10_000 % 100))
+        };
+        let both: Vec<String> = ["31-bit", "64-bit"].into_iter().zip(columns).filter_map(share).collect();
+        if both.is_empty() { String::new() } else { format!(" {words}: {}.", both.join(", ")) }
+    };
+    let now = format!("system heap in use: {}", row([&whole[0].used_last, &whole[1].used_last]));
+    let reason = format!(
+        "Most in use: {}, the least that its size has to hold.{}{}{} No source holds a rule for the system heap: \
+         nothing is set.",
+        row([&whole[0].used, &whole[1].used]),
+        shares("Of its size", &whole, |of| [&of.used, &of.initial]),
+        shares("In use now of the most", &whole, |of| [&of.used_last, &of.used]),
+        shares("In use of what is preallocated", &preallocated, |of| [&of.used_last, &of.initial]),
+    );
+    (title, now, reason)
 }
