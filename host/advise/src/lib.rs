@@ -27,7 +27,7 @@ pub mod case;
 mod certainty;
 pub mod enclaves;
 pub mod explain;
-mod heap;
+pub mod heap;
 pub mod keep;
 pub mod listing;
 pub mod lock;
