@@ -8,7 +8,7 @@
 //! Each module is taken with all that is below it, and compared with its siblings; a module may use what its own folder's file
 //! holds, and the other way round. Tests do not count.
 //!
-//! Invariant: without the uses of the table no module is in a circle; and each use of the table is in one.
+//! Invariant: without the uses of the two tables no module is in a circle; and each use of the tables is in one.
 //! Not here: circles among crates, which Cargo refuses; their order ([`crate::order`]).
 
 mod uses;
@@ -20,29 +20,6 @@ use crate::steps::{Sum, root};
 /// One use of each circle that was there when the check came, or more where they cross: crate and folder, user, used. Lines go, and
 /// none is added.
 const PRESENT: &[(&str, &str, &str)] = &[
-    ("crates/runtime", "clone", "resources"),
-    ("crates/runtime", "clone", "start"),
-    ("crates/runtime", "follow", "resources"),
-    ("crates/runtime", "fork", "resources"),
-    ("crates/runtime", "heap", "coverage"),
-    ("crates/runtime", "heap", "start"),
-    ("crates/runtime", "key", "resources"),
-    ("crates/runtime", "ledger", "follow"),
-    ("crates/runtime", "ledger", "heap"),
-    ("crates/runtime", "ledger", "sandbox"),
-    ("crates/runtime", "ledger", "serving"),
-    ("crates/runtime", "lock", "start"),
-    ("crates/runtime", "next", "deepbind"),
-    ("crates/runtime", "next", "loaded"),
-    ("crates/runtime", "options", "follow"),
-    ("crates/runtime", "options", "ledger"),
-    ("crates/runtime", "options", "resources"),
-    ("crates/runtime", "own_reads", "ledger"),
-    ("crates/runtime", "sample", "start"),
-    ("crates/runtime", "sandbox", "resources"),
-    ("crates/runtime", "sandbox", "start"),
-    ("crates/runtime", "stack", "resources"),
-    ("crates/runtime", "start", "resources"),
     ("crates/runtime/heap", "account", "object"),
     ("crates/runtime/heap", "object", "space"),
     ("crates/runtime/heap", "object", "thread"),
@@ -50,8 +27,6 @@ const PRESENT: &[(&str, &str, &str)] = &[
     ("crates/runtime/heap", "space", "check"),
     ("crates/runtime/heap", "thread", "check"),
     ("crates/runtime/heap", "thread", "registry"),
-    ("crates/runtime/ledger", "control", "attach"),
-    ("crates/runtime/ledger", "heaps", "attach"),
     ("crates/runtime/lock", "mutex", "delayed_record"),
     ("crates/runtime/lock", "mutex", "passed_through"),
     ("crates/runtime/lock", "mutex", "owned"),
@@ -64,12 +39,27 @@ const PRESENT: &[(&str, &str, &str)] = &[
     ("crates/runtime/sample", "timers", "handler"),
 ];
 
+/// Uses that make a circle by design: crate and folder, user, used, and the reason.
+const BY_DESIGN: &[(&str, &str, &str, &str)] = &[(
+    "crates/runtime",
+    "heap",
+    "start",
+    "the first request may come before any constructor, so the heap begins the start, which configures the heap",
+)];
+
+/// The uses of both tables.
+fn known() -> Vec<(&'static str, &'static str, &'static str)> {
+    let by_design = BY_DESIGN.iter().map(|&(place, user, used, _)| (place, user, used));
+    PRESENT.iter().copied().chain(by_design).collect()
+}
+
 /// One use among siblings: crate and folder, user, used.
 type Use = (String, String, String);
 
 /// Checks all crates of the workspace.
 pub fn check(sum: &mut Sum) {
-    let (new, gone) = compare(&all(), PRESENT);
+    let known = known();
+    let (new, gone) = compare(&all(), &known);
     for circle in &new {
         println!("new circle among modules: {circle}");
     }
@@ -205,6 +195,6 @@ mod tests {
     fn no_module_is_in_a_new_circle() {
         let uses = all();
         assert!(uses.len() > 500, "{}", uses.len());
-        assert_eq!(compare(&uses, PRESENT), (vec![], vec![]));
+        assert_eq!(compare(&uses, &known()), (vec![], vec![]));
     }
 }

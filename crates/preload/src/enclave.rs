@@ -11,8 +11,8 @@ use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr::null_mut;
 
 use underbar_enclave::{Enclave, Enclaves, Function, VERSION};
+use underbar_runtime::errno;
 use underbar_runtime::heap::{self, enclave, new};
-use underbar_runtime::start;
 
 const EINVAL: c_int = 22;
 const ENOMEM: c_int = 12;
@@ -87,7 +87,7 @@ unsafe extern "C" fn reallocarray_by(address: *mut u8, count: usize, size: usize
 
 unsafe extern "C" fn memalign_by(alignment: usize, size: usize, caller: usize) -> *mut u8 {
     let Some(alignment) = alignment.checked_next_power_of_two() else {
-        start::set_errno(EINVAL);
+        errno::set_errno(EINVAL);
         return null_mut();
     };
     // SAFETY: the caller's contract is that of C.

@@ -7,7 +7,7 @@
 use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
 
-use underbar_runtime::{heap, start};
+use underbar_runtime::{errno, heap};
 
 const EINVAL: c_int = 22;
 const ENOMEM: c_int = 12;
@@ -54,7 +54,7 @@ unsafe extern "C" fn reallocarray(address: *mut c_void, count: usize, size: usiz
 #[cfg_attr(feature = "artifact", unsafe(no_mangle))]
 pub unsafe extern "C" fn memalign(alignment: usize, size: usize) -> *mut c_void {
     let Some(alignment) = alignment.checked_next_power_of_two() else {
-        start::set_errno(EINVAL);
+        errno::set_errno(EINVAL);
         return null_mut();
     };
     // SAFETY: the caller's contract is that of C.

@@ -4,7 +4,9 @@
 
 use core::ffi::{c_int, c_void};
 
-use underbar_runtime::{coverage, start};
+use underbar_runtime::coverage;
+use underbar_runtime::errno::set_errno;
+use underbar_runtime::heap::OurSegments;
 use underbar_sys::syscall;
 
 /// Defines mmap by a name: passes on its six arguments and the address of its call.
@@ -37,19 +39,19 @@ unsafe extern "C" fn map(
 ) -> *mut c_void {
     let (protection, flags) = (protection.cast_unsigned(), flags.cast_unsigned());
     if flags & syscall::MAP_FIXED != 0 {
-        coverage::before_unmap(length);
+        coverage::before_unmap::<OurSegments>(length);
     }
     // SAFETY: the caller's contract is that of C.
     match unsafe { syscall::mmap(hint.cast(), length, protection, flags, fd, offset.cast_unsigned()) } {
         Ok(address) => {
             let private = syscall::MAP_ANONYMOUS | syscall::MAP_PRIVATE;
             if flags & private == private {
-                coverage::mapped(address as usize, length, caller);
+                coverage::mapped::<OurSegments>(address as usize, length, caller);
             }
             address.cast()
         }
         Err(reason) => {
-            start::set_errno(reason.number());
+            set_errno(reason.number());
             usize::MAX as *mut c_void
         }
     }
@@ -58,7 +60,7 @@ unsafe extern "C" fn map(
 /// C's `munmap`.
 #[cfg_attr(feature = "artifact", unsafe(no_mangle))]
 unsafe extern "C" fn munmap(address: *mut c_void, length: usize) -> c_int {
-    coverage::before_unmap(length);
+    coverage::before_unmap::<OurSegments>(length);
     // SAFETY: the caller's contract is that of C.
     as_c(unsafe { syscall::munmap(address.cast(), length) })
 }
@@ -68,7 +70,7 @@ unsafe extern "C" fn munmap(address: *mut c_void, length: usize) -> c_int {
 unsafe extern "C" fn madvise(address: *mut c_void, length: usize, advice: c_int) -> c_int {
     let advice = advice.cast_unsigned();
     if matches!(advice, syscall::MADV_DONTNEED | syscall::MADV_FREE) {
-        coverage::before_unmap(length);
+        coverage::before_unmap::<OurSegments>(length);
     }
     // SAFETY: the caller's contract is that of C.
     as_c(unsafe { syscall::madvise(address.cast(), length, advice) })
@@ -78,7 +80,7 @@ unsafe extern "C" fn madvise(address: *mut c_void, length: usize, advice: c_int)
 fn as_c(done: syscall::Result<()>) -> c_int {
     done.map_or_else(
         |reason| {
-            start::set_errno(reason.number());
+            set_errno(reason.number());
             -1
         },
         |()| 0,

@@ -3,14 +3,14 @@
 
 use core::ffi::c_int;
 
-use underbar_runtime::sandbox;
+use underbar_runtime::seccomp;
 use underbar_sys::syscall::number;
 
 /// prctl of Linux. In C its arguments after the operation are variable; on this machine they are four registers.
 #[cfg_attr(feature = "artifact", unsafe(no_mangle))]
 unsafe extern "C" fn prctl(operation: c_int, a: usize, b: usize, c: usize, d: usize) -> c_int {
     // SAFETY: the caller's contract is that of C.
-    unsafe { sandbox::prctl(operation, [a, b, c, d]) }
+    unsafe { seccomp::prctl(operation, [a, b, c, d]) }
 }
 
 /// syscall of Linux. All but two numbers are passed on at once, with registers and stack unchanged: it is called often, and takes
@@ -31,7 +31,7 @@ pub unsafe extern "C" fn syscall() {
         ".cfi_endproc",
         prctl = const number::PRCTL,
         seccomp = const number::SECCOMP,
-        looked_at = sym sandbox::system_call,
-        passed = sym sandbox::PASSED,
+        looked_at = sym seccomp::system_call,
+        passed = sym seccomp::PASSED,
     )
 }

@@ -13,9 +13,9 @@
 
 use core::ffi::{c_int, c_void};
 
+use crate::errno::set_errno;
 use crate::next::Next;
 use crate::resources::{self, Before};
-use crate::start;
 
 /// The function that the child runs.
 pub type Function = unsafe extern "C" fn(*mut c_void) -> c_int;
@@ -66,7 +66,7 @@ pub unsafe fn clone(
 ) -> isize {
     const ENOSYS: i32 = 38;
     let Some(address) = CLONE.get() else {
-        start::set_errno(ENOSYS);
+        set_errno(ENOSYS);
         return -1;
     };
     // SAFETY: the next library's `clone` takes these arguments, the last three in the positions of a call with as many.
@@ -98,6 +98,6 @@ unsafe extern "C" fn begins(child: *mut c_void) -> c_int {
         (child.function)(child.argument)
     };
     // The C library ends the process without calling its own `_exit`.
-    start::destructor();
+    resources::end();
     status
 }

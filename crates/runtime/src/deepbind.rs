@@ -28,7 +28,7 @@
 //! as without underbar.
 //!
 //! Invariant: a changed value is the address of the function here that does the same. Functions that this library itself
-//! calls by the old name are known before the change ([`original`]), so such a call never comes back to this library.
+//! calls by the old name are known before the change ([`crate::originals`]), so such a call never comes back to this library.
 //! Cost: none until a library is opened in this way; then once about 0.1 ms, and 72 KiB for a private copy of glibc's
 //! symbols.
 //! Not here: namespaces of `dlmopen`, which have a C library of their own: its blocks are foreign to this heap
@@ -36,7 +36,7 @@
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr::{null, null_mut};
-use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use underbar_ledger::Key;
 use underbar_sys::lock::Lock;
@@ -45,6 +45,7 @@ use underbar_sys::syscall::{PROT_EXEC, PROT_READ, PROT_WRITE, mprotect};
 use crate::ledger;
 use crate::loaded::{self, Object, Symbol};
 use crate::next::Next;
+use crate::originals::{MOST, remember};
 
 const DEEPBIND: c_int = 8;
 /// Opens a new namespace.
@@ -52,9 +53,6 @@ const NEW_NAMESPACE: isize = -1;
 
 static DLOPEN: Next = Next::new(c"dlopen");
 static DLMOPEN: Next = Next::new(c"dlmopen");
-
-/// No process has more than this many of this library's names defined elsewhere; names beyond it are not changed.
-const MOST: usize = 192;
 
 /// All changes are made. Stored with Release by the thread that made them.
 static BOUND: AtomicBool = AtomicBool::new(false);
@@ -135,46 +133,6 @@ pub(crate) unsafe fn after_fork(held: bool) {
 pub(crate) unsafe fn after_fork_in_child(held: bool) {
     // SAFETY: the caller's promise.
     unsafe { if held { BINDING.release() } else { BINDING.forget_owner() } }
-}
-
-// ---- the functions before the change ------------------------------------------------------------------------------
-
-/// A function that is now replaced by this library's.
-struct Original {
-    /// In this library's own table of names. Written before `address`.
-    name: AtomicPtr<c_char>,
-    /// Its address. 0: this entry and those after it are empty. Written with Release under [`BINDING`], read with Acquire.
-    address: AtomicUsize,
-}
-
-static ORIGINALS: [Original; MOST] =
-    [const { Original { name: AtomicPtr::new(null_mut()), address: AtomicUsize::new(0) } }; MOST];
-
-/// The next library's function of that name, where the loader would name this library's.
-pub(crate) fn original(name: &CStr) -> Option<usize> {
-    for entry in &ORIGINALS {
-        let address = entry.address.load(Ordering::Acquire);
-        if address == 0 {
-            return None;
-        }
-        // SAFETY: a name of this library, which is never unloaded.
-        if unsafe { CStr::from_ptr(entry.name.load(Ordering::Relaxed)) } == name {
-            return Some(address);
-        }
-    }
-    None
-}
-
-/// Under [`BINDING`].
-fn remember(name: &'static CStr, address: usize) {
-    if original(name).is_some() {
-        return;
-    }
-    let is_empty = |entry: &&Original| entry.address.load(Ordering::Relaxed) == 0;
-    if let Some(entry) = ORIGINALS.iter().find(is_empty) {
-        entry.name.store(name.as_ptr().cast_mut(), Ordering::Relaxed);
-        entry.address.store(address, Ordering::Release);
-    }
 }
 
 // ---- the change ---------------------------------------------------------------------------------------------------

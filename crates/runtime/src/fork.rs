@@ -27,7 +27,8 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use underbar_sys::lock::Lock;
 
-use crate::next::{self, Next, weak};
+use crate::c_library::{self, weak};
+use crate::next::Next;
 use crate::resources::{self, Before};
 
 /// What runs before a fork, and after it.
@@ -125,7 +126,7 @@ fn real_register() -> Option<Register> {
 
 fn register_ours(real: Register) {
     if !REGISTERED.swap(true, Ordering::Relaxed) {
-        MAY_WAIT_FOR_US.store(may_wait_for_us(next::c_library_version()), Ordering::Relaxed);
+        MAY_WAIT_FOR_US.store(may_wait_for_us(c_library::version()), Ordering::Relaxed);
         // SAFETY: functions of this library, which stays loaded: the preload is never closed.
         unsafe {
             real(Some(before_handler), Some(after_handler), Some(child_handler), core::ptr::null_mut())

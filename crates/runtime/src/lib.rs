@@ -10,11 +10,17 @@
 extern crate std;
 
 #[cfg(not(loom))]
+mod c_library;
+#[cfg(not(loom))]
 pub mod clone;
 #[cfg(not(loom))]
 pub mod coverage;
 #[cfg(not(loom))]
 pub mod deepbind;
+#[cfg(not(loom))]
+pub mod environment;
+#[cfg(not(loom))]
+pub mod errno;
 #[cfg(not(loom))]
 mod faults;
 #[cfg(not(loom))]
@@ -36,13 +42,17 @@ mod next;
 #[cfg(not(loom))]
 pub mod options;
 #[cfg(not(loom))]
-mod own_reads;
+mod orders;
+#[cfg(not(loom))]
+mod originals;
 #[cfg(not(loom))]
 mod resources;
 #[cfg(not(loom))]
 pub mod sample;
 #[cfg(not(loom))]
 pub mod sandbox;
+#[cfg(not(loom))]
+pub mod seccomp;
 #[cfg(not(loom))]
 mod serving;
 #[cfg(not(loom))]

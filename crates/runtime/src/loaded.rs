@@ -13,7 +13,7 @@
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr::null;
 
-use crate::next;
+use crate::c_library;
 
 /// A symbol of ELF, in memory.
 #[repr(C)]
@@ -123,7 +123,7 @@ pub(crate) fn each_until<F: FnMut(&Object) -> bool>(visit: &mut F) {
 /// of the first definition after it. The flag says whether it stays for as long as the process does. Uses neither `dlsym`,
 /// which changes the result of `dlerror` and may be in a library that is not loaded, nor any storage.
 pub(crate) fn next_after(here: usize, name: &CStr) -> Option<(usize, bool)> {
-    let c_library = next::address_of_version();
+    let c_library = c_library::address_of_version();
     let (mut is_behind, mut is_behind_c, mut found) = (false, false, None);
     each_until(&mut |object| {
         if object.holds(here) {

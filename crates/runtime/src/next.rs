@@ -1,55 +1,21 @@
-//! Functions of other libraries: those that may be absent, and those that this library interposes.
+//! Functions of other libraries that this library interposes.
 //!
-//! A missing strong symbol would end the program before it began, and which library has a function differs between versions
-//! of the C library: before 2.34 threads, `dlsym` and `dlopen` are in libraries of their own, which a program need not have
-//! loaded, or loads later. So some functions are weak references. The others are looked up in the tables of the loaded
-//! libraries ([`crate::loaded`]), not by `dlsym`: it may be absent, it changes what `dlerror` tells the program, and it
+//! Which library has a function differs between versions of the C library: before 2.34 threads, `dlsym` and `dlopen` are in
+//! libraries of their own, which a program need not have loaded, or loads later. So functions are looked up in the tables of the
+//! loaded libraries ([`crate::loaded`]), not by `dlsym`: it may be absent, it changes what `dlerror` tells the program, and it
 //! does not find the definitions that a library opened later brings along for itself.
 //!
 //! Invariant: an absent function is None; only functions that were found are called. Only addresses that stay loaded are
 //! remembered, and absence never is.
 //! Cost: a load if the address is remembered. Otherwise a look at each library up to the one that has it, some hundred
 //! nanoseconds.
+//! Not here: functions that may be absent (`c_library`).
 
-use core::ffi::{CStr, c_char};
+use core::ffi::CStr;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::{deepbind, loaded};
-
-/// Defines a function that returns the address of another by its C name, or 0 if no library has it.
-macro_rules! weak {
-    ($($address_of:ident = $name:literal;)*) => { $(
-        #[unsafe(naked)]
-        pub(crate) extern "C" fn $address_of() -> usize {
-            core::arch::naked_asm!(
-                concat!(".weak ", $name),
-                concat!("mov rax, qword ptr [rip + ", $name, "@GOTPCREL]"),
-                "ret"
-            )
-        }
-    )* };
-}
-pub(crate) use weak;
-
-weak! { address_of_version = "gnu_get_libc_version"; }
-
-/// The C library's version. None if it is not the GNU one.
-pub(crate) fn c_library_version() -> Option<(u32, u32)> {
-    let address = address_of_version();
-    if address == 0 {
-        return None;
-    }
-    // SAFETY: the C library's function of that name, whose signature this is; its result is a C string that stays.
-    let text =
-        unsafe { CStr::from_ptr(core::mem::transmute::<usize, extern "C" fn() -> *const c_char>(address)()) };
-    version(text.to_str().ok()?)
-}
-
-/// `2.36`, or `2.36.9000`.
-fn version(text: &str) -> Option<(u32, u32)> {
-    let mut numbers = text.split('.').map(str::parse);
-    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
-}
+use crate::c_library::version;
+use crate::{loaded, originals};
 
 /// A function of the next library in the loader's order.
 pub(crate) struct Next {
@@ -85,13 +51,13 @@ impl Next {
 
     #[cold]
     fn find(&self) -> Option<usize> {
-        let here = c_library_version as *const () as usize;
-        let (address, stays) = match deepbind::original(self.name) {
+        let here = version as *const () as usize;
+        let (address, stays) = match originals::original(self.name) {
             Some(address) => (address, true),
             None => {
                 let found = loaded::next_after(here, self.name)?;
                 // Meanwhile another thread may have put this library's function into the table that was just read.
-                deepbind::original(self.name).map_or(found, |address| (address, true))
+                originals::original(self.name).map_or(found, |address| (address, true))
             }
         };
         if stays {
@@ -104,20 +70,11 @@ impl Next {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use core::ffi::c_void;
+    use core::ffi::{c_char, c_void};
 
     unsafe extern "C" {
         fn dlopen(file: *const c_char, mode: i32) -> *mut c_void;
         fn dlclose(library: *mut c_void) -> i32;
-    }
-
-    #[test]
-    fn versions_are_two_numbers() {
-        assert_eq!(
-            [version("2.36"), version("2.31.9000"), version("2"), version("")],
-            [Some((2, 36)), Some((2, 31)), None, None]
-        );
-        assert!(c_library_version() >= Some((2, 17)));
     }
 
     /// As `dlopen` before 2.34, which comes with the first library that needs it; and like a function that is gone again

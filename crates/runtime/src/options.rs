@@ -15,30 +15,15 @@ use underbar_options::{Base, ProgramName, Settings, Severity, WhereSet, may_name
 use underbar_preloadable::build_id::{LONGEST, build_id};
 use underbar_sys::syscall;
 
-use crate::follow::environment::Environment;
-use crate::ledger::{attach, program};
-use crate::{follow, own_reads, resources};
+use crate::environment::Environment;
+use crate::ledger::{attach, own_reads, program};
+use crate::orders::Orders;
+use crate::{follow, resources};
 
 /// Holds the option text.
 pub const TEXT: &[u8] = b"UNDERBAR_OPTS";
 /// `le` for the documented defaults of Language Environment.
 pub const BASE: &[u8] = b"UNDERBAR_BASE";
-
-/// The settings, of which each resource obeys its part.
-pub(crate) struct Orders<'a> {
-    /// The settings in force for this program.
-    pub settings: &'a Settings,
-    /// The number of complaints about the text.
-    pub errors: u64,
-    /// The text.
-    pub text: &'a [u8],
-    /// The source of the text.
-    pub environment: Environment<'a>,
-    /// The program's name.
-    pub program: &'a [u8],
-    /// Whether accounts of this process are requested.
-    pub is_accounted: bool,
-}
 
 /// Reads the options, and has all resources obey them.
 pub fn obey() {

@@ -14,17 +14,14 @@
 //! and gives them back down the table: of two rows with locks, the lower one's lock is taken first ([`crate::fork`]). The
 //! ledger is below all rows that write to it.
 //!
-//! Invariant: `start`, `options`, `sandbox`, `fork` and `follow` name no resource but the ledger; a new one is a row here.
+//! Invariant: `start`, `options`, `seccomp`, `fork`, `clone`, `key` and `follow`, which walk the table, name no resource but the
+//! ledger, and no resource knows them, except that the heap's first request begins the start; a new resource is a row here.
 //! Cost: none. The table is constant, so each walk becomes direct calls of the functions in its column.
 //! Not here: the work of the resources, and the callers of the walks.
 
-use core::ffi::c_char;
-
-use crate::options::Orders;
-use crate::{
-    clone, coverage, deepbind, faults, follow, fork, heap, key, ledger, lock, own_reads, sample, sandbox,
-    serving, stack,
-};
+use crate::ledger::own_reads;
+use crate::orders::{Given, Orders};
+use crate::{coverage, deepbind, faults, heap, ledger, lock, sample, serving, stack};
 
 /// One row.
 pub(crate) struct Resource {
@@ -49,12 +46,6 @@ pub(crate) struct Resource {
     give_up_key: fn() -> bool,
     /// The process ends in good order.
     end: fn(),
-}
-
-/// The constructor's argument.
-pub(crate) struct Given {
-    /// Null, or the environment as `main` gets it, which the kernel put just above the first thread's stack.
-    pub environment: *const *const c_char,
 }
 
 /// The work of a resource at a fork. The result of `before` is passed to the others.
@@ -85,7 +76,6 @@ const NO_FORK: Fork = Fork { before: || false, after: |_| (), after_in_child: |_
 
 /// The table.
 const RESOURCES: [Resource; ROWS] = [
-    Resource { name: "programs that it starts", start: follow::at_start, ..NOTHING },
     Resource {
         name: "page faults",
         start: |_| faults::at_start(),
@@ -138,7 +128,7 @@ const RESOURCES: [Resource; ROWS] = [
         }),
         ..NOTHING
     },
-    Resource { name: "coverage", look: coverage::look, ..NOTHING },
+    Resource { name: "coverage", look: coverage::look::<heap::OurSegments>, ..NOTHING },
     Resource {
         name: "ledger",
         configure: ledger::path::configure,
@@ -153,10 +143,6 @@ const RESOURCES: [Resource; ROWS] = [
     },
     Resource { name: "own reads", start: |_| own_reads::at_start(), ..NOTHING },
     Resource { name: "other allocators", start: |_| serving::at_start(), ..NOTHING },
-    Resource { name: "forks", start: |_| fork::at_start(), ..NOTHING },
-    Resource { name: "clones", start: |_| clone::at_start(), ..NOTHING },
-    Resource { name: "keys of threads", start: |_| key::at_start(), ..NOTHING },
-    Resource { name: "filters of system calls", start: |_| sandbox::at_start(), ..NOTHING },
     Resource {
         name: "frames",
         configure: stack::fill::configure,
@@ -178,8 +164,8 @@ const RESOURCES: [Resource; ROWS] = [
 /// Runs code for each row down the table, or up. Each row is a constant there, so that the functions in its columns are
 /// called directly. An array of pointers would need relocation of all of them by the loader when a process starts.
 macro_rules! each {
-    (down, $row:ident, $then:expr) => { each!(@ $row, $then, 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15) };
-    (up, $row:ident, $then:expr) => { each!(@ $row, $then, 15 14 13 12 11 10 9 8 7 6 5 4 3 2 1 0) };
+    (down, $row:ident, $then:expr) => { each!(@ $row, $then, 0 1 2 3 4 5 6 7 8 9 10) };
+    (up, $row:ident, $then:expr) => { each!(@ $row, $then, 10 9 8 7 6 5 4 3 2 1 0) };
     (@ $row:ident, $then:expr, $($at:literal)*) => {{
         $({
             const ROW: &Resource = &RESOURCES[$at];
@@ -188,7 +174,7 @@ macro_rules! each {
         })*
     }};
 }
-const ROWS: usize = 16;
+const ROWS: usize = 11;
 
 /// All resources obey the options.
 pub(crate) fn configure(orders: &Orders<'_>) {

@@ -9,20 +9,14 @@
 //! `_dl_find_object` (before glibc 2.35) libraries have no names, and nothing is reported.
 //! Not here: allocators inside a program, under names of their own: nothing in the process reveals them (`host/cli`).
 
-use core::sync::atomic::{AtomicU64, Ordering};
-
-use underbar_ledger::text::Text;
-use underbar_ledger::{AllocatorRole, Slot};
+use underbar_ledger::AllocatorRole;
 
 use crate::coverage::{module_name, module_start};
+use crate::ledger::allocator;
 use crate::next::Next;
-use crate::{ledger, loaded, start};
+use crate::{errno, loaded};
 
 static NEXT: Next = Next::new(c"malloc");
-
-/// Children copy these to their slots, too. Written by the first thread at the start, read by any thread later; relaxed.
-static ROLE: AtomicU64 = AtomicU64::new(0);
-static NAME: Text<4> = Text([const { AtomicU64::new(0) }; 4]);
 
 /// The loader's answer for the name in this library: this library's function, unless an earlier object defines it. Rust
 /// would take the definition that it sees, so the table of the loader's answers is read.
@@ -33,19 +27,11 @@ extern "C" fn address_of_malloc() -> usize {
 
 /// Determines the allocator, and writes it to the slot.
 pub(crate) fn at_start() {
-    let before = start::errno();
+    let before = errno::errno();
     if let Some((role, address)) = find() {
-        NAME.store(module_name(address, &mut [0; 32]));
-        ROLE.store(role as u64, Ordering::Relaxed);
-        tell(ledger::slot());
+        allocator::found(role, module_name(address, &mut [0; 32]));
     }
-    start::set_errno(before);
-}
-
-/// Writes this process's allocator to a slot.
-pub(crate) fn tell(slot: &Slot) {
-    slot.allocator.copy(&NAME);
-    slot.allocator_role.store(ROLE.load(Ordering::Relaxed), Ordering::Relaxed);
+    errno::set_errno(before);
 }
 
 /// Another allocator's role, and an address in it.

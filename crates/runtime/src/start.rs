@@ -1,15 +1,21 @@
 //! Starting: options are read and the accounts attached before the first request is served.
 //!
 //! The first request may come from the loader, long before any constructor, when only one thread exists.
+//! ```text
+//! first request ─> ensure ─> options ─> resources obey
+//! constructor ─> the modules that walk the table of resources later ─> resources start
+//! ```
+//!
 //! Invariant: [`ensure`] does its work once, and none of its callees uses the program's heap.
 //! Not here: the meaning of the options (`options`), and the resources that start and end (`resources`).
 
 use core::ffi::c_char;
 use core::sync::atomic::{AtomicU32, Ordering};
 
+use crate::errno::set_errno;
 use crate::next::Next;
-use crate::resources::{self, Given};
-use crate::{ledger, options};
+use crate::orders::Given;
+use crate::{clone, follow, fork, key, ledger, options, resources, seccomp};
 
 const NOT_YET: u32 = 0;
 const AT_IT: u32 = 1;
@@ -18,7 +24,6 @@ static STATE: AtomicU32 = AtomicU32::new(NOT_YET);
 static DAEMON: Next = Next::new(c"daemon");
 
 unsafe extern "C" {
-    fn __errno_location() -> *mut i32;
     fn __cxa_at_quick_exit(then: extern "C" fn(*mut u8), argument: *mut u8) -> i32;
 }
 
@@ -44,7 +49,13 @@ pub unsafe fn constructor(arguments: *const *const c_char, environment: *const *
     // SAFETY: the caller's promise.
     unsafe {
         ledger::arguments::known(arguments, ensure);
-        resources::start(&Given { environment });
+        let given = Given { environment };
+        follow::at_start(&given);
+        fork::at_start();
+        clone::at_start();
+        key::at_start();
+        seccomp::at_start();
+        resources::start(&given);
     }
     // Exit functions run in reverse order of registration: the program's own come before this one.
     // SAFETY: a function of this library, which stays loaded: the preload is never closed.
@@ -59,18 +70,6 @@ extern "C" fn at_quick_exit(_: *mut u8) {
 /// The process ends in good order: settles its figures.
 pub fn destructor() {
     resources::end();
-}
-
-/// Sets errno.
-pub fn set_errno(number: i32) {
-    // SAFETY: the C library gives each thread its own.
-    unsafe { *__errno_location() = number }
-}
-
-/// Reads errno.
-pub fn errno() -> i32 {
-    // SAFETY: the C library gives each thread its own.
-    unsafe { *__errno_location() }
 }
 
 /// Ends the process at once, accounts settled. In a child made by vfork, whose memory is its parent's, the

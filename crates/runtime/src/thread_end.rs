@@ -20,7 +20,7 @@
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use crate::next::weak;
+use crate::c_library::weak;
 
 // The first is the C library's other name of `pthread_key_create`, a name that this library interposes.
 weak! {

@@ -12,7 +12,7 @@ use core::ffi::{CStr, c_int};
 
 use underbar_sys::syscall;
 
-use crate::own_reads;
+use crate::ledger::own_reads;
 
 /// A private mapping of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

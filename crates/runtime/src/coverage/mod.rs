@@ -38,7 +38,8 @@ use underbar_ledger::layout::{OWNERS, Owner};
 use underbar_ledger::{Key, Slot};
 use underbar_sys::syscall;
 
-use crate::{faults, heap, ledger, own_reads, sandbox};
+use crate::ledger::own_reads;
+use crate::{faults, ledger, sandbox};
 
 use mappings::{Kind, List, Mapping, each_mapping};
 pub use owners::{Code, code_at, stack};
@@ -75,8 +76,17 @@ const GREW: u32 = 1;
 const SHRANK: u32 = 2;
 static LOOKING: AtomicBool = AtomicBool::new(false);
 
+/// The heap's segments, as the heap knows them.
+pub trait Segments {
+    /// The end of the segment around an address; None if no segment contains it. For estimates only.
+    fn end_of(address: usize) -> Option<usize>;
+
+    /// The first page in a range that belongs to the heap, or the range's end.
+    fn next(start: usize, end: usize) -> usize;
+}
+
 /// Remembers that code at `caller` mapped anonymous memory, and looks if there is much more than before.
-pub fn mapped(start: usize, bytes: usize, caller: usize) {
+pub fn mapped<S: Segments>(start: usize, bytes: usize, caller: usize) {
     // A length need not be a whole number of pages; the mapping is.
     let bytes = bytes.next_multiple_of(PAGE);
     owners::mapped(start, bytes, caller);
@@ -84,34 +94,34 @@ pub fn mapped(start: usize, bytes: usize, caller: usize) {
     let due = MAPPED.fetch_add(bytes as u64, Ordering::Relaxed) + bytes as u64;
     if due >= (NEXT_LOOK.load(Ordering::Relaxed) / 8).max(MIB) {
         MAPPED.store(0, Ordering::Relaxed);
-        look_if_grown();
+        look_if_grown::<S>();
     }
 }
 
 /// Reports that an element of this many bytes is about to be freed, which may end the peak of resident memory. Called
 /// without locks.
 #[inline]
-pub fn before_free(bytes: usize) {
+pub fn before_free<S: Segments>(bytes: usize) {
     if bytes as u64 >= WORTH_A_LOOK / 4 {
-        before_large(bytes as u64);
+        before_large::<S>(bytes as u64);
     }
 }
 
 /// Reports that this many bytes, which may not have been in any look since they were mapped, are about to be unmapped or
 /// dropped. Called without locks.
 #[inline]
-pub fn before_unmap(bytes: usize) {
+pub fn before_unmap<S: Segments>(bytes: usize) {
     if bytes as u64 >= WORTH_A_LOOK / 4 {
-        before_large(bytes as u64);
+        before_large::<S>(bytes as u64);
     }
 }
 
 /// Looks if much more is resident than at the last look, and the bytes that go are an eighth of that or more: memory that a
 /// program takes only for a moment need not double its total.
 #[cold]
-fn before_large(bytes: u64) {
+fn before_large<S: Segments>(bytes: u64) {
     if bytes >= NEXT_LOOK.load(Ordering::Relaxed) / 16 && is_to_be_asked() {
-        look_if(much_more());
+        look_if::<S>(much_more());
     }
 }
 
@@ -144,29 +154,29 @@ pub fn shrank() {
 
 /// Looks if a report said that memory grew or shrank. Otherwise the cost is one load. Called without locks.
 #[inline]
-pub fn look_if_due() {
+pub fn look_if_due<S: Segments>() {
     if DUE.load(Ordering::Relaxed) != 0 {
-        look_now_due();
+        look_now_due::<S>();
     }
 }
 
 #[cold]
-fn look_now_due() {
+fn look_now_due<S: Segments>() {
     if DUE.swap(0, Ordering::Relaxed) & SHRANK != 0 {
-        look_if(much_more());
+        look_if::<S>(much_more());
     } else {
-        look_if_grown();
+        look_if_grown::<S>();
     }
 }
 
 /// Looks if resident memory has doubled since the last look. Called without locks, where memory may
 /// have grown: this reads a file, some microseconds.
-pub fn look_if_grown() {
-    look_if(NEXT_LOOK.load(Ordering::Relaxed));
+pub fn look_if_grown<S: Segments>() {
+    look_if::<S>(NEXT_LOOK.load(Ordering::Relaxed));
 }
 
 /// Looks if this much is resident.
-fn look_if(least: u64) {
+fn look_if<S: Segments>(least: u64) {
     if sandbox::is_closed() {
         return;
     }
@@ -179,7 +189,7 @@ fn look_if(least: u64) {
     if resident >= least {
         NEXT_LOOK.store(resident.saturating_mul(2), Ordering::Relaxed);
         WENT.store(0, Ordering::Relaxed);
-        look();
+        look::<S>();
     }
 }
 
@@ -234,7 +244,7 @@ impl Found {
 }
 
 /// Looks at the process's mappings, and keeps the result if it is the most so far.
-pub fn look() {
+pub fn look<S: Segments>() {
     if sandbox::is_closed() {
         return;
     }
@@ -257,10 +267,10 @@ pub fn look() {
     let is_within =
         |part: u64| move |found: &Found| found.sum().abs_diff(total) <= (total / part).max(MIB / 2);
     let is_much = slot.cell(Key::HeapSegmentBytes).load(Ordering::Relaxed) >= MUCH;
-    let sampled = if is_much { look_by(List::Short, true).filter(is_within(100)) } else { None };
+    let sampled = if is_much { look_by::<S>(List::Short, true).filter(is_within(100)) } else { None };
     let found = sampled
-        .or_else(|| look_by(List::Short, false).filter(is_within(50)))
-        .or_else(|| look_by(List::Long, false));
+        .or_else(|| look_by::<S>(List::Short, false).filter(is_within(50)))
+        .or_else(|| look_by::<S>(List::Long, false));
     if let Some(found) = found {
         keep(slot, &found);
     }
@@ -285,13 +295,13 @@ fn resident() -> u64 {
 }
 
 /// Looks at each mapping, or at a sample of the heap's pages. None if that cannot be done, or takes too long.
-fn look_by(list: List, is_sampled: bool) -> Option<Found> {
+fn look_by<S: Segments>(list: List, is_sampled: bool) -> Option<Found> {
     let mut found = Found::nothing();
     let mut pages = Pages::open(is_sampled);
     let is_read = each_mapping(list, &mut |mapping, anonymous| {
         let mut part = Found::nothing();
         if anonymous != Some(0) {
-            judge(mapping, anonymous, &mut pages, &mut part);
+            judge::<S>(mapping, anonymous, &mut pages, &mut part);
             found.take(&part, anonymous);
         }
     });
@@ -300,7 +310,7 @@ fn look_by(list: List, is_sampled: bool) -> Option<Found> {
 
 /// Counts the resident pages of a mapping. The kernel joins neighbouring mappings, regardless of their makers, so one mapping may
 /// hold memory of this heap and of others.
-fn judge(mapping: &Mapping, anonymous: Option<u64>, pages: &mut Pages, found: &mut Found) {
+fn judge<S: Segments>(mapping: &Mapping, anonymous: Option<u64>, pages: &mut Pages, found: &mut Found) {
     /// Longer ones are data that is not relocated.
     const CONSTANTS: usize = 64 << 20;
     let (start, end) = (mapping.start, mapping.end);
@@ -324,14 +334,14 @@ fn judge(mapping: &Mapping, anonymous: Option<u64>, pages: &mut Pages, found: &m
     let mut at = start;
     let mut long = None;
     while at < end {
-        if let Some(until) = heap::segment_end(at) {
+        if let Some(until) = S::end_of(at) {
             let until = until.clamp(at + PAGE, end.max(at + PAGE));
             found.heap += pages.ours(at, until);
             at = until;
             continue;
         }
         let (until, who) = special.map_or_else(|| maker_of(at, end), |who| (end, who));
-        let until = heap::next_ours(at, until).max(at + PAGE);
+        let until = S::next(at, until).max(at + PAGE);
         if anonymous.is_some() && until - at > LONG {
             long = Some(who);
         } else {
@@ -375,6 +385,7 @@ fn store(owner: &Owner, bytes: u64, who: Who) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::heap;
 
     /// A look did not end if a program had mapped a length that is not whole pages.
     #[test]
@@ -382,10 +393,10 @@ mod tests {
         let start = syscall::map_anonymous(10 * PAGE).expect("memory") as usize;
         // SAFETY: a page of the mapping.
         unsafe { ((start + 9 * PAGE) as *mut u8).write(1) };
-        mapped(start, 9 * PAGE + 3136, 1);
+        mapped::<heap::OurSegments>(start, 9 * PAGE + 3136, 1);
         let mut found = Found::nothing();
         let whole = Mapping { start, end: start + 10 * PAGE, kind: Kind::Anonymous };
-        judge(&whole, None, &mut Pages::open(false), &mut found);
+        judge::<heap::OurSegments>(&whole, None, &mut Pages::open(false), &mut found);
         assert_eq!((found.others, found.heap), (PAGE as u64, 0));
     }
 

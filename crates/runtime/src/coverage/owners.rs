@@ -13,7 +13,7 @@ use core::ffi::{CStr, c_char, c_int};
 
 use underbar_sys::lock::Lock;
 
-use crate::next::weak;
+use crate::c_library::weak;
 
 /// Mappings whose owners are remembered; the newest replaces the oldest.
 const REGIONS: usize = 512;

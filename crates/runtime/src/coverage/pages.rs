@@ -88,7 +88,8 @@ impl Pages {
             if self.others_left == 0 {
                 return bytes;
             }
-            let read = crate::own_reads::pread(descriptor, entries, (at / PAGE * 8) as u64).unwrap_or(0);
+            let read =
+                crate::ledger::own_reads::pread(descriptor, entries, (at / PAGE * 8) as u64).unwrap_or(0);
             let (read, _) = entries[..read].as_chunks::<8>();
             bytes += read.iter().filter(|entry| is_written(u64::from_ne_bytes(**entry))).count() as u64
                 * PAGE as u64;

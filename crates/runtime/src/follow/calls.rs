@@ -13,9 +13,9 @@
 //! and functions that cannot be one answer ENOSYS.
 //! Not here: the symbols under which C programs find these functions (`preload`).
 
-use super::environment::Environment;
 use super::target::Target;
 use super::{Runner, with_environment};
+use crate::environment::Environment;
 use crate::ledger;
 use crate::next::Next;
 use core::ffi::{CStr, c_char, c_int, c_void};

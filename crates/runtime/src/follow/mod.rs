@@ -24,19 +24,19 @@
 //! Not here: the accounts of a followed program.
 
 pub mod calls;
-pub mod environment;
 
 use core::ffi::c_char;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
-use environment::Environment;
 use underbar_preloadable::carry::Reason;
 use underbar_preloadable::target::{self, Target};
 use underbar_preloadable::{LEDGER, NO_FOLLOW, counter_of};
 use underbar_sys::file::getppid;
 use underbar_sys::syscall::getpid;
 
-use crate::resources::{self, Given};
-use crate::{ledger, own_reads, sandbox};
+use crate::environment::Environment;
+use crate::ledger::own_reads;
+use crate::orders::Given;
+use crate::{ledger, resources, seccomp};
 
 /// Whether this process has accounts. Written once at the start by [`at_start`], read by any thread; relaxed, as nothing
 /// else depends on it. The same for the next two.
@@ -104,7 +104,7 @@ unsafe fn with_environment<R>(
 ) -> R {
     // SAFETY: the caller's promise.
     let environment = unsafe { Environment::new(environment) };
-    let is_filtered = sandbox::is_filtered();
+    let is_filtered = seccomp::is_filtered();
     // This applies to a forked child, too. A child by vfork has its parent's accounts, which go on. After a filter is
     // installed even this question may be deadly: such a child settles its parent's accounts, which is right.
     let is_replaced = runner == Runner::Myself && (is_filtered || ledger::attach::is_ours());

@@ -48,7 +48,7 @@ impl Account {
         if cfg!(feature = "no-accounts") {
             return;
         }
-        let page = ledger::heaps::page_or_new();
+        let page = ledger::page_of_heaps();
         let place = page.take(kind, name).unwrap_or_else(|| {
             page.open_others();
             ROWS

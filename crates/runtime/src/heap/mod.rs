@@ -91,14 +91,13 @@ pub use entering::{Entered, enter, leave};
 pub use private_storage::DESCRIPTOR;
 pub use realloc::realloc;
 pub use registry::{Handle, Refused, create, create_named, default, end};
-pub use space::{Disposition, HugePages, Policy, segment_end};
+pub use space::{Disposition, HugePages, Policy};
 pub(crate) use whole::{after_fork, after_fork_in_child, before_fork, configure};
-pub use whole::{
-    change_disposition, get_descriptor, give_back_empty, next_ours, put_descriptor, reserve, settle, trim,
-};
+pub use whole::{change_disposition, get_descriptor, give_back_empty, put_descriptor, reserve, settle, trim};
 
+use crate::coverage::{self, Segments};
 use crate::thread_end::ThreadEnd;
-use crate::{coverage, ledger, start};
+use crate::{errno, ledger, start};
 use block::Block;
 use cell::Cell;
 use extent::Extent;
@@ -214,7 +213,7 @@ const NOTHING: Got = Got { address: null_mut(), zero_from: usize::MAX };
 
 /// Gets storage, as a cell or an element. The alignment is a power of two, at least 16.
 unsafe fn get(size: usize, align: usize) -> Got {
-    ledger::control::obey_if_changed();
+    ledger::control::obey_if_changed(whole::obey);
     let heap = own_heap();
     if align <= LARGEST_SMALL
         && let Some(heap) = heap
@@ -247,7 +246,7 @@ fn get_element(size: usize, align: usize) -> Got {
     let heap = object::current();
     let Some(element) = heap.space.lock().get(size, align) else { return out_of_storage() };
     count_element(heap, &element, size);
-    coverage::look_if_due();
+    coverage::look_if_due::<OurSegments>();
     Got { address: element.address as *mut u8, zero_from: element.zero_from }
 }
 
@@ -275,8 +274,21 @@ unsafe fn note_largest(heap: *mut ThreadHeap, size: usize) {
     }
 }
 
+/// The segments of all heaps, for looks at the process's memory.
+pub struct OurSegments;
+
+impl Segments for OurSegments {
+    fn end_of(address: usize) -> Option<usize> {
+        space::segment_end(address)
+    }
+
+    fn next(start: usize, end: usize) -> usize {
+        map::next_ours(start, end)
+    }
+}
+
 /// This process has a new slot, still empty.
-pub(crate) fn forget_largest() {
+fn forget_largest() {
     let heap = slot::get();
     if thread::is_real(heap) {
         // SAFETY: this thread's own. Those of other threads did not survive the fork.
@@ -302,7 +314,7 @@ pub fn refuse() -> *mut u8 {
 #[cold]
 fn out_of_storage() -> Got {
     object::current().add(Key::HeapFailedGets, 1);
-    start::set_errno(underbar_sys::syscall::Errno::ENOMEM.number());
+    errno::set_errno(underbar_sys::syscall::Errno::ENOMEM.number());
     NOTHING
 }
 
@@ -508,7 +520,7 @@ unsafe fn give_back(address: *mut u8, descriptor: *mut Descriptor, caller: usize
             address.write_bytes(fill, usable(address, descriptor));
         }
         if owner == SEGMENT {
-            coverage::before_free(usable(address, descriptor));
+            coverage::before_free::<OurSegments>(usable(address, descriptor));
             let freed = heap.space.lock().free(address as usize);
             let freed = match freed {
                 Ok(freed) => freed,
@@ -516,7 +528,7 @@ unsafe fn give_back(address: *mut u8, descriptor: *mut Descriptor, caller: usize
             };
             heap.add(Key::HeapFrees, 1);
             use_elements(heap, -(freed as i64));
-            coverage::look_if_due();
+            coverage::look_if_due::<OurSegments>();
             return;
         }
         give_back_cell(address, descriptor.cast());

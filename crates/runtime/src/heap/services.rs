@@ -38,7 +38,7 @@ use super::realloc::in_place;
 use super::registry::Handle;
 use super::registry::REGISTRY;
 use super::space::{Disposition, Element, Policy, Space};
-use super::{count_element, use_elements};
+use super::{OurSegments, count_element, use_elements, whole};
 use crate::{coverage, ledger, start};
 
 type Answer<T> = Result<T, &'static Condition>;
@@ -89,13 +89,13 @@ pub fn create(initial: i32, increment: i32, options: i32) -> Answer<i32> {
 /// Gets storage of `size` bytes, aligned to 16, from the heap with that id.
 pub fn get(id: i32, size: i32) -> Answer<*mut u8> {
     start::ensure();
-    ledger::control::obey_if_changed();
+    ledger::control::obey_if_changed(whole::obey);
     let size = bytes_of(size)?;
     // The initial heap of a program that is LINKed is that of its enclave.
     let of_enclave = if id == 0 { enclave::current() } else { None };
     let handle = of_enclave.or_else(|| numbers::find(id)).ok_or(&NO_HEAP)?;
     let got = enter(handle).ok_or(&NO_HEAP).and_then(|inside| inside.get(size));
-    coverage::look_if_due();
+    coverage::look_if_due::<OurSegments>();
     got
 }
 
@@ -109,7 +109,7 @@ pub unsafe fn resize(address: *mut u8, size: i32) -> Answer<*mut u8> {
     // SAFETY: the caller's promise.
     let resized = unsafe { inside.resize(address.addr(), size) };
     drop(inside);
-    coverage::look_if_due();
+    coverage::look_if_due::<OurSegments>();
     resized
 }
 
@@ -122,7 +122,7 @@ pub unsafe fn free(address: *mut u8) -> Answer<()> {
     // SAFETY: the caller's promise.
     let freed = unsafe { inside.free(address.addr()) };
     drop(inside);
-    coverage::look_if_due();
+    coverage::look_if_due::<OurSegments>();
     freed
 }
 
@@ -136,7 +136,7 @@ pub unsafe fn discard(id: i32) -> Answer<()> {
         return Err(&INITIAL_HEAP);
     }
     let was_damaged = numbers::discard(id);
-    coverage::look_if_due();
+    coverage::look_if_due::<OurSegments>();
     match was_damaged {
         Some(false) => Ok(()),
         Some(true) => Err(&DAMAGED),

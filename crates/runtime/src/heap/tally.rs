@@ -20,7 +20,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use underbar_ledger::Key;
 
 use super::extent::Extent;
-use super::object;
+use super::{OurSegments, object};
 use crate::{coverage, ledger};
 
 /// A thread publishes its figures after this many requests, this many bytes, or this part of the bytes in use (a 64th, as a power
@@ -358,9 +358,9 @@ impl Tally {
         if self.since_look >= self.look_at {
             self.since_look = 0;
             self.look_at = self.look_at.saturating_mul(2);
-            coverage::look_if_grown();
+            coverage::look_if_grown::<OurSegments>();
         } else {
-            coverage::look_if_due();
+            coverage::look_if_due::<OurSegments>();
         }
     }
 

@@ -2,9 +2,10 @@
 //!
 //! Not here: requests (the parent), and operations on single threads' heaps (`thread`).
 
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicU64, Ordering};
 
 use underbar_ledger::Key;
+use underbar_ledger::control::Kind;
 use underbar_options::Size;
 use underbar_sys::syscall::{number, syscall6};
 
@@ -12,9 +13,9 @@ use super::object::DEFAULT;
 use super::private_storage::OWN;
 use super::registry::{self, REGISTRY};
 use super::space::{Disposition, Policy};
-use super::{END, map, slot, thread};
+use super::{END, slot, thread};
 use crate::ledger;
-use crate::options::Orders;
+use crate::orders::Orders;
 
 /// Applies HEAP, STORAGE, HEAPCHK and HUGEPAGES to the default heap. Before the first request.
 pub(crate) fn configure(orders: &Orders<'_>) {
@@ -29,6 +30,7 @@ pub(crate) fn configure(orders: &Orders<'_>) {
     DEFAULT.configure(policy, storage.getheap, storage.freeheap, orders.settings.heap_check());
     ledger::set(Key::HeapInitialSize, policy.initial as u64);
     ledger::set(Key::HeapIncrementSize, policy.increment as u64);
+    ledger::when_slot_changes(super::forget_largest);
     END.prepare();
 }
 
@@ -57,6 +59,20 @@ pub fn change_disposition(disposition: Disposition) -> bool {
     DEFAULT.space.lock().change_disposition(disposition)
 }
 
+/// Obeys a setting that the host changed while the program runs (`ledger::control`); false if it changes nothing.
+pub(super) fn obey(kind: Kind, value: u64) -> bool {
+    /// The value of [`Kind::HeapTrim`] that was obeyed last. Only the one thread that obeys touches it.
+    static TRIMMED: AtomicU64 = AtomicU64::new(0);
+    match kind {
+        Kind::HeapDisposition => Disposition::from_number(value).is_some_and(change_disposition),
+        Kind::HeapTrim if TRIMMED.swap(value, Ordering::Relaxed) != value => {
+            give_back_empty();
+            true
+        }
+        Kind::HeapTrim | Kind::LockPolicy | Kind::LockCounted => false,
+    }
+}
+
 /// Gives back empty storage of the default heap, whatever HEAP says.
 pub fn give_back_empty() {
     DEFAULT.space.lock().give_back_empty();
@@ -74,11 +90,6 @@ pub fn get_descriptor() -> *mut u8 {
 pub unsafe fn put_descriptor(descriptor: *mut u8) {
     // SAFETY: the caller's promise.
     unsafe { OWN.lock().put_descriptor(descriptor) }
-}
-
-/// The first page in a range that belongs to this heap, or the range's end.
-pub fn next_ours(start: usize, end: usize) -> usize {
-    map::next_ours(start, end)
 }
 
 /// Settles the figures of this thread, in all heaps, and of threads that have ended, so that the ledger is exact for them. If a

@@ -9,7 +9,7 @@ use core::ffi::{CStr, c_char};
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::own_reads;
+use super::own_reads;
 use underbar_sys::syscall;
 
 /// The list; null if it is not known. Written and read by the first thread while there is no other.

@@ -28,9 +28,9 @@ use underbar_ledger::layout::{
 use underbar_ledger::{Header, Heaps, Identity, Key, Slot, SlotState, make};
 use underbar_sys::{file, syscall};
 
-use super::{Guard, arguments, fold, heaps, private, program, use_slot};
-use crate::follow::environment::Environment;
-use crate::{own_reads, sandbox, serving};
+use super::{Guard, PROCESS, allocator, arguments, fold, heaps, own_reads, private, program, use_slot};
+use crate::environment::Environment;
+use crate::sandbox;
 
 /// A directory entry of no process.
 const FREE: (SlotState, Identity) = (SlotState::Free, Identity { namespace: 0, number: 0 });
@@ -41,10 +41,9 @@ const CLOCK_BOOTTIME: u32 = 7;
 
 /// The mapped header; null without a ledger. Set when attached, kept for ever.
 static HEADER: AtomicPtr<Header> = AtomicPtr::new(null_mut());
-/// This process's index in the directory, and the process that took it: a forked child has another number, and may be in
-/// another PID namespace.
+/// This process's index in the directory, and the namespace of the process that took it ([`PROCESS`]): a forked child has another
+/// number, and may be in another PID namespace.
 static PLACE: AtomicUsize = AtomicUsize::new(SLOTS);
-static PROCESS: AtomicU32 = AtomicU32::new(0);
 static NAMESPACE: AtomicU32 = AtomicU32::new(0);
 /// The identity of that file: device and number. Written once, before HEADER; the header stays mapped, so no other file
 /// gets the number.
@@ -293,11 +292,6 @@ pub(super) fn map_heaps() -> Option<&'static Heaps> {
     page.flatten().map(|page| unsafe { &*page.cast::<Heaps>() })
 }
 
-/// This process's number in the ledger's directory; 0 without a ledger.
-pub fn number() -> u32 {
-    PROCESS.load(Ordering::Relaxed)
-}
-
 fn process() -> u32 {
     syscall::getpid() as u32
 }
@@ -414,7 +408,7 @@ fn fill_in(slot: &Slot) {
     program::fill_in(slot);
     let mut text = [0_u8; 256];
     slot.arguments.store(arguments::into(&mut text));
-    serving::tell(slot);
+    allocator::tell(slot);
 }
 
 /// A page that the kernel wipes in a forked child, for the pointers to the slot and to the page of heaps.
@@ -458,7 +452,7 @@ pub fn in_child() -> &'static Slot {
         PLACE.store(SLOTS, Ordering::Relaxed);
         open();
     }
-    heaps::in_child();
+    heaps::in_child(map_heaps);
     super::slot()
 }
 

@@ -11,15 +11,13 @@
 //! that the host writes while a thread obeys are obeyed at the next look. A forked child goes on with the settings that its
 //! parent had obeyed.
 //! Known limit: a program that asks for no storage obeys none of the settings.
-//! Not here: the layout of settings in the page (`underbar_ledger::control`), their effects (`heap`), and settings of
-//! locks, which threads that wait for one obey (`lock::trial`).
+//! Not here: the layout of settings in the page (`underbar_ledger::control`), their effects, which the caller knows (`heap`), and
+//! settings of locks, which threads that wait for one obey (`lock::trial`).
 
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
 use underbar_ledger::Key;
-use underbar_ledger::control::{Control, Disposition, Kind, WORDS};
-
-use crate::{heap, ledger};
+use underbar_ledger::control::{Control, Kind, WORDS};
 
 type Page = [AtomicU64; WORDS];
 
@@ -32,8 +30,6 @@ static PAGE: AtomicPtr<Page> = AtomicPtr::new((&raw const NOTHING).cast_mut());
 static OBEYED: AtomicU64 = AtomicU64::new(0);
 /// Taken by the thread that obeys (Acquire), given up with Release.
 static OBEYING: AtomicBool = AtomicBool::new(false);
-/// The value of [`Kind::HeapTrim`] that was obeyed last. Only the thread that has `OBEYING` touches it.
-static TRIMMED: AtomicU64 = AtomicU64::new(0);
 
 /// The page, or, without one, a page on which nothing is ever set.
 #[inline]
@@ -42,41 +38,28 @@ pub fn page() -> Control<'static> {
     Control::new(unsafe { &*PAGE.load(Ordering::Relaxed) })
 }
 
-/// Obeys the host's changes. If there are none, the cost is one load of the page. Called without locks.
+/// Obeys the host's changes. If there are none, the cost is one load of the page. Called without locks. `change` obeys one setting,
+/// one thread at a time, and returns whether it changed anything.
 #[inline]
-pub fn obey_if_changed() {
+pub fn obey_if_changed(change: impl Fn(Kind, u64) -> bool) {
     if page().epoch() != OBEYED.load(Ordering::Relaxed) {
-        obey();
+        obey(change);
     }
 }
 
 #[cold]
 #[inline(never)]
-fn obey() {
+fn obey(change: impl Fn(Kind, u64) -> bool) {
     if OBEYING.swap(true, Ordering::Acquire) {
         return;
     }
     let mut changes = 0;
-    let epoch = page().obey(super::attach::number(), |kind, _, value| {
-        changes += u64::from(match kind {
-            Kind::HeapDisposition => Disposition::from_number(value).is_some_and(heap::change_disposition),
-            Kind::HeapTrim => trim(value),
-            Kind::LockPolicy | Kind::LockCounted => false,
-        });
-    });
+    let epoch = page().obey(super::number(), |kind, _, value| changes += u64::from(change(kind, value)));
     if changes > 0 {
-        ledger::add(Key::ControlObeyed, changes);
+        super::add(Key::ControlObeyed, changes);
     }
     OBEYED.store(epoch, Ordering::Relaxed);
     OBEYING.store(false, Ordering::Release);
-}
-
-fn trim(value: u64) -> bool {
-    if TRIMMED.swap(value, Ordering::Relaxed) == value {
-        return false;
-    }
-    heap::give_back_empty();
-    true
 }
 
 /// The ledger was attached, and this process has its number in it. Maps the page, unless a parent had it already. If that

@@ -14,7 +14,7 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 
 use underbar_ledger::{Heaps, RowState};
 
-use super::{attach, guard};
+use super::guard;
 
 /// SAFETY: a page is made of atomics only, for which zero is a value.
 static PRIVATE: Heaps = unsafe { core::mem::zeroed() };
@@ -29,12 +29,15 @@ pub(crate) fn page() -> Option<&'static Heaps> {
     unsafe { guard().heaps.load(Ordering::Relaxed).as_ref() }
 }
 
+/// Maps the page that belongs to this process's slot; None if it has no slot, or no page can be had.
+pub(super) type Map = fn() -> Option<&'static Heaps>;
+
 /// The page, made if there is none yet. Called by the thread that has the lock of the list of heaps.
-pub(crate) fn page_or_new() -> &'static Heaps {
+pub(super) fn page_or_new(map: Map) -> &'static Heaps {
     // A child whose fork was not announced has its own page from then on, and its parent's rows.
     super::slot();
     page().unwrap_or_else(|| {
-        let page = new();
+        let page = map().unwrap_or(&PRIVATE);
         page.wipe();
         set(page);
         page
@@ -48,10 +51,6 @@ pub(crate) fn told(page: &Heaps) {
     }
 }
 
-fn new() -> &'static Heaps {
-    attach::map_heaps().unwrap_or(&PRIVATE)
-}
-
 fn set(page: &'static Heaps) {
     let page = core::ptr::from_ref(page).cast_mut();
     LAST.store(page, Ordering::Relaxed);
@@ -59,10 +58,10 @@ fn set(page: &'static Heaps) {
 }
 
 /// In a child by fork that has a slot of its own: takes over its part of its parent's heaps.
-pub(super) fn in_child() {
+pub(super) fn in_child(map: Map) {
     // SAFETY: null, the private page, or one that stays mapped.
     let Some(parent) = (unsafe { LAST.load(Ordering::Relaxed).as_ref() }) else { return };
-    let page = new();
+    let page = map().unwrap_or(&PRIVATE);
     // The child's own copy of the private page has all of it.
     if !core::ptr::eq(page, parent) {
         page.inherit(parent);

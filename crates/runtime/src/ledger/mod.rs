@@ -11,20 +11,37 @@
 //!
 //! Invariant: in every state there is a slot to write to; nothing here allocates, formats or waits.
 //! Not here: which file (`path`), finding and folding slots in it (`attach`), the identity of the program (`program`), its
-//! arguments (`arguments`), files next to it (`beside`), rows of heaps (`heaps`), the host's changes (`control`).
+//! arguments (`arguments`) and allocator (`allocator`), files next to it (`beside`), rows of heaps (`heaps`), the host's changes
+//! (`control`), reads of underbar itself (`own_reads`).
 
+pub(crate) mod allocator;
 pub(crate) mod arguments;
 pub mod attach;
 pub(crate) mod beside;
 pub mod control;
 mod fold;
 pub(crate) mod heaps;
+pub(crate) mod own_reads;
 pub(crate) mod path;
 pub mod program;
 
-use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use underbar_ledger::{Heaps, Key, Slot};
+
+/// The process that took this process's slot, as its number is in the ledger's directory; 0 without a ledger. Written by the thread
+/// that attaches or is a forked child's first; relaxed, since nothing else is read by it.
+static PROCESS: AtomicU32 = AtomicU32::new(0);
+
+/// This process's number in the ledger's directory; 0 without a ledger.
+pub fn number() -> u32 {
+    PROCESS.load(Ordering::Relaxed)
+}
+
+/// The page of this process's heaps, made if there is none yet. Called by the thread that has the lock of the list of heaps.
+pub(crate) fn page_of_heaps() -> &'static Heaps {
+    heaps::page_or_new(attach::map_heaps)
+}
 
 /// Two words that a fork wipes, if the kernel can: so they have a page to themselves.
 #[repr(C)]
@@ -157,7 +174,20 @@ fn use_slot(slot: &'static Slot, guard: *mut Guard) {
     // SAFETY: the caller gives a guard that stays mapped.
     unsafe { &*guard }.slot.store(slot, Ordering::Relaxed);
     GUARD.store(guard, Ordering::Relaxed);
-    crate::heap::forget_largest();
+    let changed = CHANGED.load(Ordering::Relaxed);
+    if !changed.is_null() {
+        // SAFETY: `when_slot_changes` stored a function of this type.
+        unsafe { core::mem::transmute::<*mut (), fn()>(changed)() }
+    }
+}
+
+/// A function that is called when this process has a new slot, still empty. Written once, before the ledger is attached; relaxed, as
+/// the code was there before.
+static CHANGED: AtomicPtr<()> = AtomicPtr::new(core::ptr::null_mut());
+
+/// Has `then` called whenever this process has a new slot: what is remembered of the old one must be forgotten.
+pub(crate) fn when_slot_changes(then: fn()) {
+    CHANGED.store(then as *mut (), Ordering::Relaxed);
 }
 
 /// The slot in use, in a word that no fork wipes: a child finds its parent's figures by it.

@@ -9,9 +9,9 @@ use core::sync::atomic::Ordering;
 use underbar_preloadable::LEDGER;
 use underbar_sys::syscall;
 
-use super::attach;
-use crate::options::Orders;
-use crate::{ledger, own_reads};
+use super::{attach, own_reads};
+use crate::ledger;
+use crate::orders::Orders;
 
 /// Finds the ledger, if accounts are requested, and records in the slot the number of complaints about the options.
 pub(crate) fn configure(orders: &Orders<'_>) {

@@ -17,8 +17,8 @@ use underbar_ledger::locks::{AREAS, Area, LockRecord, MAGIC, Module, PATH_ROOM, 
 use underbar_sys::syscall;
 
 use super::mode;
+use crate::c_library::weak;
 use crate::ledger::{self, attach, beside};
-use crate::next::weak;
 use crate::sandbox;
 
 /// A lock's record, and its index.

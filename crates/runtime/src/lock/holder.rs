@@ -13,7 +13,8 @@ use underbar_lock::waiting::now;
 use underbar_sys::syscall;
 
 use super::area::Found;
-use crate::{own_reads, sandbox};
+use crate::ledger::own_reads;
+use crate::sandbox;
 
 /// Looks at one lock's holder before the pause between looks applies.
 const FIRST: u32 = 16;

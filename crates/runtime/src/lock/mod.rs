@@ -54,8 +54,8 @@ pub use passed_through::{ENTRIES, Entries};
 
 use underbar_options::{Locks, OneLock};
 
-use crate::options::Orders;
-use crate::start;
+use crate::errno;
+use crate::orders::Orders;
 
 /// Until the options are read, no wait is recorded, and threads wait in the C library. Written once; relaxed.
 static MODE: AtomicU32 = AtomicU32::new(Locks::Off as u32);
@@ -94,10 +94,10 @@ fn set_one(place: u64, how: OneLock) {
 
 /// When the C library is up: finds its functions, while no thread waits yet.
 pub fn at_start() {
-    let errno = start::errno();
+    let before = errno::errno();
     mutex::find_what_it_tells();
     passed_through::find();
-    start::set_errno(errno);
+    errno::set_errno(before);
 }
 
 /// The process ends, or becomes another program: the last waits of its threads are recorded.

@@ -24,7 +24,7 @@ use underbar_sys::syscall::{CLOCK_MONOTONIC, CLOCK_REALTIME, Timespec};
 use super::number::{self, thread};
 use super::record::{self, Wait};
 use super::{Locks, delayed_record, mode, owned, passed_through, simple, trial, wait_sampling};
-use crate::next::weak;
+use crate::c_library::weak;
 
 const EBUSY: i32 = 16;
 pub(super) const ETIMEDOUT: i32 = 110;

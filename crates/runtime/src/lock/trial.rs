@@ -47,7 +47,7 @@ fn obey() {
         return;
     }
     let mut changes = 0;
-    let epoch = control::page().obey(ledger::attach::number(), |kind, object, value| {
+    let epoch = control::page().obey(ledger::number(), |kind, object, value| {
         changes += u64::from(match kind {
             Kind::LockPolicy => set_policy(object as usize, value),
             Kind::LockCounted => count(value as usize),

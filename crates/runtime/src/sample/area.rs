@@ -16,7 +16,7 @@ use underbar_ledger::samples::{
 use underbar_sys::{file, syscall};
 
 use crate::ledger::beside;
-use crate::own_reads;
+use crate::ledger::own_reads;
 
 const CLOCK_BOOTTIME: u32 = 7;
 /// No kernel's tick gives more samples a second than this.

@@ -32,7 +32,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use underbar_ledger::samples;
 
-use crate::options::Orders;
+use crate::orders::Orders;
 use crate::sandbox;
 use crate::thread_end::ThreadEnd;
 

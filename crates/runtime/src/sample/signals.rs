@@ -20,8 +20,8 @@ use core::sync::atomic::{AtomicI32, Ordering};
 
 use underbar_ledger::samples::GAVE_WAY;
 
+use crate::errno::set_errno;
 use crate::next::Next;
-use crate::start::set_errno;
 
 const EINVAL: i32 = 22;
 const ENOSYS: i32 = 38;

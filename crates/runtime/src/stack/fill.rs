@@ -20,7 +20,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use underbar_options::Dsa;
 
 use super::depth::{MAIN_BASE, lowest_resident};
-use crate::options::Orders;
+use crate::orders::Orders;
 
 /// Below the stack pointer: the red zone, and the bytes that this file's functions themselves use.
 const MARGIN: usize = 512;

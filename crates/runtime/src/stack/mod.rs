@@ -41,7 +41,7 @@ use size::plan_of;
 
 use crate::heap::enclave::Inherited;
 use crate::next::Next;
-use crate::resources::Given;
+use crate::orders::Given;
 use crate::thread_end::ThreadEnd;
 use crate::{coverage, heap, ledger, sample, sandbox};
 

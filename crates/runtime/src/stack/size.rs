@@ -18,9 +18,9 @@ use underbar_ledger::Key;
 use underbar_options::LEAST_THREAD_STACK;
 
 use super::PAGE;
+use crate::c_library::weak;
 use crate::ledger;
-use crate::next::weak;
-use crate::options::Orders;
+use crate::orders::Orders;
 
 /// `pthread_attr_t` of glibc on x86-64.
 #[repr(C)]

@@ -21,7 +21,8 @@ use super::super::private_storage::OWN;
 use super::segment::{FREE_HEAD, SEGMENT_LOSS, Segment, segment_of};
 use super::soundness::now_gone;
 use super::{Disposition, Element, HugePages, MIB, Policy, Space};
-use crate::{coverage, ledger, own_reads, sandbox};
+use crate::ledger::own_reads;
+use crate::{coverage, ledger, sandbox};
 
 /// A transparent huge page. Kernels since 6.7 align segments of this size by themselves.
 pub(super) const HUGE_PAGE: usize = 2 * MIB;

@@ -32,12 +32,12 @@ pub use threads::{
 };
 
 use super::cell::Cell;
-use super::check;
 use super::extent::{Extent, Place};
 use super::gate::Gate;
 use super::inbox::Inbox;
 use super::object::{DEFAULT, Heap};
 use super::size::{CELL_BYTES, CLASS_OF_UNITS, CLASSES, LARGEST_CELL, LARGEST_SMALL, UNITS};
+use super::{OurSegments, check};
 use crate::coverage;
 use by_size::BySize;
 use figures::Figures;
@@ -398,7 +398,7 @@ impl ThreadHeap {
             }
         };
         if is_new {
-            coverage::look_if_due();
+            coverage::look_if_due::<OurSegments>();
         }
         // SAFETY: what the space gave is ours.
         if let Some(extent) = unsafe { extent.as_mut() } {

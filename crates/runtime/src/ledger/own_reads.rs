@@ -7,13 +7,13 @@
 use underbar_ledger::Key;
 use underbar_sys::syscall::{self, Errno};
 
-use crate::ledger;
+use super::add;
 
 /// Bytes of this library that the loader read before any of its code ran: the head of its file.
 pub fn at_start() {
     const HEAD: u64 = 832;
-    ledger::add(Key::OwnReads, 1);
-    ledger::add(Key::OwnReadBytes, HEAD);
+    add(Key::OwnReads, 1);
+    add(Key::OwnReadBytes, HEAD);
 }
 
 /// `read`.
@@ -33,7 +33,7 @@ pub fn pread(fd: i32, buffer: &mut [u8], offset: u64) -> Result<usize, Errno> {
 }
 
 fn counted(done: Result<usize, Errno>) -> Result<usize, Errno> {
-    ledger::add(Key::OwnReads, 1);
-    ledger::add(Key::OwnReadBytes, *done.as_ref().unwrap_or(&0) as u64);
+    add(Key::OwnReads, 1);
+    add(Key::OwnReadBytes, *done.as_ref().unwrap_or(&0) as u64);
     done
 }

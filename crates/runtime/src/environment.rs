@@ -8,7 +8,7 @@
 //!
 //! Invariant: the given environment is only read. The new one is on the stack (or, if it is too big, in a mapping) until
 //! the call that uses it returns. Nothing is allocated.
-//! Not here: whether it has to be changed (`super`).
+//! Not here: whether it has to be changed (`follow`).
 
 use core::ffi::{CStr, c_char};
 use core::mem::MaybeUninit;
