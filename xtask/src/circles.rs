@@ -35,8 +35,6 @@ const PRESENT: &[(&str, &str, &str)] = &[
     ("crates/runtime/lock", "simple", "mutex"),
     ("crates/runtime/lock", "simple", "record"),
     ("crates/runtime/lock", "trial", "mutex"),
-    ("crates/runtime/sample", "signals", "handler"),
-    ("crates/runtime/sample", "timers", "handler"),
 ];
 
 /// Uses that make a circle by design: crate and folder, user, used, and the reason.

@@ -16,8 +16,6 @@ use underbar_sys::timer::SENT_BY_TIMER;
 use super::{area, signals, timers};
 use crate::sandbox;
 
-/// In the upper half of the value that these timers send.
-const OURS: u64 = 0x5342_5253;
 /// Signals that hardly any program uses: programs take those next to SIGRTMIN and SIGRTMAX first.
 const CANDIDATES: core::ops::RangeInclusive<i32> = 44..=57;
 
@@ -52,16 +50,6 @@ struct Info {
 
 const _: () = assert!(offset_of!(Info, timer) == 16 && offset_of!(Info, value) == 24);
 
-/// The value that a timer of this thread sends.
-pub(super) fn value(thread: u32) -> u64 {
-    OURS << 32 | u64::from(thread)
-}
-
-/// Whether that address is this handler.
-pub(super) fn is_ours(address: usize) -> bool {
-    address == handler as *const () as usize
-}
-
 /// Sets the handler for a signal that the program, or the process that started it, has left alone; returns the signal. None
 /// if there is none.
 pub(super) fn install() -> Option<i32> {
@@ -77,7 +65,7 @@ pub(super) fn install() -> Option<i32> {
         restorer: restorer as *const () as usize,
         mask: u64::MAX,
     };
-    signals::enter(signal);
+    signals::enter(signal, action.handler);
     if !change(signal, Some(&action), None) {
         signals::leave();
         return None;
@@ -113,16 +101,16 @@ unsafe extern "C" fn handler(signal: i32, info: *const Info, context: *const u8)
     const INSTRUCTION: usize = 40 + 16 * 8;
     // SAFETY: the kernel passes what the flags ask for.
     let (info, address) = unsafe { (&*info, context.add(INSTRUCTION).cast::<u64>().read()) };
-    if info.code != SENT_BY_TIMER || info.value >> 32 != OURS {
+    let Some(thread) = timers::thread_of(info.value).filter(|_| info.code == SENT_BY_TIMER) else {
         return end_the_program(signal);
-    }
+    };
     match area::header() {
         Some(header) if header.stop.load(Ordering::Relaxed) != 0 => {
             if !sandbox::is_closed() {
                 timers::end_number(info.timer);
             }
         }
-        _ => area::take(address, info.value as u32),
+        _ => area::take(address, thread),
     }
 }
 

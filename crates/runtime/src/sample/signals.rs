@@ -16,7 +16,7 @@
 //! at once may receive this one if the tick arrives between its call and its sleep.
 
 use core::ffi::c_int;
-use core::sync::atomic::{AtomicI32, Ordering};
+use core::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
 
 use underbar_ledger::samples::GAVE_WAY;
 
@@ -30,14 +30,22 @@ const ENOSYS: i32 = 38;
 static IN_USE: AtomicI32 = AtomicI32::new(0);
 /// The signal for which this handler was set; 0: never. It stays when the timers have ended, since the handler does.
 static HANDLED: AtomicI32 = AtomicI32::new(0);
+/// The handler's address; 0: never set. Written before `HANDLED`, always the same; relaxed, as the code was there before.
+static HANDLER: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether that address is this handler.
+fn is_handler(address: usize) -> bool {
+    address == HANDLER.load(Ordering::Relaxed)
+}
 
 /// The signal that timers send; 0 if there are none.
 pub(super) fn in_use() -> i32 {
     IN_USE.load(Ordering::SeqCst)
 }
 
-/// From now on timers send this signal.
-pub(super) fn enter(signal: i32) {
+/// From now on timers send this signal, which this handler takes.
+pub(super) fn enter(signal: i32, handler: usize) {
+    HANDLER.store(handler, Ordering::Relaxed);
     HANDLED.store(signal, Ordering::Relaxed);
     IN_USE.store(signal, Ordering::SeqCst);
 }
@@ -113,7 +121,7 @@ pub unsafe fn sigaction(signal: c_int, new: *const Action, old: *mut Action) -> 
         if result == 0
             && signal == HANDLED.load(Ordering::Relaxed)
             && let Some(old) = old.as_mut()
-            && super::handler::is_ours(old.handler)
+            && is_handler(old.handler)
         {
             *old = NONE;
         }
@@ -158,7 +166,7 @@ unsafe fn by_name(next: &Next, signal: c_int, handler: usize) -> usize {
         let next: unsafe extern "C" fn(c_int, usize) -> usize = core::mem::transmute(next);
         next(signal, handler)
     };
-    if super::handler::is_ours(before) { 0 } else { before }
+    if is_handler(before) { 0 } else { before }
 }
 
 // ---- sets ---------------------------------------------------------------------------------------------------------

@@ -6,8 +6,10 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use underbar_sys::{syscall, timer};
 
-use super::{handler, signals};
+use super::signals;
 
+/// In the upper half of the value that these timers send.
+const OURS: u64 = 0x5342_5253;
 /// Threads that can have a timer at one time.
 const PLACES: usize = 1024;
 /// Value of an entry whose thread is making the timer.
@@ -22,7 +24,7 @@ pub(super) fn begin(signal: i32, period: u64) -> Option<usize> {
         place.load(Ordering::Relaxed) == 0
             && place.compare_exchange(0, MAKING, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     })?;
-    let value = handler::value(syscall::gettid().cast_unsigned());
+    let value = value(syscall::gettid().cast_unsigned());
     let Ok(number) = timer::of_this_thread(signal, value) else {
         TABLE[place].store(0, Ordering::Relaxed);
         return None;
@@ -36,6 +38,16 @@ pub(super) fn begin(signal: i32, period: u64) -> Option<usize> {
     let period = within_the_tick(period, syscall::tick_nanoseconds());
     let _ = timer::run(number, random(period), period);
     Some(place)
+}
+
+/// The value that a timer of this thread sends.
+fn value(thread: u32) -> u64 {
+    OURS << 32 | u64::from(thread)
+}
+
+/// The thread whose timer sends this value; None if no timer of the table does.
+pub(super) fn thread_of(value: u64) -> Option<u32> {
+    (value >> 32 == OURS).then_some(value as u32)
 }
 
 /// The period to request from the kernel. The kernel checks once in a tick whether a timer is due. A timer with exactly the
@@ -101,6 +113,12 @@ mod tests {
         assert_eq!(within_the_tick(4_000_000, 4_000_000), 2_000_000);
         assert_eq!(within_the_tick(10_000_000, 4_000_000), 10_000_000);
         assert_eq!(within_the_tick(0, 0), 1);
+    }
+
+    #[test]
+    fn a_value_names_its_thread_and_others_none() {
+        assert_eq!([thread_of(value(7)), thread_of(value(u32::MAX))], [Some(7), Some(u32::MAX)]);
+        assert_eq!([thread_of(7), thread_of(u64::MAX)], [None; 2]);
     }
 
     #[test]
