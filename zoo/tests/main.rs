@@ -36,6 +36,7 @@ mod rules;
 mod sandboxes;
 mod sections;
 mod services;
+mod stacks;
 mod threads;
 mod timers;
 mod tune;

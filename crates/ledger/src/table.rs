@@ -144,6 +144,10 @@ counters! {
         "Threads that got the stack they would have without THREADSTACK, since there was no room for the larger one.";
     StackReused = "stack.reused", "Threads on stacks of the program used before", Count, by StacksLock, live Exact, killed Exact, Sum,
         "Threads whose stack is memory that the program had written to before. If such a thread goes no deeper than the written part, its depth is unknown and counts as 0.";
+    ThreadStackSegmentsAllocated = "threadstack.segments_allocated", "Number of segments allocated", Count, by StacksLock, live Sampled, killed Sampled, Sum,
+        "Segments of threads' stacks that underbar made (THREADSTACK with increments, KEEP or FREE): the first segment of each stack, and each increment that a thread reached. Increments are counted when a thread ends and when all stacks are looked at. 0 if the C library makes the stacks.";
+    ThreadStackSegmentsFreed = "threadstack.segments_freed", "Number of segments freed", Count, by StacksLock, live Exact, killed Exact, Sum,
+        "Increments of such stacks that were given back to the kernel.";
     CoverageAnonymous = "coverage.anonymous", "Anonymous memory resident", Bytes, by Look, live Sampled, killed Sampled, Max,
         "Resident anonymous memory of the process, at the look that found the most. The library looks when resident memory has doubled, before much of it is given back, and at the end. Shared mappings and unwritten pages of files do not count. Null without a look, as below 4 MiB.";
     CoverageHeap = "coverage.heap", "of it in this heap", Bytes, by Look, live Sampled, killed Sampled, Max,

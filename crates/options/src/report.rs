@@ -158,7 +158,7 @@ UNDERBAR_OPTS                    RPTOPTS(ON)
 underbar default                 RPTSTG(OFF)
 underbar default                 STACK(AUTO,AUTO,ANYWHERE)
 underbar default                 STORAGE(NONE,NONE,NONE)
-underbar default                 THREADSTACK(OFF,AUTO,,ANYWHERE)
+underbar default                 THREADSTACK(OFF,AUTO,AUTO,ANYWHERE,AUTO)
 "
         .replace("RELEASE", &release);
         assert_eq!(out, expect);

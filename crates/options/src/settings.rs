@@ -211,8 +211,21 @@ pub const LEAST_THREAD_STACK: u64 = 256 << 10;
 pub struct ThreadStack {
     /// Whether the other sub-options apply.
     pub on: bool,
-    /// Size for threads that ask for the default, not yet raised to the safe minimum. Auto: the C library's.
+    /// The first segment, for threads that ask for the default size; without increments, the whole stack, not yet raised to the
+    /// safe minimum. Auto: the C library's.
     pub init: Size,
+    /// Further segments. Auto: none.
+    pub increment: Size,
+    /// What becomes of increments. Auto without increments: the C library makes the stacks.
+    pub disposition: Disposition,
+}
+
+impl ThreadStack {
+    /// Whether underbar makes the stacks, rather than the C library.
+    #[must_use]
+    pub fn is_made_here(&self) -> bool {
+        self.on && (self.increment != Size::Auto || self.disposition != Disposition::Auto)
+    }
 }
 
 /// All run-time options with their values, each with its last source.
@@ -270,11 +283,7 @@ impl Settings {
         Heap {
             init: self.size(INIT),
             increment: self.size(INCREMENT),
-            disposition: match self.values[DISPOSITION] {
-                Value::Word(0) => Disposition::Keep,
-                Value::Word(1) => Disposition::Free,
-                _ => Disposition::Auto,
-            },
+            disposition: self.disposition(DISPOSITION),
         }
     }
 
@@ -322,7 +331,14 @@ impl Settings {
     pub fn thread_stack(&self) -> ThreadStack {
         const ON: usize = slot_named("THREADSTACK", "OFF|ON");
         const INIT: usize = slot_named("THREADSTACK", "init");
-        ThreadStack { on: self.is_on(ON), init: self.size(INIT) }
+        const INCREMENT: usize = slot_named("THREADSTACK", "incr");
+        const DISPOSITION: usize = slot_named("THREADSTACK", "KEEP|FREE|AUTO");
+        ThreadStack {
+            on: self.is_on(ON),
+            init: self.size(INIT),
+            increment: self.size(INCREMENT),
+            disposition: self.disposition(DISPOSITION),
+        }
     }
 
     /// RPTSTG: whether the storage report is to be written.
@@ -383,6 +399,14 @@ impl Settings {
         match self.values[slot] {
             Value::Bytes(bytes) => Size::Bytes(bytes),
             _ => Size::Auto,
+        }
+    }
+
+    fn disposition(&self, slot: usize) -> Disposition {
+        match self.values[slot] {
+            Value::Word(0) => Disposition::Keep,
+            Value::Word(1) => Disposition::Free,
+            _ => Disposition::Auto,
         }
     }
 
@@ -492,7 +516,13 @@ mod tests {
         assert_eq!(settings.heap(), auto);
         assert_eq!(settings.storage(), Storage { getheap: None, freeheap: None, dsa: Dsa::None });
         assert_eq!(settings.stack(), Stack { init: StackSize::Auto, increment: Size::Auto });
-        assert_eq!(settings.thread_stack(), ThreadStack { on: false, init: Size::Auto });
+        let auto = ThreadStack {
+            on: false,
+            init: Size::Auto,
+            increment: Size::Auto,
+            disposition: Disposition::Auto,
+        };
+        assert_eq!(settings.thread_stack(), auto);
         assert!(
             !settings.report_storage()
                 && !settings.report_options()
@@ -509,7 +539,13 @@ mod tests {
         assert_eq!(settings.heap(), Heap { init: size, increment: size, disposition: Disposition::Keep });
         let stack = Stack { init: StackSize::Bytes(131_072), increment: Size::Bytes(131_072) };
         assert_eq!(settings.stack(), stack);
-        assert_eq!(settings.thread_stack(), ThreadStack { on: false, init: Size::Bytes(4096) });
+        let threads = ThreadStack {
+            on: false,
+            init: Size::Bytes(4096),
+            increment: Size::Bytes(4096),
+            disposition: Disposition::Keep,
+        };
+        assert_eq!(settings.thread_stack(), threads);
         let source =
             |name: &str| crate::find_option(name.as_bytes()).map(|option| settings.where_set(option));
         assert_eq!(source("HEAP"), Some(WhereSet::LanguageEnvironmentDefault));

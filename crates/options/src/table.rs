@@ -444,21 +444,23 @@ initial values, use the compiler's initialization (-ftrivial-auto-var-init).",
         alias: "",
         sub_options: &[
             sub("OFF|ON", OFF_ON, OFF, OFF, "whether this option sets the size of threads' stacks"),
-            sub("init", SIZE_AUTO, Auto, Bytes(4 * K), "size of a thread's stack"),
-            idle("incr", SIZE, Bytes(4 * K), "smallest further segment", ONE_MAPPING),
+            sub("init", SIZE_AUTO, Auto, Bytes(4 * K), "first segment; without increments, the size of a stack"),
+            sub("incr", SIZE_AUTO, Auto, Bytes(4 * K), "further segments; AUTO: none"),
             SubOption {
                 underbar: ANYWHERE,
                 ..idle("ANYWHERE|BELOW", LOCATION, ANYWHERE, "above or below the 16M line", NO_LINE)
             },
-            idle("KEEP|FREE", KEEP_FREE, KEEP, "what happens to an emptied increment", ONE_MAPPING),
+            sub("KEEP|FREE|AUTO", KEEP_FREE_AUTO, KEEP_OR_FREE_AUTO, KEEP, "what happens to increments when a thread ends"),
             idle("dsinit", SIZE, Bytes(128 * K), "first segment of the downward stack", NO_XPLINK),
             idle("dsincr", SIZE, Bytes(128 * K), "smallest further segment of the downward stack", NO_XPLINK),
         ],
         meaning: "The stacks of all threads but the initial one.",
         explanation: "\
-ON sets the stack size of each thread that asks for the default; a thread that asks for a size gets that size.
-The size is raised to a safe minimum. OFF leaves threads' stacks to the C library and ignores every other sub-option.
-AUTO keeps the C library's size.",
+ON governs each thread that asks for the default size; a thread that asks for a size, or brings a stack, gets that.
+With init alone, the C library makes stacks of that size, raised to a safe minimum. With incr, KEEP or FREE, underbar
+makes them. Then init is the first segment, and a stack grows by incr up to the C library's size. The next thread gets
+the stack of one that has ended: under KEEP (and AUTO) with its increments, under FREE without them.
+OFF leaves threads' stacks to the C library and ignores every other sub-option. AUTO keeps the C library's size.",
         effect: Honoured,
     },
     Entry {

@@ -61,8 +61,6 @@ use Label::{Of, Words};
 absent! {
     "stack.segments_allocated", Of(Key::HeapSegmentsAllocated), STACK_SEGMENTS;
     "stack.segments_freed", Of(Key::HeapSegmentsFreed), STACK_SEGMENTS;
-    "threadstack.segments_allocated", Of(Key::HeapSegmentsAllocated), STACK_SEGMENTS;
-    "threadstack.segments_freed", Of(Key::HeapSegmentsFreed), STACK_SEGMENTS;
     "libstack.concurrent", Of(Key::StackConcurrent), LIBRARY_STACK;
     "libstack.largest", Of(Key::StackLargest), LIBRARY_STACK;
     "libstack.segments_allocated", Of(Key::HeapSegmentsAllocated), LIBRARY_STACK;

@@ -18,11 +18,15 @@
 //!
 //! Exactness: to the page, downwards from where the thread's function began. All stacks together are measured when some
 //! threads end and when the process ends, so a use that came and went between is missed: sampled.
-//! Not here: filling stacks (`fill`), and segments of stacks. Linux gives each stack as one mapping, and underbar does not
-//! change that.
+//! Under THREADSTACK with increments, KEEP or FREE, underbar makes the stacks (`segmented`), and the next thread gets the stack of
+//! one that has ended (`kept`, `joined`). Pages of earlier threads stay in it: a thread on it counts as deep as the deepest of them.
+//! Not here: filling stacks (`fill`).
 
 mod depth;
 pub mod fill;
+pub mod joined;
+mod kept;
+mod segmented;
 mod size;
 
 use core::ffi::{c_int, c_void};
@@ -37,6 +41,7 @@ pub use size::Attributes;
 pub(crate) use size::configure;
 
 use depth::{MAIN_BASE, forget_last_user, used, used_before, used_by_main, used_of_locked};
+use segmented::Segmented;
 use size::plan_of;
 
 use crate::heap::enclave::Inherited;
@@ -70,6 +75,8 @@ struct Record {
     used_before: usize,
     /// The last user of its stack may have left pages to it.
     inherits: bool,
+    /// Null, or its stack, which underbar made.
+    stack: *mut Segmented,
     /// The enclave that it is in, as its creator.
     enclave: Inherited,
     /// THREADSTACK sets its size if it is ON.
@@ -155,12 +162,30 @@ pub unsafe fn create(
             low: plan.low,
             used_before: 0,
             inherits: false,
+            stack: null_mut(),
             enclave: Inherited::take(),
             is_default: plan.is_default,
             next: null_mut(),
             previous: null_mut(),
         });
-        let mut failed = create(thread, plan.attributes, run, record.cast());
+        let mut failed = EAGAIN;
+        if plan.is_made_here {
+            let stack = kept::take(plan.size, plan.is_detached);
+            if !stack.is_null() {
+                let mut with_stack = own;
+                (*record).stack = stack;
+                if size::set_stack(with_stack.as_mut_ptr(), (*stack).low, (*stack).size()) {
+                    failed = create(thread, with_stack.as_ptr(), run, record.cast());
+                }
+                if failed != 0 {
+                    (*record).stack = null_mut();
+                    kept::not_made(stack);
+                }
+            }
+        }
+        if failed != 0 {
+            failed = create(thread, plan.attributes, run, record.cast());
+        }
         if failed != 0 && plan.attributes != attributes {
             // There is no room for the size that THREADSTACK sets: the program gets the stack that it would have without
             // the option.
@@ -198,7 +223,14 @@ unsafe extern "C" fn begins(record: *mut Record, base: usize) -> *mut Record {
     // SAFETY: `create` made the record for this thread, which alone uses it until it is in the list.
     unsafe {
         (*record).base = base;
-        if (*record).size != 0 {
+        if let Some(stack) = (*record).stack.as_ref() {
+            (*record).low = stack.low;
+            coverage::stack(stack.low, stack.top);
+            fill::set_bounds(stack.low, base);
+            if !kept::begins(stack) {
+                size::make_no_more();
+            }
+        } else if (*record).size != 0 {
             let (low, high) = bounds_of((*record).size);
             (*record).low = low;
             coverage::stack(low, high);
@@ -225,7 +257,7 @@ unsafe extern "C" fn begins(record: *mut Record, base: usize) -> *mut Record {
             ledger::raise(Key::ThreadsOfDefaultSizePeak, stacks.live_default);
         }
         drop(stacks);
-        if !(*record).inherits && (*record).size != 0 && is_asked_for() {
+        if (*record).stack.is_null() && !(*record).inherits && (*record).size != 0 && is_asked_for() {
             forget_last_user((*record).low, base);
         }
     }
@@ -307,7 +339,10 @@ fn note(record: &Record) -> usize {
     // A stack that the program brought may have unreadable pages at its low end.
     let measure = if record.size == 0 { used } else { used_of_locked };
     let bytes = measure(record.low, record.base);
-    if record.inherits && record.size != 0 && bytes <= LEFT_BEHIND {
+    // SAFETY: the stack of a thread exists until the thread has ended.
+    if let Some(stack) = unsafe { record.stack.as_ref() } {
+        stack.reached((record.base - bytes) & !(PAGE - 1), size::segments());
+    } else if record.inherits && record.size != 0 && bytes <= LEFT_BEHIND {
         return bytes.min(ledger::slot().cell(Key::StackThread).load(Ordering::Relaxed) as usize);
     }
     if record.used_before != 0 && record.base - bytes >= record.used_before {
@@ -351,6 +386,7 @@ pub fn look() {
 /// Before a fork.
 pub(crate) fn before_fork() -> bool {
     STACKS.hold();
+    kept::before_fork();
     true
 }
 
@@ -360,7 +396,10 @@ pub(crate) fn before_fork() -> bool {
 /// This thread called [`before_fork`].
 pub(crate) unsafe fn after_fork(_: bool) {
     // SAFETY: the caller's promise.
-    unsafe { STACKS.release() }
+    unsafe {
+        kept::after_fork();
+        STACKS.release();
+    }
 }
 
 /// After a fork, in the child: only this thread is left. Records of the others stay where they are; they are never used
@@ -369,6 +408,8 @@ pub(crate) unsafe fn after_fork(_: bool) {
 /// # Safety
 /// This thread called [`before_fork`] in the parent.
 pub(crate) unsafe fn after_fork_in_child(_: bool) {
+    // SAFETY: the caller's promise.
+    unsafe { kept::after_fork_in_child(here()) };
     // SAFETY: the caller's promise. If the fork interrupted this very thread in the middle of a change, the list is left as
     // it is: the threads that ended with the parent are then only counted as if they ran on.
     let in_the_middle = unsafe {

@@ -51,14 +51,14 @@ pub(super) struct Section {
 }
 
 macro_rules! stack_rows {
-    ($option:literal, $initial:literal, $concurrent:expr, $largest:expr, $allocated:literal, $freed:literal) => {
+    ($option:literal, $initial:literal, $concurrent:expr, $largest:expr, $allocated:expr, $freed:expr) => {
         &[
             Row(Label::Of(Key::HeapInitialSize), SubOption($option, $initial)),
             Row(Label::Of(Key::HeapIncrementSize), SubOption($option, $initial + 1)),
             Row(Label::Of(Key::StackConcurrent), $concurrent),
             Row(Label::Of(Key::StackLargest), $largest),
-            Row(Label::Of(Key::HeapSegmentsAllocated), Absent($allocated)),
-            Row(Label::Of(Key::HeapSegmentsFreed), Absent($freed)),
+            Row(Label::Of(Key::HeapSegmentsAllocated), $allocated),
+            Row(Label::Of(Key::HeapSegmentsFreed), $freed),
         ]
     };
 }
@@ -86,8 +86,8 @@ pub(super) static SECTIONS: [Section; 9] = [
             0,
             Governed(Key::StackConcurrent, Key::StackMain),
             Governed(Key::StackLargest, Key::StackMain),
-            "stack.segments_allocated",
-            "stack.segments_freed"
+            Absent("stack.segments_allocated"),
+            Absent("stack.segments_freed")
         ),
     },
     Section {
@@ -97,8 +97,8 @@ pub(super) static SECTIONS: [Section; 9] = [
             1,
             OthersAtOnce,
             Counter(Key::StackThread),
-            "threadstack.segments_allocated",
-            "threadstack.segments_freed"
+            Counter(Key::ThreadStackSegmentsAllocated),
+            Counter(Key::ThreadStackSegmentsFreed)
         ),
     },
     Section {
@@ -108,8 +108,8 @@ pub(super) static SECTIONS: [Section; 9] = [
             0,
             Absent("libstack.concurrent"),
             Absent("libstack.largest"),
-            "libstack.segments_allocated",
-            "libstack.segments_freed"
+            Absent("libstack.segments_allocated"),
+            Absent("libstack.segments_freed")
         ),
     },
     Section {

@@ -159,8 +159,12 @@ fn notes(report: &Report, process: &Process) -> Vec<String> {
         );
     }
     notes.push(
-        "Stacks are not underbar's: they are one mapping each and have no segments, so these are 0 (null in JSON). Sizes that are AUTO or not set are 0, too."
-            .to_owned(),
+        if counters.get(Key::ThreadStackSegmentsAllocated) > 0 {
+            "THREADSTACK: segments are those of the stacks that underbar made. The first stack is the kernel's and has none: 0 (null in JSON). Sizes that are AUTO or not set are 0, too."
+        } else {
+            "Stacks are not underbar's: they are one mapping each and have no segments, so these are 0. Sizes that are AUTO or not set are 0, too."
+        }
+        .to_owned(),
     );
     notes.push(
         "ANYHEAP shows underbar's own storage, for the tables of its heap, which is not counted by requests and segments: 0 (null in JSON)."
@@ -295,8 +299,7 @@ End of Storage Report
 * STACK holds all threads, since THREADSTACK is OFF; THREADSTACK shows
   all but the first of them: to the page, as last looked at.
 * Stacks are not underbar's: they are one mapping each and have no
-  segments, so these are 0 (null in JSON). Sizes that are AUTO or not
-  set are 0, too.
+  segments, so these are 0. Sizes that are AUTO or not set are 0, too.
 * ANYHEAP shows underbar's own storage, for the tables of its heap,
   which is not counted by requests and segments: 0 (null in JSON).
 * LIBSTACK, THREADHEAP, HEAP24 and BELOWHEAP have no counterpart on
