@@ -25,7 +25,7 @@ use underbar_sys::syscall;
 
 use super::segmented::Segmented;
 use super::{PAGE, size};
-use crate::{ledger, sandbox};
+use crate::{coverage, ledger, sandbox};
 
 /// The most stacks that wait. Each is two mappings, of the 65,530 that the kernel allows a process.
 const MOST: usize = 256;
@@ -106,6 +106,7 @@ pub fn take(size: usize, is_detached: bool) -> *mut Segmented {
                 return stack;
             }
             EXIST.fetch_add(1, Ordering::Relaxed);
+            coverage::stack((*stack).low, (*stack).top);
             lists = LISTS.lock();
         } else if (*stack).is_forgotten() {
             (*stack).free_increments(size::segments());
@@ -304,6 +305,24 @@ impl Lists {
             }
         }
     }
+}
+
+/// Looks at all stacks, those that wait and those whose threads have ended and are not joined, too. The most that a thread used.
+pub fn look() -> usize {
+    if EXIST.load(Ordering::Relaxed) == 0 {
+        return 0;
+    }
+    let Some(lists) = LISTS.try_lock() else { return 0 };
+    let mut most = 0;
+    for first in lists.in_use.into_iter().chain([lists.ready, lists.detached]) {
+        let mut at = first;
+        // SAFETY: stacks in a list exist, under the lock.
+        while let Some(stack) = unsafe { at.as_ref() } {
+            most = most.max(stack.look(size::segments()));
+            at = stack.next;
+        }
+    }
+    most
 }
 
 /// Before a fork.

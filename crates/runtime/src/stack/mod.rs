@@ -19,7 +19,8 @@
 //! Exactness: to the page, downwards from where the thread's function began. All stacks together are measured when some
 //! threads end and when the process ends, so a use that came and went between is missed: sampled.
 //! Under THREADSTACK with increments, KEEP or FREE, underbar makes the stacks (`segmented`), and the next thread gets the stack of
-//! one that has ended (`kept`, `joined`). Pages of earlier threads stay in it: a thread on it counts as deep as the deepest of them.
+//! one that has ended (`kept`, `joined`). Pages of earlier threads stay in it: a thread on it counts as deep as the deepest of them, and
+//! one look tells what several threads used.
 //! Not here: filling stacks (`fill`).
 
 mod depth;
@@ -225,7 +226,7 @@ unsafe extern "C" fn begins(record: *mut Record, base: usize) -> *mut Record {
         (*record).base = base;
         if let Some(stack) = (*record).stack.as_ref() {
             (*record).low = stack.low;
-            coverage::stack(stack.low, stack.top);
+            stack.begins(base);
             fill::set_bounds(stack.low, base);
             if !kept::begins(stack) {
                 size::make_no_more();
@@ -294,7 +295,9 @@ unsafe extern "C" fn ends(record: *mut u8) {
     // SAFETY: the record was registered by this thread, and is in the list.
     unsafe {
         // Without the lock, so that no thread waits during the system call.
-        if is_asked_for() {
+        let is_looked_at =
+            (*record).stack.as_ref().is_none_or(|stack| size::frees_increments() || stack.is_worth_a_look());
+        if is_asked_for() && is_looked_at {
             note(&*record);
         }
         let mut stacks = STACKS.lock();
@@ -336,24 +339,32 @@ fn note(record: &Record) -> usize {
     if record.low == 0 || record.base == 0 || sandbox::is_closed() {
         return 0;
     }
+    // SAFETY: the description of a stack that underbar made stays for ever.
+    if let Some(stack) = unsafe { record.stack.as_ref() } {
+        let bytes = stack.look(size::segments());
+        raise(bytes, record.is_default);
+        return bytes;
+    }
     // A stack that the program brought may have unreadable pages at its low end.
     let measure = if record.size == 0 { used } else { used_of_locked };
     let bytes = measure(record.low, record.base);
-    // SAFETY: the stack of a thread exists until the thread has ended.
-    if let Some(stack) = unsafe { record.stack.as_ref() } {
-        stack.reached((record.base - bytes) & !(PAGE - 1), size::segments());
-    } else if record.inherits && record.size != 0 && bytes <= LEFT_BEHIND {
+    if record.inherits && record.size != 0 && bytes <= LEFT_BEHIND {
         return bytes.min(ledger::slot().cell(Key::StackThread).load(Ordering::Relaxed) as usize);
     }
     if record.used_before != 0 && record.base - bytes >= record.used_before {
         return 0;
     }
+    raise(bytes, record.is_default);
+    bytes
+}
+
+/// A thread used that many bytes.
+fn raise(bytes: usize, is_default: bool) {
     ledger::raise(Key::StackThread, bytes as u64);
-    if record.is_default {
+    if is_default {
         ledger::raise(Key::StackDefaultSize, bytes as u64);
     }
     ledger::raise(Key::StackLargest, bytes as u64);
-    bytes
 }
 
 /// Measures the stacks of all threads that live.
@@ -379,6 +390,9 @@ pub fn look() {
     if is_asked_for()
         && let Some(stacks) = STACKS.try_lock()
     {
+        if !sandbox::is_closed() {
+            raise(kept::look(), true);
+        }
         look_at_all(&stacks);
     }
 }

@@ -26,6 +26,7 @@ use underbar_ledger::Key;
 use underbar_sys::syscall;
 
 use super::PAGE;
+use super::depth::used_of_locked;
 use crate::{heap, ledger};
 
 /// Sizes in bytes, as THREADSTACK gives them.
@@ -61,6 +62,11 @@ pub struct Segmented {
     lowest: AtomicUsize,
     /// How many segments the ledger was told of. Written as `lowest`; relaxed.
     segments: AtomicU32,
+    /// Where the function of its last thread began; 0: none did. Written by that thread, read with `lowest`; relaxed, as either
+    /// thread's place is right to a page or two.
+    base: AtomicUsize,
+    /// Threads that ended on it. Written by the thread that ends; relaxed.
+    ends: AtomicU32,
     /// Nobody will join the thread. Written and read under the lock of `kept`.
     pub is_detached: bool,
     /// The C library's description of the thread; 0: it has not begun. Written by the thread as it begins (Release), read by a
@@ -96,6 +102,8 @@ impl Segmented {
                         top: low + size,
                         lowest: AtomicUsize::new(low + size),
                         segments: AtomicU32::new(0),
+                        base: AtomicUsize::new(0),
+                        ends: AtomicU32::new(0),
                         is_detached: false,
                         thread: AtomicUsize::new(0),
                         next: null_mut(),
@@ -126,7 +134,31 @@ impl Segmented {
         self.top - self.low
     }
 
-    /// Looks how deep it was used: `lowest` is its lowest page in memory. Tells the ledger of new segments.
+    /// The function of a thread begins at `base`.
+    pub fn begins(&self, base: usize) {
+        self.base.store(base, Ordering::Relaxed);
+    }
+
+    /// A thread ends. Whether its stack is to be looked at: pages stay, so most ends tell nothing that the next look does not.
+    pub fn is_worth_a_look(&self) -> bool {
+        const EXACT: u32 = 4;
+        const ONE_IN: u32 = 16;
+        let ends = self.ends.fetch_add(1, Ordering::Relaxed);
+        ends < EXACT || ends.is_multiple_of(ONE_IN)
+    }
+
+    /// Looks how deep it was used, below where its last thread began. 0 if that is not known.
+    pub fn look(&self, segments: Segments) -> usize {
+        let base = self.base.load(Ordering::Relaxed);
+        if base == 0 || self.is_forgotten() {
+            return 0;
+        }
+        let bytes = used_of_locked(self.low, base);
+        self.reached((base - bytes) & !(PAGE - 1), segments);
+        bytes
+    }
+
+    /// Its lowest page in memory is `lowest`. Tells the ledger of new segments.
     pub fn reached(&self, lowest: usize, segments: Segments) {
         self.lowest.fetch_min(lowest, Ordering::Relaxed);
         let now = segments.of(self.top - lowest);
