@@ -53,7 +53,11 @@ fn a_library_that_was_sent_is_read_as_it_was() {
         json(&["lib", "info", "--json", &file, "BIG"])["members"][0]["block_sizes"][0]["length"],
         6_144
     );
-    assert!(bad(2, &["lib", "info", &file, "NONE"]).contains("there is no member NONE"));
+    assert!(bad(2, &["lib", "info", &file, "NONE"]).contains("there is no member NONE\n"));
+    for command in [&["info"][..], &["extract", "--to", &folder.name("none")]] {
+        let error = bad(2, &[&["lib"], command, &[&file, "big"]].concat());
+        assert!(error.contains("there is no member big; there is BIG\n"), "{error}");
+    }
 
     let out = folder.name("out");
     good(&["lib", "extract", "--to", &out, &file]);

@@ -284,6 +284,7 @@ fn wrong_use_names_who_is_at_fault() {
     let path = library(&folder, "lib", &[], &[("A", 1)]);
     let file = folder.file("file", "x");
     let other = library(&folder, "other", &[], &[]);
+    let tracks = library(&folder, "tracks", &["--organisation", "pds"], &[("AB", 1)]);
     for (arguments, says) in [
         (&["create", &path][..], format!("error: {path} is there already\n").as_str()),
         (&["create", "--organisation", "pds", "--space", "50", "x"], "--space is only for a PDSE"),
@@ -312,7 +313,15 @@ fn wrong_use_names_who_is_at_fault() {
         ),
         (&["add", "--name", "B", &path, &file, &file], "--name and --alias are for one file"),
         (&["extract", "--suffix", "/x", &path], "/x"),
-        (&["info", &path, "B"], "there is no member B"),
+        (&["info", &path, "B"], "there is no member B\n"),
+        (&["info", &path, "a"], "there is no member a; there is A\n"),
+        (&["rename", &path, "a", "C"], "there is no member a; there is A\n"),
+        (&["delete", &path, "a"], "there is no member a; there is A\n"),
+        (&["alias", &path, "a", "C"], "there is no member a; there is A\n"),
+        (&["copy", "--select", "a", &path, "x"], "there is no member a; there is A\n"),
+        (&["extract", &path, "a"], "there is no member a; there is A\n"),
+        (&["delete", &tracks, "ab"], "there is no member ab; there is AB\n"),
+        (&["rename", &tracks, "ab", "C"], "there is no member ab; there is AB\n"),
     ] {
         let error = bad(2, &[&["lib"], arguments].concat());
         assert!(error.contains(says), "{arguments:?}: {error}");

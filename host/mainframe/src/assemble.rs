@@ -184,7 +184,7 @@ impl Builder {
             found[index] = Some(first.to_owned()).filter(|first| *first != member.name);
             orphans.push(Fault::Orphan {
                 name: member.name.clone(),
-                of: by_data.unwrap_or("a member").to_owned(),
+                of: by_data.unwrap_or("its member").to_owned(),
                 first: first.to_owned(),
             });
         }

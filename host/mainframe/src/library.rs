@@ -175,7 +175,7 @@ pub enum Fault {
         name: String,
     },
     /// An alias of a name that is not in the directory, or has other blocks.
-    #[error("{name} is an alias of {of}, which is not there: its blocks count as member {first}")]
+    #[error("{name} is an alias, and {of} is not in the library: its blocks are listed as member {first}")]
     Orphan {
         /// The alias.
         name: String,

@@ -1,6 +1,7 @@
 //! Errors of a library, grouped by the remedy.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::io;
 use std::path::PathBuf;
 use underbar_shown::Shown;
@@ -27,8 +28,8 @@ pub enum Error {
     #[error("member {0} is not as it was stored: its checksum differs")]
     MemberSum(String),
     /// There is no member or alias of this name.
-    #[error("there is no member {0}")]
-    NoMember(String),
+    #[error("{0}")]
+    NoMember(Missing),
     /// The name is taken.
     #[error("there is a member {0} already")]
     Exists(String),
@@ -97,6 +98,32 @@ pub enum Error {
     },
 }
 
+/// A name that no member or alias of a library has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Missing {
+    /// The name.
+    pub name: String,
+    /// The name of a member or alias that differs from it only in upper and lower case.
+    pub in_other_case: Option<String>,
+}
+
+impl Missing {
+    /// A name that is not among those of a library.
+    pub fn among<T: ToString>(name: impl ToString, names: impl IntoIterator<Item = T>) -> Missing {
+        let name = name.to_string();
+        let mut names = names.into_iter().map(|known| known.to_string());
+        let in_other_case = names.find(|known| known.eq_ignore_ascii_case(&name));
+        Missing { name, in_other_case }
+    }
+}
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "there is no member {}", self.name)?;
+        self.in_other_case.as_ref().map_or(Ok(()), |known| write!(f, "; there is {known}"))
+    }
+}
+
 /// The result type of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -109,6 +136,11 @@ impl Error {
             }
             _ => Error::System { what: what.into(), error },
         }
+    }
+
+    /// There is no member or alias of this name. The caller does not know the other names.
+    pub fn no_member(name: impl ToString) -> Error {
+        Error::NoMember(Missing { name: name.to_string(), in_other_case: None })
     }
 
     /// A fault of one member.

@@ -28,4 +28,4 @@ pub mod storage;
 pub mod survey;
 pub mod verify;
 
-pub use error::{Error, Result};
+pub use error::{Error, Missing, Result};

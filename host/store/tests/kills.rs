@@ -58,7 +58,7 @@ fn a_child_changes_its_library() {
         }
         match apply(path, edits, 3, round, true) {
             // The child before this one may have been killed with or without COMES.
-            Ok(_) | Err(Error::NoMember(_)) => {}
+            Ok(_) | Err(Error::NoMember(..)) => {}
             Err(error) => panic!("{error}"),
         }
     }
@@ -82,7 +82,7 @@ fn look(path: &Path) -> (u64, Option<Vec<u8>>) {
     assert_eq!(verdict.problems, []);
     let member = |member| match library.member(&name(member)) {
         Ok(addition) => Some(addition.bytes),
-        Err(Error::NoMember(_)) => None,
+        Err(Error::NoMember(..)) => None,
         Err(error) => panic!("{error}"),
     };
     let (one, two) = (member("PAIR1"), member("PAIR2"));

@@ -8,13 +8,14 @@ use crate::library::{Fault, Library, Member};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
+use underbar_store::Missing;
 
 /// The reason why members do not become files.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     /// No member has this name.
-    #[error("there is no member {0}")]
-    NoMember(String),
+    #[error("{0}")]
+    NoMember(Missing),
     /// The members overlap.
     #[error(
         "its members overlap: they are {bytes} bytes, the library has {live}; name the members to extract"
@@ -27,6 +28,12 @@ pub enum Refused {
     },
 }
 
+/// A name that no member of the library has.
+#[must_use]
+pub fn missing(library: &Library, name: &str) -> Missing {
+    Missing::among(name, library.members.iter().map(|member| &member.name))
+}
+
 /// The members of these names; without names, all that are not aliases.
 ///
 /// # Errors
@@ -35,7 +42,8 @@ pub fn members<'a>(library: &'a Library, names: &[String]) -> Result<Vec<&'a Mem
     let found: Vec<&Member> = if names.is_empty() {
         library.members.iter().filter(|member| member.alias_of.is_none()).collect()
     } else {
-        let find = |name: &String| library.member(name).ok_or_else(|| Refused::NoMember(name.clone()));
+        let find =
+            |name: &String| library.member(name).ok_or_else(|| Refused::NoMember(missing(library, name)));
         names.iter().map(find).collect::<Result<_, _>>()?
     };
     let bytes = found.iter().fold(0u64, |sum, member| sum.saturating_add(member.bytes));

@@ -217,7 +217,11 @@ fn names_of_any_kind_are_taken_and_members_within_members_are_refused() {
         let library = only(&carrier);
         assert_eq!(members(library, &[]).map(|found| found.len()), Ok(2));
         assert_eq!(members(library, &[bad.into()]).map(|found| found.len()), Ok(1));
-        assert_eq!(members(library, &["NO".into()]).err(), Some(Refused::NoMember("NO".into())));
+        let refused = |name: &str| members(library, &[name.into()]).err().map(|refused| refused.to_string());
+        assert_eq!(refused("NO").as_deref(), Some("there is no member NO"));
+        let other = library.members[1].name.to_ascii_lowercase();
+        let expected = format!("there is no member {other}; there is {}", library.members[1].name);
+        assert_eq!(refused(&other), Some(expected));
     }
     let carrier = carrier("x", programs().xmit("MY.LIBRARY"));
     let mut library = only(&carrier).clone();

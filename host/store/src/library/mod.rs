@@ -27,7 +27,7 @@ pub use display::{ClassCounts, Item, Label, Mainframe, Organisation, Shape, Stat
 use items::{Walked, add_aliases, pds_counts, pds_item, pdse_item, text};
 
 use crate::change::{Addition, addition_of_pds, addition_of_pdse};
-use crate::error::{Error, Result};
+use crate::error::{Error, Missing, Result};
 use crate::storage::OnDisk;
 use crate::verify::{self, Problem, Verdict};
 
@@ -166,6 +166,14 @@ impl Library {
         }
     }
 
+    /// The error for a name that it does not have.
+    #[must_use]
+    pub fn no_member(&self, name: impl ToString) -> Error {
+        // If the directory cannot be read, there is no hint.
+        let names = self.names().unwrap_or_default();
+        Error::NoMember(Missing::among(name, names.iter().map(|(name, _)| name)))
+    }
+
     /// All members and aliases, in the order of their names. `long` adds the values that need each member read: blocks,
     /// tracks, times, aliases.
     ///
@@ -210,7 +218,7 @@ impl Library {
     /// # Errors
     /// There is none of that name; it is damaged at its beginning.
     pub fn item(&self, name: &Name) -> Result<Item> {
-        let none = || Error::NoMember(name.to_string());
+        let none = || self.no_member(name);
         match &self.inner {
             Inner::Pds(pds) => {
                 let entry = pds.find(name, &mut Counts::default())?.ok_or_else(none)?;
@@ -245,7 +253,7 @@ impl Library {
     /// # Errors
     /// There is none of that name; it is damaged.
     pub fn member(&self, name: &Name) -> Result<Addition> {
-        let none = || Error::NoMember(name.to_string());
+        let none = || self.no_member(name);
         match &self.inner {
             Inner::Pds(pds) => {
                 let mut entry = pds.find(name, &mut Counts::default())?.ok_or_else(none)?;

@@ -236,7 +236,7 @@ impl<S: Storage> Make<S> {
     /// There is none of that name; the new one is taken or too long; no room; the system's.
     pub fn rename(&mut self, from: &Name, to: &Name) -> Result<()> {
         let to = short(to)?;
-        let entry = *self.entries.get(from).ok_or_else(|| Error::NoMember(from.to_string()))?;
+        let entry = *self.entries.get(from).ok_or_else(|| Error::no_member(from))?;
         if self.entries.contains_key(&to) {
             return Err(Error::Exists(to.to_string()));
         }
@@ -287,7 +287,7 @@ impl<S: Storage> Make<S> {
     /// # Errors
     /// There is none of that name.
     pub fn delete(&mut self, name: &Name) -> Result<()> {
-        let entry = self.entries.remove(name).ok_or_else(|| Error::NoMember(name.to_string()))?;
+        let entry = self.entries.remove(name).ok_or_else(|| Error::no_member(name))?;
         if entry.alias.is_none() {
             self.entries.retain(|_, entry| entry.alias.is_none_or(|alias| alias.of != *name));
         }
@@ -299,7 +299,7 @@ impl<S: Storage> Make<S> {
     /// # Errors
     /// There is none of that name, or it is an alias.
     pub fn member(&self, name: &Name) -> Result<Entry> {
-        let entry = self.entries.get(name).ok_or_else(|| Error::NoMember(name.to_string()))?;
+        let entry = self.entries.get(name).ok_or_else(|| Error::no_member(name))?;
         match entry.alias {
             Some(alias) => Err(Error::IsAlias(name.to_string(), alias.of.to_string())),
             None => Ok(*entry),

@@ -35,7 +35,7 @@ impl<S: Storage> Change<S> {
         match self.value(name)? {
             Some(Value::Member(member)) => Ok(member),
             Some(Value::Alias(alias)) => Err(Error::IsAlias(name.to_string(), alias.of.to_string())),
-            None => Err(Error::NoMember(name.to_string())),
+            None => Err(Error::no_member(name)),
         }
     }
 

@@ -196,7 +196,7 @@ impl<S: Storage> Change<S> {
     /// There is none of that name.
     pub fn delete(&mut self, name: &Name) -> Result<()> {
         match self.value(name)? {
-            None => Err(Error::NoMember(name.to_string())),
+            None => Err(Error::no_member(name)),
             Some(Value::Alias(alias)) => self.drop_alias(&alias),
             Some(Value::Member(member)) => {
                 for alias in self.aliases_of(name)? {
@@ -214,7 +214,7 @@ impl<S: Storage> Change<S> {
     /// # Errors
     /// There is none of that name; the new one is taken.
     pub fn rename(&mut self, from: &Name, to: &Name) -> Result<()> {
-        let value = self.value(from)?.ok_or_else(|| Error::NoMember(from.to_string()))?;
+        let value = self.value(from)?.ok_or_else(|| Error::no_member(from))?;
         if self.value(to)?.is_some() {
             return Err(Error::Exists(to.to_string()));
         }

@@ -12,6 +12,7 @@ use clap::Args;
 use underbar_mainframe::ebcdic::CodePage;
 use underbar_mainframe::fault::Trouble;
 use underbar_mainframe::view::choose::{Carrier, Held};
+use underbar_mainframe::view::extract::missing;
 use underbar_mainframe::view::items;
 use underbar_partitioned::name::Name;
 use underbar_partitioned::read::{PDS_BEGINS, PDSE_BEGINS};
@@ -101,7 +102,7 @@ impl Any {
                     let find = |name: &String| members.iter().find(|item| item.name == *name).cloned();
                     members = names
                         .iter()
-                        .map(|name| find(name).ok_or_else(|| format!("there is no member {name}")))
+                        .map(|name| find(name).ok_or_else(|| missing(library, name).to_string()))
                         .collect::<Result<_, _>>()?;
                 }
                 Ok(Listed { label: items::label(library, carrier.bytes), members })

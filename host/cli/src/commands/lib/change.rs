@@ -68,7 +68,7 @@ impl Target {
 /// Prints the change, or why there is none. `done` describes it, with `{n}` for the number.
 pub fn say(printing: &Printing, library: &Path, changed: Result<Changed>, done: &str) -> ExitCode {
     let path = library.shown();
-    match changed {
+    match changed.map_err(|error| with_other_case(library, error)) {
         Err(error) => {
             let help = match &error {
                 // These messages name their file, which need not be the library.
@@ -91,6 +91,17 @@ pub fn say(printing: &Printing, library: &Path, changed: Result<Changed>, done: 
             };
             printing.print(&text, None, 0)
         }
+    }
+}
+
+/// An error about a name that the library does not have also tells the name in other case, if there is one.
+fn with_other_case(library: &Path, error: Error) -> Error {
+    match error {
+        Error::NoMember(missing) => match Library::open(library) {
+            Ok(library) => library.no_member(missing.name),
+            Err(_) => Error::NoMember(missing),
+        },
+        error => error,
     }
 }
 

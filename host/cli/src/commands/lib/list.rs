@@ -7,6 +7,7 @@ use underbar_shown::Shown;
 use clap::Args;
 use serde::Serialize;
 use underbar_mainframe::view::choose::{Carrier, Thing};
+use underbar_mainframe::view::extract::missing;
 use underbar_mainframe::view::items::{self, Blocks};
 use underbar_store::library::{Item, Label, Library, Organisation};
 use underbar_store::verify::Verdict;
@@ -342,7 +343,7 @@ impl Info {
         let listed = items::list(library);
         for name in &names {
             let found = listed.iter().zip(&library.members).find(|(item, _)| item.name == *name);
-            let (item, member) = found.ok_or_else(|| format!("there is no member {name}"))?;
+            let (item, member) = found.ok_or_else(|| missing(library, name).to_string())?;
             information.members.push(Close::read(item.clone(), library, member, self.choice.codepage)?);
         }
         Ok(())
