@@ -161,10 +161,25 @@ fn what_is_no_report_is_called_what_it_is() {
         text.replace("underbar.report/1", "underbar.report/7").as_bytes(),
         "the report is of schema \"underbar.report/7\"; this version of underbar reads \"underbar.report/1\"",
     );
+    const SAVES: &str = "; `underbar run --json -o FILE` saves a report";
+    let other = |schema: &str| format!("{{\"schema\": \"{schema}\"}}");
     check(
         "verdict",
-        b"{\"schema\": \"underbar.verdict/1\"}",
-        "this is JSON, but no report of underbar: it has no \"schema\": \"underbar.report/1\"",
+        other("underbar.tune/1").as_bytes(),
+        &format!("this is the JSON of `underbar tune`, not a saved report{SAVES}"),
+    );
+    check(
+        "weather",
+        other("weather/1").as_bytes(),
+        &format!("this is JSON of schema \"weather/1\", not a saved report{SAVES}"),
+    );
+    check(
+        "started",
+        other("underbar.report/1").as_bytes(),
+        &format!(
+            "this is not a whole report, though it has the schema of one: \
+             missing field `underbar` at line 1 column 31{SAVES}"
+        ),
     );
     let missing = folder.name("missing");
     assert_eq!(

@@ -21,8 +21,16 @@ pub enum ReadError {
         found: String,
     },
     /// It is JSON, but no report of underbar.
-    NotAReport,
-    /// It is not JSON, or a field has an invalid value.
+    NotAReport {
+        /// The schema that the file names.
+        found: Option<String>,
+    },
+    /// It names the schema of a report, but a part of a report is missing or has an invalid value.
+    Incomplete {
+        /// The parser's words, with line and column.
+        what: String,
+    },
+    /// It is not JSON.
     Malformed {
         /// The parser's words, with line and column.
         what: String,
@@ -41,8 +49,20 @@ impl std::fmt::Display for ReadError {
             Self::OtherVersion { found } => {
                 write!(f, "the report is of schema \"{found}\"; this version of underbar reads \"{SCHEMA}\"")
             }
-            Self::NotAReport => {
-                write!(f, "this is JSON, but no report of underbar: it has no \"schema\": \"{SCHEMA}\"")
+            Self::NotAReport { found } => {
+                match found.as_deref().map(|schema| (schema, command_of(schema))) {
+                    Some((_, Some(command))) => {
+                        write!(f, "this is the JSON of `underbar {command}`, not a saved report")?;
+                    }
+                    Some((schema, None)) => {
+                        write!(f, "this is JSON of schema \"{schema:.80}\", not a saved report")?;
+                    }
+                    None => write!(f, "this is JSON, but not a saved report: it names no schema")?,
+                }
+                f.write_str(SAVES)
+            }
+            Self::Incomplete { what } => {
+                write!(f, "this is not a whole report, though it has the schema of one: {what}{SAVES}")
             }
             Self::Malformed { what } => write!(f, "the report cannot be read: {what}"),
         }
@@ -61,6 +81,25 @@ impl From<serde_json::Error> for ReadError {
     }
 }
 
+/// What writes a report.
+const SAVES: &str = "; `underbar run --json -o FILE` saves a report";
+
+/// The command whose JSON has this schema.
+fn command_of(schema: &str) -> Option<&'static str> {
+    let kind = schema.strip_prefix("underbar.")?.split('/').next()?;
+    Some(match kind {
+        "advice" | "listing-advice" => "advise",
+        "diff" | "listing-diff" => "diff",
+        "demo" | "demos" => "demo",
+        "compare" => "compare",
+        "doctor" => "doctor",
+        "options" => "options",
+        "profile" => "profile",
+        "tune" => "tune",
+        _ => return None,
+    })
+}
+
 /// Only the name of the schema: it is checked before the rest is read.
 #[derive(Deserialize)]
 struct Named {
@@ -77,15 +116,16 @@ impl Report {
         let named: Named = match serde_json::from_slice(bytes) {
             Ok(named) => named,
             // Valid JSON that is no object (a list, a number) is no report.
-            Err(error) if error.is_data() => return Err(ReadError::NotAReport),
+            Err(error) if error.is_data() => return Err(ReadError::NotAReport { found: None }),
             Err(error) => return Err(error.into()),
         };
         match named.schema.as_ref().and_then(|schema| schema.as_str()) {
-            Some(SCHEMA) => Ok(serde_json::from_slice(bytes)?),
+            Some(SCHEMA) => serde_json::from_slice(bytes)
+                .map_err(|error| ReadError::Incomplete { what: error.to_string() }),
             Some(found) if found.starts_with("underbar.report/") => {
                 Err(ReadError::OtherVersion { found: found.to_owned() })
             }
-            _ => Err(ReadError::NotAReport),
+            found => Err(ReadError::NotAReport { found: found.map(str::to_owned) }),
         }
     }
 }
@@ -122,9 +162,31 @@ mod tests {
 
     #[test]
     fn other_json_and_no_json_are_told_apart() {
-        for text in ["{}", "[1]", "7", r#"{"schema": 1}"#, r#"{"schema": "underbar.verdict/1"}"#] {
-            assert_eq!(Report::from_json(text.as_bytes()), Err(ReadError::NotAReport), "{text}");
+        for (text, says) in [
+            ("{}", "this is JSON, but not a saved report: it names no schema; `underbar run"),
+            ("[1]", "it names no schema"),
+            ("7", "it names no schema"),
+            (r#"{"schema": 1}"#, "it names no schema"),
+            (
+                r#"{"schema": "weather/1"}"#,
+                "this is JSON of schema \"weather/1\", not a saved report; `underbar run",
+            ),
+            (
+                r#"{"schema": "underbar.tune/1"}"#,
+                "this is the JSON of `underbar tune`, not a saved report; `underbar",
+            ),
+            (r#"{"schema": "underbar.listing-diff/1"}"#, "the JSON of `underbar diff`"),
+        ] {
+            let error = Report::from_json(text.as_bytes()).expect_err("no report");
+            assert!(matches!(error, ReadError::NotAReport { .. }), "{text}");
+            assert!(error.to_string().contains(says), "{text}: {error}");
         }
+        let error = Report::from_json(br#"{"schema": "underbar.report/1"}"#).expect_err("nothing in it");
+        assert_eq!(
+            error.to_string(),
+            "this is not a whole report, though it has the schema of one: \
+             missing field `underbar` at line 1 column 31; `underbar run --json -o FILE` saves a report"
+        );
         for text in ["Storage Report for Enclave", "\u{0}\u{1}\u{2}", "{]"] {
             let error = Report::from_json(text.as_bytes()).expect_err("no JSON");
             assert!(matches!(error, ReadError::Malformed { .. }), "{text}: {error}");
