@@ -72,6 +72,12 @@ impl Figures {
         self.0[key as usize] = Some(figure);
     }
 
+    /// Takes the figures of coverage as not measured.
+    pub fn forget_coverage(&mut self) {
+        self.0[Key::CoverageAnonymous as usize] = None;
+        self.0[Key::CoverageHeap as usize] = None;
+    }
+
     /// Adds another process's figures, each by its fold rule. A figure that one of them does not know is taken from the other.
     ///
     /// The memory in this heap is that of the process with the most memory, so that the part and the whole are of one measurement.

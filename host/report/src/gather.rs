@@ -46,6 +46,8 @@ impl Report {
     ) -> Report {
         let mut processes: Vec<Process> =
             ledger.slots().map(|slot| section(&slot, ledger.made_ns(), &alive)).collect();
+        let peak = facts.steps.as_ref().map(|steps| steps.peak_resident_bytes);
+        processes.iter_mut().for_each(|process| forget_early_coverage(process, peak));
         let other_locks = place_areas(ledger, &mut processes, &facts);
         processes.sort_by_key(|process| (process.started_ns, process.process));
         if facts.options.text.is_empty() {
@@ -148,6 +150,20 @@ fn section(slot: &SlotView<'_>, began_ns: u64, alive: &impl Fn(&SlotView<'_>) ->
         }),
         locks: None,
         fault: slot.fault().map(fault),
+    }
+}
+
+/// Takes coverage as not measured if the heap has grown far beyond all the memory that the last look found. A process has no
+/// look at its end if it was killed, and memory that it gets in one large request may come after its last look.
+///
+/// A heap may be larger than the memory that it occupies, but not if the largest process of the run occupied as much.
+fn forget_early_coverage(process: &mut Process, peak_resident: Option<u64>) {
+    let counters = &process.counters;
+    let (heap, seen) = (counters.get(Key::HeapUsedPeak), counters.get(Key::CoverageAnonymous));
+    let has_no_last_look = matches!(process.state, State::Killed | State::Running);
+    if has_no_last_look && heap / 2 > seen && peak_resident.is_none_or(|peak| peak >= heap) {
+        process.counters.forget_coverage();
+        process.owners.clear();
     }
 }
 
@@ -292,6 +308,29 @@ pub(crate) mod tests {
         assert_eq!(tree.counters.known(Key::StackThread), Some(0));
         assert_eq!(tree.counters.get(Key::NotFollowedStatic), 4, "three seen inside, one by the launcher");
         assert_eq!(report.options.text, "HEAP(1M)");
+    }
+
+    #[test]
+    fn a_look_before_the_heap_grew_is_no_coverage() {
+        let coverage = |ended: u64, heap: u64, peak: Option<u64>| {
+            let mut bytes = ledger(&[(SlotState::Live, 11, "/bin/b", ended)]);
+            let at = |key: Key| SLOTS_OFFSET + offset_of!(Slot, counters) + 8 * key as usize;
+            put(&mut bytes, at(Key::CoverageAnonymous), 5 << 20);
+            put(&mut bytes, at(Key::CoverageHeap), 1 << 20);
+            put(&mut bytes, at(Key::HeapUsedPeak), heap);
+            let steps = peak.map(|peak_resident_bytes| Steps { peak_resident_bytes, ..Steps::default() });
+            let view = LedgerView::new(&bytes).expect("a good ledger");
+            let report = Report::from_ledger(&view, Facts { steps, ..Facts::default() }, |_| false);
+            let process = &report.processes[0];
+            assert_eq!(process.owners.is_empty(), process.counters.known(Key::CoverageHeap).is_none());
+            process.counters.known(Key::CoverageAnonymous)
+        };
+        assert_eq!(coverage(0, 200 << 20, Some(210 << 20)), None);
+        assert_eq!(coverage(0, 200 << 20, None), None);
+        // The look at the end saw all of it; or most of the heap was never touched; or the heap is hardly larger.
+        assert_eq!(coverage(9_000, 200 << 20, Some(210 << 20)), Some(5 << 20));
+        assert_eq!(coverage(0, 200 << 20, Some(10 << 20)), Some(5 << 20));
+        assert_eq!(coverage(0, 8 << 20, Some(10 << 20)), Some(5 << 20));
     }
 
     #[test]

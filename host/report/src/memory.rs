@@ -16,6 +16,9 @@ use crate::model::{Owner, Program};
 use crate::page::{Line, Page, Tone, clean, clip_middle, labelled, set_columns, warning};
 use crate::units::{bytes, counted, share};
 
+/// Smaller processes are not looked at.
+const MEASURED_FROM: u64 = 4 << 20;
+
 /// True if less than half of the program's anonymous memory is in this heap, as far as known.
 #[must_use]
 pub fn mostly_elsewhere(program: &Program) -> bool {
@@ -38,7 +41,12 @@ pub(crate) fn all(program: &Program, page: Page<'_>) -> Vec<Line> {
 fn table(program: &Program, page: Page<'_>, (part, most): (u64, usize)) -> Vec<Line> {
     let anonymous = program.counters.get(Key::CoverageAnonymous);
     if anonymous == 0 {
-        return vec![labelled("coverage", "not measured (under 4 MiB of anonymous memory)".to_owned())];
+        let heap = program.counters.get(Key::HeapUsedPeak);
+        let why = match program.unfinished && heap >= MEASURED_FROM {
+            true => format!("not measured since the heap grew to {}", bytes(heap)),
+            false => "not measured (under 4 MiB of anonymous memory)".to_owned(),
+        };
+        return vec![labelled("coverage", why)];
     }
     let heap = program.counters.get(Key::CoverageHeap).min(anonymous);
     let text = format!("{} of {} anonymous memory is in this heap", share(heap, anonymous), bytes(anonymous));
@@ -101,6 +109,18 @@ mod tests {
         );
         let text = paint(&lines(&program, page(60)), page(60), 20);
         assert!(text.lines().all(|line| line.chars().count() <= 60 && !line.ends_with("...")), "{text}");
+    }
+
+    #[test]
+    fn what_was_not_measured_has_its_reason() {
+        let mut program = sample::low_coverage().programs().swap_remove(0);
+        program.counters.forget_coverage();
+        program.counters.set(Key::HeapUsedPeak, 202 << 20);
+        check(&program, 100, "  coverage  not measured (under 4 MiB of anonymous memory)\n");
+        program.unfinished = true;
+        check(&program, 100, "  coverage  not measured since the heap grew to 202 MiB\n");
+        program.counters.set(Key::HeapUsedPeak, 1 << 20);
+        check(&program, 100, "  coverage  not measured (under 4 MiB of anonymous memory)\n");
     }
 
     #[test]
