@@ -229,7 +229,7 @@ impl Tune {
         let each = measured.all_of_it;
         let gives_back = |set: &Candidate| set.options.to_ascii_uppercase().contains("FREE");
         if !sets.iter().any(gives_back) {
-            sets.extend(self.for_less_memory(&task, &measured.sample, &report)?);
+            sets.extend(self.for_less_memory(&task, &measured.sample, &report, &mut progress)?);
         }
         drop((measured, report));
         let ground = Ground { task: &task, default: &default, begin, each };
@@ -245,9 +245,14 @@ impl Tune {
         task: &Task<'_>,
         default: &Sample,
         report: &Report,
+        progress: &mut Progress,
     ) -> Result<Option<Candidate>, Stop> {
         let Some(set) = frugal(report) else { return Ok(None) };
+        progress.phase("measuring plain, for its memory", 1);
+        progress.run(Arm::PLAIN.name());
         let plain = task.once(Way::Plain)?.sample.peak_rss_bytes;
+        progress.ran();
+        progress.clear();
         let peak = default.peak_rss_bytes;
         let is_asked_for = self.flags.primary == Primary::Rss;
         // A smaller excess is the library itself, which no option changes.

@@ -19,7 +19,7 @@ use crate::trial::trial_outcome::Tried;
 use underbar_runner::layers::Layers;
 
 impl Tune {
-    /// `at most 144 runs: 3 to measure, 2 x (3 + 3 x 15) to compare, 3 x 15 to confirm`
+    /// `at most 144 runs: 2 or 3 to measure, 2 x (3 + 3 x 15) to compare, 3 x 15 to confirm`
     pub(super) fn how_often(&self) -> String {
         if self.live {
             return "2 runs to measure, then as many as the epochs take, mostly one".to_owned();
@@ -32,7 +32,7 @@ impl Tune {
                 let runs = 3 + least * 3 + (least + 1) * 3 * MINIMUM_ROUNDS as u64;
                 let each = time / u32::try_from(runs).unwrap_or(u32::MAX);
                 format!(
-                    "3 runs to measure, then as many as fit into {}: half to compare, half to confirm\n\
+                    "2 or 3 runs to measure, then as many as fit into {}: half to compare, half to confirm\n\
                      underbar: a verdict on a set needs {runs} runs or more, so the program may take {} at most",
                     say::long(time),
                     units::nanoseconds(u64::try_from(each.as_nanos()).unwrap_or(u64::MAX))
@@ -42,7 +42,9 @@ impl Tune {
                 let rounds = runs.unwrap_or(DEFAULT_ROUNDS as u64);
                 let compare = format!("{sets} x (3 + 3 x {rounds})");
                 let runs = 3 + sets * (3 + 3 * rounds) + 3 * rounds;
-                format!("at most {runs} runs: 3 to measure, {compare} to compare, 3 x {rounds} to confirm")
+                format!(
+                    "at most {runs} runs: 2 or 3 to measure, {compare} to compare, 3 x {rounds} to confirm"
+                )
             }
         }
     }
