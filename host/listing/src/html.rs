@@ -16,6 +16,8 @@ const LONGEST: usize = 8192;
 /// Tags after which a new line begins.
 const BREAKS: [&[u8]; 12] =
     [b"br", b"/p", b"/div", b"/tr", b"/li", b"/pre", b"/h1", b"/h2", b"/h3", b"/title", b"hr", b"/table"];
+/// Tags that begin on a new line. The end of the element before them may be omitted.
+const BEGINS: [&[u8]; 10] = [b"p", b"div", b"tr", b"li", b"pre", b"h1", b"h2", b"h3", b"table", b"dt"];
 const NAMES: [(&[u8], u8); 12] = [
     (b"nbsp", b' '),
     (b"#160", b' '),
@@ -37,6 +39,8 @@ pub(crate) struct Html {
     state: State,
     /// A line end right after a break counts as the same line end.
     after_break: bool,
+    /// The last byte of the text so far; 0 at its beginning.
+    last: u8,
 }
 
 #[derive(Default)]
@@ -66,6 +70,7 @@ impl Html {
         let mut text = Vec::with_capacity(bytes.len());
         for &byte in bytes {
             self.byte(byte, &mut text);
+            self.last = *text.last().unwrap_or(&self.last);
         }
         text
     }
@@ -104,7 +109,12 @@ impl Html {
                     if BREAKS.contains(&&name[..]) {
                         text.push(b'\n');
                         self.after_break = true;
-                    } else if matches!(&name[..], b"/td" | b"/th") {
+                    } else if BEGINS.contains(&&name[..]) && !matches!(self.last, 0 | b'\n') {
+                        text.push(b'\n');
+                        self.after_break = true;
+                    } else if matches!(&name[..], b"td" | b"th" | b"/td" | b"/th")
+                        && !matches!(self.last, 0 | b'\n' | b' ')
+                    {
                         text.push(b' ');
                     }
                 } else if *length > LONGEST {
@@ -154,6 +164,9 @@ mod tests {
         check("&nbsp;&nbsp;Initial size:&#160;32768<br>\r\nNext<br/>x", "  Initial size: 32768\nNext\nx");
         check("<pre class=\"a b\">one\ntwo</pre>", "one\ntwo\n");
         check("<tr><td>32</td><td>9</td></tr>", "32 9 \n");
+        // Ends of rows, cells and paragraphs may be omitted.
+        check("<table><tr><td>32<td>9<tr><td>Size:<td>7<p>a<p>b", "32 9\nSize: 7\na\nb");
+        check("<table>\n<tr><td>32</td>\n</tr><tr><th>9", "\n32 \n\n9");
         check("a < b &lt; c &unknown; & d&", "a < b < c &unknown; & d&");
         check("one<BR >\n\ntwo", "one\n\ntwo");
         check("cut <a href=", "cut ");

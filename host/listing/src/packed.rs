@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! first 512 bytes -> gzip, zip: inflated piece by piece, at most MOST bytes -> lines
-//!                   base64:    decoded -> lines
+//!                   base64:    decoded -> looked at once more: gzip, zip, or lines
 //! bzip2, xz, PDF, ...: named once, and none of their bytes is read
 //!                   anything else -> lines
 //! ```
@@ -48,13 +48,16 @@ pub(crate) struct Packed {
     head: Vec<u8>,
     form: Option<Form>,
     unpacked: u64,
+    /// Whether the input is decoded base64, which is not decoded again.
+    is_decoded: bool,
 }
 
 enum Form {
     Plain,
     /// At the end, or named and not read.
     Over,
-    Base64(Base64),
+    /// The decoder, and what reads the bytes behind it.
+    Base64(Base64, Box<Packed>),
     Gzip(Deflated),
     Zip(Deflated),
 }
@@ -106,7 +109,8 @@ impl Packed {
             self.look(out);
         }
         let between = |header: &[u8]| header.is_empty();
-        match &self.form {
+        match &mut self.form {
+            Some(Form::Base64(_, decoded)) => decoded.finish(out),
             Some(Form::Gzip(Deflated { phase: Phase::Header(header), .. })) if between(header) => {}
             Some(Form::Gzip(_) | Form::Zip(_)) => out(Out::Why(DAMAGED)),
             _ => {}
@@ -132,7 +136,10 @@ impl Packed {
                     out(Out::Why("an archive of tar: unpack it first (tar -xf)"));
                     Form::Over
                 }
-                None if is_base64(&head) => Form::Base64(Base64::default()),
+                None if !self.is_decoded && is_base64(&head) => {
+                    let decoded = Packed { is_decoded: true, ..Packed::default() };
+                    Form::Base64(Base64::default(), Box::new(decoded))
+                }
                 None => Form::Plain,
             },
         };
@@ -141,6 +148,16 @@ impl Packed {
     }
 
     fn unpack(&mut self, bytes: &[u8], out: &mut dyn FnMut(Out<'_>)) {
+        if let Some(Form::Base64(base64, decoded)) = &mut self.form {
+            let some = base64.decode(bytes);
+            self.unpacked += some.len() as u64;
+            if self.unpacked <= MOST {
+                return decoded.feed(&some, out);
+            }
+            out(Out::Why(TOO_MUCH));
+            self.form = Some(Form::Over);
+            return;
+        }
         let unpacked = &mut self.unpacked;
         let mut bounded = |some: &[u8]| -> Result<(), &'static str> {
             *unpacked += some.len() as u64;
@@ -155,10 +172,9 @@ impl Packed {
                 out(Out::Bytes(bytes));
                 Ok(false)
             }
-            Some(Form::Base64(base64)) => bounded(&base64.decode(bytes)).map(|()| false),
             Some(Form::Gzip(gzip)) => gzip.feed(bytes, &gzip_header, &mut bounded),
             Some(Form::Zip(zip)) => zip.feed(bytes, &zip_header, &mut bounded),
-            Some(Form::Over) | None => Ok(false),
+            Some(Form::Base64(..) | Form::Over) | None => Ok(false),
         };
         if let Err(why) = result {
             out(Out::Why(why));
@@ -329,7 +345,7 @@ fn is_document(head: &[u8]) -> bool {
         .any(|name| head.get(30..).is_some_and(|rest| rest.starts_with(name)))
 }
 
-/// Whether the input is base64 throughout, in lines of one length, and encodes text.
+/// Whether the input is base64 throughout, in lines of one length, and encodes text or a packed file.
 fn is_base64(head: &[u8]) -> bool {
     let in_alphabet =
         |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'\r' | b'\n');
@@ -343,6 +359,14 @@ fn is_base64(head: &[u8]) -> bool {
         return false;
     }
     let decoded = Base64::default().decode(first);
+    let packed: [&[u8]; 2] = [b"\x1f\x8b\x08", b"PK\x03\x04"];
+    if packed
+        .into_iter()
+        .chain(OTHERS.iter().map(|(begin, _)| *begin))
+        .any(|begin| decoded.starts_with(begin))
+    {
+        return true;
+    }
     let is_text = |byte: &&u8| matches!(byte, b' '..=b'~' | b'\r' | b'\n' | b'\t' | 0x0c);
     // EBCDIC text has blanks, letters and digits of EBCDIC.
     let is_ebcdic =

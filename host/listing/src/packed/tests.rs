@@ -85,6 +85,13 @@ fn what_is_packed_is_unpacked() {
         check(&two, &format!("\n{TEXT}\nx\n"));
     }
     check(base64(long.as_bytes()).as_bytes(), &long);
+    // As a mail carries an attachment.
+    check(base64(&gzip(long.as_bytes(), true)).as_bytes(), &long);
+    let archive = zip(&[entry("a/job", long.as_bytes(), false, true)]);
+    check(base64(&archive).as_bytes(), &format!("{long}\n"));
+    // Only once: what is base64 inside is no listing.
+    let once = base64(long.as_bytes());
+    check(base64(once.as_bytes()).as_bytes(), &once);
 }
 
 #[test]
@@ -141,6 +148,9 @@ fn other_formats_are_named_once() {
     named(b"BZh91AY", "bunzip2");
     named(b"%PDF-1.7\n", "pdftotext");
     named(b"\xfd7zXZ\0", "unxz");
+    let coded = base64(&[&b"%PDF-1.7\n"[..], &[0x9d; 2000]].concat());
+    let (all, said) = unpacked(coded.as_bytes(), 100);
+    assert!(all.is_empty() && said.len() == 1 && said[0].contains("pdftotext"), "{said:?}");
     let tar = [&[b'a'; 257][..], b"ustar"].concat();
     named(&tar, "tar -xf");
     named(&entry("[Content_Types].xml", b"x", false, false), "office");
