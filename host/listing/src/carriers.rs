@@ -13,6 +13,7 @@
 
 use underbar_options::{Problem, Severity, check};
 
+use crate::launchers;
 use crate::lines::Line;
 use crate::model::{Carrier, Doubt, Doubtful, Evidence, Item, OptionText, Side, StepParm, Unread};
 use crate::option_text::{Follows, Open, Piece};
@@ -270,11 +271,19 @@ pub(crate) fn parm(
             // A text that begins with a word and its parenthesis, where the name is known, or nearly so.
             let word = side.iter().position(|byte| !byte.is_ascii_alphanumeric()).unwrap_or(0);
             let opens = word > 0 && side[word] == b'(';
-            let known = crate::options::option_at(side).is_some();
+            let known = option_at(side).is_some();
             let meant = opens && (known || (behind && nearly));
             ((warnings == 0 && known) || meant).then_some((warnings == 0, side))
         })
         .collect();
+    if let Some(launcher) = program.as_ref().filter(|program| launchers::place_behind(program).is_some()) {
+        let has_options = value.split(|byte| *byte == b'/').any(|side| option_at(side).is_some());
+        if has_options {
+            let why = format!("PARM belongs to {launcher}, which starts other programs: not read");
+            out(Item::Unread(Unread { evidence: first, why }));
+        }
+        return;
+    }
     if options.iter().any(|(clean, _)| *clean) {
         options.retain(|(clean, _)| *clean);
     }

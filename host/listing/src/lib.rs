@@ -32,6 +32,7 @@ mod figures;
 mod headings;
 mod html;
 mod job;
+mod launchers;
 mod lines;
 mod lists;
 mod messages;
@@ -56,6 +57,7 @@ mod words;
 pub mod ztpf;
 
 pub use display::shown;
+pub use launchers::{Place, place_behind};
 pub use lists::LISTS;
 pub use model::{
     Carrier, Doubt, Doubtful, Evidence, Figure, IN, Item, OptionRow, OptionText, OptionsReport, Pool, Region,

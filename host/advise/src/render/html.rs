@@ -95,6 +95,9 @@ fn program(
         let _ = writeln!(text, "<h3>To set</h3>\n<pre>{}</pre>", escaped(options.trim_end()));
     } else if steps.is_linked(name) {
         text.push_str("<p>It runs in another program's step, whose options are its own, too.</p>\n");
+    } else if let (Some((launcher, place)), Form::Parm) = (steps.launcher_of(name), form) {
+        let place = text::place_of_options(place);
+        let _ = writeln!(text, "<p>PARM of its step belongs to {}; {place}.</p>", escaped(launcher));
     } else if !settings.is_empty() {
         text.push_str("<p>No setting can be written in the form asked for.</p>\n");
     }

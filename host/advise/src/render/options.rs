@@ -47,8 +47,13 @@ pub fn linked(collected: &Collected, advice: &[Advice], form: Form) -> Vec<(Stri
 /// Programs and sessions with settings, none of which has this form.
 #[must_use]
 pub fn not_in_form(collected: &Collected, advice: &[Advice], form: Form) -> Vec<String> {
-    let settings = settings_by_program(advice);
-    let lacks = |name: &String| settings.get(name.as_str()).is_some_and(|all| form.text(all).is_none());
+    let (settings, steps) = (settings_by_program(advice), Steps::of(collected));
+    let has_no_parm =
+        |name: &str| form == Form::Parm && steps.launcher_of(name).is_some() && !steps.is_linked(name);
+    let lacks = |name: &String| {
+        let has_no_text = |all: &Vec<_>| form.text(all).is_none() || has_no_parm(name);
+        settings.get(name.as_str()).is_some_and(has_no_text)
+    };
     let mut names: Vec<String> = collected.names().into_iter().filter(lacks).collect();
     if !has_values(form) {
         let others = advice.iter().filter(|one| !one.values.is_empty()).map(|one| one.target.clone());

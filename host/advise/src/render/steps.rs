@@ -11,7 +11,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use underbar_listing::{OptionRow, StepParm};
+use underbar_listing::{OptionRow, Place, StepParm, place_behind};
 
 use super::forms::Form;
 use crate::advice::{Advice, Kind, Setting};
@@ -35,6 +35,8 @@ pub struct Steps<'a> {
     members: BTreeMap<&'a str, BTreeSet<&'a str>>,
     /// The program of the step, if another name represents it.
     programs: HashMap<&'a str, &'a str>,
+    /// By a program that no step of its file names: the launcher that a step there runs.
+    launched: HashMap<&'a str, (&'a str, Place)>,
     collected: Option<&'a Collected>,
 }
 
@@ -58,6 +60,11 @@ impl<'a> Steps<'a> {
     }
 
     fn file(&mut self, of_file: &BTreeSet<&'a str>, runs: &[(u64, &'a str)]) {
+        let launcher = of_file.iter().find_map(|name| Some((*name, place_behind(name)?)));
+        if let Some(launcher) = launcher {
+            let started = runs.iter().filter(|(_, name)| !of_file.contains(name));
+            self.launched.extend(started.map(|(_, name)| (*name, launcher)));
+        }
         let own: Vec<&str> = of_file.iter().copied().filter(|name| !OTHERS.contains(name)).collect();
         let is_seen = |name: &str| runs.iter().any(|(_, run)| *run == name);
         if let [only] = own[..] {
@@ -93,13 +100,19 @@ impl<'a> Steps<'a> {
         self.members.iter().find(|(_, members)| members.contains(name)).map(|(main, _)| *main)
     }
 
+    /// The launcher that takes PARM of this program's step for itself, and where the program finds its options.
+    #[must_use]
+    pub fn launcher_of(&self, name: &str) -> Option<(&'a str, Place)> {
+        self.launched.get(name).copied()
+    }
+
     /// The option text of a program: that of its whole step, if the form belongs to a step.
     #[must_use]
     pub fn text(&self, advice: &[Advice], name: &str, own: &[Setting], form: Form) -> Option<String> {
         if !matches!(form, Form::Parm | Form::Ceeopts | Form::CeeRunopts) {
             return form.text(own);
         }
-        if self.is_linked(name) {
+        if self.is_linked(name) || (form == Form::Parm && self.launcher_of(name).is_some()) {
             return None;
         }
         let Some(members) = self.members.get(name) else { return form.text(own) };
@@ -309,6 +322,21 @@ mod tests {
         check(&job(""), Form::Ceeopts, &[("PAY", &format!("{evidence}HEAP(10M,2560K)\n"))]);
         let each = texts(&job(""), Form::Ceeuopt);
         assert_eq!(each.len(), 2, "what is linked with a program is that program's: {each:?}");
+    }
+
+    #[test]
+    fn a_step_of_a_launcher_has_no_parm() {
+        let reports = heap("TAX", 32768, 9_000_000, 270) + &heap("PAY", 32768, 1_187_336, 41);
+        for launcher in ["IKJEFT01", "BPXBATCH", "DFSRRC00"] {
+            let step = format!("//GO EXEC PGM={launcher},PARM='PGM PAY'\n");
+            check(&format!("{step}{reports}"), Form::Parm, &[]);
+            assert_eq!(texts(&format!("{step}{reports}"), Form::Ceeopts).len(), 1, "{launcher}");
+            // The step of NET has its own PARM, and the others may be of either step.
+            let other = format!("{step}//B EXEC PGM=NET,PARM='DAILY/'\n{reports}");
+            let all = other + &heap("NET", 32768, 1_187_336, 41);
+            let names: Vec<String> = texts(&all, Form::Parm).into_iter().map(|(name, _)| name).collect();
+            assert_eq!(names, ["NET"], "{launcher}");
+        }
     }
 
     #[test]

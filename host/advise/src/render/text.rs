@@ -2,12 +2,14 @@
 
 use std::fmt::{self, Write as _};
 
+use underbar_listing::Place;
 use underbar_options::WhereSet;
 use underbar_report::Report;
 
 use super::forms::Form;
 use super::lines::{Withheld, options_file};
 use super::options::{has_values, linked, not_in_form, options};
+use super::steps::Steps;
 use super::{parameters, values};
 use crate::advice::Advice;
 use crate::listing::simulate::Tried;
@@ -75,6 +77,16 @@ pub fn check(found: &Advice) -> String {
     format!("{lines}    {}   ({})\n", found.reason, found.rule)
 }
 
+/// Where a program that a launcher starts finds its options, and the form in which they are written.
+#[must_use]
+pub fn place_of_options(place: Place) -> &'static str {
+    match place {
+        Place::DataSet => "--as ceeopts writes the options for //CEEOPTS DD, --as ceeuopt for the program",
+        Place::Environment => "--as _cee_runopts writes the options for its environment",
+        Place::Program => "--as ceeuopt writes the options for the program",
+    }
+}
+
 /// The whole output for listings; `form_name` is the user's name for the form.
 #[must_use]
 pub fn listings(
@@ -98,12 +110,18 @@ pub fn listings(
         let _ = writeln!(text, "For {name}: it runs in the step of {main} and uses the options of {main}.");
     }
     let without = not_in_form(collected, advice, form);
+    let steps = Steps::of(collected);
     for name in &without {
-        let _ = writeln!(
-            text,
-            "For {name}: no setting can be written in the form {}; --as values lists them.",
-            form_name
-        );
+        let _ = match steps.launcher_of(name).filter(|_| form == Form::Parm) {
+            Some((launcher, place)) => {
+                let place = place_of_options(place);
+                writeln!(text, "For {name}: PARM of its step belongs to {launcher}; {place}.")
+            }
+            None => writeln!(
+                text,
+                "For {name}: no setting can be written in the form {form_name}; --as values lists them."
+            ),
+        };
     }
     if !collected.ztpf.is_empty() {
         if has_values(form) {

@@ -23,7 +23,7 @@ pub(crate) fn apply(case: &ProgramCase<'_>) -> Vec<Advice> {
     if let Some(doubt) = run.report.doubtful_pool() {
         let line = case.line(run.file, &Evidence { line: doubt.line, text: doubt.words.clone() });
         let reason =
-            "Not every row of the summary can be read, so that nothing is said about pools.".to_owned();
+            "Not every row of the summary can be read, so there is no advice about pools.".to_owned();
         return vec![found(Kind::NoAdvice, "HEAPPOOLS".to_owned(), vec![line], reason)];
     }
     let mut all = Vec::new();
