@@ -124,7 +124,7 @@ fn chapter(platform: Platform) -> Option<(&'static str, &'static str)> {
         }
         Platform::Ztpf => (
             "Advice from listings of z/TPF",
-            "What comes out are values by their names, never a command: the syntax of ZCTKA is in no public source.",
+            "The advice is values by name, never a command: no public source has the syntax of ZCTKA.",
         ),
     })
 }

@@ -158,8 +158,8 @@ pub static RULES: [Rule; 56] = [
         id: "lock-same-line",
         title: "Two hot locks in one cache line",
         source: "Own: addresses of locks",
-        condition: "Two locks of one process that are worth a change (10 ms of waits and a hundredth of the run each) lie \
-                    in the same 64 bytes.",
+        condition: "Two locks of one process that are worth a change (10 ms of waits and a hundredth of the run each) share \
+                    a cache line of 64 bytes.",
         formula: "Nothing is set; both are named: align each to 64 bytes.",
         stop: "Each lock that is waited for has a line of its own: no change.",
         risk: "Each lock takes 64 bytes.",
@@ -169,13 +169,13 @@ pub static RULES: [Rule; 56] = [
     Rule {
         id: "lock-starves",
         title: "One thread takes a lock again and again",
-        source: "Own measurement: under the C library's mutex a thread waited 414 ms, and 2.7 ms with waiting of our own",
+        source: "Own measurement: under the C library's mutex a thread waited 414 ms, and 2.7 ms under LOCK(SIMPLE)",
         condition: "A lock was given up to waiters 100 times or more, 80 % of these by the thread that did so the time \
                     before, and the longest wait is a millisecond or longer and eight times the median.",
         formula: "LOCK(SIMPLE) for mutexes under LOCK(COUNT), which serves a starving thread; otherwise nothing is set: take \
                   the lock once for several operations.",
         stop: "Less than 80 %, or no wait much longer than the others: no change.",
-        risk: "Who is served in turn runs on a cold cache: throughput may fall.",
+        risk: "The thread that is served next runs on a cold cache: throughput may fall.",
         platforms: &[Platform::Linux],
         apply: Apply::Accounts { area: Area::Lock, acts: true, rule: lock::starves },
     },
@@ -185,7 +185,7 @@ pub static RULES: [Rule; 56] = [
         source: "Own measurement: a sleep and a wake take about 4 us",
         condition: "Half of the waits for a mutex that is worth a change are shorter than 4,096 ns, under LOCK(COUNT).",
         formula: "LOCK(SIMPLE): look again before sleeping.",
-        stop: "We wait in the C library's place already: no change.",
+        stop: "LOCK(SIMPLE) is in force: no change.",
         risk: "Looking again takes processor time that others could use.",
         platforms: &[Platform::Linux],
         apply: Apply::Accounts { area: Area::Lock, acts: true, rule: spin::spin_pays },
@@ -220,7 +220,7 @@ pub static RULES: [Rule; 56] = [
         source: "Own: no advice rather than a wrong one",
         condition: "Lines of two reports are mixed, or lines are cut at the right; or an options report or text of the \
                     same listing sets a size that the storage report shows otherwise.",
-        formula: "No advice from that report, or upon that option.",
+        formula: "No advice based on that report or option.",
         stop: "Nothing of this kind was found.",
         risk: "None: nothing is set.",
         platforms: &[Platform::LanguageEnvironment],
@@ -238,9 +238,9 @@ pub static RULES: [Rule; 56] = [
                   above 128M an eighth of it, as initial size and as increment, which makes about 8 segments. Increment: \
                   a quarter of the initial size. In ten runs or more, what was needed long ago counts less: each later run \
                   forgets a sixteenth of what it did not need. Where the largest of ten runs or more is twice the usual \
-                  (nine in ten), or the region is less than twice the initial size or leaves less than an increment beside \
+                  (nine in ten), or the region is less than twice the initial size or leaves less than an increment above \
                   the peak, only the increment is raised, to half of what is left at most. ANYHEAP \
-                  grows with the stacks of threads, whose first segments lie in it (BELOWHEAP where they are BELOW).",
+                  grows with the stacks of threads, whose first segments are in it (BELOWHEAP where they are BELOW).",
         stop: "The initial size holds all, or 8 segments or fewer hold more than 16M: no change. Nothing goes down where more \
                segments were allocated than the use takes, and nothing is set by a size that is neither whole K nor a round \
                number: digits may be missing.",
@@ -355,7 +355,7 @@ pub static RULES: [Rule; 56] = [
         stop: "The caches are that large, or hold all: no change. A larger one only divides what is left. A cache whose size is in no \
                report and no text: nothing is set, since the parameter has all three.",
         risk: "Caches are in the session's storage: one for all print files, one for all work files written, one for each work \
-               file read; they are allocated only when used. What is in a cache is not yet in the file if a session fails.",
+               file read; they are allocated only when used. If a session fails, its cached lines and records are not yet in the file.",
         platforms: &[Platform::Natural],
         apply: Apply::Program(natural::caches::caches),
     },
@@ -392,7 +392,7 @@ pub static RULES: [Rule; 56] = [
                  sort and 1,148 with the internal one, 155 and 70 ms",
         condition: "EXT=ON (change), or a WRKSIZE below 1000 (raise).",
         formula: "EXT=OFF, and WRKSIZE=1000 unless it is larger.",
-        stop: "EXT=OFF with a WRKSIZE of 1000 or more: no change. No SORT in sight: no advice.",
+        stop: "EXT=OFF with a WRKSIZE of 1000 or more: no change. The listing shows no SORT: no advice.",
         risk: "Under STORAGE=MAIN, the default, WRKSIZE must hold all records of a sort and its control data, else the SORT \
                fails: size it for the largest one, or leave large sorts external.",
         platforms: &[Platform::Natural],
@@ -427,7 +427,7 @@ pub static RULES: [Rule; 56] = [
                  8), 5,389 and 958 ms; experts' rule: 10, in batch rarely more than 100",
         condition: "A clause MULTI-FETCH in a program, or MFSET.",
         formula: "A factor of 10 spares nine calls of ten. The records of one call must be below 32 KB together: factor at most \
-                  32767 / RBL, where the length of the record buffer is in sight as RBL=.",
+                  32767 / RBL, if the listing shows the length of the record buffer as RBL=.",
         stop: "Factors of 2 to 100 that fit: no change.",
         risk: "Records are as old as the call that fetched them. Reads with hold ignore the clause. Loops within loops each take \
                a buffer. Without a TO limit records beyond the last one wanted are fetched.",
@@ -439,7 +439,7 @@ pub static RULES: [Rule; 56] = [
         title: "PREFSBL: the buffer that a factor needs",
         source: "Adabas, operations: PREFSBL = 300 + FBL + 2 (16 + RBL) + 2 (16 + RBL) records; 1024 to 65535, default 3000; \
                  PREFTBL 6144 to 16777215, default 30000",
-        condition: "PREFETCH=YES or OLD, and the lengths of format and record buffer in sight, as a line FBL=n,RBL=n.",
+        condition: "PREFETCH=YES or OLD, and a line FBL=n,RBL=n with the lengths of format and record buffer.",
         formula: "The formula, inverted, gives the records that the buffer holds; fewer than 10: the PREFSBL that holds 10, as far \
                   as 65535 and 32 KB of records allow, and a PREFTBL that is not smaller.",
         stop: "It holds 10 records or more: no change.",
@@ -501,7 +501,7 @@ pub static RULES: [Rule; 56] = [
         condition: "A tenth or more of its tracks are gaps that deleted members left.",
         formula: "Compress it.",
         stop: "Fewer gaps: no advice.",
-        risk: "Nobody may have the library open to write, and a compress that fails may lose members: copy it first.",
+        risk: "No job may have the library open for output, and a compress that fails may lose members: copy it first.",
         platforms: &[Platform::Libraries],
         apply: Apply::Survey,
     },
@@ -621,12 +621,12 @@ pub static RULES: [Rule; 56] = [
     },
     Rule {
         id: "tpf-read-only",
-        title: "What is read and not advised upon",
+        title: "Reports without advice",
         source: "z/TPF documentation: layout of the name-value pair table (values are cumulative), ZSTAT SYSHEAP; neither it nor the \
                  talks hold a rule for them",
         condition: "Name-value pairs, or a display of the system heap, are there.",
-        formula: "Nothing is set: no public source names the counters of the ECB heap among the name-value pairs. What changed from \
-                  row to row of one ECB is shown of counters whose names hold AVL or HEAP.",
+        formula: "Nothing is set: no public source names the counters of the ECB heap among the name-value pairs. For counters \
+                  whose names hold AVL or HEAP, the change from row to row of one ECB is shown.",
         stop: "Nothing is set in any case.",
         risk: "None: nothing is set.",
         platforms: &[Platform::Ztpf],
@@ -675,7 +675,7 @@ pub static RULES: [Rule; 56] = [
     Rule {
         id: "le-opt-cics",
         title: "Sizes that CICS does not grant",
-        source: "Language Environment, ANYHEAP under CICS: 1 GB at most; HEAP and STACK likewise",
+        source: "Language Environment, ANYHEAP under CICS: 1 GB at most, as for HEAP and STACK",
         condition: "An initial size or increment of HEAP, ANYHEAP or STACK beyond 1024M in CEECOPT, or in a file that has the \
                     step of CICS in it.",
         formula: "Lower the size to 1024M or less; each task takes it.",
@@ -712,8 +712,8 @@ pub static RULES: [Rule; 56] = [
         id: "le-opt-fill",
         title: "STORAGE that fills every stack frame",
         source: "Storage tuning talk: 0.56 s of CPU under NONE, 2.15 s under 00, 0.57 s under CLEAR",
-        condition: "The third value of STORAGE is neither NONE nor CLEAR, and there is no storage report, of which \
-                    le-storage-fill would speak.",
+        condition: "The third value of STORAGE is neither NONE nor CLEAR, and there is no storage report for \
+                    le-storage-fill.",
         formula: "STORAGE(,,NONE), or CLEAR for programs that use variables before they set them.",
         stop: RIGHT,
         risk: SETS_NOTHING,

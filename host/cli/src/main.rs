@@ -45,7 +45,7 @@ use underbar_shown::door::{self, Form};
 /// underbar's own failure, or wrong usage: the code of coreutils' `timeout` and `env`.
 pub const OWN_FAILURE: u8 = 125;
 
-/// Runs Linux programs with their storage accounted, and reads mainframe listings and libraries.
+/// Runs Linux programs and accounts for their storage; reads mainframe listings and libraries.
 #[derive(Parser)]
 #[command(name = "underbar", version, arg_required_else_help = true)]
 #[command(after_help = "Start with: underbar run -- PROGRAM ARGUMENTS\n\

@@ -214,7 +214,7 @@ pub fn counters() -> String {
         COMMON.meaning
     );
     text.push_str(
-        "\n## tree\n\nFigures of all processes together that are no sum of theirs.\n\n| key | printed as | unit |\n|---|---|---|\n",
+        "\n## tree\n\nFigures of all processes together that are not the sums of the processes' figures.\n\n| key | printed as | unit |\n|---|---|---|\n",
     );
     for of in &TREE {
         let _ = writeln!(text, "| `{}` | {} | {} |", of.key, of.label, Unit::Count.name());
@@ -236,7 +236,7 @@ pub fn counters() -> String {
     }
     let _ = write!(
         text,
-        "\n## locks\n\nFigures of each lock that somebody waited for, and of all of them together; {WHERE}\n\n\
+        "\n## locks\n\nFigures of each lock that threads waited for, and of all of them together; {WHERE}\n\n\
          | key | printed as | unit |\n|---|---|---|\n"
     );
     for column in &COLUMNS {

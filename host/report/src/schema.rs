@@ -199,7 +199,7 @@ fn not_required(object: &mut Value, key: &str) {
 fn locks() -> Value {
     let number = |what: &str| json!({"type": "integer", "minimum": 0, "description": what});
     object(
-        "The locks of one process that somebody waited for.",
+        "The locks of one process that threads waited for.",
         json!({
             "process": number("The process's number."),
             "started_ns": number("Nanoseconds after the run began."),
@@ -261,7 +261,7 @@ fn lock() -> Value {
             "waiters": sites("Where threads waited, the longest first."),
             "holders": sites("Where it was given up while others waited; time is that of all who waited then."),
             "blocked": {"type": "array", "items": object(
-                "A system call in which its holder was seen while somebody waited for a millisecond or longer.",
+                "A system call in which its holder was seen while a thread waited for a millisecond or longer.",
                 json!({"name": {"type": "string"}, "number": number("Its number."), "count": number("How often.")}),
             )},
         }),

@@ -61,7 +61,7 @@ Examples:
 The first set is the reference. Every run reads the same standard input from its start, or nothing if that is a terminal.
 Ctrl-C stops early and reports the results so far.
 
-Exit status: 0 there is a result, even if it has too few pairs; 2 there is none (usage, files, a program that fails);
+Exit status: 0 there is a result, even if it has too few pairs; 2 there is no result (usage, files, a program that fails);
 125 underbar itself fails, 126 the program cannot be executed, 127 there is no such program; interrupted: 128 plus the
 signal's number.")]
 pub struct Compare {

@@ -32,7 +32,7 @@ fn known<'a>(
                 return Err(Vec::new());
             };
             let lines = vec![case.line(*file, &text.evidence)];
-            Err(vec![found(Kind::NoAdvice, format!("{name} not in sight"), lines, absent)])
+            Err(vec![found(Kind::NoAdvice, format!("{name} is not in the listing"), lines, absent)])
         }
     }
 }

@@ -103,8 +103,8 @@ pub(crate) fn prefetch(case: &ProgramCase<'_>) -> Vec<Advice> {
     let Some(lengths) = lengths(case, &session) else {
         let example = Lengths { format: 50, record: 100, lines: Vec::new() };
         let reason = format!(
-            "How many records fit depends on the lengths of format and record buffer, which are not in sight (a line FBL=n,RBL=n \
-             gives them); with 50 and 100 bytes it would be {}.",
+            "How many records fit depends on the lengths of format and record buffer, which the listing does not show (a line \
+             FBL=n,RBL=n would); with 50 and 100 bytes it would be {}.",
             records(now, &example)
         );
         return vec![found(Kind::NoAdvice, words, evidence, reason)];
