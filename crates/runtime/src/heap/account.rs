@@ -8,14 +8,13 @@
 //!
 //! Invariant: every figure of a row is also added to the slot. A heap has a row from its creation to its end. The choice of the
 //! row changes only under the lock of the registry, while no thread is inside.
-//! Not here: the rows (`underbar_ledger::heaps`), and figures that threads have counted but not published (`thread::figures`).
+//! Not here: the rows (`underbar_ledger::heaps`), and figures that threads have counted but not published (`thread::figures`). `counting` adds to a row and the slot.
 
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use underbar_ledger::heaps::{HeapRow, ROWS};
 use underbar_ledger::{HeapKind, Key};
 
-use super::object::Heap;
 use crate::ledger;
 
 /// No row.
@@ -162,21 +161,5 @@ fn change_cells(now: &AtomicU64, peak: &AtomicU64, change: i64) {
 fn raise(cell: &AtomicU64, value: u64) {
     if cell.load(Ordering::Relaxed) < value {
         cell.fetch_max(value, Ordering::Relaxed);
-    }
-}
-
-impl Heap {
-    /// Adds to a counter, of the process and of this heap.
-    #[inline]
-    pub fn add(&self, key: Key, amount: u64) {
-        ledger::add(key, amount);
-        self.account.add(key, amount);
-    }
-
-    /// Raises a peak, of the process and of this heap.
-    #[inline]
-    pub fn raise(&self, key: Key, value: u64) {
-        ledger::raise(key, value);
-        self.account.raise(key, value);
     }
 }

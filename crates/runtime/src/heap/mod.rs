@@ -35,8 +35,8 @@
 //! | `inbox` | cells that other threads freed, on their way back to the owner |
 //! | `new`, `info` | operator new without storage; mallinfo |
 //! | `tally` | what a thread has counted but not published |
-//! | `thread`, `slot` | a thread's cells, and the word that points to them |
-//! | `realloc`, `whole` | changing sizes; operations on the whole heap |
+//! | `thread`, `thread::slot` | a thread's cells, and the word that points to them |
+//! | `realloc`, `whole`, `all_heaps` | changing sizes; operations on the whole heap, and on all |
 //! | `services`, `feedback` | Language Environment's callable services, and what they answer |
 //! | `callable` | the same with arguments by reference |
 //!
@@ -51,11 +51,13 @@
 static ONE_AT_A_TIME: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
 mod account;
+mod all_heaps;
 mod block;
 pub mod callable;
 mod cell;
 mod check;
 mod code;
+mod counting;
 pub mod enclave;
 mod entering;
 mod extent;
@@ -74,7 +76,6 @@ mod realloc;
 mod registry;
 pub mod services;
 mod size;
-mod slot;
 mod space;
 mod tally;
 mod text;
@@ -105,7 +106,7 @@ use map::{Descriptor, SEGMENT};
 use object::{DEFAULT, Heap};
 use size::{CELL_BYTES, LARGEST_SMALL, class_of, class_of_large};
 use space::Element;
-use thread::{FILLING, ThreadHeap};
+use thread::{FILLING, ThreadHeap, slot};
 
 // ---- getting ---------------------------------------------------------------------------------------------
 

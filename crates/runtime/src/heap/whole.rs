@@ -13,7 +13,7 @@ use super::object::DEFAULT;
 use super::private_storage::OWN;
 use super::registry::{self, REGISTRY};
 use super::space::{Disposition, Policy};
-use super::{END, slot, thread};
+use super::{END, all_heaps, slot, thread};
 use crate::ledger;
 use crate::orders::Orders;
 
@@ -95,7 +95,7 @@ pub unsafe fn put_descriptor(descriptor: *mut u8) {
 /// Settles the figures of this thread, in all heaps, and of threads that have ended, so that the ledger is exact for them. If a
 /// lock cannot be had soon, settles only those of this thread's own cells.
 pub fn settle() {
-    let quiet = thread::is_quiet();
+    let quiet = all_heaps::is_quiet();
     let heap = slot::get();
     if thread::is_real(heap) {
         // SAFETY: this thread owns its heap.
@@ -111,7 +111,7 @@ pub fn settle() {
         }
     }
     if quiet {
-        thread::settle_abandoned();
+        all_heaps::settle_abandoned();
     }
 }
 
@@ -122,7 +122,7 @@ pub(crate) fn before_fork() -> bool {
     if !is_a_signal_held_back() {
         settle();
     }
-    thread::hold();
+    all_heaps::hold();
     true
 }
 
@@ -141,7 +141,7 @@ fn is_a_signal_held_back() -> bool {
 /// This thread called [`before_fork`].
 pub(crate) unsafe fn after_fork(_: bool) {
     // SAFETY: the caller's promise.
-    unsafe { thread::release() }
+    unsafe { all_heaps::release() }
 }
 
 /// After a fork, in the child.
@@ -150,6 +150,6 @@ pub(crate) unsafe fn after_fork(_: bool) {
 /// This thread's original called [`before_fork`].
 pub(crate) unsafe fn after_fork_in_child(_: bool) {
     // SAFETY: the caller's promise.
-    unsafe { thread::release() };
-    thread::after_fork_in_child();
+    unsafe { all_heaps::release() };
+    all_heaps::after_fork_in_child();
 }

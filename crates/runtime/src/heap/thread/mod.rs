@@ -20,6 +20,7 @@
 mod by_size;
 mod figures;
 mod remote;
+pub mod slot;
 mod threads;
 
 use core::ptr::null_mut;
@@ -27,8 +28,8 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 pub use remote::send;
 pub use threads::{
-    Threads, abandon_all, acquire, after_fork_in_child, each_of, end_all, hold, is_quiet, of_thread, release,
-    settle_abandoned, settle_others,
+    Threads, abandon_all, acquire, each_of, end_all, hold_spare, is_spare_free, lose_others, of_thread,
+    release_spare, settle_abandoned, settle_others,
 };
 
 use super::cell::Cell;

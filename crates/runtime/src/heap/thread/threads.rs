@@ -22,11 +22,10 @@ use core::sync::atomic::Ordering;
 use underbar_sys::lock::{Guard, Lock};
 
 use super::figures::Figures;
-use super::{Gate, ThreadHeap, is_real};
+use super::{Gate, ThreadHeap};
 use crate::heap::object::{DEFAULT, Heap};
 use crate::heap::private_storage::OWN;
-use crate::heap::registry::{self, REGISTRY};
-use crate::heap::{slot, tally};
+use crate::heap::tally;
 
 /// Abandoned heaps that keep their empty extents for the next thread.
 const READY: u32 = 4;
@@ -283,34 +282,17 @@ pub unsafe fn end_all(heap: &'static Heap) {
     }
 }
 
-/// Whether no thread, this one included, is in the middle of an operation that the locks guard: a signal handler that ends the
-/// process may have interrupted one, and must not wait for itself.
-pub fn is_quiet() -> bool {
-    (0..1000).any(|_| {
-        core::hint::spin_loop();
-        let Some(_registry) = REGISTRY.try_lock() else { return false };
-        let mut is_free = true;
-        registry::each(|heap| {
-            is_free = is_free && heap.threads.try_lock().is_some() && heap.space.try_lock().is_some();
-        });
-        is_free && SPARE.try_lock().is_some() && OWN.try_lock().is_some()
-    })
-}
-
-/// Settles the figures of threads that have ended.
-pub fn settle_abandoned() {
-    let _registry = REGISTRY.lock();
-    registry::each(|heap| {
-        let threads = heap.threads.lock();
-        let mut thread = threads.abandoned;
-        while !thread.is_null() {
-            // SAFETY: abandoned ones are ours under the lock.
-            unsafe {
-                (*thread).settle_all();
-                thread = (*thread).next_abandoned;
-            }
+/// Settles the figures of threads of a heap that have ended.
+pub fn settle_abandoned(heap: &Heap) {
+    let threads = heap.threads.lock();
+    let mut thread = threads.abandoned;
+    while !thread.is_null() {
+        // SAFETY: abandoned ones are ours under the lock.
+        unsafe {
+            (*thread).settle_all();
+            thread = (*thread).next_abandoned;
         }
-    });
+    }
 }
 
 /// Settles the figures of a thread's heaps, except the given one.
@@ -338,71 +320,41 @@ pub unsafe fn settle_others(here: *mut ThreadHeap) {
     }
 }
 
-/// Before a fork: takes the locks, so that no thread is in the middle of what they guard.
-pub fn hold() {
-    REGISTRY.hold();
-    registry::each(|heap| heap.threads.hold());
-    registry::each(|heap| heap.space.hold());
-    SPARE.hold();
-    OWN.hold();
+/// Whether no thread is taking or giving back a spare one.
+pub fn is_spare_free() -> bool {
+    SPARE.try_lock().is_some()
 }
 
-/// After a fork, in parent and child. In the child the other threads are gone; their unfinished operations are unknown, so their
-/// heaps are never taken over, and look attended for ever.
+/// Before a fork: takes the lock of the spare ones.
+pub fn hold_spare() {
+    SPARE.hold();
+}
+
+/// After a fork.
 ///
 /// # Safety
-/// This thread called [`hold`].
-pub unsafe fn release() {
+/// This thread called [`hold_spare`].
+pub unsafe fn release_spare() {
     // SAFETY: the caller's promise.
-    unsafe {
-        OWN.release();
-        SPARE.release();
-        registry::each(|heap| {
-            heap.space.release();
-            heap.threads.release();
-        });
-        REGISTRY.release();
-    }
+    unsafe { SPARE.release() }
 }
 
-/// In a forked child, whose only thread is inside the heaps in which its parent's was. No other thread is inside any, or sends
-/// cells. If a signal handler forked after it had interrupted an operation under these locks, nothing is changed.
-pub fn after_fork_in_child() {
-    if !is_quiet() {
-        return;
-    }
-    let here = slot::get();
-    // SAFETY: the slot's heap is this thread's own; the locks are held. There is no other thread.
+/// In a forked child: no thread is inside a heap, but for the one whose heap in the default heap is `home`. The heaps of the other
+/// threads are never taken over.
+///
+/// # Safety
+/// No lock is held, and there is no other thread.
+pub unsafe fn lose_others(heap: &Heap, home: *mut ThreadHeap) {
+    heap.gate.set_inside(0);
+    let mut thread = heap.threads.lock().all;
+    // SAFETY: threads' heaps stay where they are for ever.
     unsafe {
-        let home = if is_real(here) { (*here).home } else { null_mut() };
-        let mut own = 0;
-        if !home.is_null() {
-            each_of(home, |_| own += 1);
-        }
-        tally::there_are(own);
-        {
-            let _registry = REGISTRY.lock();
-            registry::each(|heap| {
-                if core::ptr::eq(heap, &DEFAULT) {
-                    return;
-                }
-                heap.gate.set_inside(0);
-                let mut thread = heap.threads.lock().all;
-                while !thread.is_null() {
-                    (*thread).gate.set_inside(0);
-                    if !(*thread).inbox.is_unattended() && (*thread).home != home {
-                        (*thread).fate.store(LOST, Ordering::Relaxed);
-                    }
-                    thread = (*thread).next;
-                }
-            });
-        }
-        if !home.is_null() {
-            each_of(home, |thread| {
-                if thread != home && (*thread).entered > 0 {
-                    (*thread).heap.gate.set_inside((*thread).entered);
-                }
-            });
+        while !thread.is_null() {
+            (*thread).gate.set_inside(0);
+            if !(*thread).inbox.is_unattended() && (*thread).home != home {
+                (*thread).fate.store(LOST, Ordering::Relaxed);
+            }
+            thread = (*thread).next;
         }
     }
 }

@@ -5,7 +5,7 @@
 //!
 //! Invariant: the slot holds the address of a heap: the thread's own, `EMPTY` or `DEPARTED`.
 
-use super::thread::{EMPTY, ThreadHeap};
+use super::{EMPTY, ThreadHeap};
 use crate::thread_word::thread_word;
 
 thread_word!(word, set_word, "underbar_thread_heap", "{empty}", empty = EMPTY);
