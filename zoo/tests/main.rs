@@ -27,6 +27,7 @@ mod locks;
 mod manners;
 mod misuse;
 mod other_users;
+mod overflows;
 mod page;
 mod places;
 mod profile;

@@ -224,7 +224,7 @@ impl AllocatorRole {
     }
 }
 
-/// The kind of an invalid free. The numbers are those in the ledger.
+/// The kind of a fault: an invalid free, or a stack overflow. The numbers are those in the ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub enum FaultKind {
@@ -236,6 +236,8 @@ pub enum FaultKind {
     NoBlock = 3,
     /// The program wrote past the end of the block.
     Overflow = 4,
+    /// A thread used its stack up.
+    StackOverflow = 5,
 }
 
 impl FaultKind {
@@ -247,25 +249,26 @@ impl FaultKind {
             2 => Some(Self::InsideBlock),
             3 => Some(Self::NoBlock),
             4 => Some(Self::Overflow),
+            5 => Some(Self::StackOverflow),
             _ => None,
         }
     }
 }
 
-/// Why the runtime ended a process: an invalid free.
+/// Why the runtime ended a process: an invalid free. Or a stack overflow, of which the process died.
 #[repr(C)]
 pub struct Fault {
     /// [`FaultKind`]; 0: none. Stored last, with Release.
     pub kind: AtomicU64,
-    /// C name of the function that was called.
+    /// C name of the function that was called; of a stack, the name of its thread.
     pub function: Text<2>,
-    /// The address that the program gave.
+    /// The address that the program gave, or that it could not access.
     pub address: AtomicU64,
-    /// The beginning of the block.
+    /// The beginning of the block; of a stack, the kernel's number of its thread, 0 for the first one.
     pub block: AtomicU64,
-    /// Usable bytes of the block; 0: not known.
+    /// Usable bytes of the block; 0: not known. Of a stack, its size.
     pub bytes: AtomicU64,
-    /// File name of the module that called; empty: not known.
+    /// File name of the module that called, or in which the fault was; empty: not known.
     pub module: Text<4>,
     /// Address of the caller in that module, as its symbols count.
     pub offset: AtomicU64,

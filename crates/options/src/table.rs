@@ -387,7 +387,8 @@ slow the program down.",
         meaning: "The stack of the initial thread, and of all threads under THREADSTACK(OFF).",
         explanation: "\
 underbar measures every stack, but sets the size only of stacks that it creates. The kernel creates the main stack
-(ulimit -s), the C library those of threads. Use THREADSTACK(ON,init) for threads that ask for the default size.",
+(ulimit -s), the C library those of threads. Use THREADSTACK(ON,init) for threads that ask for the default size.
+With a size, the report names a stack overflow of the first thread.",
         effect: Partly("has no effect on stacks that underbar does not create: the kernel creates the main stack (ulimit -s), \
 the C library those of threads (THREADSTACK(ON,init) sets their size)"),
     },
@@ -460,7 +461,7 @@ ON governs each thread that asks for the default size; a thread that asks for a 
 With init alone, the C library makes stacks of that size, raised to a safe minimum. With incr, KEEP or FREE, underbar
 makes them. Then init is the first segment, and a stack grows by incr up to the C library's size. The next thread gets
 the stack of one that has ended: under KEEP (and AUTO) with its increments, under FREE without them.
-OFF leaves threads' stacks to the C library and ignores every other sub-option. AUTO keeps the C library's size.",
+OFF leaves threads' stacks to the C library and ignores every other sub-option. AUTO keeps the C library's size. The report names a stack overflow of such threads.",
         effect: Honoured,
     },
     Entry {

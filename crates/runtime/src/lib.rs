@@ -10,6 +10,8 @@
 extern crate std;
 
 #[cfg(not(loom))]
+mod action;
+#[cfg(not(loom))]
 mod c_library;
 #[cfg(not(loom))]
 pub mod clone;
@@ -45,6 +47,8 @@ pub mod options;
 mod orders;
 #[cfg(not(loom))]
 mod originals;
+#[cfg(not(loom))]
+mod overflow;
 #[cfg(not(loom))]
 mod resources;
 #[cfg(not(loom))]

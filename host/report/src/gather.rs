@@ -174,6 +174,7 @@ fn fault(fault: FaultView<'_>) -> Fault {
             ledger::FaultKind::InsideBlock => FaultKind::InsideBlock,
             ledger::FaultKind::NoBlock => FaultKind::NoBlock,
             ledger::FaultKind::Overflow => FaultKind::Overflow,
+            ledger::FaultKind::StackOverflow => FaultKind::StackOverflow,
         },
         function: words(fault.function),
         address: fault.address,

@@ -243,18 +243,18 @@ pub struct Process {
     pub fault: Option<Fault>,
 }
 
-/// Storage that a program freed wrongly: underbar ended it with SIGABRT, as plain malloc does.
+/// Storage that a program freed wrongly: underbar ended it with SIGABRT, as plain malloc does. Or a stack overflow, of which it died.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fault {
     /// The kind of fault.
     pub kind: FaultKind,
-    /// C name of the function that was called.
+    /// C name of the function that was called; of a stack, the name of its thread.
     pub function: String,
-    /// The address that the program gave.
+    /// The address that the program gave, or that it could not access.
     pub address: u64,
-    /// The beginning of the block in question.
+    /// The beginning of the block in question; of a stack, the kernel's number of its thread, 0 for the first one.
     pub block: u64,
-    /// Usable bytes of the block; null if not known.
+    /// Usable bytes of the block; null if not known. Of a stack, its size.
     pub block_bytes: Option<u64>,
     /// The caller: file name of the module and place in it; null if not known.
     pub caller: Option<Caller>,
@@ -269,7 +269,7 @@ pub struct Caller {
     pub offset: u64,
 }
 
-/// The kinds of wrong frees.
+/// The kinds of wrong frees, and the stack overflow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FaultKind {
@@ -281,6 +281,8 @@ pub enum FaultKind {
     NoBlock,
     /// The program wrote past the end of the block.
     Overflow,
+    /// A thread used its stack up.
+    StackOverflow,
 }
 
 impl Fault {
@@ -288,6 +290,9 @@ impl Fault {
     #[must_use]
     pub fn words(&self) -> String {
         let Self { address, block, .. } = self;
+        if self.kind == FaultKind::StackOverflow {
+            return self.overflow();
+        }
         let bytes = self.block_bytes.map_or(String::new(), |bytes| format!(" ({bytes} bytes)"));
         let what = match self.kind {
             FaultKind::DoubleFree => format!("double free of {address:#x}{bytes}"),
@@ -299,10 +304,27 @@ impl Fault {
             FaultKind::Overflow => {
                 format!("overflow: the block at {block:#x}{bytes} was written past its end")
             }
+            FaultKind::StackOverflow => String::new(),
         };
         let caller = self.caller.as_ref();
         let caller = caller.map_or(String::new(), |at| format!(", called by {}+{:#x}", at.module, at.offset));
         format!("{}(): {what}{caller}", self.function)
+    }
+
+    /// A stack overflow in words: the thread, the size of its stack, how to raise it, the place. The last is cut first.
+    fn overflow(&self) -> String {
+        let limit = self.block_bytes.unwrap_or(0);
+        let twice = limit.next_multiple_of(4096).saturating_mul(2);
+        let (who, remedy) = match self.block {
+            0 => ("the first thread".to_owned(), format!("ulimit -s {}", twice >> 10)),
+            thread => (
+                format!("thread {thread} ({})", self.function),
+                format!("THREADSTACK(ON,{})", crate::units::size(twice)),
+            ),
+        };
+        let place = self.caller.as_ref();
+        let place = place.map_or(String::new(), |at| format!("; in {}+{:#x}", at.module, at.offset));
+        format!("{who} overflowed its {} stack; try {remedy}{place}", crate::units::bytes(limit))
     }
 }
 

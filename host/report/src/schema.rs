@@ -162,22 +162,22 @@ pub fn text() -> String {
     format!("{:#}\n", schema())
 }
 
-/// Storage that was freed wrongly.
+/// Storage that was freed wrongly, or a stack overflow.
 fn fault() -> Value {
     let text = || json!({"type": "string"});
     let number = |what: &str| json!({"type": "integer", "minimum": 0, "description": what});
     object(
-        "Storage that the program gave back wrongly.",
+        "Storage that the program gave back wrongly, or a stack overflow of which it died.",
         json!({
-            "kind": {"enum": ["double_free", "inside_block", "no_block", "overflow"]},
+            "kind": {"enum": ["double_free", "inside_block", "no_block", "overflow", "stack_overflow"]},
             "function": text(),
-            "address": number("The address that the program gave."),
-            "block": number("Where the block begins that it is about."),
-            "block_bytes": {"type": ["integer", "null"], "minimum": 0, "description": "Bytes that could be used of the block; null where not known."},
+            "address": number("The address that the program gave, or that it could not access."),
+            "block": number("Where the block begins that it is about. Of a stack, the kernel's number of its thread; 0: the first one."),
+            "block_bytes": {"type": ["integer", "null"], "minimum": 0, "description": "Bytes that could be used of the block; null where not known. Of a stack, its size."},
             "caller": {"anyOf": [object(
                 "Code that called.",
                 json!({"module": text(), "offset": number("Place in the module, as symbol tables count.")}),
-            ), {"type": "null"}], "description": "Who called; null where not known."},
+            ), {"type": "null"}], "description": "Who called, or where the stack overflowed; null where not known."},
         }),
     )
 }

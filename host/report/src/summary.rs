@@ -72,12 +72,15 @@ pub fn render_on(report: &Report, advice: &[Advice], page: Page<'_>) -> String {
     paint(&lines, page, LINES)
 }
 
-/// Why underbar ended a program; the first line of all.
+/// Why underbar ended a program, or which stack overflow it died of; the first line of all.
 fn fault(report: &Report) -> Option<Line> {
     let (process, fault) =
         report.processes.iter().find_map(|process| Some((process, process.fault.as_ref()?)))?;
     let name = clean(process.program.rsplit('/').next().unwrap_or_default());
-    let text = format!("underbar ended {name}: {}", clean(&fault.words()));
+    let text = match fault.kind {
+        crate::model::FaultKind::StackOverflow => format!("{name}: {}", clean(&fault.words())),
+        _ => format!("underbar ended {name}: {}", clean(&fault.words())),
+    };
     Some(Line(vec![(Tone::Warning, text)]))
 }
 

@@ -201,6 +201,8 @@ fn tell(text: &mut Text, function: &str, fault: &Fault) {
             size(text, bytes);
             text.put(" was written past its end");
         }
+        // No function of the heap finds one.
+        FaultKind::StackOverflow => {}
     }
 }
 

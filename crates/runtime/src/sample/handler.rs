@@ -14,27 +14,11 @@ use underbar_sys::syscall::{self, number, syscall6};
 use underbar_sys::timer::SENT_BY_TIMER;
 
 use super::{area, signals, timers};
+use crate::action::{self, DEFAULT, SA_ONSTACK, SA_RESTART, change};
 use crate::sandbox;
 
 /// Signals that hardly any program uses: programs take those next to SIGRTMIN and SIGRTMAX first.
 const CANDIDATES: core::ops::RangeInclusive<i32> = 44..=57;
-
-const SA_SIGINFO: u64 = 0x4;
-const SA_RESTORER: u64 = 0x0400_0000;
-const SA_ONSTACK: u64 = 0x0800_0000;
-const SA_RESTART: u64 = 0x1000_0000;
-
-/// A handler as the kernel takes it.
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct Action {
-    handler: usize,
-    flags: u64,
-    restorer: usize,
-    mask: u64,
-}
-
-const DEFAULT: Action = Action { handler: 0, flags: 0, restorer: 0, mask: 0 };
 
 /// The beginning of the kernel's `siginfo_t`, for a signal of a timer.
 #[repr(C)]
@@ -58,13 +42,8 @@ pub(super) fn install() -> Option<i32> {
         change(*signal, None, Some(&mut before)) && before.handler == 0
     };
     let signal = CANDIDATES.rev().find(is_free)?;
-    let action = Action {
-        handler: handler as *const () as usize,
-        // On the program's alternate stack, if it has one: its own may have little room.
-        flags: SA_SIGINFO | SA_RESTORER | SA_ONSTACK | SA_RESTART,
-        restorer: restorer as *const () as usize,
-        mask: u64::MAX,
-    };
+    // On the program's alternate stack, if it has one: its own may have little room.
+    let action = action::calls(handler as *const () as usize, SA_ONSTACK | SA_RESTART, u64::MAX);
     signals::enter(signal, action.handler);
     if !change(signal, Some(&action), None) {
         signals::leave();
@@ -78,22 +57,6 @@ pub(super) fn install() -> Option<i32> {
         syscall6(number::RT_SIGPROCMASK, UNBLOCK, &raw const this as usize, 0, size_of::<u64>(), 0, 0)
     };
     Some(signal)
-}
-
-fn change(signal: i32, new: Option<&Action>, old: Option<&mut Action>) -> bool {
-    // SAFETY: null, or structures as the kernel knows them; the handler is a function for it.
-    unsafe {
-        syscall6(
-            number::RT_SIGACTION,
-            signal as usize,
-            new.map_or(0, |action| core::ptr::from_ref(action).addr()),
-            old.map_or(0, |action| core::ptr::from_mut(action).addr()),
-            size_of::<u64>(),
-            0,
-            0,
-        )
-    }
-    .is_ok()
 }
 
 unsafe extern "C" fn handler(signal: i32, info: *const Info, context: *const u8) {
@@ -120,14 +83,4 @@ fn end_the_program(signal: i32) {
     if change(signal, Some(&DEFAULT), None) {
         let _ = syscall::kill(syscall::getpid(), signal);
     }
-}
-
-/// The handler returns to this code. Debuggers and unwinders recognise a signal's frame by exactly these bytes.
-#[unsafe(naked)]
-extern "C" fn restorer() {
-    core::arch::naked_asm!(
-        // mov rax, 15 (rt_sigreturn), in its longer form; syscall
-        ".byte 0x48, 0xc7, 0xc0, 0x0f, 0x00, 0x00, 0x00",
-        ".byte 0x0f, 0x05"
-    )
 }

@@ -11,6 +11,7 @@
 //! ```
 //!
 //! Invariant: if no samples are requested, each of these is one comparison, then the C library's function.
+//! The handler of stack overflows is hidden in the same way.
 //! Known limits: the program's own system calls are not seen (Go's runtime makes them). A signal of a timer that was under
 //! way when the program took it reaches the program's handler. On kernels before 5.9, a thread that waits for all signals
 //! at once may receive this one if the tick arrives between its call and its sleep.
@@ -22,6 +23,7 @@ use underbar_ledger::samples::GAVE_WAY;
 
 use crate::errno::set_errno;
 use crate::next::Next;
+use crate::overflow;
 
 const EINVAL: i32 = 22;
 const ENOSYS: i32 = 38;
@@ -117,16 +119,30 @@ pub unsafe fn sigaction(signal: c_int, new: *const Action, old: *mut Action) -> 
     }
     // SAFETY: the caller's promise.
     unsafe {
+        if wanted == Some(0) && is_set_for_overflows(signal) {
+            if let Some(old) = old.as_mut() {
+                *old = NONE;
+            }
+            return 0;
+        }
         let result = next(signal, new, old);
         if result == 0
-            && signal == HANDLED.load(Ordering::Relaxed)
+            && (signal == HANDLED.load(Ordering::Relaxed) || overflow::may_be_set_for(signal))
             && let Some(old) = old.as_mut()
-            && is_handler(old.handler)
+            && (is_handler(old.handler) || overflow::is_ours(old.handler))
         {
             *old = NONE;
         }
         result
     }
+}
+
+/// Whether the handler of stack overflows is in place: then the default action is what the program finds.
+fn is_set_for_overflows(signal: c_int) -> bool {
+    let mut now = crate::action::DEFAULT;
+    overflow::may_be_set_for(signal)
+        && crate::action::change(signal, None, Some(&mut now))
+        && overflow::is_ours(now.handler)
 }
 
 /// `signal` of C, as BSD and the C library have it: the handler stays.
@@ -161,12 +177,15 @@ unsafe fn by_name(next: &Next, signal: c_int, handler: usize) -> usize {
         }
         super::stop(GAVE_WAY);
     }
+    if handler == 0 && is_set_for_overflows(signal) {
+        return 0;
+    }
     // SAFETY: the caller's promise.
     let before = unsafe {
         let next: unsafe extern "C" fn(c_int, usize) -> usize = core::mem::transmute(next);
         next(signal, handler)
     };
-    if is_handler(before) { 0 } else { before }
+    if is_handler(before) || overflow::is_ours(before) { 0 } else { before }
 }
 
 // ---- sets ---------------------------------------------------------------------------------------------------------

@@ -204,7 +204,7 @@ impl Lists {
         // SAFETY: stacks in a list exist, under the lock.
         unsafe {
             while let Some(stack) = (*link).as_mut() {
-                if stack.size() == size {
+                if stack.is_of(size) {
                     *link = stack.next;
                     self.ready_count -= 1;
                     return stack;

@@ -39,7 +39,6 @@ use underbar_ledger::Key;
 use underbar_sys::lock::Lock;
 
 pub use size::Attributes;
-pub(crate) use size::configure;
 
 use depth::{MAIN_BASE, forget_last_user, used, used_before, used_by_main, used_of_locked};
 use segmented::Segmented;
@@ -47,9 +46,9 @@ use size::plan_of;
 
 use crate::heap::enclave::Inherited;
 use crate::next::Next;
-use crate::orders::Given;
+use crate::orders::{Given, Orders};
 use crate::thread_end::ThreadEnd;
-use crate::{coverage, heap, ledger, sample, sandbox};
+use crate::{coverage, heap, ledger, overflow, sample, sandbox};
 
 const PAGE: usize = 4096;
 /// All stacks are measured when the first, second, fourth ... thread ends, and later each time this many have ended.
@@ -121,6 +120,12 @@ fn is_asked_for() -> bool {
     !cfg!(feature = "no-accounts") && (size::is_configured() || ledger::attach::is_attached())
 }
 
+/// Obeys STACK and THREADSTACK.
+pub(crate) fn configure(orders: &Orders<'_>) {
+    size::configure(orders);
+    overflow::configure(orders);
+}
+
 /// Notes where the first thread's stack begins: the kernel put the environment there.
 pub(crate) fn at_start(given: &Given) {
     MAIN_BASE.store(given.environment as usize, Ordering::Relaxed);
@@ -128,6 +133,7 @@ pub(crate) fn at_start(given: &Given) {
     ledger::raise(Key::ThreadsPeak, 1);
     END.prepare();
     let _ = CREATE.get();
+    overflow::at_start(given.environment as usize);
 }
 
 /// `pthread_create`.
@@ -228,6 +234,7 @@ unsafe extern "C" fn begins(record: *mut Record, base: usize) -> *mut Record {
             (*record).low = stack.low;
             stack.begins(base);
             fill::set_bounds(stack.low, base);
+            overflow::thread_begins(stack.top, stack.low, stack.top);
             if !kept::begins(stack) {
                 size::make_no_more();
             }

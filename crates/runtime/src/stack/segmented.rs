@@ -1,6 +1,7 @@
 //! A stack that underbar makes for a thread: reserved addresses, of which segments are counted as threads reach them.
 //!
 //! ```text
+//!          | alternate stack     |  for a signal handler, when the stack overflows
 //! top      +---------------------+  the C library's description of the thread is just below
 //!          | initial segment     |
 //!          +---------------------+
@@ -27,7 +28,7 @@ use underbar_sys::syscall;
 
 use super::PAGE;
 use super::depth::used_of_locked;
-use crate::{heap, ledger};
+use crate::{heap, ledger, overflow};
 
 /// Sizes in bytes, as THREADSTACK gives them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +49,9 @@ impl Segments {
         u32::try_from(increments).unwrap_or(u32::MAX - 1) + 1
     }
 }
+
+/// Bytes of the last page of a stack that belong to its alternate stack already: that page is in memory anyway.
+const LOW_END: usize = 64;
 
 /// A stack. Lives in storage of the runtime for as long as the stack exists.
 #[repr(C)]
@@ -94,13 +98,13 @@ impl Segmented {
         let access = syscall::PROT_READ | syscall::PROT_WRITE;
         // SAFETY: a new mapping; nobody has the guard's page yet, nor the descriptor.
         unsafe {
-            match syscall::mmap(null_mut(), size + PAGE, access, flags, -1, 0) {
+            match syscall::mmap(null_mut(), PAGE + size + overflow::ROOM, access, flags, -1, 0) {
                 Ok(start) if syscall::mprotect(start, PAGE, syscall::PROT_NONE).is_ok() => {
                     let low = start as usize + PAGE;
                     stack.write(Segmented {
                         low,
-                        top: low + size,
-                        lowest: AtomicUsize::new(low + size),
+                        top: low + size - LOW_END,
+                        lowest: AtomicUsize::new(low + size - LOW_END),
                         segments: AtomicU32::new(0),
                         base: AtomicUsize::new(0),
                         ends: AtomicU32::new(0),
@@ -110,7 +114,7 @@ impl Segmented {
                     });
                     return stack;
                 }
-                Ok(start) => drop(syscall::munmap(start, size + PAGE)),
+                Ok(start) => drop(syscall::munmap(start, PAGE + size + overflow::ROOM)),
                 Err(_) => {}
             }
         }
@@ -126,12 +130,17 @@ impl Segmented {
     pub unsafe fn release(&self) {
         let start = self.low - PAGE;
         // SAFETY: the caller's promise.
-        let _ = unsafe { syscall::munmap(start as *mut u8, self.top - start) };
+        let _ = unsafe { syscall::munmap(start as *mut u8, self.top + LOW_END + overflow::ROOM - start) };
     }
 
-    /// Bytes of its addresses.
+    /// Bytes that a thread may use.
     pub fn size(&self) -> usize {
         self.top - self.low
+    }
+
+    /// Whether it was made for this size.
+    pub fn is_of(&self, size: usize) -> bool {
+        self.top + LOW_END - self.low == size
     }
 
     /// The function of a thread begins at `base`.
@@ -187,8 +196,9 @@ impl Segmented {
     /// No thread runs on it.
     pub unsafe fn free_increments(&self, segments: Segments) -> u32 {
         let lowest = self.lowest.load(Ordering::Relaxed);
-        let keep = if lowest == 0 { 0 } else { segments.initial.next_multiple_of(PAGE).min(self.size()) };
-        let end = self.top - keep;
+        let keep =
+            if lowest == 0 { 0 } else { segments.initial.next_multiple_of(PAGE).min(self.size() + LOW_END) };
+        let end = (self.top + LOW_END).saturating_sub(keep);
         if lowest >= end {
             return 0;
         }
@@ -222,7 +232,7 @@ mod tests {
         // SAFETY: nobody else has the stack; the pages are its own.
         unsafe {
             let stack = Segmented::reserve(64 * PAGE, null_mut());
-            let page = |number: usize| ((*stack).top - number * PAGE) as *mut u8;
+            let page = |number: usize| ((*stack).top + LOW_END - number * PAGE) as *mut u8;
             let resident = |number: usize| {
                 let mut state = [0];
                 syscall::mincore(page(number) as usize, &mut state).expect("mapped");

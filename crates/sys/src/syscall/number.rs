@@ -35,6 +35,7 @@ pub const GETRUSAGE: usize = 98;
 pub const GETEUID: usize = 107;
 pub const GETPPID: usize = 110;
 pub const RT_SIGTIMEDWAIT: usize = 128;
+pub const SIGALTSTACK: usize = 131;
 pub const PRCTL: usize = 157;
 pub const SETRLIMIT: usize = 160;
 pub const GETTID: usize = 186;

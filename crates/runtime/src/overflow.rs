@@ -1,0 +1,223 @@
+//! A stack overflow is named: which stack, its size, and where. The program then dies as plain, of the same signal.
+//!
+//! ```text
+//! access below the stack ── SIGSEGV, action is the default again ──> handler, on an alternate stack: is it an overflow? note it
+//!                                                                      │ returns
+//!                              the same instruction, the same fault <──┘ ── the default action: the program dies, core and all
+//! ```
+//!
+//! Only under options that set stacks (STACK with a size, THREADSTACK with increments, KEEP or FREE): a handler is seen by who
+//! asks the kernel (/proc, Go's runtime by its own system calls), and each thread needs an alternate stack, which the program sees by
+//! `sigaltstack`. `sigaction` tells the program that the action is the default one, so the runtimes of Rust and of Java set theirs,
+//! and theirs win. The kernel removes handlers at exec; a child by fork has them, and dies in the same way.
+//!
+//! Invariant: the handler runs at most once, and changes nothing that the program can still see.
+//! Known limits: threads on stacks of the C library have no alternate stack; their overflow is not named. Neither is one in a program
+//! that has forbidden itself system calls, in its first thread.
+//! Not here: how it is reported (`host/report`).
+
+use core::ptr::null;
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use underbar_ledger::FaultKind;
+use underbar_options::{Size, StackSize};
+use underbar_sys::syscall::{self, number, syscall3};
+
+use crate::action::{self, Action, DEFAULT, SA_ONSTACK, SA_RESETHAND};
+use crate::orders::Orders;
+use crate::{coverage, ledger, sandbox};
+
+const SIGSEGV: i32 = 11;
+const PAGE: usize = 4096;
+/// Bytes of an alternate stack: what a handler of the program needs, too, if the program sets one for such stacks.
+pub const ROOM: usize = 16 * PAGE;
+const MARK: u64 = u64::from_le_bytes(*b"OVERFLOW");
+
+/// Whether overflows are to be named. Written once, before the first request; relaxed.
+static IS_ASKED: AtomicBool = AtomicBool::new(false);
+/// Whether the handler was set. Written by the first thread, before there are others; relaxed.
+static IS_SET: AtomicBool = AtomicBool::new(false);
+/// Where the first thread's stack begins. Written as [`IS_SET`]; relaxed.
+static FIRST: AtomicUsize = AtomicUsize::new(0);
+
+/// At the low end of an alternate stack: the stack to which it belongs.
+#[repr(C)]
+struct Owner {
+    /// [`MARK`], other than in memory of somebody else.
+    mark: u64,
+    /// The lowest address of the stack, just above its guard; 0: the first thread's, which has no fixed end.
+    low: usize,
+    /// Its end.
+    top: usize,
+}
+
+/// Obeys STACK and THREADSTACK.
+pub(crate) fn configure(orders: &Orders<'_>) {
+    let stack = orders.settings.stack();
+    let is_sized = stack.init != StackSize::Auto || stack.increment != Size::Auto;
+    IS_ASKED.store(is_sized || orders.settings.thread_stack().is_made_here(), Ordering::Relaxed);
+}
+
+/// Sets the handler, if the program was started with the default action. The first thread's stack begins at `base`.
+pub(crate) fn at_start(base: usize) {
+    let mut before = Action { handler: 1, ..DEFAULT };
+    if !IS_ASKED.load(Ordering::Relaxed)
+        || base == 0
+        || !action::change(SIGSEGV, None, Some(&mut before))
+        || before.handler != 0
+    {
+        return;
+    }
+    let Ok(room) = syscall::map_anonymous(ROOM) else { return };
+    FIRST.store(base, Ordering::Relaxed);
+    // SAFETY: new memory.
+    unsafe { use_alternate(room as usize, 0, base) };
+    let handler = action::calls(handler as *const () as usize, SA_ONSTACK | SA_RESETHAND, 0);
+    IS_SET.store(action::change(SIGSEGV, Some(&handler), None), Ordering::Relaxed);
+}
+
+/// The calling thread begins on a stack with these ends, and may use [`ROOM`] bytes at `room`.
+///
+/// # Safety
+/// They are the thread's until it has ended.
+pub unsafe fn thread_begins(room: usize, low: usize, top: usize) {
+    if IS_SET.load(Ordering::Relaxed) && !sandbox::is_closed() {
+        // SAFETY: the caller's promise.
+        unsafe { use_alternate(room, low, top) };
+    }
+}
+
+unsafe fn use_alternate(room: usize, low: usize, top: usize) {
+    // SAFETY: the caller gives the memory.
+    unsafe {
+        (room as *mut Owner).write(Owner { mark: MARK, low, top });
+        let new = Alternate { start: room, flags: 0, bytes: ROOM };
+        let _ = syscall3(number::SIGALTSTACK, &raw const new as usize, 0, 0);
+    }
+}
+
+/// Whether that address is this handler.
+pub(crate) fn is_ours(address: usize) -> bool {
+    address == handler as *const () as usize
+}
+
+/// Whether the handler may still be that of this signal.
+#[inline]
+pub(crate) fn may_be_set_for(signal: i32) -> bool {
+    signal == SIGSEGV && IS_SET.load(Ordering::Relaxed)
+}
+
+/// `stack_t` of the kernel.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Alternate {
+    start: usize,
+    flags: i32,
+    bytes: usize,
+}
+
+/// The beginning of the kernel's `siginfo_t`, for a fault.
+#[repr(C)]
+struct Info {
+    _signal: i32,
+    _errno: i32,
+    code: i32,
+    _padding: i32,
+    address: usize,
+}
+
+/// The beginning of the kernel's `ucontext_t`.
+#[repr(C)]
+struct Context {
+    _flags: u64,
+    _link: usize,
+    alternate: Alternate,
+    _registers: [usize; 15],
+    stack_pointer: usize,
+    instruction: usize,
+}
+
+unsafe extern "C" fn handler(_: i32, info: *const Info, context: *const Context) {
+    // SAFETY: the kernel passes what the flags ask for.
+    let (info, context) = unsafe { (&*info, &*context) };
+    if info.code <= 0 {
+        end_as_asked();
+        return;
+    }
+    let owner = context.alternate.start as *const Owner;
+    if context.alternate.bytes != ROOM || owner.is_null() || !owner.is_aligned() {
+        return;
+    }
+    // SAFETY: the low end of the stack that this code runs on.
+    let owner = unsafe { owner.read() };
+    if owner.mark == MARK
+        && let Some(size) = overflowed(&owner, info.address, context.stack_pointer)
+    {
+        note(owner.low == 0, size, info.address, context.instruction);
+    }
+}
+
+/// The size of the stack, if an access to that address, by code with that stack pointer, is an overflow of it.
+fn overflowed(owner: &Owner, address: usize, pointer: usize) -> Option<usize> {
+    if owner.low != 0 {
+        return (owner.low - PAGE..owner.low)
+            .contains(&address)
+            .then_some((owner.top - owner.low).next_multiple_of(PAGE));
+    }
+    // A large frame may reach far below the last one before it touches a page.
+    const NEAR: usize = 1 << 20;
+    if address >= owner.top || address.abs_diff(pointer) > NEAR || sandbox::is_closed() {
+        return None;
+    }
+    let limit = stack_limit()?;
+    let depth = owner.top - address;
+    // Below the stack is nothing else, down to its limit; an address there to which it did not grow is one beyond the limit. The
+    // arguments above `top` count, too.
+    let is_mapped = syscall::mincore(address & !(PAGE - 1), &mut [0]).is_ok();
+    (!is_mapped && depth > limit / 2 && depth < limit.saturating_add(2 * NEAR)).then_some(limit)
+}
+
+/// RLIMIT_STACK; None: there is none, or it is not known.
+fn stack_limit() -> Option<usize> {
+    const RLIMIT_STACK: usize = 3;
+    let mut limits = [0_usize; 2];
+    // SAFETY: the kernel writes two numbers.
+    unsafe { syscall3(number::GETRLIMIT, RLIMIT_STACK, limits.as_mut_ptr() as usize, 0) }.ok()?;
+    (limits[0] != usize::MAX).then_some(limits[0])
+}
+
+/// Notes the overflow in the ledger: address, number of the thread, size of its stack.
+fn note(is_first: bool, size: usize, address: usize, instruction: usize) {
+    const PR_GET_NAME: u32 = 16;
+    let mut name = [0_u8; 16];
+    let mut thread = 0;
+    if !is_first && !sandbox::is_closed() {
+        thread = syscall::gettid();
+        // SAFETY: the kernel writes a name of at most 16 bytes.
+        let _ = unsafe { syscall::prctl(PR_GET_NAME, name.as_mut_ptr() as usize, 0, 0, 0) };
+    }
+    let length = name.iter().position(|&byte| byte == 0).unwrap_or(name.len());
+    let name = core::str::from_utf8(&name[..length]).unwrap_or_default();
+    let mut room = [0; 32];
+    let code = coverage::code_at(instruction, &mut room);
+    let code = code.as_ref().map(|code| (code.module, code.offset as u64));
+    ledger::slot().fault.store(
+        FaultKind::StackOverflow,
+        name,
+        [address as u64, thread as u64, size as u64],
+        code,
+    );
+}
+
+/// A program has sent the signal: it ends this program, whose action for it is the default one again.
+#[cold]
+fn end_as_asked() {
+    if sandbox::is_closed() {
+        // In place of the forbidden call: the kernel ends a program with a fault while the signal waits.
+        // SAFETY: it faults, always.
+        unsafe { null::<u8>().read_volatile() };
+        return;
+    }
+    // It arrives when the handler returns.
+    let _ = syscall::kill(syscall::getpid(), SIGSEGV);
+}
