@@ -11,6 +11,7 @@
 //! | [`figure`] | a value with its certainty and its evidence |
 //! | [`platform`], [`area`] | the platforms and areas of advice |
 //! | [`classes`] | the sizes that waste least for classes of requests |
+//! | [`cells`] | the sizes of cells that fit requests |
 //! | [`requests`] | requests by size, with their evidence |
 //! | [`program`] | how many reports there are of a program, and how doubtful they are |
 //! | [`pool`] | pools of cells of one size |
@@ -29,6 +30,7 @@
 pub mod area;
 pub mod area_use;
 pub mod available_list;
+pub mod cells;
 pub mod classes;
 pub mod contention;
 pub mod figure;

@@ -13,7 +13,6 @@
 
 mod areas;
 mod available_lists;
-mod cells;
 mod collect;
 mod compare;
 mod counts;

@@ -2,12 +2,12 @@
 //!
 //! Invariant: percentages follow the published formula, for the initial heap size that will be in force. Sizes are suggested
 //! with empty percentages, since no report of the old sizes shows how many cells of a new size are in use at a time.
-//! Not here: how sizes are chosen (`cells`).
+//! Not here: how sizes are chosen (`underbar_model::cells`).
 
 use underbar_listing::{Evidence, Kind as Part};
+use underbar_model::cells::{MOST, Range, suggested, waste};
 use underbar_model::{Pool, Supply};
 
-use super::super::cells::{Range, best, waste};
 use super::super::collect::Run;
 use super::super::place;
 use super::{ProgramCase, contradiction, found, heap, lines};
@@ -71,7 +71,7 @@ fn percentages(case: &ProgramCase<'_>, run: &Run) -> Option<Advice> {
     let mut words = vec![Some(switch(case))];
     let mut grows = true;
     for pool in pools {
-        let needed = taken_by(pool).saturating_mul(100).div_ceil(initial).clamp(1, 90);
+        let needed = pool.percent_of(initial);
         let keep = pool.extents.value <= EXTENTS && raised.is_none();
         let percent = if keep { pool.percent.certain().unwrap_or(needed) } else { needed };
         grows &= pool.percent.certain().is_none_or(|now| percent >= now);
@@ -83,7 +83,7 @@ fn percentages(case: &ProgramCase<'_>, run: &Run) -> Option<Advice> {
             pools.iter().map(|pool| (u128::from(heap) * u128::from(of(pool)) / 100) as u64).sum()
         };
         let kept = taken(initial, &|pool| pool.percent.certain().unwrap_or(0));
-        let used: u64 = pools.iter().map(taken_by).sum();
+        let used: u64 = pools.iter().map(Pool::taken).sum();
         let reason = format!(
             "HEAP grows from {} to {}, and the percentages with it: the first extents would take {kept} bytes, for cells \
              that took {used}.",
@@ -104,11 +104,6 @@ fn percentages(case: &ProgramCase<'_>, run: &Run) -> Option<Advice> {
     raise.option = Some(Setting { option: "HEAPPOOLS", sub_options: words });
     raise.effect = format!("one extent for each pool, of an initial heap size of {}.", written(initial));
     Some(raise)
-}
-
-/// Bytes that the cells of a pool took at most.
-fn taken_by(pool: &Pool) -> u64 {
-    pool.used.value.saturating_mul(pool.element.value)
 }
 
 /// Percentages if HEAP's initial size and the cells of an extent disagree: the used cells, as a share of the cells of an
@@ -154,7 +149,7 @@ fn switch(case: &ProgramCase<'_>) -> String {
 
 /// Adds a size of 0 after the last pair: otherwise the default sizes of the unnamed pools stay in force.
 fn close(words: &mut Vec<Option<String>>, pairs: usize) {
-    if pairs < crate::listing::cells::MOST {
+    if pairs < MOST {
         words.push(Some("0".to_owned()));
     }
 }
@@ -168,10 +163,7 @@ fn sizes(case: &ProgramCase<'_>, run: &Run) -> Option<Advice> {
     let ranges: Vec<Range> = certain.map(|(to, count)| Range { to, count }).collect();
     let largest = cells.last().copied()?;
     let (before, bytes) = waste(&ranges, &cells)?;
-    let mut chosen = best(&ranges)?;
-    if chosen.len() < crate::listing::cells::MOST && chosen.last().is_some_and(|last| *last < largest) {
-        chosen.push(largest);
-    }
+    let chosen = suggested(&ranges, largest, 8)?;
     let (after, _) = waste(&ranges, &chosen)?;
     if before.saturating_mul(4) < bytes || after.saturating_mul(2) > before {
         return None;

@@ -18,11 +18,11 @@ use underbar_listing::{Field, Item, Kind as Part, OptionRow};
 
 use underbar_model::Figure;
 
-use super::super::cells::{Range, waste};
 use super::super::collect::Collected;
 use super::super::program_case::ProgramCase;
 use super::{NotTried, Tried};
 use crate::sizes::{size, written};
+use underbar_model::cells::{Range, waste};
 
 /// The most requests that are drawn.
 const MOST_REQUESTS: usize = 4_000_000;
