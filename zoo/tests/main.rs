@@ -18,6 +18,7 @@ mod figures;
 mod follow;
 mod forks;
 mod heap;
+mod heap_pools;
 mod limits;
 mod lock_cost;
 mod lock_programs;

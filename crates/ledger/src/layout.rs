@@ -32,8 +32,9 @@ pub const OPTIONS_OFFSET: usize = 8192;
 pub const OPTIONS_ROOM: usize = 16384;
 /// Offset of the slots.
 pub const SLOTS_OFFSET: usize = OPTIONS_OFFSET + OPTIONS_ROOM;
-/// Bytes from one slot to the next: a page of the slot, and one for its heaps ([`crate::heaps`]), which most processes do not use.
-pub const SLOT_BYTES: usize = 8192;
+/// Bytes from one slot to the next: a page of the slot, and one for its heaps ([`crate::heaps`]) and two for its heap pools
+/// ([`crate::pools`]), which most processes do not use.
+pub const SLOT_BYTES: usize = 16384;
 /// How many owners of other anonymous memory a slot can name.
 pub const OWNERS: usize = 16;
 
@@ -352,6 +353,9 @@ pub struct Slot {
     /// How many heaps the process created besides its default one; 0: the page of its heaps was never made. Incremented with
     /// Release when the heap's row is set up; only the owning process writes.
     pub heaps: AtomicU64,
+    /// 1 and the number of heap pools that have a row; 0: their pages were never made. Stored with Release when the rows are set up;
+    /// only the owning process writes.
+    pub pools: AtomicU64,
     /// The heading that the program gave to its storage report (CEE3RPH), of at most 79 bytes; empty: none. Only the owning process
     /// writes, under a lock.
     pub heading: Text<10>,
@@ -367,7 +371,6 @@ pub const fn not_below_zero(figure: u64) -> u64 {
 const _: () = assert!(size_of::<Header>() <= CONTROL_OFFSET);
 const _: () = assert!(crate::control::WORDS * 8 == OPTIONS_OFFSET - CONTROL_OFFSET);
 const _: () = assert!(size_of::<Slot>() == crate::heaps::PAGE_OFFSET);
-const _: () = assert!(size_of::<Slot>() + size_of::<crate::heaps::Heaps>() == SLOT_BYTES);
 const _: () = assert!(SLOTS_OFFSET.is_multiple_of(4096));
 
 /// Bytes of a whole ledger file. Space is allocated slot by slot, so most of it is never used.
@@ -453,6 +456,7 @@ impl Slot {
         }
         self.fault.wipe();
         self.heaps.store(0, relaxed);
+        self.pools.store(0, relaxed);
         self.heading.store(b"");
     }
 }

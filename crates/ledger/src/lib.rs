@@ -21,6 +21,7 @@
 //! | [`sizes`] | requests by size: the rows, and the sizes of cells |
 //! | [`text`] | texts in the file |
 //! | [`heaps`] | rows of a process's heaps |
+//! | [`pools`] | rows of its heap pools, and its requests by steps of 8 bytes |
 //! | [`control`] | the control page: settings that the host changes while programs run |
 //! | [`make`] | the first bytes of a new file |
 //! | [`locks`], [`samples`] | files next to it: contended locks, and profile samples of a process |
@@ -37,6 +38,7 @@ pub mod heaps;
 pub mod layout;
 pub mod locks;
 pub mod make;
+pub mod pools;
 pub mod samples;
 pub mod sizes;
 pub mod table;
@@ -47,5 +49,6 @@ pub use control::Control;
 pub use counter::{Counter, Exactness, Fold, Scope, Unit};
 pub use heaps::{HeapKind, Heaps, RowState};
 pub use layout::{AllocatorRole, Directory, FaultKind, Header, Identity, Slot, SlotState};
+pub use pools::Pools;
 pub use table::{COUNTERS, Key, TABLE};
 pub use view::{LedgerError, LedgerView, SlotView};

@@ -12,6 +12,7 @@ use crate::layout::{
     AllocatorRole, Directory, Fault, FaultKind, Header, Identity, LEFT, MAGIC, OPTIONS_OFFSET, OPTIONS_ROOM,
     OWNERS, Owner, SLOT_BYTES, SLOTS, SLOTS_OFFSET, Slot, SlotState, not_below_zero,
 };
+use crate::pools::{self, Head, PoolRow, Pools};
 use crate::sizes;
 use crate::table::{FINGERPRINT, Key, LAYOUT_VERSION};
 
@@ -295,6 +296,52 @@ impl<'a> SlotView<'a> {
         })
     }
 
+    /// The heap pools, by ascending size. Empty without HEAPPOOLS.
+    pub fn pools(&self) -> impl Iterator<Item = PoolView> + use<'a> {
+        let bytes = self.bytes;
+        let count = usize::try_from(self.pool_rows().unwrap_or(0)).unwrap_or(0).min(pools::ROWS);
+        (0..count).map(move |row| {
+            let at = pools::PAGE_OFFSET + offset_of!(Pools, rows) + row * size_of::<PoolRow>();
+            let figure = |field: usize| not_below_zero(word(bytes, at + field));
+            PoolView {
+                cell: figure(offset_of!(PoolRow, cell)),
+                element: figure(offset_of!(PoolRow, element)),
+                percent: figure(offset_of!(PoolRow, percent)),
+                cells_per_extent: figure(offset_of!(PoolRow, cells_per_extent)),
+                gets: figure(offset_of!(PoolRow, gets)),
+                extents: figure(offset_of!(PoolRow, extents)),
+                used: figure(offset_of!(PoolRow, used)),
+                used_peak: figure(offset_of!(PoolRow, used_peak)),
+            }
+        })
+    }
+
+    /// The initial size of HEAP of which extents are a percentage, 0 for HEAPPOOLS64, and the requests that were larger than the
+    /// largest cell. None without HEAPPOOLS.
+    #[must_use]
+    pub fn pools_head(&self) -> Option<(u64, u64)> {
+        let at = |field: usize| {
+            not_below_zero(word(self.bytes, pools::PAGE_OFFSET + offset_of!(Pools, head) + field))
+        };
+        self.pool_rows().filter(|rows| *rows > 0)?;
+        Some((at(offset_of!(Head, initial)), at(offset_of!(Head, larger))))
+    }
+
+    /// Requests by steps of 8 bytes; None if the process does not count them.
+    pub fn steps(&self) -> Option<impl Iterator<Item = u64> + use<'a>> {
+        let bytes = self.bytes;
+        let counts = pools::PAGE_OFFSET + offset_of!(Pools, head) + offset_of!(Head, counts_steps);
+        (self.pool_rows().is_some() && word(bytes, counts) != 0).then(|| {
+            let at = pools::PAGE_OFFSET + offset_of!(Pools, steps);
+            (0..pools::STEPS).map(move |step| not_below_zero(word(bytes, at + 8 * step)))
+        })
+    }
+
+    /// How many pools have a row; None if their pages were never made.
+    fn pool_rows(&self) -> Option<u64> {
+        word(self.bytes, offset_of!(Slot, pools)).checked_sub(1)
+    }
+
     /// Owners of other anonymous memory: name, bytes mapped now, and at most.
     pub fn owners(&self) -> impl Iterator<Item = (&'a [u8], u64, u64)> + use<'a> {
         let bytes = self.bytes;
@@ -306,6 +353,27 @@ impl<'a> SlotView<'a> {
             })
         })
     }
+}
+
+/// A heap pool of a process: [`PoolRow`] as the host reads it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PoolView {
+    /// Bytes of a cell as it was set.
+    pub cell: u64,
+    /// Bytes that a cell takes.
+    pub element: u64,
+    /// The percentage that was set; 0 for HEAPPOOLS64.
+    pub percent: u64,
+    /// Cells of an extent.
+    pub cells_per_extent: u64,
+    /// Requests that it served.
+    pub gets: u64,
+    /// Extents that were allocated.
+    pub extents: u64,
+    /// Cells in use.
+    pub used: u64,
+    /// The most cells in use at one time.
+    pub used_peak: u64,
 }
 
 /// A heap of a process.
@@ -498,6 +566,7 @@ mod tests {
             let view = LedgerView::new(&bytes[..cut]).expect("the header is untouched");
             for slot in view.slots() {
                 let _ = (slot.get(Key::HeapGets), slot.program(), slot.arguments(), slot.owners().count());
+                let _ = (slot.pools().count(), slot.pools_head(), slot.steps().map(Iterator::count));
                 for heap in slot.heaps() {
                     let _ = (heap.name(), crate::table::KEYS.map(|key| heap.get(key)));
                 }

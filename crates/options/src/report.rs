@@ -151,6 +151,8 @@ LAST WHERE SET                 OPTION
 command line (--opts)          NOAIXBLD
 command line (--opts)            HEAP(67108864,16777216,ANYWHERE,KEEP)
 underbar default                 HEAPCHK(OFF)
+underbar default                 HEAPPOOLS(OFF)
+underbar default                 HEAPPOOLS64(OFF)
 underbar default                 HUGEPAGES(AUTO)
 underbar default                 LOCK(COUNT)
 underbar default                 MSGFILE(AUTO)

@@ -116,11 +116,12 @@ pub(crate) const fn other_with_no(
     Entry { sub_options: &[SWITCH, VALUES], ..other(name, least, meaning, reason) }
 }
 
-/// The twelve pairs of HEAPPOOLS and HEAPPOOLS64, after OFF|ON|ALIGN.
+/// The twelve pairs of HEAPPOOLS and HEAPPOOLS64, after OFF|ON|ALIGN. A pair that is not set has the value that IBM supplies: the
+/// options report shows only pairs that were set.
 macro_rules! pools {
     ($kind:expr, $what:literal, $(($cell:literal, $share:literal)),*) => {
         &[
-            of_idle("OFF|ON|ALIGN", OFF_ON_ALIGN, OFF, "whether small requests come from pools of cells"),
+            sub("OFF|ON|ALIGN", OFF_ON_ALIGN, OFF, OFF, "whether small requests come from pools of cells"),
             $(
                 of_idle("size", Kind::Cell, Cell { size: $cell, pools: 0 }, "bytes per cell, or (size,pools)"),
                 of_idle($what, $kind, Number($share), "size of an extent"),

@@ -183,8 +183,16 @@ several times as long.",
             (0, 10)
         ),
         meaning: "Pools of cells for small requests; extents as a percentage of HEAP's init.",
-        explanation: "underbar's heap always serves small requests from cells of equal size that belong to a thread.",
-        effect: AcceptedNoEffect("small requests are always served from cells, and their sizes need no tuning"),
+        explanation: "\
+Each size makes a pool of cells. A request takes a cell of the smallest size that holds it; one above the largest
+size takes an element. Cells come in extents: percent of HEAP's init (of 1M under AUTO) divided by the size, at
+least 4 cells. Each thread has extents of its own. Cells are multiples of 16 bytes, so a size of 8 serves requests
+of up to 16. ALIGN: no cell of up to 64 bytes crosses a cache line, and larger ones begin with one. (size,pools)
+divides the threads among that many pools. Pairs that are not set have IBM's sizes, 10 percent each; a size of 0
+ends the list. OFF is the default: then the heap has 72 sizes of cells, which waste less. Under RPTSTG(ON) each
+request is counted by steps of 8 bytes, which makes requests slower; the storage report then suggests sizes.
+HEAPPOOLS acts on the default heap, not on additional heaps and enclaves, and not under HEAPCHK(ON).",
+        effect: Honoured,
     },
     Entry {
         name: "HEAPPOOLS64",
@@ -207,8 +215,8 @@ several times as long.",
             (65536, 5)
         ),
         meaning: "Pools of cells for small requests of 64-bit programs; extents as a number of cells.",
-        explanation: "underbar's heap always serves small requests from cells of equal size that belong to a thread.",
-        effect: AcceptedNoEffect("small requests are always served from cells, and their sizes need no tuning"),
+        explanation: "As HEAPPOOLS, except that an extent is given as a number of cells. It acts if HEAPPOOLS is OFF.",
+        effect: Honoured,
     },
     Entry {
         name: "HEAPZONES",
@@ -363,8 +371,8 @@ Quote a name with commas, parentheses or blanks. SYSOUT, the default of Language
         sub_options: &[sub("OFF|ON", OFF_ON, OFF, OFF, "whether the storage report is written")],
         meaning: "Writes the storage report when the program has ended.",
         explanation: "\
-The report has the layout of Language Environment. Accounts are always kept, so unlike on z/OS, RPTSTG(ON) does not
-slow the program down.",
+The report has the layout of Language Environment. Accounts are always kept. RPTSTG(ON) also counts each request by
+steps of 8 bytes, for the cell sizes of HEAPPOOLS: as on z/OS, requests become slower.",
         effect: Honoured,
     },
     other_with_no("RTEREUS", 3, "A reusable COBOL environment.", COBOL_ONLY),

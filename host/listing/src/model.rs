@@ -147,6 +147,9 @@ pub struct StorageReport {
     /// The heap sizes that fit the pools, if they agree on another size than HEAP's initial size.
     #[serde(skip)]
     pub(crate) pools_of: Option<(u64, u64)>,
+    /// Whether the columns of the summary are those of underbar's HEAPPOOLS64, which has no percentages.
+    #[serde(skip)]
+    pub(crate) pools_have_counts: bool,
     /// The first unusable line about pools.
     #[serde(skip)]
     pub(crate) doubtful_pool: Option<Box<Doubt>>,

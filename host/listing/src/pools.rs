@@ -8,16 +8,21 @@
 //! Labels and columns are published, their spacing is not. So a row of the summary is taken only if its own
 //! arithmetic confirms the order of the columns: the element is the cell and 8 bytes, and an extent has as many cells
 //! as the published formula gives. Any other row, and one with damaged numbers, is recognised but not read.
+//! In underbar's own reports the element is the cell rounded up to its alignment, and HEAPPOOLS64 has no percentages.
 //! The statistics name every pool: a pool without a row in the summary is missing there.
 
+use underbar_options::POOLS_UNDER_AUTO;
+
 use crate::headings::is_none_of_ours;
-use crate::model::{Doubt, Doubtful, Figure, Pool, StorageReport};
+use crate::model::{Doubt, Doubtful, Evidence, Figure, Pool, StorageReport};
 use crate::number::{Word, word};
 use crate::sections::{Field, Kind};
 use crate::words::{evidence, find, has, split};
 
 const LARGE: &[u8] = b"requests greater than the largest cell size";
 const RANGE: &[u8] = b"successful get heap requests";
+/// The second line of the column headings of underbar's HEAPPOOLS64.
+const COLUMNS_OF_COUNTS: [&str; 8] = ["Cell", "Size", "Size", "Extent", "Allocated", "Cells", "Used", "Use"];
 /// The fewest cells of an extent.
 const LEAST_CELLS: u64 = 4;
 /// The most lines kept for one report; there are 12 sizes of cells, and 8,192 ranges.
@@ -160,6 +165,8 @@ pub(crate) fn line(report: &mut StorageReport, number: u64, text: &[u8], heap: O
     }
     let words = without_log(split(text).collect());
     let count = words.iter().filter(|one| matches!(word(one), Word::Number(_))).count();
+    report.pools_have_counts |=
+        is_own(report) && words.eq(&COLUMNS_OF_COUNTS.each_ref().map(|word| word.as_bytes()));
     // The column headings have no number; text recognition may turn a part of one into a word.
     if !(5..=9).contains(&words.len()) || count * 2 <= words.len() {
         return false;
@@ -168,7 +175,18 @@ pub(crate) fn line(report: &mut StorageReport, number: u64, text: &[u8], heap: O
         not_read(report, Doubtful::NotANumber, number, DAMAGED.to_owned());
         return true;
     }
-    let row = numbers::<7>(&words.join(&b' ')).filter(fits);
+    let own = is_own(report);
+    if report.pools_have_counts
+        && let Some(pool) = numbers::<6>(&words.join(&b' ')).and_then(of_counts)
+    {
+        if report.pools.len() < MOST {
+            report.pools.push(Pool { evidence: evidence(number, text), ..pool });
+        }
+        return true;
+    }
+    let row = numbers::<7>(&words.join(&b' ')).filter(|row| fits(row, own));
+    // HEAP(AUTO).
+    let heap = heap.map(|initial| if own && initial == 0 { POOLS_UNDER_AUTO } else { initial });
     match row {
         Some([cell, element, percent, cells_per_extent, extents, used_peak, in_use])
             if heap.is_some() && report.pools.len() + report.other_pools.len() < MOST =>
@@ -206,13 +224,30 @@ fn expected(heap: Option<u64>, percent: u64, element: u64) -> Option<u64> {
     heap.map(|initial| (initial.saturating_mul(percent) / 100 / element.max(1)).max(LEAST_CELLS))
 }
 
+/// Is it a report of underbar?
+fn is_own(report: &StorageReport) -> bool {
+    report.release.as_ref().is_some_and(|words| words.starts_with("underbar"))
+}
+
+/// A row of underbar's HEAPPOOLS64, whose extents are a number of cells.
+fn of_counts(row: [u64; 6]) -> Option<Pool> {
+    let [cell, element, cells_per_extent, extents, used_peak, in_use] = row;
+    let with_percent = [cell, element, 1, cells_per_extent, extents, used_peak, in_use];
+    let evidence = Evidence { line: 0, text: String::new() };
+    let pool = Pool { cell, element, percent: None, cells_per_extent, extents, used_peak, in_use, evidence };
+    fits(&with_percent, true).then_some(pool)
+}
+
 /// Whether the arithmetic of a row agrees, whatever the heap's size.
-fn fits(row: &[u64; 7]) -> bool {
+fn fits(row: &[u64; 7], own: bool) -> bool {
     let [cell, element, percent, cells, extents, peak, in_use] = *row;
-    cell.checked_add(8) == Some(element)
+    let is_aligned =
+        element >= cell && element.is_multiple_of(16) && element <= (2 * cell.min(1 << 32)).max(16);
+    let is_element = if own { is_aligned } else { cell.checked_add(8) == Some(element) };
+    is_element
         && cell <= 65536
         && cell.is_multiple_of(8)
-        && (1..=90).contains(&percent)
+        && (u64::from(!own)..=90).contains(&percent)
         && (LEAST_CELLS..1 << 32).contains(&cells)
         && in_use <= peak
         && peak <= extents.saturating_mul(cells)

@@ -92,7 +92,11 @@ fn reports() -> Vec<(String, Vec<u8>)> {
         .iter()
         .map(|name| ((*name).to_owned(), fs::read(folder.join(name)).expect("a listing")))
         .collect();
-    for (name, report) in [("our own", sample::getfree()), ("our own tree", sample::tree())] {
+    let mut pooled = sample::getfree();
+    pooled.processes[0].pools = Some(sample::pools());
+    for (name, report) in
+        [("our own", sample::getfree()), ("our own tree", sample::tree()), ("our own pools", pooled)]
+    {
         all.push((name.to_owned(), le::render(&report).into_bytes()));
     }
     all

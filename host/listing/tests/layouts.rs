@@ -177,6 +177,78 @@ fn our_own_report_is_read_back() {
     assert_eq!(read(underbar_report::le::render(&sample::tree()).as_bytes()).len(), 3);
 }
 
+/// Pools with other figures in each place, which fit the arithmetic of a summary.
+fn pools(initial_size: Option<u64>) -> underbar_report::pools::Pools {
+    use underbar_report::pools::{Pool, Pools};
+    let pool = |(cell, element, cells_per_extent), (gets, extents, used_peak, used)| Pool {
+        cell,
+        element,
+        percent: initial_size.map(|_| 10),
+        cells_per_extent,
+        gets,
+        extents,
+        used_peak,
+        used,
+    };
+    Pools {
+        initial_size,
+        larger_requests: 77,
+        each: vec![
+            pool((8, 16, 204), (9_000, 6, 1_200, 3)),
+            pool((40, 48, 68), (500, 2, 130, 4)),
+            pool((40, 48, 68), (400, 1, 60, 5)),
+            pool((1_000, 1_024, 4), (20, 2, 7, 0)),
+        ],
+    }
+}
+
+/// HEAPPOOLS, HEAPPOOLS64, and HEAPPOOLS under HEAP(AUTO).
+#[test]
+fn our_own_pools_are_read_back() {
+    use underbar_ledger::Key;
+    use underbar_report::{pools::Ranges, sample};
+    for (initial, shown, share) in [(32_768, Some(32_768), 1), (32_768, None, 1), (0, Some(1 << 20), 32)] {
+        let mut report = sample::getfree();
+        let mut pools = pools(shown);
+        pools.each.iter_mut().for_each(|pool| {
+            if share > 1 {
+                pool.cells_per_extent = (1 << 20) / 10 / pool.element;
+            }
+        });
+        let ranges = [(8, 8_000), (16, 1_000), (24, 300), (40, 600), (1_000, 20)];
+        let process = &mut report.processes[0];
+        process.counters.set(Key::HeapInitialSize, initial);
+        process.pools = Some(pools.clone());
+        process.ranges = Some(Ranges(ranges.into_iter().collect()));
+        let text = underbar_report::le::render(&report);
+        let items = read(text.as_bytes());
+        let Some(Item::Storage(found)) = items.iter().find(|item| matches!(item, Item::Storage(_))) else {
+            panic!("{text}")
+        };
+        let read: Vec<_> = found
+            .pools
+            .iter()
+            .map(|pool| {
+                let kind = (pool.cell, pool.element, pool.percent, pool.cells_per_extent);
+                (kind, (pool.extents, pool.used_peak, pool.in_use))
+            })
+            .collect();
+        let written: Vec<_> = pools
+            .each
+            .iter()
+            .map(|pool| {
+                let kind = (pool.cell, pool.element, pool.percent, pool.cells_per_extent);
+                (kind, (pool.extents, pool.used_peak, pool.used))
+            })
+            .collect();
+        assert_eq!(read, written, "{text}");
+        assert_eq!(found.larger_than_cells.as_ref().map(|figure| figure.value), Some(77));
+        let read: Vec<_> = found.ranges.iter().map(|(from, to, figure)| (*from, *to, figure.value)).collect();
+        assert_eq!(read, ranges.map(|(to, count)| (to - 7, to, count)), "{text}");
+        assert_eq!(found.doubts, [], "{text}");
+    }
+}
+
 /// The assertions of the fuzz target, on random listings.
 #[test]
 fn in_any_pieces_it_is_the_same() {

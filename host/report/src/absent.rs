@@ -46,9 +46,6 @@ const THREAD_HEAP: &str =
 const LINE_24: &str = "Linux has no 16M line; HEAP serves these requests, too.";
 const OWN_REQUESTS: &str =
     "underbar's own storage comes from the kernel in whole tables; requests within it are not counted.";
-const POOLS: &str = "Small requests are always served from cells, whose sizes need no tuning. They are counted by size (request-sizes), \
-     not by pool.";
-
 macro_rules! absent {
     ($($key:literal, $label:expr, $why:expr;)*) => {
         /// All figures without a counterpart, area by area as the storage report has them.
@@ -56,7 +53,7 @@ macro_rules! absent {
     };
 }
 
-use Label::{Of, Words};
+use Label::Of;
 
 absent! {
     "stack.segments_allocated", Of(Key::HeapSegmentsAllocated), STACK_SEGMENTS;
@@ -85,11 +82,6 @@ absent! {
     "belowheap.frees", Of(Key::HeapFrees), LINE_24;
     "belowheap.segments_allocated", Of(Key::HeapSegmentsAllocated), LINE_24;
     "belowheap.segments_freed", Of(Key::HeapSegmentsFreed), LINE_24;
-    "heappools.gets", Words("Get requests"), POOLS;
-    "heappools.large_gets", Words("Requests greater than the largest cell size"), POOLS;
-    "heappools.extents_allocated", Words("Extents Allocated"), POOLS;
-    "heappools.cells_used_peak", Words("Maximum Cells Used"), POOLS;
-    "heappools.cells_used", Words("Cells In Use"), POOLS;
 }
 
 /// The figure of this key. None if there is no such key.

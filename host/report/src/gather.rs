@@ -15,6 +15,7 @@ use crate::model::{
     Allocator, Caller, Fault, FaultKind, Host, Options, Owner, Process, Report, Role, Run, SCHEMA, State,
     Tree,
 };
+use crate::pools::{Pools, Ranges};
 use crate::sizes::{self, Sizes};
 use crate::steps::Steps;
 
@@ -136,6 +137,8 @@ fn section(slot: &SlotView<'_>, began_ns: u64, alive: &impl Fn(&SlotView<'_>) ->
         heading: words(slot.heading()),
         counters: Figures::of_slot(slot),
         sizes: Some(Sizes::of_slot(slot)),
+        pools: Pools::of_slot(slot),
+        ranges: Ranges::of_slot(slot),
         heaps: slot.heaps().map(|heap| Heap::of(&heap)).collect(),
         owners: slot
             .owners()

@@ -25,6 +25,7 @@ pub use crate::file_name::file_name;
 use crate::figures::Figures;
 use crate::heap::Heap;
 use crate::locks::Locks;
+use crate::pools::{Pools, Ranges};
 use crate::sizes::{self, Sizes};
 use crate::steps::Steps;
 
@@ -226,6 +227,12 @@ pub struct Process {
     /// Its requests by size; null if not known.
     #[serde(default)]
     pub sizes: Option<Sizes>,
+    /// Its heap pools; absent without HEAPPOOLS.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pools: Option<Pools>,
+    /// Its requests by ranges of 8 bytes; absent without RPTSTG(ON).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ranges: Option<Ranges>,
     /// Its heaps, the default one first; absent if it has no other heap, or if several processes are folded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub heaps: Vec<Heap>,

@@ -7,6 +7,7 @@ use underbar_ledger::Key;
 
 use crate::figures::Figures;
 use crate::model::{End, Host, OptionInForce, Options, Owner, Process, Report, Run, SCHEMA, State, Tree};
+use crate::pools::{Pool, Pools};
 use crate::sizes::{Sizes, fold};
 use crate::steps::Steps;
 
@@ -29,11 +30,33 @@ fn process(number: u32, program: &str, figures: &[(Key, u64)]) -> Process {
         heading: String::new(),
         counters,
         sizes: None,
+        pools: None,
+        ranges: None,
         heaps: Vec::new(),
         owners: Vec::new(),
         allocator: None,
         locks: None,
         fault: None,
+    }
+}
+
+/// Pools of two sizes, of which the first one needed more than its extents.
+#[must_use]
+pub fn pools() -> Pools {
+    let pool = |cell, element, cells_per_extent, gets, extents, used_peak| Pool {
+        cell,
+        element,
+        percent: Some(10),
+        cells_per_extent,
+        gets,
+        extents,
+        used_peak,
+        used: 0,
+    };
+    Pools {
+        initial_size: Some(32_768),
+        larger_requests: 2,
+        each: vec![pool(8, 16, 204, 5_000, 5, 900), pool(128, 128, 25, 40, 1, 20)],
     }
 }
 

@@ -13,6 +13,7 @@ use crate::figures::{areas, split};
 use crate::heap;
 use crate::lock::columns;
 use crate::model::SCHEMA;
+use crate::pools;
 use crate::steps::STEPS;
 use crate::tree::TREE;
 
@@ -42,6 +43,8 @@ pub fn schema() -> Value {
                 "The heading that it gave to its storage report (CEE3RPH); absent where it gave none."},
             "counters": {"$ref": "#/$defs/counters"},
             "sizes": {"$ref": "#/$defs/sizes"},
+            "pools": pools::schema(),
+            "ranges": pools::ranges_schema(),
             "heaps": {
                 "type": "array", "items": heap(),
                 "description": "Its heaps, the default one first; absent where it has no other, and where several processes are folded.",
@@ -76,6 +79,8 @@ pub fn schema() -> Value {
     not_required(&mut process, "started_as");
     not_required(&mut process, "sizes");
     not_required(&mut process, "heading");
+    not_required(&mut process, "pools");
+    not_required(&mut process, "ranges");
     not_required(&mut process, "heaps");
     not_required(&mut process, "allocator");
     not_required(&mut process, "locks");

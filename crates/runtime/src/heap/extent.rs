@@ -21,7 +21,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use super::cell::Cell;
 use super::map::Descriptor;
 use super::private_storage::DESCRIPTOR;
-use super::size::{CELL_BYTES, CLASSES};
+use super::size::Cells;
 
 /// In which of its pool's lists an extent is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -67,6 +67,8 @@ pub struct Extent {
     pub settled: u32,
     /// Bytes of its pages.
     pub bytes: u32,
+    /// The countdown to the next look: an eighth of the cells, within the limits below.
+    step: u32,
     /// The segment around it.
     pub segment: *mut Descriptor,
     /// Neighbours in its pool's list.
@@ -80,22 +82,12 @@ pub struct Extent {
 }
 
 /// The countdown is at least this many cells: an extent has room for 15 or more large ones. With five, the peak of bytes in use
-/// would be an eighth too high.
+/// would be an eighth too high. Extents of pools can have fewer cells: for those it is a quarter of them.
 pub const LEAST_STEP: u32 = 4;
+/// And at most this many, since extents of pools can be larger than others.
+const MOST_STEP: u32 = 512;
 
 const _: () = assert!(size_of::<Extent>() <= DESCRIPTOR);
-
-/// `scale` of each class. The error must be above zero, so a power of two has one more.
-static SCALES: [usize; CLASSES] = {
-    let mut table = [0; CLASSES];
-    let mut class = 1;
-    while class < CLASSES {
-        let bytes = CELL_BYTES[class] as usize;
-        table[class] = usize::MAX / bytes + 1 + bytes.is_power_of_two() as usize;
-        class += 1;
-    }
-    table
-};
 
 impl Extent {
     /// An extent without cells.
@@ -115,6 +107,7 @@ impl Extent {
             capacity: 0,
             settled: 0,
             bytes: bytes as u32,
+            step: 0,
             segment,
             next: null_mut(),
             previous: null_mut(),
@@ -124,12 +117,17 @@ impl Extent {
     }
 
     /// Gives the extent cells of a class.
-    pub fn set_class(&mut self, class: usize, cell_bytes: u32) {
+    pub fn set_class(&mut self, class: usize, cells: &Cells) {
         self.class = class as u8;
-        self.cell_bytes = cell_bytes;
+        self.cell_bytes = cells.bytes[class];
         // The last word of the pages is the next block's header.
-        self.capacity = (self.bytes - 8) / cell_bytes;
-        self.scale = SCALES[class];
+        self.capacity = (self.bytes - 8) / self.cell_bytes;
+        let (_, of_a_pool) = cells.extents[class];
+        if of_a_pool > 0 {
+            self.capacity = self.capacity.min(of_a_pool);
+        }
+        self.scale = cells.scales[class];
+        self.step = (self.capacity / 8).max(LEAST_STEP.min(self.capacity.div_ceil(4))).min(MOST_STEP);
     }
 
     /// Is this the address of a cell that was carved? The address is in a page of this extent.
@@ -156,10 +154,10 @@ impl Extent {
         self.countdown + self.held
     }
 
-    /// Sets the countdown to the next look, at an eighth of the cells (of large ones at four) or at the last one. Up to that many
+    /// Sets the countdown to the next look, after a step or at the last cell. Up to that many
     /// returned cells go unnoticed.
     pub fn count_on(&mut self) {
-        let step = (self.capacity / 8).max(LEAST_STEP).min(self.held);
+        let step = self.step.min(self.held);
         self.countdown = step;
         self.held -= step;
     }
@@ -191,6 +189,7 @@ impl Extent {
 
 #[cfg(test)]
 mod tests {
+    use super::super::size::{CELL_BYTES, STANDARD};
     use super::*;
 
     /// Every address of an extent of every class, with some cells carved and with all of them.
@@ -207,7 +206,7 @@ mod tests {
                 unsafe { Extent::has_cell(extent, address) }
             };
             assert!(!has_cell(&extent, start));
-            extent.set_class(class, cell_bytes);
+            extent.set_class(class, &STANDARD);
             for count in [0, 1, extent.capacity / 2, extent.capacity] {
                 extent.carve(count, null_mut());
                 for offset in 0..bytes {

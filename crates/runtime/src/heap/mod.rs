@@ -23,6 +23,7 @@
 //! | `block`, `index` | how a segment is divided; which free block fits |
 //! | `private_storage` | storage for the tables of all heaps |
 //! | `object` | a heap as a value: its space, its threads' heaps, its settings |
+//! | `pools` | HEAPPOOLS; requests that are counted one by one |
 //! | `account` | a heap's row in the ledger |
 //! | `registry`, `gate` | heaps are created and ended; an end waits for threads inside |
 //! | `numbers` | a heap by the number that a program has for it |
@@ -71,6 +72,7 @@ mod map;
 pub mod new;
 mod numbers;
 mod object;
+mod pools;
 mod private_storage;
 mod realloc;
 mod registry;
@@ -238,13 +240,22 @@ unsafe fn get(size: usize, align: usize) -> Got {
     get_element(size, align)
 }
 
-/// Gets an element of a segment. A function of its own, so that the cell path saves no registers for it.
+/// Gets what no class of cells serves. A function of its own, so that the cell path saves no registers for it.
 #[inline(never)]
 fn get_element(size: usize, align: usize) -> Got {
+    let heap = object::current();
+    if heap.settings.is_special() {
+        // SAFETY: the storage is new and nobody else's.
+        return unsafe { pools::get(heap, size, align) };
+    }
+    element(heap, size, align)
+}
+
+/// Gets an element of a segment.
+fn element(heap: &'static Heap, size: usize, align: usize) -> Got {
     if size > isize::MAX as usize {
         return out_of_storage();
     }
-    let heap = object::current();
     let Some(element) = heap.space.lock().get(size, align) else { return out_of_storage() };
     count_element(heap, &element, size);
     coverage::look_if_due::<OurSegments>();
@@ -333,7 +344,7 @@ fn own_heap() -> Option<*mut ThreadHeap> {
 #[cold]
 fn new_thread() -> Option<*mut ThreadHeap> {
     start::ensure();
-    if DEFAULT.settings.has_cells_of(0) { begin_thread() } else { None }
+    if DEFAULT.settings.has_cells_of(0) || DEFAULT.settings.is_special() { begin_thread() } else { None }
 }
 
 /// This thread's heap in the default heap, made if missing; None if it cannot have one.

@@ -55,6 +55,11 @@ pub struct Heap {
     pub number: AtomicU32,
 }
 
+/// Small requests are served from pools (HEAPPOOLS).
+pub const POOLS: usize = 1;
+/// Each request is counted by its size (RPTSTG).
+pub const COUNTS_EACH: usize = 2;
+
 /// The number of a heap that programs do not name by a number.
 pub const UNNUMBERED: u32 = u32::MAX;
 
@@ -69,6 +74,10 @@ pub struct Settings {
     fill_free: AtomicUsize,
     /// Each request is an element, because of HEAPCHK.
     checked: AtomicBool,
+    /// [`POOLS`] and [`COUNTS_EACH`]; 0: requests are served in the usual way.
+    special: AtomicUsize,
+    /// `cells_below` as it would be if requests were not counted one by one.
+    counted_below: AtomicUsize,
 }
 
 /// The heap in which each thread begins.
@@ -93,6 +102,8 @@ impl Heap {
                 fill_get: AtomicUsize::new(0),
                 fill_free: AtomicUsize::new(0),
                 checked: AtomicBool::new(false),
+                special: AtomicUsize::new(0),
+                counted_below: AtomicUsize::new(0),
             },
             next_look: AtomicU64::new(u64::MAX),
             gate: Gate::new(),
@@ -143,6 +154,25 @@ impl Heap {
         let settings = &other.settings;
         let checked = settings.checked.load(Ordering::Relaxed);
         self.configure(policy, settings.fill_get(), settings.fill_free(), checked);
+        self.settings.special.store(0, Ordering::Relaxed);
+        if settings.counts_each() {
+            self.make_special(COUNTS_EACH);
+        }
+    }
+
+    /// Requests are served from pools, or counted one by one. After [`Heap::configure`], before the first request. Then no request is
+    /// served in the usual way.
+    pub fn make_special(&self, how: usize) {
+        let settings = &self.settings;
+        if settings.special.fetch_or(how, Ordering::Relaxed) == 0 {
+            let below = settings.cells_below.swap(0, Ordering::Relaxed);
+            settings.counted_below.store(below, Ordering::Relaxed);
+        }
+    }
+
+    /// Is each request an element, because of HEAPCHK?
+    pub fn is_checked(&self) -> bool {
+        self.settings.checked.load(Ordering::Relaxed)
     }
 
     /// Runs a due look at this heap, for threads that have no other business with the space: a program that has freed most of its
@@ -162,6 +192,27 @@ impl Settings {
     #[inline]
     pub fn has_cells_of(&self, bytes: usize) -> bool {
         bytes < self.cells_below.load(Ordering::Relaxed)
+    }
+
+    /// Has this heap pools, or counts requests one by one?
+    #[inline]
+    pub fn is_special(&self) -> bool {
+        self.special.load(Ordering::Relaxed) != 0
+    }
+
+    /// Are small requests served from pools?
+    pub fn has_pools(&self) -> bool {
+        self.special.load(Ordering::Relaxed) & POOLS != 0
+    }
+
+    /// Is each request counted by its size?
+    pub fn counts_each(&self) -> bool {
+        self.special.load(Ordering::Relaxed) & COUNTS_EACH != 0
+    }
+
+    /// As [`Settings::has_cells_of`], in a heap that counts requests one by one and has no pools.
+    pub fn has_cells_when_counted(&self, bytes: usize) -> bool {
+        bytes < self.counted_below.load(Ordering::Relaxed)
     }
 
     /// Bytes of an extent, at least.

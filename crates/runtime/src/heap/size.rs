@@ -56,6 +56,56 @@ pub fn class_of(size: usize) -> usize {
     class_of_large(size)
 }
 
+/// The sizes of a heap's cells, and what follows from them: one entry for each class. A class without cells has none.
+pub struct Cells {
+    /// Bytes of a cell.
+    pub bytes: [u32; CLASSES],
+    /// Cells that are carved at a time.
+    pub carved: [u32; CLASSES],
+    /// See the drawing in `extent`.
+    pub scales: [usize; CLASSES],
+    /// The row of the ledger that counts requests for these cells.
+    pub rows: [u8; CLASSES],
+    /// The bytes of an extent and its cells, in a heap with pools; 0: as its policy says.
+    pub extents: [(u32, u32); CLASSES],
+}
+
+/// Bytes of cells that are carved at a time.
+const CARVE: u32 = 4096;
+
+impl Cells {
+    /// No cells.
+    pub const NONE: Self = Self {
+        bytes: [0; CLASSES],
+        carved: [0; CLASSES],
+        scales: [0; CLASSES],
+        rows: [0; CLASSES],
+        extents: [(0, 0); CLASSES],
+    };
+
+    /// With cells of a size, which is above 0 and a multiple of 16, as a class.
+    pub const fn with(mut self, class: usize, bytes: u32, row: usize) -> Self {
+        self.bytes[class] = bytes;
+        self.carved[class] = CARVE / bytes;
+        // The error must be above zero, so a power of two has one more.
+        self.scales[class] = usize::MAX / bytes as usize + 1 + bytes.is_power_of_two() as usize;
+        self.rows[class] = row as u8;
+        self
+    }
+}
+
+/// The cells of a heap without pools.
+pub static STANDARD: Cells = {
+    let mut cells = Cells::NONE;
+    // Class 0 has no cells.
+    let mut class = 1;
+    while class < CLASSES {
+        cells = cells.with(class, cell_bytes(class) as u32, row_of_class(class));
+        class += 1;
+    }
+    cells
+};
+
 /// The row of the ledger that counts a request of `size` bytes which takes no cell.
 pub fn row_of(size: usize) -> usize {
     if size > LARGEST_CELL { row_of_large(size) } else { row_of_class(class_of(size.max(1))) }

@@ -9,15 +9,15 @@ use underbar_ledger::control::Kind;
 use underbar_options::Size;
 use underbar_sys::syscall::{number, syscall6};
 
-use super::object::DEFAULT;
+use super::object::{COUNTS_EACH, DEFAULT, POOLS};
 use super::private_storage::OWN;
 use super::registry::{self, REGISTRY};
 use super::space::{Disposition, Policy};
-use super::{END, all_heaps, slot, thread};
+use super::{END, all_heaps, pools, slot, thread};
 use crate::ledger;
 use crate::orders::Orders;
 
-/// Applies HEAP, STORAGE, HEAPCHK and HUGEPAGES to the default heap. Before the first request.
+/// Applies HEAP, HEAPPOOLS, STORAGE, HEAPCHK, HUGEPAGES and RPTSTG to the default heap. Before the first request.
 pub(crate) fn configure(orders: &Orders<'_>) {
     let bytes = |size: Size| size.bytes().and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(0);
     let (heap, storage) = (orders.settings.heap(), orders.settings.storage());
@@ -28,6 +28,15 @@ pub(crate) fn configure(orders: &Orders<'_>) {
         huge_pages: orders.settings.huge_pages(),
     };
     DEFAULT.configure(policy, storage.getheap, storage.freeheap, orders.settings.heap_check());
+    if let Some(option) = orders.settings.heap_pools()
+        && !DEFAULT.is_checked()
+        && pools::configure(&DEFAULT, &option, policy.initial as u64)
+    {
+        DEFAULT.make_special(POOLS);
+    }
+    if orders.settings.report_storage() {
+        DEFAULT.make_special(COUNTS_EACH);
+    }
     ledger::set(Key::HeapInitialSize, policy.initial as u64);
     ledger::set(Key::HeapIncrementSize, policy.increment as u64);
     ledger::when_slot_changes(super::forget_largest);

@@ -20,15 +20,18 @@ use core::ffi::{CStr, c_char};
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use underbar_ledger::heaps::PAGE_OFFSET;
 use underbar_ledger::layout::{
     CONTROL_OFFSET, ENDED_UNTIMED, FILE_BYTES, OPTIONS_OFFSET, OPTIONS_ROOM, SLOT_BYTES, SLOTS, SLOTS_OFFSET,
     not_below_zero,
 };
-use underbar_ledger::{Header, Heaps, Identity, Key, Slot, SlotState, make};
+use underbar_ledger::{
+    Header, Heaps, Identity, Key, Pools, Slot, SlotState, heaps as heap_rows, make, pools as pool_rows,
+};
 use underbar_sys::{file, syscall};
 
-use super::{Guard, PROCESS, allocator, arguments, fold, heaps, own_reads, private, program, use_slot};
+use super::{
+    Guard, PROCESS, allocator, arguments, fold, heaps, own_reads, pools, private, program, use_slot,
+};
 use crate::environment::Environment;
 use crate::sandbox;
 
@@ -279,17 +282,30 @@ fn map_slot(fd: i32, place: usize) -> Option<&'static Slot> {
 
 /// The page of heaps that belongs to this process's slot. None if it has no slot, or no page can be had.
 pub(super) fn map_heaps() -> Option<&'static Heaps> {
+    let page = map_behind_slot(heap_rows::PAGE_OFFSET, size_of::<Heaps>())?;
+    // SAFETY: mapped, allocated, made of atomics, and never unmapped.
+    Some(unsafe { &*page.cast::<Heaps>() })
+}
+
+/// The pages of heap pools that belong to this process's slot, as above.
+pub(super) fn map_pools() -> Option<&'static Pools> {
+    let pages = map_behind_slot(pool_rows::PAGE_OFFSET, size_of::<Pools>())?;
+    // SAFETY: mapped, allocated, made of atomics, and never unmapped.
+    Some(unsafe { &*pages.cast::<Pools>() })
+}
+
+/// Allocates and maps pages of the file at an offset from this process's slot.
+fn map_behind_slot(offset: usize, bytes: usize) -> Option<*mut u8> {
     let place = PLACE.load(Ordering::Relaxed);
     if sandbox::is_closed() || mapped_header().is_none() || place >= SLOTS {
         return None;
     }
-    let at = SLOTS_OFFSET + place * SLOT_BYTES + PAGE_OFFSET;
-    let page = with_file(|fd, _| {
-        syscall::fallocate(fd, 0, at as u64, size_of::<Heaps>() as u64).ok()?;
-        map(fd, at, size_of::<Heaps>())
+    let at = SLOTS_OFFSET + place * SLOT_BYTES + offset;
+    let pages = with_file(|fd, _| {
+        syscall::fallocate(fd, 0, at as u64, bytes as u64).ok()?;
+        map(fd, at, bytes)
     });
-    // SAFETY: mapped, allocated, made of atomics, and never unmapped.
-    page.flatten().map(|page| unsafe { &*page.cast::<Heaps>() })
+    pages.flatten()
 }
 
 fn process() -> u32 {
@@ -453,6 +469,7 @@ pub fn in_child() -> &'static Slot {
         open();
     }
     heaps::in_child(map_heaps);
+    pools::in_child(map_pools);
     super::slot()
 }
 

@@ -12,7 +12,7 @@
 use core::sync::atomic::Ordering;
 
 use underbar_ledger::layout::{Directory, FILE_BYTES, SLOT_BYTES, SLOTS, SLOTS_OFFSET};
-use underbar_ledger::{Header, Identity, Slot, SlotState};
+use underbar_ledger::{Header, Identity, Pools, Slot, SlotState, pools};
 use underbar_sys::syscall;
 
 /// Adds an ended process to its program's aggregate and claims its slot; `map` maps the whole file.
@@ -22,7 +22,11 @@ pub(super) fn fold(header: &Header, me: Identity, map: impl FnOnce() -> Option<*
     let found = whole.and_then(|whole| {
         // SAFETY: a slot of the mapped file; only allocated ones are requested.
         let slot = |place: usize| unsafe { &*whole.add(SLOTS_OFFSET + place * SLOT_BYTES).cast::<Slot>() };
-        fold_into(&header.directory, me, slot)
+        // SAFETY: as above; only those of slots that have pools are requested.
+        let pools_of = |place: usize| unsafe {
+            &*whole.add(SLOTS_OFFSET + place * SLOT_BYTES + pools::PAGE_OFFSET).cast::<Pools>()
+        };
+        fold_into(&header.directory, me, slot, pools_of)
     });
     if let Some(whole) = whole {
         // SAFETY: mapped above; no other code knows of it.
@@ -55,7 +59,13 @@ fn is_gone(process: Identity, me: Identity) -> bool {
     me.sees(process) && syscall::kill(process.number as i32, 0) == Err(syscall::Errno::ESRCH)
 }
 
-fn fold_into<'a>(directory: &Directory, me: Identity, slot: impl Fn(usize) -> &'a Slot) -> Option<usize> {
+fn fold_into<'a>(
+    directory: &Directory,
+    me: Identity,
+    slot: impl Fn(usize) -> &'a Slot,
+    pools_of: impl Fn(usize) -> &'a Pools,
+) -> Option<usize> {
+    let has_pools = |place: usize| slot(place).pools.load(Ordering::Acquire) != 0;
     for place in 0..SLOTS {
         let Some((state, process)) = directory.get(place) else { continue };
         let over = match state {
@@ -78,6 +88,10 @@ fn fold_into<'a>(directory: &Directory, me: Identity, slot: impl Fn(usize) -> &'
         match same {
             Some(aggregate) => {
                 slot(aggregate).fold(slot(place));
+                // Processes with different pools have no sum.
+                if has_pools(aggregate) && !(has_pools(place) && pools_of(aggregate).fold(pools_of(place))) {
+                    slot(aggregate).pools.store(0, Ordering::Relaxed);
+                }
                 let _ = directory.change(place, (SlotState::Folding, me), (SlotState::Claimed, me));
                 return Some(place);
             }

@@ -11,8 +11,8 @@
 //!
 //! Invariant: in every state there is a slot to write to; nothing here allocates, formats or waits.
 //! Not here: which file (`path`), finding and folding slots in it (`attach`), the identity of the program (`program`), its
-//! arguments (`arguments`) and allocator (`allocator`), files next to it (`beside`), rows of heaps (`heaps`), the host's changes
-//! (`control`), reads of underbar itself (`own_reads`).
+//! arguments (`arguments`) and allocator (`allocator`), files next to it (`beside`), rows of heaps (`heaps`) and of heap pools
+//! (`pools`), the host's changes (`control`), reads of underbar itself (`own_reads`).
 
 pub(crate) mod allocator;
 pub(crate) mod arguments;
@@ -23,11 +23,12 @@ mod fold;
 pub(crate) mod heaps;
 pub(crate) mod own_reads;
 pub(crate) mod path;
+pub(crate) mod pools;
 pub mod program;
 
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
-use underbar_ledger::{Heaps, Key, Slot};
+use underbar_ledger::{Heaps, Key, Pools, Slot};
 
 /// The process that took this process's slot, as its number is in the ledger's directory; 0 without a ledger. Written by the thread
 /// that attaches or is a forked child's first; relaxed, since nothing else is read by it.
@@ -43,13 +44,20 @@ pub(crate) fn page_of_heaps() -> &'static Heaps {
     heaps::page_or_new(attach::map_heaps)
 }
 
-/// Two words that a fork wipes, if the kernel can: so they have a page to themselves.
+/// Makes the pages of this process's heap pools, unless there are some; see [`pools::make`].
+pub(crate) fn make_pools(fill_in: impl FnOnce(&Pools) -> u64) {
+    pools::make(attach::map_pools, fill_in);
+}
+
+/// Three words that a fork wipes, if the kernel can: so they have a page to themselves.
 #[repr(C)]
 pub(crate) struct Guard {
     /// Null in a child that has not found its slot yet.
     slot: AtomicPtr<Slot>,
     /// Null without a page of heaps, and in such a child.
     heaps: AtomicPtr<Heaps>,
+    /// Null without pages of heap pools, and in such a child.
+    pools: AtomicPtr<Pools>,
 }
 
 /// SAFETY: a slot is made of atomics only, for which zero is a value.
@@ -57,6 +65,7 @@ static PRIVATE: Slot = unsafe { core::mem::zeroed() };
 static FIRST: Guard = Guard {
     slot: AtomicPtr::new((&raw const PRIVATE).cast_mut()),
     heaps: AtomicPtr::new(core::ptr::null_mut()),
+    pools: AtomicPtr::new(core::ptr::null_mut()),
 };
 /// The guard in use. Changed when the ledger is attached; read by every thread, relaxed: both guards are valid for ever.
 static GUARD: AtomicPtr<Guard> = AtomicPtr::new((&raw const FIRST).cast_mut());

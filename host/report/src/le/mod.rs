@@ -14,7 +14,7 @@
 //! ([`crate::absent`]).
 //!
 //! ```text
-//! areas  the areas and their lines     pools  HEAPPOOLS, if it is set        date  of the heading
+//! areas  the areas and their lines     pools  HEAPPOOLS, if it is on         date  of the heading
 //! ```
 //!
 //! Not here: reading such reports.
@@ -103,8 +103,8 @@ fn one(text: &mut String, report: &Report, process: &Process) {
             line(text, 6, label.text(), figure(report, process, *source));
         }
     }
-    if pools::are_set(report) {
-        pools::write(text, report, process);
+    if let Some(of) = &process.pools {
+        pools::write(text, process, of);
     }
     line(text, 4, Key::ThreadsPeak.entry().label, process.counters.get(Key::ThreadsPeak));
     text.push_str("End of Storage Report\n\n");
@@ -182,8 +182,8 @@ fn notes(report: &Report, process: &Process) -> Vec<String> {
             "HEAP, total heap storage used: with the enclaves in this process, at one time.".to_owned(),
         );
     }
-    if pools::are_set(report) {
-        notes.push(pools::NOTE.to_owned());
+    if let Some(of) = &process.pools {
+        notes.extend(pools::notes(process, of));
     }
     notes
 }
@@ -406,13 +406,15 @@ End of Storage Report
     }
 
     #[test]
-    fn heap_pools_stand_behind_the_heaps_where_they_are_set() {
-        let text = threads("HEAPPOOLS(ON)");
+    fn heap_pools_are_behind_the_heaps_of_a_process_that_has_them() {
+        let mut report = sample::getfree();
+        assert!(!render(&report).contains("HEAPPOOLS"));
+        report.processes[0].pools = Some(sample::pools());
+        let text = render(&report);
         let place = |words: &str| text.find(words).expect(words);
         assert!(place("Additional Heap statistics:") < place("    HEAPPOOLS Statistics:\n"));
         assert!(place("    HEAPPOOLS Summary:\n") < place("    Largest number of threads"));
-        assert!(text.contains("* HEAPPOOLS has no effect here"));
-        assert!(!threads("HEAPPOOLS(OFF)").contains("HEAPPOOLS"));
+        assert!(text.contains("* HEAPPOOLS: a cell takes") && text.contains("under RPTSTG(ON)"), "{text}");
     }
 
     #[test]

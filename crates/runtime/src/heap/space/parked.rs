@@ -234,6 +234,7 @@ impl Space {
 mod tests {
     use super::super::super::ONE_AT_A_TIME;
     use super::super::super::object::DEFAULT;
+    use super::super::super::size::STANDARD;
     use super::super::{HugePages, PAGE, Policy};
     use super::*;
     use std::vec::Vec;
@@ -248,7 +249,7 @@ mod tests {
         for &extent in &extents {
             // SAFETY: the extent is new, and has no cells out.
             unsafe {
-                (*extent).set_class(class, 64);
+                (*extent).set_class(class, &STANDARD);
                 space.park(extent);
             }
         }
@@ -321,7 +322,7 @@ mod tests {
         for &extent in &extents {
             // SAFETY: the extent is new, and has no cells out.
             unsafe {
-                (*extent).set_class(4, 64);
+                (*extent).set_class(4, &STANDARD);
                 space.park(extent);
             }
         }

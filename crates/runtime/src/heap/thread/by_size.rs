@@ -10,8 +10,8 @@
 //! Invariant: row + by_size == cells of the class that were got when its list was last looked at.
 //! Not here: when a list is looked at (the parent), and requests without a cell (`heap::get_element`).
 
-use underbar_ledger::sizes::row_of_class;
-
+use super::super::pools;
+use super::super::size::Cells;
 use super::CLASSES;
 use crate::ledger;
 
@@ -41,21 +41,24 @@ impl BySize {
         self.0[class] += 1;
     }
 
-    /// Adds the requests of a class to the ledger.
+    /// Adds the requests of a class to the ledger: to the row of its size, and to its pool, if the heap has pools.
     #[cold]
     #[inline(never)]
-    pub fn publish(&mut self, class: usize) {
+    pub fn publish(&mut self, class: usize, cells: &Cells, pool: Option<u32>) {
         // Below zero if the last one was taken back after it had been published.
         let requests = i64::from(REQUESTS - self.0[class]);
         self.0[class] = REQUESTS;
-        ledger::add_requests(row_of_class(class), requests as u64);
+        ledger::add_requests(cells.rows[class] as usize, requests as u64);
+        if let Some(pool) = pool {
+            pools::count_gets(pool, class, requests);
+        }
     }
 
     /// Adds all requests to the ledger.
-    pub fn publish_all(&mut self) {
+    pub fn publish_all(&mut self, cells: &Cells, pool: Option<u32>) {
         for class in 1..CLASSES {
             if self.0[class] != REQUESTS {
-                self.publish(class);
+                self.publish(class, cells, pool);
             }
         }
     }

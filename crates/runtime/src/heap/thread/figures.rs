@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! got, came back ─┬─> tally: the process's figures                       in every heap
-//!                 └─> apart: this heap's, until 1,024 requests or 64 KiB    in a heap with a row
+//!                 ├─> apart: this heap's, until 1,024 requests or 64 KiB    in a heap with a row
+//!                 └─> the pool's                                            in a heap with pools
 //! ```
 //!
 //! Invariant: row + apart == the counts of the thread's lists and extents in that heap when they were last looked at.
@@ -15,6 +16,7 @@ use underbar_ledger::Key;
 
 use super::super::account::Account;
 use super::super::extent::Extent;
+use super::super::pools;
 use super::super::tally::Tally;
 
 /// Figures are added to the row after this many requests, or bytes.
@@ -29,6 +31,8 @@ pub struct Figures {
     gets: u64,
     frees: u64,
     bytes: i64,
+    /// In a heap with pools, which has no row: the number by which the thread has a pool of each size.
+    pool: Option<u32>,
 }
 
 impl Deref for Figures {
@@ -48,7 +52,18 @@ impl DerefMut for Figures {
 impl Figures {
     /// Nothing counted, in a heap with this row.
     pub const fn new(account: Option<&'static Account>) -> Self {
-        Self { tally: Tally::new(), account, gets: 0, frees: 0, bytes: 0 }
+        Self { tally: Tally::new(), account, gets: 0, frees: 0, bytes: 0, pool: None }
+    }
+
+    /// Nothing counted, in the default heap with pools, whose account has no row.
+    pub const fn pooled(account: &'static Account, pool: u32) -> Self {
+        Self { pool: Some(pool), ..Self::new(Some(account)) }
+    }
+
+    /// The number by which the thread has a pool of each size, in a heap with pools.
+    #[inline]
+    pub fn pool(&self) -> Option<u32> {
+        self.pool
     }
 
     #[inline]
@@ -87,11 +102,11 @@ impl Figures {
     }
 
     #[inline]
-    pub fn came_back(&mut self, cells: u64, bytes: i64) {
+    pub fn came_back(&mut self, cells: u32, cell_bytes: u32) {
         if self.account.is_some() {
-            (self.frees, self.bytes) = (self.frees + cells, self.bytes - bytes);
+            self.apart(0, cells, cell_bytes);
         }
-        self.tally.came_back(cells, bytes);
+        self.tally.came_back(u64::from(cells), i64::from(cells) * i64::from(cell_bytes));
     }
 
     pub fn settle(&mut self, extent: &mut Extent) {
@@ -161,6 +176,9 @@ impl Figures {
     fn apart(&mut self, got: i64, back: u32, cell_bytes: u32) {
         if cfg!(feature = "no-accounts") {
             return;
+        }
+        if let Some(pool) = self.pool {
+            return pools::use_cells(pool, cell_bytes, got - i64::from(back));
         }
         self.gets = self.gets.wrapping_add_signed(got);
         self.frees += u64::from(back);

@@ -37,8 +37,8 @@ use super::extent::{Extent, Place};
 use super::gate::Gate;
 use super::inbox::Inbox;
 use super::object::{DEFAULT, Heap};
-use super::size::{CELL_BYTES, CLASS_OF_UNITS, CLASSES, LARGEST_CELL, LARGEST_SMALL, UNITS};
-use super::{OurSegments, check};
+use super::size::{CLASS_OF_UNITS, CLASSES, Cells, LARGEST_CELL, LARGEST_SMALL, STANDARD, UNITS};
+use super::{OurSegments, check, pools};
 use crate::coverage;
 use by_size::BySize;
 use figures::Figures;
@@ -48,21 +48,8 @@ use remote::{OUTBOXES, Outgoing};
 pub const FILLING: usize = 2;
 /// Bits that are 0 in the address of every heap: an `owner` with one of them set is something else, or tagged.
 pub const TAGS: usize = align_of::<ThreadHeap>() - 1;
-/// Bytes of cells that are carved at a time.
-const CARVE: u32 = 4096;
 /// At least this many cells are carved at a time, however large, once enough were asked for that the class is in use.
 const FEW: u32 = 4;
-/// Number of cells of each class in `CARVE` bytes.
-static CARVED: [u32; CLASSES] = {
-    let mut table = [0; CLASSES];
-    // Class 0 has no cells.
-    let mut class = 1;
-    while class < CLASSES {
-        table[class] = CARVE / CELL_BYTES[class];
-        class += 1;
-    }
-    table
-};
 const SETTLED_IN: u32 = 64;
 /// With this many returned cells a bin is not filled further; fewer are topped up with new ones.
 const TOP_UP: u32 = 32;
@@ -105,6 +92,8 @@ pub struct ThreadHeap {
     outbox: [Outgoing; OUTBOXES],
     /// The heap that it is a part of.
     pub heap: &'static Heap,
+    /// The sizes of that heap's cells.
+    cells: &'static Cells,
     /// The generation of that heap.
     heap_generation: u32,
     /// Enters of this thread without a leave yet; the owner's.
@@ -147,6 +136,7 @@ impl ThreadHeap {
             by_size: BySize::NEW,
             outbox: [Outgoing::NONE; OUTBOXES],
             heap,
+            cells: &STANDARD,
             heap_generation: 0,
             entered: 0,
             home: null_mut(),
@@ -196,6 +186,11 @@ impl ThreadHeap {
         self.noted_large = size.min(LARGEST_CELL).saturating_sub(LARGEST_SMALL);
     }
 
+    /// As [`Self::note`], in a heap whose cells are not those of [`STANDARD`]: no larger cell is ready.
+    pub fn note_small(&mut self, size: usize) {
+        self.noted = size;
+    }
+
     /// The list of ready cells: the bin, or, while storage is filled, a list that malloc does not see.
     fn bin(&mut self, class: usize) -> &mut *mut Cell {
         if self.heap.settings.fills() { &mut self.quiet_bins[class] } else { &mut self.bins[class] }
@@ -219,11 +214,11 @@ impl ThreadHeap {
     unsafe fn fill_bin(&mut self, class: usize) -> *mut Cell {
         let handed = core::mem::take(&mut self.pools[class].handed);
         // With the one that is got now: a large cell may be alone in its list.
-        if self.tally.got_in_all(handed + 1, CELL_BYTES[class]) {
+        if self.tally.got_in_all(handed + 1, self.cells.bytes[class]) {
             self.tally.publish();
         }
         if self.by_size.got(class, handed + 1) {
-            self.by_size.publish(class);
+            self.by_size.publish(class, self.cells, self.tally.pool());
         }
         // SAFETY: extents in our pools are live and ours.
         unsafe {
@@ -233,7 +228,7 @@ impl ThreadHeap {
                 if extent.is_null() {
                     extent = self.next_extent(class);
                     if extent.is_null() {
-                        self.tally.not_got(handed, CELL_BYTES[class]);
+                        self.tally.not_got(handed, self.cells.bytes[class]);
                         self.by_size.not_got(class);
                         return null_mut();
                     }
@@ -333,7 +328,7 @@ impl ThreadHeap {
     /// Counts the cells that were got from bins so far, and those that came back; `before` bytes were counted until now.
     unsafe fn look(&mut self, before: i64, more: i64) {
         let (mut taken, mut extents) = (0, 0);
-        for (class, &cell_bytes) in CELL_BYTES.iter().enumerate().skip(1) {
+        for (class, &cell_bytes) in self.cells.bytes.iter().enumerate().skip(1) {
             let handed = self.pools[class].handed;
             let mut cell = *self.bin(class);
             let mut waiting = 0;
@@ -368,7 +363,7 @@ impl ThreadHeap {
         let class = extent.class as usize;
         let stride = &mut self.pools[class].stride;
         let least = if *stride >= SETTLED_IN { FEW } else { 1 };
-        let wanted = (*stride).min(CARVED[class]).max(least);
+        let wanted = (*stride).min(self.cells.carved[class]).max(least);
         if waiting >= wanted.min(TOP_UP) {
             return (back, waiting);
         }
@@ -386,13 +381,17 @@ impl ThreadHeap {
             unsafe { unlink(&mut self.pools[class].partial, partial) };
             return partial;
         }
-        let cell_bytes = CELL_BYTES[class];
         let (extent, is_new) = {
             let mut space = self.heap.space.lock();
             let waiting = space.unpark(class);
             if waiting.is_null() {
-                let least = space.extent_bytes(self.heap.settings.extent_bytes());
-                let bytes = (cell_bytes as usize * LEAST_CELLS).next_multiple_of(least).max(least);
+                let bytes = match self.cells.extents[class] {
+                    (0, _) => {
+                        let least = space.extent_bytes(self.heap.settings.extent_bytes());
+                        (self.cells.bytes[class] as usize * LEAST_CELLS).next_multiple_of(least).max(least)
+                    }
+                    (of_a_pool, _) => of_a_pool as usize,
+                };
                 (space.get_extent(bytes), true)
             } else {
                 (waiting, false)
@@ -404,7 +403,10 @@ impl ThreadHeap {
         // SAFETY: what the space gave is ours.
         if let Some(extent) = unsafe { extent.as_mut() } {
             if is_new {
-                extent.set_class(class, cell_bytes);
+                extent.set_class(class, self.cells);
+                if let Some(pool) = self.tally.pool() {
+                    pools::count_extent(pool, class);
+                }
             }
             let tag = if self.heap.settings.fills() { FILLING } else { 0 };
             extent.owner.store(&raw mut *self as usize | tag, Ordering::Relaxed);
@@ -494,7 +496,7 @@ impl ThreadHeap {
 
     /// Puts ready cells back into their extents and settles every figure, so that the accounts are exact.
     pub unsafe fn settle_all(&mut self) {
-        for (class, &cell_bytes) in CELL_BYTES.iter().enumerate().skip(1) {
+        for (class, &cell_bytes) in self.cells.bytes.iter().enumerate().skip(1) {
             // SAFETY: the bin's cells all come from the current extent.
             unsafe {
                 let mut cell = core::mem::replace(self.bin(class), null_mut());
@@ -528,7 +530,7 @@ impl ThreadHeap {
             unsafe { self.settle_extents(class) };
         }
         self.tally.publish_settled();
-        self.by_size.publish_all();
+        self.by_size.publish_all(self.cells, self.tally.pool());
     }
 
     /// Forgets all cells and extents: their heap has ended.

@@ -85,7 +85,7 @@ impl ThreadHeap {
             unsafe {
                 let extent: *mut Extent = map::lookup(cell as usize).cast();
                 (*extent).settled = (*extent).settled.saturating_sub(1);
-                self.tally.came_back(1, i64::from((*extent).cell_bytes));
+                self.tally.came_back(1, (*extent).cell_bytes);
                 cell = (*cell).next.get();
             }
             cells += 1;

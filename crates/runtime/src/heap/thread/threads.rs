@@ -24,6 +24,7 @@ use underbar_sys::lock::{Guard, Lock};
 use super::figures::Figures;
 use super::{Gate, ThreadHeap};
 use crate::heap::object::{DEFAULT, Heap};
+use crate::heap::pools;
 use crate::heap::private_storage::OWN;
 use crate::heap::tally;
 
@@ -52,6 +53,11 @@ impl Threads {
     /// None yet.
     pub const fn new() -> Self {
         Self { all: null_mut(), abandoned: null_mut(), waiting: 0 }
+    }
+
+    /// Has no thread ever had a heap here?
+    pub fn is_empty(&self) -> bool {
+        self.all.is_null()
     }
 }
 
@@ -108,7 +114,11 @@ unsafe fn new_in(heap: &'static Heap) -> *mut ThreadHeap {
         }
         if !thread.is_null() {
             (*thread).heap = heap;
-            (*thread).tally = Figures::new(if is_default { None } else { Some(&heap.account) });
+            ((*thread).cells, (*thread).class_of) = pools::cells_of(&heap.settings);
+            (*thread).tally = match pools::number_for(&heap.settings) {
+                Some(pool) => Figures::pooled(&heap.account, pool),
+                None => Figures::new(if is_default { None } else { Some(&heap.account) }),
+            };
             (*thread).heap_generation = heap.gate.generation();
             (*thread).fate.store(OWNED, Ordering::Relaxed);
         }
