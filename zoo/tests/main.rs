@@ -44,6 +44,7 @@ mod timers;
 mod tune;
 mod tune_live;
 mod tutorial;
+mod zones;
 
 /// A file without its line above would not be compiled, and its tests would be missing.
 #[test]

@@ -273,11 +273,21 @@ pub struct Fault {
     pub module: Text<4>,
     /// Address of the caller in that module, as its symbols count.
     pub offset: AtomicU64,
+    /// The same of who freed a block that is freed again, or got one with another fault.
+    pub origin_module: Text<4>,
+    /// Its address in that module.
+    pub origin_offset: AtomicU64,
 }
 
 impl Fault {
-    /// Records the fault: address, block and bytes, and the caller. Only the slot's owner writes.
-    pub fn store(&self, kind: FaultKind, function: &str, words: [u64; 3], caller: Option<(&[u8], u64)>) {
+    /// Records the fault: address, block and bytes, the caller, and who freed or got the block before. Only the slot's owner writes.
+    pub fn store(
+        &self,
+        kind: FaultKind,
+        function: &str,
+        words: [u64; 3],
+        [caller, origin]: [Option<(&[u8], u64)>; 2],
+    ) {
         let relaxed = Ordering::Relaxed;
         self.function.store(function.as_bytes());
         for (to, word) in [&self.address, &self.block, &self.bytes].into_iter().zip(words) {
@@ -286,6 +296,9 @@ impl Fault {
         let (module, offset) = caller.unwrap_or((b"", 0));
         self.module.store(module);
         self.offset.store(offset, relaxed);
+        let (module, offset) = origin.unwrap_or((b"", 0));
+        self.origin_module.store(module);
+        self.origin_offset.store(offset, relaxed);
         self.kind.store(kind as u64, Ordering::Release);
     }
 
@@ -297,19 +310,21 @@ impl Fault {
         }
         self.function.copy(&other.function);
         self.module.copy(&other.module);
+        self.origin_module.copy(&other.origin_module);
         for (to, from) in self.words().into_iter().zip(other.words()) {
             to.store(from.load(relaxed), relaxed);
         }
     }
 
-    fn words(&self) -> [&AtomicU64; 5] {
-        [&self.address, &self.block, &self.bytes, &self.offset, &self.kind]
+    fn words(&self) -> [&AtomicU64; 6] {
+        [&self.address, &self.block, &self.bytes, &self.offset, &self.origin_offset, &self.kind]
     }
 
     fn wipe(&self) {
         self.words().into_iter().for_each(|word| word.store(0, Ordering::Relaxed));
         self.function.store(b"");
         self.module.store(b"");
+        self.origin_module.store(b"");
     }
 }
 

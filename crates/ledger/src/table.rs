@@ -98,6 +98,10 @@ counters! {
         "Pointers given to free or realloc that this heap did not hand out; they were left alone.";
     HeapFaults = "heap.faults", "Ended for storage given back wrongly", Count, by Request, live Exact, killed Exact, Sum,
         "Processes that the heap ended with SIGABRT, as plain malloc does: they gave storage back twice or from its middle, or wrote past its end.";
+    HeapDamagedZones = "heap.damaged_zones", "Elements written past their end", Count, by Request, live Exact, killed Exact, Sum,
+        "Elements that were found written past their end while the program went on, or at its end: by HEAPZONES when they were freed or resized, and by the walks of HEAPCHK.";
+    HeapWalks = "heap.walks", "Walks over the heap", Count, by Request, live Exact, killed Exact, Sum,
+        "Times that HEAPCHK looked at every block of all heaps.";
     HeapMapFallbacks = "heap.map_fallbacks", "Segments not as HEAP says", Count, by SpaceLock, live Exact, killed Exact, Sum in Heap,
         "Segments that were made larger than HEAP says because the kernel's limit on mappings was near, or smaller because it refused that much.";
     HeapGrownInPlace = "heap.grown_in_place", "Reallocations in place", Count, by Request, live Exact, killed Exact, Sum in Heap,

@@ -275,6 +275,8 @@ impl<'a> SlotView<'a> {
             block_bytes: word_at(offset_of!(Fault, bytes)),
             module: text(self.bytes, at + offset_of!(Fault, module), 32),
             offset: word_at(offset_of!(Fault, offset)),
+            origin_module: text(self.bytes, at + offset_of!(Fault, origin_module), 32),
+            origin_offset: word_at(offset_of!(Fault, origin_offset)),
         })
     }
 
@@ -437,6 +439,10 @@ pub struct FaultView<'a> {
     pub module: &'a [u8],
     /// Address of the caller in that module.
     pub offset: u64,
+    /// The same of who freed a block that was freed again, or got one with another fault.
+    pub origin_module: &'a [u8],
+    /// Its address in that module.
+    pub origin_offset: u64,
 }
 
 #[cfg(test)]

@@ -150,9 +150,10 @@ LAST WHERE SET                 OPTION
 -------------------------------------------------------------------------------
 command line (--opts)          NOAIXBLD
 command line (--opts)            HEAP(67108864,16777216,ANYWHERE,KEEP)
-underbar default                 HEAPCHK(OFF)
+underbar default                 HEAPCHK(OFF,0,0,0,,1024)
 underbar default                 HEAPPOOLS(OFF)
 underbar default                 HEAPPOOLS64(OFF)
+underbar default                 HEAPZONES(,,0,ABEND)
 underbar default                 HUGEPAGES(AUTO)
 underbar default                 LOCK(COUNT)
 underbar default                 MSGFILE(AUTO)

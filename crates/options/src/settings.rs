@@ -183,6 +183,44 @@ pub enum Dsa {
     Byte(u8),
 }
 
+/// The values of HEAPCHK.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HeapCheck {
+    /// Whether the other sub-options apply.
+    pub on: bool,
+    /// Requests between two walks over the whole heap; 0: no walks.
+    pub frequency: u64,
+    /// Requests before the first walk.
+    pub delay: u64,
+    /// Callers that a message names, beyond the first.
+    pub call_depth: u64,
+    /// Requests in the trace table; 0: there is none.
+    pub entries: u64,
+}
+
+/// The values of HEAPZONES for 64-bit storage.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HeapZones {
+    /// Bytes of the zone behind each element; 0: there are none.
+    pub bytes: u64,
+    /// What happens when a zone is found damaged.
+    pub reaction: Reaction,
+}
+
+/// The reaction to a damaged zone.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u32)]
+pub enum Reaction {
+    /// A message, and the end of the program.
+    Abend = 0,
+    /// It is counted.
+    Quiet = 1,
+    /// A message.
+    Message = 2,
+    /// A message with the callers.
+    Trace = 3,
+}
+
 /// The values of STACK, for stacks that underbar makes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stack {
@@ -321,10 +359,36 @@ impl Settings {
         }
     }
 
-    /// HEAPCHK: whether each free is checked in full.
-    pub fn heap_check(&self) -> bool {
+    /// HEAPCHK.
+    pub fn heap_check(&self) -> HeapCheck {
         const ON: usize = slot_named("HEAPCHK", "OFF|ON");
-        self.is_on(ON)
+        const FREQUENCY: usize = slot_named("HEAPCHK", "frequency");
+        const DELAY: usize = slot_named("HEAPCHK", "delay");
+        const DEPTH: usize = slot_named("HEAPCHK", "call depth");
+        const ENTRIES: usize = slot_named("HEAPCHK", "entries");
+        HeapCheck {
+            on: self.is_on(ON),
+            frequency: self.number(FREQUENCY),
+            delay: self.number(DELAY),
+            call_depth: self.number(DEPTH),
+            entries: self.number(ENTRIES),
+        }
+    }
+
+    /// HEAPZONES.
+    pub fn heap_zones(&self) -> HeapZones {
+        const BYTES: usize = slot_named("HEAPZONES", "size64");
+        // The last of two sub-options with this name.
+        const REACTION: usize = BYTES + 1;
+        HeapZones {
+            bytes: self.size(BYTES).bytes().unwrap_or(0),
+            reaction: match self.values[REACTION] {
+                Value::Word(1) => Reaction::Quiet,
+                Value::Word(2) => Reaction::Message,
+                Value::Word(3) => Reaction::Trace,
+                _ => Reaction::Abend,
+            },
+        }
     }
 
     /// THREADSTACK.
@@ -407,6 +471,13 @@ impl Settings {
             Value::Word(0) => Disposition::Keep,
             Value::Word(1) => Disposition::Free,
             _ => Disposition::Auto,
+        }
+    }
+
+    fn number(&self, slot: usize) -> u64 {
+        match self.values[slot] {
+            Value::Number(number) => number,
+            _ => 0,
         }
     }
 
@@ -551,6 +622,29 @@ mod tests {
         assert_eq!(source("HEAP"), Some(WhereSet::LanguageEnvironmentDefault));
         assert_eq!(source("HUGEPAGES"), Some(WhereSet::UnderbarDefault), "IBM supplies none");
         assert_eq!(source("MSGFILE"), Some(WhereSet::UnderbarDefault), "SYSOUT means nothing here");
+    }
+
+    #[test]
+    fn checks_and_zones_are_those_of_64_bit_storage() {
+        let of = |text: &str| {
+            let mut settings = Settings::default();
+            let whose = crate::ProgramName::default();
+            settings.apply(text.as_bytes(), &whose, WhereSet::CommandLine, &mut |_| ());
+            (settings.heap_check(), settings.heap_zones())
+        };
+        let off = HeapCheck { on: false, frequency: 0, delay: 0, call_depth: 0, entries: 1024 };
+        let none = HeapZones { bytes: 0, reaction: Reaction::Abend };
+        assert_eq!(of(""), (off, none));
+        assert_eq!(of("HEAPCHK(ON)"), (HeapCheck { on: true, ..off }, none));
+        let all = HeapCheck { on: true, frequency: 100, delay: 7, call_depth: 4, entries: 10 };
+        assert_eq!(of("HEAPCHK(ON,100,7,4,,10)"), (all, none));
+        assert_eq!(of("HEAPZONES(16,MSG)"), (off, none), "of storage below the bar");
+        let zones = |bytes, reaction| HeapZones { bytes, reaction };
+        assert_eq!(of("HEAPZONES(8,,13,TRACE)"), (off, zones(16, Reaction::Trace)));
+        assert_eq!(of("HEAPZONES(,,8,MSG)").1, zones(8, Reaction::Message));
+        assert_eq!(of("HEAPZONES(,,8,QUIET)").1, zones(8, Reaction::Quiet));
+        let of_ibm = Settings::new(Base::LanguageEnvironment);
+        assert_eq!(of_ibm.heap_check(), HeapCheck { frequency: 1, ..off });
     }
 
     #[test]

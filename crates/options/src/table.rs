@@ -19,8 +19,9 @@ use crate::value::{FILL_NONE, Kind, M};
 // Reasons for having no effect that several options share.
 const ONE_HEAP: &str =
     "one heap serves the whole 64-bit address space; set HEAP(init,incr,,KEEP|FREE) instead";
-const AT_EACH_FREE: &str = "a block is checked when it is freed or resized";
-const ONE_CALLER: &str = "the report names the caller of the wrong free; there is no trace table";
+const CHECKED_ELEMENTS: &str = "HEAPCHK serves every request without pools";
+const ONE_TABLE: &str = "one trace table has the requests of all heaps";
+const ZONES_OF_64: &str = "all storage has the zones of size64";
 const NO_LINE: &str = "Linux has no 16M line; storage may be anywhere";
 const NO_LIBRARY_HEAP: &str =
     "the run-time library allocates nothing in the program; there is no library heap";
@@ -143,24 +144,27 @@ A good init is the storage report's \"Total heap storage used\". Sizes are per e
         least: 5,
         alias: "",
         sub_options: &[
-            sub("OFF|ON", OFF_ON, OFF, OFF, "whether each free checks the heap around the block"),
-            idle("frequency", COUNT, Number(1), "interval between checks, in requests", AT_EACH_FREE),
-            idle("delay", COUNT, Number(0), "number of requests before the first check", AT_EACH_FREE),
-            idle("call depth", COUNT, Number(0), "calls in a traceback", ONE_CALLER),
-            idle("pool call depth", COUNT, Number(0), "calls in a traceback for heap pools", ONE_CALLER),
-            idle("entries", COUNT, Number(1024), "entries of the trace table", ONE_CALLER),
-            idle("pool", COUNT, Number(0), "pool to trace", ONE_CALLER),
-            idle("entries31", COUNT, Number(1024), "entries of the trace table below the bar", ONE_CALLER),
-            idle("pool31", COUNT, Number(0), "pool to trace below the bar", ONE_CALLER),
+            sub("OFF|ON", OFF_ON, OFF, OFF, "whether the heap is checked"),
+            sub("frequency", COUNT, Number(0), Number(1), "requests between two walks over the whole heap; 0: no walks"),
+            sub("delay", COUNT, Number(0), Number(0), "requests before the first walk"),
+            sub("call depth", COUNT, Number(0), Number(0), "callers that a message names, beyond the first"),
+            idle("pool call depth", COUNT, Number(0), "calls in a traceback for heap pools", CHECKED_ELEMENTS),
+            sub("entries", COUNT, Number(1024), Number(1024), "requests in the trace table"),
+            idle("pool", COUNT, Number(0), "pool to trace", CHECKED_ELEMENTS),
+            idle("entries31", COUNT, Number(1024), "entries of the trace table below the bar", ONE_TABLE),
+            idle("pool31", COUNT, Number(0), "pool to trace below the bar", CHECKED_ELEMENTS),
         ],
-        meaning: "Checks the heap for damage at each free.",
+        meaning: "Checks the heap for damage at each free, and the whole heap at intervals.",
         explanation: "\
 If a block is freed twice, from its middle, or after a write past its end, the program ends with SIGABRT, and the
-report gives the reason. Its end is that of malloc_usable_size, a few bytes past what was asked for. Without HEAPCHK,
-this applies to blocks above 32K and to smaller ones that are freed twice in a row; only some other faults of smaller
-blocks are found. With ON, all blocks have headers and come from one pool for all threads: small requests take
-several times as long.",
-        effect: Partly("checks a block when it is freed or resized, not at other requests, and traces nothing"),
+report gives the reason. Its end is that of malloc_usable_size, a few bytes past what was asked for; HEAPZONES finds
+writes to these, too. Without HEAPCHK, this applies to blocks above 32K and to smaller ones that are freed twice in a
+row; only some other faults of smaller blocks are found. With ON, all blocks have headers and come from one pool for
+all threads: small requests take several times as long. ON,100 also walks over the whole heap at every 100th request
+and when the program ends, and names the first damaged block and the one after it: damage shows soon, also of a block
+that is never freed. The last requests are kept in a trace table: a message names who got or freed the block. Callers
+beyond the first are found by frame pointers, so the program needs -fno-omit-frame-pointer.",
+        effect: Honoured,
     },
     Entry {
         name: "HEAPPOOLS",
@@ -223,14 +227,20 @@ HEAPPOOLS acts on the default heap, not on additional heaps and enclaves, and no
         least: 5,
         alias: "",
         sub_options: &[
-            of_idle("size31", SIZE, Bytes(0), "bytes of the check zone"),
-            of_idle("ABEND|QUIET|MSG|TRACE", ZONE, ABEND, "reaction to a damaged zone"),
-            of_idle("size64", SIZE, Bytes(0), "bytes of the check zone above the bar"),
-            of_idle("ABEND|QUIET|MSG|TRACE", ZONE, ABEND, "reaction to a damaged zone"),
+            idle("size31", SIZE, Bytes(0), "bytes of the check zone below the bar", ZONES_OF_64),
+            idle("ABEND|QUIET|MSG|TRACE", ZONE, ABEND, "reaction to a damaged zone below the bar", ZONES_OF_64),
+            sub("size64", SIZE, Bytes(0), Bytes(0), "bytes of the check zone, at most 1024; 0: none"),
+            sub("ABEND|QUIET|MSG|TRACE", ZONE, ABEND, ABEND, "reaction to a damaged zone"),
         ],
         meaning: "A check zone after every element of the heap.",
-        explanation: "To find overwritten elements on Linux, use a sanitizer or valgrind.",
-        effect: AcceptedNoEffect("elements have no check zone; a sanitizer or valgrind finds damage"),
+        explanation: "\
+A zone begins at the first byte that was not asked for. It is checked when the element is freed or resized, and by the
+walks of HEAPCHK. ABEND ends the program with SIGABRT, as a wrong free does. MSG writes a line to standard error and
+the program goes on; TRACE adds the callers; QUIET only counts (heap.damaged_zones). The message names the element, its
+size, who got it, and who freed it. If more was overwritten than the zone, so that the heap cannot go on, the program
+ends whatever the reaction. malloc_usable_size gives the size that was asked for. All blocks have headers and come
+from one pool for all threads, as under HEAPCHK(ON). HEAPZONES(,,16) uses zones of 16 bytes.",
+        effect: Honoured,
     },
     Entry {
         name: "HUGEPAGES",

@@ -14,6 +14,8 @@ mod action;
 #[cfg(not(loom))]
 mod c_library;
 #[cfg(not(loom))]
+mod callers;
+#[cfg(not(loom))]
 pub mod clone;
 #[cfg(not(loom))]
 pub mod coverage;

@@ -205,7 +205,7 @@ fn note(is_first: bool, size: usize, address: usize, instruction: usize) {
         FaultKind::StackOverflow,
         name,
         [address as u64, thread as u64, size as u64],
-        code,
+        [code, None],
     );
 }
 

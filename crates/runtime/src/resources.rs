@@ -94,6 +94,7 @@ const RESOURCES: [Resource; ROWS] = [
         name: "heap",
         configure: heap::configure,
         settle: heap::settle,
+        look: heap::look,
         close: heap::reserve,
         fork: Some(Fork {
             before: heap::before_fork,

@@ -185,6 +185,8 @@ fn fault(fault: FaultView<'_>) -> Fault {
         block_bytes: (fault.block_bytes > 0).then_some(fault.block_bytes),
         caller: (!fault.module.is_empty())
             .then(|| Caller { module: words(fault.module), offset: fault.offset }),
+        origin: (!fault.origin_module.is_empty())
+            .then(|| Caller { module: words(fault.origin_module), offset: fault.origin_offset }),
     }
 }
 

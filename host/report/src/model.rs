@@ -265,6 +265,10 @@ pub struct Fault {
     pub block_bytes: Option<u64>,
     /// The caller: file name of the module and place in it; null if not known.
     pub caller: Option<Caller>,
+    /// The code that freed a block that was freed again, or got a block with another fault; null if not known. HEAPCHK(ON) and
+    /// HEAPZONES know it.
+    #[serde(default)]
+    pub origin: Option<Caller>,
 }
 
 /// The calling code.
@@ -296,9 +300,15 @@ impl Fault {
     /// The fault in words, as on standard error when the program ended.
     #[must_use]
     pub fn words(&self) -> String {
+        let (what, places) = self.parts();
+        what + &places
+    }
+
+    /// What happened, and the code that did it: empty, or text that begins with a comma.
+    pub(crate) fn parts(&self) -> (String, String) {
         let Self { address, block, .. } = self;
         if self.kind == FaultKind::StackOverflow {
-            return self.overflow();
+            return (self.overflow(), String::new());
         }
         let bytes = self.block_bytes.map_or(String::new(), |bytes| format!(" ({bytes} bytes)"));
         let what = match self.kind {
@@ -313,9 +323,12 @@ impl Fault {
             }
             FaultKind::StackOverflow => String::new(),
         };
-        let caller = self.caller.as_ref();
-        let caller = caller.map_or(String::new(), |at| format!(", called by {}+{:#x}", at.module, at.offset));
-        format!("{}(): {what}{caller}", self.function)
+        let place = |how: &str, at: &Option<Caller>| {
+            at.as_ref().map_or(String::new(), |at| format!(", {how} {}+{:#x}", at.module, at.offset))
+        };
+        let origin = if self.kind == FaultKind::DoubleFree { "freed by" } else { "got by" };
+        let (origin, caller) = (place(origin, &self.origin), place("called by", &self.caller));
+        (format!("{}(): {what}", self.function), origin + &caller)
     }
 
     /// A stack overflow in words: the thread, the size of its stack, how to raise it, the place. The last is cut first.

@@ -171,7 +171,7 @@ pub fn text() -> String {
 fn fault() -> Value {
     let text = || json!({"type": "string"});
     let number = |what: &str| json!({"type": "integer", "minimum": 0, "description": what});
-    object(
+    let mut fault = object(
         "Storage that the program gave back wrongly, or a stack overflow of which it died.",
         json!({
             "kind": {"enum": ["double_free", "inside_block", "no_block", "overflow", "stack_overflow"]},
@@ -183,8 +183,14 @@ fn fault() -> Value {
                 "Code that called.",
                 json!({"module": text(), "offset": number("Place in the module, as symbol tables count.")}),
             ), {"type": "null"}], "description": "Who called, or where the stack overflowed; null where not known."},
+            "origin": {"anyOf": [object(
+                "Code that freed or got the block before.",
+                json!({"module": text(), "offset": number("Place in the module, as symbol tables count.")}),
+            ), {"type": "null"}], "description": "Who freed a block that was freed again, or got a block with another fault; null where not known."},
         }),
-    )
+    );
+    not_required(&mut fault, "origin");
+    fault
 }
 
 /// An object with all of these keys, always.

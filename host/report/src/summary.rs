@@ -43,7 +43,7 @@ pub fn render(report: &Report, advice: &[Advice], colour: bool) -> String {
 #[must_use]
 pub fn render_on(report: &Report, advice: &[Advice], page: Page<'_>) -> String {
     let programs = report.programs();
-    let mut lines: Vec<Line> = fault(report).into_iter().collect();
+    let mut lines: Vec<Line> = fault(report);
     lines.push(title(report, page));
     if let Some(steps) = &report.steps {
         lines.push(labelled("time", timing::time(steps)));
@@ -72,14 +72,32 @@ pub fn render_on(report: &Report, advice: &[Advice], page: Page<'_>) -> String {
     paint(&lines, page, LINES)
 }
 
-/// Why underbar ended a program, or which stack overflow it died of; the first line of all.
-fn fault(report: &Report) -> Option<Line> {
-    let (process, fault) =
-        report.processes.iter().find_map(|process| Some((process, process.fault.as_ref()?)))?;
+/// Why underbar ended a program, which stack overflow it died of, or what HEAPZONES found while it went on; the first lines of all.
+fn fault(report: &Report) -> Vec<Line> {
+    let mut faults = report.processes.iter().filter_map(|process| Some((process, process.fault.as_ref()?)));
+    let Some((process, fault)) = faults.next() else { return damaged_zones(report).into_iter().collect() };
     let name = clean(process.program.rsplit('/').next().unwrap_or_default());
-    let text = match fault.kind {
-        crate::model::FaultKind::StackOverflow => format!("{name}: {}", clean(&fault.words())),
-        _ => format!("underbar ended {name}: {}", clean(&fault.words())),
+    let (what, places) = fault.parts();
+    let line = |text: String| Line(vec![(Tone::Warning, clean(&text))]);
+    if fault.kind == crate::model::FaultKind::StackOverflow {
+        return vec![line(format!("{name}: {}", fault.words()))];
+    }
+    if fault.origin.is_none() {
+        return vec![line(format!("underbar ended {name}: {what}{places}"))];
+    }
+    // Two places are too long for one line.
+    let places = places.trim_start_matches(", ");
+    vec![line(format!("underbar ended {name}: {what}")), line(format!("  {places}"))]
+}
+
+fn damaged_zones(report: &Report) -> Option<Line> {
+    let of = |process: &crate::model::Process| process.counters.get(Key::HeapDamagedZones);
+    let process = report.processes.iter().max_by_key(|process| of(process))?;
+    let (count, name) = (of(process), clean(process.program.rsplit('/').next().unwrap_or_default()));
+    let text = match count {
+        0 => return None,
+        1 => format!("{name} wrote past the end of an element (HEAPZONES)"),
+        _ => format!("{name} wrote past the end of {count} elements (HEAPZONES)"),
     };
     Some(Line(vec![(Tone::Warning, text)]))
 }

@@ -26,10 +26,10 @@
 //! | a bit for each cell, outside it | +24 | 1.20 | 1.23 | not measured |
 //!
 //! So a cell of the thread's own that is freed twice, with others freed in between, is noticed only when the bin is settled, if at
-//! all. HEAPCHK(ON) makes every request an element.
+//! all. HEAPCHK(ON) makes every request an element, and knows who got and freed the block (`trace`, `zone`).
 //!
 //! Invariant: a program that frees each block once passes, whatever it wrote there.
-//! Not here: how an element is checked (`space::soundness`), and the calls of the check: at every free and realloc (the parent).
+//! Not here: how an element is checked (`space::soundness`), damage that is found elsewhere (`watch`), and the calls of the check: at every free and realloc (the parent).
 
 use core::sync::atomic::Ordering;
 
@@ -42,6 +42,7 @@ use super::slot;
 use super::space::{self, PARKED};
 use super::text::Text;
 use super::thread::FILLING;
+use super::trace::{self, Callers, Kind, Site};
 use crate::{coverage, ledger};
 
 /// A fault, as found.
@@ -161,26 +162,78 @@ pub fn end_damaged(fault: Option<Fault>) -> ! {
 /// Prints what is wrong, and ends the program as the C library would.
 #[cold]
 #[inline(never)]
-pub fn end(function: &str, fault: Fault, caller: usize) -> ! {
+pub fn end(function: &'static str, fault: Fault, caller: usize) -> ! {
+    end_for(&Finding { function, fault, callers: Site::of(caller).callers(), next: None })
+}
+
+/// A fault, where it was found, and by whom.
+pub struct Finding {
+    /// C name of the function that was called.
+    pub function: &'static str,
+    pub fault: Fault,
+    /// The callers of that function.
+    pub callers: Callers,
+    /// The element behind the damaged one, if a walk found it: its address and size.
+    pub next: Option<(usize, usize)>,
+}
+
+/// Prints a finding, and ends the program as the C library would.
+#[cold]
+#[inline(never)]
+pub fn end_for(finding: &Finding) -> ! {
     unsafe extern "C" {
         safe fn abort() -> !;
     }
-    let mut room = [0; 32];
-    let caller = coverage::code_at(caller, &mut room);
-    record(function, &fault, caller.as_ref());
-    let mut text = Text::new();
-    text.put("underbar: ");
-    tell(&mut text, function, &fault);
-    if let Some(code) = caller {
-        text.put(", called by ").put_bytes(code.module).put("+").address(code.offset);
-    }
-    text.put("\n");
-    // If the descriptor is closed, the program wants no message.
-    let _ = syscall::write(2, text.as_bytes());
+    record(finding);
+    tell(finding);
     abort()
 }
 
-fn tell(text: &mut Text, function: &str, fault: &Fault) {
+/// Prints a finding to standard error, as one line.
+pub fn tell(finding: &Finding) {
+    let mut text = Text::new();
+    text.put("underbar: ");
+    words(&mut text, finding.function, &finding.fault);
+    if let Some((how, callers)) = origin(&finding.fault) {
+        names(&mut text, how, &callers);
+    }
+    if let Some((next, bytes)) = finding.next {
+        text.put(", before the block at ").address(next);
+        size(&mut text, bytes);
+    }
+    names(&mut text, "called by", &finding.callers);
+    text.put("\n");
+    // If the descriptor is closed, the program wants no message.
+    let _ = syscall::write(2, text.as_bytes());
+}
+
+/// Who made the block what it is: who freed one that is freed again, and who got any other.
+fn origin(fault: &Fault) -> Option<(&'static str, Callers)> {
+    let traced = |kind, address| trace::last(kind, address).map(|(callers, _)| callers);
+    match fault.kind {
+        FaultKind::DoubleFree => Some(("freed by", traced(Kind::Freed, fault.block)?)),
+        FaultKind::InsideBlock | FaultKind::Overflow => {
+            let got = traced(Kind::Got, fault.block);
+            Some(("got by", got.or_else(|| Some(Site::of(space::getter_of(fault.block)?).callers()))?))
+        }
+        FaultKind::NoBlock | FaultKind::StackOverflow => None,
+    }
+}
+
+/// Adds the places of callers, up to the first one that is in no module.
+fn names(text: &mut Text, how: &str, callers: &Callers) {
+    for (at, &caller) in callers.0.iter().enumerate() {
+        let mut room = [0; 32];
+        let Some(code) = coverage::code_at(caller, &mut room) else { break };
+        match at {
+            0 => text.put(", ").put(how).put(" "),
+            _ => text.put(" < "),
+        };
+        text.put_bytes(code.module).put("+").address(code.offset);
+    }
+}
+
+fn words(text: &mut Text, function: &str, fault: &Fault) {
     let Fault { kind, address, block, bytes } = *fault;
     text.put(function).put("(): ");
     match kind {
@@ -213,15 +266,19 @@ fn size(text: &mut Text, bytes: usize) {
 }
 
 /// Records the fault in the ledger, for the report.
-fn record(function: &str, fault: &Fault, caller: Option<&coverage::Code<'_>>) {
-    let slot = ledger::slot();
+fn record(finding: &Finding) {
+    let Finding { function, fault, callers, .. } = finding;
     ledger::add(Key::HeapFaults, 1);
-    let caller = caller.map(|code| (code.module, code.offset as u64));
-    slot.fault.store(
+    let origin = origin(fault);
+    let mut rooms = [[0; 32]; 2];
+    let [room, other_room] = &mut rooms;
+    let caller = coverage::code_at(callers.0[0], room);
+    let made = origin.and_then(|(_, callers)| coverage::code_at(callers.0[0], other_room));
+    ledger::slot().fault.store(
         fault.kind,
         function,
         [fault.address, fault.block, fault.bytes].map(|word| word as u64),
-        caller,
+        [&caller, &made].map(|code| code.as_ref().map(|code| (code.module, code.offset as u64))),
     );
 }
 
@@ -231,7 +288,7 @@ mod tests {
 
     fn told(kind: FaultKind, bytes: usize) -> std::string::String {
         let mut text = Text::new();
-        tell(&mut text, "free", &Fault { kind, address: 0x1010, block: 0x1000, bytes });
+        words(&mut text, "free", &Fault { kind, address: 0x1010, block: 0x1000, bytes });
         std::string::String::from_utf8_lossy(text.as_bytes()).into_owned()
     }
 

@@ -31,6 +31,8 @@
 //! | `enclave`, `code` | which heap serves a program that is LINKed; whose requests |
 //! | `space` | segments, elements, the HEAP option |
 //! | `check`, `text` | invalid frees, and the message about them |
+//! | `unusual` | requests while storage is filled, checked or traced |
+//! | `watch`, `zone`, `trace` | walks over the heap; bytes behind elements; the last requests |
 //! | `cell`, `extent` | free cells; pages that hold cells of one size |
 //! | `foreign` | blocks of another C library's heap |
 //! | `inbox` | cells that other threads freed, on their way back to the owner |
@@ -41,7 +43,7 @@
 //! | `services`, `feedback` | Language Environment's callable services, and what they answer |
 //! | `callable` | the same with arguments by reference |
 //!
-//! May use: `ledger`, `sys`, and the settings of HEAP, STORAGE, HEAPCHK and HUGEPAGES (`whole`). Does not know: the option
+//! May use: `ledger`, `sys`, and the settings of HEAP, STORAGE, HEAPCHK, HEAPZONES and HUGEPAGES (`whole`). Does not know: the option
 //! grammar, the C symbols' names.
 //!
 //! Invariant: a pointer that this heap did not hand out is never followed. Out of storage means null and ENOMEM, never an abort. A
@@ -82,7 +84,11 @@ mod space;
 mod tally;
 mod text;
 mod thread;
+mod trace;
+mod unusual;
+mod watch;
 mod whole;
+mod zone;
 
 use core::hint::assert_unchecked;
 use core::ptr::null_mut;
@@ -94,7 +100,8 @@ pub use entering::{Entered, enter, leave};
 pub use private_storage::DESCRIPTOR;
 pub use realloc::realloc;
 pub use registry::{Handle, Refused, create, create_named, default, end};
-pub use space::{Disposition, HugePages, Policy};
+pub use space::{Disposition, HugePages, Policy, segment_end};
+pub(crate) use watch::look;
 pub(crate) use whole::{after_fork, after_fork_in_child, before_fork, configure};
 pub use whole::{change_disposition, get_descriptor, give_back_empty, put_descriptor, reserve, settle, trim};
 
@@ -184,10 +191,21 @@ unsafe fn malloc_slow(size: usize) -> *mut u8 {
         if !cell.is_null() {
             return cell;
         }
-        let got = get(size, 16);
-        fill_from(got.address, 0);
-        got.address
+        if object::current().settings.are_special() {
+            return unusual::malloc(size, 0);
+        }
+        get(size, 16).address
     }
+}
+
+/// As [`malloc`], for the slow path of operator new, which found no ready cell of a small size.
+///
+/// # Safety
+/// As malloc of C. Entered by the call of that slow path.
+#[inline(always)]
+unsafe fn malloc_for_new(size: usize) -> *mut u8 {
+    // SAFETY: the caller's promise.
+    unsafe { if object::current().settings.are_special() { unusual::new(size) } else { malloc_slow(size) } }
 }
 
 /// Fills new storage from an offset on, as STORAGE says. It fills all usable bytes, since realloc hands them out without moving
@@ -214,7 +232,9 @@ struct Got {
 
 const NOTHING: Got = Got { address: null_mut(), zero_from: usize::MAX };
 
-/// Gets storage, as a cell or an element. The alignment is a power of two, at least 16.
+/// Gets storage, as a cell or an element. The alignment is a power of two, at least 16. Inlined into the paths that are not special:
+/// a call would cost malloc a hundredth.
+#[inline(always)]
 unsafe fn get(size: usize, align: usize) -> Got {
     ledger::control::obey_if_changed(whole::obey);
     let heap = own_heap();
@@ -244,7 +264,7 @@ unsafe fn get(size: usize, align: usize) -> Got {
 #[inline(never)]
 fn get_element(size: usize, align: usize) -> Got {
     let heap = object::current();
-    if heap.settings.is_special() {
+    if heap.settings.is_pooled() {
         // SAFETY: the storage is new and nobody else's.
         return unsafe { pools::get(heap, size, align) };
     }
@@ -344,7 +364,7 @@ fn own_heap() -> Option<*mut ThreadHeap> {
 #[cold]
 fn new_thread() -> Option<*mut ThreadHeap> {
     start::ensure();
-    if DEFAULT.settings.has_cells_of(0) || DEFAULT.settings.is_special() { begin_thread() } else { None }
+    if DEFAULT.settings.has_cells_of(0) || DEFAULT.settings.is_pooled() { begin_thread() } else { None }
 }
 
 /// This thread's heap in the default heap, made if missing; None if it cannot have one.
@@ -403,11 +423,23 @@ pub unsafe fn calloc(count: usize, size: usize) -> *mut u8 {
         let cell = ready(bytes);
         let got = if !cell.is_null() {
             Got { address: cell, zero_from: usize::MAX }
+        } else if object::current().settings.are_special() {
+            return unusual::calloc(count, size);
         } else {
-            let got = get(bytes, 16);
-            fill_from(got.address, bytes);
-            got
+            get(bytes, 16)
         };
+        calloc_of(got, bytes)
+    }
+}
+
+/// Makes new storage zero, as far as it is not known to be.
+///
+/// # Safety
+/// The storage is new and nobody else's.
+#[inline(always)]
+unsafe fn calloc_of(got: Got, bytes: usize) -> *mut u8 {
+    // SAFETY: the caller's promise.
+    unsafe {
         if !got.address.is_null() {
             let dirty = got.zero_from.saturating_sub(got.address as usize).min(bytes);
             if dirty < space::WORTH_A_PURGE
@@ -430,9 +462,10 @@ pub unsafe fn aligned(align: usize, size: usize) -> *mut u8 {
         if align <= 16 {
             return malloc(size);
         }
-        let got = get(size, align);
-        fill_from(got.address, 0);
-        got.address
+        if object::current().settings.are_special() {
+            return unusual::aligned(align, size);
+        }
+        get(size, align).address
     }
 }
 
@@ -507,36 +540,37 @@ unsafe extern "C" fn free_unusual_by(
     caller: usize,
 ) -> *mut u8 {
     // SAFETY: as free of C.
-    unsafe { give_back(address, descriptor, caller) }
+    unsafe { give_back("free", address, descriptor, caller) }
     null_mut()
 }
 
-unsafe fn give_back(address: *mut u8, descriptor: *mut Descriptor, caller: usize) {
+#[inline(always)]
+unsafe fn give_back(function: &'static str, address: *mut u8, descriptor: *mut Descriptor, caller: usize) {
     // SAFETY: a descriptor found in the map is live, and `address` was handed out by this heap.
     unsafe {
         if descriptor.is_null() {
             if !address.is_null() {
                 if let Some(fault) = space::fault_of_unmapped(address as usize) {
-                    check::end("free", fault, caller);
+                    check::end(function, fault, caller);
                 }
                 ledger::add(Key::HeapForeignFrees, 1);
             }
             return;
         }
         if let Some(fault) = check::fault_of(address as usize, descriptor) {
-            check::end("free", fault, caller);
+            check::end(function, fault, caller);
         }
         let owner = (*descriptor).owner.load(Ordering::Relaxed);
         let heap = object::of(descriptor);
-        if let Some(fill) = heap.settings.fill_free() {
-            address.write_bytes(fill, usable(address, descriptor));
+        if heap.settings.are_special() {
+            unusual::before_free(heap, function, address, caller);
         }
         if owner == SEGMENT {
             coverage::before_free::<OurSegments>(usable(address, descriptor));
             let freed = heap.space.lock().free(address as usize);
             let freed = match freed {
                 Ok(freed) => freed,
-                Err(fault) => check::end("free", fault, caller),
+                Err(fault) => check::end(function, fault, caller),
             };
             heap.add(Key::HeapFrees, 1);
             use_elements(heap, -(freed as i64));
@@ -587,7 +621,7 @@ fn use_elements(of: &Heap, change: i64) {
     }
 }
 
-/// Usable bytes of the block at `address`.
+/// Bytes of the block at `address` behind its header, with a zone if it has one.
 unsafe fn usable(address: *mut u8, descriptor: *mut Descriptor) -> usize {
     // SAFETY: the descriptor is that of the address's page.
     unsafe {
@@ -606,7 +640,15 @@ unsafe fn usable(address: *mut u8, descriptor: *mut Descriptor) -> usize {
 pub unsafe fn usable_size(address: *mut u8) -> usize {
     let descriptor = map::lookup(address as usize);
     // SAFETY: the descriptor is that of the address's page; the caller's promise.
-    unsafe { if descriptor.is_null() { foreign::usable(address) } else { usable(address, descriptor) } }
+    unsafe {
+        if descriptor.is_null() {
+            foreign::usable(address)
+        } else if zone::are_on() && (*descriptor).owner.load(Ordering::Relaxed) == SEGMENT {
+            zone::usable(address.addr())
+        } else {
+            usable(address, descriptor)
+        }
+    }
 }
 
 #[cfg(test)]

@@ -60,8 +60,8 @@ extern "C" fn without_library() -> ! {
 }
 
 extern "C" fn get(size: usize) -> *mut u8 {
-    // SAFETY: as malloc.
-    unsafe { super::malloc(size) }
+    // SAFETY: as malloc; this function is called by a slow path below.
+    unsafe { super::malloc_for_new(size) }
 }
 
 extern "C" fn get_aligned(size: usize, align: usize) -> *mut u8 {

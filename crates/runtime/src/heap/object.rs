@@ -63,7 +63,7 @@ pub const COUNTS_EACH: usize = 2;
 /// The number of a heap that programs do not name by a number.
 pub const UNNUMBERED: u32 = u32::MAX;
 
-/// What HEAP, STORAGE and HEAPCHK say, as the paths of requests need it. Set before the first request.
+/// What HEAP, STORAGE, HEAPCHK and HEAPZONES say, as the paths of requests need it. Set before the first request.
 pub struct Settings {
     /// Requests of fewer bytes are served by cells; 0: each request is an element.
     cells_below: AtomicUsize,
@@ -72,13 +72,20 @@ pub struct Settings {
     /// 256 + the byte that fills storage when got, and when freed; 0: no fill.
     fill_get: AtomicUsize,
     fill_free: AtomicUsize,
-    /// Each request is an element, because of HEAPCHK.
-    checked: AtomicBool,
-    /// [`POOLS`] and [`COUNTS_EACH`]; 0: requests are served in the usual way.
+    /// [`FILLS`], [`WATCHES`]; 0: requests go the usual way. [`UNKNOWN`] until the options were read.
     special: AtomicUsize,
+    /// [`POOLS`] and [`COUNTS_EACH`]; 0: requests have the usual cells.
+    pools: AtomicUsize,
     /// `cells_below` as it would be if requests were not counted one by one.
     counted_below: AtomicUsize,
 }
+
+/// Storage is filled when got or freed.
+const FILLS: usize = 1;
+/// Requests are checked and traced, and each is an element, because of HEAPCHK or HEAPZONES.
+const WATCHES: usize = 2;
+/// The options were not read yet.
+const UNKNOWN: usize = 4;
 
 /// The heap in which each thread begins.
 pub static DEFAULT: Heap = Heap {
@@ -101,8 +108,8 @@ impl Heap {
                 extent_bytes: AtomicUsize::new(64 * 1024),
                 fill_get: AtomicUsize::new(0),
                 fill_free: AtomicUsize::new(0),
-                checked: AtomicBool::new(false),
-                special: AtomicUsize::new(0),
+                special: AtomicUsize::new(UNKNOWN),
+                pools: AtomicUsize::new(0),
                 counted_below: AtomicUsize::new(0),
             },
             next_look: AtomicU64::new(u64::MAX),
@@ -117,16 +124,17 @@ impl Heap {
         }
     }
 
-    /// Applies HEAP, STORAGE and HEAPCHK. Before the first request.
+    /// Applies HEAP and STORAGE, and whether requests are watched. Before the first request.
     ///
-    /// If the heap is `checked` (HEAPCHK), each request is an element: its header reveals each wrong free, and each write past its
-    /// end.
-    pub fn configure(&self, policy: Policy, getheap: Option<u8>, freeheap: Option<u8>, checked: bool) {
+    /// If the heap is `watched` (HEAPCHK, HEAPZONES), each request is an element: its header reveals each wrong free, and each write
+    /// past its end.
+    pub fn configure(&self, policy: Policy, getheap: Option<u8>, freeheap: Option<u8>, watched: bool) {
         let fill = |byte: Option<u8>| byte.map_or(0, |byte| 256 + usize::from(byte));
         let settings = &self.settings;
         settings.fill_get.store(fill(getheap), Ordering::Relaxed);
         settings.fill_free.store(fill(freeheap), Ordering::Relaxed);
-        settings.checked.store(checked, Ordering::Relaxed);
+        let fills = if getheap.is_some() || freeheap.is_some() { FILLS } else { 0 };
+        settings.special.store(fills | if watched { WATCHES } else { 0 }, Ordering::Relaxed);
         let smallest = match (policy.initial, policy.increment) {
             (_, 0) => usize::MAX,
             (0, increment) => increment,
@@ -135,7 +143,7 @@ impl Heap {
         // Cells would hide when an increment becomes empty (FREE), and their extents must fit into a segment. A large cell wastes
         // address space, not memory, since its last pages are never touched. But if the size of segments was set, address space
         // matters, so large requests are packed as elements.
-        let (below, extent) = if checked || policy.disposition == Disposition::Free || smallest < 16 * 1024 {
+        let (below, extent) = if watched || policy.disposition == Disposition::Free || smallest < 16 * 1024 {
             (0, 4096)
         } else if smallest < 1 << 20 {
             (513, 4096)
@@ -152,27 +160,21 @@ impl Heap {
     /// Like [`Heap::configure`], with the STORAGE and HEAPCHK settings of another heap.
     pub fn configure_as(&self, other: &Heap, policy: Policy) {
         let settings = &other.settings;
-        let checked = settings.checked.load(Ordering::Relaxed);
-        self.configure(policy, settings.fill_get(), settings.fill_free(), checked);
-        self.settings.special.store(0, Ordering::Relaxed);
+        self.configure(policy, settings.fill_get(), settings.fill_free(), settings.is_watched());
+        self.settings.pools.store(0, Ordering::Relaxed);
         if settings.counts_each() {
-            self.make_special(COUNTS_EACH);
+            self.make_pooled(COUNTS_EACH);
         }
     }
 
-    /// Requests are served from pools, or counted one by one. After [`Heap::configure`], before the first request. Then no request is
-    /// served in the usual way.
-    pub fn make_special(&self, how: usize) {
+    /// Requests are served from pools, or counted one by one. After [`Heap::configure`], before the first request. Then no request
+    /// has the usual cells.
+    pub fn make_pooled(&self, how: usize) {
         let settings = &self.settings;
-        if settings.special.fetch_or(how, Ordering::Relaxed) == 0 {
+        if settings.pools.fetch_or(how, Ordering::Relaxed) == 0 {
             let below = settings.cells_below.swap(0, Ordering::Relaxed);
             settings.counted_below.store(below, Ordering::Relaxed);
         }
-    }
-
-    /// Is each request an element, because of HEAPCHK?
-    pub fn is_checked(&self) -> bool {
-        self.settings.checked.load(Ordering::Relaxed)
     }
 
     /// Runs a due look at this heap, for threads that have no other business with the space: a program that has freed most of its
@@ -196,18 +198,18 @@ impl Settings {
 
     /// Has this heap pools, or counts requests one by one?
     #[inline]
-    pub fn is_special(&self) -> bool {
-        self.special.load(Ordering::Relaxed) != 0
+    pub fn is_pooled(&self) -> bool {
+        self.pools.load(Ordering::Relaxed) != 0
     }
 
     /// Are small requests served from pools?
     pub fn has_pools(&self) -> bool {
-        self.special.load(Ordering::Relaxed) & POOLS != 0
+        self.pools.load(Ordering::Relaxed) & POOLS != 0
     }
 
     /// Is each request counted by its size?
     pub fn counts_each(&self) -> bool {
-        self.special.load(Ordering::Relaxed) & COUNTS_EACH != 0
+        self.pools.load(Ordering::Relaxed) & COUNTS_EACH != 0
     }
 
     /// As [`Settings::has_cells_of`], in a heap that counts requests one by one and has no pools.
@@ -235,7 +237,19 @@ impl Settings {
     /// Whether storage is filled, so that fast paths must not be taken.
     #[inline]
     pub fn fills(&self) -> bool {
-        self.fill_get.load(Ordering::Relaxed) | self.fill_free.load(Ordering::Relaxed) != 0
+        self.special.load(Ordering::Relaxed) & FILLS != 0
+    }
+
+    /// Whether requests are filled, checked or traced, or the options were not read yet.
+    #[inline(always)]
+    pub fn are_special(&self) -> bool {
+        self.special.load(Ordering::Relaxed) != 0
+    }
+
+    /// Whether requests are checked and traced.
+    #[inline]
+    pub fn is_watched(&self) -> bool {
+        self.special.load(Ordering::Relaxed) & WATCHES != 0
     }
 }
 

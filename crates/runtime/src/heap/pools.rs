@@ -157,7 +157,7 @@ pub fn cells_of(settings: &Settings) -> (&'static Cells, [u8; UNITS]) {
 /// A number for a new thread of a heap with pools, whose pages are made if they are missing. Under the lock of its threads.
 pub fn number_for(settings: &Settings) -> Option<u32> {
     static NEXT: AtomicU32 = AtomicU32::new(0);
-    if settings.is_special() && !cfg!(feature = "no-accounts") {
+    if settings.is_pooled() && !cfg!(feature = "no-accounts") {
         ledger::make_pools(|pages| fill_in(pages, settings));
     }
     settings.has_pools().then(|| NEXT.fetch_add(1, Ordering::Relaxed))
@@ -224,7 +224,7 @@ pub unsafe fn get(heap: &'static Heap, size: usize, align: usize) -> Got {
 }
 
 /// Counts a request; an aligned one as a multiple of its alignment, since it needs a cell of such a size.
-fn count(heap: &Heap, size: usize, has_pools: bool) {
+pub fn count(heap: &Heap, size: usize, has_pools: bool) {
     let Some(pages) = ledger::pools::pages() else { return };
     if has_pools && size > shape().largest() {
         pages.head.larger.fetch_add(1, Ordering::Relaxed);

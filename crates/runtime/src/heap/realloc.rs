@@ -12,7 +12,9 @@ use super::block::Block;
 use super::map::{self, Descriptor, SEGMENT};
 use super::object::Heap;
 use super::space::Space;
-use super::{check, fill_from, foreign, free, malloc, object, out_of_storage, space, usable, use_elements};
+use super::{
+    check, fill_from, foreign, free, malloc, object, out_of_storage, space, unusual, usable, use_elements,
+};
 use crate::ledger;
 
 check::with_caller! {
@@ -44,6 +46,9 @@ unsafe extern "C" fn realloc_by(address: *mut u8, size: usize, caller: usize) ->
         if let Some(fault) = check::fault_of(address as usize, descriptor) {
             check::end("realloc", fault, caller);
         }
+        if object::of(descriptor).settings.is_watched() {
+            return unusual::realloc(address, descriptor, size, caller);
+        }
         let old = usable(address, descriptor);
         if (*descriptor).owner.load(Ordering::Relaxed) == SEGMENT {
             if let Some(same) = resize(address, descriptor, size, caller) {
@@ -56,8 +61,7 @@ unsafe extern "C" fn realloc_by(address: *mut u8, size: usize, caller: usize) ->
         }
         let new = malloc(size);
         if new.is_null() {
-            // A smaller size fits in place.
-            return if size <= old { address } else { new };
+            return if is_refused_with(size, old) { new } else { address };
         }
         // Not `copy_nonoverlapping`: this library names no C library, so the symbol versions that it binds to are the
         // oldest, and glibc's oldest memcpy is the one for processors of 2003. memmove has one version only.
@@ -66,6 +70,11 @@ unsafe extern "C" fn realloc_by(address: *mut u8, size: usize, caller: usize) ->
         object::current().add(Key::HeapMoved, 1);
         new
     }
+}
+
+/// Whether a realloc without new storage has failed: a smaller size fits in place.
+pub(super) fn is_refused_with(size: usize, old: usize) -> bool {
+    size > old
 }
 
 /// A copy in this heap of a foreign block, which is left alone. Without its size it cannot be copied.

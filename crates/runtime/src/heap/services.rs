@@ -26,7 +26,6 @@
 
 use underbar_ledger::{FaultKind, Key};
 
-use super::block::Block;
 use super::enclave;
 use super::feedback::{
     BAD_INCREMENT, BAD_INITIAL_SIZE, BAD_OPTIONS, BAD_SIZE, Condition, DAMAGED, HEADING_REPLACED,
@@ -38,6 +37,7 @@ use super::realloc::in_place;
 use super::registry::Handle;
 use super::registry::REGISTRY;
 use super::space::{Disposition, Element, Policy, Space};
+use super::zone::{self, State};
 use super::{OurSegments, count_element, use_elements, whole};
 use crate::{coverage, ledger, start};
 
@@ -208,13 +208,13 @@ impl Inside {
     unsafe fn resize(&self, address: usize, size: usize) -> Answer<*mut u8> {
         let heap = self.0;
         let mut space = heap.space.lock();
-        if let Some(wrong) = space.fault_at(address) {
-            return Err(condition_of(wrong));
-        }
+        check(&space, address)?;
         // SAFETY: the address is that of an element in use, which is the caller's.
         unsafe {
-            let old = Block::of_element(address).usable();
-            if let Some(resized) = in_place(&mut space, address, size) {
+            let old = zone::usable(address);
+            // An element with a zone moves, so that its new end has one.
+            let in_place = if zone::are_on() { None } else { in_place(&mut space, address, size) };
+            if let Some(resized) = in_place {
                 drop(space);
                 resized.count(heap, size);
                 fill(heap.settings.fill_get(), resized.address, old);
@@ -241,9 +241,7 @@ impl Inside {
     unsafe fn free(&self, address: usize) -> Answer<()> {
         let heap = self.0;
         let mut space = heap.space.lock();
-        if let Some(wrong) = space.fault_at(address) {
-            return Err(condition_of(wrong));
-        }
+        check(&space, address)?;
         // SAFETY: the address is that of an element in use, which nobody uses any more.
         let freed = unsafe {
             fill(heap.settings.fill_free(), address, 0);
@@ -255,11 +253,23 @@ impl Inside {
     }
 }
 
+/// Whether an address is that of an element in use with a sound end.
+fn check(space: &Space, address: usize) -> Answer<()> {
+    if let Some(wrong) = space.fault_at(address) {
+        return Err(condition_of(wrong));
+    }
+    // SAFETY: it is one, and the lock is held.
+    if zone::are_on() && matches!(unsafe { zone::state(address) }, State::Damaged(_)) {
+        return Err(&DAMAGED);
+    }
+    Ok(())
+}
+
 fn get_from(space: &mut Space, size: usize) -> Answer<Element> {
     if space.would_find_damage(size) {
         return Err(&DAMAGED);
     }
-    space.get(size, 16).ok_or(&NO_STORAGE)
+    zone::get(space, size, 16, 0).ok_or(&NO_STORAGE)
 }
 
 fn count_free(heap: &Heap, freed: usize) {
@@ -275,7 +285,7 @@ unsafe fn fill(byte: Option<u8>, address: usize, from: usize) {
     let Some(byte) = byte else { return };
     // SAFETY: the caller's promise; what is usable of an element is its owner's.
     unsafe {
-        let usable = Block::of_element(address).usable();
+        let usable = zone::usable(address);
         if usable > from {
             ((address + from) as *mut u8).write_bytes(byte, usable - from);
         }

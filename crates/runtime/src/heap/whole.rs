@@ -13,11 +13,11 @@ use super::object::{COUNTS_EACH, DEFAULT, POOLS};
 use super::private_storage::OWN;
 use super::registry::{self, REGISTRY};
 use super::space::{Disposition, Policy};
-use super::{END, all_heaps, pools, slot, thread};
+use super::{END, all_heaps, pools, slot, thread, watch};
 use crate::ledger;
 use crate::orders::Orders;
 
-/// Applies HEAP, HEAPPOOLS, STORAGE, HEAPCHK, HUGEPAGES and RPTSTG to the default heap. Before the first request.
+/// Applies HEAP, HEAPPOOLS, STORAGE, HEAPCHK, HEAPZONES, HUGEPAGES and RPTSTG to the default heap. Before the first request.
 pub(crate) fn configure(orders: &Orders<'_>) {
     let bytes = |size: Size| size.bytes().and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(0);
     let (heap, storage) = (orders.settings.heap(), orders.settings.storage());
@@ -27,15 +27,16 @@ pub(crate) fn configure(orders: &Orders<'_>) {
         disposition: heap.disposition,
         huge_pages: orders.settings.huge_pages(),
     };
-    DEFAULT.configure(policy, storage.getheap, storage.freeheap, orders.settings.heap_check());
+    let is_watched = watch::configure(orders.settings.heap_check(), orders.settings.heap_zones());
+    DEFAULT.configure(policy, storage.getheap, storage.freeheap, is_watched);
     if let Some(option) = orders.settings.heap_pools()
-        && !DEFAULT.is_checked()
+        && !is_watched
         && pools::configure(&DEFAULT, &option, policy.initial as u64)
     {
-        DEFAULT.make_special(POOLS);
+        DEFAULT.make_pooled(POOLS);
     }
     if orders.settings.report_storage() {
-        DEFAULT.make_special(COUNTS_EACH);
+        DEFAULT.make_pooled(COUNTS_EACH);
     }
     ledger::set(Key::HeapInitialSize, policy.initial as u64);
     ledger::set(Key::HeapIncrementSize, policy.increment as u64);

@@ -14,13 +14,14 @@
 //!
 //! Invariant: only bytes below the stack pointer and its red zone are written; nothing live is touched.
 
-use core::arch::{asm, global_asm};
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use underbar_options::Dsa;
 
 use super::depth::{MAIN_BASE, lowest_resident};
+use crate::callers::{self, stack_pointer};
 use crate::orders::Orders;
+use crate::thread_word::thread_word;
 
 /// Below the stack pointer: the red zone, and the bytes that this file's functions themselves use.
 const MARGIN: usize = 512;
@@ -29,62 +30,12 @@ static BYTE: AtomicU32 = AtomicU32::new(0);
 /// Whether the first thread's unused stack is to be cleared before `main`.
 static CLEAR: AtomicU32 = AtomicU32::new(0);
 
-// Three words per thread, like that of `heap::slot`: its low-water mark, and the bounds of its stack. Until the bounds are
-// known nothing is filled.
-global_asm!(
-    ".section .tdata.underbar_frames,\"awT\",@progbits",
-    ".p2align 3",
-    ".hidden underbar_frames",
-    ".globl underbar_frames",
-    ".type underbar_frames,@object",
-    ".size underbar_frames,24",
-    "underbar_frames:",
-    ".quad -1",
-    ".quad -1",
-    ".quad 0",
-    ".text",
-);
-
-/// The thread's words.
-#[repr(C)]
-struct Frames {
-    /// The lowest stack pointer since the last fill.
-    mark: usize,
-    /// The stack: nothing below or above is written. A program that switches stacks runs on one outside these bounds.
-    low: usize,
-    high: usize,
-}
-
-fn frames() -> *mut Frames {
-    let frames;
-    // SAFETY: computes the address of the thread's words.
-    unsafe {
-        asm!(
-            "mov {frames}, qword ptr fs:[0]",
-            "add {frames}, qword ptr [rip + underbar_frames@GOTTPOFF]",
-            frames = out(reg) frames,
-            options(readonly, nostack)
-        );
-    }
-    frames
-}
+// The lowest stack pointer since the last fill: a word of each thread.
+thread_word!(mark, set_mark, "underbar_stack_mark", "-1");
 
 /// Sets the bounds of the calling thread's stack.
 pub fn set_bounds(low: usize, high: usize) {
-    if BYTE.load(Ordering::Relaxed) != 0 {
-        // SAFETY: the thread's own words.
-        unsafe { (*frames()).low = low };
-        // SAFETY: as above.
-        unsafe { (*frames()).high = high };
-    }
-}
-
-#[inline(always)]
-fn stack_pointer() -> usize {
-    let pointer: usize;
-    // SAFETY: reads a register.
-    unsafe { asm!("mov {}, rsp", out(reg) pointer, options(nomem, nostack, preserves_flags)) };
-    pointer
+    callers::set_bounds(low..high);
 }
 
 /// Obeys STORAGE's sub-option for stacks.
@@ -115,10 +66,9 @@ pub fn before_main() {
 pub fn entered() {
     if BYTE.load(Ordering::Relaxed) != 0 {
         let pointer = stack_pointer();
-        // SAFETY: the thread's own words.
-        let frames = unsafe { &mut *frames() };
-        if (frames.low..frames.mark.min(frames.high)).contains(&pointer) {
-            frames.mark = pointer;
+        let bounds = callers::bounds();
+        if (bounds.start..mark().min(bounds.end)).contains(&pointer) {
+            set_mark(pointer);
         }
     }
 }
@@ -129,13 +79,12 @@ pub fn left() {
     let byte = BYTE.load(Ordering::Relaxed);
     if byte != 0 {
         let top = stack_pointer() - MARGIN;
-        // SAFETY: the thread's own words.
-        let frames = unsafe { &mut *frames() };
-        if frames.mark < top && top < frames.high {
+        let mark = mark();
+        if mark < top && top < callers::bounds().end {
             // SAFETY: from the lowest address that the thread's stack pointer reached, on this same stack, up to below its
             // pointer by more than the red zone and this function's frame.
-            unsafe { (frames.mark as *mut u8).write_bytes(byte as u8, top - frames.mark) };
-            frames.mark = top;
+            unsafe { (mark as *mut u8).write_bytes(byte as u8, top - mark) };
+            set_mark(top);
         }
     }
 }

@@ -22,6 +22,7 @@
 //! | `decay` | pages of free blocks that stay unused for a while |
 //! | `pages` | which pages are resident; large storage made zero |
 //! | `soundness` | whether an address is that of an element in use, with an intact end |
+//! | `walk` | the first damage of any block |
 //!
 //! Not here: blocks and their index (`block`, `index`), and the callers.
 
@@ -34,6 +35,7 @@ mod parked;
 mod segment;
 mod soundness;
 mod supply;
+mod walk;
 
 use core::ptr::null_mut;
 
@@ -52,7 +54,8 @@ use segment::{FREE_HEAD, segment_of};
 pub use pages::{WORTH_A_PURGE, clear_pages};
 pub use parked::PARKED;
 pub use segment::{Disposition, HugePages, Policy, Segment, segment_end};
-pub use soundness::{fault_of, fault_of_unmapped, look_closely, looks_sound};
+pub use soundness::{fault_of, fault_of_unmapped, getter_of, look_closely, looks_sound};
+pub use walk::Damage;
 
 const MIB: usize = 1 << 20;
 /// The free of an element of at least this size also checks for a due look.

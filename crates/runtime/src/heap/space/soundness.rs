@@ -20,7 +20,7 @@ use underbar_sys::syscall;
 use super::super::block::{Block, block_bytes};
 use super::super::check::Fault;
 use super::super::map::{self, PAGE, SEGMENT};
-use super::super::object;
+use super::super::{object, zone};
 use super::Space;
 use super::segment::{Segment, segment_of};
 use crate::sandbox;
@@ -90,6 +90,18 @@ impl Space {
             };
             fault.map(|fault| fault.kind)
         }
+    }
+}
+
+/// Who got the element at an address, if its zone says so. The address may be any.
+pub fn getter_of(address: usize) -> Option<usize> {
+    let descriptor = if address < map::END { map::lookup(address) } else { null_mut() };
+    // SAFETY: descriptors stay readable; an element whose header looks sound is in a segment.
+    unsafe {
+        let is_element = !descriptor.is_null()
+            && (*descriptor).owner.load(Ordering::Relaxed) == SEGMENT
+            && looks_sound(address, descriptor);
+        if is_element { zone::getter(address) } else { None }
     }
 }
 

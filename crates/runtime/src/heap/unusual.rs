@@ -1,0 +1,159 @@
+//! Requests while storage is filled, checked or traced: STORAGE, HEAPCHK, HEAPZONES. And the first request of all.
+//!
+//! ```text
+//! malloc ── no ready cell ── settings are special? ──> here: caller and frame pointer are kept
+//!                                 | no                  options read? ─> watched: count, walk, zone, trace ─> fill
+//!                                 v                                      not:     as usual                  ─> fill
+//!                                as usual
+//! ```
+//!
+//! The functions are entered by jumps, so that the first word on the stack is the return address of the program's call, and the
+//! frame pointer is the program's.
+//!
+//! Invariant: a program that writes only to what it asked for sees the same as without these options.
+//! Not here: the checks (`check`, `watch`) and the usual way (the parent).
+
+use core::ptr::null_mut;
+
+use underbar_ledger::Key;
+
+use super::map::Descriptor;
+use super::object::{self, Heap};
+use super::trace::{self, Kind, Site};
+use super::{Got, OurSegments, calloc_of, fill_from, get, give_back, out_of_storage, pools, usable_size};
+use super::{count_element, realloc::is_refused_with};
+use super::{watch, whole, zone};
+use crate::{coverage, ledger, start};
+
+/// Passes the return address on as the third argument and the frame pointer as the fourth, for functions that are entered by a
+/// jump.
+macro_rules! with_site {
+    ($($(#[$about:meta])* $name:ident = $function:path;)*) => { $(
+        $(#[$about])*
+        ///
+        /// # Safety
+        /// As the function of C. Entered as by the program's call.
+        #[unsafe(naked)]
+        #[cold]
+        pub unsafe extern "C" fn $name(_first: usize, _second: usize) -> *mut u8 {
+            core::arch::naked_asm!("mov rdx, qword ptr [rsp]", "mov rcx, rbp", "jmp {}", sym $function)
+        }
+    )* };
+}
+
+with_site! {
+    /// malloc: the first argument is the size.
+    malloc = malloc_by;
+    /// calloc: the arguments are number and size, whose product is a size.
+    calloc = calloc_by;
+    /// An alignment, and the size.
+    aligned = aligned_by;
+}
+
+/// As [`malloc`], for operator new: the return address is behind the three arguments that it keeps on the stack.
+///
+/// # Safety
+/// As malloc of C. Entered as by the call of operator new's slow path.
+#[unsafe(naked)]
+#[cold]
+pub unsafe extern "C" fn new(_size: usize) -> *mut u8 {
+    core::arch::naked_asm!("mov rdx, qword ptr [rsp + 32]", "mov rcx, rbp", "jmp {}", sym malloc_by)
+}
+
+unsafe extern "C" fn malloc_by(size: usize, _: usize, caller: usize, frame: usize) -> *mut u8 {
+    let got = serve("malloc", size, 16, &Site { caller, frame });
+    // SAFETY: the storage is new and nobody else's.
+    unsafe { fill_from(got.address, 0) };
+    got.address
+}
+
+unsafe extern "C" fn calloc_by(count: usize, size: usize, caller: usize, frame: usize) -> *mut u8 {
+    let bytes = count.wrapping_mul(size);
+    let got = serve("calloc", bytes, 16, &Site { caller, frame });
+    // SAFETY: as above.
+    unsafe {
+        fill_from(got.address, bytes);
+        calloc_of(got, bytes)
+    }
+}
+
+unsafe extern "C" fn aligned_by(align: usize, size: usize, caller: usize, frame: usize) -> *mut u8 {
+    let got = serve("aligned_alloc", size, align, &Site { caller, frame });
+    // SAFETY: as above.
+    unsafe { fill_from(got.address, 0) };
+    got.address
+}
+
+/// Serves a request, watched or not.
+fn serve(function: &'static str, size: usize, align: usize, site: &Site) -> Got {
+    start::ensure();
+    let heap = object::current();
+    if heap.settings.is_watched() {
+        watched(function, heap, size, align, site)
+    } else {
+        // SAFETY: as aligned_alloc of C.
+        unsafe { get(size, align) }
+    }
+}
+
+fn watched(function: &'static str, heap: &Heap, size: usize, align: usize, site: &Site) -> Got {
+    ledger::control::obey_if_changed(whole::obey);
+    watch::request(function, site);
+    if size > isize::MAX as usize {
+        return out_of_storage();
+    }
+    let element = zone::get(&mut heap.space.lock(), size, align, site.caller);
+    let Some(element) = element else { return out_of_storage() };
+    count_element(heap, &element, size);
+    if heap.settings.counts_each() {
+        pools::count(heap, size, false);
+    }
+    coverage::look_if_due::<OurSegments>();
+    trace::note(Kind::Got, element.address, size, site);
+    Got { address: element.address as *mut u8, zero_from: element.zero_from }
+}
+
+/// Before storage goes back: checks it and notes the request, and fills it.
+///
+/// # Safety
+/// The address is that of a cell or an element in use, which its owner gives up.
+#[cold]
+#[inline(never)]
+pub unsafe fn before_free(heap: &Heap, function: &'static str, address: *mut u8, caller: usize) {
+    let site = Site::of(caller);
+    // SAFETY: the caller's promise.
+    unsafe {
+        if heap.settings.is_watched() {
+            watch::request(function, &site);
+            watch::check(function, address.addr(), &site);
+            trace::note(Kind::Freed, address.addr(), usable_size(address), &site);
+        }
+        if let Some(fill) = heap.settings.fill_free() {
+            address.write_bytes(fill, usable_size(address));
+        }
+    }
+}
+
+/// realloc of a watched element: it always moves, so that its new end has a zone, and whoever still uses the old place shows.
+///
+/// # Safety
+/// As realloc of C; the address is that of an element in use, and its header is sound. The size is not 0.
+#[cold]
+#[inline(never)]
+pub unsafe fn realloc(address: *mut u8, descriptor: *mut Descriptor, size: usize, caller: usize) -> *mut u8 {
+    let site = Site::of(caller);
+    // SAFETY: the caller's promise.
+    unsafe {
+        let old = usable_size(address);
+        let got = serve("realloc", size, 16, &site);
+        if got.address.is_null() {
+            return if is_refused_with(size, old) { null_mut() } else { address };
+        }
+        fill_from(got.address, old.min(size));
+        // Not `copy_nonoverlapping`, as in `realloc`.
+        core::ptr::copy(address, got.address, old.min(size));
+        give_back("realloc", address, descriptor, caller);
+        object::current().add(Key::HeapMoved, 1);
+        got.address
+    }
+}

@@ -1,0 +1,120 @@
+//! HEAPCHK and HEAPZONES: requests are counted, the heap is walked at intervals, and damage has a reaction.
+//!
+//! ```text
+//! request ──> count ──> delay + n * frequency? ──> walk over all heaps ──> damage ──┐
+//! free, realloc ──> zone of the element as written? ──────────────────> damage ─────┤
+//!                                                                                   v
+//!                                  counted; ABEND: end   MSG: a line   TRACE: a line with callers   QUIET: nothing
+//! ```
+//!
+//! Invariant: without damage nothing is printed. If a header was overwritten, the program ends whatever the reaction, since the heap
+//! could not go on.
+//! Not here: who calls (`unusual`), the walk over a space (`space::walk`), zones (`zone`), and the message (`check`).
+
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use underbar_ledger::{FaultKind, Key};
+use underbar_options::{HeapCheck, HeapZones, Reaction};
+
+use super::check::{self, Fault, Finding};
+use super::registry::{self, REGISTRY};
+use super::space::Damage;
+use super::trace::{self, Site};
+use super::zone::{self, State};
+use crate::ledger;
+
+/// Requests between two walks, and the number of the first one that may walk. Written once, before the first request; relaxed.
+static FREQUENCY: AtomicU64 = AtomicU64::new(0);
+static DELAY: AtomicU64 = AtomicU64::new(0);
+/// A [`Reaction`]. Written once, before the first request; relaxed.
+static REACTION: AtomicU32 = AtomicU32::new(Reaction::Abend as u32);
+/// Requests so far. Any thread; relaxed: it only counts.
+static REQUESTS: AtomicU64 = AtomicU64::new(0);
+
+/// Obeys the options. Before the first request. Returns whether requests are watched.
+pub fn configure(checks: HeapCheck, zones: HeapZones) -> bool {
+    let is_on = checks.on || zones.bytes > 0;
+    if is_on {
+        // A trace without callers would say no more than the message.
+        let depth = if zones.reaction == Reaction::Trace { u64::MAX } else { checks.call_depth };
+        trace::configure(checks.entries, depth);
+        zone::configure(zones.bytes);
+        REACTION.store(zones.reaction as u32, Ordering::Relaxed);
+        if checks.on {
+            FREQUENCY.store(checks.frequency, Ordering::Relaxed);
+            DELAY.store(checks.delay, Ordering::Relaxed);
+        }
+    }
+    is_on
+}
+
+/// Counts a request, and walks over all heaps if that is due. The caller holds no lock.
+pub fn request(function: &'static str, site: &Site) {
+    let frequency = FREQUENCY.load(Ordering::Relaxed);
+    if frequency == 0 {
+        return;
+    }
+    let number = REQUESTS.fetch_add(1, Ordering::Relaxed) + 1;
+    let since = number.saturating_sub(DELAY.load(Ordering::Relaxed));
+    if since > 0 && since.is_multiple_of(frequency) {
+        walk(function, site);
+    }
+}
+
+/// The last walk, when the process ends.
+pub(crate) fn look() {
+    if FREQUENCY.load(Ordering::Relaxed) != 0 {
+        walk("exit", &Site::of(0));
+    }
+}
+
+/// Checks the zone of an element that comes back.
+///
+/// # Safety
+/// The address is that of an element in use whose header is sound.
+pub unsafe fn check(function: &'static str, address: usize, site: &Site) {
+    if !zone::are_on() {
+        return;
+    }
+    // SAFETY: the caller's promise.
+    if let State::Damaged(bytes) = unsafe { zone::state(address) } {
+        // SAFETY: as above.
+        let bytes = bytes.unwrap_or_else(|| unsafe { zone::usable(address) });
+        let fault = Fault { kind: FaultKind::Overflow, address, block: address, bytes };
+        react(function, Damage { fault, next: None, is_fatal: false }, site);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn walk(function: &'static str, site: &Site) {
+    ledger::add(Key::HeapWalks, 1);
+    while let Some(damage) = first_damage() {
+        react(function, damage, site);
+    }
+}
+
+fn first_damage() -> Option<Damage> {
+    let _registry = REGISTRY.lock();
+    let mut found = None;
+    registry::each(|heap| {
+        if found.is_none() {
+            found = heap.space.lock().first_damage();
+        }
+    });
+    found
+}
+
+#[cold]
+fn react(function: &'static str, damage: Damage, site: &Site) {
+    let Damage { fault, next, is_fatal } = damage;
+    ledger::add(Key::HeapDamagedZones, 1);
+    let finding = Finding { function, fault, callers: site.callers(), next };
+    let reaction = REACTION.load(Ordering::Relaxed);
+    if is_fatal || reaction == Reaction::Abend as u32 {
+        check::end_for(&finding);
+    }
+    if reaction != Reaction::Quiet as u32 {
+        check::tell(&finding);
+    }
+}

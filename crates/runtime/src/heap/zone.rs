@@ -1,0 +1,252 @@
+//! Check zones: bytes of a known pattern behind each element, under HEAPZONES.
+//!
+//! ```text
+//!  header 8   the bytes asked for      zone, at least n bytes     24                    next header
+//! +---------+------------------------+--------------------------+------+--------+-----+---------+--
+//! | size|FP | the program's          | pattern                  | size | getter | sum | size|FP |
+//! +---------+------------------------+--------------------------+------+--------+-----+---------+--
+//!                                    ^ the first byte that was not asked for
+//! ```
+//!
+//! The pattern depends on the address and never has the value 0 or that of a letter, so that one byte too many of a text shows. A
+//! write that goes past the zone changes the words behind it, whose sum no longer matches.
+//!
+//! Invariant: where zones are on, each element in use has one, from before the lock of its space is given up after it was got. So
+//! a walk under that lock never meets an element without.
+//! Not here: the reaction to a damaged zone (`watch`), and when zones are checked (`unusual`, `space::walk`).
+
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use super::block::Block;
+use super::space::{Element, Space};
+
+/// The largest zone, in bytes.
+const MOST: usize = 1024;
+/// The words behind a zone: size, getter, sum.
+const WORDS: usize = 3;
+const TAIL: usize = WORDS * size_of::<usize>();
+
+/// Bytes of a zone, at least; 0: there are none. Written once, before the first request; relaxed.
+static BYTES: AtomicUsize = AtomicUsize::new(0);
+
+/// A place in this library: the loader chooses its address.
+static HERE: u8 = 0;
+
+/// The state of an element's zone.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum State {
+    /// As written. The bytes that were asked for.
+    Sound(usize),
+    /// The program wrote to it. The bytes that were asked for, if the words behind the zone still say so.
+    Damaged(Option<usize>),
+}
+
+/// Obeys HEAPZONES. Before the first request.
+pub fn configure(bytes: u64) {
+    BYTES.store(usize::try_from(bytes).unwrap_or(MOST).min(MOST), Ordering::Relaxed);
+}
+
+/// Whether elements have zones.
+#[inline]
+pub fn are_on() -> bool {
+    BYTES.load(Ordering::Relaxed) != 0
+}
+
+/// Gets an element from a space, with a zone if zones are on. `getter` is the return address of the request, or 0.
+pub fn get(space: &mut Space, bytes: usize, align: usize, getter: usize) -> Option<Element> {
+    let zone = BYTES.load(Ordering::Relaxed);
+    if zone == 0 {
+        return space.get(bytes, align);
+    }
+    let element = space.get(bytes.checked_add(zone + TAIL)?, align)?;
+    // SAFETY: the element is new, and has room for zone and words behind the bytes that were asked for.
+    unsafe { lay(element.address, bytes, getter) };
+    Some(element)
+}
+
+/// The bytes that the program may use of an element: those that it asked for, if zones are on.
+///
+/// # Safety
+/// The address is that of an element in use whose header is sound.
+pub unsafe fn usable(address: usize) -> usize {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let all = Block::of_element(address).usable();
+        if !are_on() {
+            return all;
+        }
+        match state(address) {
+            State::Sound(bytes) | State::Damaged(Some(bytes)) => bytes,
+            State::Damaged(None) => all,
+        }
+    }
+}
+
+/// Who got an element: the return address of its request. None if zones are off, or the words behind the zone are damaged.
+///
+/// # Safety
+/// As [`usable`].
+pub unsafe fn getter(address: usize) -> Option<usize> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if are_on() { words(address).map(|[_, getter]| getter).filter(|getter| *getter != 0) } else { None }
+    }
+}
+
+/// The state of an element's zone. Zones are on.
+///
+/// # Safety
+/// As [`usable`].
+pub unsafe fn state(address: usize) -> State {
+    // SAFETY: the caller's promise; the zone is inside the element.
+    unsafe {
+        let Some([bytes, _]) = words(address) else { return State::Damaged(None) };
+        let (first, end) = (address + bytes, tail(address).addr());
+        if (first..end).all(|at| *(at as *const u8) == pattern(at)) {
+            State::Sound(bytes)
+        } else {
+            State::Damaged(Some(bytes))
+        }
+    }
+}
+
+/// Writes a damaged zone anew, so that it is reported once. If its size is not known any more, all bytes are the program's.
+///
+/// # Safety
+/// As [`usable`].
+pub unsafe fn mend(address: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match words(address) {
+            Some([bytes, getter]) => lay(address, bytes, getter),
+            None => lay(address, Block::of_element(address).usable() - TAIL, 0),
+        }
+    }
+}
+
+/// Writes a zone behind the first `bytes` bytes of an element, and the words behind it.
+///
+/// # Safety
+/// The element has room for them.
+unsafe fn lay(address: usize, bytes: usize, getter: usize) {
+    // SAFETY: the caller's promise: zone and words are inside the element.
+    unsafe {
+        let tail = tail(address);
+        for at in address + bytes..tail.addr() {
+            *(at as *mut u8) = pattern(at);
+        }
+        *tail = bytes;
+        *tail.add(1) = getter;
+        *tail.add(2) = sum(address, bytes, getter);
+    }
+}
+
+/// Size and getter of an element; None if they were overwritten.
+unsafe fn words(address: usize) -> Option<[usize; 2]> {
+    // SAFETY: the caller's promise: the element has a zone and words behind it.
+    unsafe {
+        let tail = tail(address);
+        let [bytes, getter, found] = *tail.cast::<[usize; WORDS]>();
+        let is_right = found == sum(address, bytes, getter) && bytes <= tail.addr() - address;
+        is_right.then_some([bytes, getter])
+    }
+}
+
+/// The words behind an element's zone.
+unsafe fn tail(address: usize) -> *mut usize {
+    // SAFETY: the caller's promise: a sound header.
+    (address + unsafe { Block::of_element(address).usable() } - TAIL) as *mut usize
+}
+
+fn sum(address: usize, bytes: usize, getter: usize) -> usize {
+    const ODD: usize = 0x9e37_79b9_7f4a_7c15;
+    let folded = bytes ^ getter.rotate_left(23) ^ address.rotate_left(41);
+    (folded ^ (&raw const HERE).addr()).wrapping_mul(ODD)
+}
+
+fn pattern(at: usize) -> u8 {
+    0x80 | (at as u8 ^ 0x2a)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::ONE_AT_A_TIME;
+    use super::super::object::DEFAULT;
+    use super::*;
+
+    /// An element of `bytes` with a zone of 16, in a space of its own.
+    fn with_element(bytes: usize, align: usize, then: impl FnOnce(usize)) {
+        let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        configure(16);
+        let mut space = Space::new(&DEFAULT, core::ptr::null_mut());
+        let element = get(&mut space, bytes, align, 0x1234).expect("storage").address;
+        assert!(element.is_multiple_of(align));
+        then(element);
+        // SAFETY: in use, and not used again.
+        unsafe { space.free(element) }.expect("the headers are sound");
+        configure(0);
+    }
+
+    #[test]
+    fn every_byte_of_zone_and_words_is_watched_and_none_of_the_programs() {
+        for bytes in [0, 1, 7, 8, 15, 16, 24, 100, 4096, 70_001] {
+            with_element(bytes, 16, |element| {
+                // SAFETY: bytes of the element, all of which are read and written here alone.
+                unsafe {
+                    let all = Block::of_element(element).usable();
+                    assert!(all >= bytes + 16 + TAIL);
+                    (element as *mut u8).write_bytes(0xab, bytes);
+                    assert_eq!((state(element), usable(element)), (State::Sound(bytes), bytes));
+                    assert_eq!(getter(element), Some(0x1234));
+                    for at in element + bytes..element + all {
+                        let byte = at as *mut u8;
+                        for wrong in [0, b'A', *byte ^ 1] {
+                            let right = byte.replace(wrong);
+                            let expected = if at < tail(element).addr() { Some(bytes) } else { None };
+                            if wrong != right {
+                                assert_eq!(
+                                    state(element),
+                                    State::Damaged(expected),
+                                    "{bytes} {}",
+                                    at - element
+                                );
+                            }
+                            *byte = right;
+                        }
+                    }
+                    assert_eq!(state(element), State::Sound(bytes));
+                }
+            });
+        }
+    }
+
+    #[test]
+    fn a_mended_zone_is_sound() {
+        with_element(40, 4096, |element| {
+            // SAFETY: as above.
+            unsafe {
+                ((element + 40) as *mut u8).write_bytes(0, 3);
+                assert_eq!(state(element), State::Damaged(Some(40)));
+                mend(element);
+                assert_eq!((state(element), getter(element)), (State::Sound(40), Some(0x1234)));
+                *tail(element) = 41;
+                assert_eq!((state(element), getter(element)), (State::Damaged(None), None));
+                assert_eq!(usable(element), Block::of_element(element).usable());
+                mend(element);
+                let State::Sound(bytes) = state(element) else { panic!("mended") };
+                assert!(bytes >= 40 && getter(element).is_none());
+            }
+        });
+    }
+
+    #[test]
+    fn a_size_that_overflows_gets_nothing() {
+        let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        configure(u64::MAX);
+        let mut space = Space::new(&DEFAULT, core::ptr::null_mut());
+        for bytes in [usize::MAX, usize::MAX - 1024, usize::MAX - 2000, isize::MAX as usize] {
+            assert!(get(&mut space, bytes, 16, 0).is_none());
+        }
+        configure(0);
+    }
+}

@@ -1,0 +1,162 @@
+//! HEAPZONES and HEAPCHK: bytes behind each element, walks over the heap, and who got or freed a block.
+
+use std::os::unix::process::ExitStatusExt;
+
+use underbar_zoo::heap::{on_heap, text};
+use underbar_zoo::{Left, compiled, left, run, scratch};
+
+const SIGABRT: i32 = 6;
+/// Small, at the edges of granules, an element of its own segment.
+const SIZES: [&str; 6] = ["1", "8", "24", "100", "5000", "300000"];
+
+fn program() -> String {
+    let flags =
+        ["-fno-builtin", "-w", "-pthread", "-O1", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls"];
+    text(compiled("faults/zones", "faults-zones", &flags))
+}
+
+fn under(options: &str, what: &str, bytes: &str) -> Left {
+    on_heap(options, &[&program(), what, bytes])
+}
+
+fn is_ended(found: &Left, says: &str) {
+    assert_eq!(found.status.signal(), Some(SIGABRT), "{found:?}");
+    assert!(found.error.starts_with("underbar: ") && found.error.contains(says), "{found:?}");
+    assert_eq!(found.error.lines().count(), 1, "{found:?}");
+}
+
+#[test]
+fn a_byte_past_the_end_is_found_at_the_free_with_who_got_the_element() {
+    for bytes in SIZES {
+        for (what, function) in
+            [("by-a-byte", "free"), ("by-sixteen", "free"), ("resized", "realloc"), ("in-thread", "free")]
+        {
+            let found = under("HEAPZONES(,,16)", what, bytes);
+            is_ended(&found, &format!("{function}(): overflow: the block at 0x"));
+            let says = format!(" ({bytes} bytes) was written past its end, got by the program itself+0x");
+            assert!(
+                found.error.contains(&says) && found.error.contains(", called by the program itself+0x"),
+                "{found:?}"
+            );
+        }
+        // Without zones a byte or two are room that the heap gave.
+        assert_eq!(under("HEAPCHK(ON)", "by-a-byte", "20").output, "goes on\n");
+    }
+}
+
+#[test]
+fn under_msg_quiet_and_trace_the_program_goes_on() {
+    for bytes in SIZES {
+        let found = under("HEAPZONES(,,8,MSG)", "three", bytes);
+        assert_eq!((found.status.code(), found.output.as_str()), (Some(0), "goes on\n"), "{found:?}");
+        assert_eq!(
+            found.error.matches("was written past its end, got by the program itself+0x").count(),
+            3,
+            "{found:?}"
+        );
+        assert_eq!(found.error.lines().count(), 3, "{found:?}");
+        let found = under("HEAPZONES(,,8,QUIET)", "three", bytes);
+        assert_eq!((found.output.as_str(), found.error.as_str()), ("goes on\n", ""), "{found:?}");
+        // The frames of malloc's caller, of its caller, and of main.
+        let found = under("HEAPZONES(,,8,TRACE),HEAPCHK(ON)", "by-a-byte", bytes);
+        assert_eq!(found.output, "goes on\n");
+        let got = found
+            .error
+            .split(", got by ")
+            .nth(1)
+            .and_then(|rest| rest.split(", ").next())
+            .expect("who got it");
+        assert!(
+            got.split(" < ").filter(|place| place.starts_with("the program itself+0x")).count() >= 3,
+            "{found:?}"
+        );
+    }
+}
+
+/// The heap could not go on.
+#[test]
+fn a_header_that_is_gone_ends_the_program_whatever_the_reaction() {
+    for reaction in ["ABEND", "MSG", "QUIET", "TRACE"] {
+        let found = under(&format!("HEAPZONES(,,8,{reaction})"), "header", "24");
+        assert_eq!(found.status.signal(), Some(SIGABRT), "{found:?}");
+        assert!(found.error.contains("overflow: the block at 0x"), "{found:?}");
+    }
+}
+
+#[test]
+fn a_walk_finds_damage_of_an_element_that_is_never_freed() {
+    for bytes in SIZES {
+        let found = under("HEAPZONES(,,16),HEAPCHK(ON,100)", "kept", bytes);
+        is_ended(&found, "overflow: the block at 0x");
+        assert!(
+            found.error.contains(", before the block at 0x") || bytes == "300000",
+            "its neighbour: {found:?}"
+        );
+        // Later than all requests: the walk at the end finds it.
+        let found = under("HEAPZONES(,,16),HEAPCHK(ON,100,100000)", "kept", bytes);
+        is_ended(&found, "exit(): overflow: the block at 0x");
+        is_ended(&under("HEAPZONES(,,16),HEAPCHK(ON,1)", "at-the-end", bytes), "overflow: the block at 0x");
+        let found = under("HEAPZONES(,,16,MSG),HEAPCHK(ON,10)", "kept", bytes);
+        assert_eq!(
+            (found.output.as_str(), found.error.lines().count()),
+            ("goes on\n", 1),
+            "told once: {found:?}"
+        );
+        assert_eq!(under("HEAPZONES(,,16)", "kept", bytes).output, "goes on\n");
+    }
+}
+
+#[test]
+fn who_freed_a_block_is_named_when_it_is_freed_again() {
+    for bytes in SIZES {
+        for options in ["HEAPCHK(ON)", "HEAPZONES(,,8)", "HEAPCHK(ON,1)"] {
+            is_ended(&under(options, "twice", bytes), ", freed by the program itself+0x");
+        }
+        let found = under("HEAPCHK(ON,,,,,0)", "twice", bytes);
+        is_ended(&found, "double free of 0x");
+        assert!(!found.error.contains("freed by"), "no trace table: {found:?}");
+    }
+}
+
+#[test]
+fn a_sound_program_passes() {
+    for bytes in SIZES {
+        for options in [
+            "HEAPZONES(16,,16,),HEAPCHK(ON,1)",
+            "HEAPZONES(,,1024,TRACE),HEAPCHK(ON,10,50,10)",
+            "HEAPZONES(,,8),STORAGE(AA,BB),HEAP(64K,32K,,FREE)",
+            "HEAPCHK(ON,7),HEAP(1M,4K,,KEEP)",
+        ] {
+            let found = under(options, "sound", bytes);
+            assert_eq!(
+                (found.output.as_str(), found.error.as_str()),
+                ("goes on\n", ""),
+                "{options} {bytes} {found:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_report_counts_and_names() {
+    let folder = scratch("zones");
+    let file = folder.join("report.json");
+    let path = file.to_str().expect("a path of text");
+    let report = |flags: &[&str], options: &str, what: &str| {
+        let found =
+            left(&mut run(&[flags, &["--opts", options, "-o", path]].concat(), &[&program(), what, "24"]));
+        (std::fs::read_to_string(&file).expect("a report"), found)
+    };
+    let (text, _) = report(&["--json"], "HEAPZONES(,,8,QUIET),HEAPCHK(ON,100)", "three");
+    assert!(text.contains("\"damaged_zones\":3"), "{text}");
+    let (text, _) = report(&[], "HEAPZONES(,,8,QUIET)", "three");
+    assert!(text.starts_with("faults-zones wrote past the end of 3 elements (HEAPZONES)\n"), "{text}");
+    let (text, _) = report(&["--json"], "HEAPZONES(,,8)", "by-a-byte");
+    assert!(text.contains("\"origin\":{\"module\":\"the program itself\""), "{text}");
+    let (text, _) = report(&[], "HEAPCHK(ON)", "twice");
+    let second = text.lines().nth(1).unwrap_or_default();
+    assert!(
+        second.starts_with("  freed by the program itself+0x") && second.contains(", called by "),
+        "{text}"
+    );
+}
