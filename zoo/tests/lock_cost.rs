@@ -108,3 +108,23 @@ fn where_threads_wait_all_the_time_their_number_is_kept() {
     assert!((20_000..=160_000).contains(&contended), "{contended} of 160,000 waited");
     assert!(wait_ns > 0, "they waited for no time");
 }
+
+/// A hundredth of the waits takes nearly all of the time. It must not depend on which of them are recorded.
+#[test]
+fn the_time_that_threads_wait_is_that_of_the_programs_own_clock() {
+    let program = program();
+    let report = folder().join(format!("lock-time-{}.json", std::process::id()));
+    let run = Run { underbar: underbar(), mode: "COUNT", folder: folder(), report: &report, user: None };
+    for _ in 0..4 {
+        let (result, report) = run.of(&[text(&program), "timed", "40000"]);
+        assert_eq!(code(result.status), 0, "{}", result.error);
+        let own: u64 = result.output.trim().parse().expect("a number");
+        let recorded = sum(&report, None, "wait_ns");
+        // Its calls that wait for nothing take time, too, and so does reading the clock.
+        let without = 16 * 40_000 * 500;
+        assert!(
+            recorded + without >= own / 2 && recorded <= own * 2,
+            "{recorded} ns, and by its own clock {own}"
+        );
+    }
+}

@@ -1,11 +1,13 @@
 // cost KIND PAIRS: takes a free mutex of that kind PAIRS times, while there is another thread.
 // cost busy ROUNDS: threads that hand a few mutexes on all the time.
+// cost timed ROUNDS: threads that seldom wait, and then for long; prints how many nanoseconds the calls of pthread_mutex_lock took.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { THREADS = 8, MUTEXES = 4 };
 static pthread_mutex_t some[MUTEXES] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER,
@@ -32,6 +34,30 @@ static void *busy(void *number)
     return NULL;
 }
 
+static unsigned long now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return time.tv_sec * 1000000000ul + time.tv_nsec;
+}
+
+// A thread that loses its processor while it holds the mutex keeps all others waiting until it has one again.
+static void *timed(void *mutex)
+{
+    unsigned long waited = 0;
+    for (long round = 0; round < rounds; round++) {
+        unsigned long began = now();
+        pthread_mutex_lock(mutex);
+        waited += now() - began;
+        for (volatile int at = 0; at < 200; at++)
+            ;
+        pthread_mutex_unlock(mutex);
+        for (volatile int at = 0; at < 100; at++)
+            ;
+    }
+    return (void *)waited;
+}
+
 int main(int count, char **arguments)
 {
     if (count != 3)
@@ -43,6 +69,19 @@ int main(int count, char **arguments)
             pthread_create(&threads[i], NULL, busy, (void *)i);
         for (int i = 0; i < THREADS; i++)
             pthread_join(threads[i], NULL);
+        return 0;
+    }
+    if (strcmp(arguments[1], "timed") == 0) {
+        pthread_t threads[2 * THREADS];
+        unsigned long sum = 0;
+        for (int i = 0; i < 2 * THREADS; i++)
+            pthread_create(&threads[i], NULL, timed, &some[0]);
+        for (int i = 0; i < 2 * THREADS; i++) {
+            void *waited;
+            pthread_join(threads[i], &waited);
+            sum += (unsigned long)waited;
+        }
+        printf("%lu\n", sum);
         return 0;
     }
     pthread_mutexattr_t kind;

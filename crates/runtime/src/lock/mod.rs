@@ -108,6 +108,7 @@ pub fn settle() {
 /// In a forked child, whose thread number differs from the parent's.
 pub fn after_fork_in_child() {
     mutex::forget_thread();
+    wait_sampling::in_child();
     delayed_record::in_child();
     record::in_child();
     trial::in_child();

@@ -19,6 +19,7 @@
 use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use underbar_ledger::locks::{POLICY_AS_OPTION, POLICY_COUNT, Sort};
+use underbar_lock::waiting::now;
 use underbar_sys::syscall::{CLOCK_MONOTONIC, CLOCK_REALTIME, Timespec};
 
 use super::number::{self, thread};
@@ -295,8 +296,21 @@ fn lock_otherwise(mutex: &Mutex, caller: usize) -> i32 {
     trial::obey_if_changed();
     match stands_for() {
         Some(times) => contend(mutex, sort, caller, times),
-        None => passed_through::lock(mutex),
+        None => pass_over(mutex, sort, caller, || passed_through::lock(mutex)),
     }
+}
+
+/// Waits in the C library, without a record unless the wait was long.
+fn pass_over(mutex: &Mutex, sort: Sort, caller: usize, wait: impl Fn() -> i32) -> i32 {
+    let began = now();
+    let failure = wait();
+    if failure == 0
+        && let ns = now().saturating_sub(began)
+        && let Some(pile) = wait_sampling::passed(began, ns)
+    {
+        record::piled(core::ptr::from_ref(mutex) as usize, sort, caller, ns, &pile);
+    }
+    failure
 }
 
 /// Whether a wait is to be recorded, and then how many waits it represents. Where some mutex may be waited for as simple
@@ -462,7 +476,7 @@ fn lock_until(
         return real();
     }
     trial::obey_if_changed();
-    let Some(times) = stands_for() else { return real() };
+    let Some(times) = stands_for() else { return pass_over(mutex, sort, caller, real) };
     let mut wait = Wait::begin(core::ptr::from_ref(mutex) as usize, sort, caller, times);
     let failure = if is_simple(&wait) {
         let failure = simple::wait(mutex, &mut wait, Some((clock, until.in_nanoseconds())));

@@ -30,7 +30,7 @@ static LOOKS: [AtomicU32; LOCKS] = [const { AtomicU32::new(0) }; LOCKS];
 /// Why the locks that a thread holds are checked.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Moment {
-    /// The thread is going to wait.
+    /// The thread is going to wait, or has waited and was not looked at before.
     Begins,
     /// The wait is long, and was not checked before.
     IsLong,

@@ -11,6 +11,7 @@
 //! Invariant: an area has one record for each address. No thread waits for more than a moment.
 //! Known limit: for a wait cut short by the end of its process, only its beginning is recorded.
 
+use core::num::NonZeroU64;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use underbar_ledger::Key;
@@ -20,6 +21,7 @@ use underbar_lock::waiting::{looks_again_at, now};
 use super::area::Found;
 use super::number::thread;
 use super::order::Moment;
+use super::wait_sampling::Pile;
 use super::{area, delayed_record, holder, one, order, simple, wait_sampling};
 use crate::ledger;
 
@@ -119,6 +121,9 @@ pub struct Wait {
     parked: u64,
     /// Whether underbar waits, rather than the C library, which does not report how it waits.
     is_ours: bool,
+    /// Whether it represents waits that are passed over. Those sleep at once, and so does this one: if it came later, it would
+    /// find the lock given up meanwhile, and last a fraction of their time.
+    is_sample: bool,
     /// How often it was found long, or is not to be.
     long: u32,
     /// Whether this thread is the lock's [`WATCHER`].
@@ -129,12 +134,11 @@ pub struct Wait {
 
 impl Wait {
     pub fn begin(lock: usize, sort: Sort, caller: usize, times: u64) -> Wait {
+        // First of all: what follows takes time that the thread waits, too.
+        let began = now();
         delayed_record::write_down();
         let found = waited(lock, sort, caller);
-        let began = now();
-        if !simple::is_in_use() {
-            wait_sampling::recorded(began);
-        }
+        let is_sample = !simple::is_in_use() && wait_sampling::recorded(began);
         if let Some(found) = found {
             one_more_waits(found, began);
         }
@@ -149,6 +153,7 @@ impl Wait {
             runnable_ns: 0,
             parked: 0,
             is_ours: false,
+            is_sample,
             long: 0,
             watches: false,
             order_seen: false,
@@ -178,16 +183,24 @@ impl Wait {
 
     /// The thread is going to sleep.
     pub fn parks(&mut self) {
+        if self.is_sample {
+            return;
+        }
         let Some(found) = self.record() else { return };
         if !self.order_seen {
             self.order_seen = order::look(found, self.caller, Moment::Begins);
         }
-        let watcher = &WATCHER[found.place];
-        self.watches = watcher.load(Ordering::Relaxed) == 0
-            && watcher.compare_exchange(0, thread(), Ordering::Relaxed, Ordering::Relaxed).is_ok();
-        if !self.watches {
+        if !self.is_watcher(found) {
             self.long = LOOKS - 1;
         }
+    }
+
+    /// Whether this thread watches the lock. It does from now on if no other thread does.
+    fn is_watcher(&mut self, found: Found) -> bool {
+        let watcher = &WATCHER[found.place];
+        self.watches |= watcher.load(Ordering::Relaxed) == 0
+            && watcher.compare_exchange(0, thread(), Ordering::Relaxed, Ordering::Relaxed).is_ok();
+        self.watches
     }
 
     /// When the wait becomes long, then ten times as long, and so on up to a second, by the monotonic clock; then never.
@@ -206,6 +219,10 @@ impl Wait {
     pub fn is_long(&mut self, owner: u32) {
         self.long = (self.long + 1).min(LOOKS);
         if let Some(found) = self.record() {
+            if self.is_sample && !self.is_watcher(found) && self.long < LOOKS {
+                self.long = LOOKS - 1;
+                return;
+            }
             holder::look(found, owner);
             let moment = if self.order_seen { Moment::Again } else { Moment::IsLong };
             self.order_seen |= order::look(found, self.caller, moment);
@@ -227,6 +244,9 @@ impl Wait {
     pub fn end(self, got: bool) {
         let ns = now().saturating_sub(self.began);
         if let Some(found) = self.found {
+            if self.is_sample && !self.order_seen {
+                order::look(found, self.caller, Moment::Begins);
+            }
             found.record.waiting.fetch_sub(1, Ordering::Relaxed);
             if self.watches {
                 WATCHER[found.place].store(0, Ordering::Relaxed);
@@ -234,7 +254,7 @@ impl Wait {
         }
         let found = self.found.or_else(|| waited(self.lock, self.sort, self.caller));
         let sums = Sums {
-            times: self.times,
+            times: wait_sampling::represents(self.times, ns),
             ns,
             spin_ns: self.spin_ns,
             runnable_ns: self.runnable_ns,
@@ -242,6 +262,18 @@ impl Wait {
             got,
         };
         ended(self.lock, found, self.caller, &sums, self.is_ours && self.parked == 0);
+    }
+}
+
+/// Waits that were passed over, the last one for this lock, which this thread has got after `ns`.
+#[cold]
+pub fn piled(lock: usize, sort: Sort, caller: usize, ns: u64, pile: &Pile) {
+    let found = waited(lock, sort, caller);
+    let one = Sums { times: 1, ns, spin_ns: 0, runnable_ns: 0, parked: 0, got: true };
+    add(found, caller, &one, false);
+    if let Some(others) = NonZeroU64::new(pile.waits - 1) {
+        let each = (pile.ns - ns) / others;
+        add(found, caller, &Sums { times: others.get(), ns: each, ..one }, false);
     }
 }
 
