@@ -211,13 +211,15 @@ fn emptied_increments_are_kept_or_returned_as_heap_says() {
     }
 }
 
-/// Under AUTO unneeded storage goes back while the program continues, also if it only has small requests left.
+/// Under AUTO unneeded storage goes back while the program continues, also if it has only small requests left, or a few large ones.
 #[test]
 fn a_program_that_becomes_small_gives_its_storage_back() {
     let program = program("returns");
     for (bytes, number) in [("1000", "20000"), ("30000", "500"), ("1000000", "40")] {
-        let left = on_heap("", &[&program, bytes, number, "later"]);
-        assert_eq!(left.output.trim(), "returned", "{number} of {bytes}");
+        for then in ["later", "few"] {
+            let left = on_heap("", &[&program, bytes, number, then]);
+            assert_eq!(left.output.trim(), "returned", "{number} of {bytes}, {then}");
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 /* Emptied increments: prints whether the pages of freed storage are still mapped. Arguments: bytes of
  * an element, their number, and the thread that frees: the same, another one, or "later" the same, which then goes on with small
- * requests until half is gone, or it has waited for that in vain. (An increment with a block in use stays.) */
+ * requests until half is gone, or it has waited for that in vain; "few" the same, with a hundred large requests. (An increment with a block in use stays.) */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
@@ -45,8 +45,15 @@ int main(int count, char **words) {
     } else {
         give_all(NULL);
     }
-    long after = mapped(), part = words[3][0] == 'l' ? 2 : 4;
-    for (int round = 0; words[3][0] == 'l' && after * part >= number && round < 10000; round++) {
+    int is_later = words[3][0] == 'l', is_few = words[3][0] == 'f';
+    long after = mapped(), part = is_later || is_few ? 2 : 4;
+    for (int round = 0; is_few && after * part >= number && round < 100; round++) {
+        void *volatile large = malloc(100000);
+        free(large);
+        usleep(10000);
+        after = mapped();
+    }
+    for (int round = 0; is_later && after * part >= number && round < 10000; round++) {
         for (int i = 0; i < 1000; i++) {
             void *volatile small = malloc(200);
             free(small);

@@ -164,6 +164,12 @@ impl Space {
         self.heap().is_look_due()
     }
 
+    /// The same, at the time that [`Space::note_freed`] has just read.
+    #[inline]
+    pub(super) fn is_look_due_as_noted(&self) -> bool {
+        self.decay.now >= self.heap().next_look.load(Ordering::Relaxed)
+    }
+
     /// Requests a look at that time at the latest.
     pub(super) fn look_at(&self, nanoseconds: u64) {
         let next = &self.heap().next_look;
@@ -179,6 +185,7 @@ impl Space {
 
     /// Notes that the bytes of a range, which was in use, are free now, inside a free block of `free` bytes. That block is joined
     /// from the range and the free blocks `before` and `after`, in bytes: those that were too small to be noted are noted with it.
+    /// Returns whether the clock was read for it.
     #[inline]
     pub(super) fn note_freed(
         &mut self,
@@ -186,13 +193,14 @@ impl Space {
         before: usize,
         after: usize,
         high: usize,
-    ) {
+    ) -> bool {
         let free = range.len() + before + after;
         if free < WORTH_A_DECAY || self.policy.disposition != Disposition::Auto {
-            return;
+            return false;
         }
         // Small ones are frequent: the clock is read for some of them.
-        if range.len() >= UNIT || self.operations.is_multiple_of(16) || self.decay.now == 0 {
+        let is_timed = range.len() >= UNIT || self.operations.is_multiple_of(16) || self.decay.now == 0;
+        if is_timed {
             self.decay.now = clock::coarse().max(1);
         }
         let time = time_of(self.decay.now);
@@ -212,6 +220,7 @@ impl Space {
             self.decay.due = self.decay.now + (u64::from(self.decay.delay) << TICK_BITS);
             self.look_at(self.decay.due);
         }
+        is_timed
     }
 
     /// Notes all free storage: until now nothing went back by time.

@@ -58,8 +58,6 @@ pub use soundness::{fault_of, fault_of_unmapped, getter_of, look_closely, looks_
 pub use walk::Damage;
 
 const MIB: usize = 1 << 20;
-/// The free of an element of at least this size also checks for a due look.
-const WORTH_A_LOOK: usize = 256 * 1024;
 /// A large element that shrinks by this much gives its pages back.
 const WORTH_CUTTING: usize = 256 * 1024;
 
@@ -257,9 +255,13 @@ impl Space {
             if size == segment.whole() && self.policy.disposition == Disposition::Auto {
                 self.now_idle(segment);
             }
-            let is_large = freed.len() >= WORTH_A_LOOK;
-            self.note_freed(freed, more_before, more_after, segment.high);
-            if (is_large || self.operations.is_multiple_of(64)) && self.is_look_due() {
+            // The clock is not read again: a program that has few requests left is to look at each large one.
+            let is_due = if self.note_freed(freed, more_before, more_after, segment.high) {
+                self.is_look_due_as_noted()
+            } else {
+                self.operations.is_multiple_of(64) && self.is_look_due()
+            };
+            if is_due {
                 self.heartbeat();
             }
         }
