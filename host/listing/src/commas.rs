@@ -1,8 +1,9 @@
-//! Lines of a table of values that commas or semicolons separate, as a spreadsheet writes them, in the form of a listing.
+//! Lines of a table of values that commas, semicolons or tabs separate, as a spreadsheet writes them, in the form of a listing.
 //!
 //! ```text
 //! "Initial size:","131072"         ->  Initial size: 131072
 //! Initial size;131072;;            ->  Initial size: 131072
+//! Initial size<tab>131072          ->  Initial size: 131072          also cells of a table in HTML
 //! "STACK statistics:",             ->  STACK statistics:
 //! 32,1210,3.04%                    ->  32 1210 3.04%          a row of numbers whose last is a share
 //! ```
@@ -19,7 +20,7 @@ const THREADS: &str = "Largest number of threads concurrently active";
 
 /// The line in the form of a listing; None if it has none of these forms.
 pub(crate) fn plain(text: &[u8]) -> Option<Vec<u8>> {
-    let Some(by) = text.iter().copied().find(|byte| matches!(byte, b',' | b';')) else {
+    let Some(by) = text.iter().copied().find(|byte| matches!(byte, b',' | b';' | b'\t')) else {
         return title(text.trim_ascii()).map(|title| [title, b":"].concat());
     };
     let first = text.trim_ascii_start().first()?;
@@ -28,6 +29,10 @@ pub(crate) fn plain(text: &[u8]) -> Option<Vec<u8>> {
     }
     let mut fields = fields(text, by)?;
     let all = fields.len();
+    if by == b'\t' {
+        // Several of them fill a column.
+        fields.retain(|field| !field.is_empty());
+    }
     while fields.last().is_some_and(|field| field.is_empty()) {
         fields.pop();
     }
@@ -61,13 +66,16 @@ fn title(text: &[u8]) -> Option<&[u8]> {
 fn fields(text: &[u8], by: u8) -> Option<Vec<&[u8]>> {
     let mut fields = Vec::new();
     let mut rest = text;
+    let blank = |byte: &u8| byte.is_ascii_whitespace() && *byte != by;
+    let start = |text: &[u8]| text.iter().position(|byte| !blank(byte)).unwrap_or(text.len());
     loop {
-        let field = rest.trim_ascii_start();
+        let field = &rest[start(rest)..];
         let end = match field.strip_prefix(b"\"") {
             Some(inner) => {
                 let close = inner.iter().position(|byte| *byte == b'"')?;
                 fields.push(inner[..close].trim_ascii());
-                rest = inner[close + 1..].trim_ascii_start();
+                rest = &inner[close + 1..];
+                rest = &rest[start(rest)..];
                 if !(rest.is_empty() || rest[0] == by) {
                     return None;
                 }
@@ -105,6 +113,11 @@ mod tests {
         check("\"STACK statistics:\",", Some("STACK statistics:"));
         check("STACK statistics,,", Some("STACK statistics:"));
         check("STACK statistics", Some("STACK statistics:"));
+        check("Initial size\t131072", Some("Initial size: 131072"));
+        check("\tInitial size:\t\t1,187,336\t", Some("Initial size: 1,187,336"));
+        check("\"Initial size\"\t\"131072\"", Some("Initial size: 131072"));
+        check("STACK statistics\t", Some("STACK statistics:"));
+        check("32\t1210\t3.04%", Some("32 1210 3.04%"));
         check("32,1210,3.04%", Some("32 1210 3.04%"));
         check("64;\"30,417\";76.38%", Some("64 30,417 76.38%"));
         for other in [

@@ -106,16 +106,16 @@ impl Html {
                     let end = tag.iter().position(|byte| byte.is_ascii_whitespace()).unwrap_or(tag.len());
                     let name = tag[..end].strip_suffix(b"/").unwrap_or(&tag[..end]).to_ascii_lowercase();
                     self.state = State::Text;
-                    if BREAKS.contains(&&name[..]) {
-                        text.push(b'\n');
-                        self.after_break = true;
-                    } else if BEGINS.contains(&&name[..]) && !matches!(self.last, 0 | b'\n') {
+                    let is_line = !matches!(self.last, 0 | b'\n');
+                    if BREAKS.contains(&&name[..]) || (is_line && BEGINS.contains(&&name[..])) {
                         text.push(b'\n');
                         self.after_break = true;
                     } else if matches!(&name[..], b"td" | b"th" | b"/td" | b"/th")
-                        && !matches!(self.last, 0 | b'\n' | b' ')
+                        && is_line
+                        && self.last != b'\t'
                     {
-                        text.push(b' ');
+                        // As a spreadsheet writes them into a text.
+                        text.push(b'\t');
                     }
                 } else if *length > LONGEST {
                     self.state = State::Text;
@@ -163,10 +163,10 @@ mod tests {
         };
         check("&nbsp;&nbsp;Initial size:&#160;32768<br>\r\nNext<br/>x", "  Initial size: 32768\nNext\nx");
         check("<pre class=\"a b\">one\ntwo</pre>", "one\ntwo\n");
-        check("<tr><td>32</td><td>9</td></tr>", "32 9 \n");
+        check("<tr><td>32</td><td>9</td></tr>", "32\t9\t\n");
         // Ends of rows, cells and paragraphs may be omitted.
-        check("<table><tr><td>32<td>9<tr><td>Size:<td>7<p>a<p>b", "32 9\nSize: 7\na\nb");
-        check("<table>\n<tr><td>32</td>\n</tr><tr><th>9", "\n32 \n\n9");
+        check("<table><tr><td>32<td>9<tr><td>Size:<td>7<p>a<p>b", "32\t9\nSize:\t7\na\nb");
+        check("<table>\n<tr><td>32</td>\n</tr><tr><th>9", "\n32\t\n\n9");
         check("a < b &lt; c &unknown; & d&", "a < b < c &unknown; & d&");
         check("one<BR >\n\ntwo", "one\n\ntwo");
         check("cut <a href=", "cut ");
