@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use serde_json::Value;
 use underbar_ledger::LedgerView;
 use underbar_zoo::heap::{OPTIONS, check, on_heap, text};
 use underbar_zoo::{code, compiled, fault, left, run, scratch};
@@ -35,4 +36,25 @@ fn no_more_children_come_than_were_on_their_way() {
     assert_eq!(code(left(&mut run(&["--exec", "-o", file], &[&fault("nested")])).status), 0);
     let bytes = fs::read(file).expect("a ledger");
     assert!(!LedgerView::new(&bytes).expect("a good ledger").are_some_on_their_way());
+}
+
+/// The parent frees all of it and ends while the child still looks for its place in the ledger, as `daemon` lets it.
+#[test]
+fn a_child_begins_with_what_its_parent_had_at_the_fork() {
+    const CHILDREN: usize = 20;
+    const BLOCKS: u64 = 2_000;
+    let program = text(compiled("heap/parent_goes_on", "heap-parent_goes_on", &["-fno-builtin"]));
+    let file = scratch("parent-goes-on").join("report");
+    let file = file.to_str().expect("a path of text");
+    let left = left(&mut run(&["--json", "-o", file], &[&program]));
+    assert_eq!((code(left.status), left.output.as_str()), (0, "done\n"), "{}", left.error);
+    let report: Value = serde_json::from_slice(&fs::read(file).expect("a report")).expect("JSON");
+    let heap = |section: &Value, key: &str| section["counters"]["heap"][key].as_u64().expect("a figure");
+    let processes = report["processes"].as_array().expect("processes");
+    let had: Vec<u64> = processes.iter().map(|section| heap(section, "inherited")).collect();
+    assert_eq!(had.iter().filter(|&&had| had >= BLOCKS).count(), CHILDREN, "{had:?}");
+    for section in processes {
+        let (got, freed) = (heap(section, "gets") + heap(section, "inherited"), heap(section, "frees"));
+        assert!(freed <= got, "{freed} freed of {got}: {section}");
+    }
 }

@@ -77,6 +77,16 @@ const NO_FORK: Fork = Fork { before: || false, after: |_| (), after_in_child: |_
 /// The table.
 const RESOURCES: [Resource; ROWS] = [
     Resource {
+        name: "figures that a child begins with",
+        // When all rows below have settled theirs.
+        fork: Some(Fork {
+            before: ledger::attach::keep_figures,
+            after: |_| ledger::attach::drop_figures(),
+            ..NO_FORK
+        }),
+        ..NOTHING
+    },
+    Resource {
         name: "page faults",
         start: |_| faults::at_start(),
         fork: Some(Fork { after_in_child: |_| faults::after_fork_in_child(), ..NO_FORK }),
@@ -165,8 +175,8 @@ const RESOURCES: [Resource; ROWS] = [
 /// Runs code for each row down the table, or up. Each row is a constant there, so that the functions in its columns are
 /// called directly. An array of pointers would need relocation of all of them by the loader when a process starts.
 macro_rules! each {
-    (down, $row:ident, $then:expr) => { each!(@ $row, $then, 0 1 2 3 4 5 6 7 8 9 10) };
-    (up, $row:ident, $then:expr) => { each!(@ $row, $then, 10 9 8 7 6 5 4 3 2 1 0) };
+    (down, $row:ident, $then:expr) => { each!(@ $row, $then, 0 1 2 3 4 5 6 7 8 9 10 11) };
+    (up, $row:ident, $then:expr) => { each!(@ $row, $then, 11 10 9 8 7 6 5 4 3 2 1 0) };
     (@ $row:ident, $then:expr, $($at:literal)*) => {{
         $({
             const ROW: &Resource = &RESOURCES[$at];
@@ -175,7 +185,7 @@ macro_rules! each {
         })*
     }};
 }
-const ROWS: usize = 11;
+const ROWS: usize = 12;
 
 /// All resources obey the options.
 pub(crate) fn configure(orders: &Orders<'_>) {

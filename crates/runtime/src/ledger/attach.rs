@@ -18,7 +18,7 @@
 
 use core::ffi::{CStr, c_char};
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use underbar_ledger::layout::{
     CONTROL_OFFSET, ENDED_UNTIMED, FILE_BYTES, OPTIONS_OFFSET, OPTIONS_ROOM, SLOT_BYTES, SLOTS, SLOTS_OFFSET,
@@ -452,7 +452,7 @@ pub fn in_child() -> &'static Slot {
     let own = unsafe { &*private() };
     let inherited = HEADER.load(Ordering::Relaxed);
     super::control::in_child();
-    let figures = parents_figures();
+    let figures = AT_FORK.take().unwrap_or_else(parents_figures);
     use_slot(own, super::first_guard());
     // A process without a slot is not on its way to one, nor are its children.
     PROCESS.store(0, Ordering::Relaxed);
@@ -473,8 +473,59 @@ pub fn in_child() -> &'static Slot {
     super::slot()
 }
 
+/// Figures with which a child begins.
+type Inherited = [(Key, u64); INHERITED];
+const INHERITED: usize = 9;
+
+/// Those of the fork that is under way. By the time that the child asks, its parent may have gone on, or have ended and left
+/// its slot to another process; this copy is in the child's own memory.
+static AT_FORK: AtFork =
+    AtFork { is_kept: AtomicBool::new(false), figures: [const { AtomicU64::new(0) }; INHERITED] };
+
+/// Written by the thread that forks, under the locks of the heap, and by the child's only thread. Relaxed: read by that
+/// thread alone.
+struct AtFork {
+    is_kept: AtomicBool,
+    /// In the order of [`parents_figures`].
+    figures: [AtomicU64; INHERITED],
+}
+
+impl AtFork {
+    fn keep(&self) {
+        for (kept, (_, figure)) in self.figures.iter().zip(parents_figures()) {
+            kept.store(figure, Ordering::Relaxed);
+        }
+        self.is_kept.store(true, Ordering::Relaxed);
+    }
+
+    /// None if the fork was not announced.
+    fn take(&self) -> Option<Inherited> {
+        if !self.is_kept.swap(false, Ordering::Relaxed) {
+            return None;
+        }
+        let mut figures = parents_figures();
+        for ((_, figure), kept) in figures.iter_mut().zip(&self.figures) {
+            *figure = kept.load(Ordering::Relaxed);
+        }
+        Some(figures)
+    }
+}
+
+/// Before a fork, in the parent, when all its figures are settled: keeps them for the child.
+pub(crate) fn keep_figures() -> bool {
+    AT_FORK.keep();
+    super::heaps::keep();
+    true
+}
+
+/// After it, in the parent.
+pub(crate) fn drop_figures() {
+    AT_FORK.is_kept.store(false, Ordering::Relaxed);
+    super::heaps::keep_no_more();
+}
+
 /// The storage that a forked child has from the start.
-fn parents_figures() -> [(Key, u64); 9] {
+fn parents_figures() -> Inherited {
     let slot = super::last_slot();
     let figure = |key| slot.cell(key).load(Ordering::Relaxed);
     // All storage that it got and has not given back, as far as the ledger knows.

@@ -10,7 +10,7 @@
 //! Not here: the assignment of rows (`heap::account`), mapping the file (`attach`).
 
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicPtr, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use underbar_ledger::{Heaps, RowState};
 
@@ -18,6 +18,25 @@ use super::guard;
 
 /// SAFETY: a page is made of atomics only, for which zero is a value.
 static PRIVATE: Heaps = unsafe { core::mem::zeroed() };
+
+/// What a child has from the fork that is under way. The parent's page may have changed by the time that the child reads it.
+/// Written by the thread that forks, under the locks of the heap; relaxed: read by that thread's copy in the child.
+/// SAFETY: as above.
+static AT_FORK: Heaps = unsafe { core::mem::zeroed() };
+static IS_KEPT: AtomicBool = AtomicBool::new(false);
+
+/// Before a fork, in the parent: keeps its rows for the child.
+pub(super) fn keep() {
+    if let Some(page) = page() {
+        AT_FORK.inherit(page);
+        IS_KEPT.store(true, Ordering::Relaxed);
+    }
+}
+
+/// After it, in the parent.
+pub(super) fn keep_no_more() {
+    IS_KEPT.store(false, Ordering::Relaxed);
+}
 
 /// The page in use, in a word that no fork wipes: a child finds its parent's rows by it. Null: there is none.
 static LAST: AtomicPtr<Heaps> = AtomicPtr::new(null_mut());
@@ -63,8 +82,9 @@ pub(super) fn in_child(map: Map) {
     let Some(parent) = (unsafe { LAST.load(Ordering::Relaxed).as_ref() }) else { return };
     let page = map().unwrap_or(&PRIVATE);
     // The child's own copy of the private page has all of it.
+    let is_kept = IS_KEPT.swap(false, Ordering::Relaxed);
     if !core::ptr::eq(page, parent) {
-        page.inherit(parent);
+        page.inherit(if is_kept { &AT_FORK } else { parent });
     }
     set(page);
     let live = page.rows.iter().filter(|row| row.get().is_some_and(|(_, state)| state == RowState::Live));
