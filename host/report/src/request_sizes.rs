@@ -188,12 +188,7 @@ fn eighths(part: u64, most: u64, whole: u64) -> u64 {
 mod tests {
     use super::*;
     use crate::page::paint;
-
-    fn of(rows: &[(u64, u64)]) -> Sizes {
-        let mut sizes = Sizes::none();
-        rows.iter().for_each(|&(size, requests)| sizes.add(size, requests));
-        sizes
-    }
+    use crate::sample::sizes as of;
 
     fn page(pictures: bool) -> Page<'static> {
         Page { pictures, ..Page::of_terminal(None, false) }

@@ -107,12 +107,7 @@ impl<'de> Deserialize<'de> for Sizes {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn of(rows: &[(u64, u64)]) -> Sizes {
-        let mut sizes = Sizes::none();
-        rows.iter().for_each(|&(size, requests)| sizes.add(size, requests));
-        sizes
-    }
+    use crate::sample::sizes as of;
 
     #[test]
     fn json_has_the_rows_with_requests_by_their_names() {
