@@ -22,10 +22,7 @@ use crate::inherited::Inherited;
 use crate::shared::SharedPage;
 use crate::signal::{Disposition, SignalSet, Taken, name, set_disposition, set_mask};
 use crate::strings::Packed;
-use crate::syscall::{
-    Errno, O_CLOEXEC, O_NOCTTY, O_RDONLY, Result, close, exit_group, getpid, kill, number, open, prctl,
-    syscall3, syscall6,
-};
+use crate::syscall::{Errno, Result, close, exit_group, getpid, kill, number, prctl, syscall3, syscall6};
 use crate::transfers::{Account, Transfers};
 use crate::withheld::Withheld;
 use core::ffi::{c_char, c_int, c_void};
@@ -422,33 +419,6 @@ impl Child {
             }
         }
     }
-}
-
-/// Is this process in the foreground of a terminal, so that a shell waits for it to end or stop?
-#[must_use]
-pub fn is_foreground() -> bool {
-    const IOCTL: usize = 16;
-    const TIOCGPGRP: usize = 0x540f;
-    const GETPGRP: usize = 111;
-    let Ok(terminal) = open(c"/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY, 0) else { return false };
-    let mut foreground = 0i32;
-    // SAFETY: the kernel writes one i32; the second call has no arguments.
-    let (asked, own) = unsafe {
-        let asked = syscall3(IOCTL, terminal as usize, TIOCGPGRP, &raw mut foreground as usize);
-        (asked, syscall3(GETPGRP, 0, 0, 0))
-    };
-    let _ = close(terminal);
-    asked.is_ok() && own == Ok(foreground as usize)
-}
-
-/// Is this process the leader of its session, the only process that the kernel notifies when the session's terminal goes
-/// away?
-#[must_use]
-pub fn is_session_leader() -> bool {
-    const GETSID: usize = 124;
-    // SAFETY: no memory is involved.
-    let session = unsafe { syscall3(GETSID, 0, 0, 0) };
-    session == Ok(getpid() as usize)
 }
 
 /// Ends this process by `signal`, as if it had received it, without a core dump: the program has written its own if it

@@ -9,6 +9,7 @@
 //!        ── foreign  files whose names come from others
 //!        ── part     files that are replaced whole
 //!        ── environment  the program's environment, with the library or as if plain
+//!        ── foreground   this process and its terminal
 //!        ├─ control  changes settings while the program runs
 //!        ├─ run      parent with the manners of `timeout`  |  exec: no parent at all
 //!        └─ session  one program after another, with limits of time
@@ -23,6 +24,7 @@
 mod alive;
 pub mod control;
 mod environment;
+mod foreground;
 pub mod foreign_file;
 pub mod last;
 pub mod ledger;

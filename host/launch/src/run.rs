@@ -22,6 +22,7 @@
 //! kernel clears the parent-death signal, and such an exec cannot be recognised beforehand.
 
 use crate::environment;
+use crate::foreground::{is_foreground, is_session_leader};
 use crate::program::{self, Failure, c_string};
 use crate::{Launch, Reason};
 use std::ffi::{CStr, CString};
@@ -33,9 +34,7 @@ use std::time::{Duration, Instant};
 use underbar_preloadable::NO_FOLLOW;
 use underbar_sys::continuation::Continuation;
 use underbar_sys::inherited::inherited;
-use underbar_sys::process::{
-    Change, Child, Refused, Start, Strings, Usage, die_by, is_foreground, is_session_leader, replace, start,
-};
+use underbar_sys::process::{Change, Child, Refused, Start, Strings, Usage, die_by, replace, start};
 use underbar_sys::signal::{self, Disposition, SignalSet, Taken, name};
 use underbar_sys::syscall::{Errno, getpid, kill};
 
