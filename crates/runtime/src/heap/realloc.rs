@@ -13,7 +13,8 @@ use super::map::{self, Descriptor, SEGMENT};
 use super::object::Heap;
 use super::space::Space;
 use super::{
-    check, fill_from, foreign, free, malloc, object, out_of_storage, space, unusual, usable, use_elements,
+    check, fill_from, foreign, free, is_refused_with, malloc, object, out_of_storage, space, unusual, usable,
+    use_elements,
 };
 use crate::ledger;
 
@@ -70,11 +71,6 @@ unsafe extern "C" fn realloc_by(address: *mut u8, size: usize, caller: usize) ->
         object::current().add(Key::HeapMoved, 1);
         new
     }
-}
-
-/// Whether a realloc without new storage has failed: a smaller size fits in place.
-pub(super) fn is_refused_with(size: usize, old: usize) -> bool {
-    size > old
 }
 
 /// A copy in this heap of a foreign block, which is left alone. Without its size it cannot be copied.

@@ -269,7 +269,7 @@ fn get_from(space: &mut Space, size: usize) -> Answer<Element> {
     if space.would_find_damage(size) {
         return Err(&DAMAGED);
     }
-    zone::get(space, size, 16, 0).ok_or(&NO_STORAGE)
+    space.get_with_zone(size, 16, 0).ok_or(&NO_STORAGE)
 }
 
 fn count_free(heap: &Heap, freed: usize) {

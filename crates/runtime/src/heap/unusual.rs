@@ -21,8 +21,7 @@ use super::map::Descriptor;
 use super::object::{self, Heap};
 use super::trace::{self, Kind, Site};
 use super::{Got, OurSegments, calloc_of, fill_from, get, give_back, out_of_storage, pools, usable_size};
-use super::{count_element, realloc::is_refused_with};
-use super::{watch, whole, zone};
+use super::{count_element, is_refused_with, watch, whole};
 use crate::{coverage, ledger, start};
 
 /// Passes the return address on as the third argument and the frame pointer as the fourth, for functions that are entered by a
@@ -102,7 +101,7 @@ fn watched(function: &'static str, heap: &Heap, size: usize, align: usize, site:
     if size > isize::MAX as usize {
         return out_of_storage();
     }
-    let element = zone::get(&mut heap.space.lock(), size, align, site.caller);
+    let element = heap.space.lock().get_with_zone(size, align, site.caller);
     let Some(element) = element else { return out_of_storage() };
     count_element(heap, &element, size);
     if heap.settings.counts_each() {

@@ -13,12 +13,11 @@
 //!
 //! Invariant: where zones are on, each element in use has one, from before the lock of its space is given up after it was got. So
 //! a walk under that lock never meets an element without.
-//! Not here: the reaction to a damaged zone (`watch`), and when zones are checked (`unusual`, `space::walk`).
+//! Not here: elements that get one (`space::zoned`), the reaction to a damaged zone (`watch`), and when zones are checked (`unusual`, `space::walk`).
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use super::block::Block;
-use super::space::{Element, Space};
 
 /// The largest zone, in bytes.
 const MOST: usize = 1024;
@@ -52,16 +51,13 @@ pub fn are_on() -> bool {
     BYTES.load(Ordering::Relaxed) != 0
 }
 
-/// Gets an element from a space, with a zone if zones are on. `getter` is the return address of the request, or 0.
-pub fn get(space: &mut Space, bytes: usize, align: usize, getter: usize) -> Option<Element> {
-    let zone = BYTES.load(Ordering::Relaxed);
-    if zone == 0 {
-        return space.get(bytes, align);
+/// Bytes that an element needs for its zone and the words behind it; 0: there are none.
+#[inline]
+pub fn room() -> usize {
+    match BYTES.load(Ordering::Relaxed) {
+        0 => 0,
+        zone => zone + TAIL,
     }
-    let element = space.get(bytes.checked_add(zone + TAIL)?, align)?;
-    // SAFETY: the element is new, and has room for zone and words behind the bytes that were asked for.
-    unsafe { lay(element.address, bytes, getter) };
-    Some(element)
 }
 
 /// The bytes that the program may use of an element: those that it asked for, if zones are on.
@@ -128,7 +124,7 @@ pub unsafe fn mend(address: usize) {
 ///
 /// # Safety
 /// The element has room for them.
-unsafe fn lay(address: usize, bytes: usize, getter: usize) {
+pub unsafe fn lay(address: usize, bytes: usize, getter: usize) {
     // SAFETY: the caller's promise: zone and words are inside the element.
     unsafe {
         let tail = tail(address);
@@ -172,6 +168,7 @@ fn pattern(at: usize) -> u8 {
 mod tests {
     use super::super::ONE_AT_A_TIME;
     use super::super::object::DEFAULT;
+    use super::super::space::Space;
     use super::*;
 
     /// An element of `bytes` with a zone of 16, in a space of its own.
@@ -179,7 +176,7 @@ mod tests {
         let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         configure(16);
         let mut space = Space::new(&DEFAULT, core::ptr::null_mut());
-        let element = get(&mut space, bytes, align, 0x1234).expect("storage").address;
+        let element = space.get_with_zone(bytes, align, 0x1234).expect("storage").address;
         assert!(element.is_multiple_of(align));
         then(element);
         // SAFETY: in use, and not used again.
@@ -245,7 +242,7 @@ mod tests {
         configure(u64::MAX);
         let mut space = Space::new(&DEFAULT, core::ptr::null_mut());
         for bytes in [usize::MAX, usize::MAX - 1024, usize::MAX - 2000, isize::MAX as usize] {
-            assert!(get(&mut space, bytes, 16, 0).is_none());
+            assert!(space.get_with_zone(bytes, 16, 0).is_none());
         }
         configure(0);
     }

@@ -36,6 +36,7 @@ mod segment;
 mod soundness;
 mod supply;
 mod walk;
+mod zoned;
 
 use core::ptr::null_mut;
 
