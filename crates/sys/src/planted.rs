@@ -2,14 +2,15 @@
 //!
 //! ```text
 //! code under a model   if planted!(torn_take) { the mistake } else { what is right }
-//! its test             finds(&["torn_take", ...], || the model)
+//! its test             finds(&["torn_take", ...], || the model)      or finds_all_but(&[...], || the model)
 //! cargo xtask models   UNDERBAR_PLANTED=torn_take PROGRAM ──> "found the planted fault torn_take"
 //! ```
 //!
 //! One program of models serves for all of its faults: its environment chooses one, or none.
 //!
 //! Invariant: in every build but the models' [`planted!`](crate::planted!) is the word `false`, so no mistake is in the code.
-//! Not here: the list of faults (`cargo xtask models`), and what each of them means, which is where it is planted.
+//! Not here: a list of the faults, which `cargo xtask models` reads from the sources, and what each of them means, which is where it is
+//! planted.
 
 /// Is this fault planted? `false` in every build but that of the models.
 #[cfg(not(loom))]
@@ -30,7 +31,7 @@ macro_rules! planted {
 }
 
 #[cfg(loom)]
-pub use chosen::{finds, is_planted};
+pub use chosen::{finds, finds_all_but, is_planted};
 
 #[cfg(loom)]
 mod chosen {
@@ -59,8 +60,20 @@ mod chosen {
     /// # Panics
     /// If the model does not hold, or does not find the planted fault.
     pub fn finds(faults: &[&str], model: impl FnOnce()) {
+        finds_if(|fault| faults.contains(&fault), model);
+    }
+
+    /// As [`finds`], for a model that finds each fault of the package but these.
+    ///
+    /// # Panics
+    /// As [`finds`].
+    pub fn finds_all_but(faults: &[&str], model: impl FnOnce()) {
+        finds_if(|fault| !faults.contains(&fault), model);
+    }
+
+    fn finds_if(is_found: impl FnOnce(&str) -> bool, model: impl FnOnce()) {
         let Some(fault) = chosen() else { return model() };
-        if !faults.contains(&fault) {
+        if !is_found(fault) {
             return;
         }
         assert!(catch_unwind(AssertUnwindSafe(model)).is_err(), "the planted fault {fault} was not found");
