@@ -30,14 +30,17 @@
 //! A lock has the same size and the same words with and without the feature; its holder is in a separate table.
 //!
 //! [`programs`] loads programs from libraries, runs them, and gives them back. [`heaps`] are heaps of one's own, discarded at once.
+//! [`stack`] is a stack of frames for interpreters.
 #![warn(missing_docs)]
 
 mod form;
 pub mod heaps;
 pub mod programs;
 mod simple_lock;
+pub mod stack;
 
 pub use simple_lock::{Guard, SimpleLock};
+pub use stack::Stack;
 
 /// A mutex with the guards of `lock_api`, on a simple lock; the counterpart of `parking_lot::Mutex`.
 ///

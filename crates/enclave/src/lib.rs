@@ -22,7 +22,7 @@
 use core::ffi::c_void;
 
 /// Changes when [`Enclaves`] changes.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// A function for programs that are LINKed, in place of the C or C++ function of that name.
 #[repr(C)]
@@ -64,6 +64,18 @@ pub struct Enclave {
     pub generation: u32,
 }
 
+/// The sizes of stacks, as the option STACK gives them.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sizes {
+    /// Bytes of the first segment; 0: not set.
+    pub initial: usize,
+    /// Bytes of each further one; 0: not set.
+    pub increment: usize,
+    /// Whether empty increments go back to the kernel: 1, or 0.
+    pub frees: u32,
+}
+
 /// The functions of the preload library.
 #[repr(C)]
 pub struct Enclaves {
@@ -84,6 +96,10 @@ pub struct Enclaves {
     pub inside: unsafe extern "C" fn(enclave: Enclave) -> usize,
     /// Ends an enclave. False if threads are inside: then it goes on.
     pub end: unsafe extern "C" fn(enclave: Enclave) -> bool,
+    /// Tells the sizes of stacks that programs make for themselves.
+    pub stack_sizes: unsafe extern "C" fn(sizes: *mut Sizes),
+    /// Counts segments of such stacks, allocated and freed.
+    pub stack_segments: unsafe extern "C" fn(allocated: u64, freed: u64),
 }
 
 // SAFETY: static tables of functions.

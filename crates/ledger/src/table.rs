@@ -148,6 +148,10 @@ counters! {
         "Threads that got the stack they would have without THREADSTACK, since there was no room for the larger one.";
     StackReused = "stack.reused", "Threads on stacks of the program used before", Count, by StacksLock, live Exact, killed Exact, Sum,
         "Threads whose stack is memory that the program had written to before. If such a thread goes no deeper than the written part, its depth is unknown and counts as 0.";
+    StackSegmentsAllocated = "stack.segments_allocated", "Number of segments allocated", Count, by Request, live Exact, killed Exact, Sum,
+        "Segments of stacks that the program made for itself (underbar::Stack). The first thread's stack is the kernel's and has none.";
+    StackSegmentsFreed = "stack.segments_freed", "Number of segments freed", Count, by Request, live Exact, killed Exact, Sum,
+        "Segments of such stacks that were given back to the kernel.";
     ThreadStackSegmentsAllocated = "threadstack.segments_allocated", "Number of segments allocated", Count, by StacksLock, live Sampled, killed Sampled, Sum,
         "Segments of threads' stacks that underbar made (THREADSTACK with increments, KEEP or FREE): the first segment of each stack, and each increment that a thread reached. Increments are counted when a thread ends and when all stacks are looked at. 0 if the C library makes the stacks.";
     ThreadStackSegmentsFreed = "threadstack.segments_freed", "Number of segments freed", Count, by StacksLock, live Exact, killed Exact, Sum,

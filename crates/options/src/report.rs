@@ -159,7 +159,7 @@ underbar default                 LOCK(COUNT)
 underbar default                 MSGFILE(AUTO)
 UNDERBAR_OPTS                    RPTOPTS(ON)
 underbar default                 RPTSTG(OFF)
-underbar default                 STACK(AUTO,AUTO,ANYWHERE)
+underbar default                 STACK(AUTO,AUTO,ANYWHERE,KEEP)
 underbar default                 STORAGE(NONE,NONE,NONE)
 underbar default                 THREADSTACK(OFF,AUTO,AUTO,ANYWHERE,AUTO)
 "

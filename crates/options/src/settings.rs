@@ -228,6 +228,8 @@ pub struct Stack {
     pub init: StackSize,
     /// The minimum size of each further segment in bytes.
     pub increment: Size,
+    /// What becomes of empty increments: kept, or freed.
+    pub disposition: Disposition,
 }
 
 /// The first size of STACK.
@@ -349,6 +351,7 @@ impl Settings {
     pub fn stack(&self) -> Stack {
         const INIT: usize = slot_named("STACK", "init");
         const INCREMENT: usize = slot_named("STACK", "incr");
+        const DISPOSITION: usize = slot_named("STACK", "KEEP|FREE");
         Stack {
             init: match self.values[INIT] {
                 Value::Bytes(bytes) => StackSize::Bytes(bytes),
@@ -356,6 +359,7 @@ impl Settings {
                 _ => StackSize::Auto,
             },
             increment: self.size(INCREMENT),
+            disposition: self.disposition(DISPOSITION),
         }
     }
 
@@ -586,7 +590,10 @@ mod tests {
         let auto = Heap { init: Size::Auto, increment: Size::Auto, disposition: Disposition::Auto };
         assert_eq!(settings.heap(), auto);
         assert_eq!(settings.storage(), Storage { getheap: None, freeheap: None, dsa: Dsa::None });
-        assert_eq!(settings.stack(), Stack { init: StackSize::Auto, increment: Size::Auto });
+        assert_eq!(
+            settings.stack(),
+            Stack { init: StackSize::Auto, increment: Size::Auto, disposition: Disposition::Keep }
+        );
         let auto = ThreadStack {
             on: false,
             init: Size::Auto,
@@ -608,7 +615,11 @@ mod tests {
         let settings = Settings::new(Base::LanguageEnvironment);
         let size = Size::Bytes(32768);
         assert_eq!(settings.heap(), Heap { init: size, increment: size, disposition: Disposition::Keep });
-        let stack = Stack { init: StackSize::Bytes(131_072), increment: Size::Bytes(131_072) };
+        let stack = Stack {
+            init: StackSize::Bytes(131_072),
+            increment: Size::Bytes(131_072),
+            disposition: Disposition::Keep,
+        };
         assert_eq!(settings.stack(), stack);
         let threads = ThreadStack {
             on: false,

@@ -25,8 +25,6 @@ const ZONES_OF_64: &str = "all storage has the zones of size64";
 const NO_LINE: &str = "Linux has no 16M line; storage may be anywhere";
 const NO_LIBRARY_HEAP: &str =
     "the run-time library allocates nothing in the program; there is no library heap";
-const ONE_MAPPING: &str =
-    "a Linux thread's stack is one mapping, backed page by page as it is used; it has no increments";
 const NO_XPLINK: &str = "there is no second, downward stack";
 const NO_CONDITIONS: &str = "Linux uses signals for this; underbar leaves them to the program";
 const COBOL_ONLY: &str = "it governs COBOL run-times on z/OS only";
@@ -398,7 +396,7 @@ steps of 8 bytes, for the cell sizes of HEAPPOOLS: as on z/OS, requests become s
                 underbar: ANYWHERE,
                 ..idle("ANYWHERE|BELOW", LOCATION, ANYWHERE, "above or below the 16M line", NO_LINE)
             },
-            idle("KEEP|FREE", KEEP_FREE, KEEP, "what happens to an emptied increment", ONE_MAPPING),
+            sub("KEEP|FREE", KEEP_FREE, KEEP, KEEP, "what happens to an emptied increment"),
             idle("dsinit", SIZE, Bytes(512 * K), "first segment of the downward stack", NO_XPLINK),
             idle("dsincr", SIZE, Bytes(128 * K), "smallest further segment of the downward stack", NO_XPLINK),
         ],
@@ -406,7 +404,8 @@ steps of 8 bytes, for the cell sizes of HEAPPOOLS: as on z/OS, requests become s
         explanation: "\
 underbar measures every stack, but sets the size only of stacks that it creates. The kernel creates the main stack
 (ulimit -s), the C library those of threads. Use THREADSTACK(ON,init) for threads that ask for the default size.
-With a size, the report names a stack overflow of the first thread.",
+With a size, the report names a stack overflow of the first thread. Interpreters make stacks of these sizes by
+underbar::Stack.",
         effect: Partly("has no effect on stacks that underbar does not create: the kernel creates the main stack (ulimit -s), \
 the C library those of threads (THREADSTACK(ON,init) sets their size)"),
     },
@@ -475,11 +474,12 @@ initial values, use the compiler's initialization (-ftrivial-auto-var-init).",
         ],
         meaning: "The stacks of all threads but the initial one.",
         explanation: "\
-ON governs each thread that asks for the default size; a thread that asks for a size, or brings a stack, gets that.
+ON governs each thread that asks for the default size. A thread that asks for a size, or brings a stack, gets that.
 With init alone, the C library makes stacks of that size, raised to a safe minimum. With incr, KEEP or FREE, underbar
 makes them. Then init is the first segment, and a stack grows by incr up to the C library's size. The next thread gets
-the stack of one that has ended: under KEEP (and AUTO) with its increments, under FREE without them.
-OFF leaves threads' stacks to the C library and ignores every other sub-option. AUTO keeps the C library's size. The report names a stack overflow of such threads.",
+the stack of one that has ended: under KEEP (and AUTO) with its increments, under FREE without them. The report names
+an overflow of such a stack. OFF leaves threads' stacks to the C library and ignores every other sub-option. AUTO keeps
+the C library's size.",
         effect: Honoured,
     },
     Entry {

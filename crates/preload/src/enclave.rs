@@ -10,9 +10,9 @@
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr::null_mut;
 
-use underbar_enclave::{Enclave, Enclaves, Function, VERSION};
-use underbar_runtime::errno;
+use underbar_enclave::{Enclave, Enclaves, Function, Sizes, VERSION};
 use underbar_runtime::heap::{self, enclave, new};
+use underbar_runtime::{errno, stack};
 
 const EINVAL: c_int = 22;
 const ENOMEM: c_int = 12;
@@ -39,6 +39,15 @@ unsafe extern "C" fn inside(enclave: Enclave) -> usize {
 
 unsafe extern "C" fn end(enclave: Enclave) -> bool {
     enclave::end(enclave)
+}
+
+unsafe extern "C" fn stack_sizes(sizes: *mut Sizes) {
+    // SAFETY: the caller's variable.
+    unsafe { *sizes = stack::sizes() };
+}
+
+unsafe extern "C" fn stack_segments(allocated: u64, freed: u64) {
+    stack::count_segments(allocated, freed);
 }
 
 /// Functions that pass their return address to another one, in the register of the next argument.
@@ -245,4 +254,6 @@ pub static underbar_enclaves: Enclaves = Enclaves {
     leave,
     inside,
     end,
+    stack_sizes,
+    stack_segments,
 };

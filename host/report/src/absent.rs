@@ -9,7 +9,7 @@ use underbar_ledger::Key;
 /// A figure without a counterpart.
 #[derive(Clone, Copy, Debug)]
 pub struct Absent {
-    /// Its key path, such as `stack.segments_allocated`.
+    /// Its key path, such as `libstack.segments_allocated`.
     pub key: &'static str,
     /// Its label in print.
     pub label: Label,
@@ -37,8 +37,6 @@ impl Label {
     }
 }
 
-const STACK_SEGMENTS: &str = "Stacks on Linux are one mapping each, made by the kernel or the C library; \
-                              they have no segments that underbar could count.";
 const LIBRARY_STACK: &str = "The library stack is storage that Language Environment needs below its 16M line; \
                              on Linux libraries use the program's own stacks.";
 const THREAD_HEAP: &str =
@@ -56,8 +54,6 @@ macro_rules! absent {
 use Label::Of;
 
 absent! {
-    "stack.segments_allocated", Of(Key::HeapSegmentsAllocated), STACK_SEGMENTS;
-    "stack.segments_freed", Of(Key::HeapSegmentsFreed), STACK_SEGMENTS;
     "libstack.concurrent", Of(Key::StackConcurrent), LIBRARY_STACK;
     "libstack.largest", Of(Key::StackLargest), LIBRARY_STACK;
     "libstack.segments_allocated", Of(Key::HeapSegmentsAllocated), LIBRARY_STACK;

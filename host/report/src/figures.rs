@@ -182,7 +182,7 @@ mod tests {
         figures.set(Key::HeapGets, u64::MAX);
         let json = serde_json::to_value(&figures).expect("figures are plain");
         assert_eq!(json["heap"]["gets"], serde_json::json!(u64::MAX));
-        assert_eq!(json["stack"]["segments_allocated"], Value::Null);
+        assert_eq!(json["libstack"]["segments_allocated"], Value::Null);
         let count: usize =
             json.as_object().expect("an object").values().map(|a| a.as_object().map_or(0, |a| a.len())).sum();
         assert_eq!(count, COUNTERS + ABSENT.len());

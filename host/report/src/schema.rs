@@ -516,7 +516,7 @@ mod tests {
             ("/tree/counters/heap/gets", json!(-1)),
             ("/tree/counters/heap/used_peak", json!(1.5)),
             ("/processes/0/state", json!("asleep")),
-            ("/processes/0/counters/stack/segments_allocated", json!(0)),
+            ("/processes/0/counters/libstack/segments_allocated", json!(0)),
             ("/tree/sizes", json!({"up_to_64": -1})),
             ("/tree/sizes", json!({"from_65": 1})),
             ("/processes", json!(null)),

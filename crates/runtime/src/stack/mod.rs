@@ -38,7 +38,7 @@ use core::sync::atomic::Ordering;
 use underbar_ledger::Key;
 use underbar_sys::lock::Lock;
 
-pub use size::Attributes;
+pub use size::{Attributes, count_segments, sizes};
 
 use depth::{MAIN_BASE, forget_last_user, used, used_before, used_by_main, used_of_locked};
 use segmented::Segmented;

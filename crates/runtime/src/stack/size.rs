@@ -15,8 +15,9 @@ use core::ffi::c_int;
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
+use underbar_enclave::Sizes;
 use underbar_ledger::Key;
-use underbar_options::{Disposition, LEAST_THREAD_STACK};
+use underbar_options::{Disposition, LEAST_THREAD_STACK, StackSize};
 
 use super::PAGE;
 use super::segmented::Segments;
@@ -52,6 +53,7 @@ weak! {
 
 /// Obeys THREADSTACK.
 pub(crate) fn configure(orders: &Orders<'_>) {
+    configure_stacks_of_programs(orders);
     let threads = orders.settings.thread_stack();
     THREAD_STACK.store(if threads.on { threads.init.bytes().unwrap_or(0) } else { 0 }, Ordering::Relaxed);
     if threads.is_made_here() && !has_executable_stack() {
@@ -66,6 +68,35 @@ pub(crate) fn configure(orders: &Orders<'_>) {
 /// Whether THREADSTACK decides.
 pub(super) fn is_configured() -> bool {
     THREAD_STACK.load(Ordering::Relaxed) != 0 || IS_MADE_HERE.load(Ordering::Relaxed)
+}
+
+/// STACK, for stacks that programs make: bytes of the first segment and of increments, 0 if not set; and whether increments are
+/// given back. Written once, before the first request; relaxed.
+static OF_PROGRAMS: (AtomicUsize, AtomicUsize, AtomicBool) =
+    (AtomicUsize::new(0), AtomicUsize::new(0), AtomicBool::new(false));
+
+fn configure_stacks_of_programs(orders: &Orders<'_>) {
+    let stack = orders.settings.stack();
+    // What is available minus some bytes has no meaning for such a stack.
+    let initial = if let StackSize::Bytes(bytes) = stack.init { bytes } else { 0 };
+    OF_PROGRAMS.0.store(initial as usize, Ordering::Relaxed);
+    OF_PROGRAMS.1.store(stack.increment.bytes().unwrap_or(0) as usize, Ordering::Relaxed);
+    OF_PROGRAMS.2.store(stack.disposition == Disposition::Free, Ordering::Relaxed);
+}
+
+/// The sizes of stacks that programs make.
+pub fn sizes() -> Sizes {
+    Sizes {
+        initial: OF_PROGRAMS.0.load(Ordering::Relaxed),
+        increment: OF_PROGRAMS.1.load(Ordering::Relaxed),
+        frees: u32::from(OF_PROGRAMS.2.load(Ordering::Relaxed)),
+    }
+}
+
+/// Counts segments of stacks that programs make.
+pub fn count_segments(allocated: u64, freed: u64) {
+    ledger::add(Key::StackSegmentsAllocated, allocated);
+    ledger::add(Key::StackSegmentsFreed, freed);
 }
 
 /// underbar makes no stacks from now on.

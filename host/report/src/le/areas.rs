@@ -86,8 +86,8 @@ pub(super) static SECTIONS: [Section; 9] = [
             0,
             Governed(Key::StackConcurrent, Key::StackMain),
             Governed(Key::StackLargest, Key::StackMain),
-            Absent("stack.segments_allocated"),
-            Absent("stack.segments_freed")
+            Counter(Key::StackSegmentsAllocated),
+            Counter(Key::StackSegmentsFreed)
         ),
     },
     Section {

@@ -159,10 +159,11 @@ fn notes(report: &Report, process: &Process) -> Vec<String> {
         );
     }
     notes.push(
-        if counters.get(Key::ThreadStackSegmentsAllocated) > 0 {
-            "THREADSTACK: segments are those of the stacks that underbar made. The first stack is the kernel's and has none: 0 (null in JSON). Sizes that are AUTO or not set are 0, too."
-        } else {
-            "Stacks are not underbar's: they are one mapping each and have no segments, so these are 0. Sizes that are AUTO or not set are 0, too."
+        match (counters.get(Key::StackSegmentsAllocated), counters.get(Key::ThreadStackSegmentsAllocated)) {
+            (0, 0) => "Stacks are not underbar's: they are one mapping each and have no segments, so these are 0. Sizes that are AUTO or not set are 0, too.",
+            (0, _) => "THREADSTACK: segments are those of the stacks that underbar made. The first stack is the kernel's and has none. Sizes that are AUTO or not set are 0.",
+            (_, 0) => "STACK: segments are those of stacks that the program made for itself. Those of threads are one mapping each. Sizes that are AUTO or not set are 0.",
+            _ => "STACK: segments are those of stacks that the program made for itself; THREADSTACK: those of the stacks that underbar made. Sizes that are AUTO or not set are 0.",
         }
         .to_owned(),
     );
