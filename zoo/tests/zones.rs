@@ -1,9 +1,10 @@
 //! HEAPZONES and HEAPCHK: bytes behind each element, walks over the heap, and who got or freed a block.
 
 use std::os::unix::process::ExitStatusExt;
+use std::process::Command;
 
-use underbar_zoo::heap::{on_heap, text};
-use underbar_zoo::{Left, compiled, left, run, scratch};
+use underbar_zoo::heap::{on_heap, plain, text};
+use underbar_zoo::{Left, compiled, left, run, scratch, underbar};
 
 const SIGABRT: i32 = 6;
 /// Small, at the edges of granules, an element of its own segment.
@@ -159,4 +160,131 @@ fn the_report_counts_and_names() {
         second.starts_with("  freed by the program itself+0x") && second.contains(", called by "),
         "{text}"
     );
+}
+
+/// The fourth value of STORAGE: a last segment when the kernel refuses more, and then ENOMEM.
+#[test]
+fn the_reserve_is_used_once() {
+    let program = text(compiled("faults/reserve", "faults-reserve", &["-fno-builtin"]));
+    let folder = scratch("reserve");
+    let file = folder.join("report.json");
+    let underbar = text(underbar().to_path_buf());
+    let blocks = |options: &str| {
+        let line = [
+            "-c",
+            "ulimit -v 200000; exec \"$@\"",
+            "sh",
+            &underbar,
+            "run",
+            "--json",
+            "--opts",
+            options,
+            "-o",
+        ];
+        let mut limited = Command::new("/bin/sh");
+        limited.args(line).arg(&file).args(["--", &program, "100000"]).env_remove("LD_PRELOAD");
+        let found = left(&mut limited);
+        assert_eq!(found.status.code(), Some(0), "{found:?}");
+        let report = std::fs::read_to_string(&file).expect("a report");
+        (found.output.trim().parse::<u64>().expect("a number"), report)
+    };
+    let (without, report) = blocks("HEAP(1M,1M,,KEEP)");
+    assert!(report.contains("\"reserve_used\":0"), "{report}");
+    let (with, report) = blocks("HEAP(1M,1M,,KEEP),STORAGE(,,,20M)");
+    assert!(report.contains("\"reserve_used\":20971520"), "{report}");
+    // The reserve is address space like any other: the same number in all, within a segment or two.
+    assert!(with.abs_diff(without) < 40, "{with} {without}");
+    let (_, report) = blocks("HEAP(1M,1M,,KEEP),STORAGE(,,,64K)");
+    assert!(report.contains("\"reserve_used\":0"), "too small for a request: {report}");
+}
+
+/// The third value: frames and bytes, or that there were none.
+#[test]
+fn the_report_says_what_filling_frames_did() {
+    let folder = scratch("frames");
+    let file = folder.join("report");
+    let path = file.to_str().expect("a path of text");
+    let report = |program: &str, options: &str| {
+        let found = left(&mut run(&["--opts", options, "-o", path], &[program]));
+        assert_eq!(found.output, "25500\n", "{found:?}");
+        std::fs::read_to_string(&file).expect("a report")
+    };
+    let compiled_for = text(compiled("faults/frames", "faults-frames", &["-O0", "-finstrument-functions"]));
+    let not = text(compiled("faults/frames", "faults-frames-not", &["-O0"]));
+    let found = report(&compiled_for, "STORAGE(,,FE)");
+    let line = found.lines().find(|line| line.starts_with("  frames ")).expect("a line of frames");
+    let frames: u64 =
+        line.split_whitespace().nth(1).expect("a number").replace(',', "").parse().expect("a number");
+    // One frame for each return that has something below it: every call but the deepest ones.
+    assert!((20_000..=26_000).contains(&frames) && line.contains(" filled with FE, "), "{found}");
+    let found = report(&not, "STORAGE(,,FE)");
+    assert!(
+        found.contains("STORAGE(,,FE): no stack frame was filled: the program is not compiled"),
+        "{found}"
+    );
+    for options in ["STORAGE(,,CLEAR)", "STORAGE(AA,BB)", ""] {
+        let found = report(&not, options);
+        assert!(!found.contains("  frames ") && !found.contains("stack frame"), "{options}: {found}");
+    }
+}
+
+/// Sound programs in which a false alarm would show: interpreters, compilers, compression, a database.
+#[test]
+fn real_programs_say_the_same_under_zones_and_walks() {
+    const PROGRAMS: [&[&str]; 14] = [
+        &[
+            "python3",
+            "-c",
+            "import json,re; print(len(json.dumps([{str(i): re.sub('1','x',str(i))} for i in range(3000)])))",
+        ],
+        &["env", "PYTHONMALLOC=malloc", "python3", "-c", "print(sum(len(str(i) * 3) for i in range(2000)))"],
+        &[
+            "perl",
+            "-e",
+            "my %h; $h{$_ % 97} .= $_ for 1..5000; print join(',', map { length $h{$_} } sort keys %h), qq{\\n}",
+        ],
+        &[
+            "sqlite3",
+            ":memory:",
+            "create table t(a,b); with recursive n(i) as (select 1 union all select i+1 from n where i<2000) insert into t select i, hex(i) from n; select count(*), max(b) from t;",
+        ],
+        &[
+            "gcc",
+            "-O1",
+            "-S",
+            "-o",
+            "-",
+            "-x",
+            "c",
+            concat!(env!("CARGO_MANIFEST_DIR"), "/programs/storage.c"),
+        ],
+        &["git", "hash-object", concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")],
+        &["sh", "-c", "seq 1 20000 | sort -r | xz -0 -T1 | xz -d | md5sum"],
+        &["openssl", "dgst", "-sha256", concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")],
+        &["ruby", "-e", "puts (1..3000).map { |i| i.to_s * 2 }.sort.last"],
+        &["php", "-r", "echo strlen(serialize(array_map('strrev', range(1, 3000)))), PHP_EOL;"],
+        &["jq", "-n", "-c", "[range(0; 500) | {a: ., b: (. * 2 | tostring)}] | length"],
+        &["awk", "BEGIN { for (i = 0; i < 5000; i++) a[i % 77] = a[i % 77] i; print length(a[3]) }"],
+        &["sh", "-c", "echo '2^3000 % 1000007' | bc"],
+        &[
+            "sh",
+            "-c",
+            "tar -cf - -C \"$0\" Cargo.toml src --sort=name | gzip -nc | gzip -dc | wc -l",
+            env!("CARGO_MANIFEST_DIR"),
+        ],
+    ];
+    let mut ran = 0;
+    for program in PROGRAMS {
+        let [first, ..] = program else { continue };
+        if left(Command::new("sh").args(["-c", "command -v \"$0\"", first])).status.success() {
+            let plain = plain(program);
+            for options in
+                ["HEAPZONES(16,,16),HEAPCHK(ON,100)", "HEAPZONES(,,40,TRACE),HEAPCHK(ON,1000,500,8)"]
+            {
+                assert_eq!(on_heap(options, program), plain, "{program:?} {options}");
+            }
+            ran += 1;
+        }
+    }
+    assert!(ran >= 4, "the programs of any system");
 }

@@ -102,6 +102,8 @@ counters! {
         "Elements that were found written past their end while the program went on, or at its end: by HEAPZONES when they were freed or resized, and by the walks of HEAPCHK.";
     HeapWalks = "heap.walks", "Walks over the heap", Count, by Request, live Exact, killed Exact, Sum,
         "Times that HEAPCHK looked at every block of all heaps.";
+    HeapReserveUsed = "heap.reserve_used", "Bytes of the reserve used", Bytes, by SpaceLock, live Exact, killed Exact, Max,
+        "Bytes of STORAGE's reserve, when a segment was made of it since the kernel refused more; 0: it was not needed, or there is none.";
     HeapMapFallbacks = "heap.map_fallbacks", "Segments not as HEAP says", Count, by SpaceLock, live Exact, killed Exact, Sum in Heap,
         "Segments that were made larger than HEAP says because the kernel's limit on mappings was near, or smaller because it refused that much.";
     HeapGrownInPlace = "heap.grown_in_place", "Reallocations in place", Count, by Request, live Exact, killed Exact, Sum in Heap,
@@ -148,6 +150,10 @@ counters! {
         "Threads that got the stack they would have without THREADSTACK, since there was no room for the larger one.";
     StackReused = "stack.reused", "Threads on stacks of the program used before", Count, by StacksLock, live Exact, killed Exact, Sum,
         "Threads whose stack is memory that the program had written to before. If such a thread goes no deeper than the written part, its depth is unknown and counts as 0.";
+    StackFilledFrames = "stack.filled_frames", "Stack frames filled", Count, by Request, live Exact, killed Exact, Sum,
+        "Frames that STORAGE's third value filled, of a program compiled with -finstrument-functions.";
+    StackFilledBytes = "stack.filled_bytes", "Bytes of stack frames filled", Bytes, by Request, live Exact, killed Exact, Sum,
+        "Bytes that it wrote to fill them.";
     StackSegmentsAllocated = "stack.segments_allocated", "Number of segments allocated", Count, by Request, live Exact, killed Exact, Sum,
         "Segments of stacks that the program made for itself (underbar::Stack). The first thread's stack is the kernel's and has none.";
     StackSegmentsFreed = "stack.segments_freed", "Number of segments freed", Count, by Request, live Exact, killed Exact, Sum,

@@ -160,7 +160,7 @@ underbar default                 MSGFILE(AUTO)
 UNDERBAR_OPTS                    RPTOPTS(ON)
 underbar default                 RPTSTG(OFF)
 underbar default                 STACK(AUTO,AUTO,ANYWHERE,KEEP)
-underbar default                 STORAGE(NONE,NONE,NONE)
+underbar default                 STORAGE(NONE,NONE,NONE,0)
 underbar default                 THREADSTACK(OFF,AUTO,AUTO,ANYWHERE,AUTO)
 "
         .replace("RELEASE", &release);

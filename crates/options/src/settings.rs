@@ -170,6 +170,8 @@ pub struct Storage {
     pub freeheap: Option<u8>,
     /// The fill of stack frames.
     pub dsa: Dsa,
+    /// Bytes that are kept for when the kernel refuses storage; 0: none.
+    pub reserve: u64,
 }
 
 /// The third value of STORAGE.
@@ -332,6 +334,7 @@ impl Settings {
         const GETHEAP: usize = slot_named("STORAGE", "getheap");
         const FREEHEAP: usize = slot_named("STORAGE", "freeheap");
         const DSA: usize = slot_named("STORAGE", "dsa");
+        const RESERVE: usize = slot_named("STORAGE", "reserve");
         let byte = |slot: usize| match self.values[slot] {
             Value::Byte(byte) => Some(byte),
             _ => None,
@@ -344,6 +347,7 @@ impl Settings {
                 FILL_CLEAR => Dsa::Clear,
                 _ => Dsa::None,
             },
+            reserve: self.size(RESERVE).bytes().unwrap_or(0),
         }
     }
 
@@ -589,7 +593,7 @@ mod tests {
         let settings = Settings::default();
         let auto = Heap { init: Size::Auto, increment: Size::Auto, disposition: Disposition::Auto };
         assert_eq!(settings.heap(), auto);
-        assert_eq!(settings.storage(), Storage { getheap: None, freeheap: None, dsa: Dsa::None });
+        assert_eq!(settings.storage(), Storage { getheap: None, freeheap: None, dsa: Dsa::None, reserve: 0 });
         assert_eq!(
             settings.stack(),
             Stack { init: StackSize::Auto, increment: Size::Auto, disposition: Disposition::Keep }

@@ -430,14 +430,17 @@ the C library those of threads (THREADSTACK(ON,init) sets their size)"),
             sub("getheap", Kind::Fill { clear: false }, FILL_NONE, FILL_NONE, "fill byte of new elements"),
             sub("freeheap", Kind::Fill { clear: false }, FILL_NONE, FILL_NONE, "fill byte of freed elements"),
             sub("dsa", Kind::Fill { clear: true }, FILL_NONE, FILL_NONE, "NONE, CLEAR, or byte for stack frames"),
-            idle("reserve", SIZE, Bytes(0), "reserve for when storage runs out", "malloc returns ENOMEM and needs no reserve"),
+            sub("reserve", SIZE, Bytes(0), Bytes(0), "storage to use once when the kernel refuses more"),
         ],
         meaning: "Initial content of obtained and of freed storage.",
         explanation: "\
 A byte is two hexadecimal digits (00, FE) or a quoted character ('A'). Fills of the heap cost little. 00 makes new
 elements zero; any other byte reveals the use of storage that was not set or was freed. For stack frames (dsa), CLEAR
-clears the unused stack once, before main, and costs little; a byte fills each frame and is expensive. To guarantee
-initial values, use the compiler's initialization (-ftrivial-auto-var-init).",
+clears the unused stack once, before main, and costs little. A byte fills each frame that a call leaves; the program
+must be compiled with -finstrument-functions, and each call costs several times as much. The report counts the frames,
+and says so if there was none. To guarantee initial values, use the compiler's initialization
+(-ftrivial-auto-var-init). When the kernel refuses storage, a request that fits into the reserve is still served, once;
+the report says so, and the next one gets ENOMEM. The reserve counts as address space (ulimit -v) from the start.",
         effect: Honoured,
     },
     other("TERMTHDACT", 3, "Output at an unhandled condition.", DUMPS),

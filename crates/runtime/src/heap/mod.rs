@@ -350,11 +350,6 @@ fn out_of_storage() -> Got {
     NOTHING
 }
 
-/// Whether a realloc without new storage has failed: a smaller size fits in place.
-fn is_refused_with(size: usize, old: usize) -> bool {
-    size > old
-}
-
 /// This thread's heap; a new thread gets one. None if the thread has ended as far as we were told, or if there is no memory: such
 /// a thread has no cells.
 #[inline]

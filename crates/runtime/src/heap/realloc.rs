@@ -13,8 +13,7 @@ use super::map::{self, Descriptor, SEGMENT};
 use super::object::Heap;
 use super::space::Space;
 use super::{
-    check, fill_from, foreign, free, is_refused_with, malloc, object, out_of_storage, space, unusual, usable,
-    use_elements,
+    check, fill_from, foreign, free, malloc, object, out_of_storage, space, unusual, usable, use_elements,
 };
 use crate::ledger;
 
@@ -62,7 +61,8 @@ unsafe extern "C" fn realloc_by(address: *mut u8, size: usize, caller: usize) ->
         }
         let new = malloc(size);
         if new.is_null() {
-            return if is_refused_with(size, old) { new } else { address };
+            // A smaller size fits in place.
+            return if size <= old { address } else { new };
         }
         // Not `copy_nonoverlapping`: this library names no C library, so the symbol versions that it binds to are the
         // oldest, and glibc's oldest memcpy is the one for processors of 2003. memmove has one version only.

@@ -12,7 +12,7 @@ use underbar_sys::syscall::{number, syscall6};
 use super::object::{COUNTS_EACH, DEFAULT, POOLS};
 use super::private_storage::OWN;
 use super::registry::{self, REGISTRY};
-use super::space::{Disposition, Policy};
+use super::space::{self, Disposition, Policy};
 use super::{END, all_heaps, pools, slot, thread, watch};
 use crate::ledger;
 use crate::orders::Orders;
@@ -38,6 +38,7 @@ pub(crate) fn configure(orders: &Orders<'_>) {
     if orders.settings.report_storage() {
         DEFAULT.make_pooled(COUNTS_EACH);
     }
+    space::reserve::configure(storage.reserve);
     ledger::set(Key::HeapInitialSize, policy.initial as u64);
     ledger::set(Key::HeapIncrementSize, policy.increment as u64);
     ledger::when_slot_changes(super::forget_largest);

@@ -16,10 +16,12 @@
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
+use underbar_ledger::Key;
 use underbar_options::Dsa;
 
 use super::depth::{MAIN_BASE, lowest_resident};
 use crate::callers::{self, stack_pointer};
+use crate::ledger;
 use crate::orders::Orders;
 use crate::thread_word::thread_word;
 
@@ -84,6 +86,8 @@ pub fn left() {
             // SAFETY: from the lowest address that the thread's stack pointer reached, on this same stack, up to below its
             // pointer by more than the red zone and this function's frame.
             unsafe { (mark as *mut u8).write_bytes(byte as u8, top - mark) };
+            ledger::add(Key::StackFilledFrames, 1);
+            ledger::add(Key::StackFilledBytes, (top - mark) as u64);
             set_mark(top);
         }
     }

@@ -97,6 +97,7 @@ pub(super) fn areas(
     lines.extend(memory::lines(leading, page));
     lines.extend(heaps::line(report, page));
     lines.extend(trouble(leading));
+    lines.extend(frames(report, leading));
     lines.extend(killed);
     lines.extend(lock::lines::lines(report));
     for advice in advice.iter().filter(|a| a.option.is_some() || a.verdict == "no heap advice").take(3) {
@@ -177,6 +178,7 @@ fn trouble(program: &Program) -> Option<Line> {
         Key::HeapFailedGets,
         Key::HeapForeignFrees,
         Key::HeapMapFallbacks,
+        Key::HeapReserveUsed,
         Key::StackFallbacks,
         Key::StackReused,
     ]
@@ -185,6 +187,23 @@ fn trouble(program: &Program) -> Option<Line> {
     .map(|key| format!("{}: {}", key.entry().label, count(program.counters.get(key))))
     .collect();
     (!figures.is_empty()).then(|| warning("note", figures.join("; ")))
+}
+
+/// What filling stack frames did, if STORAGE asks for it; and whether the program is compiled for it.
+fn frames(report: &Report, program: &Program) -> Option<Line> {
+    let values = report.sub_options("STORAGE")?;
+    let byte = values.get(2).filter(|value| !matches!(**value, "" | "NONE" | "CLEAR"))?;
+    let frames = program.counters.get(Key::StackFilledFrames);
+    Some(if frames == 0 {
+        let what = "no stack frame was filled: the program is not compiled with -finstrument-functions";
+        warning("note", format!("STORAGE(,,{byte}): {what}"))
+    } else {
+        let filled = bytes(program.counters.get(Key::StackFilledBytes));
+        labelled(
+            "frames",
+            format!("{} filled with {byte}, {filled} written: costs time at each call", count(frames)),
+        )
+    })
 }
 
 /// What is missing from the figures above. A death by signal looks the same as a system call that ends the process without the C

@@ -15,6 +15,7 @@
 //! |---|---|
 //! | `segment` | the HEAP settings, and the description of a segment |
 //! | `supply` | segments from the kernel and back |
+//! | `reserve` | the segment that is left when the kernel refuses |
 //! | `parked` | empty extents that wait for the next need of their class |
 //! | `huge_pages` | huge pages where they are faster |
 //! | `live` | changes while the program runs |
@@ -32,6 +33,7 @@ mod huge_pages;
 mod live;
 mod pages;
 mod parked;
+pub mod reserve;
 mod segment;
 mod soundness;
 mod supply;

@@ -18,6 +18,7 @@ use underbar_sys::{clock, syscall};
 use super::super::block::{Block, block_bytes};
 use super::super::map::{self, PAGE, SEGMENT};
 use super::super::private_storage::OWN;
+use super::reserve;
 use super::segment::{FREE_HEAD, SEGMENT_LOSS, Segment, segment_of};
 use super::soundness::now_gone;
 use super::{Disposition, Element, HugePages, MIB, Policy, Space};
@@ -156,7 +157,8 @@ impl Space {
         let asked = size;
         let (start, size) = [asked, need.max(MIB).min(asked), need]
             .into_iter()
-            .find_map(|size| Some((self.map_segment(size)?, size)))?;
+            .find_map(|size| Some((self.map_segment(size)?, size)))
+            .or_else(|| reserve::take(need))?;
         if size < asked {
             self.owner().add(Key::HeapMapFallbacks, 1);
         }
