@@ -14,10 +14,13 @@
 //! | module | idea |
 //! |---|---|
 //! | `mutex` | the C library's mutex, by its own protocol |
-//! | `passed_through` | mutexes that are left to the C library |
+//! | `entries` | the functions of the C names |
+//! | `c_library` | the C library's own functions |
+//! | `passed_through` | kinds of mutex that are left to it |
 //! | `owned` | recursive and error-checking ones among those, while they are free or held by the caller |
 //! | `wait_sampling` | which waits are recorded |
 //! | `simple` | waiting for a mutex as simple locks do |
+//! | `wait` | one thread's wait |
 //! | `record` | the statistics of one lock |
 //! | `delayed_record` | the results of a wait, until the lock is given up |
 //! | `area` | the file of lock records |
@@ -32,7 +35,9 @@
 //! Not here: the C names (`preload`), simple locks (`underbar_lock`), and the conclusions from the records (the host).
 
 mod area;
+mod c_library;
 mod delayed_record;
+mod entries;
 mod holder;
 mod mutex;
 mod number;
@@ -44,13 +49,14 @@ mod passed_through;
 mod record;
 mod simple;
 mod trial;
+mod wait;
 mod wait_sampling;
 
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-pub use mutex::{Mutex, clocklock, lock, timedlock, trylock, unlock};
+pub use entries::{ENTRIES, Entries, clocklock, lock, timedlock, trylock, unlock};
+pub use mutex::Mutex;
 pub use observer::OBSERVER;
-pub use passed_through::{ENTRIES, Entries};
 
 use underbar_options::{Locks, OneLock};
 
@@ -68,6 +74,22 @@ fn mode() -> Locks {
     }
 }
 
+/// Whether any mutex may be waited for as simple locks are (`simple`). Set by LOCK, and by the code that sets a policy for one mutex, before
+/// any thread obeys that policy; never reset. Relaxed: a thread that does not see it yet wakes a sleeper, as the C library
+/// would.
+static SIMPLE_IN_USE: AtomicBool = AtomicBool::new(false);
+
+/// Whether any mutex may be waited for in that way.
+#[inline(always)]
+fn is_simple_in_use() -> bool {
+    SIMPLE_IN_USE.load(Ordering::Relaxed)
+}
+
+/// From now on any mutex may be.
+fn simple_comes_into_use() {
+    SIMPLE_IN_USE.store(true, Ordering::Relaxed);
+}
+
 /// Obeys LOCK.
 pub(crate) fn configure(orders: &Orders<'_>) {
     set_mode(orders.settings.locks());
@@ -79,7 +101,7 @@ pub(crate) fn configure(orders: &Orders<'_>) {
 fn set_mode(mode: Locks) {
     MODE.store(mode as u32, Ordering::Relaxed);
     if mode == Locks::Simple {
-        simple::comes_into_use();
+        simple_comes_into_use();
     }
     mutex::leave_all(mode == Locks::Off);
 }
@@ -87,7 +109,7 @@ fn set_mode(mode: Locks) {
 /// The policy that LOCK sets for one mutex, by the mutex's address in the program's file.
 fn set_one(place: u64, how: OneLock) {
     if place != 0 {
-        simple::comes_into_use();
+        simple_comes_into_use();
     }
     one::configure(place, how as u32);
 }
@@ -96,7 +118,7 @@ fn set_one(place: u64, how: OneLock) {
 pub fn at_start() {
     let before = errno::errno();
     mutex::find_what_it_tells();
-    passed_through::find();
+    entries::find();
     errno::set_errno(before);
 }
 
@@ -107,10 +129,12 @@ pub fn settle() {
 
 /// In a forked child, whose thread number differs from the parent's.
 pub fn after_fork_in_child() {
-    mutex::forget_thread();
+    // The thread that continues has another number.
+    number::forget();
+    owned::forget_thread();
     wait_sampling::in_child();
     delayed_record::in_child();
-    record::in_child();
+    wait::in_child();
     trial::in_child();
     area::in_child();
 }

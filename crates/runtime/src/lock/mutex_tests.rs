@@ -1,6 +1,7 @@
 //! The C library's mutex, taken by its own functions and by underbar's at the same time, under each LOCK, with turns and
 //! without.
 
+use super::super::mutex::{ADAPTIVE, ETIMEDOUT, NO_ELISION, NORMAL};
 use super::super::set_mode;
 use super::*;
 use std::sync::atomic::AtomicUsize;
@@ -24,7 +25,7 @@ fn take(mutex: &Mutex, which: usize) -> i32 {
     match which {
         // SAFETY: a mutex.
         0 | 1 => unsafe { lock(mutex, 1) },
-        2 | 3 => passed_through::lock(mutex),
+        2 | 3 => c_library::lock(mutex),
         // SAFETY: as above, and a time.
         4 => unsafe { clocklock(mutex, CLOCK_MONOTONIC as i32, &raw const soon, 1) },
         // SAFETY: as above.
@@ -34,7 +35,7 @@ fn take(mutex: &Mutex, which: usize) -> i32 {
 
 fn release(mutex: &Mutex, which: usize) -> i32 {
     if which % 2 == 1 {
-        return passed_through::unlock(mutex);
+        return c_library::unlock(mutex);
     }
     // SAFETY: this thread holds it.
     unsafe { unlock(mutex, 1) }

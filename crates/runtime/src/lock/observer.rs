@@ -11,6 +11,7 @@ use underbar_lock::{OBSERVER_VERSION, Observer, Waited};
 
 use super::number::thread;
 use super::record::{self, Sums};
+use super::wait;
 use super::{Locks, mode};
 
 /// The table that is exported as `underbar_lock_observer`.
@@ -52,7 +53,7 @@ fn sort(small: u32) -> Sort {
 }
 
 extern "C" fn waits(lock: usize, small: u32, caller: usize) {
-    if mode() != Locks::Off && record::sleeps(lock, sort(small), caller) {
+    if mode() != Locks::Off && wait::sleeps(lock, sort(small), caller) {
         exchange(lock);
     }
 }
@@ -65,7 +66,7 @@ extern "C" fn waited(lock: usize, caller: usize, what: &Waited) {
     if exchange(0) == lock
         && let Some(found) = found
     {
-        record::sleeps_no_more(found);
+        wait::sleeps_no_more(found);
     }
     let sums = Sums {
         times: 1,
@@ -75,7 +76,7 @@ extern "C" fn waited(lock: usize, caller: usize, what: &Waited) {
         parked: what.parked,
         got: what.got != 0,
     };
-    record::ended(lock, found, caller, &sums, what.parked == 0);
+    wait::ended(lock, found, caller, &sums, what.parked == 0);
 }
 
 extern "C" fn given_up(lock: usize, caller: usize) {

@@ -20,7 +20,7 @@
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use super::mutex::Mutex;
-use super::{passed_through, simple};
+use super::{c_library, simple};
 use crate::thread_word::thread_word;
 
 /// The recursive kind, without a mark that makes it another one.
@@ -30,7 +30,7 @@ pub(super) const CHECKING: usize = 2;
 
 // The number that the C library has for this thread, in each half: the lower for recursive mutexes, the upper for
 // error-checking ones; 0: not learnt yet. Each kind learns it for itself, so that the first mutex of each is reported
-// (`passed_through::met`).
+// (`c_library::count`).
 thread_word!(owners, set_owners, "underbar_thread_owner", "0");
 
 /// One of the two kinds, by the bit where its half begins.
@@ -90,9 +90,11 @@ fn lock_again(mutex: &Mutex, thread: u32) -> i32 {
 #[cold]
 #[inline(never)]
 fn lock_and_learn(mutex: &Mutex, half: u32) -> i32 {
-    let failure = passed_through::lock(mutex);
+    let failure = c_library::lock(mutex);
     if failure == 0 && owner(half) == 0 {
-        mutex.is_met();
+        if let Some(kind) = mutex.other_kind() {
+            c_library::count(kind);
+        }
         // A signal handler that meanwhile learns the other half learns it again later.
         set_owners(owners() | (mutex.owner.load(Ordering::Relaxed) as usize) << half);
     }
@@ -108,7 +110,7 @@ pub(super) unsafe extern "C" fn unlock_recursive(mutex: *const Mutex) -> i32 {
     let mutex = unsafe { &*mutex };
     let thread = owner(OF_RECURSIVE);
     if thread == 0 || mutex.owner.load(Ordering::Relaxed) != thread {
-        return passed_through::unlock(mutex);
+        return c_library::unlock(mutex);
     }
     // The holder's count is at least 1.
     let count = mutex.count.load(Ordering::Relaxed).wrapping_sub(1);
@@ -129,7 +131,7 @@ pub(super) unsafe extern "C" fn unlock_checking(mutex: *const Mutex) -> i32 {
     let thread = owner(OF_CHECKING);
     // No other thread sets the word while this thread owns it.
     if thread == 0 || mutex.owner.load(Ordering::Relaxed) != thread {
-        return passed_through::unlock(mutex);
+        return c_library::unlock(mutex);
     }
     mutex.give_up_and(wake);
     0

@@ -1,127 +1,20 @@
-//! Mutexes that are left to the C library: its functions, and the kinds of mutex that are known to belong to it.
-//!
-//! ```text
-//! pthread_mutex_lock ── jump ─┬─> `mutex::lock` ── a kind that is known ── jump ─> C library
-//!                             └─> C library, under LOCK(OFF)
-//! ```
+//! Kinds of mutex that are left to the C library, or to the short way of `owned`: a table from the kind to the functions.
 //!
 //! All mutexes of a program may be of these kinds. So a free recursive or error-checking mutex costs no more than in the C
 //! library (`owned`). One of another known kind costs one table lookup and a jump, and under LOCK(OFF) any mutex costs one
-//! jump.
+//! jump (`entries`).
 //!
-//! Invariant: an entry and the table change only after the C library's functions were found. Both paths follow one
-//! protocol, so it does not matter which one a thread takes.
-//! Not here: mutexes that are recorded (`mutex`).
+//! Invariant: the table changes only after the C library's functions were found. Both paths follow one protocol, so it does not
+//! matter which one a thread takes.
+//! Not here: the C library's functions (`c_library`), and mutexes that are recorded (`entries`).
 
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU8, Ordering};
 
-use underbar_ledger::Key;
-use underbar_sys::syscall::Timespec;
-
-use super::mutex::{self, Mutex};
+use super::c_library::{self, LOCK, Lock, TRYLOCK, UNLOCK};
+use super::mutex::Mutex;
 use super::owned::{self, CHECKING, RECURSIVE};
 use super::{Locks, mode};
-use crate::ledger;
-use crate::next::Next;
-
-const EINVAL: i32 = 22;
-
-type Lock = unsafe extern "C" fn(*const Mutex) -> i32;
-type TimedLock = unsafe extern "C" fn(*const Mutex, *const Timespec) -> i32;
-type ClockLock = unsafe extern "C" fn(*const Mutex, i32, *const Timespec) -> i32;
-
-static LOCK: Next = Next::new(c"pthread_mutex_lock");
-static UNLOCK: Next = Next::new(c"pthread_mutex_unlock");
-static TRYLOCK: Next = Next::new(c"pthread_mutex_trylock");
-static TIMEDLOCK: Next = Next::new(c"pthread_mutex_timedlock");
-static CLOCKLOCK: Next = Next::new(c"pthread_mutex_clocklock");
-
-/// The functions that the C names jump to.
-///
-/// At first underbar's; under LOCK(OFF) the C library's. Written by the constructor; relaxed: both do the same.
-pub struct Entries {
-    /// `pthread_mutex_lock`
-    pub lock: AtomicPtr<()>,
-    /// `pthread_mutex_unlock`
-    pub unlock: AtomicPtr<()>,
-    /// `pthread_mutex_trylock`
-    pub trylock: AtomicPtr<()>,
-    /// `pthread_mutex_timedlock`
-    pub timedlock: AtomicPtr<()>,
-    /// `pthread_mutex_clocklock`
-    pub clocklock: AtomicPtr<()>,
-}
-
-/// See [`Entries`].
-pub static ENTRIES: Entries = Entries {
-    lock: AtomicPtr::new(mutex::lock as *mut ()),
-    unlock: AtomicPtr::new(mutex::unlock as *mut ()),
-    trylock: AtomicPtr::new(mutex::trylock as *mut ()),
-    timedlock: AtomicPtr::new(mutex::timedlock as *mut ()),
-    clocklock: AtomicPtr::new(mutex::clocklock as *mut ()),
-};
-
-/// Finds the C library's functions. Under LOCK(OFF) the C names jump to them from now on.
-pub(super) fn find() {
-    let entries = [
-        (&LOCK, &ENTRIES.lock),
-        (&UNLOCK, &ENTRIES.unlock),
-        (&TRYLOCK, &ENTRIES.trylock),
-        (&TIMEDLOCK, &ENTRIES.timedlock),
-        (&CLOCKLOCK, &ENTRIES.clocklock),
-    ];
-    for (next, entry) in entries {
-        if let Some(address) = next.get()
-            && mode() == Locks::Off
-        {
-            entry.store(address as *mut (), Ordering::Relaxed);
-        }
-    }
-}
-
-/// Calls a function of the C library; EINVAL if it has none.
-macro_rules! call {
-    ($next:ident as $type:ty, $($argument:expr),*) => {
-        match $next.get() {
-            // SAFETY: the C library's function of that name, whose signature this is; the caller's promise is passed on.
-            Some(address) => unsafe { core::mem::transmute::<usize, $type>(address)($($argument),*) },
-            None => EINVAL,
-        }
-    };
-}
-
-/// The C library's function.
-pub(super) fn lock(mutex: *const Mutex) -> i32 {
-    call!(LOCK as Lock, mutex)
-}
-
-/// The C library's function.
-pub(super) fn unlock(mutex: *const Mutex) -> i32 {
-    call!(UNLOCK as Lock, mutex)
-}
-
-/// The C library's function.
-pub(super) fn trylock(mutex: *const Mutex) -> i32 {
-    call!(TRYLOCK as Lock, mutex)
-}
-
-/// The C library's function.
-pub(super) fn timedlock(mutex: *const Mutex, until: *const Timespec) -> i32 {
-    call!(TIMEDLOCK as TimedLock, mutex, until)
-}
-
-/// The C library's function.
-pub(super) fn clocklock(mutex: *const Mutex, clock: i32, until: *const Timespec) -> i32 {
-    call!(CLOCKLOCK as ClockLock, mutex, clock, until)
-}
-
-/// Whether the C library has `pthread_mutex_clocklock`, found at the start.
-pub(super) fn has_clocklock() -> bool {
-    CLOCKLOCK.known() != 0
-}
-
-// ---- kinds that are known -----------------------------------------------------------------------------------------
 
 /// Whether the functions for a kind are known, 1: yes. Kept apart from the functions: the kinds that `mutex` handles pay
 /// for this look, too, and it reads one byte. Set with Release, read with Acquire.
@@ -196,19 +89,12 @@ pub(super) fn known_trylock(kind: u64) -> Option<unsafe extern "C" fn(*const Mut
     unsafe { core::mem::transmute::<*mut (), Option<Lock>>(ways(kind).trylock.load(Ordering::Relaxed)) }
 }
 
-/// Notes that a mutex of this kind, which is not handled here, was met. Counts each kind once.
+/// Notes that a mutex which is not handled here was met. Counts each kind once.
 #[cold]
 #[inline(never)]
-pub(super) fn met(kind: u64) {
-    /// Kinds that were counted, one bit each. Any thread adds; relaxed.
-    static COUNTED: AtomicU64 = AtomicU64::new(0);
-    let bit = bit_of(kind as u32);
-    if mode() == Locks::Off {
-        return;
-    }
-    if COUNTED.fetch_or(bit, Ordering::Relaxed) & bit == 0 {
-        ledger::add(Key::LockPassedThrough, 1);
-    }
+pub(super) fn met(mutex: &Mutex) {
+    let Some(kind) = mutex.other_kind().filter(|_| mode() != Locks::Off) else { return };
+    c_library::count(kind);
     let ways = ways(kind);
     let mut are_all_there = true;
     for (way, next) in [(&ways.lock, &LOCK), (&ways.unlock, &UNLOCK), (&ways.trylock, &TRYLOCK)] {
@@ -219,29 +105,5 @@ pub(super) fn met(kind: u64) {
     }
     if are_all_there {
         KNOWN[kind as usize % KINDS].store(1, Ordering::Release);
-    }
-}
-
-/// The lowest of the marks robust, inherits, protects, shared, elided; without any mark, the kind by its number. The C
-/// library marks robust mutexes as shared, too.
-fn bit_of(kind: u32) -> u64 {
-    const MARKS: u32 = 0x1F0;
-    let marks = kind & MARKS;
-    if marks != 0 { u64::from(marks & marks.wrapping_neg()) } else { 1 << (kind & 3) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_kind_has_a_bit_of_its_own() {
-        // Recursive, error-checking, and marked: robust (shared too, as in the C library), inheriting, protecting, shared,
-        // elided.
-        let bits = [1, 2, 0x90, 0x20, 0x41, 0x80, 0x100].map(bit_of);
-        for (number, bit) in bits.iter().enumerate() {
-            assert!(bit.is_power_of_two() && !bits[..number].contains(bit), "{bits:x?}");
-        }
-        assert_eq!(bit_of(0x10), bit_of(0x93), "whatever else it is");
     }
 }

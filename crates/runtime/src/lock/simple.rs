@@ -13,7 +13,7 @@
 //! again.
 //! Not here: what happens afterwards (`mutex` sets owner and users).
 
-use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicU32, Ordering};
 
 use underbar_ledger::locks::POLICY_SLEEP;
 use underbar_lock::waiting::{
@@ -23,26 +23,10 @@ use underbar_sys::syscall::{self, CLOCK_REALTIME, Errno};
 
 use super::mutex::{ETIMEDOUT, Mutex};
 use super::number::thread;
-use super::record::Wait;
+use super::wait::Wait;
 
 /// A moment in time: the kernel's number of the clock, and nanoseconds by that clock.
 type Moment = (u32, u64);
-
-/// Whether any mutex may be waited for in this way. Set by LOCK, and by the code that sets a policy for one mutex, before
-/// any thread obeys that policy; never reset. Relaxed: a thread that does not see it yet wakes a sleeper, as the C library
-/// would.
-static IN_USE: AtomicBool = AtomicBool::new(false);
-
-/// Whether any mutex may be waited for in this way.
-#[inline(always)]
-pub fn is_in_use() -> bool {
-    IN_USE.load(Ordering::Relaxed)
-}
-
-/// From now on any mutex may be.
-pub fn comes_into_use() {
-    IN_USE.store(true, Ordering::Relaxed);
-}
 
 /// Waits until this thread has the mutex, or until the time is up: 0 or ETIMEDOUT.
 pub fn wait(mutex: &Mutex, wait: &mut Wait, until: Option<Moment>) -> i32 {

@@ -20,7 +20,7 @@ use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use underbar_ledger::control::Kind;
 use underbar_ledger::locks::{LOCKS, POLICY_SLEEP};
 
-use super::{area, mutex, record, simple};
+use super::{area, mutex, record, simple_comes_into_use};
 use crate::ledger::{self, control};
 
 /// The epoch of the control page that locks last obeyed. Written by the thread that has `OBEYING`; read by all, relaxed.
@@ -66,7 +66,7 @@ fn set_policy(lock: usize, policy: u64) -> bool {
     // Noise is no policy.
     let policy = policy as u32;
     if policy <= POLICY_SLEEP {
-        simple::comes_into_use();
+        simple_comes_into_use();
     }
     policy <= POLICY_SLEEP && found.record.policy.swap(policy, Ordering::Relaxed) != policy
 }
