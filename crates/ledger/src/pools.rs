@@ -128,8 +128,9 @@ impl Pools {
         });
     }
 
-    /// What a forked child has of its parent: the pools with their extents and the cells in use, and no requests.
-    pub fn inherit(&self, parent: &Pools) {
+    /// What a forked child has of its parent: the pools with their extents and the cells in use, and no requests. `used` are the
+    /// cells in use at the fork, if they were noted.
+    pub fn inherit(&self, parent: &Pools, used: Option<&[AtomicU64; ROWS]>) {
         self.wipe();
         for (to, from) in [(&self.head.initial, &parent.head.initial)]
             .into_iter()
@@ -142,7 +143,11 @@ impl Pools {
                 to.store(get(from), Ordering::Relaxed);
             }
             mine.gets.store(0, Ordering::Relaxed);
-            mine.used_peak.store(get(&theirs.used), Ordering::Relaxed);
+        }
+        for (at, mine) in self.rows.iter().enumerate() {
+            let used = used.map_or_else(|| get(&mine.used), |used| get(&used[at]));
+            mine.used.store(used, Ordering::Relaxed);
+            mine.used_peak.store(not_below_zero(used), Ordering::Relaxed);
         }
     }
 
@@ -211,8 +216,11 @@ mod tests {
         for (word, value) in row.words().into_iter().zip([24, 32, 10, 102, 1_000, 3, 200, 250]) {
             set(word, value);
         }
-        child.inherit(&parent);
+        child.inherit(&parent, None);
         assert_eq!(child.rows[1].words().map(get), [24, 32, 10, 102, 0, 3, 200, 200]);
+        let noted = core::array::from_fn(|at| AtomicU64::new(at as u64 * 90));
+        child.inherit(&parent, Some(&noted));
+        assert_eq!(child.rows[1].words().map(get), [24, 32, 10, 102, 0, 3, 90, 90]);
         assert_eq!((get(&child.head.initial), get(&child.steps[3]), get(&child.steps[7])), (32_768, 0, 0));
     }
 

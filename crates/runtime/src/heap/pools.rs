@@ -29,6 +29,8 @@ use super::size::{CLASS_OF_UNITS, Cells, LARGEST_SMALL, STANDARD, UNITS, row_of}
 use super::{Got, class_for, element, own_heap};
 use crate::ledger;
 
+/// Lists of a pool's cells are this many times as long as others.
+const POOL_LISTS: u32 = 4;
 /// The largest extent: its bytes are a number of 32 bits.
 const LARGEST_EXTENT: u64 = 1 << 30;
 
@@ -98,6 +100,8 @@ impl Shape {
                 let of_size = row_of(bytes as usize);
                 let cells = core::mem::replace(&mut shape.cells, Cells::NONE);
                 shape.cells = cells.with(class, bytes as u32, of_size);
+                // A pool is for a size that is asked for often.
+                shape.cells.carved[class] *= POOL_LISTS;
                 let most = LARGEST_EXTENT / bytes;
                 let count = option.cells_per_extent(size, initial).min(most);
                 let extent = (count * bytes + 8).next_multiple_of(PAGE as u64);

@@ -515,6 +515,7 @@ impl AtFork {
 pub(crate) fn keep_figures() -> bool {
     AT_FORK.keep();
     super::heaps::keep();
+    pools::keep();
     true
 }
 
@@ -522,6 +523,7 @@ pub(crate) fn keep_figures() -> bool {
 pub(crate) fn drop_figures() {
     AT_FORK.is_kept.store(false, Ordering::Relaxed);
     super::heaps::keep_no_more();
+    pools::keep_no_more();
 }
 
 /// The storage that a forked child has from the start.

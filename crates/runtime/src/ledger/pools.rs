@@ -10,9 +10,10 @@
 //! Not here: when cells are counted (`heap::pools`), mapping the file (`attach`).
 
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicPtr, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
 use underbar_ledger::Pools;
+use underbar_ledger::pools::ROWS;
 
 use super::guard;
 
@@ -27,6 +28,26 @@ static LAST: AtomicPtr<Pools> = AtomicPtr::new(null_mut());
 pub(crate) fn pages() -> Option<&'static Pools> {
     // SAFETY: null, the private pages, or some that stay mapped.
     unsafe { guard().pools.load(Ordering::Relaxed).as_ref() }
+}
+
+/// The cells in use of each pool at the fork that is under way, as `heaps` keeps rows. Written by the thread that forks, under the
+/// locks of the heap; relaxed: read by that thread's copy in the child.
+static AT_FORK: [AtomicU64; ROWS] = [const { AtomicU64::new(0) }; ROWS];
+static IS_KEPT: AtomicBool = AtomicBool::new(false);
+
+/// Before a fork, in the parent: keeps the cells in use for the child.
+pub(super) fn keep() {
+    if let Some(pages) = pages() {
+        for (kept, row) in AT_FORK.iter().zip(&pages.rows) {
+            kept.store(row.used.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+        IS_KEPT.store(true, Ordering::Relaxed);
+    }
+}
+
+/// After it, in the parent.
+pub(super) fn keep_no_more() {
+    IS_KEPT.store(false, Ordering::Relaxed);
 }
 
 /// Maps the pages that belong to this process's slot; None if it has no slot, or none can be had.
@@ -61,8 +82,9 @@ pub(super) fn in_child(map: Map) {
     let Some(parent) = (unsafe { LAST.load(Ordering::Relaxed).as_ref() }) else { return };
     let pages = map().unwrap_or(&PRIVATE);
     // The child's own copy of the private pages has all of it.
+    let is_kept = IS_KEPT.swap(false, Ordering::Relaxed);
     if !core::ptr::eq(pages, parent) {
-        pages.inherit(parent);
+        pages.inherit(parent, is_kept.then_some(&AT_FORK));
     }
     let rows = pages.rows.iter().filter(|row| row.cell.load(Ordering::Relaxed) != 0).count();
     set(pages, rows as u64 + 1);
