@@ -32,7 +32,7 @@ use crate::steps::STEPS;
 use crate::summary;
 use crate::tree::TREE;
 use crate::units;
-use crate::{heaps, memory};
+use crate::{heaps, memory, pool_lines};
 
 /// Columns for a key, the width of the longest.
 const KEY: usize = 26;
@@ -56,6 +56,7 @@ pub fn render(report: &Report, page: Page<'_>) -> String {
         lines.push(heading(&words));
         rows(&mut lines, crate::heap::keys().map(|key| (key, figures.known(key))));
     }
+    lines.extend(pool_lines::sections(report));
     if programs.len() != 1 {
         lines.push(heading("All programs together"));
         counters(&mut lines, &report.tree.counters, |_| true);

@@ -29,7 +29,7 @@
 //! | [`lock`] | locks: which threads waited for which lock, and for which holder |
 //! | [`locks`], [`spread`] | the locks of one process as a part of the report; percentiles of their waits |
 //! | [`sizes`], `request_sizes` | requests by size; their lines |
-//! | [`pools`] | heap pools, and requests by ranges of 8 bytes |
+//! | [`pools`], `pool_lines` | heap pools, and requests by ranges of 8 bytes; their lines |
 //! | [`storage`], [`supply`] | storage areas, and how the heap served requests, for rules that read the model |
 //! | [`diff`], [`gate`] | two reports, figure by figure; `--fail-on` |
 //! | [`manual`] | the manual's list of counters |
@@ -57,6 +57,7 @@ pub mod memory;
 pub mod model;
 mod next;
 pub mod page;
+mod pool_lines;
 pub mod pools;
 pub mod read;
 pub mod remedies;

@@ -200,7 +200,7 @@ pub(crate) fn ranges_schema() -> Value {
 mod tests {
     use super::*;
 
-    pub(crate) fn pools() -> Pools {
+    fn pools() -> Pools {
         let pool = |cell, element, gets, used_peak| Pool {
             cell,
             element,

@@ -16,13 +16,13 @@ use underbar_model::Area;
 use underbar_options::LEAST_THREAD_STACK;
 
 use super::{Advice, LINES, runs};
-use crate::heaps;
 use crate::lock;
 use crate::memory;
 use crate::model::{Process, Program, Report, Role, State};
 use crate::page::{LABEL_COLUMNS, Line, Page, Tone, clean, clip, clip_front, labelled, set_columns, warning};
 use crate::request_sizes::{self, Counted};
 use crate::units::{bytes, count, counted, parse_size, size};
+use crate::{heaps, pool_lines};
 
 /// The areas of the program with the most memory: set, used, suggested, and why. `programs`: the number of programs; `after`: the
 /// lines that come after these.
@@ -96,6 +96,7 @@ pub(super) fn areas(
     let after_heap = lines.len();
     lines.extend(memory::lines(leading, page));
     lines.extend(heaps::line(report, page));
+    lines.extend(pool_lines::line(report));
     lines.extend(trouble(leading));
     lines.extend(frames(report, leading));
     lines.extend(killed);
