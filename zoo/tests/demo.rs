@@ -153,6 +153,22 @@ fn simple_is_lowered_to_what_it_uses() {
 }
 
 #[test]
+fn heappools_sizes_waste_less_and_need_an_extent_each() {
+    let json = demo(&["heappools", "--runs", "1"]);
+    for check in [
+        "same_output",
+        "requests_are_counted_once",
+        "sizes_waste_less",
+        "one_extent_each",
+        "cells_are_predicted",
+    ] {
+        passed(&json, check);
+    }
+    let off = row(&json, "HEAPPOOLS(OFF)");
+    assert_eq!(heap(off, "gets"), heap(row(&json, "the suggested sizes"), "gets"));
+}
+
+#[test]
 fn dsa_runs_the_same_program_under_every_fill() {
     let json = demo(&["dsa", "--runs", "1"]);
     passed(&json, "nothing_live_is_touched");

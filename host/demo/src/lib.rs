@@ -4,7 +4,7 @@
 //! demo ── measure   arms in turns, medians, ratios       peers     allocators installed on this machine
 //!      ├─ output    tables, checks, JSON                 progress  on standard error
 //!      ├─ document  the figures that the documents print
-//!      ├─ getfree, keepfree, simple, dsa, additional, lock
+//!      ├─ getfree, keepfree, simple, heappools, dsa, additional, lock
 //!      └─ load_blocksize, load_pdse, directory, tracks, survey     article   the figures that it prints
 //!           ├─ workshop   libraries in a temporary folder          module    programs without a compiler
 //!           └─ loads      arms, columns and checks of LOADs
@@ -24,6 +24,7 @@ mod document;
 mod dsa;
 mod enclaves;
 mod getfree;
+mod heappools;
 mod keepfree;
 mod load_blocksize;
 mod load_pdse;
@@ -70,7 +71,7 @@ pub struct Entry {
 }
 
 /// All demos.
-pub static DEMOS: [Entry; 12] = [
+pub static DEMOS: [Entry; 13] = [
     Entry {
         name: "simple",
         about: "a small program: its storage report, and the sizes that it needs",
@@ -85,6 +86,11 @@ pub static DEMOS: [Entry; 12] = [
         name: "keepfree",
         about: "increments that are kept, or given back, when they become empty",
         run: keepfree::run,
+    },
+    Entry {
+        name: "heappools",
+        about: "pools of cells: the documented sizes, and those of least waste",
+        run: heappools::run,
     },
     Entry { name: "dsa", about: "what it costs to give storage an initial value", run: dsa::run },
     Entry {

@@ -41,12 +41,13 @@ struct Program {
 }
 
 /// All programs.
-const PROGRAMS: [Program; 20] = [
+const PROGRAMS: [Program; 21] = [
     Program { name: "getfree", run: storage::get_and_free },
     Program { name: "keepfree", run: storage::free_some_and_get_again },
     Program { name: "simple", run: simple::run },
     Program { name: "calls", run: calls::not_initialised },
     Program { name: "calls-initialised", run: calls::initialised },
+    Program { name: "pooled", run: storage::get_and_free_of_few_sizes },
     Program { name: "fills", run: storage::get_and_free_small },
     Program { name: "large", run: storage::get_large },
     Program { name: "deep", run: stacks::deep },

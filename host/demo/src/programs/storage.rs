@@ -23,6 +23,9 @@ const SMALL_KEPT: usize = 4_096;
 /// The largest size of those.
 const SMALL_LARGEST: u64 = 512;
 
+/// How often `pooled` gets as many as it keeps.
+const POOLED_ROUNDS: usize = 100;
+
 /// The number of pieces that `large` gets and keeps.
 const LARGE_PIECES: usize = 96;
 /// Bytes of each.
@@ -74,6 +77,26 @@ pub fn get_and_free_small(parameters: &Parameters) {
         }
     }
     free(&mut pieces);
+}
+
+/// Pieces of the sizes that a program with some kinds of records asks for, each freed 4,096 gets later; the seed fixes how often
+/// each size comes.
+pub fn get_and_free_of_few_sizes(parameters: &Parameters) {
+    const SIZES: [u64; 14] = [24, 40, 56, 72, 104, 144, 176, 208, 336, 528, 1_040, 1_500, 2_600, 5_000];
+    let mut pieces: [Piece; SMALL_KEPT] = [const { None }; SMALL_KEPT];
+    let mut random = generator(parameters.seed);
+    let mut total = 0;
+    for _ in 0..POOLED_ROUNDS {
+        for slot in &mut pieces {
+            // Of three draws the smallest: small sizes are the most frequent.
+            let draw = (0..3).map(|_| random.below(SIZES.len() as u64)).min().unwrap_or(0);
+            let size = SIZES[draw as usize] - random.below(8);
+            total += size;
+            *slot = get(size, parameters.write_all);
+        }
+    }
+    free(&mut pieces);
+    say(format_args!("requested_bytes={total}\n"));
 }
 
 /// 96 pieces of 1M that are kept until the end: the first byte of each is written, or every page.
