@@ -122,11 +122,23 @@ impl Shape {
         self.cells.bytes[self.classes] as usize
     }
 
+    /// The class that serves a request of this size.
+    #[inline]
+    fn class_of(&self, size: usize) -> Option<usize> {
+        match self.class_of.get(size.div_ceil(16)) {
+            Some(&class) if size <= LARGEST_SMALL => (class != 0).then_some(class as usize),
+            _ => (1..=self.classes).find(|&class| self.cells.bytes[class] as usize >= size),
+        }
+    }
+
     /// The class that serves a request.
     fn class_for(&self, size: usize, align: usize) -> Option<usize> {
+        if align <= 16 {
+            return self.class_of(size);
+        }
         let bytes = |class: usize| self.cells.bytes[class] as usize;
-        let need = if align > 16 { size.max(align) } else { size };
-        let first = (1..=self.classes).find(|&class| bytes(class) >= need)?;
+        let need = size.max(align);
+        let first = self.class_of(need)?;
         // Because of its alignment, a request takes no cell that is much larger than it needs: an element is smaller.
         let suits = |&class: &usize| {
             bytes(class).is_multiple_of(align) && (class == first || bytes(class) <= need.saturating_mul(2))
@@ -263,8 +275,7 @@ pub fn count_extent(number: u32, class: usize) {
 
 /// Counts cells that a thread got, or that came back to it.
 pub fn use_cells(number: u32, cell_bytes: u32, change: i64) {
-    let shape = shape();
-    let class = (1..=shape.classes).find(|&class| shape.cells.bytes[class] == cell_bytes);
+    let class = shape().class_of(cell_bytes as usize);
     if let Some(row) = class.and_then(|class| row(number, class)) {
         row.change_use(change);
     }
