@@ -193,7 +193,7 @@ of up to 16. ALIGN: no cell of up to 64 bytes crosses a cache line, and larger o
 divides the threads among that many pools. Pairs that are not set have IBM's sizes, 10 percent each; a size of 0
 ends the list. OFF is the default: then the heap has 72 sizes of cells, which waste less. Under RPTSTG(ON) each
 request is counted by steps of 8 bytes, which makes requests slower; the storage report then suggests sizes.
-HEAPPOOLS acts on the default heap, not on additional heaps and enclaves, and not under HEAPCHK(ON).",
+HEAPPOOLS acts on the default heap, not on additional heaps and enclaves, and not under HEAPCHK(ON) or HEAPZONES.",
         effect: Honoured,
     },
     Entry {
