@@ -312,6 +312,10 @@ underbar: ./getfree --seed 7: exit 0
         let says = "  note      process 77 ended without notice: last gets and frees may be missing (explain heap.gets)\n";
         assert!(text.contains(says), "{text}");
         assert!(says.chars().count() <= COLUMNS, "{says}");
+        let second = report.processes[of_leading.expect("there")].clone();
+        report.processes.push(second);
+        let text = render(&report, &[], false);
+        assert!(text.contains("  note      2 processes ended without notice: last gets"), "{text}");
     }
 
     #[test]

@@ -211,11 +211,12 @@ fn frames(report: &Report, program: &Program) -> Option<Line> {
 /// library.
 fn killed(report: &Report, program: &Program) -> Option<Line> {
     let is_killed = |process: &&Process| process.name() == program.name && process.state == State::Killed;
-    let killed = report.processes.iter().find(is_killed)?;
-    let who = if program.processes > 1 {
-        format!("process {} ended without notice", killed.process)
-    } else {
-        "ended without notice".to_owned()
+    let mut all = report.processes.iter().filter(is_killed);
+    let first = all.next()?;
+    let who = match 1 + all.count() {
+        1 if program.processes <= 1 => "ended without notice".to_owned(),
+        1 => format!("process {} ended without notice", first.process),
+        number => format!("{number} processes ended without notice"),
     };
     Some(warning("note", format!("{who}: last gets and frees may be missing (explain heap.gets)")))
 }
