@@ -14,10 +14,12 @@ const PACKAGE: &str = "xmi-reader==1.0.5";
 pub fn check(sum: &mut Sum) {
     let folder = target().join("xmi-reader");
     let python = folder.join("bin/python");
+    // A program that is not there would be an error on the terminal.
     let has = || {
-        succeeds(
-            command(&python.to_string_lossy(), &["-c", "import xmi"]).stderr(std::process::Stdio::null()),
-        )
+        python.exists()
+            && succeeds(
+                command(&python.to_string_lossy(), &["-c", "import xmi"]).stderr(std::process::Stdio::null()),
+            )
     };
     let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", PACKAGE];
     let there = has()
