@@ -39,11 +39,12 @@ use core::ptr::{null, null_mut};
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use underbar_ledger::Key;
+use underbar_sys::image::Symbol;
 use underbar_sys::lock::Lock;
 use underbar_sys::syscall::{PROT_EXEC, PROT_READ, PROT_WRITE, mprotect};
 
 use crate::ledger;
-use crate::loaded::{self, Object, Symbol};
+use crate::loaded::{self, Object};
 use crate::next::Next;
 use crate::originals::{MOST, remember};
 

@@ -11,30 +11,10 @@
 //! Not here: files that are not loaded (`carry` of preloadable); whose name an address has (`coverage::owners`).
 
 use core::ffi::{CStr, c_char, c_int, c_void};
-use core::ptr::null;
+
+use underbar_sys::image::{DYNAMIC, GnuHash, Header, LOAD, Symbol, Tables};
 
 use crate::c_library;
-
-/// A symbol of ELF, in memory.
-#[repr(C)]
-pub(crate) struct Symbol {
-    name: u32,
-    info: u8,
-    other: u8,
-    section: u16,
-    /// Its address, from the library's base.
-    pub(crate) value: usize,
-    size: usize,
-}
-
-impl Symbol {
-    /// Whether the library defines it, as a function that others may call.
-    fn is_function(&self) -> bool {
-        const FUNCTION: u8 = 2;
-        const LOCAL: u8 = 0;
-        self.section != 0 && self.info & 15 == FUNCTION && self.info >> 4 != LOCAL
-    }
-}
 
 /// A library, or the program.
 #[derive(Clone, Copy)]
@@ -47,24 +27,11 @@ pub(crate) struct Object {
     symbols: *const Symbol,
     names: *const c_char,
     versions: *const u16,
-    hash: Hash,
+    hash: GnuHash,
     /// The access rights of the pages of its symbols, as ELF flags.
     pub(crate) flags: u32,
     /// The loader reports that it never unloads it.
     pub(crate) is_kept: bool,
-}
-
-/// The hash table of GNU: a filter, the first symbol of each bucket, and the hashes of all symbols from `first` on, whose lowest
-/// bit says whether the bucket ends.
-#[derive(Clone, Copy)]
-struct Hash {
-    buckets: *const u32,
-    count: u32,
-    first: u32,
-    filter: *const u64,
-    words: u32,
-    shift: u32,
-    chain: *const u32,
 }
 
 /// As dl_iterate_phdr describes it.
@@ -74,18 +41,6 @@ struct Described {
     name: *const c_char,
     headers: *const Header,
     count: u16,
-}
-
-#[repr(C)]
-struct Header {
-    kind: u32,
-    flags: u32,
-    offset: usize,
-    address: usize,
-    physical: usize,
-    in_file: usize,
-    in_memory: usize,
-    align: usize,
 }
 
 unsafe extern "C" {
@@ -149,51 +104,33 @@ impl Object {
     /// # Safety
     /// The loader described a library that is loaded, and stays so.
     unsafe fn of(it: &Described) -> Option<Object> {
-        const LOAD: u32 = 1;
-        const DYNAMIC: u32 = 2;
-        const STRINGS: usize = 5;
-        const SYMBOLS: usize = 6;
-        const HASH: usize = 0x6fff_fef5;
-        const FLAGS_1: usize = 0x6FFF_FFFB;
         const NO_DELETE: usize = 8;
-        const VERSIONS: usize = 0x6fff_fff0;
         // SAFETY: the headers are those of a loaded library, whose tables the loader has checked by using them.
         unsafe {
             let headers = core::slice::from_raw_parts(it.headers, usize::from(it.count));
-            let mut entry =
-                headers.iter().find(|header| header.kind == DYNAMIC)?.address.wrapping_add(it.base)
-                    as *const [usize; 2];
-            let (mut names, mut symbols, mut hash, mut versions, mut is_kept) = (0, 0, 0, 0, false);
-            while (*entry)[0] != 0 {
-                let [tag, value] = *entry;
-                // The loader has made addresses of them if it could write.
-                let address = if value < it.base { value.wrapping_add(it.base) } else { value };
-                match tag {
-                    STRINGS => names = address,
-                    SYMBOLS => symbols = address,
-                    HASH => hash = address,
-                    VERSIONS => versions = address,
-                    FLAGS_1 => is_kept = value & NO_DELETE != 0,
-                    _ => {}
-                }
-                entry = entry.add(1);
-            }
-            if names == 0 || symbols == 0 || hash == 0 {
+            let dynamic = headers.iter().find(|header| header.kind == DYNAMIC)?.address.wrapping_add(it.base);
+            // The loader has made addresses of them if it could write.
+            let tables =
+                Tables::of(
+                    dynamic,
+                    |value| if value < it.base { value.wrapping_add(it.base) } else { value },
+                );
+            if tables.gnu_hash == 0 || tables.names == 0 || tables.symbols == 0 {
                 return None;
             }
             let parts = || headers.iter().filter(|header| header.kind == LOAD);
             let from = |header: &Header| it.base.wrapping_add(header.address);
-            let is_in = |header: &Header| symbols.wrapping_sub(from(header)) < header.in_memory;
+            let is_in = |header: &Header| tables.symbols.wrapping_sub(from(header)) < header.in_memory;
             Some(Object {
                 base: it.base,
                 start: parts().map(from).min()?,
                 end: parts().map(|header| from(header).wrapping_add(header.in_memory)).max()?,
-                symbols: symbols as *const Symbol,
-                names: names as *const c_char,
-                versions: if versions == 0 { null() } else { versions as *const u16 },
-                hash: Hash::at(hash as *const u32),
+                symbols: tables.symbols as *const Symbol,
+                names: tables.names as *const c_char,
+                versions: tables.versions as *const u16,
+                hash: GnuHash::at(tables.gnu_hash as *const u32),
                 flags: parts().find(|header| is_in(header))?.flags,
-                is_kept,
+                is_kept: tables.flags & NO_DELETE != 0,
             })
         }
     }
@@ -208,7 +145,7 @@ impl Object {
         const HIDDEN: u16 = 0x8000;
         let wanted = hash_of(name);
         let hash = &self.hash;
-        if hash.count == 0 || hash.words == 0 {
+        if hash.bucket_count == 0 || hash.words == 0 {
             return;
         }
         // SAFETY: as the loader looks a name up, in the same tables.
@@ -217,7 +154,7 @@ impl Object {
             if (filter >> (wanted % 64)) & (filter >> ((wanted >> hash.shift) % 64)) & 1 == 0 {
                 return;
             }
-            let mut at = *hash.buckets.add((wanted % hash.count) as usize);
+            let mut at = *hash.buckets.add((wanted % hash.bucket_count) as usize);
             if at == 0 {
                 return;
             }
@@ -239,7 +176,7 @@ impl Object {
     /// Calls `visit` with the name and address of each function that it defines for others.
     pub(crate) fn exports(&self, visit: &mut dyn FnMut(&'static CStr, usize)) {
         let hash = &self.hash;
-        for bucket in 0..hash.count as usize {
+        for bucket in 0..hash.bucket_count as usize {
             // SAFETY: the table's own count; a bucket is empty or names the first of its symbols, and the last of them is marked.
             unsafe {
                 let mut at = *hash.buckets.add(bucket);
@@ -260,28 +197,6 @@ impl Object {
     unsafe fn name(&self, symbol: *const Symbol) -> &'static CStr {
         // SAFETY: the loader's own tables.
         unsafe { CStr::from_ptr(self.names.add((*symbol).name as usize)) }
-    }
-}
-
-impl Hash {
-    /// # Safety
-    /// A table of GNU hashes begins at that address.
-    unsafe fn at(table: *const u32) -> Hash {
-        // SAFETY: the caller's promise: counts, filter, buckets, chain, in this order.
-        unsafe {
-            let (count, first, words, shift) = (*table, *table.add(1), *table.add(2), *table.add(3));
-            let filter = table.add(4);
-            let buckets = filter.add(2 * words as usize);
-            Hash {
-                buckets,
-                count,
-                first,
-                filter: filter.cast(),
-                words,
-                shift,
-                chain: buckets.add(count as usize),
-            }
-        }
     }
 }
 

@@ -13,6 +13,7 @@
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::image::{DYNAMIC, Header, LOAD, Symbol, Tables};
 use crate::syscall::{CLOCK_MONOTONIC, Timespec, clock_nanoseconds};
 
 /// The monotonic clock with the grain of the kernel's ticks, a few milliseconds.
@@ -71,65 +72,24 @@ fn look() -> usize {
 /// # Safety
 /// A valid ELF image is mapped there.
 unsafe fn find(image: usize, name: &[u8]) -> Option<usize> {
-    const PT_LOAD: u32 = 1;
-    const PT_DYNAMIC: u32 = 2;
-    const DT_HASH: usize = 4;
-    const DT_STRTAB: usize = 5;
-    const DT_SYMTAB: usize = 6;
-    const DT_GNU_HASH: usize = 0x6fff_fef5;
-    const SYMBOL_BYTES: usize = 24;
-    // SAFETY: the caller's promise: everything below is in the image.
+    // SAFETY: the caller's promise: everything below is in the image. Its head has the offset of the program headers, their size,
+    // which is that of the structure, and their number.
     unsafe {
-        let word = |at: usize| (at as *const usize).read_unaligned();
-        let half = |at: usize| (at as *const u32).read_unaligned();
-        let quarter = |at: usize| (at as *const u16).read_unaligned();
-        let headers = image + word(image + 32);
-        let (size, count) = (usize::from(quarter(image + 54)), usize::from(quarter(image + 56)));
-        let (mut bias, mut dynamic) = (None, None);
-        for header in (0..count).map(|number| headers + number * size) {
-            let (offset, address) = (word(header + 8), word(header + 16));
-            match half(header) {
-                PT_LOAD if bias.is_none() => bias = Some((image + offset).wrapping_sub(address)),
-                PT_DYNAMIC => dynamic = Some(image + offset),
-                _ => (),
-            }
+        let first = (image + *((image + 32) as *const usize)) as *const Header;
+        let headers = core::slice::from_raw_parts(first, usize::from(*((image + 56) as *const u16)));
+        let at = |kind: u32| headers.iter().find(|header| header.kind == kind);
+        let load = at(LOAD)?;
+        let bias = (image + load.offset).wrapping_sub(load.address);
+        let tables = Tables::of(image + at(DYNAMIC)?.offset, |value| bias.wrapping_add(value));
+        if tables.names == 0 || tables.symbols == 0 {
+            return None;
         }
-        let (bias, mut at) = (bias?, dynamic?);
-        let (mut hash, mut gnu_hash, mut names, mut symbols) = (None, None, None, None);
-        while word(at) != 0 {
-            let value = bias.wrapping_add(word(at + 8));
-            match word(at) {
-                DT_HASH => hash = Some(value),
-                DT_GNU_HASH => gnu_hash = Some(value),
-                DT_STRTAB => names = Some(value),
-                DT_SYMTAB => symbols = Some(value),
-                _ => (),
-            }
-            at += 16;
-        }
-        let (names, symbols) = (names?, symbols?);
-        let count = match (hash, gnu_hash) {
-            (Some(table), _) => half(table + 4) as usize,
-            (None, Some(table)) => {
-                let (buckets, first, filter) = (half(table), half(table + 4), half(table + 8) as usize);
-                let lists = table + 16 + 8 * filter;
-                let chains = lists + 4 * buckets as usize;
-                let mut last = (0..buckets as usize).map(|bucket| half(lists + 4 * bucket)).max()?;
-                while last >= first && half(chains + 4 * (last - first) as usize) & 1 == 0 {
-                    last += 1;
-                }
-                last as usize + 1
-            }
-            (None, None) => return None,
+        let symbols = core::slice::from_raw_parts(tables.symbols as *const Symbol, tables.count());
+        let is_it = |symbol: &&Symbol| {
+            let its = (tables.names + symbol.name as usize) as *const u8;
+            symbol.is_defined() && name.iter().enumerate().all(|(at, byte)| *byte == *its.add(at))
         };
-        for symbol in (0..count).map(|number| symbols + number * SYMBOL_BYTES) {
-            let its = names + half(symbol) as usize;
-            let is_it = name.iter().enumerate().all(|(at, byte)| *byte == *((its + at) as *const u8));
-            if is_it && quarter(symbol + 6) != 0 {
-                return Some(bias.wrapping_add(word(symbol + 8)));
-            }
-        }
-        None
+        symbols.iter().find(is_it).map(|symbol| bias.wrapping_add(symbol.value))
     }
 }
 

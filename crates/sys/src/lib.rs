@@ -13,6 +13,7 @@ pub mod continuation;
 #[cfg(feature = "launch")]
 pub mod entry;
 pub mod file;
+pub mod image;
 #[cfg(feature = "launch")]
 pub mod inherited;
 #[cfg(feature = "launch")]
