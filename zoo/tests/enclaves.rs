@@ -41,6 +41,8 @@ fn programs() -> &'static (String, String) {
         let include = format!("-I{}", own.join("../api/capi/include").display());
         let shared = ["-shared", "-fPIC", "-O1", "-pthread", &include];
         compile(&[&shared[..], &["-o", &path("library/job.so"), &source("job.c")]].concat());
+        let thrower = ["-o", &path("library/throws.so"), &source("throws.cpp"), "-lstdc++"];
+        compile(&[&shared[..], &thrower].concat());
         let library = text(c_library());
         let flags = ["-O1", "-Wall", "-Wextra", "-Werror", "-rdynamic", &include, "-o", &path("caller")];
         let files = [&source("caller.c"), &library, "-lgcc_s", "-lpthread", "-ldl", "-lm"];
@@ -48,6 +50,9 @@ fn programs() -> &'static (String, String) {
         (path("caller"), path("library"))
     })
 }
+
+/// Options under which LINKed programs have stacks of their own.
+const STACKS: [&str; 3] = ["STACK(64K,16K,,KEEP)", "STACK(64K,16K,,FREE)", "STACK(16M)"];
 
 fn holds(result: &Left, what: &str) {
     assert!(result.status.success() && result.output.ends_with("all held\n"), "{what}: {result:?}");
@@ -59,6 +64,17 @@ fn a_job_ends_in_each_way_and_its_caller_lives_on() {
     holds(&plain(&[caller, library, "each"]), "plain");
     for options in OPTIONS {
         holds(&on_heap(options, &[caller, library, "each"]), options);
+    }
+}
+
+#[test]
+fn a_job_has_a_stack_of_its_own_where_stack_gives_a_size() {
+    let (caller, library) = programs();
+    holds(&on_heap("", &[caller, library, "stack-of-caller"]), "no size");
+    for options in STACKS {
+        for part in ["stacks", "each", "leaves"] {
+            holds(&on_heap(options, &[caller, library, part]), &format!("{part} under {options}"));
+        }
     }
 }
 
@@ -74,17 +90,17 @@ fn a_job_whose_thread_goes_on_stays_until_the_thread_has_ended() {
 #[test]
 fn ten_thousand_jobs_that_leak_leave_no_growth() {
     let (caller, library) = programs();
-    for options in ["", "HEAP(64K,32K,,KEEP)"] {
+    for options in ["", "HEAP(64K,32K,,KEEP)", "STACK(64K,16K,,FREE)"] {
         holds(&on_heap(options, &[caller, library, "many"]), options);
     }
 }
 
 /// The report of a part of the caller.
-fn report(part: &str) -> Value {
+fn report(options: &str, part: &str) -> Value {
     let (caller, library) = programs();
-    let file = folder().join(format!("enclaves-{part}-{}.json", std::process::id()));
+    let file = folder().join(format!("enclaves-{part}-{}-{}.json", options.len(), std::process::id()));
     let mut run = Command::new(underbar());
-    run.args(["run", "--json", "-o"]).arg(&file).args(["--", caller, library, part]);
+    run.args(["run", "--json", "--opts", options, "-o"]).arg(&file).args(["--", caller, library, part]);
     let result = left(run.env_remove("LD_PRELOAD").env_remove("UNDERBAR_OPTS"));
     assert_eq!(code(result.status), 0, "{part}: {}", result.error);
     let report = serde_json::from_slice(&fs::read(&file).expect("a report")).expect("JSON");
@@ -95,17 +111,34 @@ fn report(part: &str) -> Value {
 /// Two hundred enclaves, one in the other, have 22.4 MB in use together, of which each counts a part by itself.
 #[test]
 fn storage_of_nested_enclaves_is_counted() {
-    let report = report("deep");
+    let report = report("", "deep");
     let peaks = report["processes"].as_array().expect("processes").iter();
     let peak = peaks.filter_map(|process| process["counters"]["heap"]["used_peak"].as_u64()).max();
     let peak = peak.expect("a figure");
     assert!((20_800_000..24_600_000).contains(&peak), "{peak}");
 }
 
+/// A hundred jobs, one after the other, use one stack. Frames of 250 KB need a dozen increments of 16 KiB beyond the first 64 KiB.
+#[test]
+fn the_segments_of_a_job_s_stack_are_counted() {
+    let counted = |options: &str| {
+        let report = report(options, "stacks");
+        let figure = |key: &str| report["processes"][0]["counters"]["stack"][key].as_u64().expect("a figure");
+        (figure("segments_allocated"), figure("segments_freed"))
+    };
+    let (kept, freed) = counted("STACK(64K,16K,,KEEP)");
+    assert!((12..=18).contains(&kept) && freed == 0, "{kept}, {freed}");
+    let (allocated, freed) = counted("STACK(64K,16K,,FREE)");
+    assert!(
+        freed == allocated - 1 && (100 * (kept - 1)..200 * kept).contains(&freed),
+        "{allocated}, {freed}"
+    );
+}
+
 /// The accounts of all jobs are one row: what they got is what they and their heap gave back.
 #[test]
 fn a_report_has_the_enclaves() {
-    let report = report("each");
+    let report = report("", "each");
     let processes = report["processes"].as_array().expect("processes");
     let heaps = processes.iter().find_map(|process| {
         let heaps = process["heaps"].as_array()?;

@@ -4,6 +4,7 @@
 //! loader (in the program)                              preload library
 //!   LINK   begin ─────────────────────────────────────> a heap of its own, a row of accounts
 //!          enter                                        this thread's word = its part of that heap
+//!          stack_begins                                 a stack, if STACK gives a size: main runs on it
 //!          main ── malloc, bound to `functions` ──────> word set, and called by that program? that heap : the process's
 //!                └─ strftime ── the C library's malloc ─────────────────────> the process's heap
 //!          leave                                        word as before
@@ -22,7 +23,7 @@
 use core::ffi::c_void;
 
 /// Changes when [`Enclaves`] changes.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// A function for programs that are LINKed, in place of the C or C++ function of that name.
 #[repr(C)]
@@ -98,6 +99,10 @@ pub struct Enclaves {
     pub end: unsafe extern "C" fn(enclave: Enclave) -> bool,
     /// Tells the sizes of stacks that programs make for themselves.
     pub stack_sizes: unsafe extern "C" fn(sizes: *mut Sizes),
+    /// A stack for a program that is about to be LINKed: its end; 0 where it runs on its caller's.
+    pub stack_begins: unsafe extern "C" fn() -> usize,
+    /// The program with the stack of that end has ended.
+    pub stack_ends: unsafe extern "C" fn(top: usize),
     /// Counts segments of such stacks, allocated and freed.
     pub stack_segments: unsafe extern "C" fn(allocated: u64, freed: u64),
 }

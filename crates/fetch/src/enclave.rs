@@ -53,6 +53,21 @@ impl Enclave {
         result
     }
 
+    /// Runs a function with the end of a stack for the program; 0: it runs on the caller's.
+    pub fn with_stack<T>(self, work: impl FnOnce(usize) -> T) -> T {
+        let table = enclaves().filter(|_| self.0.is_some());
+        // SAFETY: the table's functions; the stack is this program's until `work` is done.
+        let top = table.map_or(0, |table| unsafe { (table.stack_begins)() });
+        let result = work(top);
+        if let Some(table) = table
+            && top != 0
+        {
+            // SAFETY: as above.
+            unsafe { (table.stack_ends)(top) };
+        }
+        result
+    }
+
     /// How many threads are inside.
     #[must_use]
     pub fn threads(self) -> usize {

@@ -115,6 +115,28 @@ impl Frame {
         }
     }
 
+    /// As [`Frame::run`], on a stack that ends at `top`; 0: on this one.
+    ///
+    /// # Safety
+    /// As [`Frame::run`]; nobody else uses that stack.
+    pub(crate) unsafe fn run_on(
+        frame: *mut Frame,
+        top: usize,
+        work: Work,
+        argument: *mut c_void,
+    ) -> Option<c_int> {
+        // SAFETY: the caller's promise; as in `run`.
+        unsafe {
+            if top == 0 {
+                return Frame::run(frame, work, argument);
+            }
+            (*frame).is_entered = true;
+            enter_on(&raw mut (*frame).registers, work as *const () as usize, argument, top);
+            (*frame).is_entered = false;
+            Frame::take_exit(frame)
+        }
+    }
+
     /// The exit status, once.
     ///
     /// # Safety
@@ -230,7 +252,37 @@ unsafe extern "C" fn enter(registers: *mut Registers, function: usize, argument:
     )
 }
 
-/// Returns from the [`enter`] that saved these registers.
+/// As [`enter`], and changes to the stack that ends at `top`. Debuggers and unwinders find this stack again by rbp.
+#[unsafe(naked)]
+unsafe extern "C" fn enter_on(registers: *mut Registers, function: usize, argument: *mut c_void, top: usize) {
+    core::arch::naked_asm!(
+        ".cfi_startproc",
+        "mov [rdi], rbx",
+        "mov [rdi + 8], rbp",
+        "mov [rdi + 16], r12",
+        "mov [rdi + 24], r13",
+        "mov [rdi + 32], r14",
+        "mov [rdi + 40], r15",
+        "mov [rdi + 48], rsp",
+        "stmxcsr [rdi + 56]",
+        "fnstcw [rdi + 60]",
+        "push rbp",
+        ".cfi_def_cfa_offset 16",
+        ".cfi_offset rbp, -16",
+        "mov rbp, rsp",
+        ".cfi_def_cfa_register rbp",
+        "mov rsp, rcx",
+        "mov rdi, rdx",
+        "call rsi",
+        "mov rsp, rbp",
+        "pop rbp",
+        ".cfi_def_cfa rsp, 8",
+        "ret",
+        ".cfi_endproc",
+    )
+}
+
+/// Returns from the [`enter`] or [`enter_on`] that saved these registers.
 #[unsafe(naked)]
 unsafe extern "C" fn back(registers: *const Registers) -> ! {
     core::arch::naked_asm!(

@@ -16,7 +16,8 @@
 //! another copy with its own data, unless it is reentrant (RENT).
 //!
 //! Under the preload library a program with its own data has a heap of its own ([`crate::enclave`]): what it does not free goes with
-//! it. If threads that it made still run when it ends, it lingers, and is given back by the first LINK that begins or ends after them.
+//! it. If the option STACK gives a size, its `main` runs on a stack of its own, which the next LINK gets. That is no default: a library
+//! that looks for the limits of the thread's stack itself (collectors of garbage do) finds those of its caller's stack. If threads that it made still run when it ends, it lingers, and is given back by the first LINK that begins or ends after them.
 //!
 //! *Not* covered, with effect on the whole process: `abort`, `quick_exit`, signals, `exec`, `pthread_exit` of the thread that
 //! LINKed, `exit` called in another thread or from within a library of the system (`err`, `assert`), raw system calls, and
@@ -27,7 +28,7 @@
 //!
 //! Invariant: a LINK's frame is the innermost of its thread from before the LOAD of its program until after its DELETE;
 //! programs are DELETEd as often as LINK has LOADed them, in the end.
-//! Not here: separate stacks for LINKed programs; their place is the call of `main` ([`run`]).
+//! Not here: the stacks of LINKed programs (the preload library).
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr::{NonNull, null_mut};
@@ -277,7 +278,7 @@ impl Left {
     }
 }
 
-/// Runs a program's `main` in a frame and in its enclave, until it returns or exits. (A separate stack would begin here.)
+/// Runs a program's `main` in a frame and in its enclave, until it returns or exits: on a stack of its own if the option STACK gives a size.
 unsafe fn run(frame: *mut Frame, task: Task) -> c_int {
     struct Run {
         task: Task,
@@ -306,7 +307,7 @@ unsafe fn run(frame: *mut Frame, task: Task) -> c_int {
         if let Some(environment) = task.environment {
             system::environ = environment.list();
         }
-        let exited = enclave.run(|| Frame::run(frame, inside, run.cast()));
+        let exited = enclave.run(|| enclave.with_stack(|top| Frame::run_on(frame, top, inside, run.cast())));
         if task.environment.is_some() {
             system::environ = before;
         }

@@ -155,7 +155,7 @@ counters! {
     StackFilledBytes = "stack.filled_bytes", "Bytes of stack frames filled", Bytes, by Request, live Exact, killed Exact, Sum,
         "Bytes that it wrote to fill them.";
     StackSegmentsAllocated = "stack.segments_allocated", "Number of segments allocated", Count, by Request, live Exact, killed Exact, Sum,
-        "Segments of stacks that the program made for itself (underbar::Stack). The first thread's stack is the kernel's and has none.";
+        "Segments of stacks that the program made for itself (underbar::Stack), and of those of LINKed programs under STACK with a size. The first thread's stack is the kernel's and has none.";
     StackSegmentsFreed = "stack.segments_freed", "Number of segments freed", Count, by Request, live Exact, killed Exact, Sum,
         "Segments of such stacks that were given back to the kernel.";
     ThreadStackSegmentsAllocated = "threadstack.segments_allocated", "Number of segments allocated", Count, by StacksLock, live Sampled, killed Sampled, Sum,

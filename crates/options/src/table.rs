@@ -404,8 +404,8 @@ steps of 8 bytes, for the cell sizes of HEAPPOOLS: as on z/OS, requests become s
         explanation: "\
 underbar measures every stack, but sets the size only of stacks that it creates. The kernel creates the main stack
 (ulimit -s), the C library those of threads. Use THREADSTACK(ON,init) for threads that ask for the default size.
-With a size, the report names a stack overflow of the first thread. Interpreters make stacks of these sizes by
-underbar::Stack.",
+With a size, the report names a stack overflow of the first thread. A LINKed program gets a stack of these sizes, and
+interpreters make such stacks by underbar::Stack.",
         effect: Partly("has no effect on stacks that underbar does not create: the kernel creates the main stack (ulimit -s), \
 the C library those of threads (THREADSTACK(ON,init) sets their size)"),
     },

@@ -3,7 +3,7 @@
 //! They have the meaning of the C and C++ functions of their names, in the heap of the calling thread's enclave. Each passes its
 //! return address on: only the enclave's program gets storage there. Here are all functions of the heap that return storage, and those
 //! of the C library that do nothing but fill it. What other functions of the C library return (`getline`, `asprintf`) is in the
-//! process's heap: they also get storage that the C library keeps.
+//! process's heap: they also get storage that the C library keeps. One more function tells the program its stack.
 //! Not here: the heap of an enclave (`runtime::heap::enclave`).
 #![cfg_attr(not(feature = "artifact"), allow(dead_code, reason = "called by the loader only"))]
 
@@ -12,7 +12,8 @@ use core::ptr::null_mut;
 
 use underbar_enclave::{Enclave, Enclaves, Function, Sizes, VERSION};
 use underbar_runtime::heap::{self, enclave, new};
-use underbar_runtime::{errno, stack};
+use underbar_runtime::errno;
+use underbar_runtime::stack::{self, Attributes};
 
 const EINVAL: c_int = 22;
 const ENOMEM: c_int = 12;
@@ -44,6 +45,19 @@ unsafe extern "C" fn end(enclave: Enclave) -> bool {
 unsafe extern "C" fn stack_sizes(sizes: *mut Sizes) {
     // SAFETY: the caller's variable.
     unsafe { *sizes = stack::sizes() };
+}
+
+unsafe extern "C" fn stack_begins() -> usize {
+    stack::linked::begins().1
+}
+
+unsafe extern "C" fn stack_ends(top: usize) {
+    stack::linked::ends(top);
+}
+
+unsafe extern "C" fn getattr_np(thread: usize, attributes: *mut Attributes) -> c_int {
+    // SAFETY: the caller's contract is that of the C library.
+    unsafe { stack::attributes_of(thread, attributes) }
 }
 
 unsafe extern "C" fn stack_segments(allocated: u64, freed: u64) {
@@ -216,7 +230,7 @@ macro_rules! functions {
     };
 }
 
-static FUNCTIONS: [Function; 22] = functions! {
+static FUNCTIONS: [Function; 23] = functions! {
     "malloc" => malloc;
     "calloc" => calloc;
     "realloc" => realloc;
@@ -231,6 +245,7 @@ static FUNCTIONS: [Function; 22] = functions! {
     "strndup" => strndup;
     "__strndup" => strndup;
     "wcsdup" => wcsdup;
+    "pthread_getattr_np" => getattr_np;
     "_Znwm" => new_single;
     "_Znam" => new_array;
     "_ZnwmRKSt9nothrow_t" => new_single_nothrow;
@@ -255,5 +270,7 @@ pub static underbar_enclaves: Enclaves = Enclaves {
     inside,
     end,
     stack_sizes,
+    stack_begins,
+    stack_ends,
     stack_segments,
 };

@@ -178,7 +178,7 @@ fn overflowed(owner: &Owner, address: usize, pointer: usize) -> Option<usize> {
 }
 
 /// RLIMIT_STACK; None: there is none, or it is not known.
-fn stack_limit() -> Option<usize> {
+pub(crate) fn stack_limit() -> Option<usize> {
     const RLIMIT_STACK: usize = 3;
     let mut limits = [0_usize; 2];
     // SAFETY: the kernel writes two numbers.

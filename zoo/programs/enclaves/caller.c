@@ -89,6 +89,17 @@ int main(int count, char **words) {
         for (int i = 0; i < 100; i++) CHECK(job("leaks", NULL) == 7);
     } else if (!strcmp(words[2], "deep")) {
         CHECK(deep(199) == 7);
+    } else if (!strcmp(words[2], "stacks") || !strcmp(words[2], "stack-of-caller")) {
+        char address[32];
+        snprintf(address, sizeof address, "%lx", (unsigned long)address);
+        char *arguments[] = {"job", "stacks", words[2][5] == 's' ? "1" : "0", address, NULL};
+        char *throws[] = {"throws", NULL};
+        for (int i = 0; i < 100; i++) {
+            int status = -1;
+            CHECK(underbar_link(&library, 1, "job", arguments, NULL, &status) == 0);
+            CHECK(status == 7);
+            CHECK(underbar_link(&library, 1, "throws", throws, NULL, &status) == 0 && status == 7);
+        }
     } else if (!strcmp(words[2], "many")) {
         for (int i = 0; i < 100; i++) CHECK(job(i % 2 ? "leaks" : "services", NULL) == 7);
         long before[] = {mappings(), entries("/proc/self/fd"), resident()};

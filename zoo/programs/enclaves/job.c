@@ -4,6 +4,8 @@
 #include <netdb.h>
 #include <dlfcn.h>
 #include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,6 +70,49 @@ static int deep(int depth, int (*again)(int)) {
     return status;
 }
 
+static int sinks(int depth) {
+    volatile char frame[1000];
+    frame[depth % 1000] = (char)depth;
+    return depth == 0 ? frame[0] : sinks(depth - 1) + (frame[depth % 1000] != (char)depth);
+}
+
+static jmp_buf again;
+static volatile int signals;
+static volatile unsigned long handled;
+
+static void handler(int number) {
+    char place;
+    signals += number == SIGUSR1;
+    handled = (unsigned long)&place;
+}
+
+/* The stack is what pthread_getattr_np says, and everything that a program does with a stack works on it. */
+static int stacks(const char *is_own, char *of_caller) {
+    pthread_attr_t attributes;
+    void *low;
+    size_t size;
+    char place;
+    if (pthread_getattr_np(pthread_self(), &attributes)) return 80;
+    pthread_attr_getstack(&attributes, &low, &size);
+    pthread_attr_destroy(&attributes);
+    int own = *is_own == '1', has_caller = of_caller >= (char *)low && of_caller < (char *)low + size;
+    if (&place < (char *)low || &place >= (char *)low + size || has_caller == own) return 81;
+    if (sinks(250)) return 82;
+    volatile int turns = 0;
+    if (setjmp(again) < 3) {
+        turns++;
+        longjmp(again, turns);
+    }
+    signal(SIGUSR1, handler);
+    raise(SIGUSR1);
+    signal(SIGUSR1, SIG_DFL);
+    if (turns != 3 || !signals) return 83;
+    if ((char *)handled < (char *)low || (char *)handled >= (char *)low + size) return 84;
+    if (((unsigned long)__builtin_frame_address(0) & 15) != 0) return 85;
+    leaks();
+    exit(7);
+}
+
 int main(int count, char **words) {
     const char *what = count > 1 ? words[1] : "";
     if (!strcmp(what, "nothing")) return 7;
@@ -107,6 +152,7 @@ int main(int count, char **words) {
     }
     if (!strcmp(what, "deep")) return deep(atoi(words[2]), (int (*)(int))strtoul(words[3], NULL, 16));
     if (!strcmp(what, "services")) return services();
+    if (!strcmp(what, "stacks")) return stacks(words[2], (char *)strtoul(words[3], NULL, 16));
     if (!strcmp(what, "forks")) {
         leaks();
         pid_t child = fork();

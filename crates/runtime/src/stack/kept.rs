@@ -72,7 +72,7 @@ fn bucket(description: usize) -> usize {
 }
 
 /// The address of the C library's description of the calling thread.
-fn description() -> usize {
+pub fn description() -> usize {
     let pointer: usize;
     // SAFETY: the word at the thread pointer is its own address.
     unsafe {

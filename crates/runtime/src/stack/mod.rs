@@ -27,6 +27,7 @@ mod depth;
 pub mod fill;
 pub mod joined;
 mod kept;
+pub mod linked;
 mod segmented;
 mod size;
 
@@ -114,6 +115,29 @@ static STACKS: Lock<Stacks> = Lock::new(Stacks {
 });
 pub(crate) static END: ThreadEnd = ThreadEnd::new(ends);
 static CREATE: Next = Next::new(c"pthread_create");
+
+static GET_ATTRIBUTES: Next = Next::new(c"pthread_getattr_np");
+
+/// `pthread_getattr_np`, for programs that are LINKed: a thread that asks for itself on a stack of [`linked`] gets that stack.
+///
+/// # Safety
+/// As the C library's.
+pub unsafe fn attributes_of(thread: usize, attributes: *mut Attributes) -> c_int {
+    const ENOSYS: c_int = 38;
+    let Some(next) = GET_ATTRIBUTES.get() else { return ENOSYS };
+    // SAFETY: the C library's function of that name, whose signature this is; the caller's promise.
+    unsafe {
+        let next: unsafe extern "C" fn(usize, *mut Attributes) -> c_int = core::mem::transmute(next);
+        let result = next(thread, attributes);
+        if result == 0
+            && thread == kept::description()
+            && let Some((low, top)) = linked::around(here())
+        {
+            size::set_stack(attributes, low, top - low);
+        }
+        result
+    }
+}
 
 /// Whether the depth of threads is wanted: by a ledger, or by THREADSTACK, which keeps a distance from it.
 fn is_asked_for() -> bool {
@@ -408,6 +432,7 @@ pub fn look() {
 pub(crate) fn before_fork() -> bool {
     STACKS.hold();
     kept::before_fork();
+    linked::before_fork();
     true
 }
 
@@ -418,6 +443,7 @@ pub(crate) fn before_fork() -> bool {
 pub(crate) unsafe fn after_fork(_: bool) {
     // SAFETY: the caller's promise.
     unsafe {
+        linked::after_fork();
         kept::after_fork();
         STACKS.release();
     }
@@ -430,7 +456,10 @@ pub(crate) unsafe fn after_fork(_: bool) {
 /// This thread called [`before_fork`] in the parent.
 pub(crate) unsafe fn after_fork_in_child(_: bool) {
     // SAFETY: the caller's promise.
-    unsafe { kept::after_fork_in_child(here()) };
+    unsafe {
+        linked::after_fork();
+        kept::after_fork_in_child(here());
+    }
     // SAFETY: the caller's promise. If the fork interrupted this very thread in the middle of a change, the list is left as
     // it is: the threads that ended with the parent are then only counted as if they ran on.
     let in_the_middle = unsafe {

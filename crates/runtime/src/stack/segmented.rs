@@ -31,12 +31,14 @@ use super::depth::used_of_locked;
 use crate::{heap, ledger, overflow};
 
 /// Sizes in bytes, as THREADSTACK gives them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub struct Segments {
     /// The first segment.
     pub initial: usize,
     /// Each further one; 0: none.
     pub increment: usize,
+    /// The counter of segments.
+    pub counted_as: Key,
 }
 
 impl Segments {
@@ -173,7 +175,7 @@ impl Segmented {
         let now = segments.of(self.top - lowest);
         let before = self.segments.fetch_max(now, Ordering::Relaxed);
         if now > before {
-            ledger::add(Key::ThreadStackSegmentsAllocated, u64::from(now - before));
+            ledger::add(segments.counted_as, u64::from(now - before));
         }
     }
 
@@ -217,7 +219,8 @@ mod tests {
 
     #[test]
     fn a_segment_begins_with_the_first_byte_beyond_the_last() {
-        let segments = Segments { initial: 64 << 10, increment: 16 << 10 };
+        let segments =
+            Segments { initial: 64 << 10, increment: 16 << 10, counted_as: Key::StackSegmentsAllocated };
         for (depth, count) in
             [(0, 1), (64 << 10, 1), ((64 << 10) + 1, 2), (80 << 10, 2), (84 << 10, 3), (1 << 20, 61)]
         {
@@ -228,7 +231,8 @@ mod tests {
 
     #[test]
     fn increments_are_given_back_and_the_first_segment_stays() {
-        let segments = Segments { initial: 4 * PAGE, increment: 2 * PAGE };
+        let segments =
+            Segments { initial: 4 * PAGE, increment: 2 * PAGE, counted_as: Key::StackSegmentsAllocated };
         // SAFETY: nobody else has the stack; the pages are its own.
         unsafe {
             let stack = Segmented::reserve(64 * PAGE, null_mut());

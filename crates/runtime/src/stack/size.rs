@@ -110,7 +110,11 @@ pub(super) fn segments() -> Segments {
     let initial = THREAD_STACK.load(Ordering::Relaxed) as usize;
     // Without a size of its own, the first segment is as large as an increment.
     let initial = if initial == 0 { increment } else { initial };
-    Segments { initial: initial.next_multiple_of(PAGE), increment }
+    Segments {
+        initial: initial.next_multiple_of(PAGE),
+        increment,
+        counted_as: Key::ThreadStackSegmentsAllocated,
+    }
 }
 
 /// Whether the increments of a thread that has ended are given back.
