@@ -74,18 +74,29 @@ pub fn threads(case: &Case<'_>) -> Option<Advice> {
         return None;
     }
     let set = case.thread_stacks.initial.certain();
-    // A request below the floor is raised to it when a thread begins.
-    let now = set.map(|set| set.max(FLOOR)).or(threads.default_stack.certain())?;
+    let default = threads.default_stack.certain();
+    let increment = case.report.thread_increment();
+    let now = match (set, increment) {
+        // With increments a stack grows up to the default size.
+        (_, Some(_)) => default.max(set),
+        // A request below the floor is raised to it when a thread begins.
+        _ => set.map(|set| set.max(FLOOR)).or(default),
+    }?;
     let needed = sensible(largest.saturating_mul(4)).max(FLOOR);
     let found = |kind, to: Option<u64>, reason, risky| {
         let on = || Some("ON".to_owned());
         Some(Advice {
             kind,
             option: to.map(|to| Setting::new("THREADSTACK", [on(), Some(size(to))])),
-            now: match set {
-                Some(set) if set < now => format!("THREADSTACK(ON,{}), raised to {}", size(set), bytes(now)),
-                Some(set) => format!("THREADSTACK(ON,{})", size(set)),
-                None => format!("THREADSTACK(OFF), {} by default", bytes(now)),
+            now: match (set, increment) {
+                (_, Some(increment)) => {
+                    format!("THREADSTACK(ON,{},{})", set.map_or(String::new(), size), size(increment))
+                }
+                (Some(set), _) if set < now => {
+                    format!("THREADSTACK(ON,{}), raised to {}", size(set), bytes(now))
+                }
+                (Some(set), _) => format!("THREADSTACK(ON,{})", size(set)),
+                (None, _) => format!("THREADSTACK(OFF), {} by default", bytes(now)),
             },
             evidence: Evidence::all([
                 &case.thread_stacks.used,
@@ -102,7 +113,8 @@ pub fn threads(case: &Case<'_>) -> Option<Advice> {
         return found(Kind::Raise, Some(needed), reason, false);
     }
     let come_and_go = started >= at_once.saturating_mul(4) && at_once.saturating_mul(now) > KEPT_BY_GLIBC;
-    if now / 2 >= needed && (at_once >= MANY_THREADS || come_and_go) {
+    // With increments, only what is used is storage.
+    if increment.is_none() && now / 2 >= needed && (at_once >= MANY_THREADS || come_and_go) {
         let what = if at_once >= MANY_THREADS {
             format!("{} threads at once", count(at_once))
         } else {
@@ -296,7 +308,13 @@ mod tests {
 
     #[test]
     fn a_stack_nearly_used_up_is_raised() {
-        let said = threadstack("THREADSTACK(ON,256K,4K,ANYWHERE,KEEP)", 200 << 10, 4, 4);
+        let grows =
+            check("THREADSTACK(ON,256K,4K,ANYWHERE,KEEP)", 200 << 10, 4, 4, "threadstack").expect("speaks");
+        assert_eq!((grows.kind, grows.now.as_str()), (Kind::NoChange, "THREADSTACK(ON,256K,4K)"));
+        let many =
+            threadstack("THREADSTACK(ON,256K,4K,ANYWHERE,KEEP)", 12_288, 1_000, 1_000).expect("speaks");
+        assert_eq!(many.0, Kind::NoChange, "only what they use is storage");
+        let said = threadstack("THREADSTACK(ON,256K)", 200 << 10, 4, 4);
         assert_eq!(said, Some((Kind::Raise, "THREADSTACK(ON,832K)".to_owned(), false)));
         let raised = check("THREADSTACK(ON,16K)", 200 << 10, 4, 4, "threadstack").expect("speaks");
         assert_eq!(raised.now, "THREADSTACK(ON,16K), raised to 256 KiB");

@@ -507,6 +507,13 @@ impl Report {
         })
     }
 
+    /// The increment of threads' stacks under THREADSTACK(ON). None: each is one segment.
+    #[must_use]
+    pub fn thread_increment(&self) -> Option<u64> {
+        let values = self.sub_options("THREADSTACK").filter(|_| self.threads_are_governed())?;
+        crate::units::parse_size(values.get(2)?).filter(|&bytes| bytes > 0)
+    }
+
     /// True under THREADSTACK(ON): then STACK applies to the first thread only, and otherwise to all threads.
     #[must_use]
     pub fn threads_are_governed(&self) -> bool {

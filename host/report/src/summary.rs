@@ -338,7 +338,10 @@ underbar: ./getfree --seed 7: exit 0
         let text = render(&report, &[smaller, harmless], false);
         let next = "2 suggestions, 1 of them risky. Prove the other: underbar tune -- ./getfree --seed 7\n";
         assert!(text.ends_with(next), "{text}");
-        sample::in_force(&mut report, "THREADSTACK(ON,4K,4K)");
+        sample::in_force(&mut report, "THREADSTACK(ON,4K,8K)");
+        let text = render(&report, &[], false);
+        assert!(text.contains("  THREADSTACK THREADSTACK(ON,4K,8K)            300 KiB\n"), "{text}");
+        sample::in_force(&mut report, "THREADSTACK(ON,4K)");
         let text = render(&report, &[], false);
         assert!(text.contains("  THREADSTACK THREADSTACK(ON,4K): 256 KiB      300 KiB\n"), "{text}");
     }

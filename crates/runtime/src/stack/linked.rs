@@ -92,8 +92,11 @@ pub fn ends(top: usize) {
         let Some(it) = stack.as_ref() else { return };
         let is_closed = sandbox::is_closed();
         if !is_closed {
-            it.look(segments);
-            if sizes().frees != 0 {
+            let frees = sizes().frees != 0;
+            if frees || it.is_worth_a_look() {
+                it.look(segments);
+            }
+            if frees {
                 ledger::add(Key::StackSegmentsFreed, u64::from(it.free_increments(segments)));
             }
         }
@@ -106,6 +109,20 @@ pub fn ends(top: usize) {
             it.release();
             (*stack).next = lists.spare;
             lists.spare = stack;
+        }
+    }
+}
+
+/// Looks at all stacks, to count segments.
+pub fn look() {
+    let Some(segments) = segments() else { return };
+    let Some(lists) = LISTS.try_lock() else { return };
+    for first in [lists.ready, lists.in_use] {
+        let mut at = first;
+        // SAFETY: stacks in a list exist, under the lock.
+        while let Some(stack) = unsafe { at.as_ref() } {
+            stack.look(segments);
+            at = stack.next;
         }
     }
 }

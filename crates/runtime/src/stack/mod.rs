@@ -423,6 +423,7 @@ pub fn look() {
     {
         if !sandbox::is_closed() {
             raise(kept::look(), true);
+            linked::look();
         }
         look_at_all(&stacks);
     }

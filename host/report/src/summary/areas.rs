@@ -145,7 +145,11 @@ fn stack_set(report: &Report) -> String {
 
 fn threadstack_set(report: &Report) -> String {
     let asked = report.sub_options("THREADSTACK").filter(|_| report.threads_are_governed());
-    match (asked.and_then(|values| parse_size(values.get(1)?)), report.host.thread_stack_bytes) {
+    let initial = asked.and_then(|values| parse_size(values.get(1)?));
+    if let Some(increment) = report.thread_increment() {
+        return format!("THREADSTACK(ON,{},{})", initial.map_or(String::new(), size), size(increment));
+    }
+    match (initial, report.host.thread_stack_bytes) {
         (Some(asked), _) if asked >= LEAST_THREAD_STACK => format!("THREADSTACK(ON,{})", size(asked)),
         (Some(asked), _) if asked > 0 => {
             format!("THREADSTACK(ON,{}): {}", size(asked), bytes(LEAST_THREAD_STACK))
