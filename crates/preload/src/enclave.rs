@@ -11,8 +11,8 @@ use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr::null_mut;
 
 use underbar_enclave::{Enclave, Enclaves, Function, Sizes, VERSION};
-use underbar_runtime::heap::{self, enclave, new};
 use underbar_runtime::errno;
+use underbar_runtime::heap::{self, enclave, new};
 use underbar_runtime::stack::{self, Attributes};
 
 const EINVAL: c_int = 22;

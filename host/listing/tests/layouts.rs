@@ -249,6 +249,25 @@ fn our_own_pools_are_read_back() {
     }
 }
 
+#[test]
+fn our_own_report_in_the_layout_of_64_bit_programs_is_read_back() {
+    use underbar_report::sample;
+    let text = underbar_report::le::amode64::render(&sample::getfree());
+    let got = figures(text.as_bytes());
+    let lines = text.lines().take_while(|line| !line.contains("Largest number"));
+    let values: Vec<u64> = lines
+        .filter(|line| line.starts_with("      "))
+        .map(|line| {
+            let value = line.rsplit(' ').next().expect("a value");
+            let number = |text: &str| text.parse::<u64>().expect("a number");
+            value.strip_suffix('M').map_or_else(|| number(value), |m| number(m) << 20)
+        })
+        .collect();
+    let read_values: Vec<u64> = got.iter().map(|(_, value, _)| *value).collect();
+    assert_eq!(read_values, values, "every line with a value\n{got:?}\n{}", understood(text.as_bytes()));
+    assert_eq!(read(underbar_report::le::amode64::render(&sample::tree()).as_bytes()).len(), 3);
+}
+
 /// The assertions of the fuzz target, on random listings.
 #[test]
 fn in_any_pieces_it_is_the_same() {

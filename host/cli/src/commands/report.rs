@@ -88,6 +88,8 @@ pub enum Form {
     All,
     /// The 31-bit storage report that IBM documents, as with RPTSTG(ON)
     Le,
+    /// The storage report of 64-bit programs that IBM documents
+    Amode64,
     /// Every lock that threads waited for: how long, where, and who held it
     Lock,
 }
@@ -99,6 +101,7 @@ pub fn rendered(report: &Accounts, form: Form, json: bool, page: Page<'_>) -> St
     }
     match form {
         Form::Le => le::render(report),
+        Form::Amode64 => le::amode64::render(report),
         Form::Lock => chapter::render(report, &advice(report)),
         Form::All => every::render(report, page),
         Form::Summary => summary::render_on(report, &advice(report), page),

@@ -15,10 +15,12 @@
 //!
 //! ```text
 //! areas  the areas and their lines     pools  HEAPPOOLS, if it is on         date  of the heading
+//! amode64  the layout of 64-bit programs
 //! ```
 //!
 //! Not here: reading such reports.
 
+pub mod amode64;
 mod areas;
 mod date;
 mod pools;

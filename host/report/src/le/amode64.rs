@@ -1,0 +1,189 @@
+//! The Language Environment's storage report, AMODE 64 layout.
+//!
+//! ```text
+//! Storage Report for Enclave <name> Mon Sep 17 09:26:22 2012     the date as C prints it
+//!     64bit User HEAP statistics:
+//!       Initial size:                                      1M     sizes above the bar in M, or in bytes
+//!       Total heap storage used:                      3211264     in bytes
+//!       Suggested initial size:                            4M
+//!       Number of segments allocated:                       3     without the initial one
+//! ```
+//!
+//! Linux programs are 64-bit programs, so this layout has the areas under the names that a 64-bit program has on z/OS. Only those
+//! areas are printed whose labels IBM's manual shows.
+//!
+//! Invariant: our own reader of listings finds the same figures (`host/listing/tests/layouts.rs`).
+//! Not here: the 31-bit layout (the parent).
+
+use std::fmt::Write as _;
+
+use underbar_ledger::Key;
+
+use super::areas::{Source, figure};
+use super::date::c_date_after;
+use super::{VALUE_ENDS, level, wrap};
+use crate::model::{Process, Report};
+
+/// One line's value.
+enum Value {
+    /// A size above the bar: in M, or in bytes if it is not a multiple. z/OS has only whole M.
+    M(u64),
+    /// Bytes, or a number.
+    Plain(u64),
+}
+
+use Value::{M, Plain};
+
+const MIB: u64 = 1 << 20;
+
+/// The storage reports of all processes of a report, in the order in which they started.
+#[must_use]
+pub fn render(report: &Report) -> String {
+    let mut text = String::new();
+    for process in &report.processes {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        one(&mut text, report, process);
+    }
+    text
+}
+
+fn one(text: &mut String, report: &Report, process: &Process) {
+    let name = crate::page::clean(process.name());
+    if !process.heading.is_empty() {
+        text.push_str(&crate::page::clean(&process.heading));
+        text.push('\n');
+    }
+    // Writing to a String cannot fail.
+    let _ = writeln!(text, "Storage Report for Enclave {name} {}", c_date_after(report, process.started_ns));
+    let _ = writeln!(text, "underbar {}\n", level(&report.underbar));
+    let of = |source| figure(report, process, source);
+    let all = |key| process.counters.get(key);
+    stack(
+        text,
+        "STACK64",
+        [
+            of(Source::SubOption("STACK", 0)),
+            of(Source::SubOption("STACK", 1)),
+            of(Source::Governed(Key::StackConcurrent, Key::StackMain)),
+            of(Source::Governed(Key::StackLargest, Key::StackMain)),
+        ],
+    );
+    stack(
+        text,
+        "THREADSTACK64",
+        [
+            of(Source::SubOption("THREADSTACK", 1)),
+            of(Source::SubOption("THREADSTACK", 2)),
+            of(Source::OthersAtOnce),
+            all(Key::StackThread),
+        ],
+    );
+    let initial = all(Key::HeapInitialSize);
+    let segments = of(Source::Less(Key::HeapSegmentsAllocated, Key::AdditionalSegmentsAllocated));
+    let peak = all(Key::HeapUsedPeak);
+    area(
+        text,
+        "64bit User HEAP",
+        &[
+            ("Initial size", M(initial)),
+            ("Increment size", M(all(Key::HeapIncrementSize))),
+            ("Total heap storage used", Plain(peak)),
+            ("Suggested initial size", M(peak.next_multiple_of(MIB))),
+            (Key::HeapGets.entry().label, Plain(of(Source::Less(Key::HeapGets, Key::AdditionalGets)))),
+            (Key::HeapFrees.entry().label, Plain(of(Source::Less(Key::HeapFrees, Key::AdditionalFrees)))),
+            (
+                Key::HeapSegmentsAllocated.entry().label,
+                // Under AUTO no segment is the initial one.
+                Plain(segments.saturating_sub(u64::from(initial > 0))),
+            ),
+            (
+                Key::HeapSegmentsFreed.entry().label,
+                Plain(of(Source::Less(Key::HeapSegmentsFreed, Key::AdditionalSegmentsFreed))),
+            ),
+        ],
+    );
+    line(text, 4, Key::ThreadsPeak.entry().label, &Plain(all(Key::ThreadsPeak)));
+    text.push_str("End of Storage Report\n\n");
+    wrap(
+        text,
+        "Sizes of 0M are AUTO or not set. Stacks are one mapping each, which grows without increments.",
+    );
+    wrap(
+        text,
+        "31bit and 24bit heaps, Library HEAP and I/O HEAP: none. The C library takes its buffers from the user heap; underbar's own tables are ANYHEAP of the 31-bit layout (--report le).",
+    );
+}
+
+fn stack(text: &mut String, title: &str, [initial, increment, concurrent, largest]: [u64; 4]) {
+    area(
+        text,
+        title,
+        &[
+            ("Initial size", M(initial)),
+            ("Increment size", M(increment)),
+            (Key::StackConcurrent.entry().label, M(concurrent)),
+            (Key::StackLargest.entry().label, M(largest)),
+            ("Number of increments allocated", Plain(0)),
+        ],
+    );
+}
+
+fn area(text: &mut String, title: &str, lines: &[(&str, Value)]) {
+    let _ = writeln!(text, "    {title} statistics:");
+    for (label, value) in lines {
+        line(text, 6, label, value);
+    }
+}
+
+fn line(text: &mut String, indent: usize, label: &str, value: &Value) {
+    let value = match *value {
+        M(bytes) if bytes.is_multiple_of(MIB) => format!("{}M", bytes / MIB),
+        M(figure) | Plain(figure) => figure.to_string(),
+    };
+    let room = VALUE_ENDS.saturating_sub(indent + label.len() + 2);
+    let _ = writeln!(text, "{:indent$}{label}: {value:>room$}", "");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample;
+
+    const GETFREE: &str = "\
+Storage Report for Enclave getfree Fri Nov 20 10:15:07 2026
+underbar V00 R01.00
+
+    STACK64 statistics:
+      Initial size:                                       131072
+      Increment size:                                     131072
+      Maximum used by all concurrent threads:             204800
+      Largest used by any thread:                         204800
+      Number of increments allocated:                          0
+    THREADSTACK64 statistics:
+      Initial size:                                           0M
+      Increment size:                                         0M
+      Maximum used by all concurrent threads:                 0M
+      Largest used by any thread:                             0M
+      Number of increments allocated:                          0
+    64bit User HEAP statistics:
+      Initial size:                                        32768
+      Increment size:                                      32768
+      Total heap storage used:                         819229056
+      Suggested initial size:                               782M
+      Successful Get Heap requests:                        50002
+      Successful Free Heap requests:                       50000
+      Number of segments allocated:                        27948
+      Number of segments freed:                                0
+    Largest number of threads concurrently active:             1
+End of Storage Report
+";
+
+    #[test]
+    fn getfree_byte_for_byte() {
+        let text = render(&sample::getfree());
+        assert!(text.starts_with(GETFREE), "{text}");
+        assert_eq!(render(&sample::tree()).matches("End of Storage Report\n").count(), 3);
+    }
+}
