@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod allocators;
+mod below;
 mod deepbind;
 mod demo;
 mod demo_libraries;

@@ -49,6 +49,10 @@ pub enum HeapKind {
     Class = 4,
     /// Several heaps, none of which is known separately.
     Others = 5,
+    /// Storage below 16 MiB (`__malloc24`).
+    Line = 6,
+    /// Storage below 2 GiB (`__malloc31`).
+    Bar = 7,
 }
 
 impl HeapKind {
@@ -61,6 +65,8 @@ impl HeapKind {
             3 => Some(Self::Enclave),
             4 => Some(Self::Class),
             5 => Some(Self::Others),
+            6 => Some(Self::Line),
+            7 => Some(Self::Bar),
             _ => None,
         }
     }

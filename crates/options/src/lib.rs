@@ -110,8 +110,8 @@ pub use records::take_off_numbers;
 pub use report::ReleaseLine;
 pub use search::{SLOTS, find_option};
 pub use settings::{
-    Base, Disposition, Dsa, Heap, HeapCheck, HeapZones, HugePages, LEAST_THREAD_STACK, Locks, OneLock,
-    Reaction, Settings, Size, Stack, StackSize, Storage, ThreadStack, WhereSet,
+    Base, Disposition, Dsa, Heap, HeapBelow, HeapCheck, HeapZones, HugePages, LEAST_THREAD_STACK, Locks,
+    OneLock, Reaction, Settings, Size, Stack, StackSize, Storage, ThreadStack, WhereSet,
 };
 pub use table::OPTIONS;
 pub use texts::TEXT_ROOM;

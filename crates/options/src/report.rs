@@ -149,7 +149,7 @@ RELEASE
 LAST WHERE SET                 OPTION
 -------------------------------------------------------------------------------
 command line (--opts)          NOAIXBLD
-command line (--opts)            HEAP(67108864,16777216,ANYWHERE,KEEP)
+command line (--opts)            HEAP(67108864,16777216,ANYWHERE,KEEP,8192,4096)
 underbar default                 HEAPCHK(OFF,0,0,0,,1024)
 underbar default                 HEAPPOOLS(OFF)
 underbar default                 HEAPPOOLS64(OFF)

@@ -161,6 +161,15 @@ pub struct Heap {
     pub disposition: Disposition,
 }
 
+/// The values of HEAP for storage below the line, in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HeapBelow {
+    /// The first segment; 0: as large as a further one.
+    pub init: u64,
+    /// The minimum size of each further segment.
+    pub increment: u64,
+}
+
 /// The values of STORAGE.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Storage {
@@ -327,6 +336,14 @@ impl Settings {
             increment: self.size(INCREMENT),
             disposition: self.disposition(DISPOSITION),
         }
+    }
+
+    /// HEAP, for storage below the line.
+    pub fn heap_below(&self) -> HeapBelow {
+        const INIT: usize = slot_named("HEAP", "init24");
+        const INCREMENT: usize = slot_named("HEAP", "incr24");
+        let bytes = |slot| self.size(slot).bytes().unwrap_or(0);
+        HeapBelow { init: bytes(INIT), increment: bytes(INCREMENT) }
     }
 
     /// STORAGE.

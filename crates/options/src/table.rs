@@ -105,8 +105,8 @@ pub const OPTIONS: &[Entry] = &[
                 ..idle("ANYWHERE|BELOW", LOCATION, ANYWHERE, "above or below the 16M line", NO_LINE)
             },
             sub("KEEP|FREE|AUTO", KEEP_FREE_AUTO, KEEP_OR_FREE_AUTO, KEEP, "what happens to an emptied increment"),
-            idle("init24", SIZE, Bytes(8 * K), "first segment below the line", NO_LINE),
-            idle("incr24", SIZE, Bytes(4 * K), "smallest further segment below the line", NO_LINE),
+            sub("init24", SIZE, Bytes(8 * K), Bytes(8 * K), "first segment below the line, for __malloc24"),
+            sub("incr24", SIZE, Bytes(4 * K), Bytes(4 * K), "smallest further segment below the line"),
         ],
         meaning: "The heap for malloc and new: segment sizes, and when empty segments are returned to the kernel.",
         explanation: "\
@@ -115,6 +115,7 @@ request gets a separate segment. KEEP keeps an emptied increment for later use: 
 FREE returns it at once: this saves memory, but costs a kernel request each time. AUTO is underbar's default for all
 three: it takes the first segment on first use, lets increments grow with the heap, and returns whole segments that
 were empty for a tenth of a second. It returns them at the next request, so a program that sleeps keeps them.
+__malloc24 and __malloc31 (underbar/malloc31.h) get storage below 16 MiB and 2 GiB, from heaps of their own.
 A good init is the storage report's \"Total heap storage used\". Sizes are per enclave, not per thread.",
         effect: Honoured,
     },

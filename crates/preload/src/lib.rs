@@ -6,6 +6,7 @@
 #![no_std]
 
 mod alias;
+mod below;
 mod clone;
 mod enclave;
 mod execute;

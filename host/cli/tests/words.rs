@@ -153,7 +153,16 @@ fn the_doctor_sees_this_machine() {
     for name in ["library", "ledger", "trial run", "C library"] {
         assert_eq!(state(&text, name), "ok", "{text}");
     }
-    for name in ["huge pages", "mappings", "overcommit", "address space", "seccomp", "ptrace", "samples"] {
+    for name in [
+        "huge pages",
+        "mappings",
+        "low addresses",
+        "overcommit",
+        "address space",
+        "seccomp",
+        "ptrace",
+        "samples",
+    ] {
         state(&text, name);
     }
     for name in ["page of 4K", "page of 2M", "system call", "clock read", "hand-over", "ledger page"] {

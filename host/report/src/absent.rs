@@ -41,7 +41,8 @@ const LIBRARY_STACK: &str = "The library stack is storage that Language Environm
                              on Linux libraries use the program's own stacks.";
 const THREAD_HEAP: &str =
     "THREADHEAP serves PL/I tasks on z/OS; here one heap serves all threads and is counted under HEAP.";
-const LINE_24: &str = "Linux has no 16M line; HEAP serves these requests, too.";
+const ROW_24: &str = "Storage below 16 MiB (__malloc24) is a heap of the process: heaps, of kind below_16m.";
+const BELOW_HEAP: &str = "Nothing of underbar has to be below the 16M line, so no program has such storage.";
 const OWN_REQUESTS: &str =
     "underbar's own storage comes from the kernel in whole tables; requests within it are not counted.";
 macro_rules! absent {
@@ -64,20 +65,20 @@ absent! {
     "threadheap.frees", Of(Key::HeapFrees), THREAD_HEAP;
     "threadheap.segments_allocated", Of(Key::HeapSegmentsAllocated), THREAD_HEAP;
     "threadheap.segments_freed", Of(Key::HeapSegmentsFreed), THREAD_HEAP;
-    "heap24.used_peak", Of(Key::HeapUsedPeak), LINE_24;
-    "heap24.gets", Of(Key::HeapGets), LINE_24;
-    "heap24.frees", Of(Key::HeapFrees), LINE_24;
-    "heap24.segments_allocated", Of(Key::HeapSegmentsAllocated), LINE_24;
-    "heap24.segments_freed", Of(Key::HeapSegmentsFreed), LINE_24;
+    "heap24.used_peak", Of(Key::HeapUsedPeak), ROW_24;
+    "heap24.gets", Of(Key::HeapGets), ROW_24;
+    "heap24.frees", Of(Key::HeapFrees), ROW_24;
+    "heap24.segments_allocated", Of(Key::HeapSegmentsAllocated), ROW_24;
+    "heap24.segments_freed", Of(Key::HeapSegmentsFreed), ROW_24;
     "anyheap.gets", Of(Key::HeapGets), OWN_REQUESTS;
     "anyheap.frees", Of(Key::HeapFrees), OWN_REQUESTS;
     "anyheap.segments_allocated", Of(Key::HeapSegmentsAllocated), OWN_REQUESTS;
     "anyheap.segments_freed", Of(Key::HeapSegmentsFreed), OWN_REQUESTS;
-    "belowheap.used_peak", Of(Key::HeapUsedPeak), LINE_24;
-    "belowheap.gets", Of(Key::HeapGets), LINE_24;
-    "belowheap.frees", Of(Key::HeapFrees), LINE_24;
-    "belowheap.segments_allocated", Of(Key::HeapSegmentsAllocated), LINE_24;
-    "belowheap.segments_freed", Of(Key::HeapSegmentsFreed), LINE_24;
+    "belowheap.used_peak", Of(Key::HeapUsedPeak), BELOW_HEAP;
+    "belowheap.gets", Of(Key::HeapGets), BELOW_HEAP;
+    "belowheap.frees", Of(Key::HeapFrees), BELOW_HEAP;
+    "belowheap.segments_allocated", Of(Key::HeapSegmentsAllocated), BELOW_HEAP;
+    "belowheap.segments_freed", Of(Key::HeapSegmentsFreed), BELOW_HEAP;
 }
 
 /// The figure of this key. None if there is no such key.

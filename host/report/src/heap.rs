@@ -49,15 +49,23 @@ pub enum Kind {
     Class,
     /// Several heaps for which the ledger had no room.
     Others,
+    /// Storage below 16 MiB.
+    #[serde(rename = "below_16m")]
+    Line,
+    /// Storage below 2 GiB.
+    #[serde(rename = "below_2g")]
+    Bar,
 }
 
 /// Every kind, with its word.
-pub(crate) const KINDS: [(Kind, &str); 5] = [
+pub(crate) const KINDS: [(Kind, &str); 7] = [
     (Kind::Default, "default"),
     (Kind::Additional, "additional"),
     (Kind::Enclave, "enclave"),
     (Kind::Class, "class"),
     (Kind::Others, "others"),
+    (Kind::Line, "below_16m"),
+    (Kind::Bar, "below_2g"),
 ];
 
 /// The counters of a heap; None: not known.
@@ -129,6 +137,8 @@ impl Heap {
                 HeapKind::Enclave => Kind::Enclave,
                 HeapKind::Class => Kind::Class,
                 HeapKind::Others => Kind::Others,
+                HeapKind::Line => Kind::Line,
+                HeapKind::Bar => Kind::Bar,
             },
             name: String::from_utf8_lossy(heap.name()).into_owned(),
             ended: heap.state == RowState::Ended,

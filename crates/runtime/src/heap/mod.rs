@@ -36,6 +36,7 @@
 //! | `cell`, `extent` | free cells; pages that hold cells of one size |
 //! | `foreign` | blocks of another C library's heap |
 //! | `inbox` | cells that other threads freed, on their way back to the owner |
+//! | `below` | storage below 16 MiB and 2 GiB |
 //! | `new`, `info` | operator new without storage; mallinfo |
 //! | `tally` | what a thread has counted but not published |
 //! | `thread`, `thread::slot` | a thread's cells, and the word that points to them |
@@ -55,6 +56,7 @@ static ONE_AT_A_TIME: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
 mod account;
 mod all_heaps;
+pub mod below;
 mod block;
 pub mod callable;
 mod cell;
@@ -232,11 +234,17 @@ struct Got {
 
 const NOTHING: Got = Got { address: null_mut(), zero_from: usize::MAX };
 
+/// Obeys the control page, if the host has changed it.
+#[inline(always)]
+fn obey_if_changed() {
+    ledger::control::obey_if_changed(whole::obey);
+}
+
 /// Gets storage, as a cell or an element. The alignment is a power of two, at least 16. Inlined into the paths that are not special:
 /// a call would cost malloc a hundredth.
 #[inline(always)]
 unsafe fn get(size: usize, align: usize) -> Got {
-    ledger::control::obey_if_changed(whole::obey);
+    obey_if_changed();
     let heap = own_heap();
     if align <= LARGEST_SMALL
         && let Some(heap) = heap
@@ -345,9 +353,16 @@ pub fn refuse() -> *mut u8 {
 
 #[cold]
 fn out_of_storage() -> Got {
-    object::current().add(Key::HeapFailedGets, 1);
-    errno::set_errno(underbar_sys::syscall::Errno::ENOMEM.number());
+    out_of_storage_of(object::current());
     NOTHING
+}
+
+/// Null, with errno ENOMEM: that heap has no storage.
+#[cold]
+fn out_of_storage_of(heap: &Heap) -> *mut u8 {
+    heap.add(Key::HeapFailedGets, 1);
+    errno::set_errno(underbar_sys::syscall::Errno::ENOMEM.number());
+    null_mut()
 }
 
 /// This thread's heap; a new thread gets one. None if the thread has ended as far as we were told, or if there is no memory: such

@@ -72,7 +72,7 @@ pub struct Settings {
     /// 256 + the byte that fills storage when got, and when freed; 0: no fill.
     fill_get: AtomicUsize,
     fill_free: AtomicUsize,
-    /// [`FILLS`], [`WATCHES`]; 0: requests go the usual way. [`UNKNOWN`] until the options were read.
+    /// [`FILLS`], [`WATCHES`], [`LIMITED`]; 0: requests go the usual way. [`UNKNOWN`] until the options were read.
     special: AtomicUsize,
     /// [`POOLS`] and [`COUNTS_EACH`]; 0: requests have the usual cells.
     pools: AtomicUsize,
@@ -86,6 +86,8 @@ const FILLS: usize = 1;
 const WATCHES: usize = 2;
 /// The options were not read yet.
 const UNKNOWN: usize = 4;
+/// Addresses of this heap are below a limit, so that its elements may not move elsewhere.
+const LIMITED: usize = 8;
 
 /// The heap in which each thread begins.
 pub static DEFAULT: Heap = Heap {
@@ -244,6 +246,22 @@ impl Settings {
     #[inline(always)]
     pub fn are_special(&self) -> bool {
         self.special.load(Ordering::Relaxed) != 0
+    }
+
+    /// Elements keep to this heap from now on, also when they grow.
+    pub fn keep_within(&self) {
+        self.special.fetch_or(LIMITED, Ordering::Relaxed);
+    }
+
+    /// Whether a realloc goes a way of its own: the element is watched, or has to stay in this heap.
+    #[inline]
+    pub fn moves_specially(&self) -> bool {
+        self.special.load(Ordering::Relaxed) & (WATCHES | LIMITED) != 0
+    }
+
+    /// Whether elements have to stay in this heap.
+    pub fn has_limit(&self) -> bool {
+        self.special.load(Ordering::Relaxed) & LIMITED != 0
     }
 
     /// Whether requests are checked and traced.

@@ -46,7 +46,7 @@ unsafe extern "C" fn realloc_by(address: *mut u8, size: usize, caller: usize) ->
         if let Some(fault) = check::fault_of(address as usize, descriptor) {
             check::end("realloc", fault, caller);
         }
-        if object::of(descriptor).settings.is_watched() {
+        if object::of(descriptor).settings.moves_specially() {
             return unusual::realloc(address, descriptor, size, caller);
         }
         let old = usable(address, descriptor);

@@ -20,9 +20,12 @@ use underbar_ledger::Key;
 use super::map::Descriptor;
 use super::object::{self, Heap};
 use super::trace::{self, Kind, Site};
-use super::{Got, OurSegments, calloc_of, fill_from, get, give_back, out_of_storage, pools, usable_size};
-use super::{count_element, watch, whole};
-use crate::{coverage, ledger, start};
+use super::{
+    Got, OurSegments, below, calloc_of, count_element, fill_from, get, give_back, out_of_storage, pools,
+    usable_size,
+};
+use super::{obey_if_changed, watch};
+use crate::{coverage, start};
 
 /// Passes the return address on as the third argument and the frame pointer as the fourth, for functions that are entered by a
 /// jump.
@@ -96,7 +99,7 @@ fn serve(function: &'static str, size: usize, align: usize, site: &Site) -> Got 
 }
 
 fn watched(function: &'static str, heap: &Heap, size: usize, align: usize, site: &Site) -> Got {
-    ledger::control::obey_if_changed(whole::obey);
+    obey_if_changed();
     watch::request(function, site);
     if size > isize::MAX as usize {
         return out_of_storage();
@@ -133,27 +136,34 @@ pub unsafe fn before_free(heap: &Heap, function: &'static str, address: *mut u8,
     }
 }
 
-/// realloc of a watched element: it always moves, so that its new end has a zone, and whoever still uses the old place shows.
+/// realloc of an element that is watched, or has to stay in its heap. It always moves: so its new end has a zone, and whoever still
+/// uses the old place shows.
 ///
 /// # Safety
 /// As realloc of C; the address is that of an element in use, and its header is sound. The size is not 0.
 #[cold]
 #[inline(never)]
 pub unsafe fn realloc(address: *mut u8, descriptor: *mut Descriptor, size: usize, caller: usize) -> *mut u8 {
-    let site = Site::of(caller);
     // SAFETY: the caller's promise.
     unsafe {
-        let old = usable_size(address);
-        let got = serve("realloc", size, 16, &site);
-        if got.address.is_null() {
+        let (heap, old) = (object::of(descriptor), usable_size(address));
+        let new = if heap.settings.has_limit() {
+            below::realloc(heap, address, size)
+        } else {
+            let new = serve("realloc", size, 16, &Site::of(caller)).address;
+            if !new.is_null() {
+                fill_from(new, old.min(size));
+                // Not `copy_nonoverlapping`, as in `realloc`.
+                core::ptr::copy(address, new, old.min(size));
+            }
+            new
+        };
+        if new.is_null() {
             // A smaller size fits in place.
             return if size <= old { address } else { null_mut() };
         }
-        fill_from(got.address, old.min(size));
-        // Not `copy_nonoverlapping`, as in `realloc`.
-        core::ptr::copy(address, got.address, old.min(size));
         give_back("realloc", address, descriptor, caller);
-        object::current().add(Key::HeapMoved, 1);
-        got.address
+        heap.add(Key::HeapMoved, 1);
+        new
     }
 }

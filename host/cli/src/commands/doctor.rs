@@ -179,6 +179,7 @@ fn machine(library: &Result<Library, underbar_launch::LibraryError>) -> Vec<Chec
         c_library(),
         huge_pages(),
         mappings(),
+        low_addresses(),
         overcommit(),
         address_space(),
         seccomp(),
@@ -289,6 +290,27 @@ fn mappings() -> Check {
         ),
         Some(most) => Check::new(NAME, State::Ok, format!("vm.max_map_count is {most}")),
         None => Check::new(NAME, State::Unknown, "vm.max_map_count cannot be read"),
+    }
+}
+
+/// Whether the kernel gives addresses below 16 MiB, for `__malloc24`.
+fn low_addresses() -> Check {
+    const NAME: &str = "low addresses";
+    const LINE: u64 = 16 << 20;
+    const USUAL: u64 = 64 << 10;
+    match number("/proc/sys/vm/mmap_min_addr") {
+        Some(least) if least >= LINE => Check::new(
+            NAME,
+            State::Limited,
+            format!("vm.mmap_min_addr is {least}: there is no storage below 16M (__malloc24)"),
+        ),
+        Some(least) if least > USUAL => Check::new(
+            NAME,
+            State::Limited,
+            format!("vm.mmap_min_addr is {least}: less storage below 16M (__malloc24) than usual"),
+        ),
+        Some(least) => Check::new(NAME, State::Ok, format!("from {least} on (vm.mmap_min_addr)")),
+        None => Check::new(NAME, State::Unknown, "vm.mmap_min_addr cannot be read"),
     }
 }
 

@@ -19,9 +19,10 @@ use std::fmt::Write as _;
 
 use underbar_ledger::Key;
 
-use super::areas::{Source, figure};
+use super::areas::{Source, figure, of_kind};
 use super::date::c_date_after;
 use super::{VALUE_ENDS, level, wrap};
+use crate::heap::Kind;
 use crate::model::{Process, Report};
 
 /// One line's value.
@@ -81,7 +82,10 @@ fn one(text: &mut String, report: &Report, process: &Process) {
         ],
     );
     let initial = all(Key::HeapInitialSize);
-    let segments = of(Source::Less(Key::HeapSegmentsAllocated, Key::AdditionalSegmentsAllocated));
+    // Above the bar is what no other heap has.
+    let above =
+        |all, additional| of(Source::Less(all, additional)).saturating_sub(of_kind(process, Kind::Bar, all));
+    let segments = above(Key::HeapSegmentsAllocated, Key::AdditionalSegmentsAllocated);
     let peak = all(Key::HeapUsedPeak);
     area(
         text,
@@ -91,8 +95,8 @@ fn one(text: &mut String, report: &Report, process: &Process) {
             ("Increment size", M(all(Key::HeapIncrementSize))),
             ("Total heap storage used", Plain(peak)),
             ("Suggested initial size", M(peak.next_multiple_of(MIB))),
-            (Key::HeapGets.entry().label, Plain(of(Source::Less(Key::HeapGets, Key::AdditionalGets)))),
-            (Key::HeapFrees.entry().label, Plain(of(Source::Less(Key::HeapFrees, Key::AdditionalFrees)))),
+            (Key::HeapGets.entry().label, Plain(above(Key::HeapGets, Key::AdditionalGets))),
+            (Key::HeapFrees.entry().label, Plain(above(Key::HeapFrees, Key::AdditionalFrees))),
             (
                 Key::HeapSegmentsAllocated.entry().label,
                 // Under AUTO no segment is the initial one.
@@ -100,10 +104,24 @@ fn one(text: &mut String, report: &Report, process: &Process) {
             ),
             (
                 Key::HeapSegmentsFreed.entry().label,
-                Plain(of(Source::Less(Key::HeapSegmentsFreed, Key::AdditionalSegmentsFreed))),
+                Plain(above(Key::HeapSegmentsFreed, Key::AdditionalSegmentsFreed)),
             ),
         ],
     );
+    for (title, kind) in [("31bit User HEAP", Kind::Bar), ("24bit User HEAP", Kind::Line)] {
+        if process.heaps.iter().any(|heap| heap.kind == kind) {
+            let keys = [
+                Key::HeapInitialSize,
+                Key::HeapIncrementSize,
+                Key::HeapUsedPeak,
+                Key::HeapGets,
+                Key::HeapFrees,
+                Key::HeapSegmentsAllocated,
+                Key::HeapSegmentsFreed,
+            ];
+            area(text, title, &keys.map(|key| (key.entry().label, Plain(of_kind(process, kind, key)))));
+        }
+    }
     line(text, 4, Key::ThreadsPeak.entry().label, &Plain(all(Key::ThreadsPeak)));
     text.push_str("End of Storage Report\n\n");
     wrap(
@@ -112,7 +130,7 @@ fn one(text: &mut String, report: &Report, process: &Process) {
     );
     wrap(
         text,
-        "31bit and 24bit heaps, Library HEAP and I/O HEAP: none. The C library takes its buffers from the user heap; underbar's own tables are ANYHEAP of the 31-bit layout (--report le).",
+        "31bit and 24bit User HEAP: only if the program asked for them (__malloc31, __malloc24). Library HEAP and I/O HEAP: none. The C library takes its buffers from the user heap; underbar's own tables are ANYHEAP of the 31-bit layout (--report le).",
     );
 }
 

@@ -16,8 +16,11 @@ use crate::units::parse_size;
 pub(super) enum Source {
     /// A counter.
     Counter(Key),
-    /// The first counter less its part in the second, and less that of enclaves: what is left for the default heap.
+    /// The first counter less its part in the second, and less that of enclaves and of the heap below the line: what is left for the
+    /// default heap.
     Less(Key, Key),
+    /// A counter of the heaps of this kind.
+    Of(Kind, Key),
     /// The first counter under THREADSTACK(OFF), where STACK applies to all threads; the second under ON, where STACK applies to
     /// the first thread.
     Governed(Key, Key),
@@ -34,12 +37,12 @@ impl Source {
     pub fn of_heap(self) -> Option<Key> {
         match self {
             Counter(key) | Less(key, _) => Some(key),
-            Governed(..) | OthersAtOnce | SubOption(..) | Absent(_) => None,
+            Governed(..) | Of(..) | OthersAtOnce | SubOption(..) | Absent(_) => None,
         }
     }
 }
 
-use Source::{Absent, Counter, Governed, Less, OthersAtOnce, SubOption};
+use Source::{Absent, Counter, Governed, Less, Of, OthersAtOnce, SubOption};
 
 /// One line: its label and the source of its figure.
 pub(super) struct Row(pub Label, pub Source);
@@ -142,11 +145,11 @@ pub(super) static SECTIONS: [Section; 9] = [
         rows: heap_rows!(
             SubOption("HEAP", 4),
             SubOption("HEAP", 5),
-            Absent("heap24.used_peak"),
-            Absent("heap24.gets"),
-            Absent("heap24.frees"),
-            Absent("heap24.segments_allocated"),
-            Absent("heap24.segments_freed")
+            Of(Kind::Line, Key::HeapUsedPeak),
+            Of(Kind::Line, Key::HeapGets),
+            Of(Kind::Line, Key::HeapFrees),
+            Of(Kind::Line, Key::HeapSegmentsAllocated),
+            Of(Kind::Line, Key::HeapSegmentsFreed)
         ),
     },
     Section {
@@ -193,10 +196,10 @@ pub(super) fn figure(report: &Report, process: &Process, source: Source) -> u64 
     match source {
         Counter(key) => counters.get(key),
         Less(all, part) => {
-            let enclaves = process.heaps.iter().filter(|heap| heap.kind == Kind::Enclave);
-            let apart: u64 = enclaves.filter_map(|heap| heap.counters.known(all)).sum();
+            let apart = of_kind(process, Kind::Enclave, all) + of_kind(process, Kind::Line, all);
             counters.get(all).saturating_sub(counters.get(part)).saturating_sub(apart)
         }
+        Of(kind, key) => of_kind(process, kind, key),
         Governed(all, first) => counters.get(if report.threads_are_governed() { first } else { all }),
         OthersAtOnce => {
             // When all threads together used the most, the first thread had not used more than at the end.
@@ -218,13 +221,18 @@ pub(super) fn figure(report: &Report, process: &Process, source: Source) -> u64 
     }
 }
 
+/// A counter of all heaps of a kind; 0 if the process has none.
+pub(super) fn of_kind(process: &Process, kind: Kind, key: Key) -> u64 {
+    process.heaps.iter().filter(|heap| heap.kind == kind).filter_map(|heap| heap.counters.known(key)).sum()
+}
+
 /// Does a line of this process have a figure that was not measured?
 pub(super) fn lacks(report: &Report, process: &Process) -> bool {
     let sources = SECTIONS.iter().flat_map(|section| section.rows).map(|Row(_, source)| *source);
     let mut keys = sources.filter_map(|source| match source {
         Counter(key) | Less(key, _) => Some(key),
         Governed(all, first) => Some(if report.threads_are_governed() { first } else { all }),
-        OthersAtOnce | SubOption(..) | Absent(_) => None,
+        Of(..) | OthersAtOnce | SubOption(..) | Absent(_) => None,
     });
     keys.any(|key| process.counters.known(key).is_none())
 }
@@ -234,7 +242,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_0_here_is_null_in_json_and_the_other_way_round() {
+    fn what_is_0_here_or_in_a_row_is_null_in_json_and_the_other_way_round() {
         let rows = SECTIONS.iter().flat_map(|section| section.rows);
         let zeros: Vec<&str> = rows
             .filter_map(|Row(label, source)| match source {
@@ -242,6 +250,13 @@ mod tests {
                     let table = absent::find(key).expect(key);
                     assert_eq!(table.label.text(), label.text(), "{key}");
                     Some(*key)
+                }
+                // In JSON the figure is that of one of the process's heaps.
+                Of(Kind::Line, key) => {
+                    let (_, name) = key.entry().key.split_once('.').expect("an area and a name");
+                    let absent = absent::find(&format!("heap24.{name}")).expect(name);
+                    assert_eq!(absent.label.text(), label.text(), "{name}");
+                    Some(absent.key)
                 }
                 _ => None,
             })

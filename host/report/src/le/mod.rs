@@ -174,9 +174,10 @@ fn notes(report: &Report, process: &Process) -> Vec<String> {
             .to_owned(),
     );
     notes.push(
-        "LIBSTACK, THREADHEAP, HEAP24 and BELOWHEAP have no counterpart on Linux: sizes are those of the options, all else is 0 (null in JSON)."
+        "LIBSTACK, THREADHEAP and BELOWHEAP: none, since no program on Linux asks for them: sizes are those of the options, all else is 0 (null in JSON)."
             .to_owned(),
     );
+    notes.push(below_the_line(process));
     if counters.get(Key::AdditionalCreates) > 0 {
         notes.push("HEAP, total heap storage used: with the additional heaps, at one time.".to_owned());
     }
@@ -189,6 +190,19 @@ fn notes(report: &Report, process: &Process) -> Vec<String> {
         notes.extend(pools::notes(process, of));
     }
     notes
+}
+
+/// What HEAP24 has.
+fn below_the_line(process: &Process) -> String {
+    if process.heaps.iter().all(|heap| heap.kind != Kind::Line) {
+        return "HEAP24: none, since no program asked for it (__malloc24).".to_owned();
+    }
+    match areas::of_kind(process, Kind::Line, Key::HeapFailedGets) {
+        0 => "HEAP24: storage of __malloc24, below 16 MiB.".to_owned(),
+        failed => format!(
+            "HEAP24: {failed} requests found no room below 16 MiB. There is none below vm.mmap_min_addr (sysctl), nor where a program is linked to fixed addresses (see explain HEAP)."
+        ),
+    }
 }
 
 /// A note, wrapped at 72 columns after an asterisk.
@@ -305,8 +319,10 @@ End of Storage Report
   segments, so these are 0. Sizes that are AUTO or not set are 0, too.
 * ANYHEAP shows underbar's own storage, for the tables of its heap,
   which is not counted by requests and segments: 0 (null in JSON).
-* LIBSTACK, THREADHEAP, HEAP24 and BELOWHEAP have no counterpart on
-  Linux: sizes are those of the options, all else is 0 (null in JSON).
+* LIBSTACK, THREADHEAP and BELOWHEAP: none, since no program on Linux
+  asks for them: sizes are those of the options, all else is 0 (null in
+  JSON).
+* HEAP24: none, since no program asked for it (__malloc24).
 ";
 
     #[test]

@@ -18,6 +18,7 @@
 //! | `reserve` | the segment that is left when the kernel refuses |
 //! | `parked` | empty extents that wait for the next need of their class |
 //! | `huge_pages` | huge pages where they are faster |
+//! | `limit` | places for segments below a limit |
 //! | `live` | changes while the program runs |
 //! | `ending` | all segments, and their return at the end |
 //! | `decay` | pages of free blocks that stay unused for a while |
@@ -30,6 +31,7 @@
 mod decay;
 mod ending;
 mod huge_pages;
+mod limit;
 mod live;
 mod pages;
 mod parked;
@@ -95,6 +97,8 @@ pub struct Space {
     grown: usize,
     /// The kernel's limit on mappings; 0: not asked for yet.
     most_mappings: usize,
+    /// All addresses are below this; 0: anywhere.
+    limit: usize,
 }
 
 // SAFETY: the raw pointers are to descriptors that only a holder of the lock follows.
@@ -119,6 +123,7 @@ impl Space {
             operations: 0,
             grown: 0,
             most_mappings: 0,
+            limit: 0,
         }
     }
 
@@ -131,6 +136,11 @@ impl Space {
     /// Sets the HEAP policy. Later calls apply from then on.
     pub fn set_policy(&mut self, policy: Policy) {
         self.policy = policy;
+    }
+
+    /// Limits the addresses of all segments. Before the first request.
+    pub fn set_limit(&mut self, limit: usize) {
+        self.limit = limit;
     }
 
     /// The HEAP policy.

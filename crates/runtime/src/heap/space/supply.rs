@@ -18,10 +18,10 @@ use underbar_sys::{clock, syscall};
 use super::super::block::{Block, block_bytes};
 use super::super::map::{self, PAGE, SEGMENT};
 use super::super::private_storage::OWN;
-use super::reserve;
 use super::segment::{FREE_HEAD, SEGMENT_LOSS, Segment, segment_of};
 use super::soundness::now_gone;
 use super::{Disposition, Element, HugePages, MIB, Policy, Space};
+use super::{limit, reserve};
 use crate::ledger::own_reads;
 use crate::{coverage, ledger, sandbox};
 
@@ -49,7 +49,8 @@ impl Space {
             let rest = Block(block.0 + block.size());
             let rest_bytes = segment.end() - rest.0;
             let is_alone = rest_bytes == 0 || (rest.is_free() && rest.size() == rest_bytes);
-            if !segment.alone || block != segment.first() || !is_alone || size <= segment.size {
+            let may_move = segment.alone && self.limit == 0;
+            if !may_move || block != segment.first() || !is_alone || size <= segment.size {
                 return None;
             }
             if rest_bytes > 0 {
@@ -83,7 +84,13 @@ impl Space {
             let rest = Block(block.0 + block.size());
             let rest_bytes = segment.end() - rest.0;
             let is_alone = rest_bytes == 0 || (rest.is_free() && rest.size() == rest_bytes);
-            if keeps || !segment.alone || block != segment.first() || !is_alone || size >= segment.size {
+            if keeps
+                || self.limit > 0
+                || !segment.alone
+                || block != segment.first()
+                || !is_alone
+                || size >= segment.size
+            {
                 return false;
             }
             if rest_bytes > 0 {
@@ -158,7 +165,7 @@ impl Space {
         let (start, size) = [asked, need.max(MIB).min(asked), need]
             .into_iter()
             .find_map(|size| Some((self.map_segment(size)?, size)))
-            .or_else(|| reserve::take(need))?;
+            .or_else(|| if self.limit > 0 { None } else { reserve::take(need) })?;
         if size < asked {
             self.owner().add(Key::HeapMapFallbacks, 1);
         }
@@ -278,6 +285,9 @@ impl Space {
     }
 
     fn map_segment(&mut self, size: usize) -> Option<usize> {
+        if self.limit > 0 {
+            return limit::map_below(self.limit, size);
+        }
         let start = match syscall::map_anonymous(size) {
             Ok(start) => start,
             // Out of address space or of mappings: idle storage goes back first.
