@@ -52,7 +52,10 @@ fn the_runs_own_options_choose_the_form() {
     assert_eq!(code, 0);
     let text = good(&["report", &path]);
     assert!(text.starts_with("Options Report for Enclave true "), "{text}");
-    assert!(text.contains("\ncommand line (--opts)            HEAP(1048576,AUTO,ANYWHERE,AUTO)\n"), "{text}");
+    assert!(
+        text.contains("\ncommand line (--opts)            HEAP(1048576,AUTO,ANYWHERE,AUTO,8192,4096)\n"),
+        "{text}"
+    );
     assert!(text.contains("\nStorage Report for Enclave true "), "{text}");
 }
 

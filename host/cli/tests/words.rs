@@ -23,7 +23,7 @@ fn an_option_text_is_checked_with_carets() {
          \x20 | HEPA(1M),HEAP(1OM)\n\
          \x20 |                ^\n"
     );
-    assert!(output.contains("HEAP(AUTO,AUTO,ANYWHERE,AUTO)\n"), "{output}");
+    assert!(output.contains("HEAP(AUTO,AUTO,ANYWHERE,AUTO,8192,4096)\n"), "{output}");
     let (code, _, error) = run(&["options", "HEAP(-1)"]);
     assert!(code == 1 && error.contains("\n  |      ^^\n"), "{error}");
     let (code, _, error) = run(&["options", &"(".repeat(10_000)]);
@@ -42,7 +42,7 @@ fn what_is_in_force_and_where_it_was_set() {
         "Options Report for Enclave cc1plus ",
         "\nunderbar V",
         "\nLAST WHERE SET                 OPTION\n",
-        "\ncommand line (--opts)            HEAP(8388608,2097152,ANYWHERE,AUTO)\n",
+        "\ncommand line (--opts)            HEAP(8388608,2097152,ANYWHERE,AUTO,8192,4096)\n",
         "\nUNDERBAR_OPTS                    RPTSTG(ON)\n",
         "\nunderbar default                 RPTOPTS(OFF)\n",
         "\nSet by TEXT:\n  ALL31 ",
