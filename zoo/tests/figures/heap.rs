@@ -123,3 +123,14 @@ pub(super) fn a_killed_program_s_segments_are_exact() {
     exact(&account, Key::HeapSegmentBytes, 1000 * 64 * 1024);
     exact(&account, Key::HeapSegmentBytesPeak, 1000 * 64 * 1024);
 }
+
+/// The program writes past the end of three elements and frees them.
+pub(super) fn writes_past_the_end_are_counted() {
+    let flags = ["-fno-builtin", "-w", "-pthread", "-O1"];
+    let program = text(&compiled("faults/zones", "figures-zones", &flags)).to_owned();
+    for (options, damaged) in [("", 0), ("HEAPZONES(,,8,QUIET)", 3)] {
+        let account = account(options, &[program.as_str(), "three", "24"]);
+        assert_eq!((code(account.left.status), account.left.error.as_str()), (0, ""), "{options}");
+        exact(&account, Key::HeapDamagedZones, damaged);
+    }
+}

@@ -99,6 +99,7 @@ checks! {
     what_a_child_has_from_its_parent_is_told: HeapInherited ProcessContinued;
     opens_beside_the_preload_are_counted: DeepbindOpens DeepbindUnbound NamespacesOpened;
     page_faults_are_those_of_the_program_itself: ProcessFaults;
+    writes_past_the_end_are_counted: HeapDamagedZones;
     memory_past_the_heap_is_seen: CoverageAnonymous CoverageHeap;
     a_running_program_obeys_what_is_changed_outside: ControlObeyed HeapSegmentsFreed;
     waits_for_locks_are_those_that_the_program_arranges: LockContended LockParked LockSpun LockWait LockWaitMax LockSpin LockLocks LockUnrecorded;
