@@ -16,10 +16,10 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use underbar_ledger::{FaultKind, Key};
 use underbar_options::{HeapCheck, HeapZones, Reaction};
 
+use super::all_heaps;
 use super::check::{self, Fault, Finding};
 use super::registry::{self, REGISTRY};
 use super::space::Damage;
-use super::thread;
 use super::trace::{self, Site};
 use super::zone::{self, State};
 use crate::ledger;
@@ -65,7 +65,7 @@ pub fn request(function: &'static str, site: &Site) {
 /// The last walk, when the process ends. None if the thread may hold a lock: a signal handler that ends the process may have
 /// interrupted a request.
 pub(crate) fn look() {
-    if FREQUENCY.load(Ordering::Relaxed) != 0 && thread::is_quiet() {
+    if FREQUENCY.load(Ordering::Relaxed) != 0 && all_heaps::is_quiet() {
         walk("exit", &Site::of(0));
     }
 }
