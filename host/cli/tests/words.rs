@@ -116,7 +116,7 @@ fn names_are_explained_and_unknown_ones_lead_to_the_nearest() {
     for (label, key) in [
         ("Successful Get Heap requests", "heap.gets"),
         ("Successful Create Heap requests", "additional_heap.creates"),
-        ("Extents Allocated", "heappools.extents_allocated"),
+        ("Extents Allocated", "pools.extents"),
     ] {
         assert!(good(&["explain", label]).contains(key), "{label}");
     }

@@ -10,9 +10,9 @@ use underbar_ledger::{Key, Scope, TABLE, Unit, sizes};
 use crate::absent::{self, ABSENT};
 use crate::figures::{areas, split};
 use crate::lock::columns::{self, COLUMNS};
-use crate::remedies;
 use crate::steps::STEPS;
 use crate::tree::TREE;
+use crate::{pools, remedies};
 
 /// How far a figure can be trusted, in words.
 #[must_use]
@@ -63,6 +63,9 @@ pub fn explain(key: &str) -> Option<String> {
             "{}: {label}\nnull in JSON, 0 in the storage report\n\n{}\n",
             absent.key, absent.why
         ));
+    }
+    if let Some(text) = pools::explain(key) {
+        return Some(text);
     }
     if key == REQUEST_SIZES || key == COMMON.key {
         return Some(counter(&Counter { key: REQUEST_SIZES, ..COMMON }, ""));

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use serde::de::{Deserialize, Deserializer};
 use serde::ser::{Serialize, SerializeMap, Serializer};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use underbar_ledger::SlotView;
 use underbar_ledger::pools::STEP;
 use underbar_model::cells::{Range, suggested};
@@ -155,32 +155,73 @@ impl<'de> Deserialize<'de> for Ranges {
     }
 }
 
+/// A figure of a pool, for explanations and the schema.
+#[derive(Clone, Copy, Debug)]
+pub struct PoolFigure {
+    /// Its key path: `pools.` and its name in JSON.
+    pub key: &'static str,
+    /// Its label in the storage report.
+    pub label: &'static str,
+    /// Its meaning.
+    pub meaning: &'static str,
+    /// Whether it may be unknown: then it is null.
+    may_be_null: bool,
+}
+
+macro_rules! figures {
+    ($($key:literal, $label:literal, $null:literal, $meaning:literal;)*) => {
+        /// All figures of a pool; the last one is of all pools together.
+        pub static FIGURES: [PoolFigure; [$($key),*].len()] =
+            [$(PoolFigure { key: $key, label: $label, meaning: $meaning, may_be_null: $null }),*];
+    };
+}
+
+figures! {
+    "pools.cell", "Specified Cell Size", false, "Bytes of a cell as it was set.";
+    "pools.element", "Element Size", false, "Bytes that a cell takes: its size rounded up to its alignment.";
+    "pools.percent", "Extent Percent", true, "The percentage that was set; null for HEAPPOOLS64.";
+    "pools.cells_per_extent", "Cells Per Extent", false, "Cells of an extent.";
+    "pools.gets", "Get requests", false, "Requests that it served: exact after an orderly end, else within 1,024 of every thread.";
+    "pools.extents", "Extents Allocated", false, "Extents that were allocated. Each thread has its own.";
+    "pools.used_peak", "Maximum Cells Used", false, "The most cells in use at one time, within a list of cells of each thread, and an eighth of each extent.";
+    "pools.used", "Cells In Use", false, "Cells in use: exact after an orderly end.";
+    "pools.larger_requests", "Requests greater than the largest cell size", false, "Requests that were larger than the largest cell, of all pools together.";
+}
+
+/// The explanation of a figure; None if there is no such key.
+#[must_use]
+pub fn explain(key: &str) -> Option<String> {
+    let figure = FIGURES.iter().find(|figure| figure.key == key)?;
+    Some(format!("{key}: {}\nOf each pool, under HEAPPOOLS(ON)\n\n{}\n", figure.label, figure.meaning))
+}
+
 /// The schema of the pools.
 pub(crate) fn schema() -> Value {
-    let number = |what: &str| json!({"type": "integer", "minimum": 0, "description": what});
-    let maybe = |what: &str| json!({"type": ["integer", "null"], "minimum": 0, "description": what});
+    let number = |figure: &PoolFigure| {
+        let kind = if figure.may_be_null { json!(["integer", "null"]) } else { json!("integer") };
+        let name = figure.key.split('.').next_back().unwrap_or_default().to_owned();
+        (name, json!({"type": kind, "minimum": 0, "description": figure.meaning}))
+    };
+    let (of_all, of_each) = FIGURES.split_last().map_or((None, &[][..]), |(last, each)| (Some(last), each));
+    let each: Map<String, Value> = of_each.iter().map(number).collect();
+    let names: Vec<String> = each.keys().cloned().collect();
+    let mut properties: Map<String, Value> = of_all.into_iter().map(number).collect();
+    let initial = "The initial size of HEAP of which extents are a percentage; null for HEAPPOOLS64.";
+    properties.insert(
+        "initial_size".to_owned(),
+        json!({"type": ["integer", "null"], "minimum": 0, "description": initial}),
+    );
+    let pool = json!({
+        "type": "object",
+        "description": "One pool. Pools of one size follow each other.",
+        "properties": each,
+        "required": names,
+    });
+    properties.insert("each".to_owned(), json!({"type": "array", "items": pool}));
     json!({
         "type": "object",
         "description": "The pools of HEAPPOOLS; absent where it is off.",
-        "properties": {
-            "initial_size": maybe("The initial size of HEAP of which extents are a percentage; null for HEAPPOOLS64."),
-            "larger_requests": number("Requests that were larger than the largest cell."),
-            "each": {"type": "array", "items": {
-                "type": "object",
-                "description": "One pool. Pools of one size follow each other.",
-                "properties": {
-                    "cell": number("Bytes of a cell as it was set."),
-                    "element": number("Bytes that a cell takes."),
-                    "percent": maybe("The percentage that was set; null for HEAPPOOLS64."),
-                    "cells_per_extent": number("Cells of an extent."),
-                    "gets": number("Requests that it served: exact after an orderly end, else within 1,024 of every thread."),
-                    "extents": number("Extents that were allocated. Each thread has its own."),
-                    "used_peak": number("The most cells in use at one time, within a list of cells of each thread, and an eighth of each extent."),
-                    "used": number("Cells in use: exact after an orderly end."),
-                },
-                "required": ["cell", "element", "percent", "cells_per_extent", "gets", "extents", "used_peak", "used"],
-            }},
-        },
+        "properties": properties,
         "required": ["initial_size", "larger_requests", "each"],
     })
 }
@@ -228,6 +269,22 @@ mod tests {
         assert_eq!(json, json!({"up_to_8": 40, "up_to_24": 2}));
         assert_eq!(serde_json::from_value::<Ranges>(json).expect("what was written"), ranges);
         assert!(serde_json::from_str::<Ranges>(r#"{"up_to_8": -1}"#).is_err());
+    }
+
+    /// The table has each key of JSON, and no other.
+    #[test]
+    fn every_figure_of_a_pool_is_explained() {
+        let json = serde_json::to_value(pools()).expect("plain");
+        let mut names: Vec<&str> =
+            json["each"][0].as_object().expect("a pool").keys().map(String::as_str).collect();
+        names.push("larger_requests");
+        let mut keys: Vec<String> = names.iter().map(|name| format!("pools.{name}")).collect();
+        keys.sort();
+        let mut known: Vec<&str> = FIGURES.iter().map(|figure| figure.key).collect();
+        known.sort_unstable();
+        assert_eq!(keys, known);
+        assert!(explain("pools.extents").is_some_and(|text| text.contains("Extents Allocated")));
+        assert_eq!(explain("pools"), None);
     }
 
     #[test]

@@ -16,6 +16,7 @@ use underbar_report::gate::nearest;
 use underbar_report::glossary::{self, TERMS};
 use underbar_report::lock::columns::COLUMNS;
 use underbar_report::manual::REQUEST_SIZES;
+use underbar_report::pools::FIGURES;
 use underbar_report::steps::STEPS;
 use underbar_report::tree::TREE;
 
@@ -99,6 +100,7 @@ fn explain(name: &str) -> Result<String, String> {
     }
     let labels = TABLE.iter().map(|entry| (entry.label, entry.key));
     let labels = labels.chain([(COMMON.label, REQUEST_SIZES)]);
+    let labels = labels.chain(FIGURES.iter().map(|figure| (figure.label, figure.key)));
     let mut labels = labels.chain(ABSENT.iter().map(|absent| (absent.label.text(), absent.key)));
     let mut begun = labels.clone().filter(|(label, _)| is_begun(label, name)).map(|(_, key)| key);
     let label = labels.find(|(label, _)| label.eq_ignore_ascii_case(name)).map(|(_, key)| key);
@@ -146,7 +148,7 @@ fn tells_of(name: &str, word: &str) -> bool {
 
 /// All names that are listed; labels and sub-options are explained with them.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    let absent = ABSENT.iter().map(|absent| absent.key);
+    let absent = FIGURES.iter().map(|figure| figure.key).chain(ABSENT.iter().map(|absent| absent.key));
     let terms = TERMS.iter().map(|term| term.name);
     OPTIONS.iter().map(|entry| entry.name).chain(underbar_advise::explain::names()).chain(absent).chain(terms)
 }
@@ -196,7 +198,8 @@ fn figures(text: &mut String) {
         .chain(TREE.iter().map(|of| (of.key, of.label)))
         .chain(TABLE.iter().map(|entry| (entry.key, entry.label)))
         .chain([(REQUEST_SIZES, COMMON.label)])
-        .chain(COLUMNS.iter().map(|column| (column.key, column.label)));
+        .chain(COLUMNS.iter().map(|column| (column.key, column.label)))
+        .chain(FIGURES.iter().map(|figure| (figure.key, figure.label)));
     list(text, keys);
 }
 
