@@ -93,7 +93,7 @@ pub fn ends(top: usize) {
         let is_closed = sandbox::is_closed();
         if !is_closed {
             let frees = sizes().frees != 0;
-            if frees || it.is_worth_a_look() {
+            if frees || it.is_worth_a_look(false) {
                 it.look(segments);
             }
             if frees {

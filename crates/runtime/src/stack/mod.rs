@@ -327,7 +327,7 @@ unsafe extern "C" fn ends(record: *mut u8) {
     unsafe {
         // Without the lock, so that no thread waits during the system call.
         let is_looked_at =
-            (*record).stack.as_ref().is_none_or(|stack| size::frees_increments() || stack.is_worth_a_look());
+            (*record).stack.as_ref().is_none_or(|stack| stack.is_worth_a_look(size::frees_increments()));
         if is_asked_for() && is_looked_at {
             note(&*record);
         }

@@ -21,7 +21,7 @@
 //! Not here: which thread has which stack (`kept`).
 
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
 use underbar_ledger::Key;
 use underbar_sys::syscall;
@@ -73,6 +73,8 @@ pub struct Segmented {
     base: AtomicUsize,
     /// Threads that ended on it. Written by the thread that ends; relaxed.
     ends: AtomicU32,
+    /// The last look found increments. Written and read by threads that end; relaxed.
+    was_deep: AtomicBool,
     /// Nobody will join the thread. Written and read under the lock of `kept`.
     pub is_detached: bool,
     /// The C library's description of the thread; 0: it has not begun. Written by the thread as it begins (Release), read by a
@@ -110,6 +112,7 @@ impl Segmented {
                         segments: AtomicU32::new(0),
                         base: AtomicUsize::new(0),
                         ends: AtomicU32::new(0),
+                        was_deep: AtomicBool::new(false),
                         is_detached: false,
                         thread: AtomicUsize::new(0),
                         next: null_mut(),
@@ -150,12 +153,14 @@ impl Segmented {
         self.base.store(base, Ordering::Relaxed);
     }
 
-    /// A thread ends. Whether its stack is to be looked at: pages stay, so most ends tell nothing that the next look does not.
-    pub fn is_worth_a_look(&self) -> bool {
+    /// A thread ends. Whether its stack is to be looked at: pages stay, so most ends tell nothing that the next look does not. If
+    /// increments are to be given back, one end in four is looked at, and each one after an end that found some.
+    pub fn is_worth_a_look(&self, frees_increments: bool) -> bool {
         const EXACT: u32 = 4;
-        const ONE_IN: u32 = 16;
         let ends = self.ends.fetch_add(1, Ordering::Relaxed);
-        ends < EXACT || ends.is_multiple_of(ONE_IN)
+        ends < EXACT
+            || ends.is_multiple_of(if frees_increments { 4 } else { 16 })
+            || (frees_increments && self.was_deep.load(Ordering::Relaxed))
     }
 
     /// Looks how deep it was used, below where its last thread began. 0 if that is not known.
@@ -165,7 +170,9 @@ impl Segmented {
             return 0;
         }
         let bytes = used_of_locked(self.low, base);
-        self.reached((base - bytes) & !(PAGE - 1), segments);
+        let lowest = (base - bytes) & !(PAGE - 1);
+        self.reached(lowest, segments);
+        self.was_deep.store(segments.of(self.top - lowest) > 1, Ordering::Relaxed);
         bytes
     }
 
