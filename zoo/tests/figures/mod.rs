@@ -94,6 +94,8 @@ checks! {
     a_size_that_was_asked_for_is_given_though_it_is_the_default: StackThread StackFallbacks StackDefaultSize ThreadsOfDefaultSize;
     stacks_for_which_there_is_no_room_are_counted: StackFallbacks;
     stacks_that_the_program_brings_are_measured_while_they_are_fresh: StackThread StackReused;
+    segments_of_threads_are_those_that_they_reach: ThreadStackSegmentsAllocated ThreadStackSegmentsFreed;
+    segments_of_stacks_of_programs_are_those_that_they_count: StackSegmentsAllocated StackSegmentsFreed;
     a_recycled_stack_reads_no_higher_than_it_was_used: StackThread StackConcurrent;
     reads_of_underbar_are_those_that_the_program_does_not_make: OwnReads OwnReadBytes;
     what_a_child_has_from_its_parent_is_told: HeapInherited ProcessContinued;

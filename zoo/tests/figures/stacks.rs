@@ -62,6 +62,28 @@ pub(super) fn stacks_that_the_program_brings_are_measured_while_they_are_fresh()
     }
 }
 
+pub(super) fn segments_of_threads_are_those_that_they_reach() {
+    const INITIAL: u64 = 64 << 10;
+    const INCREMENT: u64 = 16 << 10;
+    for bytes in ["100000", "1000000"] {
+        for keeps in [true, false] {
+            let options = format!("THREADSTACK(ON,64K,16K,,{})", if keeps { "KEEP" } else { "FREE" });
+            let account = account(&options, &[&program("depth"), "thread", bytes]);
+            let least = 1 + (account.said("depth") - INITIAL).div_ceil(INCREMENT);
+            // What the C library has above the thread's function is of the first segment, too.
+            between(&account, Key::ThreadStackSegmentsAllocated, least..=least + 1);
+            let increments = account.get(Key::ThreadStackSegmentsAllocated) - 1;
+            exact(&account, Key::ThreadStackSegmentsFreed, if keeps { 0 } else { increments });
+        }
+    }
+}
+
+pub(super) fn segments_of_stacks_of_programs_are_those_that_they_count() {
+    let account = account("", &[&program("segments")]);
+    exact(&account, Key::StackSegmentsAllocated, account.said("allocated"));
+    exact(&account, Key::StackSegmentsFreed, account.said("freed"));
+}
+
 pub(super) fn a_size_that_was_asked_for_is_given_though_it_is_the_default() {
     for options in ["THREADSTACK(ON,256K)", ""] {
         let account = account(options, &[&program("depth"), "asked", "1000000"]);
