@@ -135,6 +135,26 @@ fn the_segments_of_a_job_s_stack_are_counted() {
     );
 }
 
+/// A program that LINKs often is told so, and one whose enclaves do not use their initial size.
+#[test]
+fn many_links_are_named_in_the_advice() {
+    let (caller, library) = programs();
+    let says = |options: &str, part: &str| {
+        let mut run = Command::new(underbar());
+        let json = ["run", "--json", "--opts", options, "-o", "/dev/stdout", "--", caller, library, part];
+        let result = left(run.args(json).env_remove("LD_PRELOAD").env_remove("UNDERBAR_OPTS"));
+        let report = result.output.lines().find(|line| line.starts_with('{')).expect("a report").to_owned();
+        let file = folder().join(format!("enclaves-advice-{}-{part}.json", std::process::id()));
+        fs::write(&file, report).expect("written");
+        let advice = left(Command::new(underbar()).arg("advise").arg(&file));
+        fs::remove_file(&file).expect("removed");
+        advice.output
+    };
+    assert!(says("", "many").contains(" LINKs, "), "{}", says("", "many"));
+    let advice = says("HEAP(64M,16M)", "each");
+    assert!(advice.contains("each takes the initial size of 64M"), "{advice}");
+}
+
 /// The accounts of all jobs are one row: what they got is what they and their heap gave back.
 #[test]
 fn a_report_has_the_enclaves() {

@@ -134,3 +134,23 @@ pub(super) fn writes_past_the_end_are_counted() {
         exact(&account, Key::HeapDamagedZones, damaged);
     }
 }
+
+/// Each request and each free is followed by a walk, and the end by the last one.
+pub(super) fn walks_are_one_for_each_request() {
+    let flags = ["-fno-builtin", "-w", "-pthread", "-O1"];
+    let program = text(&compiled("faults/zones", "figures-zones", &flags)).to_owned();
+    let account = account("HEAPCHK(ON,1)", &[program.as_str(), "three", "24"]);
+    let requests = account.get(Key::HeapGets) + account.get(Key::HeapFrees);
+    exact(&account, Key::HeapWalks, requests + 1);
+}
+
+/// The program gets blocks until the kernel refuses more: then the reserve is a segment.
+pub(super) fn a_reserve_that_is_used_is_counted() {
+    let program = text(&compiled("faults/reserve", "faults-reserve", &["-fno-builtin"])).to_owned();
+    let line = ["/bin/sh", "-c", "ulimit -v 200000; exec \"$@\"", "sh", program.as_str(), "100000"];
+    for (options, used) in [("HEAP(1M,1M,,KEEP)", 0), ("HEAP(1M,1M,,KEEP),STORAGE(,,,20M)", 20 << 20)] {
+        let account = account_of(&["--opts", options], &line, &program);
+        assert_eq!(code(account.left.status), 0, "{:?}", account.left);
+        exact(&account, Key::HeapReserveUsed, used);
+    }
+}

@@ -102,6 +102,9 @@ checks! {
     opens_beside_the_preload_are_counted: DeepbindOpens DeepbindUnbound NamespacesOpened;
     page_faults_are_those_of_the_program_itself: ProcessFaults;
     writes_past_the_end_are_counted: HeapDamagedZones;
+    walks_are_one_for_each_request: HeapWalks;
+    a_reserve_that_is_used_is_counted: HeapReserveUsed;
+    filled_frames_are_the_returns_of_the_program: StackFilledFrames StackFilledBytes;
     memory_past_the_heap_is_seen: CoverageAnonymous CoverageHeap;
     a_running_program_obeys_what_is_changed_outside: ControlObeyed HeapSegmentsFreed;
     waits_for_locks_are_those_that_the_program_arranges: LockContended LockParked LockSpun LockWait LockWaitMax LockSpin LockLocks LockUnrecorded;

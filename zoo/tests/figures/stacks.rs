@@ -164,3 +164,15 @@ fn threads_come_and_go_without_many_calls_of_the_kernel() {
     // All stacks at one time are looked at when some threads end.
     assert!(many <= few + 700 * 3 / 2, "{many} calls by 700 threads more, {few} else");
 }
+
+/// A return fills what calls below it have left, if that is more than the margin of 512 bytes: so the two innermost calls of each
+/// descent, with frames of 300 bytes, leave nothing to fill. 1,000 descents go 0 to 49 deep, and `main` returns, too.
+pub(super) fn filled_frames_are_the_returns_of_the_program() {
+    let flags = ["-O0", "-finstrument-functions"];
+    let program = text(&compiled("faults/frames", "faults-frames", &flags)).to_owned();
+    let account = account("STORAGE(,,FE)", &[program.as_str()]);
+    let frames: u64 = (0_u64..1_000).map(|at| (at % 50).saturating_sub(1)).sum();
+    exact(&account, Key::StackFilledFrames, frames + 1);
+    let bytes = account.get(Key::StackFilledBytes);
+    assert!((frames * 64..frames * 50 * 512).contains(&bytes), "{bytes}");
+}
