@@ -177,7 +177,7 @@ fn library() -> String {
 #[test]
 fn a_ledger_that_is_none_is_left_alone() {
     let folder = scratch("noise");
-    let mut noise = vec![0_u8; 3 << 20];
+    let mut noise = vec![0_u8; 8 << 20];
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     for bytes in noise.chunks_mut(8) {
         state ^= state << 13;
