@@ -58,3 +58,35 @@ fn a_child_begins_with_what_its_parent_had_at_the_fork() {
         assert!(freed <= got, "{freed} freed of {got}: {section}");
     }
 }
+
+/// What the parent had not settled at the fork, since a signal was blocked, is not counted by its children once more.
+#[test]
+fn a_child_counts_only_what_it_does_itself_where_a_signal_is_blocked() {
+    let program = text(compiled("heap/fork_blocked", "heap-fork_blocked", &["-fno-builtin"]));
+    let file = scratch("fork-blocked").join("report");
+    let file = file.to_str().expect("a path of text");
+    let left = left(&mut run(&["--json", "-o", file], &[&program]));
+    assert_eq!((code(left.status), left.output.as_str()), (0, "done\n"), "{}", left.error);
+    let report: Value = serde_json::from_slice(&fs::read(file).expect("a report")).expect("JSON");
+    let heap = |section: &Value, key: &str| section["counters"]["heap"][key].as_u64().expect("a figure");
+    let processes = report["processes"].as_array().expect("processes");
+    let (children, parents): (Vec<_>, Vec<_>) =
+        processes.iter().partition(|section| heap(section, "inherited") > 0);
+    assert_eq!((children.len(), parents.len()), (3, 1), "{report}");
+    for child in children {
+        let figures = ["inherited", "gets", "frees"].map(|key| heap(child, key));
+        // 400 blocks of the program, and a few of the C library.
+        assert!((400..410).contains(&figures[0]) && figures[1] < 5, "{figures:?}");
+        assert_eq!(figures[2], 10, "{figures:?}");
+        let sizes: u64 = child["sizes"]
+            .as_object()
+            .into_iter()
+            .flat_map(|all| all.values())
+            .filter_map(Value::as_u64)
+            .sum();
+        assert!(sizes <= figures[1] + 1, "{sizes} requests by size of {figures:?}");
+    }
+    let parent = parents[0];
+    assert!((700..720).contains(&heap(parent, "gets")), "{parent}");
+    assert!((700..720).contains(&heap(parent, "frees")), "{parent}");
+}

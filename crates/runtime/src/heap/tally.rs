@@ -87,6 +87,17 @@ pub struct Tally {
     look_at: u32,
 }
 
+/// Requests, returned cells and bytes that are not in the ledger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unsettled {
+    /// Gets.
+    pub gets: i64,
+    /// Cells that came back.
+    pub frees: i64,
+    /// Bytes of the gets, less those of the cells.
+    pub bytes: i64,
+}
+
 /// Tallies in use: one for each thread and heap. Relaxed: a thread that sees an old number publishes somewhat earlier or later.
 static TALLIES: AtomicU32 = AtomicU32::new(0);
 
@@ -343,16 +354,36 @@ impl Tally {
         ledger::know_use(ledger::used());
     }
 
-    /// Adds all figures to the ledger.
+    /// What was counted and not published.
+    pub fn unpublished(&self) -> Unsettled {
+        Unsettled {
+            gets: self.gets,
+            frees: TALLY_REQUESTS - self.until_full - self.gets,
+            bytes: self.bytes(),
+        }
+    }
+
+    /// In a forked child: so much of what is counted, or will be, is its parent's.
+    pub fn owe(&mut self, parents: Unsettled) {
+        if COUNTS {
+            self.gets -= parents.gets;
+            self.until_full += parents.gets + parents.frees;
+            self.until_shrunk -= parents.bytes;
+        }
+    }
+
+    /// Adds all figures to the ledger. Those below zero stay: a forked child owes them.
     #[cold]
     #[inline(never)]
     pub fn publish(&mut self) {
         let requests = TALLY_REQUESTS - self.until_full;
-        ledger::add(Key::HeapGets, self.gets as u64);
-        ledger::add(Key::HeapFrees, (requests - self.gets) as u64);
+        let (gets, frees) = (self.gets.max(0), (requests - self.gets).max(0));
+        ledger::add(Key::HeapGets, gets as u64);
+        ledger::add(Key::HeapFrees, frees as u64);
+        let requests = gets + frees;
         self.since_look = self.since_look.saturating_add(requests as u32);
         self.requests = self.requests.wrapping_add(requests as u64);
-        (self.until_full, self.gets) = (TALLY_REQUESTS, 0);
+        (self.until_full, self.gets) = (self.until_full + requests, self.gets - gets);
         self.publish_bytes();
         object::heartbeat_if_due();
         if self.since_look >= self.look_at {

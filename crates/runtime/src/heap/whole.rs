@@ -131,9 +131,17 @@ pub fn settle() {
 pub(crate) fn before_fork() -> bool {
     // Figures that this thread counted and did not publish would be counted by both. But a signal handler may have interrupted a
     // request, whose cells must stay where they are; the kernel blocks its signal while it runs.
+    let heap = slot::get();
+    let mut unsettled = (0, 0);
     if !is_a_signal_held_back() {
         settle();
+    } else if thread::is_real(heap) {
+        // So they are only read, and the child owes them.
+        // SAFETY: this thread owns its heap.
+        let parents = unsafe { (*heap).unsettled(|_, _, _| ()) };
+        unsettled = (parents.gets - parents.frees, parents.bytes);
     }
+    ledger::attach::leave_unsettled(unsettled);
     all_heaps::hold();
     true
 }
@@ -163,5 +171,10 @@ pub(crate) unsafe fn after_fork(_: bool) {
 pub(crate) unsafe fn after_fork_in_child(_: bool) {
     // SAFETY: the caller's promise.
     unsafe { all_heaps::release() };
+    let heap = slot::get();
+    if thread::is_real(heap) {
+        // SAFETY: this thread owns its heap, as its original did.
+        unsafe { (*heap).owe_unsettled() };
+    }
     all_heaps::after_fork_in_child();
 }

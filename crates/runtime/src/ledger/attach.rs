@@ -18,7 +18,7 @@
 
 use core::ffi::{CStr, c_char};
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use underbar_ledger::layout::{
     CONTROL_OFFSET, ENDED_UNTIMED, FILE_BYTES, OPTIONS_OFFSET, OPTIONS_ROOM, SLOT_BYTES, SLOTS, SLOTS_OFFSET,
@@ -479,8 +479,11 @@ const INHERITED: usize = 9;
 
 /// Those of the fork that is under way. By the time that the child asks, its parent may have gone on, or have ended and left
 /// its slot to another process; this copy is in the child's own memory.
-static AT_FORK: AtFork =
-    AtFork { is_kept: AtomicBool::new(false), figures: [const { AtomicU64::new(0) }; INHERITED] };
+static AT_FORK: AtFork = AtFork {
+    is_kept: AtomicBool::new(false),
+    figures: [const { AtomicU64::new(0) }; INHERITED],
+    unsettled: [const { AtomicI64::new(0) }; 2],
+};
 
 /// Written by the thread that forks, under the locks of the heap, and by the child's only thread. Relaxed: read by that
 /// thread alone.
@@ -488,12 +491,20 @@ struct AtFork {
     is_kept: AtomicBool,
     /// In the order of [`parents_figures`].
     figures: [AtomicU64; INHERITED],
+    /// Blocks and bytes that the thread has in use beyond what the ledger knows.
+    unsettled: [AtomicI64; 2],
 }
 
 impl AtFork {
     fn keep(&self) {
-        for (kept, (_, figure)) in self.figures.iter().zip(parents_figures()) {
-            kept.store(figure, Ordering::Relaxed);
+        let [blocks, bytes] = self.unsettled.each_ref().map(|unsettled| unsettled.load(Ordering::Relaxed));
+        for (kept, (key, figure)) in self.figures.iter().zip(parents_figures()) {
+            let more = match key {
+                Key::HeapInherited => blocks,
+                Key::HeapUsed | Key::HeapUsedPeak => bytes,
+                _ => 0,
+            };
+            kept.store(not_below_zero(figure.wrapping_add_signed(more)), Ordering::Relaxed);
         }
         self.is_kept.store(true, Ordering::Relaxed);
     }
@@ -511,7 +522,14 @@ impl AtFork {
     }
 }
 
-/// Before a fork, in the parent, when all its figures are settled: keeps them for the child.
+/// Before a fork, in the parent: its thread has so many blocks and bytes in use beyond what the ledger knows.
+pub(crate) fn leave_unsettled((blocks, bytes): (i64, i64)) {
+    for (to, figure) in AT_FORK.unsettled.iter().zip([blocks, bytes]) {
+        to.store(figure, Ordering::Relaxed);
+    }
+}
+
+/// Before a fork, in the parent, when all its figures are settled or left: keeps them for the child.
 pub(crate) fn keep_figures() -> bool {
     AT_FORK.keep();
     super::heaps::keep();

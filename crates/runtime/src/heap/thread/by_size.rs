@@ -41,6 +41,13 @@ impl BySize {
         self.0[class] += 1;
     }
 
+    /// In a forked child: what was counted of a class, and `more` cells that will be, are its parent's.
+    pub fn owe(&mut self, class: usize, more: u32) {
+        if !cfg!(feature = "no-accounts") {
+            self.0[class] = REQUESTS + more as i32;
+        }
+    }
+
     /// Adds the requests of a class to the ledger: to the row of its size, and to its pool, if the heap has pools.
     #[cold]
     #[inline(never)]

@@ -38,6 +38,7 @@ use super::gate::Gate;
 use super::inbox::Inbox;
 use super::object::{DEFAULT, Heap};
 use super::size::{CLASS_OF_UNITS, CLASSES, Cells, LARGEST_CELL, LARGEST_SMALL, STANDARD, UNITS};
+use super::tally::Unsettled;
 use super::{OurSegments, check, pools};
 use crate::coverage;
 use by_size::BySize;
@@ -531,6 +532,50 @@ impl ThreadHeap {
         }
         self.tally.publish_settled();
         self.by_size.publish_all(self.cells, self.tally.pool());
+    }
+
+    /// What a settle would add to the ledger now; `of_class` is told the cells that were got of each class. Reads only, so it is safe
+    /// when a signal handler has interrupted a request of this thread: then it is right to that request.
+    pub unsafe fn unsettled(&mut self, mut of_class: impl FnMut(&mut BySize, usize, u32)) -> Unsettled {
+        let mut sum = self.tally.unpublished();
+        for class in 1..CLASSES {
+            let (mut cell, mut waiting) = (*self.bin(class), 0);
+            let (handed, cell_bytes) = (self.pools[class].handed, i64::from(self.cells.bytes[class]));
+            // SAFETY: cells in a bin are free, and ours; extents in our pools are live and ours.
+            unsafe {
+                while !cell.is_null() && waiting < handed {
+                    waiting += 1;
+                    cell = (*cell).next.get();
+                }
+                let got = handed - waiting;
+                of_class(&mut self.by_size, class, got);
+                let mut back = 0;
+                let mut note = |extent: *mut Extent| {
+                    back += i64::from((*extent).settled.saturating_sub((*extent).out()));
+                };
+                let pool = self.pools[class];
+                if !pool.current.is_null() {
+                    note(pool.current);
+                }
+                for mut extent in [pool.partial, pool.full] {
+                    while !extent.is_null() {
+                        note(extent);
+                        extent = (*extent).next;
+                    }
+                }
+                sum.gets += i64::from(got);
+                sum.frees += back;
+                sum.bytes += (i64::from(got) - back) * cell_bytes;
+            }
+        }
+        sum
+    }
+
+    /// In a forked child: what was not settled at the fork is its parent's, and will not be counted here.
+    pub unsafe fn owe_unsettled(&mut self) {
+        // SAFETY: the contract above.
+        let sum = unsafe { self.unsettled(BySize::owe) };
+        self.tally.owe(sum);
     }
 
     /// Forgets all cells and extents: their heap has ended.
