@@ -211,12 +211,13 @@ fn emptied_increments_are_kept_or_returned_as_heap_says() {
     }
 }
 
-/// Under AUTO unneeded storage goes back while the program continues, also if it has only small requests left, or a few large ones.
+/// Under AUTO unneeded storage goes back while the program continues, also if it has only small requests left, a few large ones, or
+/// two hundred small ones in a second.
 #[test]
 fn a_program_that_becomes_small_gives_its_storage_back() {
     let program = program("returns");
     for (bytes, number) in [("1000", "20000"), ("30000", "500"), ("1000000", "40")] {
-        for then in ["later", "few"] {
+        for then in ["later", "few", "rare"] {
             let left = on_heap("", &[&program, bytes, number, then]);
             assert_eq!(left.output.trim(), "returned", "{number} of {bytes}, {then}");
         }

@@ -1,6 +1,7 @@
 /* Emptied increments: prints whether the pages of freed storage are still mapped. Arguments: bytes of
  * an element, their number, and the thread that frees: the same, another one, or "later" the same, which then goes on with small
- * requests until half is gone, or it has waited for that in vain; "few" the same, with a hundred large requests. (An increment with a block in use stays.) */
+ * requests until half is gone, or it has waited for that in vain; "few" the same, with a hundred large requests,
+ * and "rare" another thread, with small ones for two seconds. (An increment with a block in use stays.) */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
@@ -29,6 +30,17 @@ static long mapped(void) {
     return count;
 }
 
+/* Two hundred requests in a second, which ready cells serve, until half is gone. */
+static void *rare(void *argument) {
+    for (int round = 0; round < 200 && (round % 10 != 0 || mapped() * 2 >= number); round++) {
+        void *volatile small = malloc(200), *volatile other = malloc(2000);
+        free(small);
+        free(other);
+        usleep(10000);
+    }
+    return argument;
+}
+
 int main(int count, char **words) {
     if (count < 4) return 2;
     size_t bytes = strtoul(words[1], NULL, 0);
@@ -45,8 +57,14 @@ int main(int count, char **words) {
     } else {
         give_all(NULL);
     }
-    int is_later = words[3][0] == 'l', is_few = words[3][0] == 'f';
-    long after = mapped(), part = is_later || is_few ? 2 : 4;
+    int is_later = words[3][0] == 'l', is_few = words[3][0] == 'f', is_rare = words[3][0] == 'r';
+    long after = mapped(), part = is_later || is_few || is_rare ? 2 : 4;
+    if (is_rare) {
+        pthread_t thread;
+        pthread_create(&thread, NULL, rare, NULL);
+        pthread_join(thread, NULL);
+        after = mapped();
+    }
     for (int round = 0; is_few && after * part >= number && round < 100; round++) {
         void *volatile large = malloc(100000);
         free(large);

@@ -36,7 +36,7 @@ use super::cell::Cell;
 use super::extent::{Extent, Place};
 use super::gate::Gate;
 use super::inbox::Inbox;
-use super::object::{DEFAULT, Heap};
+use super::object::{self, DEFAULT, Heap};
 use super::size::{CLASS_OF_UNITS, CLASSES, Cells, LARGEST_CELL, LARGEST_SMALL, STANDARD, UNITS};
 use super::tally::Unsettled;
 use super::{OurSegments, check, pools};
@@ -217,6 +217,9 @@ impl ThreadHeap {
         // With the one that is got now: a large cell may be alone in its list.
         if self.tally.got_in_all(handed + 1, self.cells.bytes[class]) {
             self.tally.publish();
+        } else {
+            // A program that asks for little would publish once in minutes.
+            object::heartbeat_if_due();
         }
         if self.by_size.got(class, handed + 1) {
             self.by_size.publish(class, self.cells, self.tally.pool());
