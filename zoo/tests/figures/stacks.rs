@@ -79,7 +79,7 @@ pub(super) fn segments_of_threads_are_those_that_they_reach() {
 }
 
 pub(super) fn segments_of_stacks_of_programs_are_those_that_they_count() {
-    let account = account("", &[&program("segments")]);
+    let account = account("", &[&program("stack_segments")]);
     exact(&account, Key::StackSegmentsAllocated, account.said("allocated"));
     exact(&account, Key::StackSegmentsFreed, account.said("freed"));
 }
