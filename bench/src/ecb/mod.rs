@@ -16,17 +16,16 @@ mod files;
 mod goals;
 pub mod rows;
 mod script;
-mod share;
 mod table;
 
 use self::arenas::{Arm, Ready, Way};
 use self::calls::Calls;
 use self::rows::{Figure, Figures, Row, Scripts};
-use self::share::Share;
 use crate::busy::Busy;
 use crate::host::Host;
 use crate::{Error, heap};
 use std::path::Path;
+use underbar_demo::share::{self, Share};
 use underbar_verdict::random::Random;
 use underbar_verdict::ratios::{LogRatios, median, paired};
 use underbar_verdict::turns::{Turn, rounds};
@@ -131,7 +130,7 @@ pub fn run(request: Request, workspace: &Path, target: &Path) -> Result<(), Erro
     if run.has(rows::What::Tls) {
         eprintln!("the heap's share of TLS");
         run.share = match &ready.tls {
-            Ok(tls) => share::of(tls, &ready.folder).map_err(|error| error.to_string()),
+            Ok(tls) => share::of(tls, &ready.folder),
             Err(why) => Err(why.clone()),
         };
     }

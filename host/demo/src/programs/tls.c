@@ -65,6 +65,8 @@ static size_t slot_of(const void *piece) {
     return SIZE_MAX;
 }
 
+static uint64_t answered;
+
 static void *counted_get(size_t size, const char *file, int line) {
     (void)file, (void)line;
     void *piece = malloc(size);
@@ -174,16 +176,20 @@ static void disconnect(struct connection *one) {
 }
 
 /* The whole message, or the end of the run. */
-static void pass(SSL *from, SSL *to, char *buffer) {
+static void pass(SSL *from, SSL *to, const char *message, char *buffer) {
     size_t done = 0, part = 0;
-    if (SSL_write_ex(from, buffer, bytes, &done) != 1 || done != bytes) fail("a message was not written");
+    if (SSL_write_ex(from, message, bytes, &done) != 1 || done != bytes) fail("a message was not written");
     for (done = 0; done < bytes; done += part)
         if (SSL_read_ex(to, buffer + done, bytes - done, &part) != 1) fail("a message was not read");
 }
 
-static void exchange(struct connection *one, char *buffer) {
-    pass(one->client, one->server, buffer);
-    pass(one->server, one->client, buffer);
+/* A message and its answer, which is the same; true if it is. */
+static int exchange(struct connection *one, char *buffers) {
+    char *message = buffers, *received = buffers + LARGEST, *answer = buffers + 2 * LARGEST;
+    ++message[0];
+    pass(one->client, one->server, message, received);
+    pass(one->server, one->client, received, answer);
+    return !memcmp(message, answer, bytes);
 }
 
 static void enter(const struct connection *one) {
@@ -211,7 +217,7 @@ static void finish(struct connection *one) {
 }
 
 /* What OpenSSL keeps for a thread: its random numbers, its errors with their texts, what it finds once. */
-static void warm_up(char *buffer) {
+static void warm_up(char *buffers) {
     char text[512];
     memset(text, 'x', sizeof text - 1);
     text[sizeof text - 1] = 0;
@@ -220,15 +226,16 @@ static void warm_up(char *buffer) {
     for (int turn = 0; turn < WARM; turn++) {
         struct connection one;
         connect_both(&one);
-        for (int message = 0; message < WARM; message++) exchange(&one, buffer);
+        for (int message = 0; message < WARM; message++) exchange(&one, buffers);
         disconnect(&one);
     }
 }
 
 static void *thread(void *nothing) {
-    static __thread char buffer[LARGEST];
+    static __thread char buffers[3 * LARGEST];
+    uint64_t right = 0;
     struct connection *established = calloc(connections, sizeof *established);
-    warm_up(buffer);
+    warm_up(buffers);
     pthread_barrier_wait(&barrier);
     pthread_barrier_wait(&barrier);
     for (size_t turn = 0; turn < handshakes; turn++) {
@@ -240,7 +247,7 @@ static void *thread(void *nothing) {
     for (size_t at = 0; at < connections; at++) {
         begin(&established[at]);
         enter(&established[at]);
-        exchange(&established[at], buffer);
+        exchange(&established[at], buffers);
         leave();
     }
     pthread_barrier_wait(&barrier);
@@ -248,10 +255,11 @@ static void *thread(void *nothing) {
     for (size_t message = 0; message < messages; message++) {
         struct connection *one = &established[message % connections];
         enter(one);
-        exchange(one, buffer);
+        right += (uint64_t)exchange(one, buffers);
         leave();
     }
     pthread_barrier_wait(&barrier);
+    __atomic_add_fetch(&answered, right, __ATOMIC_RELAXED);
     for (size_t at = 0; at < connections; at++) finish(&established[at]);
     free(established);
     return nothing;
@@ -280,8 +288,8 @@ static void phase(const char *name, size_t count) {
 }
 
 static void write_trace(void) {
-    static char buffer[LARGEST];
-    warm_up(buffer);
+    static char buffers[3 * LARGEST];
+    warm_up(buffers);
     struct connection one = {0};
     FILE *file = fopen(trace, "w");
     if (!file) fail("no file for the trace");
@@ -323,10 +331,11 @@ int main(int count, char **words) {
     pthread_t ids[64];
     for (size_t one = 0; one < threads; one++)
         if (pthread_create(&ids[one], NULL, thread, NULL)) fail("no thread");
-    printf("threads=%zu\n", threads);
+    printf("threads=%zu\nhas_ecbs=%d\n", threads, underbar_ecb_create != NULL);
     phase("handshake", threads * handshakes);
     phase("message", threads * messages);
     for (size_t one = 0; one < threads; one++) pthread_join(ids[one], NULL);
+    printf("answered=%llu\n", (unsigned long long)answered);
     SSL_CTX_free(of_client);
     SSL_CTX_free(of_server);
     return 0;

@@ -1,12 +1,12 @@
-//! The heap's share of the instructions of TLS: what any heap can gain there at most.
+//! The heap's share of the instructions of the TLS driver: no heap can gain more there.
 //!
-//! Callgrind counts three runs of the TLS driver over the C library's malloc. What a run with more handshakes counts more is theirs,
+//! Callgrind counts three runs of the driver over the C library's malloc. What a run with more handshakes counts more is theirs,
 //! and so for messages; malloc, calloc, realloc and free count with all that they call.
 //! Not here: time. Instructions of ciphers and of the heap do not take equally long.
 
-use crate::Error;
+use std::ffi::OsString;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Output};
 
 /// Shares, 0 to 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -26,14 +26,15 @@ struct Count {
 
 const HEAP: [&str; 4] = ["malloc", "calloc", "realloc", "free"];
 /// Handshakes and messages of the three runs.
-const RUNS: [(usize, usize); 3] = [(5, 50), (25, 50), (5, 1_050)];
+const RUNS: [(u32, u32); 3] = [(5, 50), (25, 50), (5, 1_050)];
 
-/// Counts.
+/// Counts the driver at this path, with a file in this folder.
 ///
 /// # Errors
-/// No valgrind; a run's.
-pub fn of(tls: &Path, folder: &Path) -> Result<Share, Error> {
-    let counts = RUNS.iter().map(|run| counted(tls, folder, *run)).collect::<Result<Vec<Count>, Error>>()?;
+/// The reason why nothing was counted: no valgrind, or a failed run.
+pub fn of(driver: &Path, folder: &Path) -> Result<Share, String> {
+    let counts =
+        RUNS.iter().map(|run| counted(driver, folder, *run)).collect::<Result<Vec<Count>, String>>()?;
     Ok(Share { handshake: between(counts[1], counts[0]), message: between(counts[2], counts[0]) })
 }
 
@@ -41,30 +42,29 @@ fn between(more: Count, fewer: Count) -> f64 {
     more.heap.saturating_sub(fewer.heap) as f64 / more.all.saturating_sub(fewer.all).max(1) as f64
 }
 
-fn counted(tls: &Path, folder: &Path, (handshakes, messages): (usize, usize)) -> Result<Count, Error> {
+fn counted(driver: &Path, folder: &Path, (handshakes, messages): (u32, u32)) -> Result<Count, String> {
     let file = folder.join("callgrind.out");
-    let ran = Command::new("valgrind")
-        .arg("--tool=callgrind")
-        .arg(format!("--callgrind-out-file={}", file.display()))
-        .arg(tls)
-        .args([
-            "--threads",
-            "1",
+    let mut to = OsString::from("--callgrind-out-file=");
+    to.push(&file);
+    ended(
+        Command::new("valgrind").arg("--tool=callgrind").arg(to).arg(driver).args(["--threads", "1"]).args([
             "--handshakes",
             &handshakes.to_string(),
             "--messages",
             &messages.to_string(),
-        ])
-        .env_remove("LD_PRELOAD")
-        .output()
-        .map_err(|error| Error::Missing(format!("valgrind: {error}; apt-get install valgrind")))?;
-    if !ran.status.success() {
-        return Err(Error::Workload(format!("TLS under callgrind: {}", ran.status)));
-    }
-    let text = crate::build::run(
-        Command::new("callgrind_annotate").args(["--inclusive=yes", "--threshold=100"]).arg(&file),
+        ]),
     )?;
-    read(&text).ok_or_else(|| Error::Workload("callgrind counted nothing".to_owned()))
+    let read_back =
+        ended(Command::new("callgrind_annotate").args(["--inclusive=yes", "--threshold=100"]).arg(&file))?;
+    read(&String::from_utf8_lossy(&read_back.stdout)).ok_or_else(|| "callgrind counted nothing".to_owned())
+}
+
+/// Runs a command without a preload, to a good end.
+fn ended(command: &mut Command) -> Result<Output, String> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let done = command.env_remove("LD_PRELOAD").output();
+    let done = done.map_err(|error| format!("{name}: {error} (apt-get install valgrind)"))?;
+    if done.status.success() { Ok(done) } else { Err(format!("{name} ended with {}", done.status)) }
 }
 
 /// The counts in the text of callgrind_annotate.
