@@ -53,9 +53,9 @@ UNDERBAR_ECB_WEAK void *underbar_process_realloc(void *buffer, size_t size);
 /* Gives a buffer of the current ECB a name of 1 to 4,096 bytes. Several buffers may have the same name; a freed buffer has none.
  * 0; EINVAL: not a buffer in use of this ECB, or a wrong length; EPERM: the thread is in no ECB; ENOMEM. */
 UNDERBAR_ECB_WEAK int underbar_ecb_tag(void *buffer, const void *name, size_t length);
-/* Takes the name from a buffer. 0; EINVAL: it has none. */
+/* Takes the name from a buffer. 0; ENOENT: it has none. EINVAL: not a buffer of an ECB. */
 UNDERBAR_ECB_WEAK int underbar_ecb_untag(void *buffer);
-/* The buffer of this name in the current ECB; null: there is none. after: null for the first one, the last answer for the next. */
+/* The buffer of this name in the current ECB; null, and ENOENT: there is none; EPERM: the thread is in no ECB. after: null for the first one, the last answer for the next. */
 UNDERBAR_ECB_WEAK void *underbar_ecb_locate(const void *name, size_t length, void *after);
 
 /* Creates an ECB and enters it. 0 without underbar, or without storage: the process's heap serves. */
