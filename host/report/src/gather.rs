@@ -178,6 +178,7 @@ fn fault(fault: FaultView<'_>) -> Fault {
             ledger::FaultKind::NoBlock => FaultKind::NoBlock,
             ledger::FaultKind::Overflow => FaultKind::Overflow,
             ledger::FaultKind::StackOverflow => FaultKind::StackOverflow,
+            ledger::FaultKind::Ended => FaultKind::Ended,
         },
         function: words(fault.function),
         address: fault.address,

@@ -294,6 +294,8 @@ pub enum FaultKind {
     Overflow,
     /// A thread used its stack up.
     StackOverflow,
+    /// Storage of an ECB that has ended.
+    Ended,
 }
 
 impl Fault {
@@ -322,6 +324,7 @@ impl Fault {
                 format!("overflow: the block at {block:#x}{bytes} was written past its end")
             }
             FaultKind::StackOverflow => String::new(),
+            FaultKind::Ended => format!("invalid pointer {address:#x}: its ECB has ended"),
         };
         let place = |how: &str, at: &Option<Caller>| {
             at.as_ref().map_or(String::new(), |at| format!(", {how} {}+{:#x}", at.module, at.offset))

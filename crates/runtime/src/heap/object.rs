@@ -88,6 +88,8 @@ const WATCHES: usize = 2;
 const UNKNOWN: usize = 4;
 /// Addresses of this heap are below a limit, so that its elements may not move elsewhere.
 const LIMITED: usize = 8;
+/// It is the heap of a class of ECBs: requests of threads go to their seats.
+const ECBS: usize = 16;
 
 /// The heap in which each thread begins.
 pub static DEFAULT: Heap = Heap {
@@ -257,6 +259,17 @@ impl Settings {
     #[inline]
     pub fn moves_specially(&self) -> bool {
         self.special.load(Ordering::Relaxed) & (WATCHES | LIMITED) != 0
+    }
+
+    /// Requests of threads go to their seats in ECBs. After [`Heap::configure`], before the first request.
+    pub fn serve_ecbs(&self) {
+        self.special.fetch_or(ECBS, Ordering::Relaxed);
+    }
+
+    /// Whether requests of threads go to their seats in ECBs.
+    #[inline]
+    pub fn serves_ecbs(&self) -> bool {
+        self.special.load(Ordering::Relaxed) & ECBS != 0
     }
 
     /// Whether elements have to stay in this heap.

@@ -23,6 +23,7 @@ pub struct Own {
     end: usize,
     spare: *mut Spare,
     spare_indexes: *mut Spare,
+    spare_areas: *mut Spare,
     /// Bytes got from the kernel for this.
     chunks: usize,
     /// Bytes got from the kernel for this and for the page map.
@@ -47,6 +48,7 @@ impl Own {
             end: 0,
             spare: null_mut(),
             spare_indexes: null_mut(),
+            spare_areas: null_mut(),
             chunks: 0,
             bytes: 0,
             segments: 0,
@@ -78,6 +80,28 @@ impl Own {
         // SAFETY: a spare descriptor is ours and begins with the link.
         self.spare = unsafe { (*given).next };
         given.cast()
+    }
+
+    /// Storage for the descriptor of an ECB's area, as [`Self::get_descriptor`].
+    pub fn get_area(&mut self) -> *mut u8 {
+        if self.spare_areas.is_null() {
+            return self.get(AREA_DESCRIPTOR);
+        }
+        let given = self.spare_areas;
+        // SAFETY: as above.
+        self.spare_areas = unsafe { (*given).next };
+        given.cast()
+    }
+
+    /// Takes such storage back.
+    ///
+    /// # Safety
+    /// It came from `get_area`, and nobody will write to it any more.
+    pub unsafe fn put_area(&mut self, area: *mut u8) {
+        let spare: *mut Spare = area.cast();
+        // SAFETY: the caller's promise.
+        unsafe { (*spare).next = self.spare_areas };
+        self.spare_areas = spare;
     }
 
     /// [`INDEX`] zero bytes.
@@ -119,3 +143,6 @@ pub const INDEX: usize = 42 * 32 * size_of::<usize>();
 
 /// Room for one extent or segment.
 pub const DESCRIPTOR: usize = 128;
+
+/// Room for the descriptor of an ECB's area.
+pub const AREA_DESCRIPTOR: usize = 192;

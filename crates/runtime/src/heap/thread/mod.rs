@@ -116,6 +116,11 @@ pub struct ThreadHeap {
     counted_cells: u64,
     /// Entered by threads that send cells; closed when the heap ends.
     pub gate: Gate,
+    /// It is a seat in an ECB, which has no extents.
+    pub is_seat: bool,
+    /// Of a home: the owner's seat in the ECB that it entered last, and its first seat; null: none. The owner's.
+    pub innermost_seat: *mut ThreadHeap,
+    pub first_seat: *mut ThreadHeap,
     /// Attended while a thread owns the heap. A heap whose thread did not survive a fork stays attended: its unfinished operations
     /// are unknown, so no thread takes it over.
     inbox: Inbox,
@@ -125,7 +130,7 @@ pub struct ThreadHeap {
 unsafe impl Sync for ThreadHeap {}
 
 impl ThreadHeap {
-    const fn empty(heap: &'static Heap, gate: Gate) -> Self {
+    pub const fn empty(heap: &'static Heap, gate: Gate) -> Self {
         Self {
             class_of: CLASS_OF_UNITS,
             bins: [null_mut(); CLASSES],
@@ -149,6 +154,9 @@ impl ThreadHeap {
             counted: null_mut(),
             counted_cells: 0,
             gate,
+            is_seat: false,
+            innermost_seat: null_mut(),
+            first_seat: null_mut(),
             inbox: Inbox::new(),
         }
     }
@@ -159,6 +167,19 @@ impl ThreadHeap {
 pub static EMPTY: ThreadHeap = ThreadHeap::empty(&DEFAULT, Gate::for_ever());
 /// The slot's value after a thread's heap was taken from it at its end.
 pub static DEPARTED: ThreadHeap = ThreadHeap::empty(&DEFAULT, Gate::for_ever());
+
+/// Bins of a thread's heap.
+pub const BINS: usize = CLASSES;
+
+/// The heap in which a thread counts: that of the slot, or its home if that is a seat.
+///
+/// # Safety
+/// It is the slot's, and real.
+#[inline(always)]
+pub unsafe fn counting(heap: *mut ThreadHeap) -> *mut ThreadHeap {
+    // SAFETY: the caller's promise; a seat has a home.
+    unsafe { if (*heap).is_seat { (*heap).home } else { heap } }
+}
 
 /// Does a slot's heap have cells?
 #[inline]

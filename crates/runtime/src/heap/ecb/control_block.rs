@@ -1,0 +1,362 @@
+//! The control block of an ECB: who may enter, its storage, and the lists that its threads share.
+//!
+//! ```text
+//! number -> control block --area--> preallocated area ── frame ── frame      at .. end: not handed out
+//!              | lists[1..5], mixed: chains of free buffers that threads left
+//!              | remnants: ends of regions that threads left
+//!              | returned: buffers that threads outside freed, by one exchange each
+//! ```
+//!
+//! A thread inside takes a region of the storage, chains, and what was returned, and works with them alone. So it needs the lock
+//! when it has used up a region or finds a list empty, and when it leaves.
+//!
+//! Invariant: a buffer is in use, or in one list: of a seat, of this block, or among the returned ones. A byte of storage belongs to
+//! one region, or is behind `at`. A control block is never unmapped, so that a stale number or address finds a generation that has
+//! ended.
+//! Not here: a thread's part (`seat`), classes and blocks that wait for the next ECB (`class`).
+
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicPtr, AtomicU8, Ordering};
+
+use underbar_sys::lock::Lock;
+
+use super::super::gate::Gate;
+use super::super::inbox::Inbox;
+use super::super::map::PAGE;
+use super::area::{Area, FRAME_BYTES, Kind, PAGE_MARKS};
+use super::class::Class;
+use super::lists::AVAILABLE;
+use super::piece::Piece;
+use super::tags::Tags;
+
+/// A region has at most this many bytes more than was needed.
+const REGION: usize = 16 << 10;
+/// Chains and remnants that are looked at for one request.
+const TRIES: usize = 8;
+
+/// What the threads of an ECB share.
+pub struct Shared {
+    /// The area or frame that regions come from, and the part of it that is not handed out.
+    area: *mut Area,
+    at: usize,
+    end: usize,
+    /// Chains of free buffers: of the available lists, and of others.
+    lists: [*mut Piece; AVAILABLE],
+    mixed: *mut Piece,
+    remnants: *mut Remnant,
+    /// Frames and large buffers, the latest first.
+    frames: *mut Area,
+    larges: *mut Area,
+    /// Names of buffers; null: none.
+    pub tags: *mut Tags,
+    /// Buffers and units of 16 bytes in use, as far as threads that left have counted.
+    pub in_use: i32,
+    pub units: i32,
+}
+
+// SAFETY: followed under the lock only.
+unsafe impl Send for Shared {}
+
+/// The unused end of a region.
+struct Remnant {
+    next: *mut Remnant,
+    end: usize,
+    area: *mut Area,
+}
+
+/// Storage that one thread carves buffers from.
+#[derive(Clone, Copy)]
+pub struct Region {
+    pub area: *mut Area,
+    pub at: usize,
+    pub end: usize,
+}
+
+impl Region {
+    pub const NONE: Self = Self { area: null_mut(), at: 0, end: 0 };
+}
+
+/// One ECB, or a block that waits for the next one.
+#[repr(C, align(64))]
+pub struct ControlBlock {
+    /// Threads that entered are inside. The generation is the ECB's.
+    pub gate: Gate,
+    /// What threads outside freed.
+    pub returned: Inbox,
+    /// Marks of the first page of the area.
+    pub marks: [u8; PAGE_MARKS],
+    pub shared: Lock<Shared>,
+    /// The preallocated area; it stays with the block.
+    pub area: AtomicPtr<Area>,
+    /// Its class. Written under the lock of the classes, while no ECB has the block.
+    pub class: AtomicPtr<Class>,
+    /// The next block that waits; under the same lock, or its thread's.
+    pub next_ready: AtomicPtr<ControlBlock>,
+    /// Bits of the lists that have chains; bit 0: `mixed`. Written under the lock; read before, relaxed, as a hint.
+    pub chains: AtomicU8,
+    /// More than one thread has been inside: buffers of different threads share no cache line. Relaxed: a hint.
+    pub is_threaded: AtomicU8,
+    /// Each request is counted by its size. Written before a thread enters.
+    pub counts_each: AtomicU8,
+    /// Its place in the table of control blocks.
+    pub index: u32,
+}
+
+impl Shared {
+    /// No storage.
+    pub const NONE: Self = Self {
+        area: null_mut(),
+        at: 0,
+        end: 0,
+        lists: [null_mut(); AVAILABLE],
+        mixed: null_mut(),
+        remnants: null_mut(),
+        frames: null_mut(),
+        larges: null_mut(),
+        tags: null_mut(),
+        in_use: 0,
+        units: 0,
+    };
+
+    /// Begins with the preallocated area.
+    ///
+    /// # Safety
+    /// The area is the block's, and clear.
+    pub unsafe fn begin(&mut self, area: *mut Area) {
+        *self = Self::NONE;
+        // SAFETY: the caller's promise.
+        (self.at, self.end) = unsafe { (*area).room() };
+        self.area = area;
+    }
+
+    /// In a forked child, after a thread that is gone was in the middle of something: what was not handed out is never handed out.
+    pub fn lose(&mut self) {
+        self.at = self.end;
+        (self.lists, self.mixed, self.remnants) = ([null_mut(); AVAILABLE], null_mut(), null_mut());
+    }
+
+    /// The end of what was handed out of the preallocated area.
+    pub fn used_up_to(&self) -> usize {
+        // SAFETY: the area is the block's.
+        let is_first = !self.area.is_null() && unsafe { (*self.area).kind == Kind::Preallocated };
+        if is_first { self.at } else { usize::MAX }
+    }
+
+    /// Frames and large buffers.
+    pub fn beyond(&mut self) -> [*mut Area; 2] {
+        [core::mem::replace(&mut self.frames, null_mut()), core::mem::replace(&mut self.larges, null_mut())]
+    }
+}
+
+impl ControlBlock {
+    /// The class of this ECB.
+    #[inline(always)]
+    pub fn class(&self) -> &'static Class {
+        // SAFETY: a block that an ECB has, or had, has a class; classes stay for ever.
+        unsafe { &*self.class.load(Ordering::Relaxed) }
+    }
+
+    /// Has no ECB this block?
+    pub fn is_waiting(&self) -> bool {
+        // SAFETY: a block that has an area keeps it.
+        unsafe { self.area.load(Ordering::Relaxed).as_ref() }.is_none_or(|area| area.block().is_null())
+    }
+
+    /// Extends a region, or replaces it with another one, so that it has at least `bytes`. False if there is no memory.
+    #[cold]
+    pub fn grant(&self, region: &mut Region, bytes: usize) -> bool {
+        let mut shared = self.shared.lock();
+        let is_next = region.area == shared.area && region.end == shared.at;
+        let needed = if is_next { bytes - (region.end - region.at).min(bytes) } else { bytes };
+        if shared.end - shared.at < needed {
+            if let Some(found) = shared.take_remnant(bytes) {
+                shared.leave(core::mem::replace(region, found));
+                return true;
+            }
+            if !self.new_frame(&mut shared) {
+                return false;
+            }
+        }
+        // SAFETY: the area is this block's.
+        let area = unsafe { &mut *shared.area };
+        let is_next = region.area == shared.area && region.end == shared.at;
+        let needed = if is_next { needed } else { bytes };
+        // The first page alone: most ECBs of some kinds need no more.
+        let more = if shared.at < area.start() + PAGE { area.start() + PAGE - shared.at } else { REGION };
+        let given = needed.max(more).min(shared.end - shared.at);
+        let (from, to) = (shared.at, shared.at + given);
+        // SAFETY: under the lock.
+        if !unsafe { area.prepare(from, to) } {
+            return false;
+        }
+        shared.at = to;
+        if is_next {
+            region.end = to;
+        } else {
+            let old = core::mem::replace(region, Region { area: shared.area, at: from, end: to });
+            shared.leave(old);
+        }
+        true
+    }
+
+    fn new_frame(&self, shared: &mut Shared) -> bool {
+        let heap = self.class().heap();
+        let frame = Area::make(heap, Kind::Frame, FRAME_BYTES, core::ptr::from_ref(self).cast_mut(), null_mut());
+        if frame.is_null() {
+            return false;
+        }
+        // SAFETY: it is new.
+        unsafe {
+            (*frame).next = shared.frames;
+            (shared.at, shared.end) = (*frame).room();
+        }
+        (shared.frames, shared.area) = (frame, frame);
+        self.class().count_frame();
+        true
+    }
+
+    /// A large buffer of so many bytes; null if there is no memory.
+    #[cold]
+    pub fn get_large(&self, size: usize, align: usize) -> *mut u8 {
+        let more = size_of::<usize>() + if align > PAGE { align } else { 0 };
+        let Some(bytes) = size.checked_add(more).and_then(|bytes| bytes.checked_next_multiple_of(PAGE)) else {
+            return null_mut();
+        };
+        if bytes > isize::MAX as usize {
+            return null_mut();
+        }
+        let block = core::ptr::from_ref(self).cast_mut();
+        let area = Area::make(self.class().heap(), Kind::Large, bytes, block, null_mut());
+        if area.is_null() {
+            return null_mut();
+        }
+        let mut shared = self.shared.lock();
+        // SAFETY: it is new; neighbours in the list are live.
+        unsafe {
+            (*area).next = shared.larges;
+            if let Some(next) = shared.larges.as_mut() {
+                next.previous = area;
+            }
+            shared.larges = area;
+            ((*area).first, (*area).asked) = ((*area).start().next_multiple_of(align) as *mut u8, size);
+            (*area).first
+        }
+    }
+
+    /// Gives a large buffer back.
+    ///
+    /// # Safety
+    /// It is in the list of this block, and nobody uses it.
+    #[cold]
+    pub unsafe fn free_large(&self, area: *mut Area) {
+        {
+            let mut shared = self.shared.lock();
+            // SAFETY: the caller's promise; neighbours in the list are live.
+            unsafe {
+                let (next, previous) = ((*area).next, (*area).previous);
+                if let Some(next) = next.as_mut() {
+                    next.previous = previous;
+                }
+                match previous.as_mut() {
+                    Some(previous) => previous.next = next,
+                    None => shared.larges = next,
+                }
+            }
+        }
+        // SAFETY: the caller's promise.
+        unsafe { Area::unmake(area, self.class().heap()) };
+    }
+
+    /// A chain of a list; null if there is none.
+    pub fn take_chain(&self, list: usize) -> *mut Piece {
+        let bit = 1 << if list <= AVAILABLE { list } else { 0 };
+        if self.chains.load(Ordering::Relaxed) & bit == 0 {
+            return null_mut();
+        }
+        let mut shared = self.shared.lock();
+        // SAFETY: chains in the lists are ours, under the lock.
+        unsafe {
+            if list <= AVAILABLE {
+                let head = &mut shared.lists[list - 1];
+                let chain = *head;
+                if !chain.is_null() {
+                    *head = (*chain).next_chain;
+                }
+                if (*head).is_null() {
+                    self.chains.fetch_and(!bit, Ordering::Relaxed);
+                }
+                return chain;
+            }
+            let mut link = &raw mut shared.mixed;
+            for _ in 0..TRIES {
+                let chain = *link;
+                if chain.is_null() {
+                    break;
+                }
+                if usize::from(mark_of(chain)) == list {
+                    *link = (*chain).next_chain;
+                    if shared.mixed.is_null() {
+                        self.chains.fetch_and(!bit, Ordering::Relaxed);
+                    }
+                    return chain;
+                }
+                link = &raw mut (*chain).next_chain;
+            }
+        }
+        null_mut()
+    }
+
+    /// Puts a chain into the shared list.
+    ///
+    /// # Safety
+    /// The pieces are free, of that list, and the caller's; the lock is held.
+    pub unsafe fn put_chain(&self, shared: &mut Shared, list: usize, chain: *mut Piece) {
+        let (head, bit) =
+            if list <= AVAILABLE { (&mut shared.lists[list - 1], 1 << list) } else { (&mut shared.mixed, 1) };
+        // SAFETY: the caller's promise.
+        unsafe { (*chain).next_chain = *head };
+        *head = chain;
+        self.chains.fetch_or(bit, Ordering::Relaxed);
+    }
+}
+
+/// The list of a free piece.
+///
+/// # Safety
+/// It is one.
+pub unsafe fn mark_of(piece: *mut Piece) -> u8 {
+    let area = super::area::of(super::super::map::lookup(piece.addr()));
+    // SAFETY: the caller's promise.
+    unsafe { *(*area).mark(piece.addr()) & super::MARK }
+}
+
+impl Shared {
+    /// Takes the rest of a region back.
+    pub fn leave(&mut self, region: Region) {
+        if region.area == self.area && region.end == self.at {
+            self.at = region.at;
+        } else if region.end.saturating_sub(region.at) >= 64 {
+            let remnant: *mut Remnant = region.at as *mut Remnant;
+            // SAFETY: the storage was the thread's, and is this block's now.
+            unsafe { remnant.write(Remnant { next: self.remnants, end: region.end, area: region.area }) };
+            self.remnants = remnant;
+        }
+    }
+
+    fn take_remnant(&mut self, bytes: usize) -> Option<Region> {
+        let mut link = &raw mut self.remnants;
+        for _ in 0..TRIES {
+            // SAFETY: remnants in the list are storage of this block that nobody has.
+            unsafe {
+                let remnant = (*link).as_ref()?;
+                let (at, end, area) = (core::ptr::from_ref(remnant).addr(), remnant.end, remnant.area);
+                if end - at >= bytes {
+                    *link = remnant.next;
+                    return Some(Region { area, at, end });
+                }
+                link = &raw mut (*(*link)).next;
+            }
+        }
+        None
+    }
+}
