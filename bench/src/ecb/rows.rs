@@ -215,7 +215,8 @@ pub fn scripts(ready: &Ready, seed: u64) -> Result<Scripts, Error> {
     };
     if let Ok(tls) = &ready.tls {
         let path = ready.folder.join("handshake.script");
-        run(Command::new(tls).env_remove("LD_PRELOAD").arg("--trace").arg(&path))?;
+        // As with ECBs: what is left at the connection's end is the end's, which frees it one by one or at once.
+        run(Command::new(tls).env_remove("LD_PRELOAD").args(["--ecb", "SSL", "--trace"]).arg(&path))?;
         let text =
             std::fs::read_to_string(&path).map_err(|error| Error::system("reading a trace", &error))?;
         scripts.handshake_requests = script::requests(&text);
