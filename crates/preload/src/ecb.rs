@@ -112,7 +112,11 @@ unsafe extern "C" fn underbar_ecb_untag(buffer: *mut c_void) -> c_int {
 
 /// underbar_ecb_locate.
 #[cfg_attr(feature = "artifact", unsafe(no_mangle))]
-unsafe extern "C" fn underbar_ecb_locate(name: *const c_void, length: usize, after: *mut c_void) -> *mut c_void {
+unsafe extern "C" fn underbar_ecb_locate(
+    name: *const c_void,
+    length: usize,
+    after: *mut c_void,
+) -> *mut c_void {
     // SAFETY: the caller's contract: so many bytes.
     let found = match unsafe { name_of(name, length) } {
         Some(name) => ecb::locate(name, after.cast()).map_err(number),

@@ -34,6 +34,7 @@
 //! | `check`, `text` | invalid frees, and the message about them |
 //! | `unusual` | requests while storage is filled, checked or traced |
 //! | `watch`, `zone`, `trace` | walks over the heap; bytes behind elements; the last requests |
+//! | `line` | values that other threads write |
 //! | `cell`, `extent` | free cells; pages that hold cells of one size |
 //! | `foreign` | blocks of another C library's heap |
 //! | `inbox` | cells that other threads freed, on their way back to the owner |
@@ -74,6 +75,7 @@ mod gate;
 mod inbox;
 mod index;
 pub mod info;
+mod line;
 mod map;
 pub mod new;
 mod numbers;

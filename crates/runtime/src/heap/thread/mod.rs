@@ -36,6 +36,7 @@ use super::cell::Cell;
 use super::extent::{Extent, Place};
 use super::gate::Gate;
 use super::inbox::Inbox;
+use super::line::Line;
 use super::object::{self, DEFAULT, Heap};
 use super::size::{CLASS_OF_UNITS, CLASSES, Cells, LARGEST_CELL, LARGEST_SMALL, STANDARD, UNITS};
 use super::tally::Unsettled;
@@ -115,7 +116,7 @@ pub struct ThreadHeap {
     counted: *mut Cell,
     counted_cells: u64,
     /// Entered by threads that send cells; closed when the heap ends.
-    pub gate: Gate,
+    pub gate: Line<Gate>,
     /// It is a seat in an ECB, which has no extents.
     pub is_seat: bool,
     /// Of a home: the owner's seat in the ECB that it entered last, and its first seat; null: none. The owner's.
@@ -123,7 +124,7 @@ pub struct ThreadHeap {
     pub first_seat: *mut ThreadHeap,
     /// Attended while a thread owns the heap. A heap whose thread did not survive a fork stays attended: its unfinished operations
     /// are unknown, so no thread takes it over.
-    inbox: Inbox,
+    inbox: Line<Inbox>,
 }
 
 // SAFETY: the empty heaps are never written; the others are reached by pointer only.
@@ -153,11 +154,11 @@ impl ThreadHeap {
             ready: false,
             counted: null_mut(),
             counted_cells: 0,
-            gate,
+            gate: Line(gate),
             is_seat: false,
             innermost_seat: null_mut(),
             first_seat: null_mut(),
-            inbox: Inbox::new(),
+            inbox: Line(Inbox::new()),
         }
     }
 }
