@@ -12,6 +12,8 @@ extern crate std;
 #[cfg(not(loom))]
 mod action;
 #[cfg(not(loom))]
+pub mod by_caller;
+#[cfg(not(loom))]
 mod c_library;
 #[cfg(not(loom))]
 mod callers;

@@ -37,6 +37,7 @@
 //! | `foreign` | blocks of another C library's heap |
 //! | `inbox` | cells that other threads freed, on their way back to the owner |
 //! | `below` | storage below 16 MiB and 2 GiB |
+//! | `at_home` | requests that the process's heap serves, whichever a thread has entered |
 //! | `new`, `info` | operator new without storage; mallinfo |
 //! | `tally` | what a thread has counted but not published |
 //! | `thread`, `thread::slot` | a thread's cells, and the word that points to them |
@@ -56,6 +57,7 @@ static ONE_AT_A_TIME: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
 mod account;
 mod all_heaps;
+pub(crate) mod at_home;
 pub mod below;
 mod block;
 pub mod callable;
