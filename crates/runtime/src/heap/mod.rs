@@ -37,6 +37,7 @@
 //! | `foreign` | blocks of another C library's heap |
 //! | `inbox` | cells that other threads freed, on their way back to the owner |
 //! | `below` | storage below 16 MiB and 2 GiB |
+//! | `of_threads` | THREADHEAP: a heap for each thread |
 //! | `at_home` | requests that the process's heap serves, whichever a thread has entered |
 //! | `new`, `info` | operator new without storage; mallinfo |
 //! | `tally` | what a thread has counted but not published |
@@ -78,6 +79,7 @@ mod map;
 pub mod new;
 mod numbers;
 mod object;
+pub mod of_threads;
 mod pools;
 mod private_storage;
 mod realloc;
@@ -421,7 +423,14 @@ extern "C" fn thread_ends(_: *mut u8) {
     enclave::thread_ends();
     if thread::is_real(heap) {
         // SAFETY: it is the heap of this thread, which no longer uses it.
-        unsafe { thread::abandon_all((*heap).home) }
+        let own = unsafe {
+            let own = of_threads::of(heap);
+            thread::abandon_all((*heap).home);
+            own
+        };
+        if let Some(own) = own {
+            of_threads::ended(own);
+        }
     }
 }
 
