@@ -52,7 +52,7 @@ const FILES: [&[u8]; 15] = [
     b"libnss_*",
     b"libnsl",
     b"gconv/",
-    b"libgcc_s",
+    b"libgcc_*",
     b"libstdc++",
     b"libc++*",
 ];
@@ -350,7 +350,7 @@ mod tests {
         ] {
             assert_eq!(is_file(file, name), is, "{}", file.escape_ascii());
         }
-        assert!(is_named(b"libstdc++.so.6") && !is_named(b"libcrypto.so.3"));
+        assert!(is_named(b"libstdc++.so.6") && is_named(b"libgcc_s.so.1") && !is_named(b"libcrypto.so.3"));
         add_files(b"libcrypto, libfoo*");
         assert!(is_named(b"libcrypto.so.3") && is_named(b"libfoobar.so") && !is_named(b"libssl.so.3"));
     }
