@@ -6,8 +6,7 @@
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr::null_mut;
 
-use underbar_runtime::errno;
-use underbar_runtime::heap::{self, ecb};
+use underbar_runtime::{ecb, errno, heap};
 
 const EPERM: c_int = 1;
 const ENOENT: c_int = 2;

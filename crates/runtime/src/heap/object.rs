@@ -51,6 +51,8 @@ pub struct Heap {
     /// Neighbours in a list of the registry; under its lock.
     pub next: AtomicPtr<Heap>,
     pub previous: AtomicPtr<Heap>,
+    /// The next of the heaps that their threads have left (`of_threads`); under the same lock.
+    pub left: AtomicPtr<Heap>,
     /// Its number, by which a program names it: 0 for the default heap, [`UNNUMBERED`] if it has none. Written under the lock of
     /// the registry before any thread knows the heap; relaxed.
     pub number: AtomicU32,
@@ -125,6 +127,7 @@ impl Heap {
             owns: AtomicBool::new(false),
             next: AtomicPtr::new(null_mut()),
             previous: AtomicPtr::new(null_mut()),
+            left: AtomicPtr::new(null_mut()),
             number: AtomicU32::new(UNNUMBERED),
         }
     }

@@ -298,7 +298,7 @@ fn new_block(class: &'static Class) -> *mut ControlBlock {
     let _made = MAKING.lock();
     let index = COUNT.load(Ordering::Relaxed);
     let Some(chunk) = BLOCKS.get(index as usize / CHUNK) else { return null_mut() };
-    if index as usize % CHUNK == 0 {
+    if (index as usize).is_multiple_of(CHUNK) {
         let new: *mut ControlBlock = OWN.lock().get(CHUNK * size_of::<ControlBlock>()).cast();
         if new.is_null() {
             return new;

@@ -60,7 +60,9 @@ fn storage_of_each_size_is_the_ecb_s_and_comes_back_at_its_end() {
         let all: Vec<_> = sizes().map(|size| (size, filled(size, size as u8))).collect();
         for &(size, buffer) in &all {
             assert_eq!(ecb_of(buffer), ecb, "{size}");
-            assert!(holds(buffer, size, size as u8) && unsafe { usable_size(buffer) } >= size, "{size}");
+            // SAFETY: the buffer is in use.
+            let usable = unsafe { usable_size(buffer) };
+            assert!(holds(buffer, size, size as u8) && usable >= size, "{size}: {usable}");
         }
         // Half of it is freed and got again.
         for &(_, buffer) in all.iter().step_by(2) {

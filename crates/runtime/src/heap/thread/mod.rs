@@ -29,7 +29,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 pub use remote::send;
 pub use threads::{
     Threads, abandon_all, acquire, each_of, end_all, hold_spare, is_spare_free, lose_others, of_thread,
-    release_spare, settle_abandoned, settle_others,
+    release_abandoned, release_spare, settle_abandoned, settle_others,
 };
 
 use super::cell::Cell;
@@ -191,6 +191,11 @@ pub fn is_real(heap: *const ThreadHeap) -> bool {
 /// All methods are called by the owner, or, if there is none, under the lock of the heap's threads.
 #[allow(clippy::missing_safety_doc, reason = "one contract for all, stated above")]
 impl ThreadHeap {
+    /// The generation of the heap that it is a part of.
+    pub fn generation(&self) -> u32 {
+        self.heap_generation
+    }
+
     /// How many bytes a request may exceed the small sizes without being recorded in the ledger.
     #[inline(always)]
     pub fn noted_large(&self) -> usize {
