@@ -40,6 +40,7 @@ mod sandboxes;
 mod sections;
 mod services;
 mod stacks;
+mod thread_heaps;
 mod threads;
 mod timers;
 mod tune;

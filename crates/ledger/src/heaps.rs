@@ -53,6 +53,8 @@ pub enum HeapKind {
     Line = 6,
     /// Storage below 2 GiB (`__malloc31`).
     Bar = 7,
+    /// The heaps of threads (THREADHEAP), all in one row.
+    Thread = 8,
 }
 
 impl HeapKind {
@@ -67,6 +69,7 @@ impl HeapKind {
             5 => Some(Self::Others),
             6 => Some(Self::Line),
             7 => Some(Self::Bar),
+            8 => Some(Self::Thread),
             _ => None,
         }
     }
@@ -168,8 +171,12 @@ impl HeapRow {
         }
     }
 
-    /// Has a heap of that kind and name ended here? Heaps without a name have nothing in common.
+    /// Has a heap of that kind and name ended here? Heaps without a name have nothing in common, but for those of threads, which all
+    /// have one row.
     fn is_of(&self, kind: HeapKind, name: &[u8]) -> bool {
+        if kind == HeapKind::Thread {
+            return self.get().is_some_and(|(other, _)| other == kind);
+        }
         !name.is_empty() && self.get() == Some((kind, RowState::Ended)) && self.name.is(name)
     }
 

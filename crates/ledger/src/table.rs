@@ -128,6 +128,10 @@ counters! {
         "Segments got from the kernel for such heaps, part of heap.segments_allocated.";
     AdditionalSegmentsFreed = "additional_heap.segments_freed", "Segments of additional heaps freed", Count, by SpaceLock, live Exact, killed Exact, Sum,
         "Segments of such heaps given back to the kernel, at the latest when the heap is discarded.";
+    ThreadHeapLargest = "threadheap.largest", "Largest used by any thread", Bytes, by Gathered, live BATCH, killed BATCH, Max,
+        "The most bytes in use at one time in the heap of any one thread, under THREADHEAP.";
+    ThreadHeapsLeft = "threadheap.left", "Threads' heaps in use after their threads", Count, by Request, live Exact, killed Exact, Sum,
+        "Heaps of threads (THREADHEAP) of which something was in use when the thread ended. They stay until that is freed.";
     ThreadsStarted = "thread.started", "Threads started", Count, by StacksLock, live Exact, killed Exact, Sum,
         "Threads started with pthread_create, and the first one.";
     ThreadsPeak = "thread.peak", "Largest number of threads concurrently active", Count, by StacksLock, live Exact, killed Exact, Max,
@@ -247,7 +251,7 @@ pub const HEAP_COUNTERS: usize = {
 };
 
 /// Changes when a structure of the file changes (`layout`, `heaps`, `pools`).
-pub const LAYOUT_VERSION: u32 = 12;
+pub const LAYOUT_VERSION: u32 = 13;
 
 /// A number that changes whenever the table or the layout does; it detects a ledger of another table. FNV-1a over keys, units,
 /// folds and scopes.

@@ -111,7 +111,7 @@ pub use report::ReleaseLine;
 pub use search::{SLOTS, find_option};
 pub use settings::{
     Base, Disposition, Dsa, Heap, HeapBelow, HeapCheck, HeapZones, HugePages, LEAST_THREAD_STACK, Locks,
-    OneLock, Reaction, Settings, Size, Stack, StackSize, Storage, ThreadStack, WhereSet,
+    OneLock, Reaction, Settings, Size, Stack, StackSize, Storage, ThreadHeap, ThreadStack, WhereSet,
 };
 pub use table::OPTIONS;
 pub use texts::TEXT_ROOM;

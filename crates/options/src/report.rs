@@ -161,6 +161,7 @@ UNDERBAR_OPTS                    RPTOPTS(ON)
 underbar default                 RPTSTG(OFF)
 underbar default                 STACK(AUTO,AUTO,ANYWHERE,KEEP)
 underbar default                 STORAGE(NONE,NONE,NONE,0)
+underbar default                 THREADHEAP(AUTO,AUTO,ANYWHERE,KEEP)
 underbar default                 THREADSTACK(OFF,AUTO,AUTO,ANYWHERE,AUTO)
 "
         .replace("RELEASE", &release);

@@ -170,6 +170,17 @@ pub struct HeapBelow {
     pub increment: u64,
 }
 
+/// The values of THREADHEAP, in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ThreadHeap {
+    /// The first segment.
+    pub init: u64,
+    /// The minimum size of each further segment.
+    pub increment: u64,
+    /// Whether an emptied increment goes back to the kernel.
+    pub frees: bool,
+}
+
 /// The values of STORAGE.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Storage {
@@ -430,6 +441,27 @@ impl Settings {
         }
     }
 
+    /// THREADHEAP; None if no text gives it a size. The defaults of Language Environment do not count: there they apply to PL/I
+    /// tasks alone.
+    pub fn thread_heap(&self) -> Option<ThreadHeap> {
+        const INIT: usize = slot_named("THREADHEAP", "init");
+        const INCREMENT: usize = slot_named("THREADHEAP", "incr");
+        const DISPOSITION: usize = slot_named("THREADHEAP", "KEEP|FREE");
+        const LEAST: u64 = 4096;
+        let given = |slot: usize| {
+            self.size(slot) != Size::Auto && self.sub_options_set[slot] > WhereSet::LanguageEnvironmentDefault
+        };
+        if !given(INIT) && !given(INCREMENT) {
+            return None;
+        }
+        let of = |slot, other| self.size(slot).bytes().or(self.size(other).bytes()).unwrap_or(0).max(LEAST);
+        Some(ThreadHeap {
+            init: of(INIT, INCREMENT),
+            increment: of(INCREMENT, INIT),
+            frees: self.disposition(DISPOSITION) == Disposition::Free,
+        })
+    }
+
     /// RPTSTG: whether the storage report is to be written.
     pub fn report_storage(&self) -> bool {
         const ON: usize = slot_named("RPTSTG", "OFF|ON");
@@ -654,6 +686,28 @@ mod tests {
         assert_eq!(source("HEAP"), Some(WhereSet::LanguageEnvironmentDefault));
         assert_eq!(source("HUGEPAGES"), Some(WhereSet::UnderbarDefault), "IBM supplies none");
         assert_eq!(source("MSGFILE"), Some(WhereSet::UnderbarDefault), "SYSOUT means nothing here");
+    }
+
+    #[test]
+    fn threads_have_heaps_where_a_text_says_so() {
+        let of = |base, text: &str| {
+            let mut settings = Settings::new(base);
+            let whose = crate::ProgramName::default();
+            settings.apply(text.as_bytes(), &whose, WhereSet::CommandLine, &mut |_| ());
+            settings.thread_heap()
+        };
+        let some = |init, increment, frees| Some(ThreadHeap { init, increment, frees });
+        for (text, is) in [
+            ("", None),
+            ("THREADHEAP(,,,FREE)", None),
+            ("THREADHEAP(64K)", some(65_536, 65_536, false)),
+            ("THREADHEAP(8,8K,,FREE)", some(4_096, 8_192, true)),
+            ("THREADHEAP(64K),THREADHEAP(AUTO)", None),
+        ] {
+            assert_eq!(of(Base::Underbar, text), is, "{text}");
+        }
+        assert_eq!(of(Base::LanguageEnvironment, ""), None, "for PL/I tasks only");
+        assert_eq!(of(Base::LanguageEnvironment, "THREADHEAP(,8K)"), some(4_096, 8_192, false));
     }
 
     #[test]

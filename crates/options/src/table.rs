@@ -451,14 +451,23 @@ the report says so, and the next one gets ENOMEM. The reserve counts as address 
         least: 7,
         alias: "",
         sub_options: &[
-            of_idle("init", SIZE, Bytes(4 * K), "first segment"),
-            of_idle("incr", SIZE, Bytes(4 * K), "smallest further segment"),
-            of_idle("ANYWHERE|BELOW", LOCATION, ANYWHERE, "above or below the 16M line"),
-            of_idle("KEEP|FREE", KEEP_FREE, KEEP, "what happens to an emptied increment"),
+            sub("init", SIZE_AUTO, Auto, Bytes(4 * K), "first segment; AUTO: threads have no heaps of their own"),
+            sub("incr", SIZE_AUTO, Auto, Bytes(4 * K), "smallest further segment"),
+            SubOption {
+                underbar: ANYWHERE,
+                ..idle("ANYWHERE|BELOW", LOCATION, ANYWHERE, "above or below the 16M line", NO_LINE)
+            },
+            sub("KEEP|FREE", KEEP_FREE, KEEP, KEEP, "what happens to an emptied increment"),
         ],
-        meaning: "The heaps of PL/I tasks.",
-        explanation: "On z/OS, for PL/I multitasking only.",
-        effect: AcceptedNoEffect("it serves PL/I multitasking on z/OS only; HEAP serves all threads"),
+        meaning: "A heap for each thread but the first, which ends with the thread.",
+        explanation: "\
+With a size, as THREADHEAP(64K,64K), each thread that pthread_create makes gets its storage from a heap of its own,
+whose segments go back to the kernel when the thread ends. Storage that the C library and the C++ library get for
+themselves stays in the process's heap. On z/OS, where it serves PL/I tasks, a thread's storage ends with it. Here
+storage that is still in use then stays until it is freed, so that programs whose threads hand storage on compute the
+same; the report counts such heaps. Below 16K each request is an element of a segment. The default is off: one heap
+serves all threads.",
+        effect: Honoured,
     },
     Entry {
         name: "THREADSTACK",

@@ -6,8 +6,7 @@
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr::null_mut;
 
-use underbar_runtime::errno;
-use underbar_runtime::heap::{self, ecb};
+use underbar_runtime::{ecb, errno, heap};
 
 const EPERM: c_int = 1;
 const ENOENT: c_int = 2;
@@ -112,7 +111,11 @@ unsafe extern "C" fn underbar_ecb_untag(buffer: *mut c_void) -> c_int {
 
 /// underbar_ecb_locate.
 #[cfg_attr(feature = "artifact", unsafe(no_mangle))]
-unsafe extern "C" fn underbar_ecb_locate(name: *const c_void, length: usize, after: *mut c_void) -> *mut c_void {
+unsafe extern "C" fn underbar_ecb_locate(
+    name: *const c_void,
+    length: usize,
+    after: *mut c_void,
+) -> *mut c_void {
     // SAFETY: the caller's contract: so many bytes.
     let found = match unsafe { name_of(name, length) } {
         Some(name) => ecb::locate(name, after.cast()).map_err(number),

@@ -63,7 +63,7 @@ static BOUND: AtomicBool = AtomicBool::new(false);
 static BINDING: Lock<()> = Lock::new(());
 /// Maximum wait for that lock, in nanoseconds. All changes take a tenth of a millisecond. But a thread that forks, or opens
 /// a library, in a callback of `dl_iterate_phdr` has the lock of the loader that the other one needs.
-const PATIENCE: u64 = 1_000_000_000;
+pub(crate) const PATIENCE: u64 = 1_000_000_000;
 /// A namespace was opened, so there may be blocks of another C library.
 static NAMESPACES: AtomicBool = AtomicBool::new(false);
 
@@ -108,6 +108,23 @@ extern "C" fn cannot_open() -> *mut c_void {
 /// Whether a namespace was opened, so that this heap may receive blocks of another C library's heap.
 pub(crate) fn has_namespaces() -> bool {
     NAMESPACES.load(Ordering::Relaxed)
+}
+
+/// Runs `work` under the lock of this module, for others that change words of libraries. False if another thread keeps it for too
+/// long, or if this thread is in the middle of a change, interrupted by a signal.
+pub(crate) fn under_lock(patience: u64, work: impl FnOnce()) -> bool {
+    if !BINDING.hold_within(patience) {
+        return false;
+    }
+    // SAFETY: this thread holds it.
+    unsafe {
+        let is_free = !BINDING.was_held();
+        if is_free {
+            work();
+        }
+        BINDING.release();
+        is_free
+    }
 }
 
 /// Takes the lock for the time of a fork. False if another thread keeps it for too long.

@@ -12,6 +12,8 @@ extern crate std;
 #[cfg(not(loom))]
 mod action;
 #[cfg(not(loom))]
+pub mod by_caller;
+#[cfg(not(loom))]
 mod c_library;
 #[cfg(not(loom))]
 mod callers;
@@ -21,6 +23,8 @@ pub mod clone;
 pub mod coverage;
 #[cfg(not(loom))]
 pub mod deepbind;
+#[cfg(not(loom))]
+pub mod ecb;
 #[cfg(not(loom))]
 pub mod environment;
 #[cfg(not(loom))]

@@ -11,8 +11,10 @@
 //! Not here: files that are not loaded (`carry` of preloadable); whose name an address has (`coverage::owners`).
 
 use core::ffi::{CStr, c_char, c_int, c_void};
+use core::ops::Range;
+use core::sync::atomic::AtomicUsize;
 
-use underbar_sys::image::{DYNAMIC, GnuHash, Header, LOAD, Symbol, Tables};
+use underbar_sys::image::{DYNAMIC, GnuHash, Header, LOAD, RELRO, Relocation, Symbol, Tables};
 
 use crate::c_library;
 
@@ -32,6 +34,26 @@ pub(crate) struct Object {
     pub(crate) flags: u32,
     /// The loader reports that it never unloads it.
     pub(crate) is_kept: bool,
+    /// The path of its file; empty for the program.
+    path: *const c_char,
+    /// Its relocations, and their bytes.
+    relocations: [(usize, usize); 2],
+    /// The addresses that the loader has made read-only.
+    read_only: (usize, usize),
+    /// The addresses that the program may write, as far as the loader has left them so.
+    writable: (usize, usize),
+}
+
+/// A word of a library that holds, or will hold, the address of a function.
+pub(crate) struct Reference {
+    /// The name of the function.
+    pub(crate) name: &'static CStr,
+    /// The word.
+    pub(crate) word: &'static AtomicUsize,
+    /// The library's own function of that name; 0 if it has none.
+    pub(crate) own: usize,
+    /// The loader may leave the word as it is until the first call.
+    pub(crate) is_of_call: bool,
 }
 
 /// As dl_iterate_phdr describes it.
@@ -41,6 +63,9 @@ struct Described {
     name: *const c_char,
     headers: *const Header,
     count: u16,
+    /// How many libraries were ever loaded, and unloaded.
+    loads: u64,
+    unloads: u64,
 }
 
 unsafe extern "C" {
@@ -74,6 +99,19 @@ pub(crate) fn each_until<F: FnMut(&Object) -> bool>(visit: &mut F) {
     unsafe { dl_iterate_phdr(one::<F>, core::ptr::from_mut(visit).cast()) };
 }
 
+/// How many libraries the loader has ever loaded in this process, and how many it has unloaded.
+pub(crate) fn counts() -> [u64; 2] {
+    unsafe extern "C" fn first(it: *const Described, _: usize, counts: *mut c_void) -> c_int {
+        // SAFETY: the loader's description, which has had these fields since glibc 2.4; `counts` is what is passed below.
+        unsafe { *counts.cast::<[u64; 2]>() = [(*it).loads, (*it).unloads] };
+        1
+    }
+    let mut counts = [0; 2];
+    // SAFETY: the function takes what is passed with it.
+    unsafe { dl_iterate_phdr(first, (&raw mut counts).cast()) };
+    counts
+}
+
 /// The function of that name that a call from the library at `here` would reach without that library: the default version
 /// of the first definition after it. The flag says whether it stays for as long as the process does. Uses neither `dlsym`,
 /// which changes the result of `dlerror` and may be in a library that is not loaded, nor any storage.
@@ -105,6 +143,7 @@ impl Object {
     /// The loader described a library that is loaded, and stays so.
     unsafe fn of(it: &Described) -> Option<Object> {
         const NO_DELETE: usize = 8;
+        const WRITE: u32 = 2;
         // SAFETY: the headers are those of a loaded library, whose tables the loader has checked by using them.
         unsafe {
             let headers = core::slice::from_raw_parts(it.headers, usize::from(it.count));
@@ -121,6 +160,12 @@ impl Object {
             let parts = || headers.iter().filter(|header| header.kind == LOAD);
             let from = |header: &Header| it.base.wrapping_add(header.address);
             let is_in = |header: &Header| tables.symbols.wrapping_sub(from(header)) < header.in_memory;
+            let span = |header: &Header| (from(header), from(header).wrapping_add(header.in_memory));
+            // As the loader protects them: whole pages.
+            let page = |(start, end): (usize, usize)| (start & !0xfff, end & !0xfff);
+            let read_only = headers.iter().find(|header| header.kind == RELRO).map(span).map(page);
+            let writes = || parts().filter(|header| header.flags & WRITE != 0).map(span);
+            let writable = (writes().map(|it| it.0).min(), writes().map(|it| it.1).max());
             Some(Object {
                 base: it.base,
                 start: parts().map(from).min()?,
@@ -131,6 +176,10 @@ impl Object {
                 hash: GnuHash::at(tables.gnu_hash as *const u32),
                 flags: parts().find(|header| is_in(header))?.flags,
                 is_kept: tables.flags & NO_DELETE != 0,
+                path: it.name,
+                relocations: tables.relocations,
+                read_only: read_only.unwrap_or_default(),
+                writable: (writable.0.unwrap_or(0), writable.1.unwrap_or(0)),
             })
         }
     }
@@ -138,6 +187,48 @@ impl Object {
     /// Whether that address is in it.
     pub(crate) fn holds(&self, address: usize) -> bool {
         (self.start..self.end).contains(&address)
+    }
+
+    /// The path of its file; empty for the program.
+    pub(crate) fn path(&self) -> &[u8] {
+        // SAFETY: the loader's text, which stays as long as the library is loaded.
+        if self.path.is_null() { &[] } else { unsafe { CStr::from_ptr(self.path) }.to_bytes() }
+    }
+
+    /// The addresses that the loader made read-only when it had relocated the library: whole pages.
+    pub(crate) fn read_only(&self) -> Range<usize> {
+        self.read_only.0..self.read_only.1
+    }
+
+    /// Its size in memory.
+    pub(crate) fn size(&self) -> usize {
+        self.end - self.start
+    }
+
+    /// Calls `visit` with each word that holds the address of a function, its own or another's, and nothing more.
+    pub(crate) fn references(&self, visit: &mut dyn FnMut(&Reference)) {
+        for (start, bytes) in self.relocations {
+            for at in 0..bytes / size_of::<Relocation>() {
+                // SAFETY: the table's own size; the loader relocates the library by it, and its symbols are the library's.
+                unsafe {
+                    let relocation = &*(start as *const Relocation).add(at);
+                    let Some(symbol) = relocation.symbol() else { continue };
+                    let place = self.base.wrapping_add(relocation.place);
+                    let may_write = (self.writable.0..self.writable.1).contains(&place);
+                    if symbol == 0 || relocation.addend != 0 || !may_write || !place.is_multiple_of(8) {
+                        continue;
+                    }
+                    let symbol = self.symbols.add(symbol);
+                    let is_own = (*symbol).is_defined();
+                    visit(&Reference {
+                        name: self.name(symbol),
+                        word: AtomicUsize::from_ptr(place as *mut usize),
+                        own: if is_own { self.base.wrapping_add((*symbol).value) } else { 0 },
+                        is_of_call: relocation.is_of_call(),
+                    });
+                }
+            }
+        }
     }
 
     /// Calls `visit` with each function of that name that it defines, and whether it is the default version.

@@ -4,7 +4,8 @@
 //! ```text
 //! program headers ─> dynamic section ─┬─> SYMTAB, STRTAB   symbols and their names
 //!                                     ├─> HASH, GNU_HASH   from a name to its symbols, and how many there are
-//!                                     └─> VERSYM           which of several versions is the default
+//!                                     ├─> VERSYM           which of several versions is the default
+//!                                     └─> RELA, JMPREL     words that hold addresses of symbols
 //! ```
 //!
 //! Invariant: nothing is checked here; each reader promises an image that the kernel or the loader uses itself.
@@ -35,6 +36,36 @@ pub struct Header {
 pub const LOAD: u32 = 1;
 /// The dynamic section.
 pub const DYNAMIC: u32 = 2;
+/// Pages that the loader makes read-only when it has written them.
+pub const RELRO: u32 = 0x6474_e552;
+
+/// A word of an image that the loader writes.
+#[repr(C)]
+pub struct Relocation {
+    /// Its address, from the image's base.
+    pub place: usize,
+    info: u64,
+    /// Added to the symbol's address.
+    pub addend: usize,
+}
+
+impl Relocation {
+    /// The symbol, if the word is to hold an address of one.
+    #[must_use]
+    pub fn symbol(&self) -> Option<usize> {
+        const WORD: u32 = 1;
+        const OF_DATA: u32 = 6;
+        const OF_CALL: u32 = 7;
+        matches!(self.info as u32, WORD | OF_DATA | OF_CALL).then_some((self.info >> 32) as usize)
+    }
+
+    /// Whether the loader may leave the word as it is until the first call.
+    #[must_use]
+    pub fn is_of_call(&self) -> bool {
+        const OF_CALL: u32 = 7;
+        self.info as u32 == OF_CALL
+    }
+}
 
 /// A symbol.
 #[repr(C)]
@@ -80,6 +111,8 @@ pub struct Tables {
     pub versions: usize,
     /// `DT_FLAGS_1` itself, which is no address.
     pub flags: usize,
+    /// Relocations, and their bytes: those that are done at the start, and those of calls.
+    pub relocations: [(usize, usize); 2],
 }
 
 impl Tables {
@@ -95,6 +128,10 @@ impl Tables {
         const GNU_HASH: usize = 0x6fff_fef5;
         const VERSIONS: usize = 0x6fff_fff0;
         const FLAGS_1: usize = 0x6fff_fffb;
+        const BYTES_OF_CALLS: usize = 2;
+        const RELOCATIONS: usize = 7;
+        const BYTES: usize = 8;
+        const CALLS: usize = 23;
         let mut tables = Self::default();
         let mut entry = dynamic as *const [usize; 2];
         loop {
@@ -108,6 +145,10 @@ impl Tables {
                 GNU_HASH => tables.gnu_hash = address_of(value),
                 VERSIONS => tables.versions = address_of(value),
                 FLAGS_1 => tables.flags = value,
+                RELOCATIONS => tables.relocations[0].0 = address_of(value),
+                BYTES => tables.relocations[0].1 = value,
+                CALLS => tables.relocations[1].0 = address_of(value),
+                BYTES_OF_CALLS => tables.relocations[1].1 = value,
                 _ => {}
             }
             entry = entry.wrapping_add(1);

@@ -17,6 +17,13 @@ pub struct Absent {
     pub why: &'static str,
 }
 
+impl Absent {
+    /// Whether one of the process's heaps has the figure.
+    pub fn is_of_a_heap(&self) -> bool {
+        [ROW_24, THREAD_HEAP].contains(&self.why)
+    }
+}
+
 /// The label of a figure.
 #[derive(Clone, Copy, Debug)]
 pub enum Label {
@@ -40,7 +47,7 @@ impl Label {
 const LIBRARY_STACK: &str = "The library stack is storage that Language Environment needs below its 16M line; \
                              on Linux libraries use the program's own stacks.";
 const THREAD_HEAP: &str =
-    "THREADHEAP serves PL/I tasks on z/OS; here one heap serves all threads and is counted under HEAP.";
+    "The heaps of threads (THREADHEAP) are one of the process's heaps: heaps, of kind thread.";
 const ROW_24: &str = "Storage below 16 MiB (__malloc24) is a heap of the process: heaps, of kind below_16m.";
 const BELOW_HEAP: &str = "Nothing of underbar has to be below the 16M line, so no program has such storage.";
 const OWN_REQUESTS: &str =
@@ -60,7 +67,6 @@ absent! {
     "libstack.segments_allocated", Of(Key::HeapSegmentsAllocated), LIBRARY_STACK;
     "libstack.segments_freed", Of(Key::HeapSegmentsFreed), LIBRARY_STACK;
     "threadheap.concurrent", Of(Key::StackConcurrent), THREAD_HEAP;
-    "threadheap.largest", Of(Key::StackLargest), THREAD_HEAP;
     "threadheap.gets", Of(Key::HeapGets), THREAD_HEAP;
     "threadheap.frees", Of(Key::HeapFrees), THREAD_HEAP;
     "threadheap.segments_allocated", Of(Key::HeapSegmentsAllocated), THREAD_HEAP;

@@ -55,10 +55,12 @@ pub enum Kind {
     /// Storage below 2 GiB.
     #[serde(rename = "below_2g")]
     Bar,
+    /// The heaps of threads.
+    Thread,
 }
 
 /// Every kind, with its word.
-pub(crate) const KINDS: [(Kind, &str); 7] = [
+pub(crate) const KINDS: [(Kind, &str); 8] = [
     (Kind::Default, "default"),
     (Kind::Additional, "additional"),
     (Kind::Enclave, "enclave"),
@@ -66,6 +68,7 @@ pub(crate) const KINDS: [(Kind, &str); 7] = [
     (Kind::Others, "others"),
     (Kind::Line, "below_16m"),
     (Kind::Bar, "below_2g"),
+    (Kind::Thread, "thread"),
 ];
 
 /// The counters of a heap; None: not known.
@@ -139,6 +142,7 @@ impl Heap {
                 HeapKind::Others => Kind::Others,
                 HeapKind::Line => Kind::Line,
                 HeapKind::Bar => Kind::Bar,
+                HeapKind::Thread => Kind::Thread,
             },
             name: String::from_utf8_lossy(heap.name()).into_owned(),
             ended: heap.state == RowState::Ended,

@@ -22,6 +22,7 @@ mod parts;
 mod segments;
 mod services;
 mod stacks;
+mod thread_heaps;
 mod transfers;
 mod used;
 
@@ -48,6 +49,7 @@ use opens::*;
 use segments::*;
 use services::*;
 use stacks::*;
+use thread_heaps::*;
 use transfers::*;
 
 const MIB: u64 = 1 << 20;
@@ -88,6 +90,7 @@ checks! {
     huge_pages_are_asked_of_the_kernel_where_all_is_touched: HeapHugeBytes;
     segments_are_joined_near_the_kernel_s_limit: HeapMapFallbacks;
     additional_heaps_are_those_that_the_program_counts: AdditionalCreates AdditionalDiscards AdditionalGets AdditionalFrees AdditionalUsed AdditionalUsedPeak AdditionalSegmentsAllocated AdditionalSegmentsFreed;
+    heaps_of_threads_are_those_that_the_program_counts: ThreadHeapLargest ThreadHeapsLeft;
     threads_are_counted: ThreadsStarted ThreadsPeak ThreadsOfDefaultSize ThreadsOfDefaultSizePeak;
     stacks_are_measured_to_the_page: StackLargest StackMain StackThread StackConcurrent;
     locked_stacks_are_what_was_used_of_them: StackThread StackMain;

@@ -34,12 +34,24 @@ pub struct Account {
     place: AtomicUsize,
     /// Whether the program created it.
     is_additional: AtomicBool,
+    /// Whether it is the heap of a thread (THREADHEAP). All of them have one row.
+    is_of_thread: AtomicBool,
+    /// Bytes in use, if it is. Any thread adds; relaxed.
+    own: AtomicU64,
 }
+
+/// How many heaps of threads there are. Under the lock of the registry.
+static OF_THREADS: AtomicUsize = AtomicUsize::new(0);
 
 impl Account {
     /// The account of a heap without a row.
     pub const fn new() -> Self {
-        Self { place: AtomicUsize::new(NONE), is_additional: AtomicBool::new(false) }
+        Self {
+            place: AtomicUsize::new(NONE),
+            is_additional: AtomicBool::new(false),
+            is_of_thread: AtomicBool::new(false),
+            own: AtomicU64::new(0),
+        }
     }
 
     /// The heap begins. Under the lock of the registry, before any thread is inside.
@@ -54,6 +66,9 @@ impl Account {
         });
         self.place.store(place, Ordering::Relaxed);
         self.is_additional.store(kind == HeapKind::Additional, Ordering::Relaxed);
+        self.is_of_thread.store(kind == HeapKind::Thread, Ordering::Relaxed);
+        self.own.store(0, Ordering::Relaxed);
+        OF_THREADS.fetch_add(usize::from(kind == HeapKind::Thread), Ordering::Relaxed);
         ledger::heaps::told(page);
         if kind == HeapKind::Additional {
             ledger::add(Key::AdditionalCreates, 1);
@@ -62,7 +77,11 @@ impl Account {
 
     /// The heap has ended, and all its figures are counted. Under the lock of the registry.
     pub fn end(&self) {
-        if let Some(page) = ledger::heaps::page()
+        // The row of threads' heaps ends with the last of them.
+        let is_of_thread = self.is_of_thread.swap(false, Ordering::Relaxed);
+        let is_last = !is_of_thread || OF_THREADS.fetch_sub(1, Ordering::Relaxed) == 1;
+        if is_last
+            && let Some(page) = ledger::heaps::page()
             && let Some(row) = page.rows.get(self.place.load(Ordering::Relaxed))
         {
             row.end();
@@ -71,6 +90,11 @@ impl Account {
             ledger::add(Key::AdditionalDiscards, 1);
         }
         self.place.store(NONE, Ordering::Relaxed);
+    }
+
+    /// Whether it is that of a thread's heap.
+    pub fn is_of_thread(&self) -> bool {
+        self.is_of_thread.load(Ordering::Relaxed)
     }
 
     /// The row; None for the default heap, and in a child that has no accounts of its own yet.
@@ -134,6 +158,9 @@ impl Account {
         if now == Key::HeapUsed && self.is_additional.load(Ordering::Relaxed) {
             let slot = ledger::slot();
             change_cells(slot.cell(Key::AdditionalUsed), slot.cell(Key::AdditionalUsedPeak), change);
+        }
+        if now == Key::HeapUsed && self.is_of_thread() {
+            change_cells(&self.own, ledger::slot().cell(Key::ThreadHeapLargest), change);
         }
     }
 }

@@ -8,8 +8,8 @@ use core::ptr::null_mut;
 use super::object::DEFAULT;
 use super::private_storage::OWN;
 use super::registry::{self, REGISTRY};
-use super::{ecb, tally};
 use super::thread::{self, each_of, is_real, slot};
+use super::{ecb, tally};
 
 /// Whether no thread, this one included, is in the middle of an operation that the locks guard: a signal handler that ends the
 /// process may have interrupted one, and must not wait for itself.

@@ -141,7 +141,7 @@ impl Inherited {
     }
 
     fn gate(self) -> Option<&'static Gate> {
-        handle_of(self.0).map(|handle| &handle.heap.gate)
+        handle_of(self.0).map(|handle| &*handle.heap.gate)
     }
 }
 

@@ -34,10 +34,13 @@
 //! | `check`, `text` | invalid frees, and the message about them |
 //! | `unusual` | requests while storage is filled, checked or traced |
 //! | `watch`, `zone`, `trace` | walks over the heap; bytes behind elements; the last requests |
+//! | `line` | values that other threads write |
 //! | `cell`, `extent` | free cells; pages that hold cells of one size |
 //! | `foreign` | blocks of another C library's heap |
 //! | `inbox` | cells that other threads freed, on their way back to the owner |
 //! | `below` | storage below 16 MiB and 2 GiB |
+//! | `of_threads` | THREADHEAP: a heap for each thread |
+//! | `at_home` | requests that the process's heap serves, whichever a thread has entered |
 //! | `new`, `info` | operator new without storage; mallinfo |
 //! | `tally` | what a thread has counted but not published |
 //! | `thread`, `thread::slot` | a thread's cells, and the word that points to them |
@@ -57,6 +60,7 @@ static ONE_AT_A_TIME: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
 mod account;
 mod all_heaps;
+pub(crate) mod at_home;
 pub mod below;
 mod block;
 pub mod callable;
@@ -74,10 +78,12 @@ mod gate;
 mod inbox;
 mod index;
 pub mod info;
+mod line;
 mod map;
 pub mod new;
 mod numbers;
 mod object;
+pub mod of_threads;
 mod pools;
 mod private_storage;
 mod realloc;
@@ -422,10 +428,15 @@ extern "C" fn thread_ends(_: *mut u8) {
     enclave::thread_ends();
     if thread::is_real(heap) {
         // SAFETY: it is the heap of this thread, which no longer uses it.
-        unsafe {
+        let own = unsafe {
             let home = (*heap).home;
             ecb::thread_ends(home);
+            let own = of_threads::of(heap);
             thread::abandon_all(home);
+            own
+        };
+        if let Some(own) = own {
+            of_threads::ended(own);
         }
     }
 }

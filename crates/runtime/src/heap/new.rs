@@ -20,6 +20,7 @@
 use core::arch::naked_asm;
 use core::ffi::CStr;
 
+use super::at_home;
 use crate::next::Next;
 
 /// The forms of operator new, in the order of [`NEXT`].
@@ -73,6 +74,19 @@ extern "C" fn get_aligned(size: usize, align: usize) -> *mut u8 {
     unsafe { super::aligned(align, size) }
 }
 
+extern "C" fn get_at_home(size: usize) -> *mut u8 {
+    // SAFETY: as malloc; this function is called by a slow path below.
+    unsafe { at_home::malloc_for_new(size) }
+}
+
+extern "C" fn get_aligned_at_home(size: usize, align: usize) -> *mut u8 {
+    if !align.is_power_of_two() {
+        return core::ptr::null_mut();
+    }
+    // SAFETY: the alignment was checked.
+    unsafe { at_home::aligned_for_new(align, size) }
+}
+
 /// Defines a slow path: `get(size, second)`, and the jump if that gives nothing.
 macro_rules! slow {
     ($($name:ident, $form:literal, $get:ident;)*) => { $(
@@ -114,4 +128,12 @@ slow! {
     array_aligned, 5, get_aligned;
     single_aligned_nothrow, 6, get_aligned;
     array_aligned_nothrow, 7, get_aligned;
+    single_at_home, 0, get_at_home;
+    array_at_home, 1, get_at_home;
+    single_nothrow_at_home, 2, get_at_home;
+    array_nothrow_at_home, 3, get_at_home;
+    single_aligned_at_home, 4, get_aligned_at_home;
+    array_aligned_at_home, 5, get_aligned_at_home;
+    single_aligned_nothrow_at_home, 6, get_aligned_at_home;
+    array_aligned_nothrow_at_home, 7, get_aligned_at_home;
 }

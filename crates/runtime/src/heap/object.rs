@@ -19,6 +19,7 @@ use super::code::Code;
 use super::extent::Extent;
 use super::gate::Gate;
 use super::index::{Heads, OF_DEFAULT};
+use super::line::Line;
 use super::map::{Descriptor, SEGMENT};
 use super::size::LARGEST_CELL;
 use super::slot;
@@ -38,7 +39,7 @@ pub struct Heap {
     /// Written under the lock of `space`, relaxed: a hint.
     pub next_look: AtomicU64,
     /// Entered by threads that get storage from it, and closed at its end.
-    pub gate: Gate,
+    pub gate: Line<Gate>,
     /// Its row in the ledger.
     pub account: Account,
     /// The program that it serves, if it is the heap of an enclave.
@@ -50,6 +51,8 @@ pub struct Heap {
     /// Neighbours in a list of the registry; under its lock.
     pub next: AtomicPtr<Heap>,
     pub previous: AtomicPtr<Heap>,
+    /// The next of the heaps that their threads have left (`of_threads`); under the same lock.
+    pub left: AtomicPtr<Heap>,
     /// Its number, by which a program names it: 0 for the default heap, [`UNNUMBERED`] if it has none. Written under the lock of
     /// the registry before any thread knows the heap; relaxed.
     pub number: AtomicU32,
@@ -93,7 +96,7 @@ const ECBS: usize = 16;
 
 /// The heap in which each thread begins.
 pub static DEFAULT: Heap = Heap {
-    gate: Gate::for_ever(),
+    gate: Line(Gate::for_ever()),
     number: AtomicU32::new(0),
     ..Heap::new(&raw const DEFAULT, &raw mut OF_DEFAULT)
 };
@@ -117,13 +120,14 @@ impl Heap {
                 counted_below: AtomicUsize::new(0),
             },
             next_look: AtomicU64::new(u64::MAX),
-            gate: Gate::new(),
+            gate: Line(Gate::new()),
             account: Account::new(),
             code: Code::new(),
             owner: AtomicPtr::new(null_mut()),
             owns: AtomicBool::new(false),
             next: AtomicPtr::new(null_mut()),
             previous: AtomicPtr::new(null_mut()),
+            left: AtomicPtr::new(null_mut()),
             number: AtomicU32::new(UNNUMBERED),
         }
     }

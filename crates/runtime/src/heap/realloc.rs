@@ -13,7 +13,8 @@ use super::map::{self, AREA, Descriptor, SEGMENT};
 use super::object::Heap;
 use super::space::Space;
 use super::{
-    check, ecb, fill_from, foreign, free, malloc, object, out_of_storage, slot, space, unusual, usable, use_elements,
+    check, ecb, fill_from, foreign, free, malloc, object, out_of_storage, slot, space, unusual, usable,
+    use_elements,
 };
 use crate::ledger;
 

@@ -13,7 +13,7 @@ use super::object::{COUNTS_EACH, DEFAULT, POOLS};
 use super::private_storage::OWN;
 use super::registry::{self, REGISTRY};
 use super::space::{self, Disposition, Policy};
-use super::{END, all_heaps, below, ecb, pools, slot, thread, watch};
+use super::{END, all_heaps, below, ecb, of_threads, pools, slot, thread, watch};
 use crate::ledger;
 use crate::orders::Orders;
 
@@ -40,6 +40,7 @@ pub(crate) fn configure(orders: &Orders<'_>) {
     }
     space::reserve::configure(storage.reserve);
     below::configure(orders.settings.heap_below());
+    of_threads::configure(orders.settings.thread_heap());
     ledger::set(Key::HeapInitialSize, policy.initial as u64);
     ledger::set(Key::HeapIncrementSize, policy.increment as u64);
     ledger::when_slot_changes(super::forget_largest);

@@ -49,7 +49,7 @@ use crate::heap::enclave::Inherited;
 use crate::next::Next;
 use crate::orders::{Given, Orders};
 use crate::thread_end::ThreadEnd;
-use crate::{coverage, heap, ledger, overflow, sample, sandbox};
+use crate::{by_caller, coverage, heap, ledger, overflow, sample, sandbox};
 
 const PAGE: usize = 4096;
 /// All stacks are measured when the first, second, fourth ... thread ends, and later each time this many have ended.
@@ -158,6 +158,10 @@ pub(crate) fn at_start(given: &Given) {
     END.prepare();
     let _ = CREATE.get();
     overflow::at_start(given.environment as usize);
+    if heap::of_threads::are_wanted() {
+        // Before there are other threads.
+        by_caller::bind();
+    }
 }
 
 /// `pthread_create`.
@@ -296,6 +300,9 @@ unsafe extern "C" fn begins(record: *mut Record, base: usize) -> *mut Record {
     END.register(record.cast());
     // SAFETY: the record is this thread's.
     unsafe { (*record).enclave.receive() };
+    if heap::of_threads::are_wanted() && by_caller::bind() {
+        heap::of_threads::begins();
+    }
     sample::thread_begins();
     record
 }

@@ -16,8 +16,8 @@ use crate::units::parse_size;
 pub(super) enum Source {
     /// A counter.
     Counter(Key),
-    /// The first counter less its part in the second, and less that of enclaves and of the heap below the line: what is left for the
-    /// default heap.
+    /// The first counter less its part in the second, and less that of enclaves, of threads' heaps and of the heap below the line:
+    /// what is left for the default heap.
     Less(Key, Key),
     /// A counter of the heaps of this kind.
     Of(Kind, Key),
@@ -120,12 +120,12 @@ pub(super) static SECTIONS: [Section; 9] = [
         rows: &[
             Row(Label::Of(Key::HeapInitialSize), SubOption("THREADHEAP", 0)),
             Row(Label::Of(Key::HeapIncrementSize), SubOption("THREADHEAP", 1)),
-            Row(Label::Of(Key::StackConcurrent), Absent("threadheap.concurrent")),
-            Row(Label::Of(Key::StackLargest), Absent("threadheap.largest")),
-            Row(Label::Of(Key::HeapGets), Absent("threadheap.gets")),
-            Row(Label::Of(Key::HeapFrees), Absent("threadheap.frees")),
-            Row(Label::Of(Key::HeapSegmentsAllocated), Absent("threadheap.segments_allocated")),
-            Row(Label::Of(Key::HeapSegmentsFreed), Absent("threadheap.segments_freed")),
+            Row(Label::Of(Key::StackConcurrent), Of(Kind::Thread, Key::HeapUsedPeak)),
+            Row(Label::Of(Key::ThreadHeapLargest), Counter(Key::ThreadHeapLargest)),
+            Row(Label::Of(Key::HeapGets), Of(Kind::Thread, Key::HeapGets)),
+            Row(Label::Of(Key::HeapFrees), Of(Kind::Thread, Key::HeapFrees)),
+            Row(Label::Of(Key::HeapSegmentsAllocated), Of(Kind::Thread, Key::HeapSegmentsAllocated)),
+            Row(Label::Of(Key::HeapSegmentsFreed), Of(Kind::Thread, Key::HeapSegmentsFreed)),
         ],
     },
     Section {
@@ -196,7 +196,8 @@ pub(super) fn figure(report: &Report, process: &Process, source: Source) -> u64 
     match source {
         Counter(key) => counters.get(key),
         Less(all, part) => {
-            let apart = of_kind(process, Kind::Enclave, all) + of_kind(process, Kind::Line, all);
+            let kinds = [Kind::Enclave, Kind::Thread, Kind::Line];
+            let apart: u64 = kinds.into_iter().map(|kind| of_kind(process, kind, all)).sum();
             counters.get(all).saturating_sub(counters.get(part)).saturating_sub(apart)
         }
         Of(kind, key) => of_kind(process, kind, key),
@@ -252,9 +253,12 @@ mod tests {
                     Some(*key)
                 }
                 // In JSON the figure is that of one of the process's heaps.
-                Of(Kind::Line, key) => {
+                Of(kind, key) => {
+                    let area = if *kind == Kind::Line { "heap24" } else { "threadheap" };
                     let (_, name) = key.entry().key.split_once('.').expect("an area and a name");
-                    let absent = absent::find(&format!("heap24.{name}")).expect(name);
+                    let name =
+                        if label.text() == Key::StackConcurrent.entry().label { "concurrent" } else { name };
+                    let absent = absent::find(&format!("{area}.{name}")).expect(name);
                     assert_eq!(absent.label.text(), label.text(), "{name}");
                     Some(absent.key)
                 }

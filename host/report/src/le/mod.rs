@@ -174,9 +174,10 @@ fn notes(report: &Report, process: &Process) -> Vec<String> {
             .to_owned(),
     );
     notes.push(
-        "LIBSTACK, THREADHEAP and BELOWHEAP: none, since no program on Linux asks for them: sizes are those of the options, all else is 0 (null in JSON)."
+        "LIBSTACK and BELOWHEAP: none, since no program on Linux asks for them: sizes are those of the options, all else is 0 (null in JSON)."
             .to_owned(),
     );
+    notes.push(of_threads(process));
     notes.push(below_the_line(process));
     if counters.get(Key::AdditionalCreates) > 0 {
         notes.push("HEAP, total heap storage used: with the additional heaps, at one time.".to_owned());
@@ -190,6 +191,19 @@ fn notes(report: &Report, process: &Process) -> Vec<String> {
         notes.extend(pools::notes(process, of));
     }
     notes
+}
+
+/// What THREADHEAP has.
+fn of_threads(process: &Process) -> String {
+    if process.heaps.iter().all(|heap| heap.kind != Kind::Thread) {
+        return "THREADHEAP: none, since no thread had a heap of its own: THREADHEAP has no size.".to_owned();
+    }
+    match process.counters.get(Key::ThreadHeapsLeft) {
+        0 => "THREADHEAP: the heaps of threads; each went back when its thread ended.".to_owned(),
+        left => format!(
+            "THREADHEAP: the heaps of threads. Of {left} something was in use when the thread ended; such a heap stays until that is freed."
+        ),
+    }
 }
 
 /// What HEAP24 has.
@@ -319,9 +333,10 @@ End of Storage Report
   segments, so these are 0. Sizes that are AUTO or not set are 0, too.
 * ANYHEAP shows underbar's own storage, for the tables of its heap,
   which is not counted by requests and segments: 0 (null in JSON).
-* LIBSTACK, THREADHEAP and BELOWHEAP: none, since no program on Linux
-  asks for them: sizes are those of the options, all else is 0 (null in
-  JSON).
+* LIBSTACK and BELOWHEAP: none, since no program on Linux asks for them:
+  sizes are those of the options, all else is 0 (null in JSON).
+* THREADHEAP: none, since no thread had a heap of its own: THREADHEAP
+  has no size.
 * HEAP24: none, since no program asked for it (__malloc24).
 ";
 

@@ -1,7 +1,7 @@
 //! Areas: pages of an ECB, and the marks that tell where its buffers begin.
 //!
 //! ```text
-//! preallocated area  64K   marks: of the first page in the control block, of each other page made when it is used
+//! preallocated area  32K   marks: of the first page in the control block, of each other page made when it is used
 //! frame             1 MiB  marks: at its start
 //! large                    one buffer, without marks
 //!
@@ -27,7 +27,9 @@ use super::super::private_storage::{AREA_DESCRIPTOR, OWN};
 use super::control_block::ControlBlock;
 
 /// Bytes of a preallocated area.
-pub const AREA_BYTES: usize = 64 << 10;
+pub const AREA_BYTES: usize = 32 << 10;
+/// Bytes of the pages from which preallocated areas are cut.
+const UNCUT_BYTES: usize = 64 * AREA_BYTES;
 /// Bytes of a frame.
 pub const FRAME_BYTES: usize = 1 << 20;
 /// Bytes of storage for one mark.
@@ -37,6 +39,17 @@ pub const PAGE_MARKS: usize = PAGE / GRAIN;
 
 /// Marks of the pages of a preallocated area; null: the page is not in use yet.
 type Pages = [*mut u8; AREA_BYTES / PAGE];
+
+/// Pages for further preallocated areas, and their segment.
+pub struct Uncut {
+    at: usize,
+    end: usize,
+    segment: *mut Descriptor,
+}
+
+impl Uncut {
+    pub const NONE: Self = Self { at: 0, end: 0, segment: null_mut() };
+}
 
 /// What the pages are for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -74,7 +87,13 @@ const _: () = assert!(size_of::<Area>() <= AREA_DESCRIPTOR);
 
 impl Area {
     /// Pages of that heap for an ECB. Null if there is no memory.
-    pub fn make(heap: &Heap, kind: Kind, bytes: usize, block: *mut ControlBlock, first: *mut u8) -> *mut Area {
+    pub fn make(
+        heap: &Heap,
+        kind: Kind,
+        bytes: usize,
+        block: *mut ControlBlock,
+        first: *mut u8,
+    ) -> *mut Area {
         let place: *mut Area = OWN.lock().get_area().cast();
         if place.is_null() {
             return null_mut();
@@ -85,23 +104,63 @@ impl Area {
             unsafe { OWN.lock().put_area(place.cast()) };
             return null_mut();
         };
+        // Before the lock is given up: the header of the next block is in the last page.
+        // SAFETY: the storage of the descriptor is ours, and so are the pages.
+        unsafe { Self::write(place, kind, start, bytes, segment, block, first) };
+        drop(space);
+        if kind == Kind::Frame {
+            // The storage may have been in use before.
+            // SAFETY: the marks are in pages of ours.
+            unsafe { ((*place).start() as *mut u8).write_bytes(0, FRAME_BYTES / GRAIN) };
+        }
+        place
+    }
+
+    /// A preallocated area, of pages that are cut for many at a time: the header of the next block is in the last page of them all.
+    /// Null if there is no memory.
+    pub fn cut(heap: &Heap, from: &mut Uncut, first: *mut u8) -> *mut Area {
+        let place: *mut Area = OWN.lock().get_area().cast();
+        if place.is_null() {
+            return null_mut();
+        }
+        let mut space = heap.space.lock();
+        if from.at == from.end {
+            let Some((start, segment)) = space.get_pages(UNCUT_BYTES) else {
+                // SAFETY: it is ours, and no other thread has seen it.
+                unsafe { OWN.lock().put_area(place.cast()) };
+                return null_mut();
+            };
+            *from = Uncut { at: start, end: start + UNCUT_BYTES, segment };
+        }
+        let start = from.at;
+        from.at += AREA_BYTES;
+        // SAFETY: as in `make`.
+        unsafe { Self::write(place, Kind::Preallocated, start, AREA_BYTES, from.segment, null_mut(), first) };
+        place
+    }
+
+    /// # Safety
+    /// The storage of the descriptor and the pages are the caller's, who has the lock of the space.
+    unsafe fn write(
+        place: *mut Area,
+        kind: Kind,
+        start: usize,
+        bytes: usize,
+        segment: *mut Descriptor,
+        block: *mut ControlBlock,
+        first: *mut u8,
+    ) {
         let extent = Extent::new(start, bytes, segment);
         extent.owner.store(AREA, Ordering::Relaxed);
         let first = if kind == Kind::Frame { start as *mut u8 } else { first };
         let block = AtomicPtr::new(block);
         let (pages, next, previous) = (null_mut(), null_mut(), null_mut());
         let (asked, is_tagged) = (0, false);
-        // SAFETY: the storage of the descriptor is ours, of that size and alignment.
-        unsafe { place.write(Area { extent, block, kind, bytes, asked, is_tagged, first, pages, next, previous }) };
-        // Before the lock is given up: the header of the next block is in the last page.
+        // SAFETY: the caller's promise.
+        unsafe {
+            place.write(Area { extent, block, kind, is_tagged, asked, bytes, first, pages, next, previous })
+        };
         map::enter(start, bytes, place.cast());
-        drop(space);
-        if kind == Kind::Frame {
-            // The storage may have been in use before.
-            // SAFETY: the marks are in pages of ours.
-            unsafe { first.write_bytes(0, FRAME_BYTES / GRAIN) };
-        }
-        place
     }
 
     /// Gives the pages back to the heap.

@@ -26,7 +26,7 @@ use super::super::object::{DEFAULT, Heap, UNNUMBERED};
 use super::super::private_storage::OWN;
 use super::super::registry;
 use super::super::space::HugePages;
-use super::area::{AREA_BYTES, Area, Kind, PAGE_MARKS};
+use super::area::{Area, PAGE_MARKS, Uncut};
 use super::control_block::{ControlBlock, Shared};
 use super::lists::{AVAILABLE, Lists};
 use super::seat::Seat;
@@ -67,6 +67,7 @@ struct Waiting {
     count: usize,
     /// Blocks without pages in memory.
     clean: *mut ControlBlock,
+    uncut: Uncut,
 }
 
 // SAFETY: followed under the lock only.
@@ -148,7 +149,7 @@ pub fn of(name: &[u8]) -> Option<&'static Class> {
             alive: AtomicUsize::new(0),
             created: AtomicUsize::new(0),
             frames: AtomicUsize::new(0),
-            ready: Lock::new(Waiting { first: null_mut(), count: 0, clean: null_mut() }),
+            ready: Lock::new(Waiting { first: null_mut(), count: 0, clean: null_mut(), uncut: Uncut::NONE }),
         });
     }
     free.store(place, Ordering::Release);
@@ -224,7 +225,7 @@ impl Class {
         // SAFETY: the block is new; its marks stay where they are.
         unsafe {
             let marks = (&raw mut (*block).marks).cast();
-            let area = Area::make(self.heap, Kind::Preallocated, AREA_BYTES, null_mut(), marks);
+            let area = Area::cut(self.heap, &mut self.ready.lock().uncut, marks);
             if area.is_null() {
                 // The block stays without an ECB: no memory is no reason to look for a place to keep it.
                 return null_mut();
@@ -297,7 +298,7 @@ fn new_block(class: &'static Class) -> *mut ControlBlock {
     let _made = MAKING.lock();
     let index = COUNT.load(Ordering::Relaxed);
     let Some(chunk) = BLOCKS.get(index as usize / CHUNK) else { return null_mut() };
-    if index as usize % CHUNK == 0 {
+    if (index as usize).is_multiple_of(CHUNK) {
         let new: *mut ControlBlock = OWN.lock().get(CHUNK * size_of::<ControlBlock>()).cast();
         if new.is_null() {
             return new;

@@ -201,7 +201,8 @@ impl ControlBlock {
 
     fn new_frame(&self, shared: &mut Shared) -> bool {
         let heap = self.class().heap();
-        let frame = Area::make(heap, Kind::Frame, FRAME_BYTES, core::ptr::from_ref(self).cast_mut(), null_mut());
+        let frame =
+            Area::make(heap, Kind::Frame, FRAME_BYTES, core::ptr::from_ref(self).cast_mut(), null_mut());
         if frame.is_null() {
             return false;
         }
@@ -219,7 +220,8 @@ impl ControlBlock {
     #[cold]
     pub fn get_large(&self, size: usize, align: usize) -> *mut u8 {
         let more = size_of::<usize>() + if align > PAGE { align } else { 0 };
-        let Some(bytes) = size.checked_add(more).and_then(|bytes| bytes.checked_next_multiple_of(PAGE)) else {
+        let Some(bytes) = size.checked_add(more).and_then(|bytes| bytes.checked_next_multiple_of(PAGE))
+        else {
             return null_mut();
         };
         if bytes > isize::MAX as usize {

@@ -81,7 +81,9 @@ mod tests {
 
     #[test]
     fn each_size_has_the_smallest_buffer_that_holds_it() {
-        for available in [[32, 64, 128, 256, 512], [64, 2048, 0, 0, 0], [0; 5], [32, 48, 4096, 16_384, 65_536]] {
+        for available in
+            [[32, 64, 128, 256, 512], [64, 2048, 0, 0, 0], [0; 5], [32, 48, 4096, 16_384, 65_536]]
+        {
             let lists = Lists::new(available);
             for size in (1..5_000).chain((5_000..=LARGEST).step_by(61)).chain([LARGEST]) {
                 let list = lists.of(size);
@@ -89,7 +91,10 @@ mod tests {
                 assert!(bytes >= size && bytes.is_multiple_of(16), "{size}: {bytes}");
                 match available.iter().position(|&bytes| bytes as usize >= size) {
                     Some(at) => assert_eq!(list, at + 1),
-                    None => assert!(list >= OTHERS && bytes <= (size + 63).max(size + size / 4), "{size}: {bytes}"),
+                    None => assert!(
+                        list >= OTHERS && bytes <= (size + 63).max(size + size / 4),
+                        "{size}: {bytes}"
+                    ),
                 }
             }
             assert_eq!((lists.of(LARGEST + 1), lists.of(0)), (0, lists.of(1)));

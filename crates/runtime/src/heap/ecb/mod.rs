@@ -264,7 +264,10 @@ pub fn end(number: Number) -> Result<(), Refused> {
             }
             leave()?;
         }
-        block.gate.try_close(generation).map_err(|inside| inside.map_or(Refused::Unknown, Refused::Inside))?;
+        block
+            .gate
+            .try_close(generation)
+            .map_err(|inside| inside.map_or(Refused::Unknown, Refused::Inside))?;
         let class = block.class();
         let area = block.area.load(Ordering::Relaxed);
         let beyond = {
@@ -354,6 +357,20 @@ unsafe fn list_at(area: *mut Area, address: usize) -> Option<usize> {
 /// As free of C; the descriptor is that of the address's page, and an area's.
 #[inline(never)]
 pub unsafe fn free(address: *mut u8, descriptor: *mut Descriptor) -> bool {
+    let (area, heap) = (area::of(descriptor), slot::get());
+    // SAFETY: the caller's promise; the slot holds the address of a thread's heap.
+    unsafe {
+        ((*heap).is_seat && (*heap.cast::<Seat>()).put_plain(area, address))
+            || free_unusual(address, descriptor)
+    }
+}
+
+/// As [`free`]: a buffer of another ECB, one with a name, a large one, or none.
+///
+/// # Safety
+/// As [`free`].
+#[inline(never)]
+unsafe fn free_unusual(address: *mut u8, descriptor: *mut Descriptor) -> bool {
     let area = area::of(descriptor);
     // SAFETY: the caller's promise.
     unsafe {
@@ -438,7 +455,8 @@ pub unsafe fn realloc(address: *mut u8, descriptor: *mut Descriptor, size: usize
             check::end("realloc", fault_of(address.addr(), descriptor), caller);
         };
         let old = usable(address, descriptor);
-        let is_enough = if list == 0 { size <= old && size >= old / 2 } else { block.class().lists.of(size) == list };
+        let is_enough =
+            if list == 0 { size <= old && size >= old / 2 } else { block.class().lists.of(size) == list };
         if is_enough {
             return address;
         }
@@ -469,7 +487,11 @@ pub unsafe fn realloc(address: *mut u8, descriptor: *mut Descriptor, size: usize
 unsafe fn is_tagged(area: *mut Area, address: *mut u8) -> bool {
     // SAFETY: the caller's promise.
     unsafe {
-        if (*area).kind == Kind::Large { (*area).is_tagged } else { *(*area).mark(address.addr()) & TAGGED != 0 }
+        if (*area).kind == Kind::Large {
+            (*area).is_tagged
+        } else {
+            *(*area).mark(address.addr()) & TAGGED != 0
+        }
     }
 }
 

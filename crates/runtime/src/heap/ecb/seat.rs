@@ -302,14 +302,22 @@ impl Seat {
         // SAFETY: the region is ours, and its marks are there.
         unsafe {
             let area = &*self.region.area;
-            for left in (1..=count).rev() {
-                let piece: *mut Piece = at as *mut Piece;
-                let next = if left > 1 { (at + size) as *mut Cell } else { null_mut() };
-                (*piece).cell.next.set(next);
-                (*piece).depth = left;
-                *area.mark(at) = list as u8;
-                at += size;
+            let mut left = count;
+            while left > 0 {
+                // Page by page: the marks of a page are together.
+                let mut mark = area.mark(at);
+                let here = ((at | (map::PAGE - 1)) + 1 - at).div_ceil(size).min(left);
+                for _ in 0..here {
+                    let piece: *mut Piece = at as *mut Piece;
+                    at += size;
+                    (*piece).cell.next.set(at as *mut Cell);
+                    (*piece).depth = left;
+                    *mark = list as u8;
+                    mark = mark.wrapping_add(size / 16);
+                    left -= 1;
+                }
             }
+            (*((at - size) as *mut Piece)).cell.next.set(null_mut());
         }
         self.region.at = at;
         self.handed[list] += count as i32;
@@ -345,8 +353,34 @@ impl Seat {
         at as *mut u8
     }
 
+    /// Takes back a buffer of this ECB without a name. False, with nothing done, if that takes more than a look at its mark.
+    #[inline(always)]
+    pub unsafe fn put_plain(&mut self, area: *mut Area, buffer: *mut u8) -> bool {
+        // SAFETY: the caller's promise: the area is that of the buffer's page.
+        unsafe {
+            let area = &*area;
+            if self.is_slow
+                || area.kind == Kind::Large
+                || !core::ptr::eq(area.block(), self.block)
+                || buffer.addr() & 15 != 0
+            {
+                return false;
+            }
+            let mark = area.mark(buffer.addr());
+            if mark.is_null() {
+                return false;
+            }
+            let list = usize::from(*mark);
+            if list.wrapping_sub(1) >= LISTS - 1 || self.heap.bins[list].cast() == buffer {
+                return false;
+            }
+            self.put(list, buffer);
+        }
+        true
+    }
+
     /// Takes back a buffer of this ECB, which is of that list.
-    #[inline]
+    #[inline(always)]
     pub unsafe fn put(&mut self, list: usize, buffer: *mut u8) {
         // SAFETY: the buffer is free and ours.
         unsafe { push(&mut self.heap.bins[list], buffer.cast()) };

@@ -341,6 +341,22 @@ impl Space {
         }
     }
 
+    /// Whether nothing of it is in use. Parked extents go back to their segments.
+    pub fn is_unused(&mut self) -> bool {
+        self.release_parked(0);
+        let mut next = self.all;
+        // SAFETY: segments in the list are live, and we hold the lock.
+        while let Some(segment) = unsafe { next.as_ref() } {
+            let first = segment.first();
+            // SAFETY: a segment begins with a block.
+            if unsafe { !first.is_free() || first.size() != segment.whole() } {
+                return false;
+            }
+            next = segment.all_next;
+        }
+        true
+    }
+
     /// Bytes of the next extent, at least, of which `usual` are asked for. The extents of a heap with a small initial segment that
     /// grows (an enclave's) are small as long as the heap is.
     pub fn extent_bytes(&self, usual: usize) -> usize {

@@ -183,7 +183,9 @@ impl Figures {
         self.gets = self.gets.wrapping_add_signed(got);
         self.frees += u64::from(back);
         self.bytes += (got - i64::from(back)) * i64::from(cell_bytes);
-        if self.gets.wrapping_add(self.frees) > REQUESTS || self.bytes.abs() > BYTES {
+        // A thread's heap is small, and its peak is asked for.
+        let is_small = self.account.is_some_and(Account::is_of_thread);
+        if is_small || self.gets.wrapping_add(self.frees) > REQUESTS || self.bytes.abs() > BYTES {
             self.tell();
         }
     }

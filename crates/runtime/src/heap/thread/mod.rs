@@ -29,13 +29,14 @@ use core::sync::atomic::{AtomicU32, Ordering};
 pub use remote::send;
 pub use threads::{
     Threads, abandon_all, acquire, each_of, end_all, hold_spare, is_spare_free, lose_others, of_thread,
-    release_spare, settle_abandoned, settle_others,
+    release_abandoned, release_spare, settle_abandoned, settle_others,
 };
 
 use super::cell::Cell;
 use super::extent::{Extent, Place};
 use super::gate::Gate;
 use super::inbox::Inbox;
+use super::line::Line;
 use super::object::{self, DEFAULT, Heap};
 use super::size::{CLASS_OF_UNITS, CLASSES, Cells, LARGEST_CELL, LARGEST_SMALL, STANDARD, UNITS};
 use super::tally::Unsettled;
@@ -115,7 +116,7 @@ pub struct ThreadHeap {
     counted: *mut Cell,
     counted_cells: u64,
     /// Entered by threads that send cells; closed when the heap ends.
-    pub gate: Gate,
+    pub gate: Line<Gate>,
     /// It is a seat in an ECB, which has no extents.
     pub is_seat: bool,
     /// Of a home: the owner's seat in the ECB that it entered last, and its first seat; null: none. The owner's.
@@ -123,7 +124,7 @@ pub struct ThreadHeap {
     pub first_seat: *mut ThreadHeap,
     /// Attended while a thread owns the heap. A heap whose thread did not survive a fork stays attended: its unfinished operations
     /// are unknown, so no thread takes it over.
-    inbox: Inbox,
+    inbox: Line<Inbox>,
 }
 
 // SAFETY: the empty heaps are never written; the others are reached by pointer only.
@@ -153,11 +154,11 @@ impl ThreadHeap {
             ready: false,
             counted: null_mut(),
             counted_cells: 0,
-            gate,
+            gate: Line(gate),
             is_seat: false,
             innermost_seat: null_mut(),
             first_seat: null_mut(),
-            inbox: Inbox::new(),
+            inbox: Line(Inbox::new()),
         }
     }
 }
@@ -190,6 +191,11 @@ pub fn is_real(heap: *const ThreadHeap) -> bool {
 /// All methods are called by the owner, or, if there is none, under the lock of the heap's threads.
 #[allow(clippy::missing_safety_doc, reason = "one contract for all, stated above")]
 impl ThreadHeap {
+    /// The generation of the heap that it is a part of.
+    pub fn generation(&self) -> u32 {
+        self.heap_generation
+    }
+
     /// How many bytes a request may exceed the small sizes without being recorded in the ledger.
     #[inline(always)]
     pub fn noted_large(&self) -> usize {

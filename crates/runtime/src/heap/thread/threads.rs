@@ -305,6 +305,21 @@ pub fn settle_abandoned(heap: &Heap) {
     }
 }
 
+/// As [`settle_abandoned`], and empty extents go back, also those that were kept for a next thread.
+pub fn release_abandoned(heap: &Heap) {
+    let threads = heap.threads.lock();
+    let mut thread = threads.abandoned;
+    while !thread.is_null() {
+        // SAFETY: abandoned ones are ours under the lock.
+        unsafe {
+            (*thread).settle_all();
+            (*thread).release_empty();
+            (*thread).ready = false;
+            thread = (*thread).next_abandoned;
+        }
+    }
+}
+
 /// Settles the figures of a thread's heaps, except the given one.
 ///
 /// # Safety
