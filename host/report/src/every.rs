@@ -24,8 +24,9 @@ use underbar_ledger::{Key, Unit};
 
 use crate::absent::ABSENT;
 use crate::figures::{Figures, split};
-use crate::model::{Program, Report};
+use crate::model::Report;
 use crate::page::{Line, Page, Tone, clean, labelled, paint};
+use crate::program::Program;
 use crate::request_sizes::{Counted, section};
 use crate::sizes::Sizes;
 use crate::steps::STEPS;

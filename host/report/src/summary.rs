@@ -22,9 +22,10 @@ use underbar_ledger::table::KEYS;
 use underbar_options::WhereSet;
 
 use crate::figures::split;
-use crate::model::{Program, Report, State};
+use crate::model::{Report, State};
 use crate::next;
 use crate::page::{LABEL_COLUMNS, Line, Page, Tone, clean, clip, clip_front, labelled, paint, warning};
+use crate::program::Program;
 use crate::remedies;
 pub use crate::suggestion::Advice;
 use crate::timing;
@@ -79,7 +80,7 @@ fn fault(report: &Report) -> Vec<Line> {
     let name = clean(process.program.rsplit('/').next().unwrap_or_default());
     let (what, places) = fault.parts();
     let line = |text: String| Line(vec![(Tone::Warning, clean(&text))]);
-    if fault.kind == crate::model::FaultKind::StackOverflow {
+    if fault.kind == crate::fault::FaultKind::StackOverflow {
         return vec![line(format!("{name}: {}", fault.words()))];
     }
     if fault.origin.is_none() {

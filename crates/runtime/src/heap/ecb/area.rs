@@ -24,7 +24,6 @@ use super::super::extent::Extent;
 use super::super::map::{self, AREA, Descriptor, PAGE};
 use super::super::object::Heap;
 use super::super::private_storage::{AREA_DESCRIPTOR, OWN};
-use super::control_block::ControlBlock;
 
 /// Bytes of a preallocated area.
 pub const AREA_BYTES: usize = 32 << 10;
@@ -51,6 +50,9 @@ impl Uncut {
     pub const NONE: Self = Self { at: 0, end: 0, segment: null_mut() };
 }
 
+/// The control block of an ECB, of which an area knows the address only.
+pub enum Owner {}
+
 /// What the pages are for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
@@ -69,7 +71,7 @@ pub struct Area {
     /// For walks over descriptors; the owner is [`AREA`].
     extent: Extent,
     /// Its ECB; null while it waits for one. Any thread that has a buffer reads it, relaxed: it got the buffer later.
-    block: AtomicPtr<ControlBlock>,
+    block: AtomicPtr<Owner>,
     pub kind: Kind,
     /// Of a large one: whether it has a name, and what was asked for.
     pub is_tagged: bool,
@@ -87,13 +89,7 @@ const _: () = assert!(size_of::<Area>() <= AREA_DESCRIPTOR);
 
 impl Area {
     /// Pages of that heap for an ECB. Null if there is no memory.
-    pub fn make(
-        heap: &Heap,
-        kind: Kind,
-        bytes: usize,
-        block: *mut ControlBlock,
-        first: *mut u8,
-    ) -> *mut Area {
+    pub fn make(heap: &Heap, kind: Kind, bytes: usize, block: *mut Owner, first: *mut u8) -> *mut Area {
         let place: *mut Area = OWN.lock().get_area().cast();
         if place.is_null() {
             return null_mut();
@@ -147,7 +143,7 @@ impl Area {
         start: usize,
         bytes: usize,
         segment: *mut Descriptor,
-        block: *mut ControlBlock,
+        block: *mut Owner,
         first: *mut u8,
     ) {
         let extent = Extent::new(start, bytes, segment);
@@ -178,12 +174,12 @@ impl Area {
 
     /// The ECB; null if none has it.
     #[inline]
-    pub fn block(&self) -> *mut ControlBlock {
+    pub fn block(&self) -> *mut Owner {
         self.block.load(Ordering::Relaxed)
     }
 
     /// Gives it to an ECB, or takes it (null).
-    pub fn set_block(&self, block: *mut ControlBlock) {
+    pub fn set_block(&self, block: *mut Owner) {
         self.block.store(block, Ordering::Relaxed);
     }
 

@@ -201,8 +201,13 @@ impl ControlBlock {
 
     fn new_frame(&self, shared: &mut Shared) -> bool {
         let heap = self.class().heap();
-        let frame =
-            Area::make(heap, Kind::Frame, FRAME_BYTES, core::ptr::from_ref(self).cast_mut(), null_mut());
+        let frame = Area::make(
+            heap,
+            Kind::Frame,
+            FRAME_BYTES,
+            core::ptr::from_ref(self).cast_mut().cast(),
+            null_mut(),
+        );
         if frame.is_null() {
             return false;
         }
@@ -227,7 +232,7 @@ impl ControlBlock {
         if bytes > isize::MAX as usize {
             return null_mut();
         }
-        let block = core::ptr::from_ref(self).cast_mut();
+        let block = core::ptr::from_ref(self).cast_mut().cast();
         let area = Area::make(self.class().heap(), Kind::Large, bytes, block, null_mut());
         if area.is_null() {
             return null_mut();

@@ -10,7 +10,8 @@
 //!
 //! | module | idea |
 //! |---|---|
-//! | `class` | classes, with their heaps and sizes; control blocks that wait |
+//! | `class` | classes, with their heaps and sizes |
+//! | `ready` | control blocks that wait for the next ECB |
 //! | `control_block` | an ECB: what its threads share |
 //! | `area` | pages of an ECB, and marks of its buffers |
 //! | `seat` | a thread's part of the ECB that it is in |
@@ -25,11 +26,12 @@
 //! Not here: the C names (`preload`), storage that stays outside by its caller.
 
 mod area;
-pub mod class;
+mod class;
 mod control_block;
 mod figures;
 mod lists;
 mod piece;
+mod ready;
 mod seat;
 mod tags;
 
@@ -76,7 +78,7 @@ fn number_of(block: &ControlBlock) -> Number {
 
 fn block_of(number: Number) -> Result<(&'static ControlBlock, u32), Refused> {
     let generation = (number >> 32) as u32;
-    let block = class::block_at(number as u32).ok_or(Refused::Unknown)?;
+    let block = ready::block_at(number as u32).ok_or(Refused::Unknown)?;
     // Blocks begin with a closed generation, and each end closes another one.
     if generation == 0 || block.gate.generation() != generation || block.is_waiting() {
         return Err(Refused::Unknown);
@@ -113,12 +115,12 @@ pub fn create(class: &[u8]) -> Result<Number, Refused> {
     unsafe {
         let mut block = (*seat).take_ready(class);
         if block.is_null() {
-            block = class.take();
+            block = ready::take(class);
         }
         let block = block.as_ref().ok_or(Refused::NoMemory)?;
         block.counts_each.store(class.begins().into(), Ordering::Relaxed);
         let area = block.area.load(Ordering::Relaxed);
-        (*area).set_block(core::ptr::from_ref(block).cast_mut());
+        (*area).set_block(core::ptr::from_ref(block).cast_mut().cast());
         Ok(number_of(block))
     }
 }
@@ -375,7 +377,7 @@ unsafe fn free_unusual(address: *mut u8, descriptor: *mut Descriptor) -> bool {
     // SAFETY: the caller's promise.
     unsafe {
         let Some(list) = list_at(area, address.addr()) else { return false };
-        let block = (*area).block();
+        let block: *mut ControlBlock = (*area).block().cast();
         if block.is_null() || is_freed_last(list, address) {
             return false;
         }
@@ -434,7 +436,7 @@ pub unsafe fn usable(address: *mut u8, descriptor: *mut Descriptor) -> usize {
     let area = area::of(descriptor);
     // SAFETY: the caller's promise.
     unsafe {
-        match (list_at(area, address.addr()), (*area).block().as_ref()) {
+        match (list_at(area, address.addr()), (*area).block().cast::<ControlBlock>().as_ref()) {
             (Some(0), _) => (*area).start() + (*area).bytes() - size_of::<usize>() - address.addr(),
             (Some(list), Some(block)) => block.class().lists.sizes[list] as usize,
             _ => 0,
@@ -451,7 +453,9 @@ pub unsafe fn realloc(address: *mut u8, descriptor: *mut Descriptor, size: usize
     let area = area::of(descriptor);
     // SAFETY: the caller's promise; the buffer is the caller's, and its ECB does not end meanwhile.
     unsafe {
-        let (Some(list), Some(block)) = (list_at(area, address.addr()), (*area).block().as_ref()) else {
+        let (Some(list), Some(block)) =
+            (list_at(area, address.addr()), (*area).block().cast::<ControlBlock>().as_ref())
+        else {
             check::end("realloc", fault_of(address.addr(), descriptor), caller);
         };
         let old = usable(address, descriptor);
@@ -545,7 +549,7 @@ fn own_buffer(seat: *mut Seat, buffer: *mut u8) -> Result<*mut Area, Refused> {
             return Err(Refused::Unknown);
         }
         let area = area::of(descriptor);
-        let is_own = core::ptr::eq((*area).block(), (*seat).block);
+        let is_own = core::ptr::eq((*area).block().cast(), (*seat).block);
         if is_own && list_at(area, buffer.addr()).is_some() { Ok(area) } else { Err(Refused::Unknown) }
     }
 }
@@ -648,8 +652,7 @@ pub(super) unsafe fn thread_ends(home: *mut ThreadHeap) {
         while let Some(seat) = next.as_mut() {
             next = seat.deeper;
             seat.give_up();
-            let mut made = class::MAKING.lock();
-            seat.deeper = core::mem::replace(&mut made.spare_seats, seat);
+            seat::leave(seat);
         }
     }
 }
@@ -671,7 +674,7 @@ pub(super) unsafe fn settle(home: *mut ThreadHeap) {
 
 /// Is no thread in the middle of making or taking control blocks?
 pub(super) fn is_quiet() -> bool {
-    let mut is_free = class::MAKING.try_lock().is_some();
+    let mut is_free = class::MAKING.try_lock().is_some() && seat::is_quiet();
     class::each(|class| is_free = is_free && class.is_quiet());
     is_free
 }
@@ -680,6 +683,7 @@ pub(super) fn is_quiet() -> bool {
 pub(super) fn hold() {
     class::MAKING.hold();
     class::each(class::Class::hold);
+    seat::hold();
 }
 
 /// After a fork, in parent and child.
@@ -689,6 +693,7 @@ pub(super) fn hold() {
 pub(super) unsafe fn release() {
     // SAFETY: the caller's promise.
     unsafe {
+        seat::release();
         class::each(|class| class.release());
         class::MAKING.release();
     }
@@ -700,7 +705,7 @@ pub(super) unsafe fn release() {
 /// # Safety
 /// There is no other thread; the home is this thread's, or null.
 pub(super) unsafe fn after_fork_in_child(home: *mut ThreadHeap) {
-    class::each_block(|block| {
+    ready::each_block(|block| {
         let inside = block.gate.inside(block.gate.generation());
         if inside == 0 {
             return;

@@ -19,6 +19,8 @@
 use core::ptr::{null, null_mut};
 use core::sync::atomic::Ordering;
 
+use underbar_sys::lock::Lock;
+
 use super::super::cell::Cell;
 use super::super::gate::Gate;
 use super::super::map;
@@ -27,11 +29,12 @@ use super::super::private_storage::OWN;
 use super::super::size::UNITS;
 use super::super::thread::ThreadHeap;
 use super::area::{self, Area, Kind};
-use super::class::{Class, MAKING};
+use super::class::Class;
 use super::control_block::{ControlBlock, Region};
 use super::figures::Figures;
 use super::lists::LISTS;
 use super::piece::{Piece, depth, push};
+use super::ready;
 
 /// Bytes of buffers that are carved at a time, at first and at most.
 const CARVED: usize = 512;
@@ -74,10 +77,49 @@ pub struct Seat {
     waiting: usize,
 }
 
+/// Seats of threads that have ended, linked by `deeper`.
+struct Spare(*mut Seat);
+
+// SAFETY: followed under the lock only.
+unsafe impl Send for Spare {}
+
+/// Only the store of all heaps is locked after it.
+static SPARE: Lock<Spare> = Lock::new(Spare(null_mut()));
+
+/// Leaves a seat to a later thread.
+///
+/// # Safety
+/// It is empty, and no thread has it.
+pub unsafe fn leave(seat: *mut Seat) {
+    let mut spare = SPARE.lock();
+    // SAFETY: the caller's promise.
+    unsafe { (*seat).deeper = spare.0 };
+    spare.0 = seat;
+}
+
+/// Is no thread at the spare seats?
+pub fn is_quiet() -> bool {
+    SPARE.try_lock().is_some()
+}
+
+/// Before a fork: takes their lock.
+pub fn hold() {
+    SPARE.hold();
+}
+
+/// After a fork.
+///
+/// # Safety
+/// This thread called [`hold`].
+pub unsafe fn release() {
+    // SAFETY: the caller's promise.
+    unsafe { SPARE.release() }
+}
+
 /// A seat for a thread with that home. Null if there is no memory.
 pub fn make(home: *mut ThreadHeap) -> *mut Seat {
-    let mut made = MAKING.lock();
-    let mut seat = made.spare_seats;
+    let mut spare = SPARE.lock();
+    let mut seat = spare.0;
     // SAFETY: spare ones are ours under the lock; new storage has that size and alignment.
     unsafe {
         if seat.is_null() {
@@ -105,7 +147,7 @@ pub fn make(home: *mut ThreadHeap) -> *mut Seat {
             });
             (*seat).heap.is_seat = true;
         } else {
-            made.spare_seats = (*seat).deeper;
+            spare.0 = (*seat).deeper;
         }
         (*seat).heap.home = home;
         (*seat).deeper = null_mut();
@@ -361,7 +403,7 @@ impl Seat {
             let area = &*area;
             if self.is_slow
                 || area.kind == Kind::Large
-                || !core::ptr::eq(area.block(), self.block)
+                || !core::ptr::eq(area.block().cast(), self.block)
                 || buffer.addr() & 15 != 0
             {
                 return false;
@@ -471,7 +513,7 @@ impl Seat {
     fn release_ready(&mut self, count: usize) {
         for block in &self.ready[..count] {
             // SAFETY: blocks that wait with the thread are its own.
-            unsafe { (**block).class().put(*block) };
+            unsafe { ready::put(*block) };
         }
         self.ready.copy_within(count..self.waiting, 0);
         self.waiting -= count;

@@ -32,7 +32,7 @@ fn ecb_of(buffer: *mut u8) -> Number {
         if descriptor.is_null() || (*descriptor).owner.load(Ordering::Relaxed) != AREA {
             return 0;
         }
-        (*area::of(descriptor)).block().as_ref().map_or(0, number_of)
+        (*area::of(descriptor)).block().cast::<ControlBlock>().as_ref().map_or(0, number_of)
     }
 }
 
