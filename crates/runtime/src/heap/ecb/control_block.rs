@@ -264,6 +264,43 @@ impl ControlBlock {
         unsafe { Area::unmake(area, self.class().heap()) };
     }
 
+    /// Takes a chain of each list that has one, for a thread that has none.
+    #[inline]
+    pub fn take_chains(&self, take: impl FnMut(usize, *mut Piece)) {
+        if self.chains.load(Ordering::Relaxed) != 0 {
+            self.take_some(take);
+        }
+    }
+
+    fn take_some(&self, mut take: impl FnMut(usize, *mut Piece)) {
+        let mut shared = self.shared.lock();
+        let (mut left, mut taken) = (0, 0_u64);
+        // SAFETY: chains in the lists are ours, under the lock.
+        unsafe {
+            for list in 1..=AVAILABLE {
+                let head = &mut shared.lists[list - 1];
+                let chain = *head;
+                if !chain.is_null() {
+                    *head = (*chain).next_chain;
+                    left |= u8::from(!(*head).is_null()) << list;
+                    take(list, chain);
+                }
+            }
+            while !shared.mixed.is_null() {
+                let chain = shared.mixed;
+                let list = usize::from(mark_of(chain));
+                if taken >> list & 1 != 0 {
+                    break;
+                }
+                taken |= 1 << list;
+                shared.mixed = (*chain).next_chain;
+                take(list, chain);
+            }
+        }
+        left |= u8::from(!shared.mixed.is_null());
+        self.chains.store(left, Ordering::Relaxed);
+    }
+
     /// A chain of a list; null if there is none.
     pub fn take_chain(&self, list: usize) -> *mut Piece {
         let bit = 1 << if list <= AVAILABLE { list } else { 0 };

@@ -314,6 +314,35 @@ pub fn end(number: Number) -> Result<(), Refused> {
 pub unsafe fn malloc(size: usize) -> *mut u8 {
     // SAFETY: the caller's promise.
     unsafe {
+        let buffer = (*slot::get().cast::<Seat>()).bump(size);
+        if buffer.is_null() { malloc_unusual(size) } else { buffer }
+    }
+}
+
+/// A buffer of zeros, if the slot holds a seat and new storage for it is at hand. Null: nothing has happened.
+///
+/// # Safety
+/// As calloc of C.
+pub unsafe fn calloc(bytes: usize) -> *mut u8 {
+    // SAFETY: the slot holds the address of a thread's heap; the storage is new.
+    unsafe {
+        let heap = slot::get();
+        let buffer = if (*heap).is_seat { (*heap.cast::<Seat>()).bump(bytes) } else { null_mut() };
+        if !buffer.is_null() {
+            buffer.write_bytes(0, bytes);
+        }
+        buffer
+    }
+}
+
+/// As [`malloc`], from a list, a new part of the ECB's storage, or filled.
+///
+/// # Safety
+/// As [`malloc`].
+#[inline(never)]
+unsafe fn malloc_unusual(size: usize) -> *mut u8 {
+    // SAFETY: the caller's promise.
+    unsafe {
         let buffer = get(size, 16);
         if !buffer.is_null()
             && let Some(fill) = (*slot::get()).heap.settings.fill_get()

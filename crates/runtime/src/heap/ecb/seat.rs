@@ -26,7 +26,7 @@ use super::super::gate::Gate;
 use super::super::map;
 use super::super::object::DEFAULT;
 use super::super::private_storage::OWN;
-use super::super::size::UNITS;
+use super::super::size::{LARGEST_SMALL, UNITS};
 use super::super::thread::ThreadHeap;
 use super::area::{self, Area, Kind};
 use super::class::Class;
@@ -54,6 +54,9 @@ pub struct Seat {
     /// The ECB that the thread is in; null: the seat is empty.
     pub block: *const ControlBlock,
     region: Region,
+    /// Where [`Seat::bump`] ends, in the region, and marks so that that of an address is at `marks + address / 16`; 0: see `aim`.
+    bump_end: usize,
+    marks: *mut u8,
     /// Lists that had pieces during this visit.
     touched: u64,
     /// Pieces that came into each bin, less those that were given away; pieces that the thread freed.
@@ -131,6 +134,8 @@ pub fn make(home: *mut ThreadHeap) -> *mut Seat {
                 heap: ThreadHeap::empty(&DEFAULT, Gate::for_ever()),
                 block: null(),
                 region: Region::NONE,
+                bump_end: 0,
+                marks: null_mut(),
                 touched: 0,
                 handed: [0; LISTS],
                 freed: [0; LISTS],
@@ -205,6 +210,15 @@ impl Seat {
         self.outer = outer;
         self.outside = 0;
         self.stride = CARVED;
+        self.bump_end = 0;
+        if block.is_threaded.load(Ordering::Relaxed) == 0 {
+            block.take_chains(|list, chain| {
+                self.heap.bins[list] = chain.cast();
+                // SAFETY: the chain is ours now.
+                self.handed[list] += unsafe { depth(chain) } as i32;
+                self.touched |= 1 << list;
+            });
+        }
     }
 
     /// The thread leaves the ECB: its lists and the rest of its region become the others'.
@@ -231,6 +245,7 @@ impl Seat {
                 self.handed[list] = 0;
             }
             shared.leave(core::mem::replace(&mut self.region, Region::NONE));
+            self.bump_end = 0;
             shared.in_use += buffers;
             shared.units += units;
         }
@@ -295,7 +310,58 @@ impl Seat {
         }
     }
 
+    /// New storage for a small buffer, of the region. Null if that takes more than a few steps.
+    #[inline(always)]
+    pub unsafe fn bump(&mut self, size: usize) -> *mut u8 {
+        if size > LARGEST_SMALL {
+            return null_mut();
+        }
+        let list = self.heap.class_of[size.div_ceil(16)] as usize;
+        // Of the seat's class, if it has one: `bump_end` is 0 until then.
+        let at = self.region.at;
+        if self.bump_end == 0 || !self.heap.bins[list].is_null() {
+            return null_mut();
+        }
+        let end = at + self.class().lists.sizes[list] as usize;
+        if end > self.bump_end {
+            return null_mut();
+        }
+        self.region.at = end;
+        self.handed[list] += 1;
+        self.touched |= 1 << list;
+        // SAFETY: the region is ours, and the marks up to `bump_end` are there.
+        unsafe { *self.marks.wrapping_add(at / 16) = list as u8 };
+        at as *mut u8
+    }
+
+    /// Lets [`Self::bump`] serve from the region, as far as its marks are together. Not while each request is counted; and threads that
+    /// share an ECB carve several buffers at a time, from a cache line of their own.
+    unsafe fn aim(&mut self) {
+        self.bump_end = 0;
+        // SAFETY: the thread is inside; the region is ours, and its marks are there.
+        unsafe {
+            let at = self.region.at;
+            if at >= self.region.end || self.is_slow || (*self.block).is_threaded.load(Ordering::Relaxed) != 0
+            {
+                return;
+            }
+            let area = &*self.region.area;
+            let together =
+                if area.kind == Kind::Preallocated { (at | (map::PAGE - 1)) + 1 } else { self.region.end };
+            self.marks = area.mark(at).wrapping_sub(at / 16);
+            self.bump_end = together.min(self.region.end);
+        }
+    }
+
+    /// Storage for at least so many bytes in the region. False if there is no memory.
+    fn grant(&mut self, bytes: usize) -> bool {
+        self.bump_end = 0;
+        // SAFETY: the thread is inside.
+        unsafe { &*self.block }.grant(&mut self.region, bytes)
+    }
+
     /// A piece of an empty bin, and more for the next requests.
+    #[inline(never)]
     unsafe fn refill(&mut self, list: usize) -> *mut u8 {
         self.touched |= 1 << list;
         // SAFETY: the thread is inside, so the block is the ECB's; what comes from it is ours.
@@ -331,12 +397,13 @@ impl Seat {
         if is_threaded {
             self.region.at = self.region.at.next_multiple_of(LINE).min(self.region.end);
         }
-        if self.region.end - self.region.at < size && !block.grant(&mut self.region, size) {
+        if self.region.end - self.region.at < size && !self.grant(size) {
             return null_mut();
         }
         let room = (self.region.end - self.region.at) / size;
-        let count = (self.stride / size).clamp(1, room.max(1));
-        if self.stride < MOST_CARVED {
+        // Alone in the ECB, a thread takes no more than is asked for: a piece in a bin is memory that is touched before it is used.
+        let count = if is_threaded { (self.stride / size).clamp(1, room.max(1)) } else { 1 };
+        if is_threaded && self.stride < MOST_CARVED {
             self.stride += self.stride / 4;
         }
         let first = self.region.at;
@@ -363,6 +430,8 @@ impl Seat {
         }
         self.region.at = at;
         self.handed[list] += count as i32;
+        // SAFETY: as above.
+        unsafe { self.aim() };
         first as *mut Cell
     }
 
@@ -383,7 +452,7 @@ impl Seat {
         }
         let size = self.class().lists.sizes[list] as usize;
         let start = |region: &Region| region.at.next_multiple_of(align);
-        if start(&self.region) + size > self.region.end && !block.grant(&mut self.region, size + align) {
+        if start(&self.region) + size > self.region.end && !self.grant(size + align) {
             return null_mut();
         }
         let at = start(&self.region);
