@@ -28,8 +28,11 @@ pub const CLASSES: usize = 12;
 pub const NAME: usize = 32;
 /// One ECB in so many is counted request by request.
 const COUNTED: usize = 32;
-/// Frames that wait at most. A frame from the heap has 64 KB of marks to clear.
-const MOST_FRAMES: usize = 8;
+/// Frames that wait, at least and at most; the further ones, if little of them was used. A frame from the heap has 64 KB of marks to
+/// clear.
+const FRAMES: usize = 8;
+const MOST_FRAMES: usize = 64;
+const LITTLE: usize = 256 << 10;
 /// The sizes of the available lists of a class without any of its own.
 const STANDARD: [u32; AVAILABLE] = [32, 64, 128, 256, 512];
 
@@ -189,7 +192,8 @@ impl Class {
         let mut waiting = self.waiting.lock();
         // SAFETY: the caller's promise.
         unsafe {
-            if waiting.frame_count == MOST_FRAMES {
+            let is_much = up_to > (*frame).start() + LITTLE;
+            if waiting.frame_count >= if is_much { FRAMES } else { MOST_FRAMES } {
                 drop(waiting);
                 Area::unmake(frame, self.heap);
                 return;
