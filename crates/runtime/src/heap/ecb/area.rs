@@ -250,6 +250,17 @@ impl Area {
         true
     }
 
+    /// Forgets all buffers up to an address. Of a frame.
+    ///
+    /// # Safety
+    /// No thread is inside the ECB.
+    pub unsafe fn clear_frame(&mut self, up_to: usize) {
+        let (from, end) = self.room();
+        let used = up_to.clamp(from, end) - from;
+        // SAFETY: the marks are in pages of ours.
+        unsafe { self.first.add((from - self.start()) / GRAIN).write_bytes(0, used.div_ceil(GRAIN)) };
+    }
+
     /// Forgets all buffers up to an address. Of a preallocated area.
     ///
     /// # Safety

@@ -23,7 +23,7 @@ use underbar_sys::lock::Lock;
 use super::super::gate::Gate;
 use super::super::inbox::Inbox;
 use super::super::map::PAGE;
-use super::area::{Area, FRAME_BYTES, Kind, PAGE_MARKS};
+use super::area::{Area, Kind, PAGE_MARKS};
 use super::class::Class;
 use super::lists::AVAILABLE;
 use super::piece::Piece;
@@ -135,11 +135,9 @@ impl Shared {
         (self.lists, self.mixed, self.remnants) = ([null_mut(); AVAILABLE], null_mut(), null_mut());
     }
 
-    /// The end of what was handed out of the preallocated area.
-    pub fn used_up_to(&self) -> usize {
-        // SAFETY: the area is the block's.
-        let is_first = !self.area.is_null() && unsafe { (*self.area).kind == Kind::Preallocated };
-        if is_first { self.at } else { usize::MAX }
+    /// The end of what was handed out of an area or frame.
+    pub fn used_up_to(&self, of: *mut Area) -> usize {
+        if self.area == of { self.at } else { usize::MAX }
     }
 
     /// Frames and large buffers.
@@ -200,14 +198,7 @@ impl ControlBlock {
     }
 
     fn new_frame(&self, shared: &mut Shared) -> bool {
-        let heap = self.class().heap();
-        let frame = Area::make(
-            heap,
-            Kind::Frame,
-            FRAME_BYTES,
-            core::ptr::from_ref(self).cast_mut().cast(),
-            null_mut(),
-        );
+        let frame = self.class().take_frame(core::ptr::from_ref(self).cast_mut().cast());
         if frame.is_null() {
             return false;
         }
@@ -217,7 +208,6 @@ impl ControlBlock {
             (shared.at, shared.end) = (*frame).room();
         }
         (shared.frames, shared.area) = (frame, frame);
-        self.class().count_frame();
         true
     }
 

@@ -272,26 +272,31 @@ pub fn end(number: Number) -> Result<(), Refused> {
             .map_err(|inside| inside.map_or(Refused::Unknown, Refused::Inside))?;
         let class = block.class();
         let area = block.area.load(Ordering::Relaxed);
-        let beyond = {
+        let (beyond, used) = {
             let mut shared = block.shared.lock();
             let beyond = shared.beyond();
             (*first).count_end(class, shared.in_use, shared.units);
-            (*area).clear(shared.used_up_to().min((*area).start() + (*area).bytes()));
+            (*area).clear(shared.used_up_to(area).min((*area).start() + (*area).bytes()));
+            let used = shared.used_up_to(beyond[0]);
             shared.begin(area);
-            beyond
+            (beyond, used)
         };
         (*area).set_block(null_mut());
         block.chains.store(0, Ordering::Relaxed);
         block.is_threaded.store(0, Ordering::Relaxed);
         // What threads outside freed ends as well.
         let _ = block.returned.take();
-        for list in beyond {
-            let mut next = list;
-            while let Some(area) = next.as_ref() {
-                let gone = next;
-                next = area.next;
-                Area::unmake(gone, class.heap());
-            }
+        let [mut frame, mut large] = beyond;
+        // The latest frame comes first; those before are full.
+        let mut up_to = used;
+        while let Some(area) = frame.as_ref() {
+            let next = area.next;
+            class.put_frame(core::mem::replace(&mut frame, next), up_to);
+            up_to = usize::MAX;
+        }
+        while let Some(area) = large.as_ref() {
+            let next = area.next;
+            Area::unmake(core::mem::replace(&mut large, next), class.heap());
         }
         class.ends();
         (*first).put_ready(core::ptr::from_ref(block).cast_mut());
