@@ -23,7 +23,7 @@ use underbar_sys::lock::Lock;
 use super::super::gate::Gate;
 use super::super::inbox::Inbox;
 use super::super::map::PAGE;
-use super::area::{Area, Kind, PAGE_MARKS};
+use super::area::{Area, Kind, LIST, PAGE_MARKS};
 use super::class::Class;
 use super::lists::AVAILABLE;
 use super::piece::Piece;
@@ -324,7 +324,7 @@ impl ControlBlock {
 pub unsafe fn mark_of(piece: *mut Piece) -> u8 {
     let area = super::area::of(super::super::map::lookup(piece.addr()));
     // SAFETY: the caller's promise.
-    unsafe { *(*area).mark(piece.addr()) & super::MARK }
+    unsafe { *(*area).mark(piece.addr()) & LIST }
 }
 
 impl Shared {

@@ -421,6 +421,12 @@ impl Seat {
         true
     }
 
+    /// Takes back a buffer of this ECB, which is of that list, or large.
+    pub unsafe fn put_back(&mut self, area: *mut Area, list: usize, buffer: *mut u8) {
+        // SAFETY: the buffer is free and ours.
+        unsafe { if list == 0 { self.free_large(area) } else { self.put(list, buffer) } }
+    }
+
     /// Takes back a buffer of this ECB, which is of that list.
     #[inline(always)]
     pub unsafe fn put(&mut self, list: usize, buffer: *mut u8) {
@@ -459,11 +465,8 @@ impl Seat {
             unsafe {
                 let next = (*cell).next.get();
                 let area = area::of(map::lookup(cell.addr()));
-                if (*area).kind == Kind::Large {
-                    self.free_large(area);
-                } else {
-                    let list = *(*area).mark(cell.addr()) & super::MARK;
-                    self.put(list.into(), cell.cast());
+                if let Some(list) = Area::list_at(area, cell.addr()) {
+                    self.put_back(area, list, cell.cast());
                 }
                 cell = next;
             }
