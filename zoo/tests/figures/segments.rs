@@ -90,6 +90,8 @@ pub(super) fn segments_are_the_kernel_s_calls() {
         exact(&account, Key::HeapSegmentBytesTotal, total - own);
         let is_own = |bytes: u64| bytes == 2 * MIB || bytes == 65_536;
         if least > 65_536 || initial != 65_536 {
+            let of_tables = mapped.iter().filter(|bytes| is_own(**bytes)).count();
+            exact(&account, Key::AnyHeapSegmentsAllocated, of_tables as u64);
             mapped.retain(|bytes| !is_own(*bytes));
             exact(&account, Key::HeapSegmentsAllocated, mapped.len() as u64);
         }

@@ -125,6 +125,7 @@ pub fn settle() {
     }
     if quiet {
         all_heaps::settle_abandoned();
+        OWN.lock().tell();
     }
 }
 
@@ -176,6 +177,9 @@ pub(crate) unsafe fn after_fork_in_child(_: bool) {
     if thread::is_real(heap) {
         // SAFETY: this thread owns its heap, as its original did.
         unsafe { (*heap).owe_unsettled() };
+    }
+    if all_heaps::is_quiet() {
+        OWN.lock().forget_untold();
     }
     all_heaps::after_fork_in_child();
 }
