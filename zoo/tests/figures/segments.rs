@@ -128,6 +128,10 @@ pub(super) fn sizes_are_those_of_the_option() {
         exact(&account, Key::HeapInitialSize, initial);
         exact(&account, Key::HeapIncrementSize, increment);
     }
+    // ANYHEAP is for underbar's own tables: 64 KiB hold them here.
+    let own = |options| account(options, &[&program, "1", "1"]).get(Key::HeapOwnBytes);
+    let usual = own("");
+    assert_eq!([own("ANYHEAP(1M)"), own("ANYHEAP(,1M)")], [usual - (64 << 10) + MIB, usual]);
 }
 
 pub(super) fn pages_given_back_are_the_kernel_s_calls() {

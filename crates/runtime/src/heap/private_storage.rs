@@ -14,7 +14,7 @@ use underbar_sys::syscall;
 
 use crate::ledger;
 
-/// The first chunk. Later ones grow with the total, which keeps kernel calls few.
+/// The first chunk, unless ANYHEAP says otherwise. Later ones grow with the total, which keeps kernel calls few.
 const CHUNK: usize = 64 * 1024;
 
 /// The store of all heaps. Its lock is the last one that is taken.
@@ -28,6 +28,8 @@ pub struct Own {
     spare_indexes: *mut Spare,
     /// Bytes got from the kernel for this.
     chunks: usize,
+    /// Bytes of the first chunk, and of each further one at least, as ANYHEAP says; 0: AUTO.
+    sizes: [usize; 2],
     /// Bytes got from the kernel for this and for the page map.
     pub bytes: usize,
     /// Number and bytes of the segments of all heaps: the kernel limits the sum, and the ledger records it.
@@ -57,12 +59,18 @@ impl Own {
             spare: null_mut(),
             spare_indexes: null_mut(),
             chunks: 0,
+            sizes: [0; 2],
             bytes: 0,
             segments: 0,
             segment_bytes: 0,
             counts: [0; 3],
             told: [0; 3],
         }
+    }
+
+    /// Obeys ANYHEAP, with its two sizes. Before the first request.
+    pub fn configure(&mut self, sizes: [usize; 2]) {
+        self.sizes = sizes;
     }
 
     /// Zeroed storage, aligned to 64 bytes; null if the kernel has none.
@@ -106,7 +114,11 @@ impl Own {
     fn cut(&mut self, bytes: usize) -> *mut u8 {
         let bytes = bytes.next_multiple_of(64);
         if self.end - self.at < bytes {
-            let chunk = CHUNK.max((self.chunks / 2).next_multiple_of(4096)).max(bytes.next_multiple_of(4096));
+            let usual = match self.sizes[usize::from(self.chunks > 0)] {
+                0 => CHUNK.max(self.chunks / 2),
+                set => set,
+            };
+            let chunk = usual.max(bytes).next_multiple_of(4096);
             let Ok(start) = syscall::map_anonymous(chunk) else { return null_mut() };
             self.bytes += chunk;
             self.counts[2] += 1;
