@@ -220,13 +220,17 @@ pub struct HeapCheck {
     pub entries: u64,
 }
 
-/// The values of HEAPZONES for 64-bit storage.
+/// The values of HEAPZONES.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HeapZones {
     /// Bytes of the zone behind each element; 0: there are none.
     pub bytes: u64,
     /// What happens when a zone is found damaged.
     pub reaction: Reaction,
+    /// The same for storage below 2 GiB.
+    pub bytes_below: u64,
+    /// The same for storage below 2 GiB.
+    pub reaction_below: Reaction,
 }
 
 /// The reaction to a damaged zone.
@@ -349,6 +353,13 @@ impl Settings {
         }
     }
 
+    /// ANYHEAP: the first segment, and the smallest further one.
+    pub fn any_heap(&self) -> [Size; 2] {
+        const INIT: usize = slot_named("ANYHEAP", "init");
+        const INCREMENT: usize = slot_named("ANYHEAP", "incr");
+        [INIT, INCREMENT].map(|slot| self.size(slot))
+    }
+
     /// HEAP, for storage below the line.
     pub fn heap_below(&self) -> HeapBelow {
         const INIT: usize = slot_named("HEAP", "init24");
@@ -416,14 +427,20 @@ impl Settings {
         const BYTES: usize = slot_named("HEAPZONES", "size64");
         // The last of two sub-options with this name.
         const REACTION: usize = BYTES + 1;
+        const BYTES_BELOW: usize = slot_named("HEAPZONES", "size31");
+        let reaction = |slot: usize| match self.values[slot] {
+            Value::Word(1) => Some(Reaction::Quiet),
+            Value::Word(2) => Some(Reaction::Message),
+            Value::Word(3) => Some(Reaction::Trace),
+            Value::Word(_) => Some(Reaction::Abend),
+            _ => None,
+        };
+        let above = (self.size(BYTES).bytes().unwrap_or(0), reaction(REACTION).unwrap_or(Reaction::Abend));
         HeapZones {
-            bytes: self.size(BYTES).bytes().unwrap_or(0),
-            reaction: match self.values[REACTION] {
-                Value::Word(1) => Reaction::Quiet,
-                Value::Word(2) => Reaction::Message,
-                Value::Word(3) => Reaction::Trace,
-                _ => Reaction::Abend,
-            },
+            bytes: above.0,
+            reaction: above.1,
+            bytes_below: self.size(BYTES_BELOW).bytes().unwrap_or(above.0),
+            reaction_below: reaction(BYTES_BELOW + 1).unwrap_or(above.1),
         }
     }
 
@@ -711,7 +728,7 @@ mod tests {
     }
 
     #[test]
-    fn checks_and_zones_are_those_of_64_bit_storage() {
+    fn checks_are_those_of_64_bit_storage_and_zones_of_both() {
         let of = |text: &str| {
             let mut settings = Settings::default();
             let whose = crate::ProgramName::default();
@@ -719,16 +736,22 @@ mod tests {
             (settings.heap_check(), settings.heap_zones())
         };
         let off = HeapCheck { on: false, frequency: 0, delay: 0, call_depth: 0, entries: 1024 };
-        let none = HeapZones { bytes: 0, reaction: Reaction::Abend };
+        let zones = |bytes, reaction, bytes_below, reaction_below| HeapZones {
+            bytes,
+            reaction,
+            bytes_below,
+            reaction_below,
+        };
+        let none = zones(0, Reaction::Abend, 0, Reaction::Abend);
         assert_eq!(of(""), (off, none));
         assert_eq!(of("HEAPCHK(ON)"), (HeapCheck { on: true, ..off }, none));
         let all = HeapCheck { on: true, frequency: 100, delay: 7, call_depth: 4, entries: 10 };
         assert_eq!(of("HEAPCHK(ON,100,7,4,,10)"), (all, none));
-        assert_eq!(of("HEAPZONES(16,MSG)"), (off, none), "of storage below the bar");
-        let zones = |bytes, reaction| HeapZones { bytes, reaction };
-        assert_eq!(of("HEAPZONES(8,,13,TRACE)"), (off, zones(16, Reaction::Trace)));
-        assert_eq!(of("HEAPZONES(,,8,MSG)").1, zones(8, Reaction::Message));
-        assert_eq!(of("HEAPZONES(,,8,QUIET)").1, zones(8, Reaction::Quiet));
+        let (trace, message, quiet) = (Reaction::Trace, Reaction::Message, Reaction::Quiet);
+        assert_eq!(of("HEAPZONES(16,MSG)"), (off, zones(0, Reaction::Abend, 16, message)));
+        assert_eq!(of("HEAPZONES(8,,13,TRACE)"), (off, zones(16, trace, 8, trace)));
+        assert_eq!(of("HEAPZONES(,,8,MSG)").1, zones(8, message, 8, message));
+        assert_eq!(of("HEAPZONES(0,ABEND,8,QUIET)").1, zones(8, quiet, 0, Reaction::Abend));
         let of_ibm = Settings::new(Base::LanguageEnvironment);
         assert_eq!(of_ibm.heap_check(), HeapCheck { frequency: 1, ..off });
     }
