@@ -191,7 +191,7 @@ mod tests {
             "\n  heap.gets                           50,002           Successful Get Heap requests\n",
             "\n  heap.used_peak                 819,229,056 781 MiB   Total heap storage used (sugg. initial size)\n",
             "\n  coverage  99 % of 877 MiB anonymous memory is in this heap\n",
-            "\n  none      on Linux: libstack, anyheap, belowheap",
+            "\n  none      on Linux: libstack, belowheap",
         ] {
             assert!(text.contains(part), "{part}{text}");
         }

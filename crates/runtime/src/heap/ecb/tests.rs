@@ -4,9 +4,9 @@ use std::sync::Barrier;
 use std::thread;
 use std::vec::Vec;
 
-use underbar_ledger::Key;
+use underbar_ledger::{FaultKind, Key};
 
-use super::super::map::lookup;
+use super::super::map::{AREA, lookup};
 use super::super::{ONE_AT_A_TIME, free, malloc, realloc, usable_size};
 use super::*;
 
