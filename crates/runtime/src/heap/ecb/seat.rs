@@ -378,6 +378,9 @@ impl Seat {
                 head = chain.cast();
             }
             if head.is_null() {
+                if block.is_threaded.load(Ordering::Relaxed) == 0 {
+                    return self.carve_one(list);
+                }
                 head = self.carve(list);
                 if head.is_null() {
                     return null_mut();
@@ -388,22 +391,34 @@ impl Seat {
         }
     }
 
-    /// New pieces for an empty bin; null if there is no memory.
-    unsafe fn carve(&mut self, list: usize) -> *mut Cell {
-        // SAFETY: the thread is inside.
-        let block = unsafe { &*self.block };
+    /// New storage for one buffer, and for what [`Self::bump`] serves next; null if there is no memory. Alone in the ECB, a thread takes no
+    /// more than is asked for: a piece in a bin is memory that is touched before it is used.
+    unsafe fn carve_one(&mut self, list: usize) -> *mut u8 {
         let size = self.class().lists.sizes[list] as usize;
-        let is_threaded = block.is_threaded.load(Ordering::Relaxed) != 0;
-        if is_threaded {
-            self.region.at = self.region.at.next_multiple_of(LINE).min(self.region.end);
+        if self.region.end - self.region.at < size && !self.grant(size) {
+            return null_mut();
         }
+        let at = self.region.at;
+        self.region.at += size;
+        self.handed[list] += 1;
+        // SAFETY: the region is ours, and its marks are there.
+        unsafe {
+            *(*self.region.area).mark(at) = list as u8;
+            self.aim();
+        }
+        at as *mut u8
+    }
+
+    /// New pieces for an empty bin, from a cache line of this thread's; null if there is no memory.
+    unsafe fn carve(&mut self, list: usize) -> *mut Cell {
+        let size = self.class().lists.sizes[list] as usize;
+        self.region.at = self.region.at.next_multiple_of(LINE).min(self.region.end);
         if self.region.end - self.region.at < size && !self.grant(size) {
             return null_mut();
         }
         let room = (self.region.end - self.region.at) / size;
-        // Alone in the ECB, a thread takes no more than is asked for: a piece in a bin is memory that is touched before it is used.
-        let count = if is_threaded { (self.stride / size).clamp(1, room.max(1)) } else { 1 };
-        if is_threaded && self.stride < MOST_CARVED {
+        let count = (self.stride / size).clamp(1, room.max(1));
+        if self.stride < MOST_CARVED {
             self.stride += self.stride / 4;
         }
         let first = self.region.at;
@@ -430,8 +445,6 @@ impl Seat {
         }
         self.region.at = at;
         self.handed[list] += count as i32;
-        // SAFETY: as above.
-        unsafe { self.aim() };
         first as *mut Cell
     }
 
