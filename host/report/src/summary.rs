@@ -179,7 +179,15 @@ fn tree_lines(report: &Report, page: Page<'_>) -> Vec<Line> {
     let mut parts = vec![text];
     if let Some(later) = later {
         let name = clean(&later.name);
-        parts.push(format!("; still running: {}; `underbar report {name}` later", count(later.running)));
+        // Some may have made themselves known after the figures were read.
+        let unseen = match later.running.saturating_sub(running) {
+            0 => String::new(),
+            unseen => format!(" ({} not in these figures)", count(unseen)),
+        };
+        parts.push(format!(
+            "; still running: {}{unseen}; `underbar report {name}` later",
+            count(later.running)
+        ));
     } else if running > 0 {
         parts.push(format!("; {} running", counted(running, "is still", "are still")));
     }
@@ -300,7 +308,10 @@ underbar: ./getfree --seed 7: exit 0
         report.processes[1].state = State::Killed;
         report.run.later = Some(crate::model::Later { running: 2, name: "4711-2a".to_owned() });
         let text = render(&report, &[], false);
-        assert!(text.contains("still running: 2; `underbar report 4711-2a` later"), "{text}");
+        assert!(text.contains("still running: 2 (1 not in these figures); `underbar report"), "{text}");
+        report.run.later = Some(crate::model::Later { running: 1, name: "4711-2a".to_owned() });
+        let text = render(&report, &[], false);
+        assert!(text.contains("still running: 1; `underbar report 4711-2a` later"), "{text}");
         report.run.later = None;
         let text = render(&report, &[], false);
         assert!(text.contains("programs; 1 is still running; not followed"), "{text}");
