@@ -133,11 +133,11 @@ fn child(program: &Program) -> Line {
     )
 }
 
-/// The number of processes that ran a program. If a process may have run it twice, the number of runs: `env` becomes the program
-/// that it names, and a shell that is started this way is in a process that was a shell before.
+/// The number of processes that ran a program. If one may have run it twice, the number of its runs, to which children by fork are
+/// added: `env` becomes the program that it names, and a shell that is started this way is in a process that was a shell before.
 pub(crate) fn runs(program: &Program) -> String {
-    if program.processes > 1 && program.counters.get(Key::ProcessContinued) > 0 {
-        return counted(program.processes, "run", "runs");
+    if program.processes > 1 && program.is_folded && program.counters.get(Key::ProcessContinued) > 0 {
+        return counted(program.processes, "run or fork", "runs or forks");
     }
     counted(program.processes, "process", "processes")
 }
