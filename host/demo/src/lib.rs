@@ -38,6 +38,7 @@ pub mod programs;
 mod progress;
 mod simple;
 mod survey;
+mod threads;
 mod tracks;
 mod workshop;
 
@@ -71,7 +72,7 @@ pub struct Entry {
 }
 
 /// All demos.
-pub static DEMOS: [Entry; 13] = [
+pub static DEMOS: [Entry; 14] = [
     Entry {
         name: "simple",
         about: "a small program: its storage report, and the sizes that it needs",
@@ -91,6 +92,11 @@ pub static DEMOS: [Entry; 13] = [
         name: "heappools",
         about: "pools of cells: the documented sizes, and those of least waste",
         run: heappools::run,
+    },
+    Entry {
+        name: "threads",
+        about: "1, 8 and 64 threads: first stack segments in ANYHEAP, and advice",
+        run: threads::run,
     },
     Entry { name: "dsa", about: "what it costs to give storage an initial value", run: dsa::run },
     Entry {
