@@ -210,6 +210,22 @@ fn additional_counts_what_is_freed_and_what_is_discarded() {
 }
 
 #[test]
+fn threads_have_their_first_stack_segments_in_anyheap() {
+    let json = demo(&["threads"]);
+    for check in [
+        "first_segments",
+        "none_of_the_c_librarys",
+        "one_heap",
+        "stack_holds_the_largest",
+        "anyheap_moves_with_threadstack",
+    ] {
+        passed(&json, check);
+    }
+    let stacks = |name| row(&json, name)["counters"]["anyheap"]["stacks"].as_u64();
+    assert_eq!(["1 thread", "8 threads", "64 threads"].map(stacks), [1, 8, 64].map(|n| Some(n << 16)));
+}
+
+#[test]
 fn lock_loses_nothing_under_any_lock() {
     let json = demo(&["lock", "--runs", "1"]);
     passed(&json, "nothing_is_lost");
@@ -247,6 +263,7 @@ fn a_demo_without_a_name_lists_them_and_a_wrong_name_is_wrong_usage() {
         "simple",
         "getfree",
         "keepfree",
+        "threads",
         "dsa",
         "lock",
         "additional",
