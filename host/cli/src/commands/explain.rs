@@ -238,7 +238,7 @@ mod tests {
 
     #[test]
     fn a_word_that_is_no_name_leads_to_where_it_stands() {
-        for (word, place) in [("KEEP", "HEAP"), ("anywhere", "HEAP"), ("segments", "heap-size")] {
+        for (word, place) in [("KEEP", "HEAP"), ("anywhere", "HEAP"), ("packing", "heap-size")] {
             let message = explain(word).expect_err(word);
             assert!(
                 message.contains("; the explanation of ")
