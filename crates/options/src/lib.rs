@@ -77,6 +77,7 @@
 mod apply;
 mod diagnostic;
 mod display;
+mod ecb;
 mod entry;
 mod evaluate;
 mod explain;
@@ -98,6 +99,10 @@ mod value;
 
 pub use apply::check;
 pub use diagnostic::{Diagnostic, Problem, Severity};
+pub use ecb::{
+    AVAILABLE_LISTS, AvailableLists, CLASSES_WITH_SIZES, ClassSizes, DEFAULT_LISTS, Ecb, LARGEST_LIST,
+    LEAST_LIST, LONGEST_CLASS, ListSizes,
+};
 pub use entry::{Effect, Entry, SubOption};
 pub use evaluate::may_name_build_ids;
 pub use file_name::FileName;
@@ -107,7 +112,7 @@ pub use pools::{HeapPools, LEAST_CELLS, POOL_SIZES, POOLS_UNDER_AUTO, PoolSize};
 pub use program::ProgramName;
 pub use read::Flaw;
 pub use records::take_off_numbers;
-pub use report::ReleaseLine;
+pub use report::{ReleaseLine, Row};
 pub use search::{SLOTS, find_option};
 pub use settings::{
     Base, Disposition, Dsa, Heap, HeapBelow, HeapCheck, HeapZones, HugePages, LEAST_THREAD_STACK, Locks,
