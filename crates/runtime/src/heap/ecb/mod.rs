@@ -118,7 +118,9 @@ pub fn create(class: &[u8]) -> Result<Number, Refused> {
             block = ready::take(class);
         }
         let block = block.as_ref().ok_or(Refused::NoMemory)?;
-        block.counts_each.store(class.begins().into(), Ordering::Relaxed);
+        let counts_each = class.begins();
+        block.counts_each.store(counts_each.into(), Ordering::Relaxed);
+        (*seat).count_created(class, counts_each);
         let area = block.area.load(Ordering::Relaxed);
         (*area).set_block(core::ptr::from_ref(block).cast_mut().cast());
         Ok(number_of(block))
@@ -274,8 +276,9 @@ pub fn end(number: Number) -> Result<(), Refused> {
         let area = block.area.load(Ordering::Relaxed);
         let beyond = {
             let mut shared = block.shared.lock();
+            let ended = shared.ended(&*area);
             let beyond = shared.beyond();
-            (*first).count_end(class, shared.in_use, shared.units);
+            (*first).count_end(class, ended);
             (*area).clear(shared.used_up_to().min((*area).start() + (*area).bytes()));
             shared.begin(area);
             beyond
@@ -682,7 +685,10 @@ pub(super) fn is_quiet() -> bool {
 /// Before a fork.
 pub(super) fn hold() {
     class::MAKING.hold();
-    class::each(class::Class::hold);
+    class::each(|class| {
+        class.hold();
+        class.keep_alive();
+    });
     seat::hold();
 }
 
