@@ -17,13 +17,11 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use crate::layout::{SLOT_BYTES, SLOTS, SLOTS_OFFSET, not_below_zero};
+use crate::layout::{CLASSES_BYTES, not_below_zero};
 use crate::text::Text;
 
 /// Classes of a process. Later ones share the last page.
 pub const ROWS: usize = 12;
-/// Offset of the pages of the first slot's process from the beginning of the file.
-pub const OFFSET: usize = SLOTS_OFFSET + SLOTS * SLOT_BYTES;
 /// Available lists of a class.
 pub const AVAILABLE: usize = 5;
 /// The available lists, and all other sizes together.
@@ -118,7 +116,7 @@ pub struct ClassRow {
 #[repr(C, align(4096))]
 pub struct Classes(pub [ClassRow; ROWS]);
 
-const _: () = assert!(size_of::<ClassRow>() == 4096 && size_of::<Classes>() == ROWS * 4096);
+const _: () = assert!(size_of::<ClassRow>() == 4096 && size_of::<Classes>() == CLASSES_BYTES);
 const _: () = assert!(ALL_SUMS[SUMS - 1] as usize == SUMS - 1 && OfList::Carved as usize == OF_LISTS - 1);
 
 /// The row of an ECB that had so many bytes of storage at most.

@@ -16,7 +16,6 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use crate::classes;
 use crate::sizes;
 use crate::table::{COUNTERS, FINGERPRINT, FOLDS, Key, LAYOUT_VERSION};
 use crate::text::Text;
@@ -36,6 +35,10 @@ pub const SLOTS_OFFSET: usize = OPTIONS_OFFSET + OPTIONS_ROOM;
 /// Bytes from one slot to the next: a page of the slot, and one for its heaps ([`crate::heaps`]) and two for its heap pools
 /// ([`crate::pools`]), which most processes do not use.
 pub const SLOT_BYTES: usize = 16384;
+/// Offset of the classes of ECBs of the first slot's process.
+pub const CLASSES_OFFSET: usize = SLOTS_OFFSET + SLOTS * SLOT_BYTES;
+/// Bytes of the classes of a process.
+pub const CLASSES_BYTES: usize = 12 * 4096;
 /// How many owners of other anonymous memory a slot can name.
 pub const OWNERS: usize = 16;
 
@@ -396,7 +399,7 @@ const _: () = assert!(size_of::<Slot>() == crate::heaps::PAGE_OFFSET);
 const _: () = assert!(SLOTS_OFFSET.is_multiple_of(4096));
 
 /// Bytes of a whole ledger file: the slots, and behind them the classes of ECBs of each ([`crate::classes`]). Space is allocated slot by slot, so most of it is never used.
-pub const FILE_BYTES: usize = classes::OFFSET + SLOTS * size_of::<classes::Classes>();
+pub const FILE_BYTES: usize = CLASSES_OFFSET + SLOTS * CLASSES_BYTES;
 
 impl Slot {
     /// A counter's cell.

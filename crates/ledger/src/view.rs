@@ -6,12 +6,13 @@
 
 use core::mem::offset_of;
 
-use crate::classes::{self, ClassRow, Classes, OfList, Sum};
+use crate::classes::{self, ClassRow, OfList, Sum};
 use crate::counter::{Fold, Scope, Writer};
 use crate::heaps::{self, HeapKind, HeapRow, RowState};
 use crate::layout::{
-    AllocatorRole, Directory, Fault, FaultKind, Header, Identity, LEFT, MAGIC, OPTIONS_OFFSET, OPTIONS_ROOM,
-    OWNERS, Owner, SLOT_BYTES, SLOTS, SLOTS_OFFSET, Slot, SlotState, not_below_zero,
+    AllocatorRole, CLASSES_BYTES, CLASSES_OFFSET, Directory, Fault, FaultKind, Header, Identity, LEFT, MAGIC,
+    OPTIONS_OFFSET, OPTIONS_ROOM, OWNERS, Owner, SLOT_BYTES, SLOTS, SLOTS_OFFSET, Slot, SlotState,
+    not_below_zero,
 };
 use crate::pools::{self, Head, PoolRow, Pools};
 use crate::sizes;
@@ -170,8 +171,8 @@ impl<'a> LedgerView<'a> {
     /// Where the classes of ECBs of a slot's process are in the file.
     #[must_use]
     pub const fn classes_of(slot: usize) -> core::ops::Range<usize> {
-        let at = classes::OFFSET + slot * size_of::<Classes>();
-        at..at + size_of::<Classes>()
+        let at = CLASSES_OFFSET + slot * CLASSES_BYTES;
+        at..at + CLASSES_BYTES
     }
 
     /// Whether the process of a slot has made classes of ECBs.
