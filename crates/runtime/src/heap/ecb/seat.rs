@@ -19,6 +19,7 @@
 use core::ptr::{null, null_mut};
 use core::sync::atomic::Ordering;
 
+use underbar_ledger::classes::OfList;
 use underbar_sys::lock::Lock;
 
 use super::super::cell::Cell;
@@ -31,7 +32,7 @@ use super::super::thread::ThreadHeap;
 use super::area::{self, Area, Kind};
 use super::class::Class;
 use super::control_block::{ControlBlock, Region};
-use super::figures::Figures;
+use super::figures::{self, Ended, Figures};
 use super::lists::LISTS;
 use super::piece::{Piece, depth, push};
 use super::ready;
@@ -73,6 +74,8 @@ pub struct Seat {
     pub outside: u32,
     /// No request finds a ready piece: each is counted, or storage is filled.
     is_slow: bool,
+    /// Each request is counted by its size.
+    counts_each: bool,
     /// The class whose tables and figures the seat has.
     class: *const Class,
     pub figures: Figures,
@@ -145,6 +148,7 @@ pub fn make(home: *mut ThreadHeap) -> *mut Seat {
                 deeper: null_mut(),
                 outside: 0,
                 is_slow: false,
+                counts_each: false,
                 class: null(),
                 figures: Figures::NONE,
                 ready: [null_mut(); READY],
@@ -184,26 +188,38 @@ impl Seat {
         self.is_slow = is_slow;
     }
 
-    /// An ECB of a class ended with so many buffers and units in use.
-    pub fn count_end(&mut self, class: &'static Class, buffers: i32, units: i32) {
+    /// Has the seat the figures of a class? It gets them if it is empty.
+    fn has_figures_of(&mut self, class: &'static Class) -> bool {
         if self.block.is_null() {
             self.be_of(class, self.is_slow);
         }
-        if core::ptr::eq(self.class, class) {
-            self.figures.count_end(buffers, units);
+        core::ptr::eq(self.class, class)
+    }
+
+    /// An ECB of a class was created.
+    pub fn count_created(&mut self, class: &'static Class, counts_each: bool) {
+        if self.has_figures_of(class) {
+            self.figures.count_created(class, counts_each);
+        } else {
+            figures::publish_created(class, counts_each);
+        }
+    }
+
+    /// An ECB of a class ended.
+    pub fn count_end(&mut self, class: &'static Class, ended: Ended) {
+        if self.has_figures_of(class) {
+            self.figures.count_end(ended);
             self.figures.visited(class);
         } else {
-            // The seat is in use for another class.
-            let mut figures = Figures::NONE;
-            figures.count_end(buffers, units);
-            figures.publish(class);
+            figures::publish_end(class, ended);
         }
     }
 
     /// The thread is in that ECB from now on.
     pub fn sit(&mut self, block: &'static ControlBlock, previous: *mut ThreadHeap, outer: *mut Seat) {
         let class = block.class();
-        let is_slow = block.counts_each.load(Ordering::Relaxed) != 0 || class.heap().settings.fills();
+        self.counts_each = block.counts_each.load(Ordering::Relaxed) != 0;
+        let is_slow = self.counts_each || class.heap().settings.fills();
         self.be_of(class, is_slow);
         self.block = block;
         self.previous = previous;
@@ -295,6 +311,9 @@ impl Seat {
     #[inline]
     pub unsafe fn get(&mut self, size: usize, align: usize) -> *mut u8 {
         let list = self.class().lists.of(size);
+        if self.counts_each {
+            self.figures.count_request(size);
+        }
         if list == 0 || align > 16 {
             // SAFETY: the contract above.
             return unsafe { self.get_unusual(list, size, align) };
@@ -374,7 +393,10 @@ impl Seat {
             let mut head = self.heap.bins[list];
             if head.is_null() {
                 let chain = block.take_chain(list);
-                self.handed[list] += depth(chain) as i32;
+                if !chain.is_null() {
+                    self.handed[list] += depth(chain) as i32;
+                    self.figures.count_refill(list, OfList::Shared);
+                }
                 head = chain.cast();
             }
             if head.is_null() {
@@ -445,6 +467,7 @@ impl Seat {
         }
         self.region.at = at;
         self.handed[list] += count as i32;
+        self.figures.count_refill(list, OfList::Carved);
         first as *mut Cell
     }
 
@@ -472,6 +495,7 @@ impl Seat {
         self.region.at = at + size;
         self.touched |= 1 << list;
         self.handed[list] += 1;
+        self.figures.count_refill(list, OfList::Carved);
         // SAFETY: the region is ours, and its marks are there.
         unsafe { *(*self.region.area).mark(at) = list as u8 };
         at as *mut u8
