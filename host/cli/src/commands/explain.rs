@@ -86,6 +86,9 @@ fn explain(name: &str) -> Result<String, String> {
         if let Ok(rule) = underbar_advise::explain(&word.to_ascii_lowercase()) {
             text = format!("{text}\nThe rule of that name\n\n{rule}");
         }
+        if let Some(term) = glossary::find(word) {
+            text = format!("{text}\nThe word\n\n{}", term.explanation());
+        }
         return Ok(text);
     }
     if let Some(term) = glossary::find(name) {

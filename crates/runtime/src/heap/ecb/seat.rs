@@ -232,6 +232,7 @@ impl Seat {
                 self.heap.bins[list] = chain.cast();
                 // SAFETY: the chain is ours now.
                 self.handed[list] += unsafe { depth(chain) } as i32;
+                self.figures.count_refill(list, OfList::Shared);
                 self.touched |= 1 << list;
             });
         }
@@ -423,6 +424,7 @@ impl Seat {
         let at = self.region.at;
         self.region.at += size;
         self.handed[list] += 1;
+        self.figures.count_refill(list, OfList::Carved);
         // SAFETY: the region is ours, and its marks are there.
         unsafe {
             *(*self.region.area).mark(at) = list as u8;
