@@ -64,7 +64,14 @@ pub(crate) fn run(command: &mut Command) -> Result<String, Error> {
 /// # Errors
 /// [`Error::Missing`] or [`Error::Build`] when Cargo is not there or cannot reach its registry.
 pub fn sources(workspace: &Path) -> Result<Sources, Error> {
-    let manifest = workspace.join("bench/peers/Cargo.toml");
+    sources_of(&workspace.join("bench/peers/Cargo.toml"))
+}
+
+/// The same for the dependencies of another package.
+///
+/// # Errors
+/// As above.
+pub fn sources_of(manifest: &Path) -> Result<Sources, Error> {
     let text = run(Command::new("cargo")
         .args(["metadata", "--format-version", "1", "--locked", "--manifest-path"])
         .arg(manifest))?;

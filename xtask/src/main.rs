@@ -4,8 +4,7 @@
 //! Reading order: [`steps`] (run a command, say how long it took, keep the sum), [`aside`] and [`side_by_side`] (next to others),
 //! [`packages`] (what tests need from the distribution), [`mod@test`] with [`test_programs`] and [`models`], then the checks of [`ci`]: [`licences`], [`budget`],
 //! [`order`], [`circles`], [`paths`]; then [`web`], the page for
-//! browsers, [`fuzz`]; last [`mod@bench`], [`layout`] (where the linker lays functions), [`release`], and [`libraries`], [`listings`], [`programs`] and [`glibc`],
-//! which are run by hand.
+//! browsers, [`fuzz`]; last [`mod@bench`], [`layout`] (where the linker lays functions), [`release`], and [`corpus`] and [`glibc`], which are run by hand.
 //!
 //! Invariant: an omitted check is reported. A check that is not possible here is counted as skipped and named, and
 //! with `--require-all` a skipped one is a failure.
@@ -18,13 +17,12 @@ mod bench;
 mod budget;
 mod ci;
 mod circles;
+mod corpus;
 mod encode;
 mod fuzz;
 mod glibc;
 mod layout;
-mod libraries;
 mod licences;
-mod listings;
 mod miri;
 mod models;
 mod oracle_tests;
@@ -33,7 +31,6 @@ mod packages;
 mod paths;
 mod policy;
 mod processes;
-mod programs;
 mod release;
 mod side_by_side;
 mod steps;
@@ -72,12 +69,9 @@ fn main() -> ExitCode {
         ["layout"] => Ok(layout::write()),
         ["release"] => Ok(release::make()),
         ["web", rest @ ..] => web::page(rest),
-        ["try-libraries", rest @ ..] => libraries::command(rest),
         ["fuzz", rest @ ..] => fuzz::command(rest),
         ["glibc-tests", rest @ ..] => glibc::command(rest),
-        ["try-listings", rest @ ..] => listings::command(rest),
-        ["try-programs", "--one", way, path] => return programs::one(way, path),
-        ["try-programs", rest @ ..] => programs::command(rest),
+        ["try-libraries" | "try-listings" | "try-programs", ..] => Ok(corpus::command(&words)),
         ["bench", rest @ ..] => Ok(bench::command(rest)),
         _ => Err(USAGE.to_owned()),
     };

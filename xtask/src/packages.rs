@@ -71,6 +71,9 @@ const TABLE: &[Package] = &[
     Package { name: "libmagic1", shows: "/libmagic.so.1", needed_by: "library: xmi-reader" },
     Package { name: "valgrind", shows: "valgrind", needed_by: "tests that count instructions" },
     Package { name: "chromium", shows: "chromium", needed_by: "zoo: chromium, figures, page" },
+    Package { name: "libssl-dev", shows: "/libssl.so", needed_by: "zoo: demo tls; bench: ecb" },
+    Package { name: "libtalloc-dev", shows: "/libtalloc.so", needed_by: "bench: ecb" },
+    Package { name: "libapr1-dev", shows: "/libapr-1.so", needed_by: "bench: ecb" },
     Package {
         name: "libtcmalloc-minimal4",
         shows: "/libtcmalloc_minimal.so.4",

@@ -169,6 +169,21 @@ fn heappools_sizes_waste_less_and_need_an_extent_each() {
 }
 
 #[test]
+fn tls_counts_requests_and_every_message_is_answered() {
+    if !Path::new("/usr/include/openssl/ssl.h").exists() {
+        skip("no libssl-dev: demo tls");
+        return;
+    }
+    let json = demo(&["tls", "--runs", "1"]);
+    passed(&json, "handshakes_make_thousands_of_requests");
+    passed(&json, "messages_are_answered");
+    let (plain, ours) = (row(&json, "plain"), row(&json, "underbar"));
+    assert_eq!(plain["said"]["messages"], ours["said"]["messages"]);
+    // A handshake's requests reached the heap: a thousand of them for each connection, at least.
+    assert!(heap(ours, "gets") > 1_000 * ours["said"]["handshakes"].as_u64().expect("handshakes"));
+}
+
+#[test]
 fn dsa_runs_the_same_program_under_every_fill() {
     let json = demo(&["dsa", "--runs", "1"]);
     passed(&json, "nothing_live_is_touched");

@@ -1,10 +1,10 @@
-//! `underbar-bench heap|accounts|command|lock|load|programs [FLAGS]`: what `cargo xtask bench` calls.
+//! `underbar-bench heap|accounts|command|lock|load|ecb|programs [FLAGS]`: what `cargo xtask bench` calls.
 #![forbid(unsafe_code)]
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use underbar_bench::heap::Request;
-use underbar_bench::{Error, accounts, command, heap, load, lock, programs, rounds};
+use underbar_bench::{Error, accounts, command, ecb, heap, load, lock, programs, rounds};
 
 const USAGE: &str = "\
 cargo xtask bench heap      CPU time and peak memory against other allocators
@@ -12,6 +12,7 @@ cargo xtask bench accounts  what accounts cost: instructions (valgrind) and CPU 
 cargo xtask bench command   what the command adds: to a start, to each followed child, by a profile
 cargo xtask bench lock      locks under contention: throughput, CPU per operation, waits, fairness
 cargo xtask bench load      LOAD, call and DELETE of programs against dlopen and dlclose
+cargo xtask bench ecb       a heap for each unit of work against other heaps, arenas, contexts and pools; TLS; names
 cargo xtask bench programs  real programs and servers, plain against underbar run; installs what they need (root, apt-get)
 
   --quick               three rounds of a tenth of the work; nothing is recorded
@@ -38,6 +39,13 @@ Of bench load and command:
   --quick               three rounds, of load with a tenth of the turns; nothing is recorded
   --rounds N            rounds (of load 15, of command 20)
   --seed N, --no-record as above
+
+Of bench ecb:
+  --quick               three rounds of a fifth of the turns; nothing is recorded
+  --rounds N            rounds of each row (15)
+  --rows A,B            only these: unit, several, handshake, threads, live, locate-10, locate-1000, locate-100000, tls
+  --arms A,B            only those whose names contain one of these: ECB, APR, malloc, glibc ...
+  --seed N, --no-record, --require-all as above
 
 Of bench programs:
   --quick               one turn of each; nothing is recorded
@@ -73,6 +81,10 @@ fn obey(words: &[String]) -> Result<(), Error> {
     if what == "programs" {
         let workspace = workspace()?;
         return programs::run(parse_programs(flags)?, &workspace, &target(&workspace)?);
+    }
+    if what == "ecb" {
+        let workspace = workspace()?;
+        return ecb::run(parse_ecb(flags)?, &workspace, &target(&workspace)?);
     }
     let mut request = parse(flags)?;
     let workspace = workspace()?;
@@ -161,6 +173,26 @@ fn parse_rounds(flags: &[String], rounds: usize) -> Result<rounds::Request, Erro
             "--no-record" => request.record = false,
             "--rounds" => request.rounds = number(flag, value()?)?,
             "--seed" => request.seed = number(flag, value()?)? as u64,
+            _ => return Err(Error::Usage(format!("unknown flag {flag}\n{USAGE}"))),
+        }
+    }
+    Ok(request)
+}
+
+/// Flags of `ecb` into a request.
+fn parse_ecb(flags: &[String]) -> Result<ecb::Request, Error> {
+    let mut request = ecb::Request::default();
+    let mut words = flags.iter();
+    while let Some(flag) = words.next() {
+        let mut value = || words.next().ok_or_else(|| Error::Usage(format!("{flag} needs a value")));
+        match flag.as_str() {
+            "--quick" => request.quick(),
+            "--no-record" => request.record = false,
+            "--require-all" => request.require_all = true,
+            "--rounds" => request.rounds = number(flag, value()?)?,
+            "--seed" => request.seed = number(flag, value()?)? as u64,
+            "--rows" => request.rows = value()?.split(',').map(str::to_owned).collect(),
+            "--arms" => request.arms = value()?.split(',').map(str::to_owned).collect(),
             _ => return Err(Error::Usage(format!("unknown flag {flag}\n{USAGE}"))),
         }
     }

@@ -239,6 +239,8 @@ pub enum FaultKind {
     Overflow = 4,
     /// A thread used its stack up.
     StackOverflow = 5,
+    /// Storage of an ECB that has ended.
+    Ended = 6,
 }
 
 impl FaultKind {
@@ -251,6 +253,7 @@ impl FaultKind {
             3 => Some(Self::NoBlock),
             4 => Some(Self::Overflow),
             5 => Some(Self::StackOverflow),
+            6 => Some(Self::Ended),
             _ => None,
         }
     }

@@ -8,6 +8,7 @@
 mod alias;
 mod below;
 mod clone;
+mod ecb;
 mod enclave;
 mod execute;
 mod exit;

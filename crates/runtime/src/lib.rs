@@ -24,6 +24,8 @@ pub mod coverage;
 #[cfg(not(loom))]
 pub mod deepbind;
 #[cfg(not(loom))]
+pub mod ecb;
+#[cfg(not(loom))]
 pub mod environment;
 #[cfg(not(loom))]
 pub mod errno;
@@ -73,6 +75,10 @@ pub mod start;
 #[allow(dead_code, reason = "used by the models only")]
 mod heap {
     mod cell;
+    mod ecb {
+        mod chains;
+        mod piece;
+    }
     mod gate;
     mod inbox;
 }

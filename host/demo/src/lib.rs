@@ -5,6 +5,7 @@
 //!      ├─ output    tables, checks, JSON                 progress  on standard error
 //!      ├─ document  the figures that the documents print
 //!      ├─ getfree, keepfree, simple, heappools, dsa, additional, lock
+//!      ├─ tls       a program of C over OpenSSL          share     the heap's part of its instructions
 //!      └─ load_blocksize, load_pdse, directory, tracks, survey     article   the figures that it prints
 //!           ├─ workshop   libraries in a temporary folder          module    programs without a compiler
 //!           └─ loads      arms, columns and checks of LOADs
@@ -36,9 +37,11 @@ mod output;
 mod peers;
 pub mod programs;
 mod progress;
+pub mod share;
 mod simple;
 mod survey;
 mod threads;
+mod tls;
 mod tracks;
 mod workshop;
 
@@ -72,7 +75,7 @@ pub struct Entry {
 }
 
 /// All demos.
-pub static DEMOS: [Entry; 14] = [
+pub static DEMOS: [Entry; 15] = [
     Entry {
         name: "simple",
         about: "a small program: its storage report, and the sizes that it needs",
@@ -108,6 +111,11 @@ pub static DEMOS: [Entry; 14] = [
         name: "additional",
         about: "pieces that are freed one by one, or with their heap",
         run: additional::run,
+    },
+    Entry {
+        name: "tls",
+        about: "messages over TLS: an ECB for each connection, and other heaps",
+        run: tls::run,
     },
     Entry { name: "enclaves", about: "programs in each other, by LINK and by CALL", run: enclaves::run },
     Entry {

@@ -56,7 +56,7 @@ pub struct Arm {
     pub name: String,
     /// Its allocator.
     pub server: Server,
-    /// The hidden program and its arguments.
+    /// The program's arguments; for a program of this binary its name comes first.
     pub program: Vec<String>,
 }
 
@@ -124,6 +124,8 @@ pub enum Problem {
     Library(String),
     /// underbar: there are no accounts.
     NoAccounts(String),
+    /// The machine: it lacks what the demo needs.
+    Missing(String),
 }
 
 impl std::fmt::Display for Problem {
@@ -135,6 +137,7 @@ impl std::fmt::Display for Problem {
             Problem::Library(reason) => write!(f, "a library could not be made: {reason}"),
             Problem::Died(how) => write!(f, "the demo program {how}"),
             Problem::NoAccounts(reason) => write!(f, "no accounts were kept: {reason}"),
+            Problem::Missing(what) => write!(f, "{what}"),
         }
     }
 }
@@ -151,9 +154,12 @@ impl From<underbar_store::Error> for Problem {
     }
 }
 
-/// Runs programs of this binary.
+/// Runs programs of this binary, or another one.
 pub struct Machine {
+    /// The program.
     this: OsString,
+    /// The first of its arguments, which chooses a hidden program of this binary.
+    word: Option<&'static str>,
     library: Library,
 }
 
@@ -161,7 +167,12 @@ impl Machine {
     /// Puts the preload library at a path where programs find it.
     pub fn new(parameters: &Parameters) -> Result<Machine, Problem> {
         let library = (parameters.library)().map_err(Problem::NoPlace)?;
-        Ok(Machine { this: env::current_exe()?.into(), library })
+        Ok(Machine { this: env::current_exe()?.into(), word: Some(programs::WORD), library })
+    }
+
+    /// The same for another program.
+    pub fn of_program(program: &Path, parameters: &Parameters) -> Result<Machine, Problem> {
+        Ok(Machine { this: program.into(), word: None, ..Machine::new(parameters)? })
     }
 
     /// Runs an arm once.
@@ -169,7 +180,7 @@ impl Machine {
         let (mut reader, writer) = io::pipe()?;
         let (input, output) = (File::open("/dev/null")?, File::from(OwnedFd::from(writer)));
         let streams = [Some(&input), Some(&output), None];
-        let arguments = arguments(arm);
+        let arguments = self.arguments(arm);
         let (ended, report) = match &arm.server {
             Server::Underbar(text) => {
                 let mut layers = Layers::new(Base::Underbar);
@@ -208,7 +219,7 @@ impl Machine {
         };
         let nothing = File::options().read(true).write(true).open("/dev/null")?;
         let streams = [Some(&nothing), Some(&nothing), None];
-        let arguments = arguments(arm);
+        let arguments = self.arguments(arm);
         let (program, variables) = (self.this.clone(), Vec::new());
         let launch = Launch { program, arguments, library: None, variables, follow: true, streams };
         let ended = launch.run_watched(&mut || sampler.look()).map_err(Problem::NotStarted)?;
@@ -226,6 +237,11 @@ impl Machine {
         };
         died_otherwise(&arm.name, &ended)?;
         Ok(Ok(profile(&sampler.end(), &Symbols::new(), &Maps::default(), facts)))
+    }
+
+    /// The command line of the program.
+    fn arguments(&self, arm: &Arm) -> Vec<OsString> {
+        self.word.into_iter().chain(arm.program.iter().map(String::as_str)).map(Into::into).collect()
     }
 
     fn launch(
@@ -257,11 +273,6 @@ impl Machine {
         })?;
         Ok(Rounds { arms, runs })
     }
-}
-
-/// The command line of the hidden program.
-fn arguments(arm: &Arm) -> Vec<OsString> {
-    [programs::WORD].into_iter().chain(arm.program.iter().map(String::as_str)).map(Into::into).collect()
 }
 
 /// Fails if the program did not exit with success.
@@ -401,7 +412,7 @@ fn median(figures: impl Iterator<Item = u64>) -> u64 {
 }
 
 /// The output of a program: `name=figure`, separated by blanks.
-fn said(output: &str) -> BTreeMap<String, u64> {
+pub fn said(output: &str) -> BTreeMap<String, u64> {
     let pairs = output.split_ascii_whitespace().filter_map(|word| word.split_once('='));
     pairs.filter_map(|(name, figure)| Some((name.to_owned(), figure.parse().ok()?))).collect()
 }

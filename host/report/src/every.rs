@@ -24,8 +24,9 @@ use underbar_ledger::{Key, Unit};
 
 use crate::absent::ABSENT;
 use crate::figures::{Figures, split};
-use crate::model::{Program, Report};
+use crate::model::Report;
 use crate::page::{Line, Page, Tone, clean, labelled, paint};
+use crate::program::Program;
 use crate::request_sizes::{Counted, section};
 use crate::sizes::Sizes;
 use crate::steps::STEPS;
@@ -222,8 +223,19 @@ mod tests {
         let compiler = report.processes.iter_mut().find(|process| process.processes == 3).expect("folded");
         compiler.counters.set(Key::ProcessContinued, 2);
         let text = view(&report);
-        assert!(text.contains("\ncc1plus, 3 runs\n") && text.contains("\nas, 3 processes\n"), "{text}");
+        assert!(
+            text.contains("\ncc1plus, 3 runs or forks\n") && text.contains("\nas, 3 processes\n"),
+            "{text}"
+        );
         let text = summary::render(&report, &[], false);
-        assert!(text.contains("  of        cc1plus, 3 runs, the most memory of 3 programs\n"), "{text}");
+        assert!(
+            text.contains("  of        cc1plus, 3 runs or forks, the most memory of 3 programs\n"),
+            "{text}"
+        );
+        // Sections that are not folded are told apart by their process numbers.
+        let compiler = report.processes.iter_mut().find(|process| process.processes == 3).expect("folded");
+        compiler.state = crate::model::State::Ended;
+        let text = summary::render(&report, &[], false);
+        assert!(text.contains("  of        cc1plus, 3 processes, the most"), "{text}");
     }
 }

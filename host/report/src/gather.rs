@@ -7,14 +7,12 @@ use underbar_ledger::table::KEYS;
 use underbar_ledger::view::FaultView;
 use underbar_ledger::{self as ledger, AllocatorRole, Key, LedgerView, SlotState, SlotView};
 
+use crate::fault::{Caller, Fault, FaultKind};
 use crate::figures::{Figures, split};
 use crate::heap::Heap;
 use crate::lock::gather::{Around, find};
 use crate::lock::{Area, Locks};
-use crate::model::{
-    Allocator, Caller, Fault, FaultKind, Host, Options, Owner, Process, Report, Role, Run, SCHEMA, State,
-    Tree,
-};
+use crate::model::{Allocator, Host, Options, Owner, Process, Report, Role, Run, SCHEMA, State, Tree};
 use crate::pools::{Pools, Ranges};
 use crate::sizes::{self, Sizes};
 use crate::steps::Steps;
@@ -178,6 +176,7 @@ fn fault(fault: FaultView<'_>) -> Fault {
             ledger::FaultKind::NoBlock => FaultKind::NoBlock,
             ledger::FaultKind::Overflow => FaultKind::Overflow,
             ledger::FaultKind::StackOverflow => FaultKind::StackOverflow,
+            ledger::FaultKind::Ended => FaultKind::Ended,
         },
         function: words(fault.function),
         address: fault.address,

@@ -10,6 +10,8 @@
 //! | module | holds |
 //! |---|---|
 //! | [`model`] | the report: run, options, host, tree, one section for each process |
+//! | [`program`] | the processes of one program, together |
+//! | [`fault`] | why underbar ended a process |
 //! | [`figures`] | the counters of one process or of a sum, by key |
 //! | [`absent`] | figures of the storage report that have no counterpart here |
 //! | [`tree`] | figures of the whole tree of processes, and their table |
@@ -41,6 +43,7 @@
 pub mod absent;
 pub mod diff;
 pub mod every;
+pub mod fault;
 mod figure_paths;
 pub mod figures;
 mod file_name;
@@ -59,6 +62,7 @@ mod next;
 pub mod page;
 mod pool_lines;
 pub mod pools;
+pub mod program;
 pub mod read;
 pub mod remedies;
 mod request_sizes;
@@ -79,8 +83,7 @@ pub mod sample;
 
 pub use figures::Figures;
 pub use gather::Facts;
-pub use model::{
-    Allocator, End, Host, OptionInForce, Options, Process, Program, Report, Role, Run, State, Tree,
-};
+pub use model::{Allocator, End, Host, OptionInForce, Options, Process, Report, Role, Run, State, Tree};
+pub use program::Program;
 pub use read::ReadError;
 pub use steps::Steps;

@@ -12,8 +12,9 @@
 
 use underbar_ledger::Key;
 
-use crate::model::{Owner, Program};
+use crate::model::Owner;
 use crate::page::{Line, Page, Tone, clean, clip_middle, labelled, set_columns, warning};
+use crate::program::Program;
 use crate::units::{bytes, counted, share};
 
 /// Smaller processes are not looked at.

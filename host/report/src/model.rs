@@ -12,21 +12,20 @@
 //!
 //! Invariant: tree.counters is the fold of all sections, and of programs that the launcher itself could not follow. Integers are
 //! bytes and nanoseconds; no floats.
-//! Not here: how it is made ([`crate::gather`], [`crate::read`]) and printed.
-
-use std::collections::HashMap;
+//! Not here: the processes of one program together ([`crate::program`]), how a report is made ([`crate::gather`], [`crate::read`]) and
+//! printed.
 
 use serde::{Deserialize, Serialize};
-use underbar_ledger::Key;
 use underbar_options::WhereSet;
 
 pub use crate::file_name::file_name;
 
+use crate::fault::Fault;
 use crate::figures::Figures;
 use crate::heap::Heap;
 use crate::locks::Locks;
 use crate::pools::{Pools, Ranges};
-use crate::sizes::{self, Sizes};
+use crate::sizes::Sizes;
 use crate::steps::Steps;
 
 /// Name and version of the form that a report has in JSON.
@@ -250,104 +249,6 @@ pub struct Process {
     pub fault: Option<Fault>,
 }
 
-/// Storage that a program freed wrongly: underbar ended it with SIGABRT, as plain malloc does. Or a stack overflow, of which it died.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Fault {
-    /// The kind of fault.
-    pub kind: FaultKind,
-    /// C name of the function that was called; of a stack, the name of its thread.
-    pub function: String,
-    /// The address that the program gave, or that it could not access.
-    pub address: u64,
-    /// The beginning of the block in question; of a stack, the kernel's number of its thread, 0 for the first one.
-    pub block: u64,
-    /// Usable bytes of the block; null if not known. Of a stack, its size.
-    pub block_bytes: Option<u64>,
-    /// The caller: file name of the module and place in it; null if not known.
-    pub caller: Option<Caller>,
-    /// The code that freed a block that was freed again, or got a block with another fault; null if not known. HEAPCHK(ON) and
-    /// HEAPZONES know it.
-    #[serde(default)]
-    pub origin: Option<Caller>,
-}
-
-/// The calling code.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Caller {
-    /// File name of the module.
-    pub module: String,
-    /// Place in it, in the addresses of its symbol table.
-    pub offset: u64,
-}
-
-/// The kinds of wrong frees, and the stack overflow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FaultKind {
-    /// Freed twice, or freed after realloc moved it.
-    DoubleFree,
-    /// The address was inside a block.
-    InsideBlock,
-    /// No block begins at the address.
-    NoBlock,
-    /// The program wrote past the end of the block.
-    Overflow,
-    /// A thread used its stack up.
-    StackOverflow,
-}
-
-impl Fault {
-    /// The fault in words, as on standard error when the program ended.
-    #[must_use]
-    pub fn words(&self) -> String {
-        let (what, places) = self.parts();
-        what + &places
-    }
-
-    /// What happened, and the code that did it: empty, or text that begins with a comma.
-    pub(crate) fn parts(&self) -> (String, String) {
-        let Self { address, block, .. } = self;
-        if self.kind == FaultKind::StackOverflow {
-            return (self.overflow(), String::new());
-        }
-        let bytes = self.block_bytes.map_or(String::new(), |bytes| format!(" ({bytes} bytes)"));
-        let what = match self.kind {
-            FaultKind::DoubleFree => format!("double free of {address:#x}{bytes}"),
-            FaultKind::InsideBlock => {
-                let inside = address.saturating_sub(*block);
-                format!("invalid pointer {address:#x}, {inside} bytes into the block at {block:#x}{bytes}")
-            }
-            FaultKind::NoBlock => format!("invalid pointer {address:#x}: no block begins there"),
-            FaultKind::Overflow => {
-                format!("overflow: the block at {block:#x}{bytes} was written past its end")
-            }
-            FaultKind::StackOverflow => String::new(),
-        };
-        let place = |how: &str, at: &Option<Caller>| {
-            at.as_ref().map_or(String::new(), |at| format!(", {how} {}+{:#x}", at.module, at.offset))
-        };
-        let origin = if self.kind == FaultKind::DoubleFree { "freed by" } else { "got by" };
-        let (origin, caller) = (place(origin, &self.origin), place("called by", &self.caller));
-        (format!("{}(): {what}", self.function), origin + &caller)
-    }
-
-    /// A stack overflow in words: the thread, the size of its stack, how to raise it, the place. The last is cut first.
-    fn overflow(&self) -> String {
-        let limit = self.block_bytes.unwrap_or(0);
-        let twice = limit.next_multiple_of(4096).saturating_mul(2);
-        let (who, remedy) = match self.block {
-            0 => ("the first thread".to_owned(), format!("ulimit -s {}", twice >> 10)),
-            thread => (
-                format!("thread {thread} ({})", self.function),
-                format!("THREADSTACK(ON,{})", crate::units::size(twice)),
-            ),
-        };
-        let place = self.caller.as_ref();
-        let place = place.map_or(String::new(), |at| format!("; in {}+{:#x}", at.module, at.offset));
-        format!("{who} overflowed its {} stack; try {remedy}{place}", crate::units::bytes(limit))
-    }
-}
-
 /// An allocator other than this heap.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Allocator {
@@ -380,42 +281,6 @@ pub struct Owner {
     pub peak_bytes: u64,
 }
 
-/// All processes of one program, folded. Suggestions are made for these.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Program {
-    /// Its name ([`Process::name`]), as in sections of options files.
-    pub name: String,
-    /// The number of processes that ran it.
-    pub processes: u64,
-    /// Their counters, folded.
-    pub counters: Figures,
-    /// Their requests by size, added, as far as known.
-    pub sizes: Option<Sizes>,
-    /// Owners of other memory, the largest first.
-    pub owners: Vec<Owner>,
-    /// Another allocator that it has, as far as known.
-    pub allocator: Option<Allocator>,
-    /// True if a process was still running or was killed: then its last figures are those of work in progress, not of a program
-    /// that has freed everything.
-    pub unfinished: bool,
-    /// The longest that one of them ran, in nanoseconds, as far as known.
-    pub longest_ns: u64,
-}
-
-impl Program {
-    /// The other allocator that serves all or many of its requests.
-    #[must_use]
-    pub fn served_by(&self) -> Option<&Allocator> {
-        self.allocator.as_ref().filter(|allocator| allocator.role != Role::Replaced)
-    }
-
-    /// A sum over the program's processes, divided by their number and rounded up.
-    #[must_use]
-    pub fn each(&self, key: Key) -> u64 {
-        self.counters.get(key).div_ceil(self.processes.max(1))
-    }
-}
-
 impl Process {
     /// The program's name: the name by which it was started, or its file's name.
     #[must_use]
@@ -424,73 +289,7 @@ impl Process {
     }
 }
 
-/// Memory of processes with less is not measured.
-const LEAST_LOOKED_AT: u64 = 4 << 20;
-
 impl Report {
-    /// The programs of the tree, the one with the most memory (in its heap or elsewhere) first.
-    #[must_use]
-    pub fn programs(&self) -> Vec<Program> {
-        let mut programs: Vec<Program> = Vec::new();
-        // The index of each program: a saved report may name thousands.
-        let mut by_name: HashMap<&str, usize> = HashMap::new();
-        // For each program and process number: did the process become the program by exec?
-        let mut seen: HashMap<(usize, u32), bool> = HashMap::new();
-        for process in &self.processes {
-            let end = process.ended_ns.or_else(|| self.steps.as_ref().map(|steps| steps.elapsed_ns));
-            let ran = end.unwrap_or(0).saturating_sub(process.started_ns);
-            let unfinished = matches!(process.state, State::Running | State::Killed);
-            let at = *by_name.entry(process.name()).or_insert_with(|| {
-                programs.push(Program {
-                    name: process.name().to_owned(),
-                    processes: 0,
-                    counters: Figures::unknown(),
-                    sizes: None,
-                    owners: Vec::new(),
-                    allocator: None,
-                    unfinished: false,
-                    longest_ns: 0,
-                });
-                programs.len() - 1
-            });
-            let program = &mut programs[at];
-            let continued = process.counters.get(Key::ProcessContinued) > 0;
-            let earlier = (process.state != State::Folded)
-                .then(|| seen.insert((at, process.process), continued))
-                .flatten();
-            // A process that became the same program again is one process.
-            if !earlier.is_some_and(|earlier| earlier || continued) {
-                program.processes = program.processes.saturating_add(process.processes);
-            }
-            // From one measurement: that of the process with the most memory.
-            let anonymous = process.counters.get(Key::CoverageAnonymous);
-            if anonymous > program.counters.get(Key::CoverageAnonymous) || program.owners.is_empty() {
-                program.owners.clone_from(&process.owners);
-            }
-            program.counters.fold(&process.counters);
-            sizes::fold(&mut program.sizes, process.sizes.as_ref());
-            program.unfinished |= unfinished;
-            program.allocator = program.allocator.take().or_else(|| process.allocator.clone());
-            if process.state != State::Folded {
-                program.longest_ns = program.longest_ns.max(ran);
-            }
-        }
-        for program in &mut programs {
-            program.owners.sort_by_key(|owner| std::cmp::Reverse(owner.bytes));
-        }
-        let weight = |program: &Program| {
-            let heap = program.counters.get(Key::HeapUsedPeak);
-            // Storage of a heap that is not touched is not memory, so the measurement decides. Only 4 MiB and more are measured.
-            let memory = match program.counters.get(Key::CoverageAnonymous) {
-                0 => heap.min(LEAST_LOOKED_AT),
-                anonymous => anonymous,
-            };
-            (memory, heap, program.counters.get(Key::HeapGets))
-        };
-        programs.sort_by_key(|program| std::cmp::Reverse(weight(program)));
-        programs
-    }
-
     /// The locks of all processes.
     pub fn locks(&self) -> impl Iterator<Item = &Locks> {
         self.processes.iter().filter_map(|process| process.locks.as_ref()).chain(&self.tree.other_locks)
@@ -544,52 +343,6 @@ fn split_outside(text: &str) -> Vec<&str> {
 #[cfg(test)]
 mod tests {
     use crate::sample;
-
-    #[test]
-    fn processes_of_one_program_are_one() {
-        let report = sample::tree();
-        let programs = report.programs();
-        let names: Vec<_> = programs.iter().map(|p| (p.name.as_str(), p.processes)).collect();
-        assert_eq!(names, [("cc1plus", 3), ("as", 3), ("g++", 1)]);
-        assert_eq!(programs[0].each(underbar_ledger::Key::HeapGets), 12_000);
-        assert_eq!(programs[0].owners[0].name, "libgmp.so.10");
-    }
-
-    /// A shell that starts a shell by exec in a child of its own: two sections, one process.
-    #[test]
-    fn a_process_that_becomes_the_same_program_again_is_one() {
-        use underbar_ledger::Key;
-        let mut report = sample::getfree();
-        let mut again = report.processes[0].clone();
-        again.counters.set(Key::ProcessContinued, 1);
-        report.processes.push(again.clone());
-        assert_eq!(report.programs()[0].processes, 1);
-        // Another process made by fork, and one that reuses its number.
-        again.process += 1;
-        again.counters.set(Key::ProcessContinued, 0);
-        report.processes.extend([again.clone(), again]);
-        assert_eq!(report.programs()[0].processes, 3);
-    }
-
-    #[test]
-    fn the_program_with_the_most_memory_leads_and_not_the_largest_heap() {
-        use underbar_ledger::Key;
-        let mut report = sample::tree();
-        let compiler = &mut report.processes[1].counters;
-        // It has a heap of its own: 240 MiB are outside this heap, and 2 MiB are in it.
-        compiler.set(Key::HeapUsedPeak, 2 << 20);
-        compiler.set(Key::CoverageAnonymous, 240 << 20);
-        compiler.set(Key::CoverageHeap, 2 << 20);
-        let names = |report: &super::Report| -> Vec<String> {
-            report.programs().into_iter().map(|program| program.name).collect()
-        };
-        assert_eq!(names(&report), ["cc1plus", "as", "g++"]);
-        // Storage that was never touched is no memory, also if no measurement was needed.
-        report.processes[0].counters.set(Key::HeapUsedPeak, 900 << 20);
-        assert_eq!(names(&report), ["cc1plus", "g++", "as"]);
-        report.processes[0].counters.set(Key::CoverageAnonymous, 5 << 20);
-        assert_eq!(names(&report), ["cc1plus", "g++", "as"]);
-    }
 
     #[test]
     fn sub_options_keep_omitted_ones() {

@@ -20,8 +20,9 @@ use underbar_options::WhereSet;
 
 use crate::lock;
 use crate::memory::mostly_elsewhere;
-use crate::model::{End, Program, Report};
+use crate::model::{End, Report};
 use crate::page::{Line, Tone, clean, clip, quoted};
+use crate::program::Program;
 use crate::remedies::Unseen;
 use crate::suggestion::Advice;
 use crate::units::counted;

@@ -12,8 +12,9 @@
 
 use underbar_ledger::Key;
 
-use crate::model::{End, Program, Report, State};
+use crate::model::{End, Report, State};
 use crate::page::{Line, labelled};
+use crate::program::Program;
 use crate::timing;
 use crate::units::{bytes, count, counted};
 

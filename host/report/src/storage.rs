@@ -11,7 +11,8 @@
 use underbar_ledger::{Exactness, Fold, Key};
 use underbar_model::{Certainty, Figure, Storage, Threads};
 
-use crate::model::{Program, Report};
+use crate::model::Report;
+use crate::program::Program;
 use crate::units::parse_size;
 
 /// The key path of the options in force.

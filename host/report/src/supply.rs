@@ -7,7 +7,7 @@ use underbar_ledger::Key;
 use underbar_ledger::sizes::{LARGEST_CELL, TABLE};
 use underbar_model::{Certainty, Figure, Requests, Row, Supply};
 
-use crate::model::Program;
+use crate::program::Program;
 use crate::sizes::Sizes;
 
 /// Bytes of an extent, the element that holds small cells. Increments below it are raised for cells, too, so only a request

@@ -8,8 +8,8 @@ use core::ptr::null_mut;
 use super::object::DEFAULT;
 use super::private_storage::OWN;
 use super::registry::{self, REGISTRY};
-use super::tally;
 use super::thread::{self, each_of, is_real, slot};
+use super::{ecb, tally};
 
 /// Whether no thread, this one included, is in the middle of an operation that the locks guard: a signal handler that ends the
 /// process may have interrupted one, and must not wait for itself.
@@ -21,7 +21,7 @@ pub fn is_quiet() -> bool {
         registry::each(|heap| {
             is_free = is_free && heap.threads.try_lock().is_some() && heap.space.try_lock().is_some();
         });
-        is_free && thread::is_spare_free() && OWN.try_lock().is_some()
+        is_free && ecb::is_quiet() && thread::is_spare_free() && OWN.try_lock().is_some()
     })
 }
 
@@ -34,6 +34,7 @@ pub fn settle_abandoned() {
 /// Before a fork: takes the locks, so that no thread is in the middle of what they guard.
 pub fn hold() {
     REGISTRY.hold();
+    ecb::hold();
     registry::each(|heap| heap.threads.hold());
     registry::each(|heap| heap.space.hold());
     thread::hold_spare();
@@ -54,6 +55,7 @@ pub unsafe fn release() {
             heap.space.release();
             heap.threads.release();
         });
+        ecb::release();
         REGISTRY.release();
     }
 }
@@ -81,6 +83,7 @@ pub fn after_fork_in_child() {
                 }
             });
         }
+        ecb::after_fork_in_child(home);
         if !home.is_null() {
             each_of(home, |thread| {
                 if thread != home && (*thread).entered > 0 {

@@ -216,7 +216,7 @@ fn origin(fault: &Fault) -> Option<(&'static str, Callers)> {
             let got = traced(Kind::Got, fault.block);
             Some(("got by", got.or_else(|| Some(Site::of(space::getter_of(fault.block)?).callers()))?))
         }
-        FaultKind::NoBlock | FaultKind::StackOverflow => None,
+        FaultKind::NoBlock | FaultKind::StackOverflow | FaultKind::Ended => None,
     }
 }
 
@@ -256,6 +256,9 @@ fn words(text: &mut Text, function: &str, fault: &Fault) {
         }
         // No function of the heap finds one.
         FaultKind::StackOverflow => {}
+        FaultKind::Ended => {
+            text.put("invalid pointer ").address(address).put(": its ECB has ended");
+        }
     }
 }
 

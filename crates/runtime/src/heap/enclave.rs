@@ -141,7 +141,7 @@ impl Inherited {
     }
 
     fn gate(self) -> Option<&'static Gate> {
-        handle_of(self.0).map(|handle| &handle.heap.gate)
+        handle_of(self.0).map(|handle| &*handle.heap.gate)
     }
 }
 
@@ -150,8 +150,10 @@ impl Inherited {
 #[inline(always)]
 fn of(caller: usize) -> *const ThreadHeap {
     let inner = here() as *const ThreadHeap;
-    // SAFETY: a heap of this thread, which is inside it.
-    if !inner.is_null() && unsafe { (*inner).heap.code.has(caller) } { inner } else { null() }
+    // An ECB that the thread has entered serves it before an enclave does.
+    // SAFETY: heaps of this thread, which is inside them.
+    let serves = !inner.is_null() && unsafe { (*inner).heap.code.has(caller) && !(*slot::get()).is_seat };
+    if serves { inner } else { null() }
 }
 
 /// Whether the function that returns to `caller` gets storage in an enclave.

@@ -26,8 +26,7 @@ const INSIDE: usize = (1 << SHIFT) - 1;
 /// The generation of a gate that never closes: threads need not enter.
 pub const FOR_EVER: u32 = u32::MAX;
 
-/// A gate, on a cache line of its own.
-#[repr(C, align(64))]
+/// A gate.
 pub struct Gate {
     word: AtomicUsize,
 }

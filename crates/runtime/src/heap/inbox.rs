@@ -32,8 +32,7 @@ fn pushed() -> Ordering {
     if planted!(relaxed_push) { Ordering::Relaxed } else { Ordering::Release }
 }
 
-/// Cells on their way to a heap's owner, on a cache line of their own.
-#[repr(C, align(64))]
+/// Cells on their way to a heap's owner.
 pub struct Inbox {
     /// Address of the first cell, and [`UNATTENDED`]. Pushed by any thread (Release); emptied whole by the owner or, if there is
     /// none, by whoever holds the owners' lock (Acquire).

@@ -39,6 +39,9 @@ pub struct Descriptor {
 /// `owner` of a segment: odd, so never the address of a heap.
 pub const SEGMENT: usize = 1;
 
+/// `owner` of an area of an ECB: odd, like the one before.
+pub const AREA: usize = 5;
+
 /// Addresses from here on are not the program's.
 pub const END: usize = ROOT_ENTRIES << LEAF_BITS;
 

@@ -28,11 +28,13 @@
 //! | `registry`, `gate` | heaps are created and ended; an end waits for threads inside |
 //! | `numbers` | a heap by the number that a program has for it |
 //! | `entering` | which heap serves a thread |
+//! | `ecb` | heaps of units of work |
 //! | `enclave`, `code` | which heap serves a program that is LINKed; whose requests |
 //! | `space` | segments, elements, the HEAP option |
 //! | `check`, `text` | invalid frees, and the message about them |
 //! | `unusual` | requests while storage is filled, checked or traced |
 //! | `watch`, `zone`, `trace` | walks over the heap; bytes behind elements; the last requests |
+//! | `line` | values that other threads write |
 //! | `cell`, `extent` | free cells; pages that hold cells of one size |
 //! | `foreign` | blocks of another C library's heap |
 //! | `inbox` | cells that other threads freed, on their way back to the owner |
@@ -66,6 +68,7 @@ mod cell;
 mod check;
 mod code;
 mod counting;
+pub mod ecb;
 pub mod enclave;
 mod entering;
 mod extent;
@@ -75,6 +78,7 @@ mod gate;
 mod inbox;
 mod index;
 pub mod info;
+mod line;
 mod map;
 pub mod new;
 mod numbers;
@@ -117,7 +121,7 @@ use crate::{errno, ledger, start};
 use block::Block;
 use cell::Cell;
 use extent::Extent;
-use map::{Descriptor, SEGMENT};
+use map::{AREA, Descriptor, SEGMENT};
 use object::{DEFAULT, Heap};
 use size::{CELL_BYTES, LARGEST_SMALL, class_of, class_of_large};
 use space::Element;
@@ -197,8 +201,9 @@ unsafe fn malloc_slow(size: usize) -> *mut u8 {
         if !cell.is_null() {
             return cell;
         }
-        if object::current().settings.are_special() {
-            return unusual::malloc(size, 0);
+        let settings = &object::current().settings;
+        if settings.are_special() {
+            return if settings.serves_ecbs() { ecb::malloc(size) } else { unusual::malloc(size, 0) };
         }
         get(size, 16).address
     }
@@ -424,8 +429,10 @@ extern "C" fn thread_ends(_: *mut u8) {
     if thread::is_real(heap) {
         // SAFETY: it is the heap of this thread, which no longer uses it.
         let own = unsafe {
+            let home = (*heap).home;
+            ecb::thread_ends(home);
             let own = of_threads::of(heap);
-            thread::abandon_all((*heap).home);
+            thread::abandon_all(home);
             own
         };
         if let Some(own) = own {
@@ -546,6 +553,9 @@ unsafe fn free_elsewhere(address: *mut u8, descriptor: *mut Descriptor) {
                 (*heap).put_remote(owner as *mut ThreadHeap, extent, cell);
                 return;
             }
+            if owner == AREA && ecb::free(address, descriptor) {
+                return;
+            }
         }
         free_unusual(address, descriptor as usize);
     }
@@ -583,10 +593,16 @@ unsafe fn give_back(function: &'static str, address: *mut u8, descriptor: *mut D
             }
             return;
         }
+        let owner = (*descriptor).owner.load(Ordering::Relaxed);
+        if owner == AREA {
+            if !ecb::free(address, descriptor) {
+                check::end(function, ecb::fault_of(address.addr(), descriptor), caller);
+            }
+            return;
+        }
         if let Some(fault) = check::fault_of(address as usize, descriptor) {
             check::end(function, fault, caller);
         }
-        let owner = (*descriptor).owner.load(Ordering::Relaxed);
         let heap = object::of(descriptor);
         if heap.settings.are_special() {
             unusual::before_free(heap, function, address, caller);
@@ -613,7 +629,8 @@ unsafe fn give_back_cell(address: *mut u8, extent: *mut Extent) {
     // SAFETY: the extent is that of the cell, which is nobody's any more.
     unsafe {
         let target = ((*extent).owner.load(Ordering::Relaxed) & !FILLING) as *mut ThreadHeap;
-        match own_heap() {
+        // SAFETY: the slot's heap is this thread's.
+        match own_heap().map(|heap| thread::counting(heap)) {
             Some(heap) if heap == target => (*heap).put(extent, cell),
             Some(heap) => (*heap).put_remote(target, extent, cell),
             None => thread::send(target, (*target).gate.generation(), cell, cell),
@@ -627,8 +644,10 @@ fn use_elements(of: &Heap, change: i64) {
     of.account.change(Key::HeapUsed, Key::HeapUsedPeak, change);
     let heap = slot::get();
     let is_real = thread::is_real(heap);
+    // SAFETY: the slot's heap is this thread's.
+    let heap = unsafe { thread::counting(heap) };
     if is_real {
-        // SAFETY: the slot's heap is this thread's, who is not inside it.
+        // SAFETY: as above; the thread is not inside it.
         unsafe {
             if change < 0 {
                 (*heap).publish_growth();
@@ -651,8 +670,11 @@ fn use_elements(of: &Heap, change: i64) {
 unsafe fn usable(address: *mut u8, descriptor: *mut Descriptor) -> usize {
     // SAFETY: the descriptor is that of the address's page.
     unsafe {
-        if (*descriptor).owner.load(Ordering::Relaxed) == SEGMENT {
+        let owner = (*descriptor).owner.load(Ordering::Relaxed);
+        if owner == SEGMENT {
             Block::of_element(address as usize).usable()
+        } else if owner == AREA {
+            ecb::usable(address, descriptor)
         } else {
             (*descriptor.cast::<Extent>()).cell_bytes as usize
         }

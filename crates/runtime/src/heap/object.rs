@@ -19,6 +19,7 @@ use super::code::Code;
 use super::extent::Extent;
 use super::gate::Gate;
 use super::index::{Heads, OF_DEFAULT};
+use super::line::Line;
 use super::map::{Descriptor, SEGMENT};
 use super::size::LARGEST_CELL;
 use super::slot;
@@ -38,7 +39,7 @@ pub struct Heap {
     /// Written under the lock of `space`, relaxed: a hint.
     pub next_look: AtomicU64,
     /// Entered by threads that get storage from it, and closed at its end.
-    pub gate: Gate,
+    pub gate: Line<Gate>,
     /// Its row in the ledger.
     pub account: Account,
     /// The program that it serves, if it is the heap of an enclave.
@@ -90,10 +91,12 @@ const WATCHES: usize = 2;
 const UNKNOWN: usize = 4;
 /// Addresses of this heap are below a limit, so that its elements may not move elsewhere.
 const LIMITED: usize = 8;
+/// It is the heap of a class of ECBs: requests of threads go to their seats.
+const ECBS: usize = 16;
 
 /// The heap in which each thread begins.
 pub static DEFAULT: Heap = Heap {
-    gate: Gate::for_ever(),
+    gate: Line(Gate::for_ever()),
     number: AtomicU32::new(0),
     ..Heap::new(&raw const DEFAULT, &raw mut OF_DEFAULT)
 };
@@ -117,7 +120,7 @@ impl Heap {
                 counted_below: AtomicUsize::new(0),
             },
             next_look: AtomicU64::new(u64::MAX),
-            gate: Gate::new(),
+            gate: Line(Gate::new()),
             account: Account::new(),
             code: Code::new(),
             owner: AtomicPtr::new(null_mut()),
@@ -260,6 +263,17 @@ impl Settings {
     #[inline]
     pub fn moves_specially(&self) -> bool {
         self.special.load(Ordering::Relaxed) & (WATCHES | LIMITED) != 0
+    }
+
+    /// Requests of threads go to their seats in ECBs. After [`Heap::configure`], before the first request.
+    pub fn serve_ecbs(&self) {
+        self.special.fetch_or(ECBS, Ordering::Relaxed);
+    }
+
+    /// Whether requests of threads go to their seats in ECBs.
+    #[inline]
+    pub fn serves_ecbs(&self) -> bool {
+        self.special.load(Ordering::Relaxed) & ECBS != 0
     }
 
     /// Whether elements have to stay in this heap.

@@ -26,6 +26,7 @@ pub struct Own {
     end: usize,
     spare: *mut Spare,
     spare_indexes: *mut Spare,
+    spare_areas: *mut Spare,
     /// Bytes got from the kernel for this.
     chunks: usize,
     /// Bytes of the first chunk, and of each further one at least, as ANYHEAP says; 0: AUTO.
@@ -58,6 +59,7 @@ impl Own {
             end: 0,
             spare: null_mut(),
             spare_indexes: null_mut(),
+            spare_areas: null_mut(),
             chunks: 0,
             sizes: [0; 2],
             bytes: 0,
@@ -142,6 +144,28 @@ impl Own {
         given.cast()
     }
 
+    /// Storage for the descriptor of an ECB's area, as [`Self::get_descriptor`].
+    pub fn get_area(&mut self) -> *mut u8 {
+        if self.spare_areas.is_null() {
+            return self.get(AREA_DESCRIPTOR);
+        }
+        let given = self.spare_areas;
+        // SAFETY: as above.
+        self.spare_areas = unsafe { (*given).next };
+        given.cast()
+    }
+
+    /// Takes such storage back.
+    ///
+    /// # Safety
+    /// It came from `get_area`, and nobody will write to it any more.
+    pub unsafe fn put_area(&mut self, area: *mut u8) {
+        let spare: *mut Spare = area.cast();
+        // SAFETY: the caller's promise.
+        unsafe { (*spare).next = self.spare_areas };
+        self.spare_areas = spare;
+    }
+
     /// [`INDEX`] zero bytes.
     pub fn get_index(&mut self) -> *mut u8 {
         if self.spare_indexes.is_null() {
@@ -184,3 +208,6 @@ pub const INDEX: usize = 42 * 32 * size_of::<usize>();
 
 /// Room for one extent or segment.
 pub const DESCRIPTOR: usize = 128;
+
+/// Room for the descriptor of an ECB's area.
+pub const AREA_DESCRIPTOR: usize = 192;

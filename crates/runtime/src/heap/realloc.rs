@@ -9,11 +9,12 @@ use core::sync::atomic::Ordering;
 use underbar_ledger::Key;
 
 use super::block::Block;
-use super::map::{self, Descriptor, SEGMENT};
+use super::map::{self, AREA, Descriptor, SEGMENT};
 use super::object::Heap;
 use super::space::Space;
 use super::{
-    check, fill_from, foreign, free, malloc, object, out_of_storage, space, unusual, usable, use_elements,
+    check, ecb, fill_from, foreign, free, malloc, object, out_of_storage, slot, space, unusual, usable,
+    use_elements,
 };
 use crate::ledger;
 
@@ -42,6 +43,13 @@ unsafe extern "C" fn realloc_by(address: *mut u8, size: usize, caller: usize) ->
             }
             ledger::add(Key::HeapForeignFrees, 1);
             return copy(address, foreign::usable(address), size);
+        }
+        if (*descriptor).owner.load(Ordering::Relaxed) == AREA {
+            return ecb::realloc(address, descriptor, size, caller);
+        }
+        if (*slot::get()).is_seat {
+            // The block stays in its heap, whichever ECB the thread is in.
+            return ecb::outside(|| realloc_by(address, size, caller));
         }
         if let Some(fault) = check::fault_of(address as usize, descriptor) {
             check::end("realloc", fault, caller);

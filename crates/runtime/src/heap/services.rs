@@ -186,9 +186,11 @@ fn enter_around(address: *mut u8) -> Answer<Inside> {
 fn condition_of(kind: FaultKind) -> &'static Condition {
     match kind {
         FaultKind::Overflow => &DAMAGED,
-        FaultKind::DoubleFree | FaultKind::InsideBlock | FaultKind::NoBlock | FaultKind::StackOverflow => {
-            &NO_ELEMENT
-        }
+        FaultKind::DoubleFree
+        | FaultKind::InsideBlock
+        | FaultKind::NoBlock
+        | FaultKind::StackOverflow
+        | FaultKind::Ended => &NO_ELEMENT,
     }
 }
 

@@ -24,7 +24,7 @@ use super::{
     Got, OurSegments, below, calloc_of, count_element, fill_from, get, give_back, out_of_storage, pools,
     usable_size,
 };
-use super::{obey_if_changed, watch};
+use super::{ecb, obey_if_changed, watch};
 use crate::{coverage, start};
 
 /// Passes the return address on as the third argument and the frame pointer as the fourth, for functions that are entered by a
@@ -90,7 +90,10 @@ unsafe extern "C" fn aligned_by(align: usize, size: usize, caller: usize, frame:
 fn serve(function: &'static str, size: usize, align: usize, site: &Site) -> Got {
     start::ensure();
     let heap = object::current();
-    if heap.settings.is_watched() {
+    if heap.settings.serves_ecbs() {
+        // SAFETY: the slot holds a seat, since the heap serves no other thread.
+        Got { address: unsafe { ecb::get(size, align) }, zero_from: usize::MAX }
+    } else if heap.settings.is_watched() {
         watched(function, heap, size, align, site)
     } else {
         // SAFETY: as aligned_alloc of C.

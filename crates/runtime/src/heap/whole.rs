@@ -13,7 +13,7 @@ use super::object::{COUNTS_EACH, DEFAULT, POOLS};
 use super::private_storage::OWN;
 use super::registry::{self, REGISTRY};
 use super::space::{self, Disposition, Policy};
-use super::{END, all_heaps, below, of_threads, pools, slot, thread, watch};
+use super::{END, all_heaps, below, ecb, of_threads, pools, slot, thread, watch};
 use crate::ledger;
 use crate::orders::Orders;
 
@@ -114,6 +114,10 @@ pub fn settle() {
     if thread::is_real(heap) {
         // SAFETY: this thread owns its heap.
         unsafe {
+            let heap = thread::counting(heap);
+            if quiet {
+                ecb::settle((*heap).home);
+            }
             if quiet {
                 (*heap).flush_all();
             }
@@ -141,7 +145,7 @@ pub(crate) fn before_fork() -> bool {
     } else if thread::is_real(heap) {
         // So they are only read, and the child owes them.
         // SAFETY: this thread owns its heap.
-        let parents = unsafe { (*heap).unsettled(|_, _, _| ()) };
+        let parents = unsafe { (*thread::counting(heap)).unsettled(|_, _, _| ()) };
         unsettled = (parents.gets - parents.frees, parents.bytes);
     }
     ledger::attach::leave_unsettled(unsettled);
@@ -177,7 +181,7 @@ pub(crate) unsafe fn after_fork_in_child(_: bool) {
     let heap = slot::get();
     if thread::is_real(heap) {
         // SAFETY: this thread owns its heap, as its original did.
-        unsafe { (*heap).owe_unsettled() };
+        unsafe { (*thread::counting(heap)).owe_unsettled() };
     }
     if all_heaps::is_quiet() {
         OWN.lock().forget_untold();

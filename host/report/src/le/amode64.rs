@@ -15,13 +15,13 @@
 //! Invariant: our own reader of listings finds the same figures (`host/listing/tests/layouts.rs`).
 //! Not here: the 31-bit layout (the parent).
 
-use std::fmt::Write as _;
+use std::fmt::{self, Display, Formatter, Write as _};
 
 use underbar_ledger::Key;
 
 use super::areas::{Source, figure, of_kind};
 use super::date::c_date_after;
-use super::{VALUE_ENDS, level, pools, wrap};
+use super::{line, pools, render_each, title, wrap};
 use crate::heap::Kind;
 use crate::model::{Process, Report};
 
@@ -37,28 +37,23 @@ use Value::{M, Plain};
 
 const MIB: u64 = 1 << 20;
 
+impl Display for Value {
+    fn fmt(&self, to: &mut Formatter<'_>) -> fmt::Result {
+        match *self {
+            M(bytes) if bytes.is_multiple_of(MIB) => to.pad(&format!("{}M", bytes / MIB)),
+            M(figure) | Plain(figure) => figure.fmt(to),
+        }
+    }
+}
+
 /// The storage reports of all processes of a report, in the order in which they started.
 #[must_use]
 pub fn render(report: &Report) -> String {
-    let mut text = String::new();
-    for process in &report.processes {
-        if !text.is_empty() {
-            text.push('\n');
-        }
-        one(&mut text, report, process);
-    }
-    text
+    render_each(report, |text, process| one(text, report, process))
 }
 
 fn one(text: &mut String, report: &Report, process: &Process) {
-    let name = crate::page::clean(process.name());
-    if !process.heading.is_empty() {
-        text.push_str(&crate::page::clean(&process.heading));
-        text.push('\n');
-    }
-    // Writing to a String cannot fail.
-    let _ = writeln!(text, "Storage Report for Enclave {name} {}", c_date_after(report, process.started_ns));
-    let _ = writeln!(text, "underbar {}\n", level(&report.underbar));
+    title(text, process.name(), &c_date_after(report, process.started_ns), report);
     let of = |source| figure(report, process, source);
     let all = |key| process.counters.get(key);
     stack(
@@ -142,7 +137,7 @@ fn one(text: &mut String, report: &Report, process: &Process) {
     if let Some(of) = &process.pools {
         pools::write(text, process, of);
     }
-    line(text, 4, Key::ThreadsPeak.entry().label, &Plain(all(Key::ThreadsPeak)));
+    line(text, 4, Key::ThreadsPeak.entry().label, all(Key::ThreadsPeak));
     text.push_str("End of Storage Report\n\n");
     let stacks = match all(Key::ThreadStackSegmentsAllocated) {
         0 => "Stacks are one mapping each, which grows without increments.",
@@ -182,15 +177,6 @@ fn area(text: &mut String, title: &str, lines: &[(&str, Value)]) {
     for (label, value) in lines {
         line(text, 6, label, value);
     }
-}
-
-fn line(text: &mut String, indent: usize, label: &str, value: &Value) {
-    let value = match *value {
-        M(bytes) if bytes.is_multiple_of(MIB) => format!("{}M", bytes / MIB),
-        M(figure) | Plain(figure) => figure.to_string(),
-    };
-    let room = VALUE_ENDS.saturating_sub(indent + label.len() + 2);
-    let _ = writeln!(text, "{:indent$}{label}: {value:>room$}", "");
 }
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ mod areas;
 mod date;
 mod pools;
 
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 
 use underbar_ledger::Key;
 
@@ -41,23 +41,34 @@ const VALUE_ENDS: usize = 64;
 /// The storage reports of all processes of a report, in the order in which they started.
 #[must_use]
 pub fn render(report: &Report) -> String {
+    render_each(report, |text, process| {
+        one(text, report, process);
+        for heap in process.heaps.iter().filter(|heap| heap.kind == Kind::Enclave) {
+            text.push('\n');
+            linked(text, report, process, heap);
+        }
+    })
+}
+
+/// The reports of all processes, each begun by its heading and written by `one`, with an empty line between them.
+fn render_each(report: &Report, one: impl Fn(&mut String, &Process)) -> String {
     let mut text = String::new();
     for process in &report.processes {
         if !text.is_empty() {
             text.push('\n');
         }
-        one(&mut text, report, process);
-        for heap in process.heaps.iter().filter(|heap| heap.kind == Kind::Enclave) {
+        if !process.heading.is_empty() {
+            text.push_str(&crate::page::clean(&process.heading));
             text.push('\n');
-            linked(&mut text, report, process, heap);
         }
+        one(&mut text, process);
     }
     text
 }
 
 /// The report of an enclave in a process: a program that was LINKed, and has a heap of its own.
 fn linked(text: &mut String, report: &Report, process: &Process, heap: &Heap) {
-    title(text, &heap.name, report, process);
+    title(text, &heap.name, &date_after(report, process.started_ns), report);
     for section in SECTIONS.iter().filter(|section| section.title == "HEAP") {
         let _ = writeln!(text, "    {} statistics:", section.title);
         for Row(label, source) in section.rows {
@@ -86,19 +97,15 @@ fn linked(text: &mut String, report: &Report, process: &Process, heap: &Heap) {
 }
 
 /// The first lines of a report.
-fn title(text: &mut String, name: &str, report: &Report, process: &Process) {
+fn title(text: &mut String, name: &str, date: &str, report: &Report) {
     let name = crate::page::clean(name);
     // Writing to a String cannot fail.
-    let _ = writeln!(text, "Storage Report for Enclave {name} {}", date_after(report, process.started_ns));
+    let _ = writeln!(text, "Storage Report for Enclave {name} {date}");
     let _ = writeln!(text, "underbar {}\n", level(&report.underbar));
 }
 
 fn one(text: &mut String, report: &Report, process: &Process) {
-    if !process.heading.is_empty() {
-        text.push_str(&crate::page::clean(&process.heading));
-        text.push('\n');
-    }
-    title(text, process.name(), report, process);
+    title(text, process.name(), &date_after(report, process.started_ns), report);
     for section in &SECTIONS {
         let _ = writeln!(text, "    {} statistics:", section.title);
         for Row(label, source) in section.rows {
@@ -115,11 +122,11 @@ fn one(text: &mut String, report: &Report, process: &Process) {
     }
 }
 
-fn line(text: &mut String, indent: usize, label: &str, figure: u64) {
-    let value = figure.to_string();
-    let room = VALUE_ENDS.saturating_sub(indent + label.len() + 1);
-    // At least one blank, even if a figure is too long for its column.
-    let _ = writeln!(text, "{:indent$}{label}: {value:>width$}", "", width = room.saturating_sub(1));
+/// A label, and a value that ends in its column.
+fn line(text: &mut String, indent: usize, label: &str, value: impl Display) {
+    // At least one blank, even if a value is too long for its column.
+    let room = VALUE_ENDS.saturating_sub(indent + label.len() + 2);
+    let _ = writeln!(text, "{:indent$}{label}: {value:>room$}", "");
 }
 
 /// The note on the zeros of this report.

@@ -392,6 +392,25 @@ impl Space {
         descriptor
     }
 
+    /// Pages for an area of an ECB, and their segment. None if there is no memory. The caller enters them before it gives up the
+    /// lock.
+    pub fn get_pages(&mut self, bytes: usize) -> Option<(usize, *mut map::Descriptor)> {
+        let element = self.get(bytes - HEADER, PAGE)?;
+        Some((element.address, map::lookup(element.address)))
+    }
+
+    /// Takes such pages back.
+    ///
+    /// # Safety
+    /// Nothing in them is in use.
+    pub unsafe fn free_pages(&mut self, start: usize, bytes: usize, segment: *mut map::Descriptor) {
+        map::enter(start, bytes, segment);
+        // SAFETY: the caller's promise.
+        if let Err(fault) = unsafe { self.free(start) } {
+            check::end_damaged(Some(fault));
+        }
+    }
+
     /// Takes an extent's pages back.
     ///
     /// # Safety

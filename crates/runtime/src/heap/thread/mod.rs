@@ -36,6 +36,7 @@ use super::cell::Cell;
 use super::extent::{Extent, Place};
 use super::gate::Gate;
 use super::inbox::Inbox;
+use super::line::Line;
 use super::object::{self, DEFAULT, Heap};
 use super::size::{CLASS_OF_UNITS, CLASSES, Cells, LARGEST_CELL, LARGEST_SMALL, STANDARD, UNITS};
 use super::tally::Unsettled;
@@ -115,17 +116,22 @@ pub struct ThreadHeap {
     counted: *mut Cell,
     counted_cells: u64,
     /// Entered by threads that send cells; closed when the heap ends.
-    pub gate: Gate,
+    pub gate: Line<Gate>,
+    /// It is a seat in an ECB, which has no extents.
+    pub is_seat: bool,
+    /// Of a home: the owner's seat in the ECB that it entered last, and its first seat; null: none. The owner's.
+    pub innermost_seat: *mut ThreadHeap,
+    pub first_seat: *mut ThreadHeap,
     /// Attended while a thread owns the heap. A heap whose thread did not survive a fork stays attended: its unfinished operations
     /// are unknown, so no thread takes it over.
-    inbox: Inbox,
+    inbox: Line<Inbox>,
 }
 
 // SAFETY: the empty heaps are never written; the others are reached by pointer only.
 unsafe impl Sync for ThreadHeap {}
 
 impl ThreadHeap {
-    const fn empty(heap: &'static Heap, gate: Gate) -> Self {
+    pub const fn empty(heap: &'static Heap, gate: Gate) -> Self {
         Self {
             class_of: CLASS_OF_UNITS,
             bins: [null_mut(); CLASSES],
@@ -148,8 +154,11 @@ impl ThreadHeap {
             ready: false,
             counted: null_mut(),
             counted_cells: 0,
-            gate,
-            inbox: Inbox::new(),
+            gate: Line(gate),
+            is_seat: false,
+            innermost_seat: null_mut(),
+            first_seat: null_mut(),
+            inbox: Line(Inbox::new()),
         }
     }
 }
@@ -159,6 +168,19 @@ impl ThreadHeap {
 pub static EMPTY: ThreadHeap = ThreadHeap::empty(&DEFAULT, Gate::for_ever());
 /// The slot's value after a thread's heap was taken from it at its end.
 pub static DEPARTED: ThreadHeap = ThreadHeap::empty(&DEFAULT, Gate::for_ever());
+
+/// Bins of a thread's heap.
+pub const BINS: usize = CLASSES;
+
+/// The heap in which a thread counts: that of the slot, or its home if that is a seat.
+///
+/// # Safety
+/// It is the slot's, and real.
+#[inline(always)]
+pub unsafe fn counting(heap: *mut ThreadHeap) -> *mut ThreadHeap {
+    // SAFETY: the caller's promise; a seat has a home.
+    unsafe { if (*heap).is_seat { (*heap).home } else { heap } }
+}
 
 /// Does a slot's heap have cells?
 #[inline]

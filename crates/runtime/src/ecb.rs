@@ -1,0 +1,18 @@
+//! ECBs as programs use them: a heap for each unit of work.
+//!
+//! Before the first one, the C library and its kind are bound to the process's heap: what they get while a thread is in an ECB
+//! must not end with it.
+//!
+//! Not here: ECBs themselves (`heap::ecb`), and whose storage stays with the process (`by_caller`).
+
+pub use crate::heap::ecb::{
+    Number, Refused, current, end, enter, leave, locate, outside, step_inside, step_outside, tag, untag,
+};
+
+use crate::{by_caller, heap};
+
+/// Creates an ECB of a class; without a name it is `ECB`.
+pub fn create(class: &[u8]) -> Result<Number, Refused> {
+    by_caller::bind();
+    heap::ecb::create(class)
+}

@@ -1,0 +1,340 @@
+//! Areas: pages of an ECB, and the marks that tell where its buffers begin.
+//!
+//! ```text
+//! preallocated area  32K   marks: of the first page in the control block, of each other page made when it is used
+//! frame             1 MiB  marks: at its start
+//! large                    one buffer, without marks
+//!
+//! page  | buffer of list 2 | buffer of list 4 .......... | buffer of list 2 | not carved ...
+//! marks   2 0 0 0            4 0 0 0 0 0 0 0 0 0 0 0 0     2 0 0 0            0              one byte for 16
+//! ```
+//!
+//! A mark costs a sixteenth of the storage. A header would cost 16 bytes of each buffer, take the alignment to cache lines from
+//! it, and lie where a write past the end of the buffer before would change it.
+//!
+//! An area is an extent without cells for everybody who walks over descriptors. Its pages go to an ECB and come back as a whole.
+//!
+//! Invariant: a byte of the marks is not 0 if and only if a buffer begins there, in use or free.
+//! Not here: which pages come next (`control_block`), and what a thread carves (`seat`).
+
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicPtr, Ordering};
+
+use super::super::extent::Extent;
+use super::super::map::{self, AREA, Descriptor, PAGE};
+use super::super::object::Heap;
+use super::super::private_storage::{AREA_DESCRIPTOR, OWN};
+
+/// Bytes of a preallocated area.
+pub const AREA_BYTES: usize = 32 << 10;
+/// Bytes of the pages from which preallocated areas are cut.
+const UNCUT_BYTES: usize = 64 * AREA_BYTES;
+/// Bytes of a frame.
+pub const FRAME_BYTES: usize = 1 << 20;
+/// Bytes of storage for one mark.
+const GRAIN: usize = 16;
+/// Marks of a page.
+pub const PAGE_MARKS: usize = PAGE / GRAIN;
+
+/// Bits of a mark: the list, and whether the buffer has a name.
+pub const LIST: u8 = 0x3f;
+const TAGGED: u8 = 0x80;
+
+/// Marks of the pages of a preallocated area; null: the page is not in use yet.
+type Pages = [*mut u8; AREA_BYTES / PAGE];
+
+/// Pages for further preallocated areas, and their segment.
+pub struct Uncut {
+    at: usize,
+    end: usize,
+    segment: *mut Descriptor,
+}
+
+impl Uncut {
+    pub const NONE: Self = Self { at: 0, end: 0, segment: null_mut() };
+}
+
+/// The control block of an ECB, of which an area knows the address only.
+pub enum Owner {}
+
+/// What the pages are for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// The area with which an ECB begins.
+    Preallocated,
+    /// Further storage for buffers.
+    Frame,
+    /// One buffer.
+    Large,
+}
+
+/// One area. Its ECB's threads write it, under the lock of the control block, except for marks: those of a region belong to the
+/// thread that has the region.
+#[repr(C)]
+pub struct Area {
+    /// For walks over descriptors; the owner is [`AREA`].
+    extent: Extent,
+    /// Its ECB; null while it waits for one. Any thread that has a buffer reads it, relaxed: it got the buffer later.
+    block: AtomicPtr<Owner>,
+    pub kind: Kind,
+    /// Of a large one: whether it has a name, and what was asked for.
+    pub is_tagged: bool,
+    pub asked: usize,
+    bytes: usize,
+    /// Marks of the first page, or of all; of a large one: the buffer.
+    pub first: *mut u8,
+    pages: *mut Pages,
+    /// Neighbours in a list of the control block.
+    pub next: *mut Area,
+    pub previous: *mut Area,
+}
+
+const _: () = assert!(size_of::<Area>() <= AREA_DESCRIPTOR);
+
+impl Area {
+    /// Pages of that heap for an ECB. Null if there is no memory.
+    pub fn make(heap: &Heap, kind: Kind, bytes: usize, block: *mut Owner, first: *mut u8) -> *mut Area {
+        let place: *mut Area = OWN.lock().get_area().cast();
+        if place.is_null() {
+            return null_mut();
+        }
+        let mut space = heap.space.lock();
+        let Some((start, segment)) = space.get_pages(bytes) else {
+            // SAFETY: it is ours, and no other thread has seen it.
+            unsafe { OWN.lock().put_area(place.cast()) };
+            return null_mut();
+        };
+        // Before the lock is given up: the header of the next block is in the last page.
+        // SAFETY: the storage of the descriptor is ours, and so are the pages.
+        unsafe { Self::write(place, kind, start, bytes, segment, block, first) };
+        drop(space);
+        if kind == Kind::Frame {
+            // The storage may have been in use before.
+            // SAFETY: the marks are in pages of ours.
+            unsafe { ((*place).start() as *mut u8).write_bytes(0, FRAME_BYTES / GRAIN) };
+        }
+        place
+    }
+
+    /// A preallocated area, of pages that are cut for many at a time: the header of the next block is in the last page of them all.
+    /// Null if there is no memory.
+    pub fn cut(heap: &Heap, from: &mut Uncut, first: *mut u8) -> *mut Area {
+        let place: *mut Area = OWN.lock().get_area().cast();
+        if place.is_null() {
+            return null_mut();
+        }
+        let mut space = heap.space.lock();
+        if from.at == from.end {
+            let Some((start, segment)) = space.get_pages(UNCUT_BYTES) else {
+                // SAFETY: it is ours, and no other thread has seen it.
+                unsafe { OWN.lock().put_area(place.cast()) };
+                return null_mut();
+            };
+            *from = Uncut { at: start, end: start + UNCUT_BYTES, segment };
+        }
+        let start = from.at;
+        from.at += AREA_BYTES;
+        // SAFETY: as in `make`.
+        unsafe { Self::write(place, Kind::Preallocated, start, AREA_BYTES, from.segment, null_mut(), first) };
+        place
+    }
+
+    /// # Safety
+    /// The storage of the descriptor and the pages are the caller's, who has the lock of the space.
+    unsafe fn write(
+        place: *mut Area,
+        kind: Kind,
+        start: usize,
+        bytes: usize,
+        segment: *mut Descriptor,
+        block: *mut Owner,
+        first: *mut u8,
+    ) {
+        let extent = Extent::new(start, bytes, segment);
+        extent.owner.store(AREA, Ordering::Relaxed);
+        let first = if kind == Kind::Frame { start as *mut u8 } else { first };
+        let block = AtomicPtr::new(block);
+        let (pages, next, previous) = (null_mut(), null_mut(), null_mut());
+        let (asked, is_tagged) = (0, false);
+        // SAFETY: the caller's promise.
+        unsafe {
+            place.write(Area { extent, block, kind, is_tagged, asked, bytes, first, pages, next, previous })
+        };
+        map::enter(start, bytes, place.cast());
+    }
+
+    /// Gives the pages back to the heap.
+    ///
+    /// # Safety
+    /// Nothing in it is in use, and no list knows it. It is no preallocated area.
+    pub unsafe fn unmake(area: *mut Area, heap: &Heap) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            (*area).block.store(null_mut(), Ordering::Relaxed);
+            heap.space.lock().free_pages((*area).start(), (*area).bytes(), (*area).extent.segment);
+            OWN.lock().put_area(area.cast());
+        }
+    }
+
+    /// The ECB; null if none has it.
+    #[inline]
+    pub fn block(&self) -> *mut Owner {
+        self.block.load(Ordering::Relaxed)
+    }
+
+    /// Gives it to an ECB, or takes it (null).
+    pub fn set_block(&self, block: *mut Owner) {
+        self.block.store(block, Ordering::Relaxed);
+    }
+
+    /// The first byte.
+    #[inline]
+    pub fn start(&self) -> usize {
+        self.extent.start
+    }
+
+    /// Bytes of its pages.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// From where to where buffers may be: the last word of the pages is the header of the block behind them.
+    pub fn room(&self) -> (usize, usize) {
+        let marks = if self.kind == Kind::Frame { FRAME_BYTES / GRAIN } else { 0 };
+        (self.start() + marks, (self.start() + self.bytes() - size_of::<usize>()) & !(GRAIN - 1))
+    }
+
+    /// The mark of an address in these pages; null if none can be there.
+    ///
+    /// # Safety
+    /// It is a multiple of 16 in a page of this area.
+    #[inline(always)]
+    pub unsafe fn mark(&self, address: usize) -> *mut u8 {
+        let grain = (address - self.start()) / GRAIN;
+        // SAFETY: the caller's promise; the tables have an entry for each page.
+        unsafe {
+            if grain < PAGE_MARKS || self.kind == Kind::Frame {
+                return self.first.add(grain);
+            }
+            if self.pages.is_null() {
+                return null_mut();
+            }
+            let page = (*self.pages)[grain / PAGE_MARKS % (AREA_BYTES / PAGE)];
+            if page.is_null() { page } else { page.add(grain % PAGE_MARKS) }
+        }
+    }
+
+    /// The list of a buffer that begins at an address, 0 for a large one; None if none begins there.
+    ///
+    /// # Safety
+    /// The area is that of the address's page. Descriptors stay readable.
+    #[inline(always)]
+    pub unsafe fn list_at(this: *mut Self, address: usize) -> Option<usize> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if (*this).kind == Kind::Large {
+                return ((*this).first.addr() == address).then_some(0);
+            }
+            if !address.is_multiple_of(GRAIN) {
+                return None;
+            }
+            let list = usize::from(*(*this).mark(address).as_ref()? & LIST);
+            (list != 0).then_some(list)
+        }
+    }
+
+    /// Whether a buffer has a name.
+    ///
+    /// # Safety
+    /// It is in use, and begins at that address of this area.
+    #[inline(always)]
+    pub unsafe fn is_tagged(this: *mut Self, address: usize) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if (*this).kind == Kind::Large { (*this).is_tagged } else { *(*this).mark(address) & TAGGED != 0 }
+        }
+    }
+
+    /// Says whether a buffer has a name.
+    ///
+    /// # Safety
+    /// As [`Self::is_tagged`], under the lock of the control block.
+    pub unsafe fn set_tagged(this: *mut Self, address: usize, tagged: bool) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if (*this).kind == Kind::Large {
+                (*this).is_tagged = tagged;
+            } else {
+                let mark = (*this).mark(address);
+                *mark = if tagged { *mark | TAGGED } else { *mark & LIST };
+            }
+        }
+    }
+
+    /// The pages up to an address are about to be used. False if there is no memory for their marks.
+    ///
+    /// # Safety
+    /// Under the lock of the control block.
+    pub unsafe fn prepare(&mut self, from: usize, to: usize) -> bool {
+        if self.kind != Kind::Preallocated || to <= self.start() + PAGE {
+            return true;
+        }
+        let mut own = OWN.lock();
+        // SAFETY: new storage is zero, and of that size; the table is this area's.
+        unsafe {
+            if self.pages.is_null() {
+                self.pages = own.get(size_of::<Pages>()).cast();
+                if self.pages.is_null() {
+                    return false;
+                }
+            }
+            for page in ((from - self.start()) / PAGE).max(1)..=(to - 1 - self.start()) / PAGE {
+                let marks = &mut (*self.pages)[page];
+                if marks.is_null() {
+                    *marks = own.get(PAGE_MARKS);
+                }
+                if marks.is_null() {
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
+    /// Forgets all buffers up to an address. Of a frame.
+    ///
+    /// # Safety
+    /// No thread is inside the ECB.
+    pub unsafe fn clear_frame(&mut self, up_to: usize) {
+        let (from, end) = self.room();
+        let used = up_to.clamp(from, end) - from;
+        // SAFETY: the marks are in pages of ours.
+        unsafe { self.first.add((from - self.start()) / GRAIN).write_bytes(0, used.div_ceil(GRAIN)) };
+    }
+
+    /// Forgets all buffers up to an address. Of a preallocated area.
+    ///
+    /// # Safety
+    /// No thread is inside the ECB.
+    pub unsafe fn clear(&mut self, up_to: usize) {
+        let pages = (up_to - self.start()).div_ceil(PAGE);
+        // SAFETY: the marks of each page that was used are there.
+        unsafe {
+            if pages > 0 {
+                let used = (up_to - self.start()).min(PAGE).div_ceil(GRAIN);
+                self.first.write_bytes(0, used);
+            }
+            if !self.pages.is_null() {
+                for marks in (*self.pages).iter().take(pages).skip(1).filter(|marks| !marks.is_null()) {
+                    marks.write_bytes(0, PAGE_MARKS);
+                }
+            }
+        }
+    }
+}
+
+/// The area of a descriptor whose owner is [`AREA`].
+#[inline(always)]
+pub fn of(descriptor: *mut Descriptor) -> *mut Area {
+    descriptor.cast()
+}

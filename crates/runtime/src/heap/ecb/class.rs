@@ -1,0 +1,240 @@
+//! Classes of ECBs: a heap, lists and counts for each.
+//!
+//! ```text
+//! class "SSL" ── heap (its row in the ledger) ── areas, frames, large buffers
+//!      | lists: the sizes of AVL1 to AVL5
+//!      '-- waiting: control blocks for its next ECBs
+//! ```
+//!
+//! Invariant: a class is never removed.
+//! Not here: control blocks that wait (`ready`), and an ECB that is alive (`control_block`).
+
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+
+use underbar_ledger::HeapKind;
+use underbar_sys::lock::Lock;
+
+use super::super::object::{DEFAULT, Heap, UNNUMBERED};
+use super::super::private_storage::OWN;
+use super::super::registry;
+use super::super::space::HugePages;
+use super::area::{Area, FRAME_BYTES, Kind, Owner, Uncut};
+use super::lists::{AVAILABLE, Lists};
+
+/// Classes with a row of their own; later ones share the last.
+pub const CLASSES: usize = 12;
+/// Bytes of the name of a class that are kept.
+pub const NAME: usize = 32;
+/// One ECB in so many is counted request by request.
+const COUNTED: usize = 32;
+/// Frames that wait at most. A frame from the heap has 64 KB of marks to clear.
+const MOST_FRAMES: usize = 8;
+/// The sizes of the available lists of a class without any of its own.
+const STANDARD: [u32; AVAILABLE] = [32, 64, 128, 256, 512];
+
+/// One class.
+pub struct Class {
+    name: [u8; NAME],
+    length: usize,
+    heap: &'static Heap,
+    /// The sizes of its buffers.
+    pub lists: Lists,
+    /// ECBs alive; relaxed: a hint for how many blocks may wait.
+    alive: AtomicUsize,
+    /// ECBs created, as far as it matters for who is counted; relaxed.
+    created: AtomicUsize,
+    frames: AtomicUsize,
+    /// Control blocks for its next ECBs.
+    pub waiting: Lock<Waiting>,
+}
+
+/// Control blocks that wait, linked by `next_ready`, and pages for areas of new ones; frames.
+pub struct Waiting {
+    pub first: *mut Owner,
+    pub count: usize,
+    /// Those without pages in memory.
+    pub clean: *mut Owner,
+    pub uncut: Uncut,
+    /// Frames without marks, linked by `next`.
+    pub frames: *mut Area,
+    pub frame_count: usize,
+}
+
+// SAFETY: followed under the lock only.
+unsafe impl Send for Waiting {}
+
+/// The classes, the first ones filled. Written under [`MAKING`] (Release), read by any thread (Acquire).
+static ALL: [AtomicPtr<Class>; CLASSES] = [const { AtomicPtr::new(null_mut()) }; CLASSES];
+
+/// Under this lock classes and control blocks are made. It comes after the registry of heaps, and before all other locks.
+pub static MAKING: Lock<()> = Lock::new(());
+
+/// The class of that name, made if missing. None if there is no memory.
+pub fn of(name: &[u8]) -> Option<&'static Class> {
+    let name = if name.is_empty() { b"ECB" } else { &name[..name.len().min(NAME)] };
+    if let Some(class) = known(name) {
+        return Some(class);
+    }
+    // The registry's lock comes first.
+    let policy = {
+        let mut policy = DEFAULT.space.lock().policy();
+        (policy.initial, policy.increment) = (0, 0);
+        // Areas are larger than what most ECBs touch of them.
+        policy.huge_pages = HugePages::Off;
+        policy
+    };
+    let mut registry = registry::REGISTRY.lock();
+    let _made = MAKING.lock();
+    if let Some(class) = known(name) {
+        return Some(class);
+    }
+    let free = ALL.iter().find(|class| class.load(Ordering::Relaxed).is_null())?;
+    let handle = registry::create_in(&mut registry, HeapKind::Class, name, policy, UNNUMBERED)?;
+    handle.heap.settings.serve_ecbs();
+    let place: *mut Class = OWN.lock().get(size_of::<Class>()).cast();
+    if place.is_null() {
+        return None;
+    }
+    let mut kept = [0; NAME];
+    kept[..name.len()].copy_from_slice(name);
+    // SAFETY: new storage of that size, aligned to 64.
+    unsafe {
+        place.write(Class {
+            name: kept,
+            length: name.len(),
+            heap: handle.heap,
+            lists: Lists::new(STANDARD),
+            alive: AtomicUsize::new(0),
+            created: AtomicUsize::new(0),
+            frames: AtomicUsize::new(0),
+            waiting: Lock::new(Waiting {
+                first: null_mut(),
+                count: 0,
+                clean: null_mut(),
+                uncut: Uncut::NONE,
+                frames: null_mut(),
+                frame_count: 0,
+            }),
+        });
+    }
+    free.store(place, Ordering::Release);
+    // SAFETY: it stays for ever.
+    unsafe { place.as_ref() }
+}
+
+/// A class that is there; the last one, if there is room for no other.
+fn known(name: &[u8]) -> Option<&'static Class> {
+    let mut last = None;
+    for class in &ALL {
+        // SAFETY: classes stay for ever.
+        let class = unsafe { class.load(Ordering::Acquire).as_ref() }?;
+        if class.name() == name {
+            return Some(class);
+        }
+        last = Some(class);
+    }
+    last
+}
+
+/// Calls `then` for each class.
+pub fn each(mut then: impl FnMut(&'static Class)) {
+    for class in &ALL {
+        // SAFETY: classes stay for ever.
+        if let Some(class) = unsafe { class.load(Ordering::Acquire).as_ref() } {
+            then(class);
+        }
+    }
+}
+
+impl Class {
+    /// Its name.
+    pub fn name(&self) -> &[u8] {
+        &self.name[..self.length]
+    }
+
+    /// Its heap, with its row in the ledger.
+    #[inline(always)]
+    pub fn heap(&self) -> &'static Heap {
+        self.heap
+    }
+
+    /// A frame for an ECB, without marks: one that waits, or a new one. Null if there is no memory.
+    pub fn take_frame(&self, owner: *mut Owner) -> *mut Area {
+        let mut waiting = self.waiting.lock();
+        // SAFETY: frames that wait are the class's, under the lock.
+        let frame: *mut Area = match unsafe { waiting.frames.as_mut() } {
+            Some(frame) => {
+                waiting.frames = frame.next;
+                waiting.frame_count -= 1;
+                frame.set_block(owner);
+                frame
+            }
+            None => {
+                drop(waiting);
+                Area::make(self.heap, Kind::Frame, FRAME_BYTES, owner, null_mut())
+            }
+        };
+        if !frame.is_null() {
+            self.frames.fetch_add(1, Ordering::Relaxed);
+        }
+        frame
+    }
+
+    /// Takes a frame back whose ECB has ended, with marks up to that address.
+    ///
+    /// # Safety
+    /// Nothing in it is in use, and no list knows it.
+    pub unsafe fn put_frame(&self, frame: *mut Area, up_to: usize) {
+        let mut waiting = self.waiting.lock();
+        // SAFETY: the caller's promise.
+        unsafe {
+            if waiting.frame_count == MOST_FRAMES {
+                drop(waiting);
+                Area::unmake(frame, self.heap);
+                return;
+            }
+            (*frame).set_block(null_mut());
+            (*frame).clear_frame(up_to);
+            (*frame).next = waiting.frames;
+        }
+        waiting.frames = frame;
+        waiting.frame_count += 1;
+    }
+
+    /// An ECB begins. Whether it is to be counted request by request.
+    pub fn begins(&self) -> bool {
+        self.alive.fetch_add(1, Ordering::Relaxed);
+        let number = self.created.fetch_add(1, Ordering::Relaxed);
+        self.heap.settings.counts_each() || number % COUNTED == COUNTED - 1
+    }
+
+    /// ECBs that are alive.
+    pub fn alive(&self) -> usize {
+        self.alive.load(Ordering::Relaxed)
+    }
+
+    /// An ECB has ended.
+    pub fn ends(&self) {
+        self.alive.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Is no thread at the blocks that wait?
+    pub fn is_quiet(&self) -> bool {
+        self.waiting.try_lock().is_some()
+    }
+
+    /// The lock of the blocks that wait, for a fork.
+    pub fn hold(&self) {
+        self.waiting.hold();
+    }
+
+    /// Gives it back.
+    ///
+    /// # Safety
+    /// This thread called [`Self::hold`].
+    pub unsafe fn release(&self) {
+        // SAFETY: the caller's promise.
+        unsafe { self.waiting.release() }
+    }
+}

@@ -1,0 +1,312 @@
+//! The control block of an ECB: who may enter, its storage, and the lists that its threads share.
+//!
+//! ```text
+//! number -> control block --area--> preallocated area ── frame ── frame      at .. end: not handed out
+//!              | chains of free buffers that threads left
+//!              | remnants: ends of regions that threads left
+//!              | returned: buffers that threads outside freed, by one exchange each
+//! ```
+//!
+//! A thread inside takes a region of the storage, chains, and what was returned, and works with them alone. So it needs the lock
+//! when it has used up a region or finds a list empty, and when it leaves.
+//!
+//! Invariant: a buffer is in use, or in one list: of a seat, of this block, or among the returned ones. A byte of storage belongs to
+//! one region, or is behind `at`. A control block is never unmapped, so that a stale number or address finds a generation that has
+//! ended.
+//! Not here: a thread's part (`seat`), classes and blocks that wait for the next ECB (`class`).
+
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicPtr, AtomicU8, Ordering};
+
+use underbar_sys::lock::Lock;
+
+use super::super::gate::Gate;
+use super::super::inbox::Inbox;
+use super::super::map::PAGE;
+use super::area::{Area, Kind, LIST, PAGE_MARKS};
+use super::chains::{self, Bits, Chains};
+use super::class::Class;
+use super::piece::Piece;
+use super::tags::Tags;
+
+/// A region has at most this many bytes more than was needed.
+const REGION: usize = 16 << 10;
+/// Remnants that are looked at for one request.
+const TRIES: usize = 8;
+
+/// What the threads of an ECB share.
+pub struct Shared {
+    /// The area or frame that regions come from, and the part of it that is not handed out.
+    area: *mut Area,
+    at: usize,
+    end: usize,
+    /// Free buffers that threads left.
+    pub chains: Chains,
+    remnants: *mut Remnant,
+    /// Frames and large buffers, the latest first.
+    frames: *mut Area,
+    larges: *mut Area,
+    /// Names of buffers; null: none.
+    pub tags: *mut Tags,
+    /// Buffers and units of 16 bytes in use, as far as threads that left have counted.
+    pub in_use: i32,
+    pub units: i32,
+}
+
+// SAFETY: followed under the lock only.
+unsafe impl Send for Shared {}
+
+/// The unused end of a region.
+struct Remnant {
+    next: *mut Remnant,
+    end: usize,
+    area: *mut Area,
+}
+
+/// Storage that one thread carves buffers from.
+#[derive(Clone, Copy)]
+pub struct Region {
+    pub area: *mut Area,
+    pub at: usize,
+    pub end: usize,
+}
+
+impl Region {
+    pub const NONE: Self = Self { area: null_mut(), at: 0, end: 0 };
+}
+
+/// One ECB, or a block that waits for the next one.
+#[repr(C, align(64))]
+pub struct ControlBlock {
+    /// Threads that entered are inside. The generation is the ECB's.
+    pub gate: Gate,
+    /// What threads outside freed.
+    pub returned: Inbox,
+    /// Marks of the first page of the area.
+    pub marks: [u8; PAGE_MARKS],
+    pub shared: Lock<Shared>,
+    /// The preallocated area; it stays with the block.
+    pub area: AtomicPtr<Area>,
+    /// Its class. Written under the lock of the classes, while no ECB has the block.
+    pub class: AtomicPtr<Class>,
+    /// The next block that waits; under the same lock, or its thread's.
+    pub next_ready: AtomicPtr<ControlBlock>,
+    /// Which of the shared lists have chains.
+    pub chains: Bits,
+    /// More than one thread has been inside: buffers of different threads share no cache line. Relaxed: a hint.
+    pub is_threaded: AtomicU8,
+    /// Each request is counted by its size. Written before a thread enters.
+    pub counts_each: AtomicU8,
+    /// Its place in the table of control blocks.
+    pub index: u32,
+}
+
+impl Shared {
+    /// No storage.
+    pub const NONE: Self = Self {
+        area: null_mut(),
+        at: 0,
+        end: 0,
+        chains: Chains::NONE,
+        remnants: null_mut(),
+        frames: null_mut(),
+        larges: null_mut(),
+        tags: null_mut(),
+        in_use: 0,
+        units: 0,
+    };
+
+    /// Begins with the preallocated area.
+    ///
+    /// # Safety
+    /// The area is the block's, and clear.
+    pub unsafe fn begin(&mut self, area: *mut Area) {
+        *self = Self::NONE;
+        // SAFETY: the caller's promise.
+        (self.at, self.end) = unsafe { (*area).room() };
+        self.area = area;
+    }
+
+    /// In a forked child, after a thread that is gone was in the middle of something: what was not handed out is never handed out.
+    pub fn lose(&mut self) {
+        self.at = self.end;
+        (self.chains, self.remnants) = (Chains::NONE, null_mut());
+    }
+
+    /// The end of what was handed out of an area or frame.
+    pub fn used_up_to(&self, of: *mut Area) -> usize {
+        if self.area == of { self.at } else { usize::MAX }
+    }
+
+    /// Frames and large buffers.
+    pub fn beyond(&mut self) -> [*mut Area; 2] {
+        [core::mem::replace(&mut self.frames, null_mut()), core::mem::replace(&mut self.larges, null_mut())]
+    }
+}
+
+impl ControlBlock {
+    /// The class of this ECB.
+    #[inline(always)]
+    pub fn class(&self) -> &'static Class {
+        // SAFETY: a block that an ECB has, or had, has a class; classes stay for ever.
+        unsafe { &*self.class.load(Ordering::Relaxed) }
+    }
+
+    /// Has no ECB this block?
+    pub fn is_waiting(&self) -> bool {
+        // SAFETY: a block that has an area keeps it.
+        unsafe { self.area.load(Ordering::Relaxed).as_ref() }.is_none_or(|area| area.block().is_null())
+    }
+
+    /// Extends a region, or replaces it with another one, so that it has at least `bytes`. False if there is no memory.
+    #[cold]
+    pub fn grant(&self, region: &mut Region, bytes: usize) -> bool {
+        let mut shared = self.shared.lock();
+        let is_next = region.area == shared.area && region.end == shared.at;
+        let needed = if is_next { bytes - (region.end - region.at).min(bytes) } else { bytes };
+        if shared.end - shared.at < needed {
+            if let Some(found) = shared.take_remnant(bytes) {
+                shared.leave(core::mem::replace(region, found));
+                return true;
+            }
+            if !self.new_frame(&mut shared) {
+                return false;
+            }
+        }
+        // SAFETY: the area is this block's.
+        let area = unsafe { &mut *shared.area };
+        let is_next = region.area == shared.area && region.end == shared.at;
+        let needed = if is_next { needed } else { bytes };
+        // The first page alone: most ECBs of some kinds need no more.
+        let more = if shared.at < area.start() + PAGE { area.start() + PAGE - shared.at } else { REGION };
+        let given = needed.max(more).min(shared.end - shared.at);
+        let (from, to) = (shared.at, shared.at + given);
+        // SAFETY: under the lock.
+        if !unsafe { area.prepare(from, to) } {
+            return false;
+        }
+        shared.at = to;
+        if is_next {
+            region.end = to;
+        } else {
+            let old = core::mem::replace(region, Region { area: shared.area, at: from, end: to });
+            shared.leave(old);
+        }
+        true
+    }
+
+    fn new_frame(&self, shared: &mut Shared) -> bool {
+        let frame = self.class().take_frame(core::ptr::from_ref(self).cast_mut().cast());
+        if frame.is_null() {
+            return false;
+        }
+        // SAFETY: it is new.
+        unsafe {
+            (*frame).next = shared.frames;
+            (shared.at, shared.end) = (*frame).room();
+        }
+        (shared.frames, shared.area) = (frame, frame);
+        true
+    }
+
+    /// A large buffer of so many bytes; null if there is no memory.
+    #[cold]
+    pub fn get_large(&self, size: usize, align: usize) -> *mut u8 {
+        let more = size_of::<usize>() + if align > PAGE { align } else { 0 };
+        let Some(bytes) = size.checked_add(more).and_then(|bytes| bytes.checked_next_multiple_of(PAGE))
+        else {
+            return null_mut();
+        };
+        if bytes > isize::MAX as usize {
+            return null_mut();
+        }
+        let block = core::ptr::from_ref(self).cast_mut().cast();
+        let area = Area::make(self.class().heap(), Kind::Large, bytes, block, null_mut());
+        if area.is_null() {
+            return null_mut();
+        }
+        let mut shared = self.shared.lock();
+        // SAFETY: it is new; neighbours in the list are live.
+        unsafe {
+            (*area).next = shared.larges;
+            if let Some(next) = shared.larges.as_mut() {
+                next.previous = area;
+            }
+            shared.larges = area;
+            ((*area).first, (*area).asked) = ((*area).start().next_multiple_of(align) as *mut u8, size);
+            (*area).first
+        }
+    }
+
+    /// Gives a large buffer back.
+    ///
+    /// # Safety
+    /// It is in the list of this block, and nobody uses it.
+    #[cold]
+    pub unsafe fn free_large(&self, area: *mut Area) {
+        {
+            let mut shared = self.shared.lock();
+            // SAFETY: the caller's promise; neighbours in the list are live.
+            unsafe {
+                let (next, previous) = ((*area).next, (*area).previous);
+                if let Some(next) = next.as_mut() {
+                    next.previous = previous;
+                }
+                match previous.as_mut() {
+                    Some(previous) => previous.next = next,
+                    None => shared.larges = next,
+                }
+            }
+        }
+        // SAFETY: the caller's promise.
+        unsafe { Area::unmake(area, self.class().heap()) };
+    }
+
+    /// A chain of a list; null if there is none.
+    pub fn take_chain(&self, list: usize) -> *mut Piece {
+        // SAFETY: pieces in the lists are free, and the ECB's.
+        let list_of = |piece| unsafe { mark_of(piece) }.into();
+        chains::take(&self.shared, &self.chains, list, |shared| &mut shared.chains, list_of)
+    }
+}
+
+/// The list of a free piece.
+///
+/// # Safety
+/// It is one.
+pub unsafe fn mark_of(piece: *mut Piece) -> u8 {
+    let area = super::area::of(super::super::map::lookup(piece.addr()));
+    // SAFETY: the caller's promise.
+    unsafe { *(*area).mark(piece.addr()) & LIST }
+}
+
+impl Shared {
+    /// Takes the rest of a region back.
+    pub fn leave(&mut self, region: Region) {
+        if region.area == self.area && region.end == self.at {
+            self.at = region.at;
+        } else if region.end.saturating_sub(region.at) >= 64 {
+            let remnant: *mut Remnant = region.at as *mut Remnant;
+            // SAFETY: the storage was the thread's, and is this block's now.
+            unsafe { remnant.write(Remnant { next: self.remnants, end: region.end, area: region.area }) };
+            self.remnants = remnant;
+        }
+    }
+
+    fn take_remnant(&mut self, bytes: usize) -> Option<Region> {
+        let mut link = &raw mut self.remnants;
+        for _ in 0..TRIES {
+            // SAFETY: remnants in the list are storage of this block that nobody has.
+            unsafe {
+                let remnant = (*link).as_ref()?;
+                let (at, end, area) = (core::ptr::from_ref(remnant).addr(), remnant.end, remnant.area);
+                if end - at >= bytes {
+                    *link = remnant.next;
+                    return Some(Region { area, at, end });
+                }
+                link = &raw mut (*(*link)).next;
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,107 @@
+//! The fault for which underbar ended a program: a wrong free, or a damaged block. Or the stack overflow of which it died.
+//!
+//! Invariant: the words are those that were on standard error when the program ended.
+//! Not here: how a fault is found (inside the process), and the line of the summary.
+
+use serde::{Deserialize, Serialize};
+
+/// Storage that a program freed wrongly: underbar ended it with SIGABRT, as plain malloc does. Or a stack overflow, of which it died.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fault {
+    /// The kind of fault.
+    pub kind: FaultKind,
+    /// C name of the function that was called; of a stack, the name of its thread.
+    pub function: String,
+    /// The address that the program gave, or that it could not access.
+    pub address: u64,
+    /// The beginning of the block in question; of a stack, the kernel's number of its thread, 0 for the first one.
+    pub block: u64,
+    /// Usable bytes of the block; null if not known. Of a stack, its size.
+    pub block_bytes: Option<u64>,
+    /// The caller: file name of the module and place in it; null if not known.
+    pub caller: Option<Caller>,
+    /// The code that freed a block that was freed again, or got a block with another fault; null if not known. HEAPCHK(ON) and
+    /// HEAPZONES know it.
+    #[serde(default)]
+    pub origin: Option<Caller>,
+}
+
+/// The calling code.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Caller {
+    /// File name of the module.
+    pub module: String,
+    /// Place in it, in the addresses of its symbol table.
+    pub offset: u64,
+}
+
+/// The kinds of wrong frees, and the stack overflow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FaultKind {
+    /// Freed twice, or freed after realloc moved it.
+    DoubleFree,
+    /// The address was inside a block.
+    InsideBlock,
+    /// No block begins at the address.
+    NoBlock,
+    /// The program wrote past the end of the block.
+    Overflow,
+    /// A thread used its stack up.
+    StackOverflow,
+    /// Storage of an ECB that has ended.
+    Ended,
+}
+
+impl Fault {
+    /// The fault in words, as on standard error when the program ended.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let (what, places) = self.parts();
+        what + &places
+    }
+
+    /// What happened, and the code that did it: empty, or text that begins with a comma.
+    pub(crate) fn parts(&self) -> (String, String) {
+        let Self { address, block, .. } = self;
+        if self.kind == FaultKind::StackOverflow {
+            return (self.overflow(), String::new());
+        }
+        let bytes = self.block_bytes.map_or(String::new(), |bytes| format!(" ({bytes} bytes)"));
+        let what = match self.kind {
+            FaultKind::DoubleFree => format!("double free of {address:#x}{bytes}"),
+            FaultKind::InsideBlock => {
+                let inside = address.saturating_sub(*block);
+                format!("invalid pointer {address:#x}, {inside} bytes into the block at {block:#x}{bytes}")
+            }
+            FaultKind::NoBlock => format!("invalid pointer {address:#x}: no block begins there"),
+            FaultKind::Overflow => {
+                format!("overflow: the block at {block:#x}{bytes} was written past its end")
+            }
+            FaultKind::StackOverflow => String::new(),
+            FaultKind::Ended => format!("invalid pointer {address:#x}: its ECB has ended"),
+        };
+        let place = |how: &str, at: &Option<Caller>| {
+            at.as_ref().map_or(String::new(), |at| format!(", {how} {}+{:#x}", at.module, at.offset))
+        };
+        let origin = if self.kind == FaultKind::DoubleFree { "freed by" } else { "got by" };
+        let (origin, caller) = (place(origin, &self.origin), place("called by", &self.caller));
+        (format!("{}(): {what}", self.function), origin + &caller)
+    }
+
+    /// A stack overflow in words: the thread, the size of its stack, how to raise it, the place. The last is cut first.
+    fn overflow(&self) -> String {
+        let limit = self.block_bytes.unwrap_or(0);
+        let twice = limit.next_multiple_of(4096).saturating_mul(2);
+        let (who, remedy) = match self.block {
+            0 => ("the first thread".to_owned(), format!("ulimit -s {}", twice >> 10)),
+            thread => (
+                format!("thread {thread} ({})", self.function),
+                format!("THREADSTACK(ON,{})", crate::units::size(twice)),
+            ),
+        };
+        let place = self.caller.as_ref();
+        let place = place.map_or(String::new(), |at| format!("; in {}+{:#x}", at.module, at.offset));
+        format!("{who} overflowed its {} stack; try {remedy}{place}", crate::units::bytes(limit))
+    }
+}
