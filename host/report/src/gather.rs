@@ -7,6 +7,7 @@ use underbar_ledger::table::KEYS;
 use underbar_ledger::view::FaultView;
 use underbar_ledger::{self as ledger, AllocatorRole, Key, LedgerView, SlotState, SlotView};
 
+use crate::ecbs::EcbClass;
 use crate::fault::{Caller, Fault, FaultKind};
 use crate::figures::{Figures, split};
 use crate::heap::Heap;
@@ -137,6 +138,7 @@ fn section(slot: &SlotView<'_>, began_ns: u64, alive: &impl Fn(&SlotView<'_>) ->
         sizes: Some(Sizes::of_slot(slot)),
         pools: Pools::of_slot(slot),
         ranges: Ranges::of_slot(slot),
+        ecbs: slot.classes().map(|class| EcbClass::of(&class)).collect(),
         heaps: slot.heaps().map(|heap| Heap::of(&heap)).collect(),
         owners: slot
             .owners()
