@@ -13,6 +13,7 @@ mod below;
 mod deepbind;
 mod demo;
 mod demo_libraries;
+mod ecb;
 mod enclaves;
 mod faults;
 mod figures;

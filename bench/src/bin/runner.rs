@@ -44,6 +44,7 @@ Of bench ecb:
   --quick               three rounds of a fifth of the turns; nothing is recorded
   --rounds N            rounds of each row (15)
   --rows A,B            only these: unit, several, handshake, threads, live, locate-10, locate-1000, locate-100000, tls
+  --arms A,B            only those whose names contain one of these: ECB, APR, malloc, glibc ...
   --seed N, --no-record, --require-all as above
 
 Of bench programs:
@@ -191,6 +192,7 @@ fn parse_ecb(flags: &[String]) -> Result<ecb::Request, Error> {
             "--rounds" => request.rounds = number(flag, value()?)?,
             "--seed" => request.seed = number(flag, value()?)? as u64,
             "--rows" => request.rows = value()?.split(',').map(str::to_owned).collect(),
+            "--arms" => request.arms = value()?.split(',').map(str::to_owned).collect(),
             _ => return Err(Error::Usage(format!("unknown flag {flag}\n{USAGE}"))),
         }
     }

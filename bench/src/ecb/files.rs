@@ -68,7 +68,7 @@ mod tests {
         assert_eq!(csv(&run).lines().count(), 1 + figures);
         let document: serde_json::Value = serde_json::from_str(&json(&run)).expect("valid JSON");
         let figures: usize = run.rows.iter().map(|row| row.figures.len()).sum();
-        assert_eq!(document["rows"].as_array().map(Vec::len), Some(3 * figures));
+        assert_eq!(document["rows"].as_array().map(Vec::len), Some(4 * figures));
         assert!(document["heap_share"].is_null());
     }
 }

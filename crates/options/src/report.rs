@@ -149,6 +149,7 @@ RELEASE
 LAST WHERE SET                 OPTION
 -------------------------------------------------------------------------------
 command line (--opts)          NOAIXBLD
+underbar default                 ANYHEAP(AUTO,AUTO,ANYWHERE)
 command line (--opts)            HEAP(67108864,16777216,ANYWHERE,KEEP,8192,4096)
 underbar default                 HEAPCHK(OFF,0,0,0,,1024)
 underbar default                 HEAPPOOLS(OFF)

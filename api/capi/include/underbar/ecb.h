@@ -50,7 +50,7 @@ UNDERBAR_ECB_WEAK void *underbar_process_malloc(size_t size);
 UNDERBAR_ECB_WEAK void *underbar_process_calloc(size_t count, size_t size);
 UNDERBAR_ECB_WEAK void *underbar_process_realloc(void *buffer, size_t size);
 
-/* Gives a buffer of the current ECB a name of 1 to 4,096 bytes. Several buffers may have the same name; a freed buffer has none.
+/* Gives a buffer of the current ECB a name of 1 to 40 bytes. Several buffers may have the same name; a freed buffer has none.
  * 0; EINVAL: not a buffer in use of this ECB, or a wrong length; EPERM: the thread is in no ECB; ENOMEM. */
 UNDERBAR_ECB_WEAK int underbar_ecb_tag(void *buffer, const void *name, size_t length);
 /* Takes the name from a buffer. 0; ENOENT: it has none. EINVAL: not a buffer of an ECB. */

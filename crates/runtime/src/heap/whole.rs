@@ -17,7 +17,7 @@ use super::{END, all_heaps, below, ecb, of_threads, pools, slot, thread, watch};
 use crate::ledger;
 use crate::orders::Orders;
 
-/// Applies HEAP, HEAPPOOLS, STORAGE, HEAPCHK, HEAPZONES, HUGEPAGES and RPTSTG to the default heap. Before the first request.
+/// Applies HEAP, HEAPPOOLS, STORAGE, HEAPCHK, HEAPZONES, HUGEPAGES and RPTSTG to the default heap, ANYHEAP and THREADHEAP. Before the first request.
 pub(crate) fn configure(orders: &Orders<'_>) {
     let bytes = |size: Size| size.bytes().and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(0);
     let (heap, storage) = (orders.settings.heap(), orders.settings.storage());
@@ -39,6 +39,7 @@ pub(crate) fn configure(orders: &Orders<'_>) {
         DEFAULT.make_pooled(COUNTS_EACH);
     }
     space::reserve::configure(storage.reserve);
+    OWN.lock().configure(orders.settings.any_heap().map(bytes));
     below::configure(orders.settings.heap_below());
     of_threads::configure(orders.settings.thread_heap());
     ledger::set(Key::HeapInitialSize, policy.initial as u64);
@@ -129,6 +130,7 @@ pub fn settle() {
     }
     if quiet {
         all_heaps::settle_abandoned();
+        OWN.lock().tell();
     }
 }
 
@@ -180,6 +182,9 @@ pub(crate) unsafe fn after_fork_in_child(_: bool) {
     if thread::is_real(heap) {
         // SAFETY: this thread owns its heap, as its original did.
         unsafe { (*thread::counting(heap)).owe_unsettled() };
+    }
+    if all_heaps::is_quiet() {
+        OWN.lock().forget_untold();
     }
     all_heaps::after_fork_in_child();
 }

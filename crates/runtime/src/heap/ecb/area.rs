@@ -36,6 +36,10 @@ const GRAIN: usize = 16;
 /// Marks of a page.
 pub const PAGE_MARKS: usize = PAGE / GRAIN;
 
+/// Bits of a mark: the list, and whether the buffer has a name.
+pub const LIST: u8 = 0x3f;
+const TAGGED: u8 = 0x80;
+
 /// Marks of the pages of a preallocated area; null: the page is not in use yet.
 type Pages = [*mut u8; AREA_BYTES / PAGE];
 
@@ -220,6 +224,53 @@ impl Area {
         }
     }
 
+    /// The list of a buffer that begins at an address, 0 for a large one; None if none begins there.
+    ///
+    /// # Safety
+    /// The area is that of the address's page. Descriptors stay readable.
+    #[inline(always)]
+    pub unsafe fn list_at(this: *mut Self, address: usize) -> Option<usize> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if (*this).kind == Kind::Large {
+                return ((*this).first.addr() == address).then_some(0);
+            }
+            if !address.is_multiple_of(GRAIN) {
+                return None;
+            }
+            let list = usize::from(*(*this).mark(address).as_ref()? & LIST);
+            (list != 0).then_some(list)
+        }
+    }
+
+    /// Whether a buffer has a name.
+    ///
+    /// # Safety
+    /// It is in use, and begins at that address of this area.
+    #[inline(always)]
+    pub unsafe fn is_tagged(this: *mut Self, address: usize) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if (*this).kind == Kind::Large { (*this).is_tagged } else { *(*this).mark(address) & TAGGED != 0 }
+        }
+    }
+
+    /// Says whether a buffer has a name.
+    ///
+    /// # Safety
+    /// As [`Self::is_tagged`], under the lock of the control block.
+    pub unsafe fn set_tagged(this: *mut Self, address: usize, tagged: bool) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if (*this).kind == Kind::Large {
+                (*this).is_tagged = tagged;
+            } else {
+                let mark = (*this).mark(address);
+                *mark = if tagged { *mark | TAGGED } else { *mark & LIST };
+            }
+        }
+    }
+
     /// The pages up to an address are about to be used. False if there is no memory for their marks.
     ///
     /// # Safety
@@ -248,6 +299,17 @@ impl Area {
             }
         }
         true
+    }
+
+    /// Forgets all buffers up to an address. Of a frame.
+    ///
+    /// # Safety
+    /// No thread is inside the ECB.
+    pub unsafe fn clear_frame(&mut self, up_to: usize) {
+        let (from, end) = self.room();
+        let used = up_to.clamp(from, end) - from;
+        // SAFETY: the marks are in pages of ours.
+        unsafe { self.first.add((from - self.start()) / GRAIN).write_bytes(0, used.div_ceil(GRAIN)) };
     }
 
     /// Forgets all buffers up to an address. Of a preallocated area.

@@ -20,7 +20,7 @@ use super::super::object::{DEFAULT, Heap, UNNUMBERED};
 use super::super::private_storage::OWN;
 use super::super::registry;
 use super::super::space::HugePages;
-use super::area::{AREA_BYTES, Owner, Uncut};
+use super::area::{AREA_BYTES, Area, FRAME_BYTES, Kind, Owner, Uncut};
 use super::lists::{AVAILABLE, Lists};
 use crate::ledger;
 
@@ -30,6 +30,8 @@ pub const CLASSES: usize = underbar_ledger::classes::ROWS;
 pub const NAME: usize = 32;
 /// One ECB in so many is counted request by request.
 const COUNTED: usize = 32;
+/// Frames that wait at most. A frame from the heap has 64 KB of marks to clear.
+const MOST_FRAMES: usize = 8;
 /// The sizes of the available lists of a class without any of its own.
 const STANDARD: [u32; AVAILABLE] = [32, 64, 128, 256, 512];
 
@@ -50,13 +52,16 @@ pub struct Class {
     pub waiting: Lock<Waiting>,
 }
 
-/// Control blocks that wait, linked by `next_ready`, and pages for areas of new ones.
+/// Control blocks that wait, linked by `next_ready`, and pages for areas of new ones; frames.
 pub struct Waiting {
     pub first: *mut Owner,
     pub count: usize,
     /// Those without pages in memory.
     pub clean: *mut Owner,
     pub uncut: Uncut,
+    /// Frames without marks, linked by `next`.
+    pub frames: *mut Area,
+    pub frame_count: usize,
 }
 
 // SAFETY: followed under the lock only.
@@ -112,6 +117,8 @@ pub fn of(name: &[u8]) -> Option<&'static Class> {
                 count: 0,
                 clean: null_mut(),
                 uncut: Uncut::NONE,
+                frames: null_mut(),
+                frame_count: 0,
             }),
         });
     }
@@ -171,10 +178,53 @@ impl Class {
     }
 
     /// Counts a frame.
-    pub fn count_frame(&self) {
+    fn count_frame(&self) {
         if let Some(row) = self.row() {
             row.sum(Sum::Frames).fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    /// A frame for an ECB, without marks: one that waits, or a new one. Null if there is no memory.
+    pub fn take_frame(&self, owner: *mut Owner) -> *mut Area {
+        let mut waiting = self.waiting.lock();
+        // SAFETY: frames that wait are the class's, under the lock.
+        let frame: *mut Area = match unsafe { waiting.frames.as_mut() } {
+            Some(frame) => {
+                waiting.frames = frame.next;
+                waiting.frame_count -= 1;
+                frame.set_block(owner);
+                frame
+            }
+            None => {
+                drop(waiting);
+                Area::make(self.heap, Kind::Frame, FRAME_BYTES, owner, null_mut())
+            }
+        };
+        if !frame.is_null() {
+            self.count_frame();
+        }
+        frame
+    }
+
+    /// Takes a frame back whose ECB has ended, with marks up to that address.
+    ///
+    /// # Safety
+    /// Nothing in it is in use, and no list knows it.
+    pub unsafe fn put_frame(&self, frame: *mut Area, up_to: usize) {
+        let mut waiting = self.waiting.lock();
+        // SAFETY: the caller's promise.
+        unsafe {
+            if waiting.frame_count == MOST_FRAMES {
+                drop(waiting);
+                Area::unmake(frame, self.heap);
+                return;
+            }
+            (*frame).set_block(null_mut());
+            (*frame).clear_frame(up_to);
+            (*frame).next = waiting.frames;
+        }
+        waiting.frames = frame;
+        waiting.frame_count += 1;
     }
 
     /// An ECB begins. Whether it is to be counted request by request.

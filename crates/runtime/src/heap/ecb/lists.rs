@@ -11,9 +11,8 @@
 
 use super::super::size::{LARGEST_SMALL, UNITS};
 use super::super::thread::BINS;
+pub use super::chains::AVAILABLE;
 
-/// Available lists of a class.
-pub const AVAILABLE: usize = 5;
 /// The first list of other sizes.
 const OTHERS: usize = AVAILABLE + 1;
 /// The first list of the steps that double.

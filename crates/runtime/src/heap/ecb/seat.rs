@@ -242,7 +242,7 @@ impl Seat {
                 units += (gets as i32 - frees as i32) * (size / 16) as i32;
                 if !chain.is_null() {
                     // SAFETY: as above.
-                    unsafe { block.put_chain(&mut shared, list, chain) };
+                    unsafe { shared.chains.put(&block.chains, list, chain) };
                 }
                 self.handed[list] = 0;
             }
@@ -375,7 +375,7 @@ impl Seat {
                     let piece: *mut Piece = at as *mut Piece;
                     at += size;
                     (*piece).cell.next.set(at as *mut Cell);
-                    (*piece).depth = left;
+                    (*piece).depth.set(left);
                     *mark = list as u8;
                     mark = mark.wrapping_add(size / 16);
                     left -= 1;
@@ -445,6 +445,12 @@ impl Seat {
         true
     }
 
+    /// Takes back a buffer of this ECB, which is of that list, or large.
+    pub unsafe fn put_back(&mut self, area: *mut Area, list: usize, buffer: *mut u8) {
+        // SAFETY: the buffer is free and ours.
+        unsafe { if list == 0 { self.free_large(area) } else { self.put(list, buffer) } }
+    }
+
     /// Takes back a buffer of this ECB, which is of that list.
     #[inline(always)]
     pub unsafe fn put(&mut self, list: usize, buffer: *mut u8) {
@@ -453,7 +459,7 @@ impl Seat {
         self.touched |= 1 << list;
         self.freed[list] += 1;
         // SAFETY: it is the first one.
-        if unsafe { (*buffer.cast::<Piece>()).depth } >= MOST_KEPT {
+        if unsafe { (*buffer.cast::<Piece>()).depth.get() } >= MOST_KEPT {
             // SAFETY: the contract above.
             unsafe { self.share(list) };
         }
@@ -471,7 +477,7 @@ impl Seat {
         // SAFETY: the pieces are ours.
         unsafe {
             self.handed[list] -= depth(chain) as i32;
-            block.put_chain(&mut block.shared.lock(), list, chain);
+            block.shared.lock().chains.put(&block.chains, list, chain);
         }
     }
 
@@ -483,11 +489,8 @@ impl Seat {
             unsafe {
                 let next = (*cell).next.get();
                 let area = area::of(map::lookup(cell.addr()));
-                if (*area).kind == Kind::Large {
-                    self.free_large(area);
-                } else {
-                    let list = *(*area).mark(cell.addr()) & super::MARK;
-                    self.put(list.into(), cell.cast());
+                if let Some(list) = Area::list_at(area, cell.addr()) {
+                    self.put_back(area, list, cell.cast());
                 }
                 cell = next;
             }

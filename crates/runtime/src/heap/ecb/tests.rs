@@ -4,9 +4,9 @@ use std::sync::Barrier;
 use std::thread;
 use std::vec::Vec;
 
-use underbar_ledger::Key;
+use underbar_ledger::{FaultKind, Key};
 
-use super::super::map::lookup;
+use super::super::map::{AREA, lookup};
 use super::super::{ONE_AT_A_TIME, free, malloc, realloc, usable_size};
 use super::*;
 
@@ -108,6 +108,33 @@ fn the_next_ecb_of_a_thread_gets_the_same_storage() {
         end(ecb).expect("the thread leaves first");
     }
     assert!(places.windows(2).all(|two| two[0] == two[1]), "{places:?}");
+}
+
+#[test]
+fn a_frame_waits_for_the_next_ecb_without_its_buffers() {
+    let _turn = turn();
+    // The area has 64 buffers of this size; the frame has the others.
+    let run = |count: usize| {
+        let ecb = create(b"FRAMES").expect("memory");
+        enter(ecb).expect("alive");
+        let buffers: Vec<_> = (0..count).map(|_| filled(1_000, 1)).collect();
+        (ecb, buffers)
+    };
+    let (first, many) = run(500);
+    end(first).expect("the thread leaves first");
+    let stale = many[450];
+    let refused = || {
+        let descriptor = lookup(stale.addr());
+        // SAFETY: an area's descriptor, which stays readable; what is refused is not freed.
+        unsafe { (!super::free(stale, descriptor)).then(|| fault_of(stale.addr(), descriptor).kind) }
+    };
+    assert_eq!(ecb_of(stale), 0);
+    assert_eq!(refused(), Some(FaultKind::Ended));
+    let (second, few) = run(100);
+    assert_eq!(few, many[..100], "the same storage");
+    assert_eq!(ecb_of(stale), second, "it is in the frame of this ECB");
+    assert_eq!(refused(), Some(FaultKind::NoBlock), "and none of its buffers");
+    end(second).expect("the thread leaves first");
 }
 
 #[test]

@@ -1,0 +1,183 @@
+//! Requests for buffers: got in the ECB that the thread is in, given back and resized wherever it is.
+//!
+//! ```text
+//! malloc ── no ready piece ──> seat                             free ── area ──┬─ of the thread's ECB: its seat
+//! realloc ── in the ECB of the buffer, which the thread enters if it must      └─ of another: returned to its control block
+//! ```
+//!
+//! Invariant: an address at which no buffer begins is never followed: the mark decides.
+//! Not here: a thread's lists (`seat`), and what becomes of a wrong address (`heap::check`).
+
+use underbar_ledger::FaultKind;
+
+use super::super::cell::Cell;
+use super::super::check::{self, Fault};
+use super::super::map::Descriptor;
+use super::super::{out_of_storage_of, slot, usable_size};
+use super::area::{self, Area};
+use super::control_block::ControlBlock;
+use super::names::{move_tags, untag_at};
+use super::seat::Seat;
+use super::{enter, here, leave, number_of};
+
+/// A buffer for the thread whose seat is in the slot: as [`super::malloc`], when no piece is ready.
+///
+/// # Safety
+/// As malloc of C; the slot holds a seat.
+#[inline(never)]
+pub unsafe fn malloc(size: usize) -> *mut u8 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let buffer = get(size, 16);
+        if !buffer.is_null()
+            && let Some(fill) = (*slot::get()).heap.settings.fill_get()
+        {
+            buffer.write_bytes(fill, usable_size(buffer));
+        }
+        buffer
+    }
+}
+
+/// As [`malloc`], at an alignment and without a fill. Null, with errno ENOMEM, if there is no memory.
+///
+/// # Safety
+/// The slot holds a seat; the alignment is a power of two.
+#[inline]
+pub unsafe fn get(size: usize, align: usize) -> *mut u8 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let seat: *mut Seat = slot::get().cast();
+        let buffer = (*seat).get(size, align);
+        if buffer.is_null() { out_of_storage_of((*seat).heap.heap) } else { buffer }
+    }
+}
+
+/// Gives a buffer back to its ECB. False, with nothing done, if none begins at that address, or its ECB has ended.
+///
+/// # Safety
+/// As free of C; the descriptor is that of the address's page, and an area's.
+#[inline(never)]
+pub unsafe fn free(address: *mut u8, descriptor: *mut Descriptor) -> bool {
+    let (area, heap) = (area::of(descriptor), slot::get());
+    // SAFETY: the caller's promise; the slot holds the address of a thread's heap.
+    unsafe {
+        ((*heap).is_seat && (*heap.cast::<Seat>()).put_plain(area, address))
+            || free_unusual(address, descriptor)
+    }
+}
+
+/// As [`free`]: a buffer of another ECB, one with a name, a large one, or none.
+///
+/// # Safety
+/// As [`free`].
+#[inline(never)]
+unsafe fn free_unusual(address: *mut u8, descriptor: *mut Descriptor) -> bool {
+    let area = area::of(descriptor);
+    // SAFETY: the caller's promise.
+    unsafe {
+        let Some(list) = Area::list_at(area, address.addr()) else { return false };
+        let block: *mut ControlBlock = (*area).block().cast();
+        if block.is_null() || is_freed_last(list, address) {
+            return false;
+        }
+        let settings = &(*block).class().heap().settings;
+        if let Some(fill) = settings.fill_free() {
+            address.write_bytes(fill, usable(address, descriptor));
+        }
+        if Area::is_tagged(area, address.addr()) {
+            untag_at(&*block, area, address);
+        }
+        let seat: *mut Seat = slot::get().cast();
+        if (*seat).heap.is_seat && core::ptr::eq((*seat).block, block) {
+            (*seat).put_back(area, list, address);
+        } else {
+            let cell: *mut Cell = address.cast();
+            // The inbox of a block is attended for ever.
+            let _ = (*block).returned.push(cell, cell);
+        }
+        true
+    }
+}
+
+/// Is it the buffer that this thread freed last?
+#[inline(always)]
+fn is_freed_last(list: usize, address: *mut u8) -> bool {
+    // SAFETY: the slot holds the address of a thread's heap.
+    let heap = unsafe { &*slot::get() };
+    heap.is_seat && list != 0 && heap.bins[list].cast() == address
+}
+
+/// What is wrong with an address that [`free`] refused.
+///
+/// # Safety
+/// As [`free`].
+#[cold]
+pub unsafe fn fault_of(address: usize, descriptor: *mut Descriptor) -> Fault {
+    let area = area::of(descriptor);
+    // SAFETY: the caller's promise.
+    unsafe {
+        let kind = if (*area).block().is_null() {
+            FaultKind::Ended
+        } else if Area::list_at(area, address).is_some() {
+            FaultKind::DoubleFree
+        } else {
+            FaultKind::NoBlock
+        };
+        Fault { kind, address, block: address, bytes: 0 }
+    }
+}
+
+/// Usable bytes of a buffer; 0 if none begins there.
+///
+/// # Safety
+/// The descriptor is that of the address's page, and an area's.
+pub unsafe fn usable(address: *mut u8, descriptor: *mut Descriptor) -> usize {
+    let area = area::of(descriptor);
+    // SAFETY: the caller's promise.
+    unsafe {
+        match (Area::list_at(area, address.addr()), (*area).block().cast::<ControlBlock>().as_ref()) {
+            (Some(0), _) => (*area).start() + (*area).bytes() - size_of::<usize>() - address.addr(),
+            (Some(list), Some(block)) => block.class().lists.sizes[list] as usize,
+            _ => 0,
+        }
+    }
+}
+
+/// Changes the size of a buffer. It stays in its ECB. Null if there is no memory: then the old one stays as it is.
+///
+/// # Safety
+/// As realloc of C; the descriptor is that of the address's page, and an area's. The size is not 0.
+#[cold]
+pub unsafe fn realloc(address: *mut u8, descriptor: *mut Descriptor, size: usize, caller: usize) -> *mut u8 {
+    let area = area::of(descriptor);
+    // SAFETY: the caller's promise; the buffer is the caller's, and its ECB does not end meanwhile.
+    unsafe {
+        let (Some(list), Some(block)) =
+            (Area::list_at(area, address.addr()), (*area).block().cast::<ControlBlock>().as_ref())
+        else {
+            check::end("realloc", fault_of(address.addr(), descriptor), caller);
+        };
+        let old = usable(address, descriptor);
+        let is_enough =
+            if list == 0 { size <= old && size >= old / 2 } else { block.class().lists.of(size) == list };
+        if is_enough {
+            return address;
+        }
+        let is_here = here().is_some_and(|seat| core::ptr::eq((*seat).block, block));
+        if !is_here && enter(number_of(block)).is_err() {
+            return out_of_storage_of(block.class().heap());
+        }
+        let new = malloc(size);
+        if !new.is_null() {
+            core::ptr::copy(address, new, old.min(size));
+            if Area::is_tagged(area, address.addr()) {
+                move_tags(block, area, address, new);
+            }
+            free(address, descriptor);
+        }
+        if !is_here {
+            let _ = leave();
+        }
+        new
+    }
+}

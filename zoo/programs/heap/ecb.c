@@ -1,0 +1,277 @@
+/* ECBs in a C program: ecb WHAT. Prints what it saw; without underbar every case prints "none". */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <langinfo.h>
+#include <locale.h>
+#include <netdb.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <underbar/ecb.h>
+#include <unistd.h>
+
+#define CHECK(what)                                             \
+    do {                                                        \
+        if (!(what)) {                                          \
+            printf("line %d: %s\n", __LINE__, #what);           \
+            exit(3);                                            \
+        }                                                       \
+    } while (0)
+
+/* A buffer whose bytes depend on its address. */
+static unsigned char *got(size_t bytes) {
+    unsigned char *buffer = malloc(bytes);
+    CHECK(buffer);
+    for (size_t at = 0; at < bytes; at++) buffer[at] = (unsigned char)((uintptr_t)buffer / 16 + at);
+    return buffer;
+}
+
+static int is_as_written(const unsigned char *buffer, size_t bytes) {
+    for (size_t at = 0; at < bytes; at++)
+        if (buffer[at] != (unsigned char)((uintptr_t)buffer / 16 + at)) return 0;
+    return 1;
+}
+
+static underbar_ecb inside(const char *class_name) {
+    underbar_ecb ecb = underbar_ecb_create(class_name);
+    CHECK(ecb && underbar_ecb_enter(ecb) == 0);
+    return ecb;
+}
+
+/* Writes over the storage that an ended ECB left, as the next ones do. */
+static void overwrite(void) {
+    underbar_ecb ecb = inside("OVER");
+    for (int at = 0; at < 2000; at++) memset(malloc((size_t)at), 0xdb, (size_t)at);
+    CHECK(underbar_ecb_end(ecb) == 0);
+    ecb = inside("LIBRARY");
+    for (int at = 0; at < 2000; at++) memset(malloc((size_t)at), 0xdb, (size_t)at);
+    CHECK(underbar_ecb_end(ecb) == 0);
+}
+
+/* What the C library and the loader get for themselves in an ECB outlives it. */
+static void library(const char *plugin) {
+    underbar_ecb ecb = inside("LIBRARY");
+    CHECK(setlocale(LC_ALL, "C.UTF-8") || setlocale(LC_ALL, "C"));
+    struct addrinfo *found = NULL, hints = {.ai_flags = AI_NUMERICHOST};
+    CHECK(getaddrinfo("127.0.0.1", "80", &hints, &found) == 0);
+    void *library = dlopen(plugin, RTLD_NOW);
+    CHECK(library);
+    int (*counted)(void) = (int (*)(void))dlsym(library, "counted");
+    CHECK(counted && counted() == 1);
+    FILE *file = fopen("/proc/self/maps", "r");
+    char line[100];
+    CHECK(file && fgets(line, sizeof line, file));
+    setenv("UNDERBAR_ZOO", "a value that is long enough for a block of its own", 1);
+    CHECK(atexit(overwrite) == 0);
+    CHECK(!dlopen("/no/such/library.so", RTLD_NOW));
+    CHECK(underbar_ecb_end(ecb) == 0);
+    overwrite();
+    CHECK(strstr(dlerror(), "/no/such/library.so"));
+    CHECK(nl_langinfo(CODESET) && strlen(setlocale(LC_ALL, NULL)) > 0);
+    CHECK(found->ai_addrlen > 0);
+    freeaddrinfo(found);
+    CHECK(counted() == 2);
+    CHECK(fgets(line, sizeof line, file));
+    fclose(file);
+    CHECK(!strncmp(getenv("UNDERBAR_ZOO"), "a value", 7));
+    dlclose(library);
+    puts("kept");
+}
+
+static void *in_thread(void *ecb) {
+    CHECK(underbar_ecb_enter((underbar_ecb)(uintptr_t)ecb) == 0);
+    return got(100);
+}
+
+/* A thread that ends inside has left; a child of a fork inside goes on, and so does its parent. */
+static void forks(void) {
+    underbar_ecb ecb = inside("FORK");
+    unsigned char *before = got(300);
+    pthread_t thread;
+    void *other;
+    CHECK(pthread_create(&thread, NULL, in_thread, (void *)(uintptr_t)ecb) == 0);
+    CHECK(pthread_join(thread, &other) == 0);
+    for (int child = 0; child < 50; child++) {
+        pid_t pid = fork();
+        CHECK(pid >= 0);
+        if (pid == 0) {
+            CHECK(underbar_ecb_current() == ecb);
+            unsigned char *here = got(200);
+            CHECK(is_as_written(before, 300) && is_as_written(here, 200) && is_as_written(other, 100));
+            underbar_ecb own = inside("CHILD");
+            got(5000);
+            CHECK(underbar_ecb_end(own) == 0);
+            free(here);
+            CHECK(underbar_ecb_end(ecb) == 0);
+            _exit(0);
+        }
+        int status;
+        CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+        got(40);
+    }
+    CHECK(is_as_written(before, 300) && is_as_written(other, 100));
+    CHECK(underbar_ecb_end(ecb) == 0);
+    puts("forked");
+}
+
+static volatile int go_on = 1;
+
+static void *busy(void *ecb) {
+    while (go_on) {
+        CHECK(underbar_ecb_enter((underbar_ecb)(uintptr_t)ecb) == 0);
+        for (int at = 0; at < 200; at++) free(got((size_t)at));
+        CHECK(underbar_ecb_leave() == 0);
+    }
+    return NULL;
+}
+
+/* Forks while other threads are busy in the same ECB: the child may go on with it, and end it. */
+static void forks_busy(void) {
+    underbar_ecb ecb = underbar_ecb_create("BUSY");
+    pthread_t threads[3];
+    for (int at = 0; at < 3; at++) CHECK(pthread_create(&threads[at], NULL, busy, (void *)(uintptr_t)ecb) == 0);
+    for (int child = 0; child < 100; child++) {
+        pid_t pid = fork();
+        CHECK(pid >= 0);
+        if (pid == 0) {
+            CHECK(underbar_ecb_enter(ecb) == 0);
+            for (int at = 0; at < 500; at++) got((size_t)at);
+            CHECK(underbar_ecb_leave() == 0 && underbar_ecb_end(ecb) == 0);
+            _exit(0);
+        }
+        int status;
+        CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+    }
+    go_on = 0;
+    for (int at = 0; at < 3; at++) CHECK(pthread_join(threads[at], NULL) == 0);
+    CHECK(underbar_ecb_end(ecb) == 0);
+    puts("forked");
+}
+
+static jmp_buf back;
+
+/* longjmp out of an ECB: the program is still inside, and ends it. */
+static void jumps(void) {
+    underbar_ecb ecb = underbar_ecb_create("JUMP");
+    for (int at = 0; at < 1000; at++) {
+        if (setjmp(back) == 0) {
+            CHECK(underbar_ecb_enter(ecb) == 0);
+            got(100);
+            longjmp(back, 1);
+        }
+        CHECK(underbar_ecb_current() == ecb && underbar_ecb_leave() == 0);
+    }
+    CHECK(underbar_ecb_current() == 0 && underbar_ecb_end(ecb) == 0);
+    puts("jumped");
+}
+
+static volatile sig_atomic_t ticks;
+
+static void tick(int number) {
+    (void)number;
+    ticks++;
+    void *volatile block = malloc(100);
+    free(block);
+}
+
+/* Storage runs out: each request that fails says so, and what is there stays. */
+static void exhausts(void) {
+    struct rlimit limit = {512u << 20, 512u << 20};
+    CHECK(setrlimit(RLIMIT_AS, &limit) == 0);
+    for (int round = 0; round < 3; round++) {
+        underbar_ecb ecb = inside("FULL");
+        unsigned char *kept = got(1000);
+        size_t count = 0, size = (size_t[]){100, 20000, 3000000}[round];
+        errno = 0;
+        while (malloc(size)) count++;
+        CHECK(errno == ENOMEM && count * size > 200u << 20);
+        CHECK(is_as_written(kept, 1000));
+        underbar_ecb other = underbar_ecb_create("OTHER");
+        CHECK(underbar_ecb_end(ecb) == 0);
+        if (other) CHECK(underbar_ecb_end(other) == 0);
+    }
+    puts("exhausted");
+}
+
+int main(int count, char **arguments) {
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    const char *what = count > 1 ? arguments[1] : "";
+    if (!underbar_ecb_create) {
+        puts("none");
+        return 0;
+    }
+    if (!strcmp(what, "library")) {
+        library(arguments[2]);
+    } else if (!strcmp(what, "forks")) {
+        forks();
+    } else if (!strcmp(what, "forks-busy")) {
+        forks_busy();
+    } else if (!strcmp(what, "jumps")) {
+        jumps();
+    } else if (!strcmp(what, "exhausts")) {
+        exhausts();
+    } else if (!strcmp(what, "ended")) {
+        underbar_ecb ecb = inside("GONE");
+        void *buffer = malloc(100);
+        CHECK(underbar_ecb_end(ecb) == 0);
+        free(buffer);
+        puts("not noticed");
+    } else if (!strcmp(what, "twice")) {
+        inside("TWICE");
+        void *buffer = malloc(100);
+        free(buffer);
+        free(buffer);
+        puts("not noticed");
+    } else if (!strcmp(what, "within")) {
+        inside("WITHIN");
+        char *buffer = malloc(100);
+        free(buffer + 16);
+        puts("not noticed");
+    } else if (!strcmp(what, "grown")) {
+        underbar_ecb ecb = inside("GONE");
+        void *buffer = malloc(100);
+        CHECK(underbar_ecb_end(ecb) == 0);
+        buffer = realloc(buffer, 1000);
+        puts("not noticed");
+    } else if (!strcmp(what, "left")) {
+        for (int at = 0; at < 1000; at++) {
+            inside("LEFT");
+            got(500);
+            CHECK(underbar_ecb_leave() == 0);
+        }
+        puts("left");
+    } else if (!strcmp(what, "signals")) {
+        struct itimerval every = {{0, 500}, {0, 500}};
+        signal(SIGALRM, tick);
+        setitimer(ITIMER_REAL, &every, NULL);
+        while (ticks < 400) {
+            /* The handler interrupts this thread between two calls only: malloc is not for handlers. */
+            sigset_t alarm;
+            sigemptyset(&alarm);
+            sigaddset(&alarm, SIGALRM);
+            underbar_ecb ecb = inside("SIGNAL");
+            unsigned char *kept = got(100);
+            for (int at = 0; at < 100; at++) {
+                sigprocmask(SIG_BLOCK, &alarm, NULL);
+                free(got((size_t)at));
+                sigprocmask(SIG_UNBLOCK, &alarm, NULL);
+            }
+            CHECK(is_as_written(kept, 100));
+            sigprocmask(SIG_BLOCK, &alarm, NULL);
+            CHECK(underbar_ecb_end(ecb) == 0);
+            sigprocmask(SIG_UNBLOCK, &alarm, NULL);
+        }
+        puts("signalled");
+    } else {
+        printf("unknown: %s\n", what);
+        return 2;
+    }
+    return 0;
+}

@@ -1,0 +1,102 @@
+//! ECBs in C and C++ programs: what outlives them, faults, forks and the end of storage.
+
+use std::os::unix::process::ExitStatusExt;
+
+use underbar_zoo::heap::{cpp, on_heap, plain, text};
+use underbar_zoo::{compiled, left, run, scratch};
+
+const INCLUDE: &str = concat!("-I", env!("CARGO_MANIFEST_DIR"), "/../api/capi/include");
+const OPTIONS: [&str; 4] = ["", "STORAGE(AA,55)", "HEAP(64K,32K,,FREE)", "RPTSTG(ON)"];
+const SIGABRT: i32 = 6;
+
+fn program() -> String {
+    text(compiled("heap/ecb", "heap-ecb", &["-fno-builtin", "-w", "-pthread", INCLUDE]))
+}
+
+/// The case ends well with that output under all options, and is not there without underbar.
+fn ends_with(arguments: &[&str], output: &str) {
+    let program = program();
+    let arguments = [&[program.as_str()], arguments].concat();
+    assert_eq!(plain(&arguments).output, "none\n", "weak: the program runs without underbar");
+    for options in OPTIONS {
+        let found = on_heap(options, &arguments);
+        let what = format!("{arguments:?} under {options:?}: {found:?}");
+        assert_eq!((found.output.as_str(), found.error.as_str()), (output, ""), "{what}");
+        assert!(found.status.success(), "{what}");
+    }
+}
+
+#[test]
+fn what_the_c_library_keeps_outlives_an_ecb() {
+    let plugin = text(compiled("heap/ecb_plugin", "heap-ecb-plugin.so", &["-shared", "-fPIC"]));
+    ends_with(&["library", &plugin], "kept\n");
+}
+
+#[test]
+fn exceptions_leave_an_ecb_whole() {
+    let program = cpp("ecb", &[INCLUDE]);
+    assert_eq!(plain(&[&program]).output, "thrown\n");
+    for options in OPTIONS {
+        let found = on_heap(options, &[&program]);
+        assert_eq!((found.output.as_str(), found.error.as_str()), ("thrown\n", ""), "{options}: {found:?}");
+    }
+}
+
+#[test]
+fn a_fork_inside_an_ecb_leaves_both_whole() {
+    ends_with(&["forks"], "forked\n");
+}
+
+#[test]
+fn a_fork_beside_threads_in_an_ecb_leaves_both_whole() {
+    ends_with(&["forks-busy"], "forked\n");
+}
+
+#[test]
+fn a_jump_out_of_an_ecb_leaves_it_whole() {
+    ends_with(&["jumps"], "jumped\n");
+}
+
+#[test]
+fn signal_handlers_may_ask_for_storage_between_requests() {
+    ends_with(&["signals"], "signalled\n");
+}
+
+#[test]
+fn without_memory_requests_fail_and_buffers_stay() {
+    ends_with(&["exhausts"], "exhausted\n");
+}
+
+#[test]
+fn ecbs_that_nobody_ends_are_no_fault() {
+    ends_with(&["left"], "left\n");
+}
+
+#[test]
+fn wrong_frees_end_the_program_and_are_named() {
+    let program = program();
+    for (what, says) in [
+        ("ended", "free(): invalid pointer 0x"),
+        ("grown", "realloc(): invalid pointer 0x"),
+        ("twice", "free(): double free of 0x"),
+        ("within", "free(): invalid pointer 0x"),
+    ] {
+        for options in ["", "STORAGE(AA,55)"] {
+            let found = on_heap(options, &[&program, what]);
+            let case = format!("{what} under {options:?}: {found:?}");
+            assert_eq!(found.status.signal(), Some(SIGABRT), "{case}");
+            assert!(found.error.starts_with("underbar: ") && found.error.contains(says), "{case}");
+            assert_eq!(
+                found.error.contains("its ECB has ended"),
+                matches!(what, "ended" | "grown"),
+                "{case}"
+            );
+        }
+    }
+    let file = scratch("ecb").join("report");
+    let found = left(&mut run(&["-o", &text(file.clone())], &[&program, "ended"]));
+    assert_eq!(found.status.signal(), Some(SIGABRT), "{found:?}");
+    let report = std::fs::read_to_string(file).expect("a report");
+    let first = report.lines().next().unwrap_or_default();
+    assert!(first.contains("its ECB has ended"), "{report}");
+}
