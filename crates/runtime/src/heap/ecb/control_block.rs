@@ -42,6 +42,10 @@ pub struct Shared {
     end: usize,
     /// Free buffers that threads left.
     pub chains: Chains,
+    /// Lists of the thread that was alone in the ECB: its next visit touches none of their buffers to take them.
+    pub kept: [Kept; KEPT],
+    /// What it had of its region.
+    pub kept_region: Region,
     remnants: *mut Remnant,
     /// Frames and large buffers, the latest first.
     frames: *mut Area,
@@ -55,6 +59,21 @@ pub struct Shared {
 
 // SAFETY: followed under the lock only.
 unsafe impl Send for Shared {}
+
+/// Lists that a control block has room for.
+pub const KEPT: usize = 8;
+
+/// A list that waits for its thread.
+#[derive(Clone, Copy)]
+pub struct Kept {
+    pub chain: *mut Piece,
+    pub depth: u32,
+    pub list: u32,
+}
+
+impl Kept {
+    const NONE: Self = Self { chain: null_mut(), depth: 0, list: 0 };
+}
 
 /// The unused end of a region.
 struct Remnant {
@@ -93,6 +112,9 @@ pub struct ControlBlock {
     pub next_ready: AtomicPtr<ControlBlock>,
     /// Which of the shared lists have chains.
     pub chains: Bits,
+    /// One more than the number of lists that are kept, with a region; 0: nothing is. Written under the lock; read before, relaxed, as a
+    /// hint.
+    pub kept: AtomicU8,
     /// More than one thread has been inside: buffers of different threads share no cache line. Relaxed: a hint.
     pub is_threaded: AtomicU8,
     /// Each request is counted by its size. Written before a thread enters.
@@ -108,6 +130,8 @@ impl Shared {
         at: 0,
         end: 0,
         chains: Chains::NONE,
+        kept: [Kept::NONE; KEPT],
+        kept_region: Region::NONE,
         remnants: null_mut(),
         frames: null_mut(),
         larges: null_mut(),
@@ -130,7 +154,7 @@ impl Shared {
     /// In a forked child, after a thread that is gone was in the middle of something: what was not handed out is never handed out.
     pub fn lose(&mut self) {
         self.at = self.end;
-        (self.chains, self.remnants) = (Chains::NONE, null_mut());
+        (self.chains, self.kept_region, self.remnants) = (Chains::NONE, Region::NONE, null_mut());
     }
 
     /// The end of what was handed out of an area or frame.
@@ -260,14 +284,6 @@ impl ControlBlock {
         }
         // SAFETY: the caller's promise.
         unsafe { Area::unmake(area, self.class().heap()) };
-    }
-
-    /// Takes a chain of each list that has one, for a thread that has none.
-    #[inline]
-    pub fn take_chains(&self, take: impl FnMut(usize, *mut Piece)) {
-        // SAFETY: a chain's first piece is free.
-        let list_of = |piece| unsafe { usize::from(mark_of(piece)) };
-        chains::take_each(&self.shared, &self.chains, |shared| &mut shared.chains, list_of, take);
     }
 
     /// A chain of a list; null if there is none.

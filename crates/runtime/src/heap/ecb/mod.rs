@@ -284,6 +284,7 @@ pub fn end(number: Number) -> Result<(), Refused> {
         };
         (*area).set_block(null_mut());
         block.chains.clear();
+        block.kept.store(0, Ordering::Relaxed);
         block.is_threaded.store(0, Ordering::Relaxed);
         // What threads outside freed ends as well.
         let _ = block.returned.take();
