@@ -78,6 +78,7 @@
 mod apply;
 mod diagnostic;
 mod display;
+mod ecb;
 mod entry;
 mod evaluate;
 mod explain;
@@ -102,6 +103,10 @@ mod value;
 
 pub use apply::check;
 pub use diagnostic::{Diagnostic, Problem, Severity};
+pub use ecb::{
+    AVAILABLE_LISTS, AvailableLists, CLASSES_WITH_SIZES, ClassSizes, DEFAULT_LISTS, Ecb, LARGEST_LIST,
+    LEAST_LIST, LONGEST_CLASS, ListSizes,
+};
 pub use entry::{Effect, Entry, SubOption};
 pub use evaluate::may_name_build_ids;
 pub use file_name::FileName;
@@ -115,7 +120,7 @@ pub use pools::{HeapPools, LEAST_CELLS, POOL_SIZES, POOLS_UNDER_AUTO, PoolSize};
 pub use program::ProgramName;
 pub use read::Flaw;
 pub use records::take_off_numbers;
-pub use report::ReleaseLine;
+pub use report::{ReleaseLine, Row};
 pub use search::{SLOTS, find_option};
 pub use settings::{Base, Settings, WhereSet};
 pub use stacks::{LEAST_THREAD_STACK, Stack, StackSize, ThreadStack};

@@ -12,6 +12,7 @@
 
 use core::fmt::{self, Write};
 
+use crate::ecb::ClassSets;
 use crate::file_name::FileName;
 use crate::search::{SLOTS, START, slot_named};
 use crate::table::OPTIONS;
@@ -77,6 +78,7 @@ pub struct Settings {
     base: Base,
     values: [Value; SLOTS],
     texts: Texts,
+    pub(crate) classes: ClassSets,
     sub_options_set: [WhereSet; SLOTS],
     options_set: [WhereSet; OPTIONS.len()],
 }
@@ -88,6 +90,7 @@ impl Settings {
             base,
             values: [Value::Unset; SLOTS],
             texts: Texts::EMPTY,
+            classes: ClassSets::NONE,
             sub_options_set: [WhereSet::UnderbarDefault; SLOTS],
             options_set: [WhereSet::UnderbarDefault; OPTIONS.len()],
         };
@@ -194,6 +197,7 @@ impl Settings {
     pub fn same_values(&self, other: &Settings) -> bool {
         let same_text = |slot| self.texts.get(slot) == other.texts.get(slot);
         self.values == other.values
+            && self.classes.same_values(&other.classes)
             && (0..SLOTS).all(|slot| self.values[slot] != Value::Text || same_text(slot))
     }
 

@@ -25,12 +25,13 @@ use underbar_ledger::layout::{
     CONTROL_OFFSET, ENDED_UNTIMED, FILE_BYTES, OPTIONS_OFFSET, OPTIONS_ROOM, SLOT_BYTES, SLOTS, SLOTS_OFFSET,
 };
 use underbar_ledger::{
-    Header, Heaps, Identity, Key, Pools, Slot, SlotState, heaps as heap_rows, make, pools as pool_rows,
+    Header, Heaps, Identity, Key, LedgerView, Pools, Slot, SlotState, classes::ClassRow, heaps as heap_rows,
+    make, pools as pool_rows,
 };
 use underbar_sys::{file, syscall};
 
 use super::{
-    Guard, PROCESS, allocator, arguments, fold, heaps, inherited, pools, private, program, use_slot,
+    Guard, PROCESS, allocator, arguments, classes, fold, heaps, inherited, pools, private, program, use_slot,
 };
 use crate::sandbox;
 
@@ -261,13 +262,27 @@ pub(super) fn map_pools() -> Option<&'static Pools> {
     Some(unsafe { &*pages.cast::<Pools>() })
 }
 
+/// The page of a class of ECBs that belongs to this process's slot, as above.
+pub(super) fn map_class(class: usize) -> Option<&'static ClassRow> {
+    let at = LedgerView::classes_of(own_place()?).start + class * size_of::<ClassRow>();
+    let page = map_new(at, size_of::<ClassRow>())?;
+    // SAFETY: mapped, allocated, made of atomics, and never unmapped.
+    Some(unsafe { &*page.cast::<ClassRow>() })
+}
+
+/// The place of this process's slot in the file; None if it has none, or no page can be had.
+fn own_place() -> Option<usize> {
+    let place = PLACE.load(Ordering::Relaxed);
+    (!sandbox::is_closed() && mapped_header().is_some() && place < SLOTS).then_some(place)
+}
+
 /// Allocates and maps pages of the file at an offset from this process's slot.
 fn map_behind_slot(offset: usize, bytes: usize) -> Option<*mut u8> {
-    let place = PLACE.load(Ordering::Relaxed);
-    if sandbox::is_closed() || mapped_header().is_none() || place >= SLOTS {
-        return None;
-    }
-    let at = SLOTS_OFFSET + place * SLOT_BYTES + offset;
+    map_new(SLOTS_OFFSET + own_place()? * SLOT_BYTES + offset, bytes)
+}
+
+/// Allocates and maps pages of the file.
+fn map_new(at: usize, bytes: usize) -> Option<*mut u8> {
     let pages = with_file(|fd, _| {
         syscall::fallocate(fd, 0, at as u64, bytes as u64).ok()?;
         map(fd, at, bytes)
@@ -339,7 +354,7 @@ fn fill_in(slot: &Slot) {
     allocator::tell(slot);
 }
 
-/// A page that the kernel wipes in a forked child, for the pointers to the slot and to the page of heaps.
+/// A page that the kernel wipes in a forked child, for the pointers to the slot and to the pages behind it.
 fn guard() -> *mut Guard {
     static PAGE: AtomicPtr<Guard> = AtomicPtr::new(null_mut());
     let mut page = PAGE.load(Ordering::Relaxed);
@@ -382,6 +397,7 @@ pub fn in_child() -> &'static Slot {
     }
     heaps::in_child(map_heaps);
     pools::in_child(map_pools);
+    classes::in_child(map_class);
     super::slot()
 }
 

@@ -84,6 +84,7 @@ pub(crate) fn drop_figures() {
     AT_FORK.is_kept.store(false, Ordering::Relaxed);
     heaps::keep_no_more();
     pools::keep_no_more();
+    super::classes::keep_no_more();
 }
 
 /// The storage that a forked child has from the start.

@@ -168,15 +168,15 @@ mod tests {
     fn every_form() {
         let settings = [
             Setting::new("HEAP", [some("104M"), some("104M"), None, some("KEEP")]),
-            Setting::new("BELOWHEAP", [some("256K")]),
+            Setting::new("ANYHEAP", [some("256K")]),
         ];
         let check = |form: Form, expect: &str| assert_eq!(form.text(&settings).as_deref(), Some(expect));
-        check(Form::Ceeopts, "HEAP(104M,104M,,KEEP),BELOWHEAP(256K)\n");
-        check(Form::Underbar, "HEAP(104M,104M,,KEEP)\n");
-        check(Form::CeeRunopts, "export _CEE_RUNOPTS=\"HEAP(104M,104M,,KEEP) BELOWHEAP(256K)\"\n");
+        check(Form::Ceeopts, "HEAP(104M,104M,,KEEP),ANYHEAP(256K)\n");
+        check(Form::Underbar, "HEAP(104M,104M,,KEEP),ANYHEAP(256K)\n");
+        check(Form::CeeRunopts, "export _CEE_RUNOPTS=\"HEAP(104M,104M,,KEEP) ANYHEAP(256K)\"\n");
         check(
             Form::Parm,
-            "PARM='HEAP(104M,104M,,KEEP),BELOWHEAP(256K)/'\n* COBOL with CBLOPTS(ON): PARM='/HEAP(104M,104M,,KEEP),BELOWHEAP(256K)'\n",
+            "PARM='HEAP(104M,104M,,KEEP),ANYHEAP(256K)/'\n* COBOL with CBLOPTS(ON): PARM='/HEAP(104M,104M,,KEEP),ANYHEAP(256K)'\n",
         );
         check(
             Form::Ceeuopt,
@@ -184,13 +184,13 @@ mod tests {
 CEEUOPT  CSECT
 CEEUOPT  AMODE ANY
 CEEUOPT  RMODE ANY
-         CEEXOPT HEAP=(104M,104M,,KEEP),BELOWHEAP=(256K)
+         CEEXOPT HEAP=(104M,104M,,KEEP),ANYHEAP=(256K)
          END
 ",
         );
         check(
             Form::Values,
-            "HEAP.init=104M\nHEAP.incr=104M\nHEAP.keep_or_free_or_auto=KEEP\nBELOWHEAP.init=256K\n",
+            "HEAP.init=104M\nHEAP.incr=104M\nHEAP.keep_or_free_or_auto=KEEP\nANYHEAP.init=256K\n",
         );
         assert_eq!(Form::Ceeopts.text(&[]), None);
         assert_eq!((Form::Natparm.text(&settings), Form::Natparm.text(&[])), (None, None));

@@ -12,6 +12,7 @@ use underbar_ledger::TABLE;
 use underbar_ledger::sizes::{self, COMMON};
 use underbar_options::{Effect, Entry, OPTIONS, find_option};
 use underbar_report::absent::ABSENT;
+use underbar_report::ecbs;
 use underbar_report::gate::nearest;
 use underbar_report::glossary::{self, TERMS};
 use underbar_report::lock::columns::COLUMNS;
@@ -86,6 +87,9 @@ fn explain(name: &str) -> Result<String, String> {
         if let Ok(rule) = underbar_advise::explain(&word.to_ascii_lowercase()) {
             text = format!("{text}\nThe rule of that name\n\n{rule}");
         }
+        if let Some(term) = glossary::find(word) {
+            text = format!("{text}\nThe word\n\n{}", term.explanation());
+        }
         return Ok(text);
     }
     if let Some(term) = glossary::find(name) {
@@ -148,7 +152,11 @@ fn tells_of(name: &str, word: &str) -> bool {
 
 /// All names that are listed; labels and sub-options are explained with them.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    let absent = FIGURES.iter().map(|figure| figure.key).chain(ABSENT.iter().map(|absent| absent.key));
+    let absent = FIGURES
+        .iter()
+        .map(|figure| figure.key)
+        .chain(ecbs::FIGURES.iter().map(|figure| figure.key))
+        .chain(ABSENT.iter().map(|absent| absent.key));
     let terms = TERMS.iter().map(|term| term.name);
     OPTIONS.iter().map(|entry| entry.name).chain(underbar_advise::explain::names()).chain(absent).chain(terms)
 }
@@ -199,7 +207,8 @@ fn figures(text: &mut String) {
         .chain(TABLE.iter().map(|entry| (entry.key, entry.label)))
         .chain([(REQUEST_SIZES, COMMON.label)])
         .chain(COLUMNS.iter().map(|column| (column.key, column.label)))
-        .chain(FIGURES.iter().map(|figure| (figure.key, figure.label)));
+        .chain(FIGURES.iter().map(|figure| (figure.key, figure.label)))
+        .chain(ecbs::FIGURES.iter().map(|figure| (figure.key, figure.label)));
     list(text, keys);
 }
 

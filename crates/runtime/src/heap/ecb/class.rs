@@ -13,17 +13,19 @@ use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use underbar_ledger::HeapKind;
+use underbar_ledger::classes::{ClassRow, Sum};
 use underbar_sys::lock::Lock;
 
 use super::super::object::{DEFAULT, Heap, UNNUMBERED};
 use super::super::private_storage::OWN;
 use super::super::registry;
 use super::super::space::HugePages;
-use super::area::{Area, FRAME_BYTES, Kind, Owner, Uncut};
+use super::area::{AREA_BYTES, Area, FRAME_BYTES, Kind, Owner, Uncut};
 use super::lists::{AVAILABLE, Lists};
+use crate::ledger;
 
 /// Classes with a row of their own; later ones share the last.
-pub const CLASSES: usize = 12;
+pub const CLASSES: usize = underbar_ledger::classes::ROWS;
 /// Bytes of the name of a class that are kept.
 pub const NAME: usize = 32;
 /// One ECB in so many is counted request by request.
@@ -47,7 +49,8 @@ pub struct Class {
     alive: AtomicUsize,
     /// ECBs created, as far as it matters for who is counted; relaxed.
     created: AtomicUsize,
-    frames: AtomicUsize,
+    /// Its place among the classes.
+    index: usize,
     /// Control blocks for its next ECBs.
     pub waiting: Lock<Waiting>,
 }
@@ -92,7 +95,8 @@ pub fn of(name: &[u8]) -> Option<&'static Class> {
     if let Some(class) = known(name) {
         return Some(class);
     }
-    let free = ALL.iter().find(|class| class.load(Ordering::Relaxed).is_null())?;
+    let index = ALL.iter().position(|class| class.load(Ordering::Relaxed).is_null())?;
+    let free = &ALL[index];
     let handle = registry::create_in(&mut registry, HeapKind::Class, name, policy, UNNUMBERED)?;
     handle.heap.settings.serve_ecbs();
     let place: *mut Class = OWN.lock().get(size_of::<Class>()).cast();
@@ -110,7 +114,7 @@ pub fn of(name: &[u8]) -> Option<&'static Class> {
             lists: Lists::new(STANDARD),
             alive: AtomicUsize::new(0),
             created: AtomicUsize::new(0),
-            frames: AtomicUsize::new(0),
+            index,
             waiting: Lock::new(Waiting {
                 first: null_mut(),
                 count: 0,
@@ -121,6 +125,10 @@ pub fn of(name: &[u8]) -> Option<&'static Class> {
             }),
         });
     }
+    let counted_one_in = if handle.heap.settings.counts_each() { 1 } else { COUNTED as u64 };
+    ledger::make_class(index, |row| {
+        row.begin(name, STANDARD.map(u64::from), AREA_BYTES as u64, counted_one_in);
+    });
     free.store(place, Ordering::Release);
     // SAFETY: it stays for ever.
     unsafe { place.as_ref() }
@@ -162,6 +170,16 @@ impl Class {
         self.heap
     }
 
+    /// Its page in the ledger; None if it has none.
+    pub fn row(&self) -> Option<&'static ClassRow> {
+        ledger::classes::row(self.index)
+    }
+
+    /// Before a fork: the child begins with the ECBs that are alive.
+    pub fn keep_alive(&self) {
+        ledger::classes::keep(self.index, self.alive() as u64);
+    }
+
     /// A frame for an ECB, without marks: one that waits, or a new one. Null if there is no memory.
     pub fn take_frame(&self, owner: *mut Owner) -> *mut Area {
         let mut waiting = self.waiting.lock();
@@ -178,8 +196,10 @@ impl Class {
                 Area::make(self.heap, Kind::Frame, FRAME_BYTES, owner, null_mut())
             }
         };
-        if !frame.is_null() {
-            self.frames.fetch_add(1, Ordering::Relaxed);
+        if !frame.is_null()
+            && let Some(row) = self.row()
+        {
+            row.sum(Sum::Frames).fetch_add(1, Ordering::Relaxed);
         }
         frame
     }

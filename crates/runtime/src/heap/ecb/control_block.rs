@@ -23,11 +23,12 @@ use underbar_sys::lock::Lock;
 use super::super::gate::Gate;
 use super::super::inbox::Inbox;
 use super::super::map::PAGE;
-use super::area::{Area, Kind, LIST, PAGE_MARKS};
+use super::area::{Area, FRAME_BYTES, Kind, LIST, PAGE_MARKS};
 use super::chains::{self, Bits, Chains};
 use super::class::Class;
+use super::figures::Ended;
 use super::piece::Piece;
-use super::tags::Tags;
+use super::tags::{self, Tags};
 
 /// A region has at most this many bytes more than was needed.
 const REGION: usize = 16 << 10;
@@ -43,15 +44,20 @@ pub struct Shared {
     /// Free buffers that threads left.
     pub chains: Chains,
     /// Lists of the thread that was alone in the ECB: its next visit touches none of their buffers to take them.
-    pub kept: [Kept; KEPT],
+    pub kept: Kept,
     /// What it had of its region.
     pub kept_region: Region,
+    /// Whose they were: the address of the thread's heap.
+    pub kept_by: usize,
     remnants: *mut Remnant,
     /// Frames and large buffers, the latest first.
     frames: *mut Area,
     larges: *mut Area,
     /// Names of buffers; null: none.
     pub tags: *mut Tags,
+    /// Bytes of pages of large buffers, now and at most.
+    large: usize,
+    large_peak: usize,
     /// Buffers and units of 16 bytes in use, as far as threads that left have counted.
     pub in_use: i32,
     pub units: i32,
@@ -61,18 +67,31 @@ pub struct Shared {
 unsafe impl Send for Shared {}
 
 /// Lists that a control block has room for.
-pub const KEPT: usize = 8;
+pub const KEPT: usize = 6;
 
-/// A list that waits for its thread.
-#[derive(Clone, Copy)]
+/// Lists that wait for their thread. Apart, so that they take little of each ECB.
 pub struct Kept {
-    pub chain: *mut Piece,
-    pub depth: u32,
-    pub list: u32,
+    chains: [*mut Piece; KEPT],
+    /// The number of pieces, and the list.
+    whats: [(u16, u8); KEPT],
 }
 
 impl Kept {
-    const NONE: Self = Self { chain: null_mut(), depth: 0, list: 0 };
+    const NONE: Self = Self { chains: [null_mut(); KEPT], whats: [(0, 0); KEPT] };
+
+    /// A list, its chain and the number of pieces.
+    pub fn get(&self, at: usize) -> (usize, *mut Piece, usize) {
+        let (depth, list) = self.whats[at];
+        (list.into(), self.chains[at], depth.into())
+    }
+
+    /// Keeps a list. False if it is too long.
+    pub fn set(&mut self, at: usize, list: usize, chain: *mut Piece, depth: usize) -> bool {
+        let Ok(depth) = u16::try_from(depth) else { return false };
+        self.chains[at] = chain;
+        self.whats[at] = (depth, list as u8);
+        true
+    }
 }
 
 /// The unused end of a region.
@@ -130,12 +149,15 @@ impl Shared {
         at: 0,
         end: 0,
         chains: Chains::NONE,
-        kept: [Kept::NONE; KEPT],
+        kept: Kept::NONE,
         kept_region: Region::NONE,
+        kept_by: 0,
         remnants: null_mut(),
         frames: null_mut(),
         larges: null_mut(),
         tags: null_mut(),
+        large: 0,
+        large_peak: 0,
         in_use: 0,
         units: 0,
     };
@@ -160,6 +182,36 @@ impl Shared {
     /// The end of what was handed out of an area or frame.
     pub fn used_up_to(&self, of: *mut Area) -> usize {
         if self.area == of { self.at } else { usize::MAX }
+    }
+
+    /// What is to be counted of the ECB, which ends.
+    ///
+    /// # Safety
+    /// No thread is inside; the area is the block's preallocated one.
+    pub unsafe fn ended(&self, preallocated: &Area) -> Ended {
+        let mut most = self.large_peak;
+        // SAFETY: frames in the list are this block's.
+        match unsafe { self.frames.as_ref() } {
+            None => most += self.at - preallocated.start(),
+            Some(latest) => {
+                most += preallocated.bytes() + self.at - latest.room().0;
+                let mut full = latest.next;
+                // SAFETY: as above.
+                while let Some(frame) = unsafe { full.as_ref() } {
+                    most += FRAME_BYTES;
+                    full = frame.next;
+                }
+            }
+        }
+        // SAFETY: the table is in storage of the ECB, and no thread uses it.
+        let expanded_tags = unsafe { !self.tags.is_null() && Tags::capacity(self.tags) > tags::FIRST };
+        Ended {
+            buffers: self.in_use,
+            units: self.units,
+            most,
+            expanded_tags,
+            with_frame: !self.frames.is_null(),
+        }
     }
 
     /// Frames and large buffers.
@@ -257,6 +309,8 @@ impl ControlBlock {
                 next.previous = area;
             }
             shared.larges = area;
+            shared.large += bytes;
+            shared.large_peak = shared.large_peak.max(shared.large);
             ((*area).first, (*area).asked) = ((*area).start().next_multiple_of(align) as *mut u8, size);
             (*area).first
         }
@@ -272,6 +326,7 @@ impl ControlBlock {
             let mut shared = self.shared.lock();
             // SAFETY: the caller's promise; neighbours in the list are live.
             unsafe {
+                shared.large -= (*area).bytes();
                 let (next, previous) = ((*area).next, (*area).previous);
                 if let Some(next) = next.as_mut() {
                     next.previous = previous;
@@ -315,6 +370,12 @@ impl Shared {
             unsafe { remnant.write(Remnant { next: self.remnants, end: region.end, area: region.area }) };
             self.remnants = remnant;
         }
+    }
+
+    /// Takes back the region that was kept for the next visit: there is none. So what was handed out ends where buffers do.
+    pub fn leave_kept(&mut self) {
+        let region = core::mem::replace(&mut self.kept_region, Region::NONE);
+        self.leave(region);
     }
 
     fn take_remnant(&mut self, bytes: usize) -> Option<Region> {

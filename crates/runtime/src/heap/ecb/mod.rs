@@ -119,7 +119,9 @@ pub fn create(class: &[u8]) -> Result<Number, Refused> {
             block = ready::take(class);
         }
         let block = block.as_ref().ok_or(Refused::NoMemory)?;
-        block.counts_each.store(class.begins().into(), Ordering::Relaxed);
+        let counts_each = class.begins();
+        block.counts_each.store(counts_each.into(), Ordering::Relaxed);
+        (*seat).count_created(class, counts_each);
         let area = block.area.load(Ordering::Relaxed);
         (*area).set_block(core::ptr::from_ref(block).cast_mut().cast());
         Ok(number_of(block))
@@ -275,8 +277,10 @@ pub fn end(number: Number) -> Result<(), Refused> {
         let area = block.area.load(Ordering::Relaxed);
         let (beyond, used) = {
             let mut shared = block.shared.lock();
+            shared.leave_kept();
+            let ended = shared.ended(&*area);
             let beyond = shared.beyond();
-            (*first).count_end(class, shared.in_use, shared.units);
+            (*first).count_end(class, ended);
             (*area).clear(shared.used_up_to(area).min((*area).start() + (*area).bytes()));
             let used = shared.used_up_to(beyond[0]);
             shared.begin(area);

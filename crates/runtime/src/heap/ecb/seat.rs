@@ -19,6 +19,7 @@
 use core::ptr::{null, null_mut};
 use core::sync::atomic::Ordering;
 
+use underbar_ledger::classes::OfList;
 use underbar_sys::lock::Lock;
 
 use super::super::cell::Cell;
@@ -30,8 +31,8 @@ use super::super::size::{LARGEST_SMALL, UNITS};
 use super::super::thread::ThreadHeap;
 use super::area::{self, Area, Kind};
 use super::class::Class;
-use super::control_block::{ControlBlock, KEPT, Kept, Region};
-use super::figures::Figures;
+use super::control_block::{ControlBlock, KEPT, Region};
+use super::figures::{self, Ended, Figures};
 use super::lists::LISTS;
 use super::piece::{Piece, depth, push};
 use super::ready;
@@ -75,6 +76,8 @@ pub struct Seat {
     pub outside: u32,
     /// No request finds a ready piece: each is counted, or storage is filled.
     is_slow: bool,
+    /// Each request is counted by its size.
+    counts_each: bool,
     /// The class whose tables and figures the seat has.
     class: *const Class,
     pub figures: Figures,
@@ -148,6 +151,7 @@ pub fn make(home: *mut ThreadHeap) -> *mut Seat {
                 deeper: null_mut(),
                 outside: 0,
                 is_slow: false,
+                counts_each: false,
                 class: null(),
                 figures: Figures::NONE,
                 ready: [null_mut(); READY],
@@ -187,26 +191,38 @@ impl Seat {
         self.is_slow = is_slow;
     }
 
-    /// An ECB of a class ended with so many buffers and units in use.
-    pub fn count_end(&mut self, class: &'static Class, buffers: i32, units: i32) {
+    /// Has the seat the figures of a class? It gets them if it is empty.
+    fn has_figures_of(&mut self, class: &'static Class) -> bool {
         if self.block.is_null() {
             self.be_of(class, self.is_slow);
         }
-        if core::ptr::eq(self.class, class) {
-            self.figures.count_end(buffers, units);
+        core::ptr::eq(self.class, class)
+    }
+
+    /// An ECB of a class was created.
+    pub fn count_created(&mut self, class: &'static Class, counts_each: bool) {
+        if self.has_figures_of(class) {
+            self.figures.count_created(class, counts_each);
+        } else {
+            figures::publish_created(class, counts_each);
+        }
+    }
+
+    /// An ECB of a class ended.
+    pub fn count_end(&mut self, class: &'static Class, ended: Ended) {
+        if self.has_figures_of(class) {
+            self.figures.count_end(ended);
             self.figures.visited(class);
         } else {
-            // The seat is in use for another class.
-            let mut figures = Figures::NONE;
-            figures.count_end(buffers, units);
-            figures.publish(class);
+            figures::publish_end(class, ended);
         }
     }
 
     /// The thread is in that ECB from now on.
     pub fn sit(&mut self, block: &'static ControlBlock, previous: *mut ThreadHeap, outer: *mut Seat) {
         let class = block.class();
-        let is_slow = block.counts_each.load(Ordering::Relaxed) != 0 || class.heap().settings.fills();
+        self.counts_each = block.counts_each.load(Ordering::Relaxed) != 0;
+        let is_slow = self.counts_each || class.heap().settings.fills();
         self.be_of(class, is_slow);
         self.block = block;
         self.previous = previous;
@@ -220,11 +236,14 @@ impl Seat {
             self.restored = usize::from(block.kept.load(Ordering::Relaxed)).saturating_sub(1);
             block.kept.store(0, Ordering::Relaxed);
             self.region = core::mem::replace(&mut shared.kept_region, Region::NONE);
-            for kept in &shared.kept[..self.restored] {
-                let list = kept.list as usize;
-                self.heap.bins[list] = kept.chain.cast();
-                self.handed[list] = kept.depth as i32;
+            for at in 0..self.restored {
+                let (list, chain, depth) = shared.kept.get(at);
+                self.heap.bins[list] = chain.cast();
+                self.handed[list] = depth as i32;
                 self.touched |= 1 << list;
+                if shared.kept_by != self.heap.home.addr() {
+                    self.figures.count_refill(list, OfList::Shared);
+                }
             }
             drop(shared);
             // SAFETY: the thread is inside.
@@ -246,18 +265,16 @@ impl Seat {
             let mut keeping = 0;
             if is_alone {
                 for at in 0..self.restored {
-                    let kept = shared.kept[at];
-                    let list = kept.list as usize;
-                    if self.heap.bins[list] == kept.chain.cast()
+                    let (list, chain, depth) = shared.kept.get(at);
+                    if self.heap.bins[list] == chain.cast()
                         && self.freed[list] == 0
-                        && self.handed[list] == kept.depth as i32
+                        && self.handed[list] == depth as i32
                     {
                         // As it was: nothing of it has to be looked at.
                         self.heap.bins[list] = null_mut();
                         self.handed[list] = 0;
                         touched &= !(1 << list);
-                        shared.kept[keeping] = kept;
-                        keeping += 1;
+                        keeping += usize::from(shared.kept.set(keeping, list, chain, depth));
                     }
                 }
             }
@@ -273,8 +290,7 @@ impl Seat {
                 if chain.is_null() {
                     continue;
                 }
-                if is_alone && keeping < KEPT {
-                    shared.kept[keeping] = Kept { chain, depth: left as u32, list: list as u32 };
+                if is_alone && keeping < KEPT && shared.kept.set(keeping, list, chain, left as usize) {
                     keeping += 1;
                 } else {
                     // SAFETY: as above.
@@ -283,7 +299,7 @@ impl Seat {
             }
             let region = core::mem::replace(&mut self.region, Region::NONE);
             if is_alone {
-                shared.kept_region = region;
+                (shared.kept_region, shared.kept_by) = (region, self.heap.home.addr());
                 block.kept.store(keeping as u8 + 1, Ordering::Relaxed);
             } else {
                 shared.leave(region);
@@ -338,6 +354,9 @@ impl Seat {
     #[inline]
     pub unsafe fn get(&mut self, size: usize, align: usize) -> *mut u8 {
         let list = self.class().lists.of(size);
+        if self.counts_each {
+            self.figures.count_request(size);
+        }
         if list == 0 || align > 16 {
             // SAFETY: the contract above.
             return unsafe { self.get_unusual(list, size, align) };
@@ -377,15 +396,16 @@ impl Seat {
         at as *mut u8
     }
 
-    /// Lets [`Self::bump`] serve from the region, as far as its marks are together. Not while each request is counted; and threads that
-    /// share an ECB carve several buffers at a time, from a cache line of their own.
+    /// Lets [`Self::bump`] serve from the region, as far as its marks are together. Not while each request is counted, nor while there are
+    /// chains, which are used first; and threads that share an ECB carve several buffers at a time, from a cache line of their own.
     unsafe fn aim(&mut self) {
         self.bump_end = 0;
         // SAFETY: the thread is inside; the region is ours, and its marks are there.
         unsafe {
             let at = self.region.at;
-            if at >= self.region.end || self.is_slow || (*self.block).is_threaded.load(Ordering::Relaxed) != 0
-            {
+            let block = &*self.block;
+            let is_alone = block.is_threaded.load(Ordering::Relaxed) == 0 && block.chains.is_empty();
+            if at >= self.region.end || self.is_slow || !is_alone {
                 return;
             }
             let area = &*self.region.area;
@@ -417,7 +437,10 @@ impl Seat {
             let mut head = self.heap.bins[list];
             if head.is_null() {
                 let chain = block.take_chain(list);
-                self.handed[list] += depth(chain) as i32;
+                if !chain.is_null() {
+                    self.handed[list] += depth(chain) as i32;
+                    self.figures.count_refill(list, OfList::Shared);
+                }
                 head = chain.cast();
             }
             if head.is_null() {
@@ -444,6 +467,7 @@ impl Seat {
         let at = self.region.at;
         self.region.at += size;
         self.handed[list] += 1;
+        self.figures.count_refill(list, OfList::Carved);
         // SAFETY: the region is ours, and its marks are there.
         unsafe {
             *(*self.region.area).mark(at) = list as u8;
@@ -488,6 +512,7 @@ impl Seat {
         }
         self.region.at = at;
         self.handed[list] += count as i32;
+        self.figures.count_refill(list, OfList::Carved);
         first as *mut Cell
     }
 
@@ -515,6 +540,7 @@ impl Seat {
         self.region.at = at + size;
         self.touched |= 1 << list;
         self.handed[list] += 1;
+        self.figures.count_refill(list, OfList::Carved);
         // SAFETY: the region is ours, and its marks are there.
         unsafe { *(*self.region.area).mark(at) = list as u8 };
         at as *mut u8
