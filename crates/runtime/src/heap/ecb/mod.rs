@@ -277,6 +277,7 @@ pub fn end(number: Number) -> Result<(), Refused> {
         let area = block.area.load(Ordering::Relaxed);
         let (beyond, used) = {
             let mut shared = block.shared.lock();
+            shared.leave_kept();
             let ended = shared.ended(&*area);
             let beyond = shared.beyond();
             (*first).count_end(class, ended);
@@ -287,6 +288,7 @@ pub fn end(number: Number) -> Result<(), Refused> {
         };
         (*area).set_block(null_mut());
         block.chains.clear();
+        block.kept.store(0, Ordering::Relaxed);
         block.is_threaded.store(0, Ordering::Relaxed);
         // What threads outside freed ends as well.
         let _ = block.returned.take();

@@ -147,6 +147,7 @@ fn new_block(class: &'static Class) -> *mut ControlBlock {
             class: AtomicPtr::new(core::ptr::from_ref(class).cast_mut()),
             next_ready: AtomicPtr::new(null_mut()),
             chains: Bits::new(),
+            kept: AtomicU8::new(0),
             is_threaded: AtomicU8::new(0),
             counts_each: AtomicU8::new(0),
             index,

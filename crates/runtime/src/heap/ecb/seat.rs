@@ -31,7 +31,7 @@ use super::super::size::{LARGEST_SMALL, UNITS};
 use super::super::thread::ThreadHeap;
 use super::area::{self, Area, Kind};
 use super::class::Class;
-use super::control_block::{ControlBlock, Region};
+use super::control_block::{ControlBlock, KEPT, Region};
 use super::figures::{self, Ended, Figures};
 use super::lists::LISTS;
 use super::piece::{Piece, depth, push};
@@ -58,6 +58,8 @@ pub struct Seat {
     /// Where [`Seat::bump`] ends, in the region, and marks so that that of an address is at `marks + address / 16`; 0: see `aim`.
     bump_end: usize,
     marks: *mut u8,
+    /// Lists that the ECB had kept when the thread entered.
+    restored: usize,
     /// Lists that had pieces during this visit.
     touched: u64,
     /// Pieces that came into each bin, less those that were given away; pieces that the thread freed.
@@ -139,6 +141,7 @@ pub fn make(home: *mut ThreadHeap) -> *mut Seat {
                 region: Region::NONE,
                 bump_end: 0,
                 marks: null_mut(),
+                restored: 0,
                 touched: 0,
                 handed: [0; LISTS],
                 freed: [0; LISTS],
@@ -227,14 +230,24 @@ impl Seat {
         self.outside = 0;
         self.stride = CARVED;
         self.bump_end = 0;
-        if block.is_threaded.load(Ordering::Relaxed) == 0 {
-            block.take_chains(|list, chain| {
+        self.restored = 0;
+        if block.kept.load(Ordering::Relaxed) != 0 {
+            let mut shared = block.shared.lock();
+            self.restored = usize::from(block.kept.load(Ordering::Relaxed)).saturating_sub(1);
+            block.kept.store(0, Ordering::Relaxed);
+            self.region = core::mem::replace(&mut shared.kept_region, Region::NONE);
+            for at in 0..self.restored {
+                let (list, chain, depth) = shared.kept.get(at);
                 self.heap.bins[list] = chain.cast();
-                // SAFETY: the chain is ours now.
-                self.handed[list] += unsafe { depth(chain) } as i32;
-                self.figures.count_refill(list, OfList::Shared);
+                self.handed[list] = depth as i32;
                 self.touched |= 1 << list;
-            });
+                if shared.kept_by != self.heap.home.addr() {
+                    self.figures.count_refill(list, OfList::Shared);
+                }
+            }
+            drop(shared);
+            // SAFETY: the thread is inside.
+            unsafe { self.aim() };
         }
     }
 
@@ -247,6 +260,24 @@ impl Seat {
         let mut touched = core::mem::take(&mut self.touched);
         {
             let mut shared = block.shared.lock();
+            // Other threads, if there were any, would not look at the lists that are kept, and may have kept theirs meanwhile.
+            let is_alone = block.is_threaded.load(Ordering::Relaxed) == 0;
+            let mut keeping = 0;
+            if is_alone {
+                for at in 0..self.restored {
+                    let (list, chain, depth) = shared.kept.get(at);
+                    if self.heap.bins[list] == chain.cast()
+                        && self.freed[list] == 0
+                        && self.handed[list] == depth as i32
+                    {
+                        // As it was: nothing of it has to be looked at.
+                        self.heap.bins[list] = null_mut();
+                        self.handed[list] = 0;
+                        touched &= !(1 << list);
+                        keeping += usize::from(shared.kept.set(keeping, list, chain, depth));
+                    }
+                }
+            }
             while touched != 0 {
                 let list = touched.trailing_zeros() as usize;
                 touched &= touched - 1;
@@ -255,13 +286,24 @@ impl Seat {
                 let (gets, frees, size) = unsafe { self.counted(list, chain) };
                 buffers += gets as i32 - frees as i32;
                 units += (gets as i32 - frees as i32) * (size / 16) as i32;
-                if !chain.is_null() {
+                let left = core::mem::take(&mut self.handed[list]);
+                if chain.is_null() {
+                    continue;
+                }
+                if is_alone && keeping < KEPT && shared.kept.set(keeping, list, chain, left as usize) {
+                    keeping += 1;
+                } else {
                     // SAFETY: as above.
                     unsafe { shared.chains.put(&block.chains, list, chain) };
                 }
-                self.handed[list] = 0;
             }
-            shared.leave(core::mem::replace(&mut self.region, Region::NONE));
+            let region = core::mem::replace(&mut self.region, Region::NONE);
+            if is_alone {
+                (shared.kept_region, shared.kept_by) = (region, self.heap.home.addr());
+                block.kept.store(keeping as u8 + 1, Ordering::Relaxed);
+            } else {
+                shared.leave(region);
+            }
             self.bump_end = 0;
             shared.in_use += buffers;
             shared.units += units;
@@ -354,15 +396,16 @@ impl Seat {
         at as *mut u8
     }
 
-    /// Lets [`Self::bump`] serve from the region, as far as its marks are together. Not while each request is counted; and threads that
-    /// share an ECB carve several buffers at a time, from a cache line of their own.
+    /// Lets [`Self::bump`] serve from the region, as far as its marks are together. Not while each request is counted, nor while there are
+    /// chains, which are used first; and threads that share an ECB carve several buffers at a time, from a cache line of their own.
     unsafe fn aim(&mut self) {
         self.bump_end = 0;
         // SAFETY: the thread is inside; the region is ours, and its marks are there.
         unsafe {
             let at = self.region.at;
-            if at >= self.region.end || self.is_slow || (*self.block).is_threaded.load(Ordering::Relaxed) != 0
-            {
+            let block = &*self.block;
+            let is_alone = block.is_threaded.load(Ordering::Relaxed) == 0 && block.chains.is_empty();
+            if at >= self.region.end || self.is_slow || !is_alone {
                 return;
             }
             let area = &*self.region.area;

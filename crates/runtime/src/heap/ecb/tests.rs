@@ -160,6 +160,24 @@ fn a_thread_that_returns_finds_what_was_freed() {
 }
 
 #[test]
+fn an_ecb_that_is_entered_again_and_again_does_not_grow() {
+    let _turn = turn();
+    let ecb = create(b"VISITS").expect("memory");
+    // More sizes than a control block has room to keep lists for.
+    let sizes = [32, 64, 128, 256, 512, 600, 700, 800, 900, 1_000];
+    let mut places = std::collections::BTreeSet::new();
+    for _ in 0..1_000 {
+        enter(ecb).expect("alive");
+        let all: Vec<_> = sizes.iter().map(|&size| filled(size, 1)).collect();
+        places.extend(all.iter().map(|buffer| buffer.addr()));
+        all.into_iter().for_each(give);
+        leave().expect("inside");
+    }
+    assert!(places.len() <= 2 * sizes.len(), "{} places", places.len());
+    end(ecb).expect("nobody is inside");
+}
+
+#[test]
 fn buffers_are_got_across_pages_of_the_area_and_the_frame() {
     let _turn = turn();
     let ecb = create(b"PAGES").expect("memory");
