@@ -17,7 +17,8 @@ use super::{END, all_heaps, below, ecb, of_threads, pools, slot, thread, watch};
 use crate::ledger;
 use crate::orders::Orders;
 
-/// Applies HEAP, HEAPPOOLS, STORAGE, HEAPCHK, HEAPZONES, HUGEPAGES and RPTSTG to the default heap. Before the first request.
+/// Applies HEAP, HEAPPOOLS, STORAGE, HEAPCHK, HEAPZONES, HUGEPAGES and RPTSTG to the default heap, and those for heaps of other
+/// kinds to these. Before the first request.
 pub(crate) fn configure(orders: &Orders<'_>) {
     let bytes = |size: Size| size.bytes().and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(0);
     let (heap, storage) = (orders.settings.heap(), orders.settings.storage());
@@ -41,6 +42,7 @@ pub(crate) fn configure(orders: &Orders<'_>) {
     space::reserve::configure(storage.reserve);
     below::configure(orders.settings.heap_below());
     of_threads::configure(orders.settings.thread_heap());
+    ecb::configure(orders.settings);
     ledger::set(Key::HeapInitialSize, policy.initial as u64);
     ledger::set(Key::HeapIncrementSize, policy.increment as u64);
     ledger::when_slot_changes(super::forget_largest);

@@ -13,7 +13,7 @@ use super::super::size::{LARGEST_SMALL, UNITS};
 use super::super::thread::BINS;
 
 /// Available lists of a class.
-pub const AVAILABLE: usize = 5;
+pub const AVAILABLE: usize = underbar_options::AVAILABLE_LISTS;
 /// The first list of other sizes.
 const OTHERS: usize = AVAILABLE + 1;
 /// The first list of the steps that double.
