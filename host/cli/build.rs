@@ -15,6 +15,7 @@
 //!   pieces by which the kernel maps code. Not if the user chose the linker: not all linkers understand that file.
 #![allow(clippy::disallowed_macros, clippy::disallowed_methods, reason = "Cargo reads what this prints")]
 
+#[allow(dead_code, reason = "Cargo names the platform")]
 mod nested;
 
 use std::env;
@@ -25,7 +26,8 @@ use std::process::{Command, exit};
 fn main() {
     let here = PathBuf::from(variable("CARGO_MANIFEST_DIR"));
     let root = here.join("../..");
-    let target = PathBuf::from(variable("OUT_DIR")).join("preload");
+    let out = PathBuf::from(variable("OUT_DIR"));
+    let target = nested::target(&out);
     for path in ["crates", "Cargo.toml", "Cargo.lock"] {
         println!("cargo::rerun-if-changed={}", root.join(path).display());
     }
@@ -57,7 +59,7 @@ fn main() {
     }
 
     let built = wanted.built();
-    let file = built.with_file_name("libunderbar.so");
+    let file = out.join("libunderbar.so");
     let file = if nested::strip(&built, &file) { file } else { built };
     let bytes = fs::read(&file).unwrap_or_else(|error| fail(&format!("{}: {error}", file.display())));
     println!("cargo::rustc-env=UNDERBAR_PRELOAD_FILE={}", file.display());

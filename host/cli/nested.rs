@@ -1,5 +1,5 @@
-//! How the preload library is built: only here. `build.rs` in the same folder builds the library that the command carries;
-//! `bench/` builds the one without accounts, to compare the two.
+//! How the preload library is built: only here. `build.rs` in the same folder builds the library that the command carries, and the zoo
+//! takes that one; `bench/` builds the one without accounts, to compare the two.
 //!
 //! A new Cargo process is used for three reasons. The library needs a profile of its own (`panic` cannot be set per package),
 //! and another crate type than in the workspace. And it must have no settings of the outer build (wrappers of clippy, coverage
@@ -24,6 +24,21 @@ pub struct Wanted<'a> {
     pub triple: &'a str,
     /// Features of underbar-preload, with commas.
     pub features: &'a str,
+}
+
+/// The target folder for the library that the command carries, by a folder of the outer build: one below the outer target folder, as
+/// the library is the same in all of its profiles, and for clippy.
+pub fn target(of_outer: &Path) -> PathBuf {
+    // Cargo marks its target folder by this file.
+    let marked = of_outer.ancestors().find(|folder| folder.join("CACHEDIR.TAG").is_file());
+    marked.unwrap_or(of_outer).join("preload-library")
+}
+
+/// The platform for which the compiler on the path builds; none without a compiler.
+pub fn triple() -> Option<String> {
+    let about = Command::new("rustc").arg("-vV").output().ok()?;
+    let about = String::from_utf8_lossy(&about.stdout).into_owned();
+    about.lines().find_map(|line| line.strip_prefix("host: ")).map(str::to_owned)
 }
 
 impl Wanted<'_> {

@@ -2,6 +2,10 @@
 //!
 //! Not here: the effects of the command (`crate::command`).
 
+#[path = "../../host/cli/nested.rs"]
+#[allow(dead_code, reason = "tests take the library with its debugging tables")]
+mod nested;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -19,7 +23,7 @@ pub const OPTIONS: [&str; 6] = [
     "HEAP(1M,4K,,FREE),STORAGE(00,FF)",
 ];
 
-/// The preload library: that of UNDERBAR_PRELOAD, or built now.
+/// The preload library: that of UNDERBAR_PRELOAD, or built now, as the command carries it.
 ///
 /// # Panics
 /// If it cannot be built.
@@ -30,20 +34,16 @@ pub fn preload() -> &'static Path {
         if let Some(path) = std::env::var_os("UNDERBAR_PRELOAD") {
             return path.into();
         }
-        let target = folder().join("preload");
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let status = Command::new(cargo)
-            .args(["rustc", "--quiet", "--package", "underbar-preload", "--profile", "preload"])
-            .args(["--features", "artifact", "--lib", "--crate-type", "cdylib", "--target-dir"])
-            .arg(&target)
-            .args(["--", "-C", "force-unwind-tables=yes"])
-            .args(["-C", "link-arg=-Wl,-soname,libunderbar.so,-z,now"])
-            .current_dir(env!("CARGO_MANIFEST_DIR"))
-            .env_remove("RUSTFLAGS")
-            .status()
-            .expect("cargo");
+        let wanted = nested::Wanted {
+            cargo: std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()),
+            root: &Path::new(env!("CARGO_MANIFEST_DIR")).join(".."),
+            target: &nested::target(folder()),
+            triple: &nested::triple().expect("a compiler"),
+            features: "artifact",
+        };
+        let status = wanted.command().status().expect("cargo");
         assert!(status.success(), "building the preload library");
-        target.join("preload").join("libunderbar_preload.so")
+        wanted.built()
     })
 }
 

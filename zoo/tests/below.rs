@@ -42,6 +42,35 @@ fn below_the_line_storage_ends_with_enomem() {
 }
 
 #[test]
+fn storage_below_the_bar_has_zones_of_its_own() {
+    const SIGABRT: i32 = 6;
+    let program = program(&[], "heap-below");
+    // Each: below the bar and above, E: ended, M: a message, -: nothing.
+    for (options, reactions) in [
+        ("HEAPZONES(16)", "E-"),
+        ("HEAPZONES(16,MSG)", "M-"),
+        ("HEAPZONES(16,QUIET,16,MSG)", "-M"),
+        ("HEAPZONES(16,MSG,16)", "ME"),
+        ("HEAPZONES(,,16)", "EE"),
+        ("HEAPZONES(,,16,MSG)", "MM"),
+        ("HEAPZONES(0,,16)", "-E"),
+        ("", "--"),
+    ] {
+        for (what, reaction) in ["past-31", "past-64"].into_iter().zip(reactions.chars()) {
+            let found = on_heap(options, &[&program, what]);
+            let signal = std::os::unix::process::ExitStatusExt::signal(&found.status);
+            assert_eq!(
+                signal,
+                if reaction == 'E' { Some(SIGABRT) } else { None },
+                "{options} {what} {found:?}"
+            );
+            let says = found.error.contains("was written past its end");
+            assert_eq!(says, reaction != '-', "{options} {what} {found:?}");
+        }
+    }
+}
+
+#[test]
 fn each_heap_has_its_row_and_heap24_its_area() {
     let folder = scratch("below");
     let file = folder.join("report");

@@ -173,6 +173,7 @@ programs! {
         ],
         files: &[
             ("program.php", Content::Text(include_str!("programs/program.php"))),
+            ("apache.conf", Content::Text(include_str!("programs/apache.conf"))),
             ("program.sh", Content::Text(include_str!("programs/apache.sh"))),
         ],
         steps: &[(0, &["sh", "-eu", "program.sh"])],

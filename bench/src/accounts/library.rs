@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 // The arguments for the command's library exist once; a second list would drift away.
 #[path = "../../../host/cli/nested.rs"]
+#[allow(dead_code, reason = "this library has a target folder of its own")]
 mod nested;
 
 /// Features of the library without accounts; the command's has the first alone.
@@ -39,16 +40,13 @@ pub fn both(workspace: &Path, target: &Path) -> Result<Both<Allocator>, Error> {
 
 /// Builds the library without accounts like the command's, stripped like it.
 fn built(workspace: &Path, folder: &Path) -> Result<PathBuf, Error> {
-    let about = build::output("rustc", &["-vV"])?;
-    let triple = about
-        .lines()
-        .find_map(|line| line.strip_prefix("host: "))
+    let triple = nested::triple()
         .ok_or_else(|| Error::Missing("the platform's name in what rustc -vV prints".to_owned()))?;
     let wanted = nested::Wanted {
         cargo: std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()),
         root: workspace,
         target: &folder.join("build"),
-        triple,
+        triple: &triple,
         features: FEATURES,
     };
     eprintln!("building the library without accounts, where anything has changed");

@@ -412,7 +412,11 @@ kill -INT $server; wait $server",
         prepare: APACHE,
         work: Work::Server {
             // It ends its whole process group, so it gets one of its own.
-            words: &["sh", "-c", "PATH=$PATH:/usr/sbin; exec setsid apache2 -d . -f \"$PWD/conf\" -DFOREGROUND"],
+            words: &[
+                "sh",
+                "-c",
+                "PATH=$PATH:/usr/sbin; port=$(cat port) php=$(ls /usr/lib/apache2/modules/libphp*.so | head -n 1); export PWD port php; exec setsid apache2 -d . -f \"$PWD/conf\" -DFOREGROUND",
+            ],
             ready: "ab -q -n 1 http://127.0.0.1:$(cat port)/page.php",
             load: "ab -q -k -c 4 -n 6000 http://127.0.0.1:$(cat port)/page.php",
             operations: 6_000,
@@ -421,8 +425,9 @@ kill -INT $server; wait $server",
     },
 ];
 
-/// A page of 400 rows, and a server of four processes with PHP in it.
-const APACHE: &str = r#"chmod 755 . && mkdir site && echo $((20000 + $$ % 20000)) > port
+/// A page of 400 rows, and a server of four processes with PHP in it, with the zoo's configuration.
+const APACHE: &str = concat!(
+    r#"chmod 755 . && mkdir site && echo $((20000 + $$ % 20000)) > port
 cat > site/page.php <<'END'
 <?php
 $rows = [];
@@ -430,28 +435,14 @@ for ($i = 0; $i < 400; $i++) { $rows["key$i"] = str_repeat(chr(97 + $i % 26), $i
 ksort($rows);
 foreach ($rows as $key => $text) { echo preg_replace('/(.)\1{9}/', '<b>$1</b>', htmlspecialchars("$key: $text\n")); }
 END
-modules=/usr/lib/apache2/modules
-cat > conf <<END
-ServerRoot $PWD
-ServerName localhost
-Listen 127.0.0.1:$(cat port)
-PidFile $PWD/pid
-ErrorLog $PWD/log
-User nobody
-Group nogroup
-LoadModule mpm_prefork_module $modules/mod_mpm_prefork.so
-LoadModule authz_core_module $modules/mod_authz_core.so
-LoadModule mime_module $modules/mod_mime.so
-LoadModule php_module $(ls $modules/libphp*.so | head -n 1)
-TypesConfig /dev/null
-DocumentRoot $PWD/site
-StartServers 4
+cat > conf <<'END'
+"#,
+    include_str!("../../../zoo/tests/programs/apache.conf"),
+    r"StartServers 4
 MaxRequestWorkers 4
 MaxKeepAliveRequests 0
-<FilesMatch "\.php$">
-    SetHandler application/x-httpd-php
-</FilesMatch>
-END"#;
+END"
+);
 
 /// 300,000 lines in `lines`.
 const LINES: &str = "seq 1 300000 | awk '{ x = (x * 1103515245 + 12345) % 2147483648; print $1, x, \"word\" x % 5003 }' > lines";

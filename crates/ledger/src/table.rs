@@ -18,6 +18,9 @@ const BATCH: Exactness = Within(
      and the cells that other threads gave back since its last need of cells",
 );
 
+/// As [`BATCH`], of underbar's own requests.
+const OWN: Exactness = Within("256 of underbar's own requests, and what came back since they were last told");
+
 /// The part of sums of times that may be missing: a wait is added when it ends.
 const ENDED: Exactness = Within("the waits that have not ended");
 
@@ -112,6 +115,16 @@ counters! {
         "realloc calls that had to copy.";
     HeapOwnBytes = "heap.own_bytes", "underbar's own storage", Bytes, by SpaceLock, live Exact, killed Exact, Sum,
         "Bytes got from the kernel for the heap's own tables, outside of the segments.";
+    AnyHeapGets = "anyheap.gets", "Successful Get Heap requests", Count, by SpaceLock, live OWN, killed OWN, Sum,
+        "Requests of underbar itself: for its tables, and for first segments of the stacks that it makes for threads.";
+    AnyHeapFrees = "anyheap.frees", "Successful Free Heap requests", Count, by SpaceLock, live OWN, killed OWN, Sum,
+        "Pieces of tables, and stacks, that wait for their next use.";
+    AnyHeapSegmentsAllocated = "anyheap.segments_allocated", "Number of segments allocated", Count, by SpaceLock, live OWN, killed OWN, Sum,
+        "Mappings got from the kernel for tables (heap.own_bytes) and for the stacks that underbar makes for threads.";
+    AnyHeapSegmentsFreed = "anyheap.segments_freed", "Number of segments freed", Count, by SpaceLock, live OWN, killed OWN, Sum,
+        "Such mappings given back: those of stacks, since tables stay.";
+    AnyHeapStacks = "anyheap.stacks", "First segments of stacks", Bytes, by StacksLock, live Exact, killed Exact, Max,
+        "The most bytes in the first segments of the stacks that underbar makes for threads (THREADSTACK with increments, KEEP or FREE), over all threads alive at one time. 0: the C library makes the stacks.";
     AdditionalCreates = "additional_heap.creates", "Successful Create Heap requests", Count, by Request, live Exact, killed Exact, Sum,
         "Heaps that the program created, by CEECRHP.";
     AdditionalDiscards = "additional_heap.discards", "Successful Discard Heap requests", Count, by Request, live Exact, killed Exact, Sum,

@@ -301,7 +301,7 @@ fn meant(entry: &'static Entry, position: usize, text: &[u8]) -> Option<&'static
 mod tests {
     extern crate std;
     use super::*;
-    use crate::settings::{Disposition, Size};
+    use crate::heap::{Disposition, Size};
     use std::string::{String, ToString};
     use std::vec::Vec;
 

@@ -70,7 +70,8 @@
 //! ```
 //!
 //! **What is deliberately absent**: files and environment (the callers read them), clocks, and any effect.
-//! Order to read in: `table`, `row`, `value`, `grammar`, `read`, `apply`, `evaluate`, `settings`, `diagnostic`, `report`.
+//! Order to read in: `table`, `row`, `value`, `grammar`, `read`, `apply`, `evaluate`, `settings`, `heap`, `stacks`, `locks`, `pools`, `ecb`, `diagnostic`,
+//! `report`.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -83,6 +84,8 @@ mod evaluate;
 mod explain;
 mod file_name;
 mod grammar;
+mod heap;
+mod locks;
 mod message;
 mod nearest;
 mod pools;
@@ -93,6 +96,7 @@ mod report;
 mod row;
 mod search;
 mod settings;
+mod stacks;
 mod table;
 mod texts;
 mod value;
@@ -107,6 +111,10 @@ pub use entry::{Effect, Entry, SubOption};
 pub use evaluate::may_name_build_ids;
 pub use file_name::FileName;
 pub use grammar::{Span, SyntaxFlaw};
+pub use heap::{
+    Disposition, Dsa, Heap, HeapBelow, HeapCheck, HeapZones, HugePages, Reaction, Size, Storage, ThreadHeap,
+};
+pub use locks::{Locks, OneLock};
 pub use nearest::nearest;
 pub use pools::{HeapPools, LEAST_CELLS, POOL_SIZES, POOLS_UNDER_AUTO, PoolSize};
 pub use program::ProgramName;
@@ -114,10 +122,8 @@ pub use read::Flaw;
 pub use records::take_off_numbers;
 pub use report::{ReleaseLine, Row};
 pub use search::{SLOTS, find_option};
-pub use settings::{
-    Base, Disposition, Dsa, Heap, HeapBelow, HeapCheck, HeapZones, HugePages, LEAST_THREAD_STACK, Locks,
-    OneLock, Reaction, Settings, Size, Stack, StackSize, Storage, ThreadHeap, ThreadStack, WhereSet,
-};
+pub use settings::{Base, Settings, WhereSet};
+pub use stacks::{LEAST_THREAD_STACK, Stack, StackSize, ThreadStack};
 pub use table::OPTIONS;
 pub use texts::TEXT_ROOM;
 pub use value::{Form, Kind, LARGEST_CELL, LARGEST_SIZE, M, SWITCH_OFF, SWITCH_ON, Value, Word};

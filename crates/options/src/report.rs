@@ -206,6 +206,7 @@ RELEASE
 LAST WHERE SET                 OPTION
 -------------------------------------------------------------------------------
 command line (--opts)          NOAIXBLD
+underbar default                 ANYHEAP(AUTO,AUTO,ANYWHERE)
 underbar default                 AVL(,32,64,128,256,512)
 underbar default                 ECB(32768)
 command line (--opts)            HEAP(67108864,16777216,ANYWHERE,KEEP,8192,4096)

@@ -22,7 +22,7 @@ const ONE_HEAP: &str =
     "one heap serves the whole 64-bit address space; set HEAP(init,incr,,KEEP|FREE) instead";
 const CHECKED_ELEMENTS: &str = "HEAPCHK serves every request without pools";
 const ONE_TABLE: &str = "one trace table has the requests of all heaps";
-const ZONES_OF_64: &str = "all storage has the zones of size64";
+const TABLES_STAY: &str = "tables are used again, and stay until the process ends";
 const NO_LINE: &str = "Linux has no 16M line; storage may be anywhere";
 const NO_LIBRARY_HEAP: &str =
     "the run-time library allocates nothing in the program; there is no library heap";
@@ -56,14 +56,21 @@ pub const OPTIONS: &[Entry] = &[
         least: 2,
         alias: "",
         sub_options: &[
-            of_idle("init", SIZE, Bytes(16 * K), "first segment"),
-            of_idle("incr", SIZE, Bytes(8 * K), "smallest further segment"),
-            of_idle("ANYWHERE|BELOW", LOCATION, ANYWHERE, "above or below the 16M line"),
-            of_idle("FREE|KEEP", KEEP_FREE, FREE, "whether an emptied increment is given back"),
+            sub("init", SIZE_AUTO, Auto, Bytes(16 * K), "first segment of underbar's own tables; AUTO: 64K"),
+            sub("incr", SIZE_AUTO, Auto, Bytes(8 * K), "smallest further segment; AUTO: grows with the tables"),
+            SubOption {
+                underbar: ANYWHERE,
+                ..idle("ANYWHERE|BELOW", LOCATION, ANYWHERE, "above or below the 16M line", NO_LINE)
+            },
+            idle("FREE|KEEP", KEEP_FREE, FREE, "whether an emptied increment is given back", TABLES_STAY),
         ],
-        meaning: "The library's heap that may be above the 16M line.",
-        explanation: "On z/OS, the first stack segment of every thread but the initial one comes from it.",
-        effect: AcceptedNoEffect(NO_LIBRARY_HEAP),
+        meaning: "The heap for underbar's own tables.",
+        explanation: "\
+On z/OS it is the library's heap, and the first stack segment of every thread but the initial one comes from it. Here
+descriptions of segments, extents, threads and heaps come from it; the page map, 2M for each gigabyte of addresses in
+use, has mappings of its own. The report also counts under it the first segments of the stacks that THREADSTACK makes
+with increments, KEEP or FREE, though each is a mapping of its own.",
+        effect: Honoured,
     },
     other_with_no("AUTOTASK", 3, "Fortran multitasking.", FORTRAN_ONLY),
     Entry {
@@ -265,8 +272,8 @@ HEAPPOOLS acts on the default heap, not on additional heaps and enclaves, and no
         least: 5,
         alias: "",
         sub_options: &[
-            idle("size31", SIZE, Bytes(0), "bytes of the check zone below the bar", ZONES_OF_64),
-            idle("ABEND|QUIET|MSG|TRACE", ZONE, ABEND, "reaction to a damaged zone below the bar", ZONES_OF_64),
+            of_idle("size31", SIZE, Bytes(0), "bytes of the check zone below the bar; not set: as size64"),
+            of_idle("ABEND|QUIET|MSG|TRACE", ZONE, ABEND, "reaction to a damaged zone below the bar"),
             sub("size64", SIZE, Bytes(0), Bytes(0), "bytes of the check zone, at most 1024; 0: none"),
             sub("ABEND|QUIET|MSG|TRACE", ZONE, ABEND, ABEND, "reaction to a damaged zone"),
         ],
@@ -277,7 +284,8 @@ walks of HEAPCHK. ABEND ends the program with SIGABRT, as a wrong free does. MSG
 the program goes on; TRACE adds the callers; QUIET only counts (heap.damaged_zones). The message names the element, its
 size, who got it, and who freed it. If more was overwritten than the zone, so that the heap cannot go on, the program
 ends whatever the reaction. malloc_usable_size gives the size that was asked for. All blocks have headers and come
-from one pool for all threads, as under HEAPCHK(ON). HEAPZONES(,,16) uses zones of 16 bytes.",
+from one pool for all threads, as under HEAPCHK(ON). HEAPZONES(,,16) uses zones of 16 bytes.
+The first two values are for storage of __malloc31 and __malloc24; not set, they are as the others.",
         effect: Honoured,
     },
     Entry {

@@ -50,14 +50,16 @@ impl core::error::Error for Misnomer {}
 impl Name {
     /// A name of the given characters.
     ///
+    /// # Errors
     /// A text that is no name in any organisation.
-    /// What may be no name of any organisation.
     pub fn new(text: &[u8]) -> Result<Name, Misnomer> {
         if text.is_empty() {
             return Err(Misnomer::Empty);
         }
-        if let Some(wrong) = text.iter().find(|&&character| !may_be_in_a_name(character)) {
-            return Err(Misnomer::Character(char::from(*wrong)));
+        if let Some(at) = text.iter().position(|&character| !may_be_in_a_name(character)) {
+            let valid = text[at..].utf8_chunks().next().map_or("", |chunk| chunk.valid());
+            // A byte that is no text is named as the character of its number.
+            return Err(Misnomer::Character(valid.chars().next().unwrap_or(char::from(text[at]))));
         }
         if text == b"." || text == b".." {
             return Err(Misnomer::Directory);
@@ -158,6 +160,9 @@ mod tests {
         for wrong in ["a/b", "a b", "a,b", "L(M)", "it's", "\\", "\n", "\x7f"] {
             assert!(matches!(Name::new(wrong.as_bytes()), Err(Misnomer::Character(_))), "{wrong:?}");
         }
+        assert_eq!(Name::new("Gr\u{f6}\u{df}e".as_bytes()), Err(Misnomer::Character('\u{f6}')));
+        assert_eq!(Name::new("A\u{200b}".as_bytes()), Err(Misnomer::Character('\u{200b}')));
+        assert_eq!(Name::new(b"A\xe4B"), Err(Misnomer::Character('\u{e4}')));
     }
 
     #[test]

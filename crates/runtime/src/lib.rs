@@ -75,6 +75,10 @@ pub mod start;
 #[allow(dead_code, reason = "used by the models only")]
 mod heap {
     mod cell;
+    mod ecb {
+        mod chains;
+        mod piece;
+    }
     mod gate;
     mod inbox;
 }

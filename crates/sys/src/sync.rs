@@ -63,4 +63,13 @@ impl<T: Copy> Plain<T> {
         #[cfg(loom)]
         self.0.with_mut(|place| unsafe { *place = value });
     }
+
+    /// Where the value is, for code that changes it in more than one way. The model does not see what is done there.
+    #[inline(always)]
+    pub fn place(&self) -> *mut T {
+        #[cfg(not(loom))]
+        return self.0.get();
+        #[cfg(loom)]
+        return self.0.with_mut(|place| place);
+    }
 }

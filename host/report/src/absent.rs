@@ -50,8 +50,6 @@ const THREAD_HEAP: &str =
     "The heaps of threads (THREADHEAP) are one of the process's heaps: heaps, of kind thread.";
 const ROW_24: &str = "Storage below 16 MiB (__malloc24) is a heap of the process: heaps, of kind below_16m.";
 const BELOW_HEAP: &str = "Nothing of underbar has to be below the 16M line, so no program has such storage.";
-const OWN_REQUESTS: &str =
-    "underbar's own storage comes from the kernel in whole tables; requests within it are not counted.";
 macro_rules! absent {
     ($($key:literal, $label:expr, $why:expr;)*) => {
         /// All figures without a counterpart, area by area as the storage report has them.
@@ -76,10 +74,6 @@ absent! {
     "heap24.frees", Of(Key::HeapFrees), ROW_24;
     "heap24.segments_allocated", Of(Key::HeapSegmentsAllocated), ROW_24;
     "heap24.segments_freed", Of(Key::HeapSegmentsFreed), ROW_24;
-    "anyheap.gets", Of(Key::HeapGets), OWN_REQUESTS;
-    "anyheap.frees", Of(Key::HeapFrees), OWN_REQUESTS;
-    "anyheap.segments_allocated", Of(Key::HeapSegmentsAllocated), OWN_REQUESTS;
-    "anyheap.segments_freed", Of(Key::HeapSegmentsFreed), OWN_REQUESTS;
     "belowheap.used_peak", Of(Key::HeapUsedPeak), BELOW_HEAP;
     "belowheap.gets", Of(Key::HeapGets), BELOW_HEAP;
     "belowheap.frees", Of(Key::HeapFrees), BELOW_HEAP;

@@ -191,7 +191,7 @@ mod tests {
             "\n  heap.gets                           50,002           Successful Get Heap requests\n",
             "\n  heap.used_peak                 819,229,056 781 MiB   Total heap storage used (sugg. initial size)\n",
             "\n  coverage  99 % of 877 MiB anonymous memory is in this heap\n",
-            "\n  none      on Linux: libstack, anyheap, belowheap",
+            "\n  none      on Linux: libstack, belowheap",
         ] {
             assert!(text.contains(part), "{part}{text}");
         }
@@ -223,8 +223,19 @@ mod tests {
         let compiler = report.processes.iter_mut().find(|process| process.processes == 3).expect("folded");
         compiler.counters.set(Key::ProcessContinued, 2);
         let text = view(&report);
-        assert!(text.contains("\ncc1plus, 3 runs\n") && text.contains("\nas, 3 processes\n"), "{text}");
+        assert!(
+            text.contains("\ncc1plus, 3 runs or forks\n") && text.contains("\nas, 3 processes\n"),
+            "{text}"
+        );
         let text = summary::render(&report, &[], false);
-        assert!(text.contains("  of        cc1plus, 3 runs, the most memory of 3 programs\n"), "{text}");
+        assert!(
+            text.contains("  of        cc1plus, 3 runs or forks, the most memory of 3 programs\n"),
+            "{text}"
+        );
+        // Sections that are not folded are told apart by their process numbers.
+        let compiler = report.processes.iter_mut().find(|process| process.processes == 3).expect("folded");
+        compiler.state = crate::model::State::Ended;
+        let text = summary::render(&report, &[], false);
+        assert!(text.contains("  of        cc1plus, 3 processes, the most"), "{text}");
     }
 }

@@ -112,7 +112,7 @@ pub static TERMS: [Term; 37] = [
         "anywhere heap",
         "ANYHEAP",
         "Storage of Language Environment itself above the line, and the first stack segments of threads.",
-        "Tables of libunderbar.so: heap.own_bytes.",
+        "Tables of libunderbar.so, and first segments of the stacks that it makes for threads: heap.own_bytes, anyheap.stacks.",
     ),
     term(
         "below heap",

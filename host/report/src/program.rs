@@ -25,6 +25,8 @@ pub struct Program {
     pub name: String,
     /// The number of processes that ran it.
     pub processes: u64,
+    /// True if sections of it are folded: then a process that became the program again may count twice.
+    pub is_folded: bool,
     /// Their counters, folded.
     pub counters: Figures,
     /// Their requests by size, added, as far as known.
@@ -74,6 +76,7 @@ impl Report {
                 programs.push(Program {
                     name: process.name().to_owned(),
                     processes: 0,
+                    is_folded: false,
                     counters: Figures::unknown(),
                     sizes: None,
                     owners: Vec::new(),
@@ -100,6 +103,7 @@ impl Report {
             program.counters.fold(&process.counters);
             sizes::fold(&mut program.sizes, process.sizes.as_ref());
             program.unfinished |= unfinished;
+            program.is_folded |= process.state == State::Folded;
             program.allocator = program.allocator.take().or_else(|| process.allocator.clone());
             if process.state != State::Folded {
                 program.longest_ns = program.longest_ns.max(ran);

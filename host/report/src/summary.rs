@@ -134,11 +134,11 @@ fn child(program: &Program) -> Line {
     )
 }
 
-/// The number of processes that ran a program. If a process may have run it twice, the number of runs: `env` becomes the program
-/// that it names, and a shell that is started this way is in a process that was a shell before.
+/// The number of processes that ran a program. If one may have run it twice, the number of its runs, to which children by fork are
+/// added: `env` becomes the program that it names, and a shell that is started this way is in a process that was a shell before.
 pub(crate) fn runs(program: &Program) -> String {
-    if program.processes > 1 && program.counters.get(Key::ProcessContinued) > 0 {
-        return counted(program.processes, "run", "runs");
+    if program.processes > 1 && program.is_folded && program.counters.get(Key::ProcessContinued) > 0 {
+        return counted(program.processes, "run or fork", "runs or forks");
     }
     counted(program.processes, "process", "processes")
 }
@@ -180,7 +180,15 @@ fn tree_lines(report: &Report, page: Page<'_>) -> Vec<Line> {
     let mut parts = vec![text];
     if let Some(later) = later {
         let name = clean(&later.name);
-        parts.push(format!("; still running: {}; `underbar report {name}` later", count(later.running)));
+        // Some may have made themselves known after the figures were read.
+        let unseen = match later.running.saturating_sub(running) {
+            0 => String::new(),
+            unseen => format!(" ({} not in these figures)", count(unseen)),
+        };
+        parts.push(format!(
+            "; still running: {}{unseen}; `underbar report {name}` later",
+            count(later.running)
+        ));
     } else if running > 0 {
         parts.push(format!("; {} running", counted(running, "is still", "are still")));
     }
@@ -301,7 +309,10 @@ underbar: ./getfree --seed 7: exit 0
         report.processes[1].state = State::Killed;
         report.run.later = Some(crate::model::Later { running: 2, name: "4711-2a".to_owned() });
         let text = render(&report, &[], false);
-        assert!(text.contains("still running: 2; `underbar report 4711-2a` later"), "{text}");
+        assert!(text.contains("still running: 2 (1 not in these figures); `underbar report"), "{text}");
+        report.run.later = Some(crate::model::Later { running: 1, name: "4711-2a".to_owned() });
+        let text = render(&report, &[], false);
+        assert!(text.contains("still running: 1; `underbar report 4711-2a` later"), "{text}");
         report.run.later = None;
         let text = render(&report, &[], false);
         assert!(text.contains("programs; 1 is still running; not followed"), "{text}");

@@ -84,6 +84,12 @@ int main(int count, char **words) {
         if (errno != ENOMEM || blocks < 100 || blocks > 280) return 8;
         if (__malloc24(1 << 24) || __malloc24((size_t)-1) || !malloc(60000) || !__malloc31(60000)) return 9;
         puts("exhausted");
+    } else if (strcmp(words[1], "past-31") == 0 || strcmp(words[1], "past-64") == 0) {
+        /* A byte past the end. */
+        char *address = words[1][5] == '3' ? __malloc31(100) : malloc(100);
+        ((volatile char *)address)[100] = 'x';
+        free(address);
+        puts("went on");
     } else {
         return 2;
     }

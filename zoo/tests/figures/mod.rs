@@ -83,7 +83,7 @@ checks! {
     processes_that_the_heap_ended_are_those_with_sigabrt: HeapFaults;
     a_killed_program_s_figures_keep_their_bound: HeapGets HeapFrees HeapUsed HeapUsedPeak;
     a_killed_program_s_segments_are_exact: HeapSegmentsAllocated HeapSegmentBytes HeapSegmentBytesPeak;
-    segments_are_the_kernel_s_calls: HeapSegmentsAllocated HeapSegmentsFreed HeapSegmentBytes HeapSegmentBytesPeak HeapSegmentBytesTotal HeapOversizeSegments HeapOwnBytes;
+    segments_are_the_kernel_s_calls: HeapSegmentsAllocated HeapSegmentsFreed HeapSegmentBytes HeapSegmentBytesPeak HeapSegmentBytesTotal HeapOversizeSegments HeapOwnBytes AnyHeapSegmentsAllocated;
     segments_are_in_the_memory_map: HeapSegmentBytes HeapOwnBytes;
     sizes_are_those_of_the_option: HeapInitialSize HeapIncrementSize;
     pages_given_back_are_the_kernel_s_calls: HeapPurges HeapPurgedBytes;
@@ -98,6 +98,7 @@ checks! {
     stacks_for_which_there_is_no_room_are_counted: StackFallbacks;
     stacks_that_the_program_brings_are_measured_while_they_are_fresh: StackThread StackReused;
     segments_of_threads_are_those_that_they_reach: ThreadStackSegmentsAllocated ThreadStackSegmentsFreed;
+    what_underbar_requests_for_threads_is_counted: AnyHeapGets AnyHeapFrees AnyHeapSegmentsFreed AnyHeapStacks;
     segments_of_stacks_of_programs_are_those_that_they_count: StackSegmentsAllocated StackSegmentsFreed;
     a_recycled_stack_reads_no_higher_than_it_was_used: StackThread StackConcurrent;
     reads_of_underbar_are_those_that_the_program_does_not_make: OwnReads OwnReadBytes;

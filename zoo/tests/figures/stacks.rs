@@ -78,6 +78,26 @@ pub(super) fn segments_of_threads_are_those_that_they_reach() {
     }
 }
 
+/// For each thread underbar itself requests a record, the description of a stack, and the stack.
+pub(super) fn what_underbar_requests_for_threads_is_counted() {
+    let program = program("at_once");
+    let with = |count: u64, option: &str| account(option, &[&program, &count.to_string()]);
+    const OPTION: &str = "THREADSTACK(ON,64K,64K,,KEEP)";
+    let (few, many) = (with(10, OPTION), with(150, OPTION));
+    for (account, count) in [(&few, 10), (&many, 150)] {
+        exact(account, Key::AnyHeapStacks, count * (64 << 10));
+        exact(account, Key::AnyHeapSegmentsFreed, 0);
+    }
+    let more = |key| many.get(key) - few.get(key);
+    assert_eq!((more(Key::AnyHeapGets), more(Key::AnyHeapFrees)), (140 * 3, 140 * 2));
+    // And at most one more for tables.
+    assert!((140..=141).contains(&more(Key::AnyHeapSegmentsAllocated)));
+    // 256 stacks wait for their next thread.
+    let plain = with(150, "");
+    exact(&plain, Key::AnyHeapStacks, 0);
+    COMPARED.with_borrow_mut(|all| all.extend([Key::AnyHeapGets, Key::AnyHeapFrees]));
+}
+
 pub(super) fn segments_of_stacks_of_programs_are_those_that_they_count() {
     let account = account("", &[&program("stack_segments")]);
     exact(&account, Key::StackSegmentsAllocated, account.said("allocated"));

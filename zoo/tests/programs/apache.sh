@@ -1,34 +1,16 @@
 # apache with PHP in it, on a free port of loopback, asked for a script and for a file, ended by its number.
-modules=/usr/lib/apache2/modules
+php=$(ls /usr/lib/apache2/modules/libphp*.so | head -n 1)
 port=$(php -r '$s = stream_socket_server("tcp://127.0.0.1:0"); echo explode(":", stream_socket_get_name($s, false))[1];')
 chmod 755 .
 mkdir site
 cp program.php site
 seq 1 20000 > site/lines.txt
-cat > apache.conf << END
-ServerRoot $PWD
-ServerName localhost
-Listen 127.0.0.1:$port
-PidFile $PWD/pid
-ErrorLog $PWD/log
-User nobody
-Group nogroup
-LoadModule mpm_prefork_module $modules/mod_mpm_prefork.so
-LoadModule authz_core_module $modules/mod_authz_core.so
-LoadModule mime_module $modules/mod_mime.so
-LoadModule php_module $(ls $modules/libphp*.so | head -n 1)
-TypesConfig /dev/null
-DocumentRoot $PWD/site
-StartServers 2
-MaxRequestsPerChild 5
-<FilesMatch "\.php$">
-    SetHandler application/x-httpd-php
-</FilesMatch>
-END
+export PWD port php
 apache2=$(command -v apache2 || echo /usr/sbin/apache2)
-"$apache2" -d . -f "$PWD/apache.conf" -t 2>&1
+set -- "$apache2" -d . -f "$PWD/apache.conf" -c 'StartServers 2' -c 'MaxRequestsPerChild 5'
+"$@" -t 2>&1
 # It ends its whole process group, so it gets one of its own.
-setsid "$apache2" -d . -f "$PWD/apache.conf" -DFOREGROUND &
+setsid "$@" -DFOREGROUND &
 server=$!
 ask() {
     php -r 'echo @file_get_contents($argv[1]) ?: exit(1);' "http://127.0.0.1:$port/$1"

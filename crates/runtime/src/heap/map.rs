@@ -18,6 +18,7 @@ use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use underbar_sys::machine::{Resource, limit};
 use underbar_sys::syscall;
 
+use super::private_storage::Own;
 use crate::sandbox;
 
 /// Bytes of a page of the map.
@@ -89,12 +90,12 @@ fn first_entered(entries: &[AtomicPtr<Descriptor>]) -> Option<usize> {
 }
 
 /// Makes sure that all addresses of a range can be entered. False if the kernel has no memory. Called under the lock of
-/// `private_storage`, which also guards its bytes.
-pub fn prepare(start: usize, bytes: usize, own_bytes: &mut usize) -> bool {
+/// `private_storage`, which counts what this takes.
+pub fn prepare(start: usize, bytes: usize, own: &mut Own) -> bool {
     for entry in &ROOT[start >> LEAF_BITS..=((start + bytes - 1) >> LEAF_BITS)] {
         if entry.load(Ordering::Relaxed).is_null() {
             let Ok(leaf) = syscall::map_anonymous(size_of::<Leaf>()) else { return false };
-            *own_bytes += size_of::<Leaf>();
+            own.count_map(1, size_of::<Leaf>());
             entry.store(leaf.cast(), Ordering::Release);
         }
     }
@@ -175,6 +176,7 @@ pub fn enter(start: usize, bytes: usize, descriptor: *mut Descriptor) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::private_storage::OWN;
     use super::*;
 
     #[test]
@@ -211,7 +213,7 @@ mod tests {
     fn a_range_across_two_leaves_is_entered_page_by_page() {
         let start = (5 << LEAF_BITS) - 2 * PAGE;
         let descriptor = 64 as *mut Descriptor;
-        assert!(prepare(start, 4 * PAGE, &mut 0));
+        assert!(prepare(start, 4 * PAGE, &mut OWN.lock()));
         enter(start, 4 * PAGE, descriptor);
         for page in 0..4 {
             assert_eq!(lookup(start + page * PAGE + 17), descriptor);

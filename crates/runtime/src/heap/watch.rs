@@ -18,6 +18,8 @@ use underbar_options::{HeapCheck, HeapZones, Reaction};
 
 use super::all_heaps;
 use super::check::{self, Fault, Finding};
+use super::map;
+use super::object;
 use super::registry::{self, REGISTRY};
 use super::space::Damage;
 use super::trace::{self, Site};
@@ -27,20 +29,23 @@ use crate::ledger;
 /// Requests between two walks, and the number of the first one that may walk. Written once, before the first request; relaxed.
 static FREQUENCY: AtomicU64 = AtomicU64::new(0);
 static DELAY: AtomicU64 = AtomicU64::new(0);
-/// A [`Reaction`]. Written once, before the first request; relaxed.
-static REACTION: AtomicU32 = AtomicU32::new(Reaction::Abend as u32);
+/// A [`Reaction`] to damage above 2 GiB, and below. Written once, before the first request; relaxed.
+static REACTIONS: [AtomicU32; 2] = [const { AtomicU32::new(Reaction::Abend as u32) }; 2];
 /// Requests so far. Any thread; relaxed: it only counts.
 static REQUESTS: AtomicU64 = AtomicU64::new(0);
 
 /// Obeys the options. Before the first request. Returns whether requests are watched.
 pub fn configure(checks: HeapCheck, zones: HeapZones) -> bool {
-    let is_on = checks.on || zones.bytes > 0;
+    let is_on = checks.on || zones.bytes > 0 || zones.bytes_below > 0;
     if is_on {
         // A trace without callers would say no more than the message.
-        let depth = if zones.reaction == Reaction::Trace { u64::MAX } else { checks.call_depth };
+        let reactions = [zones.reaction, zones.reaction_below];
+        let depth = if reactions.contains(&Reaction::Trace) { u64::MAX } else { checks.call_depth };
         trace::configure(checks.entries, depth);
-        zone::configure(zones.bytes);
-        REACTION.store(zones.reaction as u32, Ordering::Relaxed);
+        zone::configure(zones.bytes, zones.bytes_below);
+        for (reaction, of) in reactions.into_iter().zip(&REACTIONS) {
+            of.store(reaction as u32, Ordering::Relaxed);
+        }
         if checks.on {
             FREQUENCY.store(checks.frequency, Ordering::Relaxed);
             DELAY.store(checks.delay, Ordering::Relaxed);
@@ -75,7 +80,7 @@ pub(crate) fn look() {
 /// # Safety
 /// The address is that of an element in use whose header is sound.
 pub unsafe fn check(function: &'static str, address: usize, site: &Site) {
-    if !zone::are_on() {
+    if !zone::are_on() || !zone::are_checked(is_below(address)) {
         return;
     }
     // SAFETY: the caller's promise.
@@ -107,12 +112,19 @@ fn first_damage() -> Option<Damage> {
     found
 }
 
+/// Whether an address is that of storage with a limit (`__malloc31`, `__malloc24`).
+fn is_below(address: usize) -> bool {
+    let descriptor = map::lookup(address);
+    // SAFETY: a descriptor in the map is that of a segment, or of an extent in one; the caller looks at something in use there.
+    !descriptor.is_null() && unsafe { object::of(descriptor) }.settings.has_limit()
+}
+
 #[cold]
 fn react(function: &'static str, damage: Damage, site: &Site) {
     let Damage { fault, next, is_fatal } = damage;
     ledger::add(Key::HeapDamagedZones, 1);
     let finding = Finding { function, fault, callers: site.callers(), next };
-    let reaction = REACTION.load(Ordering::Relaxed);
+    let reaction = REACTIONS[usize::from(is_below(fault.block))].load(Ordering::Relaxed);
     if is_fatal || reaction == Reaction::Abend as u32 {
         check::end_for(&finding);
     }

@@ -17,8 +17,8 @@ use super::{END, all_heaps, below, ecb, of_threads, pools, slot, thread, watch};
 use crate::ledger;
 use crate::orders::Orders;
 
-/// Applies HEAP, HEAPPOOLS, STORAGE, HEAPCHK, HEAPZONES, HUGEPAGES and RPTSTG to the default heap, and those for heaps of other
-/// kinds to these. Before the first request.
+/// Applies HEAP, HEAPPOOLS, STORAGE, HEAPCHK, HEAPZONES, HUGEPAGES and RPTSTG to the default heap; ANYHEAP, THREADHEAP, AVL and ECB to
+/// those that they name. Before the first request.
 pub(crate) fn configure(orders: &Orders<'_>) {
     let bytes = |size: Size| size.bytes().and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(0);
     let (heap, storage) = (orders.settings.heap(), orders.settings.storage());
@@ -40,6 +40,7 @@ pub(crate) fn configure(orders: &Orders<'_>) {
         DEFAULT.make_pooled(COUNTS_EACH);
     }
     space::reserve::configure(storage.reserve);
+    OWN.lock().configure(orders.settings.any_heap().map(bytes));
     below::configure(orders.settings.heap_below());
     of_threads::configure(orders.settings.thread_heap());
     ecb::configure(orders.settings);
@@ -131,6 +132,7 @@ pub fn settle() {
     }
     if quiet {
         all_heaps::settle_abandoned();
+        OWN.lock().tell();
     }
 }
 
@@ -182,6 +184,9 @@ pub(crate) unsafe fn after_fork_in_child(_: bool) {
     if thread::is_real(heap) {
         // SAFETY: this thread owns its heap, as its original did.
         unsafe { (*thread::counting(heap)).owe_unsettled() };
+    }
+    if all_heaps::is_quiet() {
+        OWN.lock().forget_untold();
     }
     all_heaps::after_fork_in_child();
 }

@@ -15,7 +15,7 @@
 //! a walk under that lock never meets an element without.
 //! Not here: elements that get one (`space::zoned`), the reaction to a damaged zone (`watch`), and when zones are checked (`unusual`, `space::walk`).
 
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::block::Block;
 
@@ -25,8 +25,10 @@ const MOST: usize = 1024;
 const WORDS: usize = 3;
 const TAIL: usize = WORDS * size_of::<usize>();
 
-/// Bytes of a zone, at least; 0: there are none. Written once, before the first request; relaxed.
-static BYTES: AtomicUsize = AtomicUsize::new(0);
+/// Whether elements have zones, or at least the words behind them; bytes of a zone, at least, above 2 GiB and below; 0: zones there
+/// are not looked at. Written once, before the first request; relaxed.
+static ARE_ON: AtomicBool = AtomicBool::new(false);
+static BYTES: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
 
 /// A place in this library: the loader chooses its address.
 static HERE: u8 = 0;
@@ -40,24 +42,33 @@ pub enum State {
     Damaged(Option<usize>),
 }
 
-/// Obeys HEAPZONES. Before the first request.
-pub fn configure(bytes: u64) {
-    BYTES.store(usize::try_from(bytes).unwrap_or(MOST).min(MOST), Ordering::Relaxed);
+/// Obeys HEAPZONES, with the sizes above 2 GiB and below. Before the first request.
+pub fn configure(above: u64, below: u64) {
+    for (bytes, zone) in [above, below].into_iter().zip(&BYTES) {
+        zone.store(usize::try_from(bytes).unwrap_or(MOST).min(MOST), Ordering::Relaxed);
+    }
+    ARE_ON.store(above > 0 || below > 0, Ordering::Relaxed);
 }
 
 /// Whether elements have zones.
 #[inline]
 pub fn are_on() -> bool {
-    BYTES.load(Ordering::Relaxed) != 0
+    ARE_ON.load(Ordering::Relaxed)
+}
+
+fn bytes(is_below: bool) -> usize {
+    BYTES[usize::from(is_below)].load(Ordering::Relaxed)
+}
+
+/// Whether zones are looked at, of storage below 2 GiB or above.
+pub fn are_checked(is_below: bool) -> bool {
+    bytes(is_below) != 0
 }
 
 /// Bytes that an element needs for its zone and the words behind it; 0: there are none.
 #[inline]
-pub fn room() -> usize {
-    match BYTES.load(Ordering::Relaxed) {
-        0 => 0,
-        zone => zone + TAIL,
-    }
+pub fn room(is_below: bool) -> usize {
+    if are_on() { bytes(is_below) + TAIL } else { 0 }
 }
 
 /// The bytes that the program may use of an element: those that it asked for, if zones are on.
@@ -174,14 +185,14 @@ mod tests {
     /// An element of `bytes` with a zone of 16, in a space of its own.
     fn with_element(bytes: usize, align: usize, then: impl FnOnce(usize)) {
         let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        configure(16);
+        configure(16, 16);
         let mut space = Space::new(&DEFAULT, core::ptr::null_mut());
         let element = space.get_with_zone(bytes, align, 0x1234).expect("storage").address;
         assert!(element.is_multiple_of(align));
         then(element);
         // SAFETY: in use, and not used again.
         unsafe { space.free(element) }.expect("the headers are sound");
-        configure(0);
+        configure(0, 0);
     }
 
     #[test]
@@ -239,11 +250,11 @@ mod tests {
     #[test]
     fn a_size_that_overflows_gets_nothing() {
         let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        configure(u64::MAX);
+        configure(u64::MAX, 0);
         let mut space = Space::new(&DEFAULT, core::ptr::null_mut());
         for bytes in [usize::MAX, usize::MAX - 1024, usize::MAX - 2000, isize::MAX as usize] {
             assert!(space.get_with_zone(bytes, 16, 0).is_none());
         }
-        configure(0);
+        configure(0, 0);
     }
 }

@@ -37,6 +37,8 @@ const BUCKETS: usize = 128;
 struct Lists {
     ready: *mut Segmented,
     ready_count: usize,
+    /// Bytes in the first segments of stacks that threads have.
+    first_segments: usize,
     /// By [`bucket`]: stacks of threads that will be joined, or detached.
     in_use: [*mut Segmented; BUCKETS],
     /// Stacks of detached threads, the oldest first, and the last one.
@@ -52,6 +54,7 @@ unsafe impl Send for Lists {}
 static LISTS: Lock<Lists> = Lock::new(Lists {
     ready: null_mut(),
     ready_count: 0,
+    first_segments: 0,
     in_use: [null_mut(); BUCKETS],
     detached: null_mut(),
     last_detached: null_mut(),
@@ -106,6 +109,7 @@ pub fn take(size: usize, is_detached: bool) -> *mut Segmented {
                 return stack;
             }
             EXIST.fetch_add(1, Ordering::Relaxed);
+            ledger::add(Key::AnyHeapSegmentsAllocated, 1);
             coverage::stack((*stack).low, (*stack).top);
             lists = LISTS.lock();
         } else if (*stack).is_forgotten() {
@@ -116,6 +120,9 @@ pub fn take(size: usize, is_detached: bool) -> *mut Segmented {
         (*stack).thread.store(0, Ordering::Relaxed);
         lists.put_in_use(stack);
     }
+    lists.first_segments += size::segments().initial;
+    ledger::add(Key::AnyHeapGets, 1);
+    ledger::raise(Key::AnyHeapStacks, lists.first_segments as u64);
     stack
 }
 
@@ -125,6 +132,7 @@ pub fn not_made(stack: *mut Segmented) {
     // SAFETY: the caller took it, and no thread has it.
     unsafe {
         lists.remove((*stack).top - 1);
+        lists.comes_back();
         lists.put_ready(stack);
     }
 }
@@ -190,6 +198,7 @@ fn retire(stack: *mut Segmented) {
             ledger::add(Key::ThreadStackSegmentsFreed, u64::from(freed));
         }
         let mut lists = LISTS.lock();
+        lists.comes_back();
         if lists.ready_count < MOST || is_closed {
             lists.put_ready(stack);
             return;
@@ -215,6 +224,12 @@ impl Lists {
         null_mut()
     }
 
+    /// A thread has given its stack up.
+    fn comes_back(&mut self) {
+        self.first_segments = self.first_segments.saturating_sub(size::segments().initial);
+        ledger::add(Key::AnyHeapFrees, 1);
+    }
+
     unsafe fn put_ready(&mut self, stack: *mut Segmented) {
         // SAFETY: the caller's stack, in no list.
         unsafe { (*stack).next = self.ready };
@@ -231,6 +246,7 @@ impl Lists {
         }
         self.spare = stack;
         EXIST.fetch_sub(1, Ordering::Relaxed);
+        ledger::add(Key::AnyHeapSegmentsFreed, 1);
     }
 
     unsafe fn put_in_use(&mut self, stack: *mut Segmented) {
@@ -296,6 +312,9 @@ impl Lists {
                 if has_ended && size::frees_increments() && !sandbox::is_closed() {
                     let freed = stack.free_increments(size::segments());
                     ledger::add(Key::ThreadStackSegmentsFreed, u64::from(freed));
+                }
+                if has_ended {
+                    self.comes_back();
                 }
                 match has_ended {
                     false => self.put_in_use(oldest),
@@ -381,9 +400,11 @@ pub unsafe fn after_fork_in_child(here: usize) {
     {
         free(&mut lists, stack);
     }
+    lists.first_segments = 0;
     if !mine.is_null() {
         // SAFETY: out of its list.
         unsafe { lists.put_in_use(mine) };
+        lists.first_segments = size::segments().initial;
     }
     // Those that waited in the parent: their segments count there.
     let mut waiting = lists.ready;

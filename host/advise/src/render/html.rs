@@ -98,6 +98,8 @@ fn program(
     } else if let (Some((launcher, place)), Form::Parm) = (steps.launcher_of(name), form) {
         let place = text::place_of_options(place);
         let _ = writeln!(text, "<p>PARM of its step belongs to {}; {place}.</p>", escaped(launcher));
+    } else if form == Form::Parm && steps.is_of_any(name) {
+        let _ = writeln!(text, "<p>For {}: {}.</p>", escaped(name), text::OF_ANY);
     } else if !settings.is_empty() {
         text.push_str("<p>No setting can be written in the form asked for.</p>\n");
     }

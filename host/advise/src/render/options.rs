@@ -48,8 +48,10 @@ pub fn linked(collected: &Collected, advice: &[Advice], form: Form) -> Vec<(Stri
 #[must_use]
 pub fn not_in_form(collected: &Collected, advice: &[Advice], form: Form) -> Vec<String> {
     let (settings, steps) = (settings_by_program(advice), Steps::of(collected));
-    let has_no_parm =
-        |name: &str| form == Form::Parm && steps.launcher_of(name).is_some() && !steps.is_linked(name);
+    let has_no_parm = |name: &str| {
+        let has_none = steps.launcher_of(name).is_some() || steps.is_of_any(name);
+        form == Form::Parm && has_none && !steps.is_linked(name)
+    };
     let lacks = |name: &String| {
         let has_no_text = |all: &Vec<_>| form.text(all).is_none() || has_no_parm(name);
         settings.get(name.as_str()).is_some_and(has_no_text)

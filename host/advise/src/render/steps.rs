@@ -9,7 +9,7 @@
 //! of any of its enclaves: a value is lowered only if all of its enclaves would lower it.
 //! Not here: texts that are linked with a program (CEEUOPT) or belong to no step: each program has its own.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use underbar_listing::{OptionRow, Place, StepParm, place_behind};
 
@@ -37,6 +37,8 @@ pub struct Steps<'a> {
     programs: HashMap<&'a str, &'a str>,
     /// By a program that no step of its file names: the launcher that a step there runs.
     launched: HashMap<&'a str, (&'a str, Place)>,
+    /// Programs that no step of their file names, where any of several steps may have created them.
+    of_any: HashSet<&'a str>,
     collected: Option<&'a Collected>,
 }
 
@@ -82,7 +84,23 @@ impl<'a> Steps<'a> {
                     self.members.entry(name).or_default().extend(before.drain(..));
                 }
             }
+        } else {
+            // The enclave of a step that is not seen may be any of the others, so only those with the name of a step are its own.
+            for (_, name) in runs {
+                if own.contains(name) {
+                    self.programs.insert(name, name);
+                    self.members.entry(name).or_default().insert(name);
+                } else {
+                    self.of_any.insert(name);
+                }
+            }
         }
+    }
+
+    /// Whether any of several steps may run this program, so that no PARM is known to be its own.
+    #[must_use]
+    pub fn is_of_any(&self, name: &str) -> bool {
+        self.of_any.contains(name) && self.members.values().all(|members| !members.contains(name))
     }
 
     /// Whether a program was seen only as an enclave that another program of its step created.
@@ -112,7 +130,8 @@ impl<'a> Steps<'a> {
         if !matches!(form, Form::Parm | Form::Ceeopts | Form::CeeRunopts) {
             return form.text(own);
         }
-        if self.is_linked(name) || (form == Form::Parm && self.launcher_of(name).is_some()) {
+        let has_no_parm = || self.launcher_of(name).is_some() || self.is_of_any(name);
+        if self.is_linked(name) || (form == Form::Parm && has_no_parm()) {
             return None;
         }
         let Some(members) = self.members.get(name) else { return form.text(own) };
@@ -357,7 +376,14 @@ mod tests {
         let names: Vec<String> =
             texts(&format!("{steps}{reports}"), Form::Parm).into_iter().map(|(name, _)| name).collect();
         assert_eq!(names, ["PAY", "NET"]);
-        let unknown = texts(&format!("{steps}//C EXEC PGM=OTHER\n{reports}"), Form::Parm);
-        assert_eq!(unknown.len(), 3, "TAX may be of OTHER: {unknown:?}");
+        // TAX may be of OTHER, or the name of its enclave, so it has no PARM. The others keep their arguments.
+        let steps = steps.replace("PGM=PAY", "PGM=PAY,PARM='DAILY,3/'") + "//C EXEC PGM=OTHER\n";
+        let each = texts(&format!("{steps}{reports}"), Form::Parm);
+        let each: Vec<(&str, &str)> = each
+            .iter()
+            .map(|(name, text)| (name.as_str(), text.lines().next().unwrap_or_default()))
+            .collect();
+        assert_eq!(each, [("PAY", "PARM='DAILY,3/HEAP(1344K,336K)'"), ("NET", "PARM='HEAP(1344K,336K)/'")]);
+        assert_eq!(texts(&format!("{steps}{reports}"), Form::Ceeopts).len(), 3);
     }
 }

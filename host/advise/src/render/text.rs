@@ -87,6 +87,9 @@ pub fn place_of_options(place: Place) -> &'static str {
     }
 }
 
+/// Why a program has no PARM although the listing has steps.
+pub const OF_ANY: &str = "no step has its name, so it is not known whose PARM it reads; --as ceeopts or --as ceeuopt writes its options";
+
 /// The whole output for listings; `form_name` is the user's name for the form.
 #[must_use]
 pub fn listings(
@@ -116,6 +119,9 @@ pub fn listings(
             Some((launcher, place)) => {
                 let place = place_of_options(place);
                 writeln!(text, "For {name}: PARM of its step belongs to {launcher}; {place}.")
+            }
+            None if form == Form::Parm && steps.is_of_any(name) => {
+                writeln!(text, "For {name}: {OF_ANY}.")
             }
             None => writeln!(
                 text,

@@ -21,7 +21,7 @@ use underbar_ledger::Key;
 
 use super::areas::{Source, figure, of_kind};
 use super::date::c_date_after;
-use super::{line, render_each, title, wrap};
+use super::{line, pools, render_each, title, wrap};
 use crate::heap::Kind;
 use crate::model::{Process, Report};
 
@@ -65,6 +65,7 @@ fn one(text: &mut String, report: &Report, process: &Process) {
             of(Source::Governed(Key::StackConcurrent, Key::StackMain)),
             of(Source::Governed(Key::StackLargest, Key::StackMain)),
         ],
+        0,
     );
     stack(
         text,
@@ -75,6 +76,7 @@ fn one(text: &mut String, report: &Report, process: &Process) {
             of(Source::OthersAtOnce),
             all(Key::StackThread),
         ],
+        all(Key::ThreadStackSegmentsAllocated),
     );
     let initial = all(Key::HeapInitialSize);
     // Above the bar is what no other heap has.
@@ -117,19 +119,46 @@ fn one(text: &mut String, report: &Report, process: &Process) {
             area(text, title, &keys.map(|key| (key.entry().label, Plain(of_kind(process, kind, key)))));
         }
     }
+    let own = of(Source::Both(Key::HeapOwnBytes, Key::AnyHeapStacks));
+    area(
+        text,
+        "64bit Library HEAP",
+        &[
+            ("Initial size", M(of(Source::SubOption("LIBHEAP64", 0)))),
+            ("Increment size", M(of(Source::SubOption("LIBHEAP64", 1)))),
+            ("Total heap storage used", Plain(own)),
+            ("Suggested initial size", M(own.next_multiple_of(MIB))),
+            (Key::HeapGets.entry().label, Plain(all(Key::AnyHeapGets))),
+            (Key::HeapFrees.entry().label, Plain(all(Key::AnyHeapFrees))),
+            (Key::HeapSegmentsAllocated.entry().label, Plain(all(Key::AnyHeapSegmentsAllocated))),
+            (Key::HeapSegmentsFreed.entry().label, Plain(all(Key::AnyHeapSegmentsFreed))),
+        ],
+    );
+    if let Some(of) = &process.pools {
+        pools::write(text, process, of);
+    }
     line(text, 4, Key::ThreadsPeak.entry().label, all(Key::ThreadsPeak));
     text.push_str("End of Storage Report\n\n");
+    let stacks = match all(Key::ThreadStackSegmentsAllocated) {
+        0 => "Stacks are one mapping each, which grows without increments.",
+        _ => "THREADSTACK64: increments with the first segment of each stack.",
+    };
+    wrap(text, &format!("Sizes of 0M are AUTO or not set. {stacks}"));
     wrap(
         text,
-        "Sizes of 0M are AUTO or not set. Stacks are one mapping each, which grows without increments.",
+        "31bit and 24bit User HEAP: none, unless the program asked for them (__malloc31, __malloc24). 64bit Library HEAP: underbar's own tables, and first segments of the stacks that it makes for threads. 31bit and 24bit Library HEAP: none, since nothing of underbar has to be there. I/O HEAP: none, since the C library takes its buffers from the user heap.",
     );
-    wrap(
-        text,
-        "31bit and 24bit User HEAP: only if the program asked for them (__malloc31, __malloc24). Library HEAP and I/O HEAP: none. The C library takes its buffers from the user heap; underbar's own tables are ANYHEAP of the 31-bit layout (--report le).",
-    );
+    for note in process.pools.iter().flat_map(|of| pools::notes(process, of)) {
+        wrap(text, &note);
+    }
 }
 
-fn stack(text: &mut String, title: &str, [initial, increment, concurrent, largest]: [u64; 4]) {
+fn stack(
+    text: &mut String,
+    title: &str,
+    [initial, increment, concurrent, largest]: [u64; 4],
+    increments: u64,
+) {
     area(
         text,
         title,
@@ -138,7 +167,7 @@ fn stack(text: &mut String, title: &str, [initial, increment, concurrent, larges
             ("Increment size", M(increment)),
             (Key::StackConcurrent.entry().label, M(concurrent)),
             (Key::StackLargest.entry().label, M(largest)),
-            ("Number of increments allocated", Plain(0)),
+            ("Number of increments allocated", Plain(increments)),
         ],
     );
 }
@@ -180,6 +209,15 @@ underbar V00 R01.00
       Successful Free Heap requests:                       50000
       Number of segments allocated:                        27948
       Number of segments freed:                                0
+    64bit Library HEAP statistics:
+      Initial size:                                           0M
+      Increment size:                                         0M
+      Total heap storage used:                           1048576
+      Suggested initial size:                                 1M
+      Successful Get Heap requests:                            0
+      Successful Free Heap requests:                           0
+      Number of segments allocated:                            0
+      Number of segments freed:                                0
     Largest number of threads concurrently active:             1
 End of Storage Report
 ";
@@ -189,5 +227,27 @@ End of Storage Report
         let text = render(&sample::getfree());
         assert!(text.starts_with(GETFREE), "{text}");
         assert_eq!(render(&sample::tree()).matches("End of Storage Report\n").count(), 3);
+        let mut pooled = sample::getfree();
+        pooled.processes[0].pools = Some(crate::pools::Pools {
+            initial_size: None,
+            larger_requests: 7,
+            each: vec![crate::pools::Pool {
+                cell: 24,
+                element: 32,
+                percent: None,
+                cells_per_extent: 4_000,
+                gets: 9,
+                extents: 1,
+                used_peak: 5,
+                used: 2,
+            }],
+        });
+        let text = render(&pooled);
+        let (areas, notes) = text.split_once("End of Storage Report").expect("its end");
+        assert!(
+            areas.contains("    HEAPPOOLS64 Statistics:\n") && areas.contains("HP64(ON,24,5,0)"),
+            "{text}"
+        );
+        assert!(notes.contains("* HEAPPOOLS: a cell takes"), "{text}");
     }
 }

@@ -19,6 +19,8 @@ pub(super) enum Source {
     /// The first counter less its part in the second, and less that of enclaves, of threads' heaps and of the heap below the line:
     /// what is left for the default heap.
     Less(Key, Key),
+    /// Two counters together.
+    Both(Key, Key),
     /// A counter of the heaps of this kind.
     Of(Kind, Key),
     /// The first counter under THREADSTACK(OFF), where STACK applies to all threads; the second under ON, where STACK applies to
@@ -37,12 +39,12 @@ impl Source {
     pub fn of_heap(self) -> Option<Key> {
         match self {
             Counter(key) | Less(key, _) => Some(key),
-            Governed(..) | Of(..) | OthersAtOnce | SubOption(..) | Absent(_) => None,
+            Governed(..) | Both(..) | Of(..) | OthersAtOnce | SubOption(..) | Absent(_) => None,
         }
     }
 }
 
-use Source::{Absent, Counter, Governed, Less, Of, OthersAtOnce, SubOption};
+use Source::{Absent, Both, Counter, Governed, Less, Of, OthersAtOnce, SubOption};
 
 /// One line: its label and the source of its figure.
 pub(super) struct Row(pub Label, pub Source);
@@ -157,11 +159,11 @@ pub(super) static SECTIONS: [Section; 9] = [
         rows: heap_rows!(
             SubOption("ANYHEAP", 0),
             SubOption("ANYHEAP", 1),
-            Counter(Key::HeapOwnBytes),
-            Absent("anyheap.gets"),
-            Absent("anyheap.frees"),
-            Absent("anyheap.segments_allocated"),
-            Absent("anyheap.segments_freed")
+            Both(Key::HeapOwnBytes, Key::AnyHeapStacks),
+            Counter(Key::AnyHeapGets),
+            Counter(Key::AnyHeapFrees),
+            Counter(Key::AnyHeapSegmentsAllocated),
+            Counter(Key::AnyHeapSegmentsFreed)
         ),
     },
     Section {
@@ -200,6 +202,7 @@ pub(super) fn figure(report: &Report, process: &Process, source: Source) -> u64 
             let apart: u64 = kinds.into_iter().map(|kind| of_kind(process, kind, all)).sum();
             counters.get(all).saturating_sub(counters.get(part)).saturating_sub(apart)
         }
+        Both(one, other) => counters.get(one) + counters.get(other),
         Of(kind, key) => of_kind(process, kind, key),
         Governed(all, first) => counters.get(if report.threads_are_governed() { first } else { all }),
         OthersAtOnce => {
@@ -233,7 +236,7 @@ pub(super) fn lacks(report: &Report, process: &Process) -> bool {
     let mut keys = sources.filter_map(|source| match source {
         Counter(key) | Less(key, _) => Some(key),
         Governed(all, first) => Some(if report.threads_are_governed() { first } else { all }),
-        Of(..) | OthersAtOnce | SubOption(..) | Absent(_) => None,
+        Both(..) | Of(..) | OthersAtOnce | SubOption(..) | Absent(_) => None,
     });
     keys.any(|key| process.counters.known(key).is_none())
 }

@@ -177,8 +177,11 @@ fn notes(report: &Report, process: &Process) -> Vec<String> {
         .to_owned(),
     );
     notes.push(
-        "ANYHEAP shows underbar's own storage, for the tables of its heap, which is not counted by requests and segments: 0 (null in JSON)."
-            .to_owned(),
+        match counters.get(Key::AnyHeapStacks) {
+            0 => "ANYHEAP: underbar's own storage, for its tables. First segments of threads' stacks come out of it only under THREADSTACK with increments, KEEP or FREE: here they are the C library's.",
+            _ => "ANYHEAP: underbar's own storage, for its tables, and the first segments of the stacks that it makes for threads.",
+        }
+        .to_owned(),
     );
     notes.push(
         "LIBSTACK and BELOWHEAP: none, since no program on Linux asks for them: sizes are those of the options, all else is 0 (null in JSON)."
@@ -338,8 +341,9 @@ End of Storage Report
   all but the first of them: to the page, as last looked at.
 * Stacks are not underbar's: they are one mapping each and have no
   segments, so these are 0. Sizes that are AUTO or not set are 0, too.
-* ANYHEAP shows underbar's own storage, for the tables of its heap,
-  which is not counted by requests and segments: 0 (null in JSON).
+* ANYHEAP: underbar's own storage, for its tables. First segments of
+  threads' stacks come out of it only under THREADSTACK with increments,
+  KEEP or FREE: here they are the C library's.
 * LIBSTACK and BELOWHEAP: none, since no program on Linux asks for them:
   sizes are those of the options, all else is 0 (null in JSON).
 * THREADHEAP: none, since no thread had a heap of its own: THREADHEAP

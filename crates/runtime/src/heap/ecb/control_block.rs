@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! number -> control block --area--> preallocated area ── frame ── frame      at .. end: not handed out
-//!              | lists[1..5], mixed: chains of free buffers that threads left
+//!              | chains of free buffers that threads left
 //!              | remnants: ends of regions that threads left
 //!              | returned: buffers that threads outside freed, by one exchange each
 //! ```
@@ -24,14 +24,14 @@ use super::super::gate::Gate;
 use super::super::inbox::Inbox;
 use super::super::map::PAGE;
 use super::area::{Area, Kind, LIST, PAGE_MARKS};
+use super::chains::{self, Bits, Chains};
 use super::class::Class;
-use super::lists::AVAILABLE;
 use super::piece::Piece;
 use super::tags::Tags;
 
 /// A region has at most this many bytes more than was needed.
 const REGION: usize = 16 << 10;
-/// Chains and remnants that are looked at for one request.
+/// Remnants that are looked at for one request.
 const TRIES: usize = 8;
 
 /// What the threads of an ECB share.
@@ -40,9 +40,8 @@ pub struct Shared {
     area: *mut Area,
     at: usize,
     end: usize,
-    /// Chains of free buffers: of the available lists, and of others.
-    lists: [*mut Piece; AVAILABLE],
-    mixed: *mut Piece,
+    /// Free buffers that threads left.
+    pub chains: Chains,
     remnants: *mut Remnant,
     /// Frames and large buffers, the latest first.
     frames: *mut Area,
@@ -92,8 +91,8 @@ pub struct ControlBlock {
     pub class: AtomicPtr<Class>,
     /// The next block that waits; under the same lock, or its thread's.
     pub next_ready: AtomicPtr<ControlBlock>,
-    /// Bits of the lists that have chains; bit 0: `mixed`. Written under the lock; read before, relaxed, as a hint.
-    pub chains: AtomicU8,
+    /// Which of the shared lists have chains.
+    pub chains: Bits,
     /// More than one thread has been inside: buffers of different threads share no cache line. Relaxed: a hint.
     pub is_threaded: AtomicU8,
     /// Each request is counted by its size. Written before a thread enters.
@@ -108,8 +107,7 @@ impl Shared {
         area: null_mut(),
         at: 0,
         end: 0,
-        lists: [null_mut(); AVAILABLE],
-        mixed: null_mut(),
+        chains: Chains::NONE,
         remnants: null_mut(),
         frames: null_mut(),
         larges: null_mut(),
@@ -132,7 +130,7 @@ impl Shared {
     /// In a forked child, after a thread that is gone was in the middle of something: what was not handed out is never handed out.
     pub fn lose(&mut self) {
         self.at = self.end;
-        (self.lists, self.mixed, self.remnants) = ([null_mut(); AVAILABLE], null_mut(), null_mut());
+        (self.chains, self.remnants) = (Chains::NONE, null_mut());
     }
 
     /// The end of what was handed out of an area or frame.
@@ -266,54 +264,9 @@ impl ControlBlock {
 
     /// A chain of a list; null if there is none.
     pub fn take_chain(&self, list: usize) -> *mut Piece {
-        let bit = 1 << if list <= AVAILABLE { list } else { 0 };
-        if self.chains.load(Ordering::Relaxed) & bit == 0 {
-            return null_mut();
-        }
-        let mut shared = self.shared.lock();
-        // SAFETY: chains in the lists are ours, under the lock.
-        unsafe {
-            if list <= AVAILABLE {
-                let head = &mut shared.lists[list - 1];
-                let chain = *head;
-                if !chain.is_null() {
-                    *head = (*chain).next_chain;
-                }
-                if (*head).is_null() {
-                    self.chains.fetch_and(!bit, Ordering::Relaxed);
-                }
-                return chain;
-            }
-            let mut link = &raw mut shared.mixed;
-            for _ in 0..TRIES {
-                let chain = *link;
-                if chain.is_null() {
-                    break;
-                }
-                if usize::from(mark_of(chain)) == list {
-                    *link = (*chain).next_chain;
-                    if shared.mixed.is_null() {
-                        self.chains.fetch_and(!bit, Ordering::Relaxed);
-                    }
-                    return chain;
-                }
-                link = &raw mut (*chain).next_chain;
-            }
-        }
-        null_mut()
-    }
-
-    /// Puts a chain into the shared list.
-    ///
-    /// # Safety
-    /// The pieces are free, of that list, and the caller's; the lock is held.
-    pub unsafe fn put_chain(&self, shared: &mut Shared, list: usize, chain: *mut Piece) {
-        let (head, bit) =
-            if list <= AVAILABLE { (&mut shared.lists[list - 1], 1 << list) } else { (&mut shared.mixed, 1) };
-        // SAFETY: the caller's promise.
-        unsafe { (*chain).next_chain = *head };
-        *head = chain;
-        self.chains.fetch_or(bit, Ordering::Relaxed);
+        // SAFETY: pieces in the lists are free, and the ECB's.
+        let list_of = |piece| unsafe { mark_of(piece) }.into();
+        chains::take(&self.shared, &self.chains, list, |shared| &mut shared.chains, list_of)
     }
 }
 

@@ -11,9 +11,8 @@
 
 use super::super::size::{LARGEST_SMALL, UNITS};
 use super::super::thread::BINS;
+pub use super::chains::AVAILABLE;
 
-/// Available lists of a class.
-pub const AVAILABLE: usize = underbar_options::AVAILABLE_LISTS;
 /// The first list of other sizes.
 const OTHERS: usize = AVAILABLE + 1;
 /// The first list of the steps that double.
@@ -23,7 +22,7 @@ pub const LISTS: usize = STEPS + 40;
 /// The largest buffer of a list.
 pub const LARGEST: usize = 256 << 10;
 
-const _: () = assert!(LISTS <= BINS);
+const _: () = assert!(LISTS <= BINS && AVAILABLE == underbar_options::AVAILABLE_LISTS);
 
 /// The lists of a class.
 pub struct Lists {

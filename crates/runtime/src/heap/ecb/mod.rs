@@ -13,6 +13,7 @@
 //! | `class` | classes, with their heaps and sizes |
 //! | `ready` | control blocks that wait for the next ECB |
 //! | `control_block` | an ECB: what its threads share |
+//! | `chains` | lists that threads share |
 //! | `area` | pages of an ECB, and marks of its buffers |
 //! | `seat` | a thread's part of the ECB that it is in |
 //! | `lists`, `piece` | sizes; free buffers |
@@ -28,6 +29,7 @@
 //! Not here: the C names (`preload`), storage that stays outside by its caller.
 
 mod area;
+mod chains;
 mod class;
 mod control_block;
 mod figures;
@@ -289,7 +291,7 @@ pub fn end(number: Number) -> Result<(), Refused> {
             (beyond, used)
         };
         (*area).set_block(null_mut());
-        block.chains.store(0, Ordering::Relaxed);
+        block.chains.clear();
         block.is_threaded.store(0, Ordering::Relaxed);
         // What threads outside freed ends as well.
         let _ = block.returned.take();

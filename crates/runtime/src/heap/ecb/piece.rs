@@ -11,6 +11,8 @@
 //! Invariant: the depth of a piece is the length of its chain.
 //! Not here: whose lists they are (`seat`, `control_block`).
 
+use underbar_sys::sync::Plain;
+
 use super::super::cell::Cell;
 
 /// A free buffer: at least 32 bytes. malloc knows its first word only.
@@ -18,9 +20,9 @@ use super::super::cell::Cell;
 pub struct Piece {
     pub cell: Cell,
     /// Pieces from here to the end of the chain.
-    pub depth: usize,
+    pub depth: Plain<usize>,
     /// Of the first piece of a chain in a shared list: the next chain.
-    pub next_chain: *mut Piece,
+    pub next_chain: Plain<*mut Piece>,
 }
 
 /// The number of pieces in a chain.
@@ -30,7 +32,7 @@ pub struct Piece {
 #[inline(always)]
 pub unsafe fn depth(chain: *mut Piece) -> usize {
     // SAFETY: the caller's promise.
-    if chain.is_null() { 0 } else { unsafe { (*chain).depth } }
+    if chain.is_null() { 0 } else { unsafe { (*chain).depth.get() } }
 }
 
 /// Puts a piece before a chain.
@@ -41,7 +43,7 @@ pub unsafe fn depth(chain: *mut Piece) -> usize {
 pub unsafe fn push(chain: &mut *mut Cell, piece: *mut Piece) {
     // SAFETY: the caller's promise.
     unsafe {
-        (*piece).depth = depth(chain.cast()) + 1;
+        (*piece).depth.set(depth(chain.cast()) + 1);
         (*piece).cell.next.set(*chain);
     }
     *chain = piece.cast();

@@ -22,6 +22,7 @@ use super::super::inbox::Inbox;
 use super::super::map::PAGE;
 use super::super::private_storage::OWN;
 use super::area::{Area, PAGE_MARKS};
+use super::chains::Bits;
 use super::class::{Class, MAKING};
 use super::control_block::{ControlBlock, Shared};
 use crate::sandbox;
@@ -145,7 +146,7 @@ fn new_block(class: &'static Class) -> *mut ControlBlock {
             area: AtomicPtr::new(null_mut()),
             class: AtomicPtr::new(core::ptr::from_ref(class).cast_mut()),
             next_ready: AtomicPtr::new(null_mut()),
-            chains: AtomicU8::new(0),
+            chains: Bits::new(),
             is_threaded: AtomicU8::new(0),
             counts_each: AtomicU8::new(0),
             index,

@@ -226,7 +226,7 @@ impl Seat {
                 units += (gets as i32 - frees as i32) * (size / 16) as i32;
                 if !chain.is_null() {
                     // SAFETY: as above.
-                    unsafe { block.put_chain(&mut shared, list, chain) };
+                    unsafe { shared.chains.put(&block.chains, list, chain) };
                 }
                 self.handed[list] = 0;
             }
@@ -353,7 +353,7 @@ impl Seat {
                     let piece: *mut Piece = at as *mut Piece;
                     at += size;
                     (*piece).cell.next.set(at as *mut Cell);
-                    (*piece).depth = left;
+                    (*piece).depth.set(left);
                     *mark = list as u8;
                     mark = mark.wrapping_add(size / 16);
                     left -= 1;
@@ -435,7 +435,7 @@ impl Seat {
         self.touched |= 1 << list;
         self.freed[list] += 1;
         // SAFETY: it is the first one.
-        if unsafe { (*buffer.cast::<Piece>()).depth } >= MOST_KEPT {
+        if unsafe { (*buffer.cast::<Piece>()).depth.get() } >= MOST_KEPT {
             // SAFETY: the contract above.
             unsafe { self.share(list) };
         }
@@ -453,7 +453,7 @@ impl Seat {
         // SAFETY: the pieces are ours.
         unsafe {
             self.handed[list] -= depth(chain) as i32;
-            block.put_chain(&mut block.shared.lock(), list, chain);
+            block.shared.lock().chains.put(&block.chains, list, chain);
         }
     }
 

@@ -3,7 +3,6 @@
 //! Not here: a seat (`seat`), and other heaps at a fork (`heap::all_heaps`).
 
 use core::ptr::null_mut;
-use core::sync::atomic::Ordering;
 
 use super::super::thread::ThreadHeap;
 use super::seat::{self, Seat};
@@ -96,7 +95,7 @@ pub(in crate::heap) unsafe fn after_fork_in_child(home: *mut ThreadHeap) {
             if inside as u32 > own && !block.shared.is_mine() {
                 block.shared.forget_owner();
                 block.shared.lock().lose();
-                block.chains.store(0, Ordering::Relaxed);
+                block.chains.clear();
             }
         }
         block.gate.set_inside(own);

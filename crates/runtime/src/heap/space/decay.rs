@@ -30,7 +30,7 @@ use super::super::object::Heap;
 use super::super::private_storage::OWN;
 use super::segment::{FREE_HEAD, segment_of};
 use super::{Disposition, MIB, Space};
-use crate::{coverage, ledger, sandbox};
+use crate::{coverage, sandbox};
 
 /// Bytes that share one time.
 pub const UNIT: usize = 64 * 1024;
@@ -146,7 +146,7 @@ fn new_leaf(number: usize, time: u16) {
     // Another heap may have made the leaf first.
     if place.load(Ordering::Relaxed).is_null() {
         place.store(own.get(size_of::<Leaf>()).cast(), Ordering::Release);
-        ledger::set(Key::HeapOwnBytes, own.bytes as u64);
+        own.tell();
     }
     // Without memory for times, pages stay.
     if let Some(unit) = unit(number) {

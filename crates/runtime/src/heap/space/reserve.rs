@@ -33,7 +33,7 @@ pub fn configure(bytes: u64) {
     if bytes > 0
         && let Ok(start) = syscall::map_anonymous(bytes)
     {
-        if map::prepare(start.addr(), bytes, &mut OWN.lock().bytes) {
+        if map::prepare(start.addr(), bytes, &mut OWN.lock()) {
             BYTES.store(bytes, Ordering::Relaxed);
             START.store(start.addr(), Ordering::Release);
         } else {

@@ -122,7 +122,7 @@ impl Space {
             else {
                 return false;
             };
-            let known = map::prepare(start as usize, size, &mut OWN.lock().bytes);
+            let known = map::prepare(start as usize, size, &mut OWN.lock());
             let goes_back = || {
                 if start as usize == old_start {
                     syscall::mremap(start, size, old_size, 0)
@@ -169,7 +169,7 @@ impl Space {
         if size < asked {
             self.owner().add(Key::HeapMapFallbacks, 1);
         }
-        let start = if map::prepare(start, size, &mut OWN.lock().bytes) {
+        let start = if map::prepare(start, size, &mut OWN.lock()) {
             start
         } else {
             // SAFETY: no other code knows of the mapping yet.
@@ -179,7 +179,7 @@ impl Space {
         let descriptor: *mut Segment = {
             let mut own = OWN.lock();
             let descriptor = own.get_descriptor().cast();
-            ledger::set(Key::HeapOwnBytes, own.bytes as u64);
+            own.tell();
             descriptor
         };
         if descriptor.is_null() {

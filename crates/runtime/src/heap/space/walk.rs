@@ -34,9 +34,10 @@ impl Space {
     /// The first damage, in the order of segments and addresses.
     pub fn first_damage(&mut self) -> Option<Damage> {
         let mut segment = self.all.cast_const();
+        let is_checked = zone::are_on() && zone::are_checked(self.limit > 0);
         // SAFETY: segments in the list are live, and the lock is held.
         while let Some(this) = unsafe { segment.as_ref() } {
-            let damage = this.first_damage();
+            let damage = this.first_damage(is_checked);
             if damage.is_some() {
                 return damage;
             }
@@ -47,7 +48,7 @@ impl Space {
 }
 
 impl Segment {
-    fn first_damage(&self) -> Option<Damage> {
+    fn first_damage(&self, is_checked: bool) -> Option<Damage> {
         let end = self.end();
         let mut block = self.first();
         while block.0 < end {
@@ -59,7 +60,7 @@ impl Segment {
                     return Some(Damage { fault, next: None, is_fatal: true });
                 }
                 let next = Block(block.0 + block.size());
-                if zone::are_on() && !block.is_free() && is_element(block) {
+                if is_checked && !block.is_free() && is_element(block) {
                     let address = block.element();
                     if let State::Damaged(bytes) = zone::state(address) {
                         // The next header is the first to suffer from a longer write.

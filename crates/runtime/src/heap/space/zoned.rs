@@ -8,7 +8,7 @@ use super::{Element, Space};
 impl Space {
     /// Gets an element, with a zone if zones are on. `getter` is the return address of the request, or 0.
     pub fn get_with_zone(&mut self, bytes: usize, align: usize, getter: usize) -> Option<Element> {
-        let room = zone::room();
+        let room = zone::room(self.limit > 0);
         if room == 0 {
             return self.get(bytes, align);
         }

@@ -69,9 +69,10 @@ fn percentages(case: &ProgramCase<'_>, run: &Run) -> Option<Advice> {
     // Percentages refer to the initial size that will be in force.
     let initial = raised.unwrap_or(before).max(1);
     let mut words = vec![Some(switch(case))];
-    let mut grows = true;
+    let (mut grows, mut short) = (true, 0);
     for pool in pools {
         let needed = pool.percent_of(initial);
+        short += u64::from(pool.taken().saturating_mul(10) > initial.saturating_mul(9));
         let keep = pool.extents.value <= EXTENTS && raised.is_none();
         let percent = if keep { pool.percent.certain().unwrap_or(needed) } else { needed };
         grows &= pool.percent.certain().is_none_or(|now| percent >= now);
@@ -102,7 +103,8 @@ fn percentages(case: &ProgramCase<'_>, run: &Run) -> Option<Advice> {
     let kind = if grows { Kind::Raise } else { Kind::Change };
     let mut raise = found(kind, now(pools), evidence, reason);
     raise.option = Some(Setting { option: "HEAPPOOLS", sub_options: words });
-    raise.effect = format!("one extent for each pool, of an initial heap size of {}.", written(initial));
+    raise.effect =
+        format!("one extent for each pool{}, of an initial heap size of {}.", but(short), written(initial));
     Some(raise)
 }
 
@@ -111,11 +113,13 @@ fn percentages(case: &ProgramCase<'_>, run: &Run) -> Option<Advice> {
 fn by_themselves(case: &ProgramCase<'_>, run: &Run, of: (u64, u64), pools: &[Pool]) -> Advice {
     let many: Vec<&Pool> = pools.iter().filter(|pool| pool.extents.value > EXTENTS).collect();
     let mut words = vec![Some(switch(case))];
+    let mut short = 0;
     for pool in pools {
         let now = pool.percent.certain().unwrap_or(1);
         let cells = pool.cells_per_extent.value.max(1);
-        let needed = now.saturating_mul(pool.used.value).div_ceil(cells).clamp(1, 90);
-        let percent = if pool.extents.value > EXTENTS { needed } else { now };
+        let needed = now.saturating_mul(pool.used.value).div_ceil(cells);
+        short += u64::from(pool.extents.value > EXTENTS && needed > 90);
+        let percent = if pool.extents.value > EXTENTS { needed.clamp(1, 90) } else { now };
         words.extend([Some(pool.cell.value.to_string()), Some(percent.to_string())]);
     }
     close(&mut words, pools.len());
@@ -130,8 +134,17 @@ fn by_themselves(case: &ProgramCase<'_>, run: &Run, of: (u64, u64), pools: &[Poo
     );
     let mut raise = found(Kind::Raise, now(pools), evidence, reason);
     raise.option = Some(Setting { option: "HEAPPOOLS", sub_options: words });
-    raise.effect = "one extent for each pool, whatever the heap's initial size is.".to_owned();
+    raise.effect = format!("one extent for each pool{}, whatever the heap's initial size is.", but(short));
     raise
+}
+
+/// An exception for pools whose cells do not fit in the largest extent that can be set.
+fn but(short: u64) -> String {
+    match short {
+        0 => String::new(),
+        1 => " but 1, whose cells need more than 90 %".to_owned(),
+        short => format!(" but {short}, whose cells need more than 90 %"),
+    }
 }
 
 /// The advised initial size of HEAP, if HEAP can be set.

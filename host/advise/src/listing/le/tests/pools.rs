@@ -67,6 +67,15 @@ fn pools_of_another_heap_size_tell_their_percentages_alone() {
         pools.evidence[0].to_string().contains(": Initial size") && pools.evidence.len() == 2,
         "{pools:#?}"
     );
+    assert_eq!(pools.effect, "one extent for each pool, whatever the heap's initial size is.");
+    // 98 % is more than can be set.
+    let all =
+        check(&text("  8 16 10 204 10 2000 2\n  32 40 10 81 1 60 5\n"), Some("HEAPPOOLS(ON,8,90,32,10,0)"));
+    let pools = all.iter().find(|advice| advice.rule == "le-heap-pools").expect("said");
+    assert_eq!(
+        pools.effect,
+        "one extent for each pool but 1, whose cells need more than 90 %, whatever the heap's initial size is."
+    );
     // One of them only, or each of another size: a row is damaged.
     check_said(&text("  8 16 10 204 5 1000 2\n  32 40 10 2621 1 60 5\n"), "Not every row");
     check(&text("  8 16 10 204 5 1000 2\n  32 40 10 163 1 60 5\n"), None);

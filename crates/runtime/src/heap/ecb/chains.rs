@@ -1,0 +1,240 @@
+//! Chains of free buffers that the threads of an ECB share: what a thread leaves, another one takes as a whole.
+//!
+//! ```text
+//! stand up, a long list:  put ──> heads[list] -> chain -> chain        under the lock of the control block
+//! an empty bin:           bit of the list set? ── no ──> carve          without the lock
+//!                              | yes
+//!                              v
+//!                         take <── heads[list]                          under the lock
+//! ```
+//!
+//! Invariant: a chain is in one list, or one thread's. A list that has a chain has its bit set whenever nobody holds the lock.
+//! Not here: the pieces of a chain (`piece`), and a thread's own lists (`seat`).
+
+use core::ptr::null_mut;
+
+use underbar_sys::lock::Lock;
+use underbar_sys::planted;
+use underbar_sys::sync::atomic::{AtomicU8, Ordering};
+
+use super::piece::Piece;
+
+/// Available lists of a class.
+pub const AVAILABLE: usize = 5;
+/// Chains that are looked at for one request, in the list that has several sizes.
+const TRIES: usize = 8;
+
+/// Which lists have chains: bit 0 for the one that has several sizes. Written under the lock; read without it, relaxed: a hint.
+pub struct Bits(AtomicU8);
+
+impl Bits {
+    /// No list has any.
+    #[cfg(not(loom))]
+    pub const fn new() -> Self {
+        Self(AtomicU8::new(0))
+    }
+
+    /// No list has any.
+    #[cfg(loom)]
+    pub fn new() -> Self {
+        Self(AtomicU8::new(0))
+    }
+
+    /// All lists are empty. No thread is inside.
+    pub fn clear(&self) {
+        self.0.store(0, Ordering::Relaxed);
+    }
+
+    fn has(&self, list: usize) -> bool {
+        self.0.load(Ordering::Relaxed) & bit(list) != 0
+    }
+}
+
+/// The bit of a list: the available ones have one each.
+fn bit(list: usize) -> u8 {
+    1 << if list <= AVAILABLE { list } else { 0 }
+}
+
+/// The lists.
+pub struct Chains {
+    /// 0: of all lists that are not available lists.
+    heads: [*mut Piece; AVAILABLE + 1],
+}
+
+// SAFETY: followed under the lock only.
+unsafe impl Send for Chains {}
+
+impl Chains {
+    /// None.
+    pub const NONE: Self = Self { heads: [null_mut(); AVAILABLE + 1] };
+
+    fn head(&mut self, list: usize) -> &mut *mut Piece {
+        &mut self.heads[if list <= AVAILABLE { list } else { 0 }]
+    }
+
+    /// Puts a chain into a list.
+    ///
+    /// # Safety
+    /// The pieces are free, of that list, and the caller's. The bits are those of these lists.
+    pub unsafe fn put(&mut self, bits: &Bits, list: usize, chain: *mut Piece) {
+        let head = self.head(list);
+        // SAFETY: the caller's promise.
+        unsafe { (*chain).next_chain.set(*head) };
+        *head = chain;
+        if !planted!(forgotten_bit) {
+            bits.0.fetch_or(bit(list), Ordering::Relaxed);
+        }
+    }
+
+    /// Takes a chain out of a list; null if none of it is among the first ones.
+    fn take(&mut self, bits: &Bits, list: usize, list_of: impl Fn(*mut Piece) -> usize) -> *mut Piece {
+        let mut link: *mut *mut Piece = self.head(list);
+        // SAFETY: chains in the lists are ours, under the lock.
+        unsafe {
+            for _ in 0..TRIES {
+                let chain = *link;
+                if chain.is_null() {
+                    break;
+                }
+                if list <= AVAILABLE || list_of(chain) == list {
+                    *link = (*chain).next_chain.get();
+                    if self.head(list).is_null() && !planted!(late_clear) {
+                        bits.0.fetch_and(!bit(list), Ordering::Relaxed);
+                    }
+                    return chain;
+                }
+                link = (*chain).next_chain.place();
+            }
+        }
+        null_mut()
+    }
+}
+
+/// A chain of a list, for a thread whose bin is empty; null if there is none. `chains_of` are the lists behind the lock, and
+/// `list_of` tells the list of a free piece.
+#[inline]
+pub fn take<S>(
+    lock: &Lock<S>,
+    bits: &Bits,
+    list: usize,
+    chains_of: impl Fn(&mut S) -> &mut Chains,
+    list_of: impl Fn(*mut Piece) -> usize,
+) -> *mut Piece {
+    if !bits.has(list) {
+        return null_mut();
+    }
+    let mut shared = lock.lock();
+    let chain = chains_of(&mut shared).take(bits, list, list_of);
+    if planted!(late_clear) {
+        let is_last = chains_of(&mut shared).head(list).is_null();
+        drop(shared);
+        if is_last {
+            bits.0.fetch_and(!bit(list), Ordering::Relaxed);
+        }
+    }
+    chain
+}
+
+/// The model: every interleaving of threads that leave chains and threads that take them. It must find the planted faults
+/// `late_clear` (the bit is cleared when the lock is free again) and `forgotten_bit`.
+#[cfg(all(test, loom))]
+mod model {
+    use super::super::super::cell::Cell;
+    use super::*;
+    use loom::sync::Arc;
+    use loom::thread;
+    use underbar_sys::planted::finds;
+    use underbar_sys::sync::Plain;
+
+    struct Ecb {
+        lock: Lock<Chains>,
+        bits: Bits,
+        pieces: [Piece; 2],
+    }
+
+    // SAFETY: a piece is the thread's that leaves or took it; loom checks it.
+    unsafe impl Send for Ecb {}
+    // SAFETY: as above.
+    unsafe impl Sync for Ecb {}
+
+    impl Ecb {
+        fn new() -> Arc<Self> {
+            let piece = |_| Piece {
+                cell: Cell { next: Plain::new(null_mut()) },
+                depth: Plain::new(1),
+                next_chain: Plain::new(null_mut()),
+            };
+            Arc::new(Self {
+                lock: Lock::new(Chains::NONE),
+                bits: Bits::new(),
+                pieces: std::array::from_fn(piece),
+            })
+        }
+
+        fn piece(&self, which: usize) -> *mut Piece {
+            (&raw const self.pieces[which]).cast_mut()
+        }
+
+        /// A thread that wrote to a buffer of it, and leaves.
+        fn leave(&self, which: usize, list: usize) {
+            let piece = self.piece(which);
+            // SAFETY: the piece is this thread's until it is put.
+            unsafe {
+                (*piece).depth.set(which + 10);
+                self.lock.lock().put(&self.bits, list, piece);
+            }
+        }
+
+        /// Takes a chain: how many buffers it has, and which it is.
+        fn take(&self, list: usize) -> Option<usize> {
+            let chain = take(&self.lock, &self.bits, list, |chains| chains, |_| list);
+            if chain.is_null() {
+                return None;
+            }
+            // SAFETY: the chain is this thread's.
+            let depth = unsafe {
+                let depth = (*chain).depth.get();
+                (*chain).depth.set(0);
+                depth
+            };
+            assert!(chain == self.piece(depth - 10), "each chain is taken once, as it was left");
+            Some(depth - 10)
+        }
+    }
+
+    fn model(check: impl Fn() + Send + Sync + 'static) {
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = Some(3);
+        finds(&["late_clear", "forgotten_bit"], || builder.check(check));
+    }
+
+    /// Two threads leave a chain each while a third takes one; what is left is found afterwards.
+    fn no_chain_is_lost(list: usize) {
+        model(move || {
+            let ecb = Ecb::new();
+            let leaving: [_; 2] = std::array::from_fn(|which| {
+                let ecb = ecb.clone();
+                thread::spawn(move || ecb.leave(which, list))
+            });
+            let mut found: std::vec::Vec<_> = ecb.take(list).into_iter().collect();
+            for thread in leaving {
+                thread.join().expect("a thread");
+            }
+            while let Some(which) = ecb.take(list) {
+                found.push(which);
+            }
+            found.sort_unstable();
+            assert_eq!(found, [0, 1]);
+        });
+    }
+
+    #[test]
+    fn loom_no_chain_of_an_available_list_is_lost() {
+        no_chain_is_lost(2);
+    }
+
+    #[test]
+    fn loom_no_chain_of_other_sizes_is_lost() {
+        no_chain_is_lost(AVAILABLE + 3);
+    }
+}
