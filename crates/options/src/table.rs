@@ -120,7 +120,7 @@ multiples of 16. A class has the sizes that are in force when its first ECB is c
         least: 3,
         alias: "",
         sub_options: &[
-            sub("area", SIZE_OF_AREA, Bytes(32 * K), Unset, "bytes of the area with which an ECB begins"),
+            sub("area", SIZE_OF_AREA, Bytes(36 * K), Unset, "bytes of the area with which an ECB begins"),
             sub("OUTSIDE(file,file)", Kind::Files, Unset, Unset, "libraries whose storage stays with the process"),
         ],
         meaning: "The preallocated area of ECBs, and libraries that are served outside of them. An underbar option.",

@@ -21,7 +21,7 @@
 
 use crate::ledger::own_reads;
 use crate::orders::{Given, Orders};
-use crate::{coverage, deepbind, faults, heap, ledger, lock, sample, serving, stack};
+use crate::{by_caller, coverage, deepbind, faults, heap, ledger, lock, sample, serving, stack};
 
 /// One row.
 pub(crate) struct Resource {
@@ -130,6 +130,7 @@ const RESOURCES: [Resource; ROWS] = [
     },
     Resource {
         name: "names",
+        configure: by_caller::configure,
         fork: Some(Fork {
             before: deepbind::before_fork,
             after: deepbind::after_fork,

@@ -21,8 +21,12 @@ pub fn advise(report: &Report) -> Vec<Advice> {
         for rule in rules::of(Platform::Linux) {
             let found = match rule.apply {
                 // Without coverage there is no advice about the heap, however plain the figures look.
-                Apply::Accounts { area: Area::Heap, .. } | Apply::Supply(_) if elsewhere => None,
-                Apply::Accounts { rule: apply, .. } => apply(&case),
+                Apply::Accounts { area: Area::Heap, .. } | Apply::Supply(_) | Apply::Ecbs(..)
+                    if elsewhere =>
+                {
+                    None
+                }
+                Apply::Accounts { rule: apply, .. } | Apply::Ecbs(apply, _) => apply(&case),
                 // The advised sizes hold all requests.
                 Apply::Supply(apply) if !is_sized => heap::supplied(&case, apply),
                 _ => None,

@@ -25,6 +25,7 @@ pub mod accounts;
 pub mod advice;
 pub mod case;
 mod certainty;
+pub mod ecbs;
 pub mod enclaves;
 pub mod explain;
 pub mod heap;

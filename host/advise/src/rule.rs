@@ -48,6 +48,8 @@ pub enum Apply {
     Program(fn(&ProgramCase<'_>) -> Vec<Advice>),
     /// To the supply of requests, by a heap of a run or by the available lists of a system.
     Supply(fn(&Supply) -> Option<Advice>),
+    /// To the ECBs of a run, or to everything read from listings.
+    Ecbs(fn(&Case<'_>) -> Option<Advice>, fn(&Collected) -> Vec<Advice>),
     /// To everything read from listings.
     Listings(fn(&Collected) -> Vec<Advice>),
     /// To the option texts of listings. Such a check sets nothing.
@@ -61,7 +63,7 @@ impl Rule {
     pub(crate) fn gives(&self, platform: Platform, found: Advice) -> Advice {
         let (area, acts) = match self.apply {
             Apply::Accounts { area, acts, .. } => (Some(area), acts),
-            Apply::Supply(_) if platform == Platform::Linux => (Some(Area::Heap), true),
+            Apply::Supply(_) | Apply::Ecbs(..) if platform == Platform::Linux => (Some(Area::Heap), true),
             _ => (None, true),
         };
         let risk = if found.risk.is_empty() { self.risk.to_owned() } else { found.risk };
@@ -101,6 +103,7 @@ impl Rule {
         let area = match self.apply {
             Apply::Accounts { area, .. } => format!(" (area {})", area.word()),
             Apply::Supply(_) => " (area HEAP; for z/TPF, too)".to_owned(),
+            Apply::Ecbs(..) => " (for ECBs of a run, too: area HEAP)".to_owned(),
             _ => String::new(),
         };
         format!(

@@ -16,7 +16,7 @@
 
 use crate::listing::{le, natural, option_checks, ztpf};
 use crate::rule::{Apply, Area, Platform, Rule};
-use crate::{enclaves, heap, keep, lock, pages, pools, requests, spin, stack};
+use crate::{ecbs, enclaves, heap, keep, lock, pages, pools, requests, spin, stack};
 
 /// The source of the rules about load libraries.
 const LOAD_LIBRARIES: &str = "LongEx Mainframe Quarterly, August 2019, Load Library Performance: a module of 4 MB loaded 1,000 times took \
@@ -570,21 +570,23 @@ pub static RULES: [Rule; 57] = [
     },
     Rule {
         id: ztpf::AVL_SIZE,
-        title: "Buffer sizes of the available lists of the ECB heap (HAVSZn)",
+        title: "Buffer sizes of the available lists of the ECB heap (HAVSZn; on Linux AVL)",
         source: "ECB heap talk, 2025 (PJ47265): the request size report has finer classes \"to help tune AVL sizes\"; z/TPF \
                  itself gives no advice on sizes. The optimisation is our own",
         condition: "A request size report of which at most one request in 100 is in missing rows; the best sizes \
                     spare one byte in 100 of what is handed out, or more requests find a list.",
         formula: "Of all ways to cut the classes into as many runs as there are lists (4, or as many as the listing shows) the \
                   one with the least sum of requests times (size - class limit), found exactly by dynamic programming. The \
-                  lists hold all requests but one in 1,000. Sizes are class limits, multiples of 32.",
+                  lists hold all requests but one in 1,000. Sizes are class limits, multiples of 32. For a run: \
+                  AVL(class,s1,...,s5) of the class that can spare most, multiples of 16, by the requests of up to 4096 bytes of the ECBs \
+                  that were counted one by one.",
         stop: "The present sizes waste no more for certain: no change. Of a report with classes of 128 of which the first holds half \
                of the requests no sizes are taken where the present ones are not known.",
         risk: "A report shows one interval of one system, and a system-wide one mixes applications with shared SSL and Java, \
                which ask for many small buffers: with PJ48166 these have sizes of their own. The sizes matter even where the \
                numbers of preallocated buffers (HAVLn) are 0.",
-        platforms: &[Platform::Ztpf],
-        apply: Apply::Listings(ztpf::avl::sizes),
+        platforms: &[Platform::Ztpf, Platform::Linux],
+        apply: Apply::Ecbs(ecbs::sizes, ztpf::avl::sizes),
     },
     Rule {
         id: "tpf-avl-count",
@@ -601,16 +603,17 @@ pub static RULES: [Rule; 57] = [
     },
     Rule {
         id: "tpf-preallocated",
-        title: "The preallocated 31-bit area of an ECB (PEH)",
+        title: "The preallocated area of an ECB (PEH, 31-bit; on Linux ECB)",
         source: "PJ48166: usage reports of the preallocated and of the virtual 31-bit heap, to tell which size is acceptable",
         condition: "The usage report of the preallocated area, whole, of 20 ECBs or more.",
         formula: "The smallest class that holds 95 of 100 ECBs, in 4-KB frames, over both 31-bit reports where the second holds \
-                  as many ECBs as the first says exceed the area.",
+                  as many ECBs as the first says exceed the area. For a run: ECB(area) over the ended ECBs of all classes, lowered only where \
+                  the area is four times as large.",
         stop: "The present area is that class: no change.",
         risk: "Every ECB that is defined gets the area, used or not: a frame more is 4 KB times their number. The unit of PEH is \
                not confirmed by a public source. Buffers of the available lists come out of the area.",
-        platforms: &[Platform::Ztpf],
-        apply: Apply::Listings(ztpf::preallocated::area),
+        platforms: &[Platform::Ztpf, Platform::Linux],
+        apply: Apply::Ecbs(ecbs::area, ztpf::preallocated::area),
     },
     Rule {
         id: "tpf-fine-classes",
@@ -626,16 +629,17 @@ pub static RULES: [Rule; 57] = [
     },
     Rule {
         id: "tpf-population",
-        title: "Sets of sizes for shared SSL and Java",
+        title: "Sets of sizes for shared SSL and Java, and classes of ECBs that deserve their own",
         source: "ECB heap talk, 2025, and PJ48166: shared SSL and Java run in long-running ECBs and use many small buffers; \
                  applications are likely to benefit from larger sizes. Their sizes are separately tunable",
-        condition: "A display of the lists of one ECB (ZDECB HAVL) is there.",
+        condition: "A display of the lists of one ECB (ZDECB HAVL) is there; or a run has two classes of ECBs with 100 counted requests or more each.",
         formula: "Nothing is set: the display names the set and its sizes, the layout of its counts is not known. Its sizes are \
-                  the present ones of that set, and of no other.",
+                  the present ones of that set, and of no other. For a run: the classes whose own sizes spare one byte in 20 \
+                  of what the best sizes for all classes together hand out.",
         stop: "Nothing is set in any case.",
         risk: "None: nothing is set.",
-        platforms: &[Platform::Ztpf],
-        apply: Apply::Listings(ztpf::remarks::sets),
+        platforms: &[Platform::Ztpf, Platform::Linux],
+        apply: Apply::Ecbs(ecbs::own_sizes, ztpf::remarks::sets),
     },
     Rule {
         id: "tpf-read-only",
@@ -816,7 +820,9 @@ mod tests {
                     Apply::Program(_) => {
                         matches!(platform, Platform::LanguageEnvironment | Platform::Natural)
                     }
-                    Apply::Supply(_) => matches!(platform, Platform::Linux | Platform::Ztpf),
+                    Apply::Supply(_) | Apply::Ecbs(..) => {
+                        matches!(platform, Platform::Linux | Platform::Ztpf)
+                    }
                     Apply::Listings(_) => *platform == Platform::Ztpf,
                     Apply::Texts(_) => *platform == Platform::LanguageEnvironment,
                     Apply::Survey => *platform == Platform::Libraries,

@@ -81,7 +81,7 @@ fn system(collected: &Collected) -> Vec<Advice> {
     }
     let of = |rule: &'static Rule| {
         let found = match rule.apply {
-            Apply::Listings(apply) => apply(collected),
+            Apply::Listings(apply) | Apply::Ecbs(_, apply) => apply(collected),
             Apply::Supply(apply) => ztpf::avl::supplied(collected, apply),
             _ => Vec::new(),
         };

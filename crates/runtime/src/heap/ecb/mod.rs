@@ -45,6 +45,8 @@ mod threads;
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering;
 
+use underbar_options::Settings;
+
 pub use names::{locate, tag, untag};
 pub(super) use requests::{calloc, fault_of, free, get, malloc, realloc, usable};
 pub(super) use threads::{after_fork_in_child, hold, is_quiet, release, settle, thread_ends};
@@ -102,6 +104,12 @@ fn first_seat(home: *mut ThreadHeap) -> *mut Seat {
 fn innermost(home: *mut ThreadHeap) -> *mut Seat {
     // SAFETY: the home is this thread's.
     unsafe { (*home).innermost_seat.cast() }
+}
+
+/// Applies AVL and ECB's area: to classes of which no ECB was created yet.
+pub(super) fn configure(settings: &Settings) {
+    let area = settings.ecb().area;
+    class::configure(&settings.available_lists(), usize::try_from(area).unwrap_or(0));
 }
 
 /// Creates an ECB of a class.

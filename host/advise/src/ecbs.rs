@@ -1,0 +1,363 @@
+//! Rules about ECBs of a run: sizes of the available lists of a class, classes that need sizes of their own, the preallocated area.
+//!
+//! ```text
+//! requests by size, of each class ──> sizes of least waste ──> AVL(class,s1,...,s5)
+//! ended ECBs by their use, of all classes ──> what holds 95 of 100 ──> ECB(area)
+//! ```
+//!
+//! Invariant: sizes come from counts, never from printed percentages.
+//! Not here: the same rules for listings of z/TPF (`listing::ztpf`), and the search for sizes (`underbar_model::classes`).
+
+use underbar_model::{AreaUse, Certainty, Class, Figure, Need, classes::least_waste};
+use underbar_report::ecbs::EcbClass;
+use underbar_report::units::{bytes, count, counted, share, size};
+
+use crate::advice::{Advice, Evidence, Kind, Setting};
+use crate::case::Case;
+
+/// Available lists of a class.
+const LISTS: usize = 5;
+/// Sizes are multiples of this, and at least [`SMALLEST`].
+const UNIT: u64 = 16;
+const SMALLEST: u64 = 32;
+/// Larger requests are known by powers of two only, and the other lists serve them with little waste.
+const LARGEST: u64 = 4096;
+/// With fewer requests there is no advice.
+const FEW: u64 = 100;
+/// A change that spares less than one byte in so many is not worthwhile.
+const WORTH: u64 = 100;
+/// A class deserves sizes of its own if they spare one byte in so many.
+const OWN: u64 = 20;
+/// The area should hold so many ECBs of a hundred.
+const TARGET: u64 = 95;
+/// With fewer ECBs there is no advice on it.
+const FEW_ECBS: u64 = 20;
+
+/// The classes of the program, those of the same name and sizes in all of its processes together.
+fn classes(case: &Case<'_>) -> Vec<EcbClass> {
+    let mut all: Vec<EcbClass> = Vec::new();
+    let processes = case.report.processes.iter().filter(|process| process.name() == case.program.name);
+    for class in processes.flat_map(|process| &process.ecbs) {
+        match all.iter_mut().find(|known| known.is_as(class)) {
+            Some(known) => known.add(class),
+            None => all.push(class.clone()),
+        }
+    }
+    all
+}
+
+/// Requests that an available list may serve.
+fn requests(class: &EcbClass) -> Vec<Class> {
+    let mut from = 0;
+    let rows = class.requests.up_to.range(..=LARGEST).map(|(&limit, &count)| {
+        let row = Class { from, limit, count };
+        from = limit;
+        row
+    });
+    rows.collect()
+}
+
+fn number(requests: &[Class]) -> u64 {
+    requests.iter().fold(0, |sum, row| sum.saturating_add(row.count))
+}
+
+/// Bytes of a buffer for a request: of the smallest list that holds it, or of the other lists (see `heap::ecb::lists`).
+fn buffer(request: u64, sizes: &[u64]) -> u64 {
+    if let Some(size) = sizes.iter().find(|size| **size >= request) {
+        return *size;
+    }
+    if request <= 256 {
+        return request.next_multiple_of(64);
+    }
+    let step = 64 << ((request - 1).ilog2() - 8);
+    request.next_multiple_of(step)
+}
+
+/// Bytes handed out for requests.
+fn handed_out(requests: &[Class], sizes: &[u64]) -> u128 {
+    requests.iter().map(|row| u128::from(buffer(row.limit, sizes)) * u128::from(row.count)).sum()
+}
+
+/// The sizes that waste least.
+fn best(requests: &[Class]) -> Vec<u64> {
+    let mut sizes = least_waste(requests, LISTS, UNIT);
+    sizes.iter_mut().for_each(|size| *size = (*size).max(SMALLEST));
+    sizes.dedup();
+    sizes
+}
+
+fn setting(name: &str, sizes: &[u64]) -> Setting {
+    let sizes = sizes.iter().map(|size| Some(size.to_string()));
+    Setting { option: "AVL", sub_options: [Some(name.to_owned())].into_iter().chain(sizes).collect() }
+}
+
+/// Whether a name can be written in an option text.
+fn is_plain(name: &str) -> bool {
+    name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte))
+}
+
+fn evidence(class: &EcbClass) -> Vec<Evidence> {
+    let all = [("ecbs.counted", class.counted), ("ecbs.created", class.created)];
+    all.into_iter().map(|(key, figure)| Evidence::Counter { key, figure }).collect()
+}
+
+/// Rule `tpf-avl-size` for a run: the class whose sizes can spare most.
+pub fn sizes(case: &Case<'_>) -> Option<Advice> {
+    let all = classes(case);
+    let enough =
+        all.iter().map(|class| (class, requests(class))).filter(|(_, requests)| number(requests) >= FEW);
+    let spared = |(class, requests): &(&EcbClass, Vec<Class>)| {
+        let every = u128::from(class.counted_one_in.max(1));
+        handed_out(requests, &class.sizes).saturating_sub(handed_out(requests, &best(requests))) * every
+    };
+    let (class, requests) = enough.max_by_key(spared)?;
+    let proposed = best(&requests);
+    let (old, new) = (handed_out(&requests, &class.sizes), handed_out(&requests, &proposed));
+    let now = setting(&class.name, &class.sizes);
+    let words = |sum: u128| bytes(u64::try_from(sum).unwrap_or(u64::MAX));
+    let found = Advice { now: now.to_string(), evidence: evidence(class), ..Advice::default() };
+    let of = format!(
+        "{} of up to {} were counted by size in {} of class {}",
+        counted(number(&requests), "request", "requests"),
+        bytes(LARGEST),
+        counted(class.counted, "ECB", "ECBs"),
+        class.name
+    );
+    if !is_plain(&class.name) || old.saturating_sub(new) * u128::from(WORTH) <= old {
+        let reason = format!("{of}; the best sizes would not spare one byte in {WORTH} of {}.", words(old));
+        return Some(Advice { kind: Kind::NoChange, reason, ..found });
+    }
+    let is_lower =
+        proposed.len() >= class.sizes.len() && proposed.iter().zip(&class.sizes).all(|(new, old)| new <= old);
+    let is_higher = proposed.iter().zip(&class.sizes).all(|(new, old)| new >= old);
+    let kind = match (is_lower, is_higher) {
+        (true, _) => Kind::Lower,
+        (_, true) => Kind::Raise,
+        _ => Kind::Change,
+    };
+    Some(Advice {
+        kind,
+        option: Some(setting(&class.name, &proposed)),
+        reason: format!("{of}; of all ways to cut them into {LISTS} lists these sizes waste least."),
+        effect: format!("bytes handed out for these requests {} -> {}.", words(old), words(new)),
+        ..found
+    })
+}
+
+/// Rule `tpf-population` for a run: classes that waste much under the sizes that are best for all classes together.
+pub fn own_sizes(case: &Case<'_>) -> Option<Advice> {
+    let all: Vec<(EcbClass, Vec<Class>)> = classes(case)
+        .into_iter()
+        .map(|class| {
+            let requests = requests(&class);
+            (class, requests)
+        })
+        .filter(|(_, requests)| number(requests) >= FEW)
+        .collect();
+    if all.len() < 2 {
+        return None;
+    }
+    let mut together: Vec<Class> = Vec::new();
+    for row in all.iter().flat_map(|(_, requests)| requests) {
+        match together.binary_search_by_key(&row.limit, |known| known.limit) {
+            Ok(at) => together[at].count = together[at].count.saturating_add(row.count),
+            Err(at) => together.insert(at, *row),
+        }
+    }
+    let common = best(&together);
+    let deserve: Vec<String> = all
+        .iter()
+        .filter_map(|(class, requests)| {
+            let (shared, own) = (handed_out(requests, &common), handed_out(requests, &best(requests)));
+            let spared = shared.saturating_sub(own);
+            (spared * u128::from(OWN) > shared)
+                .then(|| format!("{} ({} %)", class.name, spared * 100 / shared.max(1)))
+        })
+        .collect();
+    let evidence = all
+        .iter()
+        .map(|(class, _)| Evidence::Counter { key: "ecbs.counted", figure: class.counted })
+        .collect();
+    let sizes = common.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
+    let (kind, reason) = if deserve.is_empty() {
+        (
+            Kind::NoChange,
+            format!(
+                "{} have requests so much alike that the same sizes ({sizes}) serve them.",
+                counted(all.len() as u64, "class", "classes")
+            ),
+        )
+    } else {
+        (
+            Kind::Change,
+            format!(
+                "Sizes of their own spare bytes that common sizes ({sizes}) hand out in vain: {}. AVL(class,...) sets them, by \
+                 tpf-avl-size one class after the other.",
+                deserve.join(", ")
+            ),
+        )
+    };
+    Some(Advice { kind, evidence, reason, ..Advice::default() })
+}
+
+/// Rule `tpf-preallocated` for a run.
+pub fn area(case: &Case<'_>) -> Option<Advice> {
+    let all = classes(case);
+    let figure = |key, value| Figure::counter(key, value, Certainty::Likely);
+    let of = |class: &EcbClass| AreaUse {
+        area: figure("ecbs.area", class.area),
+        rows: class
+            .uses
+            .up_to
+            .iter()
+            .map(|(&limit, &ecbs)| Need { limit, users: figure("ecbs.ended", ecbs) })
+            .collect(),
+        above: figure("ecbs.ended", class.uses.above.map_or(0, |above| above.1)),
+        collections: 1,
+    };
+    let mut used = of(all.first()?);
+    all.iter().skip(1).for_each(|class| used.add(of(class)));
+    let (ecbs, present) = (used.all(), used.area.value);
+    if ecbs < FEW_ECBS {
+        return None;
+    }
+    let exceed = used.exceed(present);
+    let found = Advice {
+        now: format!("ECB({})", size(present)),
+        evidence: vec![
+            Evidence::Counter { key: "ecbs.area", figure: present },
+            Evidence::Counter { key: "ecbs.ended", figure: ecbs },
+        ],
+        ..Advice::default()
+    };
+    let Some(holds) = used.holding(TARGET) else {
+        let reason = format!(
+            "{} of {} ended ECBs had more than any area that is counted by steps: the rest is in frames of 1 MiB.",
+            share(used.above.value, ecbs),
+            count(ecbs)
+        );
+        return Some(Advice { kind: Kind::NoAdvice, reason, ..found });
+    };
+    let reason = format!(
+        "{} of {} ended ECBs had more than the area; {} hold {TARGET} % of them.",
+        count(exceed),
+        count(ecbs),
+        bytes(holds)
+    );
+    let kind = match holds.cmp(&present) {
+        std::cmp::Ordering::Greater => Kind::Raise,
+        // Pages that no ECB touches take addresses, and no memory.
+        std::cmp::Ordering::Less if present >= 4 * holds => Kind::Lower,
+        _ => return Some(Advice { kind: Kind::NoChange, reason, ..found }),
+    };
+    let option = Some(Setting::new("ECB", [Some(size(holds))]));
+    let effect = match kind {
+        Kind::Raise => format!("ECBs that need a frame {} -> {}.", count(exceed), count(used.exceed(holds))),
+        _ => format!("addresses of each ECB {} -> {}; memory stays the same.", bytes(present), bytes(holds)),
+    };
+    Some(Advice { kind, option, reason, effect, ..found })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::accounts::advise;
+    use underbar_report::ecbs::Rows;
+    use underbar_report::sample;
+
+    fn class(name: &str, requests: &[(u64, u64)], uses: &[(u64, u64)]) -> EcbClass {
+        let rows = |all: &[(u64, u64)]| Rows { up_to: all.iter().copied().collect(), above: None };
+        EcbClass { name: name.to_owned(), requests: rows(requests), uses: rows(uses), ..sample::ecbs() }
+    }
+
+    fn said(rule: &str, classes: Vec<EcbClass>) -> Option<Advice> {
+        let mut process = sample::heap("/bin/server", 40 << 20, 4, 64 << 20, (0, 0));
+        process.ecbs = classes;
+        advise(&sample::report(vec![process])).into_iter().find(|advice| advice.rule == rule)
+    }
+
+    fn sized(rule: &str, classes: Vec<EcbClass>) -> Option<(Kind, String)> {
+        said(rule, classes).map(|found| (found.kind, found.suggested().unwrap_or_default()))
+    }
+
+    #[test]
+    fn sizes_are_those_of_the_class_that_can_spare_most() {
+        let rule = "tpf-avl-size";
+        let ssl = class("SSL", &[(48, 900), (80, 90), (112, 10)], &[]);
+        let json = class("JSON", &[(32, 500), (64, 300)], &[]);
+        assert_eq!(
+            sized(rule, vec![json.clone(), ssl]),
+            Some((Kind::Change, "AVL(SSL,48,80,112)".to_owned()))
+        );
+        assert_eq!(sized(rule, vec![json.clone()]), Some((Kind::NoChange, String::new())));
+        let small = class("SMALL", &[(16, 10), (128, 5)], &[]);
+        assert_eq!(sized(rule, vec![small]), None, "too few");
+        assert_eq!(sized(rule, Vec::new()), None);
+        let lower = class("LOW", &[(32, 9), (48, 9), (96, 900), (208, 9), (400, 9)], &[]);
+        assert_eq!(sized(rule, vec![lower]), Some((Kind::Lower, "AVL(LOW,32,48,96,208,400)".to_owned())));
+        let high = class("HIGH", &[(80, 900), (144, 90), (272, 9), (528, 50), (1_040, 50)], &[]);
+        assert_eq!(sized(rule, vec![high]), Some((Kind::Raise, "AVL(HIGH,80,144,272,528,1040)".to_owned())));
+        // The name of a class that no option text can hold.
+        let odd = class("A,B)", &[(48, 900)], &[]);
+        assert_eq!(sized(rule, vec![odd]), Some((Kind::NoChange, String::new())));
+    }
+
+    /// The runtime's lists of other sizes: 64 apart up to 256, then four for each doubling.
+    #[test]
+    fn other_sizes_are_those_of_the_heap() {
+        let all = [1, 65, 256, 257, 321, 512, 513, 640, 1_025, 4_096].map(|request| buffer(request, &[]));
+        assert_eq!(all, [64, 128, 256, 320, 384, 512, 640, 640, 1_280, 4_096]);
+        assert_eq!((buffer(33, &[32, 48]), buffer(49, &[32, 48])), (48, 64));
+    }
+
+    #[test]
+    fn classes_that_differ_deserve_sizes_of_their_own() {
+        let rule = "tpf-population";
+        let many = |at: u64| -> Vec<(u64, u64)> { (0..5).map(|step| (at + 160 * step, 500)).collect() };
+        let (one, other) = (class("SSL", &many(48), &[]), class("JAVA", &many(128), &[]));
+        let found = said(rule, vec![one.clone(), other]).expect("two classes");
+        assert_eq!((found.kind, found.option), (Kind::Change, None));
+        assert!(found.reason.contains("JAVA (") || found.reason.contains("SSL ("), "{}", found.reason);
+        let alike = EcbClass { name: "HTTP".to_owned(), ..one.clone() };
+        assert_eq!(sized(rule, vec![one.clone(), alike]).expect("two").0, Kind::NoChange);
+        assert_eq!(sized(rule, vec![one]), None);
+    }
+
+    #[test]
+    fn the_area_holds_95_of_100_ecbs_of_all_classes() {
+        let rule = "tpf-preallocated";
+        let of = |uses: &[(u64, u64)]| sized(rule, vec![class("SSL", &[], uses), class("HTTP", &[], uses)]);
+        assert_eq!(of(&[(4_096, 50), (40_960, 45), (81_920, 5)]), Some((Kind::Raise, "ECB(40K)".to_owned())));
+        assert_eq!(of(&[(4_096, 96), (40_960, 4)]), Some((Kind::Lower, "ECB(4K)".to_owned())));
+        assert_eq!(of(&[(32_768, 96), (40_960, 4)]), Some((Kind::NoChange, String::new())));
+        assert_eq!(of(&[(4_096, 9)]), None, "too few");
+        let mut huge = class("SSL", &[], &[(4_096, 50)]);
+        huge.uses.above = Some((516_096, 50));
+        assert_eq!(sized(rule, vec![huge]), Some((Kind::NoAdvice, String::new())));
+    }
+
+    /// The reports in the layouts of z/TPF, read back, lead to the same area, and know the present sizes.
+    #[test]
+    fn printed_reports_give_the_same_advice() {
+        use underbar_report::ztpf::{Layout, render};
+        let uses = [(4_096, 50), (40_960, 45), (81_920, 5)];
+        let class = class("SSL", &[(48, 900), (80, 90), (336, 10)], &uses);
+        let mut process = sample::heap("/bin/server", 40 << 20, 4, 64 << 20, (0, 0));
+        process.ecbs = vec![class.clone()];
+        let text = render(&sample::report(vec![process]), Layout::Pj47265);
+        let mut collected = crate::listing::Collected::default();
+        collected.file("ecbs.txt");
+        underbar_listing::read(text.as_bytes()).into_iter().for_each(|item| collected.take(item));
+        let all = crate::advise_listing(&collected);
+        let of = |rule: &str| all.iter().find(|advice| advice.rule == rule).expect(rule);
+        let values =
+            |rule: &str| -> Vec<String> { of(rule).values.iter().map(ToString::to_string).collect() };
+        assert_eq!(values("tpf-preallocated"), ["PEH=10"]);
+        assert_eq!(
+            said("tpf-preallocated", vec![class]).and_then(|found| found.suggested()).as_deref(),
+            Some("ECB(40K)")
+        );
+        assert!(of("tpf-avl-size").now.contains("HAVSZ1=32 HAVSZ2=64"), "{}", of("tpf-avl-size").now);
+        assert_eq!(of("tpf-avl-size").target, "z/TPF, set SSL");
+    }
+}
