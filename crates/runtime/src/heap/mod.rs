@@ -452,7 +452,7 @@ extern "C" fn thread_ends(_: *mut u8) {
 ///
 /// # Safety
 /// As calloc of C.
-#[inline]
+#[inline(always)]
 pub unsafe fn calloc(count: usize, size: usize) -> *mut u8 {
     let Some(bytes) = count.checked_mul(size) else {
         return out_of_storage().address;

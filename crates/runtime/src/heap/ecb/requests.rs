@@ -39,6 +39,7 @@ pub unsafe fn malloc(size: usize) -> *mut u8 {
 ///
 /// # Safety
 /// As calloc of C.
+#[inline(never)]
 pub unsafe fn calloc(bytes: usize) -> *mut u8 {
     // SAFETY: the slot holds the address of a thread's heap; the storage is new.
     unsafe {
