@@ -35,6 +35,10 @@ pub const SLOTS_OFFSET: usize = OPTIONS_OFFSET + OPTIONS_ROOM;
 /// Bytes from one slot to the next: a page of the slot, and one for its heaps ([`crate::heaps`]) and two for its heap pools
 /// ([`crate::pools`]), which most processes do not use.
 pub const SLOT_BYTES: usize = 16384;
+/// Offset of the classes of ECBs of the first slot's process.
+pub const CLASSES_OFFSET: usize = SLOTS_OFFSET + SLOTS * SLOT_BYTES;
+/// Bytes of the classes of a process.
+pub const CLASSES_BYTES: usize = 12 * 4096;
 /// How many owners of other anonymous memory a slot can name.
 pub const OWNERS: usize = 16;
 
@@ -374,6 +378,9 @@ pub struct Slot {
     /// 1 and the number of heap pools that have a row; 0: their pages were never made. Stored with Release when the rows are set up;
     /// only the owning process writes.
     pub pools: AtomicU64,
+    /// How many classes of ECBs the process has made that have a page, as all before them; 0: none. Stored with Release when the page
+    /// is set up; only the owning process writes, under a lock.
+    pub classes: AtomicU64,
     /// The heading that the program gave to its storage report (CEE3RPH), of at most 79 bytes; empty: none. Only the owning process
     /// writes, under a lock.
     pub heading: Text<10>,
@@ -391,8 +398,8 @@ const _: () = assert!(crate::control::WORDS * 8 == OPTIONS_OFFSET - CONTROL_OFFS
 const _: () = assert!(size_of::<Slot>() == crate::heaps::PAGE_OFFSET);
 const _: () = assert!(SLOTS_OFFSET.is_multiple_of(4096));
 
-/// Bytes of a whole ledger file. Space is allocated slot by slot, so most of it is never used.
-pub const FILE_BYTES: usize = SLOTS_OFFSET + SLOTS * SLOT_BYTES;
+/// Bytes of a whole ledger file: the slots, and behind them the classes of ECBs of each ([`crate::classes`]). Space is allocated slot by slot, so most of it is never used.
+pub const FILE_BYTES: usize = CLASSES_OFFSET + SLOTS * CLASSES_BYTES;
 
 impl Slot {
     /// A counter's cell.
@@ -475,6 +482,7 @@ impl Slot {
         self.fault.wipe();
         self.heaps.store(0, relaxed);
         self.pools.store(0, relaxed);
+        self.classes.store(0, relaxed);
         self.heading.store(b"");
     }
 }

@@ -10,7 +10,9 @@
 //!      8192   option text as the run was started with it
 //!     24576   Slot 0      one process: identity, counters, owners of other anonymous memory
 //!     28672   its heaps   rows of heaps besides the default one, if it creates any
-//!     32768   Slot 1      ...
+//!     32768   its pools   rows of heap pools, if it has HEAPPOOLS
+//!     40960   Slot 1      ...
+//!   4218880   classes of ECBs, of the process of each slot that has some
 //! ```
 //!
 //! | module | holds |
@@ -22,6 +24,7 @@
 //! | [`text`] | texts in the file |
 //! | [`heaps`] | rows of a process's heaps |
 //! | [`pools`] | rows of its heap pools, and its requests by steps of 8 bytes |
+//! | [`classes`] | pages of its classes of ECBs |
 //! | [`control`] | the control page: settings that the host changes while programs run |
 //! | [`make`] | the first bytes of a new file |
 //! | [`locks`], [`samples`] | files next to it: contended locks, and profile samples of a process |
@@ -32,6 +35,7 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+pub mod classes;
 pub mod control;
 pub mod counter;
 pub mod heaps;
@@ -45,6 +49,7 @@ pub mod table;
 pub mod text;
 pub mod view;
 
+pub use classes::Classes;
 pub use control::Control;
 pub use counter::{Counter, Exactness, Fold, Scope, Unit};
 pub use heaps::{HeapKind, Heaps, RowState};

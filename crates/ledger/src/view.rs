@@ -6,11 +6,13 @@
 
 use core::mem::offset_of;
 
+use crate::classes::{self, ClassRow, OfList, Sum};
 use crate::counter::{Fold, Scope, Writer};
 use crate::heaps::{self, HeapKind, HeapRow, RowState};
 use crate::layout::{
-    AllocatorRole, Directory, Fault, FaultKind, Header, Identity, LEFT, MAGIC, OPTIONS_OFFSET, OPTIONS_ROOM,
-    OWNERS, Owner, SLOT_BYTES, SLOTS, SLOTS_OFFSET, Slot, SlotState, not_below_zero,
+    AllocatorRole, CLASSES_BYTES, CLASSES_OFFSET, Directory, Fault, FaultKind, Header, Identity, LEFT, MAGIC,
+    OPTIONS_OFFSET, OPTIONS_ROOM, OWNERS, Owner, SLOT_BYTES, SLOTS, SLOTS_OFFSET, Slot, SlotState,
+    not_below_zero,
 };
 use crate::pools::{self, Head, PoolRow, Pools};
 use crate::sizes;
@@ -53,6 +55,8 @@ pub struct LedgerView<'a> {
 #[derive(Clone, Copy)]
 pub struct SlotView<'a> {
     bytes: &'a [u8],
+    /// The pages of its classes of ECBs; empty if the file was not read so far.
+    classes: &'a [u8],
     /// The state of the slot.
     pub state: SlotState,
     /// Its process; the last one of an aggregate.
@@ -164,6 +168,20 @@ impl<'a> LedgerView<'a> {
         slot < SLOTS && word(self.bytes, offset_of!(Header, directory) + slot * 8) != 0
     }
 
+    /// Where the classes of ECBs of a slot's process are in the file.
+    #[must_use]
+    pub const fn classes_of(slot: usize) -> core::ops::Range<usize> {
+        let at = CLASSES_OFFSET + slot * CLASSES_BYTES;
+        at..at + CLASSES_BYTES
+    }
+
+    /// Whether the process of a slot has made classes of ECBs.
+    #[must_use]
+    pub fn has_classes(&self, slot: usize) -> bool {
+        self.is_used(slot)
+            && word(self.bytes, SLOTS_OFFSET + slot * SLOT_BYTES + offset_of!(Slot, classes)) != 0
+    }
+
     /// The processes that have claimed a slot and not set it up yet.
     pub fn claimed(&self) -> impl Iterator<Item = Identity> + use<'a> {
         let bytes = self.bytes;
@@ -182,7 +200,9 @@ impl<'a> LedgerView<'a> {
                 return None;
             }
             let at = SLOTS_OFFSET + slot * SLOT_BYTES;
-            Some(SlotView { bytes: bytes.get(at..at + SLOT_BYTES)?, state, process })
+            let classes = Self::classes_of(slot);
+            let classes = bytes.get(classes).unwrap_or(&[]);
+            Some(SlotView { bytes: bytes.get(at..at + SLOT_BYTES)?, classes, state, process })
         })
     }
 }
@@ -344,6 +364,13 @@ impl<'a> SlotView<'a> {
         word(self.bytes, offset_of!(Slot, pools)).checked_sub(1)
     }
 
+    /// The classes of ECBs, in the order in which they were made. Empty without ECBs.
+    pub fn classes(&self) -> impl Iterator<Item = ClassView<'a>> + use<'a> {
+        let made = usize::try_from(word(self.bytes, offset_of!(Slot, classes))).unwrap_or(0);
+        let pages = self.classes.as_chunks::<{ size_of::<ClassRow>() }>().0;
+        pages.iter().take(made).map(|page| ClassView { page }).filter(|class| !class.name().is_empty())
+    }
+
     /// Owners of other anonymous memory: name, bytes mapped now, and at most.
     pub fn owners(&self) -> impl Iterator<Item = (&'a [u8], u64, u64)> + use<'a> {
         let bytes = self.bytes;
@@ -354,6 +381,70 @@ impl<'a> SlotView<'a> {
                 (name, word(bytes, at + offset_of!(Owner, bytes)), word(bytes, at + offset_of!(Owner, peak)))
             })
         })
+    }
+}
+
+/// A class of ECBs of a process: [`ClassRow`] as the host reads it.
+#[derive(Clone, Copy)]
+pub struct ClassView<'a> {
+    page: &'a [u8],
+}
+
+impl<'a> ClassView<'a> {
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &'a [u8] {
+        text(self.page, offset_of!(ClassRow, name), 32)
+    }
+
+    fn figure(&self, at: usize) -> u64 {
+        not_below_zero(word(self.page, at))
+    }
+
+    fn figures<const COUNT: usize>(&self, at: usize) -> [u64; COUNT] {
+        core::array::from_fn(|number| self.figure(at + 8 * number))
+    }
+
+    /// Bytes of a buffer of each available list; 0: not in use.
+    #[must_use]
+    pub fn sizes(&self) -> [u64; classes::AVAILABLE] {
+        self.figures(offset_of!(ClassRow, sizes))
+    }
+
+    /// Bytes of the preallocated area of an ECB.
+    #[must_use]
+    pub fn area(&self) -> u64 {
+        self.figure(offset_of!(ClassRow, area))
+    }
+
+    /// One ECB in so many is counted request by request.
+    #[must_use]
+    pub fn counted_one_in(&self) -> u64 {
+        self.figure(offset_of!(ClassRow, counted_one_in))
+    }
+
+    /// A sum.
+    #[must_use]
+    pub fn sum(&self, sum: Sum) -> u64 {
+        self.figure(offset_of!(ClassRow, sums) + 8 * sum as usize)
+    }
+
+    /// A figure of each list; the last one is of all that are not available lists.
+    #[must_use]
+    pub fn of_lists(&self, of: OfList) -> [u64; classes::LISTS] {
+        self.figures(offset_of!(ClassRow, of_lists) + 8 * classes::LISTS * of as usize)
+    }
+
+    /// Ended ECBs by the most storage that they had, by rows of [`classes::use_limit`].
+    #[must_use]
+    pub fn uses(&self) -> [u64; classes::USES] {
+        self.figures(offset_of!(ClassRow, uses))
+    }
+
+    /// Requests of ECBs that were counted one by one, by rows of [`classes::request_limit`].
+    #[must_use]
+    pub fn requests(&self) -> [u64; classes::REQUESTS] {
+        self.figures(offset_of!(ClassRow, requests))
     }
 }
 
@@ -544,6 +635,33 @@ mod tests {
     }
 
     #[test]
+    fn classes_are_read_if_the_process_made_some() {
+        let mut bytes = ledger();
+        let pages = LedgerView::classes_of(3).start;
+        let mut put = |at: usize, value: u64| bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
+        put(pages + offset_of!(ClassRow, name), u64::from_le_bytes(*b"SSL\0\0\0\0\0"));
+        put(pages + offset_of!(ClassRow, sizes) + 8, 64);
+        put(pages + offset_of!(ClassRow, sums) + 8 * Sum::Ended as usize, 7);
+        put(pages + offset_of!(ClassRow, of_lists) + 8 * (classes::LISTS + 2), 5);
+        let is_there = |bytes: &[u8]| LedgerView::new(bytes).expect("good").has_classes(3);
+        assert!(!is_there(&bytes));
+        let slot = SLOTS_OFFSET + 3 * SLOT_BYTES + offset_of!(Slot, classes);
+        // The second one has no page.
+        bytes[slot..slot + 8].copy_from_slice(&2_u64.to_le_bytes());
+        assert!(is_there(&bytes));
+        let slot = LedgerView::new(&bytes).expect("good").slots().next().expect("a slot");
+        let all: Vec<_> = slot.classes().collect();
+        assert_eq!(
+            (all.len(), all[0].name(), all[0].sizes()[1], all[0].sum(Sum::Ended)),
+            (1, &b"SSL"[..], 64, 7)
+        );
+        assert_eq!(all[0].of_lists(OfList::Freed), [0, 0, 5, 0, 0, 0]);
+        // A file that was not read to its end.
+        let slot = LedgerView::new(&bytes[..pages]).expect("good").slots().next().expect("a slot");
+        assert_eq!(slot.classes().count(), 0);
+    }
+
+    #[test]
     fn a_cut_or_foreign_or_older_file_is_refused() {
         let good = ledger();
         assert_eq!(LedgerView::new(&good[..4096]).err(), Some(LedgerError::Short));
@@ -560,6 +678,7 @@ mod tests {
         let mut state = 0x9e37_79b9_7f4a_7c15_u64;
         for _ in 0..200 {
             let mut bytes = ledger();
+            bytes.truncate(LedgerView::classes_of(4).end);
             for at in (offset_of!(Header, made_ns)..bytes.len()).step_by(8) {
                 state ^= state << 13;
                 state ^= state >> 7;
@@ -573,6 +692,9 @@ mod tests {
             for slot in view.slots() {
                 let _ = (slot.get(Key::HeapGets), slot.program(), slot.arguments(), slot.owners().count());
                 let _ = (slot.pools().count(), slot.pools_head(), slot.steps().map(Iterator::count));
+                for class in slot.classes() {
+                    let _ = (class.name(), class.sum(Sum::Counted), class.uses(), class.requests());
+                }
                 for heap in slot.heaps() {
                     let _ = (heap.name(), crate::table::KEYS.map(|key| heap.get(key)));
                 }

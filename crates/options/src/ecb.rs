@@ -359,15 +359,15 @@ mod tests {
     #[test]
     fn the_area_and_files_of_ecbs_stand_in_any_order() {
         for (text, area, outside) in [
-            ("", 32_768, ""),
+            ("", 36_864, ""),
             ("ECB(64K)", 65_536, ""),
             ("ECB(1)", 4_096, ""),
             ("ECB(4097)", 8_192, ""),
-            ("ECB(OUTSIDE(libssl.so.3))", 32_768, "libssl.so.3"),
+            ("ECB(OUTSIDE(libssl.so.3))", 36_864, "libssl.so.3"),
             ("ECB(outside ( libssl.so.3 , libfoo* ),1M)", 1 << 20, "libssl.so.3,libfoo*"),
             ("ECB(64K,OUTSIDE(gconv/))", 65_536, "gconv/"),
             ("ECB(64K,OUTSIDE(a)) ECB(OUTSIDE(b,c))", 65_536, "b,c"),
-            ("ECB(,OUTSIDE(a)) ECB(OUTSIDE())", 32_768, ""),
+            ("ECB(,OUTSIDE(a)) ECB(OUTSIDE())", 36_864, ""),
             ("ECB=((8K,OUTSIDE(a)),OVR)", 8_192, "a"),
         ] {
             let mut settings = Settings::default();

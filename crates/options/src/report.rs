@@ -208,7 +208,7 @@ LAST WHERE SET                 OPTION
 command line (--opts)          NOAIXBLD
 underbar default                 ANYHEAP(AUTO,AUTO,ANYWHERE)
 underbar default                 AVL(,32,64,128,256,512)
-underbar default                 ECB(32768)
+underbar default                 ECB(36864)
 command line (--opts)            HEAP(67108864,16777216,ANYWHERE,KEEP,8192,4096)
 underbar default                 HEAPCHK(OFF,0,0,0,,1024)
 underbar default                 HEAPPOOLS(OFF)

@@ -79,8 +79,8 @@ const RESOURCES: [Resource; ROWS] = [
         name: "figures that a child begins with",
         // When all rows below have settled theirs.
         fork: Some(Fork {
-            before: ledger::attach::keep_figures,
-            after: |_| ledger::attach::drop_figures(),
+            before: ledger::inherited::keep_figures,
+            after: |_| ledger::inherited::drop_figures(),
             ..NO_FORK
         }),
         ..NOTHING

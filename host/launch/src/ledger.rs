@@ -237,11 +237,33 @@ pub fn read(file: &File) -> io::Result<Vec<u8>> {
     // If address space is scarce (`ulimit -v`) there is no report, and the program's exit status is unchanged.
     bytes.try_reserve_exact(end - SLOTS_OFFSET).map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
     bytes.resize(end, 0);
-    for slot in used {
+    for &slot in &used {
         let at = SLOTS_OFFSET + slot * SLOT_BYTES;
         file.read_at(&mut bytes[at..at + SLOT_BYTES], at as u64)?;
     }
+    read_classes(file, &mut bytes, used)?;
     Ok(bytes)
+}
+
+/// Reads the classes of ECBs, if there are any.
+fn read_classes(file: &File, bytes: &mut Vec<u8>, slots: Vec<usize>) -> io::Result<()> {
+    let with_classes: Vec<usize> = match LedgerView::new(bytes) {
+        Ok(view) => slots.into_iter().filter(|&slot| view.has_classes(slot)).collect(),
+        Err(_) => Vec::new(),
+    };
+    if let Some(&last) = with_classes.last() {
+        let end = LedgerView::classes_of(last).end;
+        bytes
+            .try_reserve_exact(end - bytes.len())
+            .map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
+        bytes.resize(end, 0);
+    }
+    for slot in with_classes {
+        let pages = LedgerView::classes_of(slot);
+        let at = pages.start as u64;
+        file.read_at(&mut bytes[pages], at)?;
+    }
+    Ok(())
 }
 
 pub(crate) fn folders() -> impl Iterator<Item = PathBuf> {

@@ -33,7 +33,7 @@ use crate::steps::STEPS;
 use crate::summary;
 use crate::tree::TREE;
 use crate::units;
-use crate::{heaps, memory, pool_lines};
+use crate::{ecb_lines, heaps, memory, pool_lines};
 
 /// Columns for a key, the width of the longest.
 const KEY: usize = 26;
@@ -58,6 +58,7 @@ pub fn render(report: &Report, page: Page<'_>) -> String {
         rows(&mut lines, crate::heap::keys().map(|key| (key, figures.known(key))));
     }
     lines.extend(pool_lines::sections(report));
+    lines.extend(ecb_lines::sections(report));
     if programs.len() != 1 {
         lines.push(heading("All programs together"));
         counters(&mut lines, &report.tree.counters, |_| true);

@@ -7,6 +7,7 @@ use underbar_ledger::table::KEYS;
 use underbar_ledger::view::FaultView;
 use underbar_ledger::{self as ledger, AllocatorRole, Key, LedgerView, SlotState, SlotView};
 
+use crate::ecbs::EcbClass;
 use crate::fault::{Caller, Fault, FaultKind};
 use crate::figures::{Figures, split};
 use crate::heap::Heap;
@@ -137,6 +138,7 @@ fn section(slot: &SlotView<'_>, began_ns: u64, alive: &impl Fn(&SlotView<'_>) ->
         sizes: Some(Sizes::of_slot(slot)),
         pools: Pools::of_slot(slot),
         ranges: Ranges::of_slot(slot),
+        ecbs: slot.classes().map(|class| EcbClass::of(&class)).collect(),
         heaps: slot.heaps().map(|heap| Heap::of(&heap)).collect(),
         owners: slot
             .owners()
@@ -371,7 +373,7 @@ pub(crate) mod tests {
     fn noise_behind_a_good_header_gives_a_report_all_the_same() {
         let mut bytes = ledger(&[(SlotState::Live, 1, "/bin/a", 0)]);
         let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-        for at in (offset_of!(Header, directory) / 8 * 8..FILE_BYTES - 8).step_by(8) {
+        for at in (offset_of!(Header, directory) / 8 * 8..LedgerView::classes_of(8).end).step_by(8) {
             state ^= state << 13;
             state ^= state >> 7;
             state ^= state << 17;

@@ -12,7 +12,7 @@ use crate::figures::{areas, split};
 use crate::lock::columns::{self, COLUMNS};
 use crate::steps::STEPS;
 use crate::tree::TREE;
-use crate::{pools, remedies};
+use crate::{ecbs, pools, remedies};
 
 /// How far a figure can be trusted, in words.
 #[must_use]
@@ -64,7 +64,7 @@ pub fn explain(key: &str) -> Option<String> {
             absent.key, absent.why
         ));
     }
-    if let Some(text) = pools::explain(key) {
+    if let Some(text) = pools::explain(key).or_else(|| ecbs::explain(key)) {
         return Some(text);
     }
     if key == REQUEST_SIZES || key == COMMON.key {
@@ -236,6 +236,18 @@ pub fn counters() -> String {
     text.push('\n');
     for step in &STEPS {
         let _ = writeln!(text, "- `{}`: {}", step.key, step.meaning);
+    }
+    text.push_str(
+        "\n## ecbs\n\nFigures of each class of ECBs of a process, and of its lists. All are sums from the start of the process on.\n\n\
+         | key | printed as | of |\n|---|---|---|\n",
+    );
+    for figure in &ecbs::FIGURES {
+        let of = if figure.of_list { "list" } else { "class" };
+        let _ = writeln!(text, "| `{}` | {} | {of} |", figure.key, figure.label);
+    }
+    text.push('\n');
+    for figure in &ecbs::FIGURES {
+        let _ = writeln!(text, "- `{}`: {}", figure.key, figure.meaning);
     }
     let _ = write!(
         text,

@@ -20,6 +20,7 @@ use underbar_options::WhereSet;
 
 pub use crate::file_name::file_name;
 
+use crate::ecbs::EcbClass;
 use crate::fault::Fault;
 use crate::figures::Figures;
 use crate::heap::Heap;
@@ -232,6 +233,9 @@ pub struct Process {
     /// Its requests by ranges of 8 bytes; absent without RPTSTG(ON).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ranges: Option<Ranges>,
+    /// Its classes of ECBs, in the order in which they were made; absent without ECBs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ecbs: Vec<EcbClass>,
     /// Its heaps, the default one first; absent if it has no other heap, or if several processes are folded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub heaps: Vec<Heap>,

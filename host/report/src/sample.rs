@@ -5,6 +5,7 @@
 
 use underbar_ledger::Key;
 
+use crate::ecbs::{EcbClass, EcbList, Rows};
 use crate::figures::Figures;
 use crate::model::{End, Host, OptionInForce, Options, Owner, Process, Report, Run, SCHEMA, State, Tree};
 use crate::pools::{Pool, Pools};
@@ -32,11 +33,50 @@ fn process(number: u32, program: &str, figures: &[(Key, u64)]) -> Process {
         sizes: None,
         pools: None,
         ranges: None,
+        ecbs: Vec::new(),
         heaps: Vec::new(),
         owners: Vec::new(),
         allocator: None,
         locks: None,
         fault: None,
+    }
+}
+
+/// A class of ECBs: 100 ended, four of which needed more than their area of 32 KiB; most of its requests have 33 to 48 bytes.
+#[must_use]
+pub fn ecbs() -> EcbClass {
+    let list = |list, got, freed, shared, carved| EcbList { list, got, freed, shared, carved };
+    EcbClass {
+        name: "SSL".to_owned(),
+        sizes: vec![32, 64, 128, 256, 512],
+        area: 32_768,
+        created: 102,
+        ended: 100,
+        with_buffer: 95,
+        expanded_tags: 3,
+        with_frame: 4,
+        frames: 5,
+        high_water: 1_400_000,
+        counted: 10,
+        counted_one_in: 10,
+        lists: vec![
+            list(Some(1), 300, 200, 10, 40),
+            list(Some(2), 9_600, 9_000, 200, 500),
+            list(Some(3), 0, 0, 0, 0),
+            list(Some(4), 70, 0, 0, 70),
+            list(Some(5), 0, 0, 0, 0),
+            list(None, 50, 20, 0, 50),
+        ],
+        uses: Rows {
+            up_to: [(0, 5), (4_096, 60), (8_192, 25), (12_288, 6), (40_960, 2), (53_248, 1)]
+                .into_iter()
+                .collect(),
+            above: Some((516_096, 1)),
+        },
+        requests: Rows {
+            up_to: [(16, 10), (32, 20), (48, 900), (64, 60), (208, 7), (8_192, 5)].into_iter().collect(),
+            above: None,
+        },
     }
 }
 

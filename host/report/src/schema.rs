@@ -13,9 +13,9 @@ use crate::figures::{areas, split};
 use crate::heap;
 use crate::lock::columns;
 use crate::model::SCHEMA;
-use crate::pools;
 use crate::steps::STEPS;
 use crate::tree::TREE;
+use crate::{ecbs, pools};
 
 /// The schema, in JSON Schema's 2020-12 form.
 #[must_use]
@@ -45,6 +45,7 @@ pub fn schema() -> Value {
             "sizes": {"$ref": "#/$defs/sizes"},
             "pools": pools::schema(),
             "ranges": pools::ranges_schema(),
+            "ecbs": ecbs::schema(),
             "heaps": {
                 "type": "array", "items": heap(),
                 "description": "Its heaps, the default one first; absent where it has no other, and where several processes are folded.",
@@ -81,6 +82,7 @@ pub fn schema() -> Value {
     not_required(&mut process, "heading");
     not_required(&mut process, "pools");
     not_required(&mut process, "ranges");
+    not_required(&mut process, "ecbs");
     not_required(&mut process, "heaps");
     not_required(&mut process, "allocator");
     not_required(&mut process, "locks");

@@ -187,7 +187,7 @@ impl Heap {
 
     /// Runs a due look at this heap, for threads that have no other business with the space: a program that has freed most of its
     /// storage may never need the space again.
-    #[inline]
+    #[inline(always)]
     fn heartbeat_if_due(&self) {
         if self.is_look_due()
             && let Some(mut space) = self.space.try_lock()
@@ -295,7 +295,7 @@ fn filled_with(byte: &AtomicUsize) -> Option<u8> {
 }
 
 /// Runs a due look at idle storage: in the heap that serves the calling thread, and in the default one.
-#[inline]
+#[inline(always)]
 pub fn heartbeat_if_due() {
     let here = current();
     here.heartbeat_if_due();

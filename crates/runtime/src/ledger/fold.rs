@@ -12,7 +12,7 @@
 use core::sync::atomic::Ordering;
 
 use underbar_ledger::layout::{Directory, FILE_BYTES, SLOT_BYTES, SLOTS, SLOTS_OFFSET};
-use underbar_ledger::{Header, Identity, Pools, Slot, SlotState, pools};
+use underbar_ledger::{Classes, Header, Identity, LedgerView, Pools, Slot, SlotState, pools};
 use underbar_sys::syscall;
 
 /// Adds an ended process to its program's aggregate and claims its slot; `map` maps the whole file.
@@ -26,7 +26,10 @@ pub(super) fn fold(header: &Header, me: Identity, map: impl FnOnce() -> Option<*
         let pools_of = |place: usize| unsafe {
             &*whole.add(SLOTS_OFFSET + place * SLOT_BYTES + pools::PAGE_OFFSET).cast::<Pools>()
         };
-        fold_into(&header.directory, me, slot, pools_of)
+        // SAFETY: as above; only those of slots that have classes are requested.
+        let classes_of =
+            |place: usize| unsafe { &*whole.add(LedgerView::classes_of(place).start).cast::<Classes>() };
+        fold_into(&header.directory, me, slot, (pools_of, classes_of))
     });
     if let Some(whole) = whole {
         // SAFETY: mapped above; no other code knows of it.
@@ -63,8 +66,9 @@ fn fold_into<'a>(
     directory: &Directory,
     me: Identity,
     slot: impl Fn(usize) -> &'a Slot,
-    pools_of: impl Fn(usize) -> &'a Pools,
+    (pools_of, classes_of): (impl Fn(usize) -> &'a Pools, impl Fn(usize) -> &'a Classes),
 ) -> Option<usize> {
+    let classes = |place: usize| slot(place).classes.load(Ordering::Acquire);
     let has_pools = |place: usize| slot(place).pools.load(Ordering::Acquire) != 0;
     for place in 0..SLOTS {
         let Some((state, process)) = directory.get(place) else { continue };
@@ -91,6 +95,11 @@ fn fold_into<'a>(
                 // Processes with different pools have no sum.
                 if has_pools(aggregate) && !(has_pools(place) && pools_of(aggregate).fold(pools_of(place))) {
                     slot(aggregate).pools.store(0, Ordering::Relaxed);
+                }
+                // Nor have those with different classes.
+                let made = [classes(aggregate), classes(place)];
+                if made[0] != 0 && !classes_of(aggregate).fold(classes_of(place), made) {
+                    slot(aggregate).classes.store(0, Ordering::Relaxed);
                 }
                 let _ = directory.change(place, (SlotState::Folding, me), (SlotState::Claimed, me));
                 return Some(place);

@@ -10,17 +10,20 @@
 //! anew.
 //!
 //! Invariant: in every state there is a slot to write to; nothing here allocates, formats or waits.
-//! Not here: which file (`path`), finding and folding slots in it (`attach`), the identity of the program (`program`), its
+//! Not here: which file (`path`), finding and folding slots in it (`attach`, `expected`, `inherited`, `fold`), the identity of the program (`program`), its
 //! arguments (`arguments`) and allocator (`allocator`), files next to it (`beside`), rows of heaps (`heaps`) and of heap pools
-//! (`pools`), the host's changes (`control`), reads of underbar itself (`own_reads`).
+//! (`pools`), pages of classes of ECBs (`classes`), the host's changes (`control`), reads of underbar itself (`own_reads`).
 
 pub(crate) mod allocator;
 pub(crate) mod arguments;
 pub mod attach;
 pub(crate) mod beside;
+pub(crate) mod classes;
 pub mod control;
+pub(crate) mod expected;
 mod fold;
 pub(crate) mod heaps;
+pub(crate) mod inherited;
 pub(crate) mod own_reads;
 pub(crate) mod path;
 pub(crate) mod pools;
@@ -28,6 +31,7 @@ pub mod program;
 
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
+use underbar_ledger::classes::{ClassRow, ROWS};
 use underbar_ledger::{Heaps, Key, Pools, Slot};
 
 /// The process that took this process's slot, as its number is in the ledger's directory; 0 without a ledger. Written by the thread
@@ -49,7 +53,12 @@ pub(crate) fn make_pools(fill_in: impl FnOnce(&Pools) -> u64) {
     pools::make(attach::map_pools, fill_in);
 }
 
-/// Three words that a fork wipes, if the kernel can: so they have a page to themselves.
+/// Makes the page of a class of ECBs; see [`classes::make`].
+pub(crate) fn make_class(class: usize, fill_in: impl FnOnce(&ClassRow)) {
+    classes::make(attach::map_class, class, fill_in);
+}
+
+/// Words that a fork wipes, if the kernel can: so they have a page to themselves.
 #[repr(C)]
 pub(crate) struct Guard {
     /// Null in a child that has not found its slot yet.
@@ -58,6 +67,8 @@ pub(crate) struct Guard {
     heaps: AtomicPtr<Heaps>,
     /// Null without pages of heap pools, and in such a child.
     pools: AtomicPtr<Pools>,
+    /// Null without a page of that class, and in such a child.
+    classes: [AtomicPtr<ClassRow>; ROWS],
 }
 
 /// SAFETY: a slot is made of atomics only, for which zero is a value.
@@ -66,6 +77,7 @@ static FIRST: Guard = Guard {
     slot: AtomicPtr::new((&raw const PRIVATE).cast_mut()),
     heaps: AtomicPtr::new(core::ptr::null_mut()),
     pools: AtomicPtr::new(core::ptr::null_mut()),
+    classes: [const { AtomicPtr::new(core::ptr::null_mut()) }; ROWS],
 };
 /// The guard in use. Changed when the ledger is attached; read by every thread, relaxed: both guards are valid for ever.
 static GUARD: AtomicPtr<Guard> = AtomicPtr::new((&raw const FIRST).cast_mut());

@@ -12,6 +12,7 @@ use underbar_ledger::TABLE;
 use underbar_ledger::sizes::{self, COMMON};
 use underbar_options::{Effect, Entry, OPTIONS, find_option};
 use underbar_report::absent::ABSENT;
+use underbar_report::ecbs;
 use underbar_report::gate::nearest;
 use underbar_report::glossary::{self, TERMS};
 use underbar_report::lock::columns::COLUMNS;
@@ -86,9 +87,8 @@ fn explain(name: &str) -> Result<String, String> {
         if let Ok(rule) = underbar_advise::explain(&word.to_ascii_lowercase()) {
             text = format!("{text}\nThe rule of that name\n\n{rule}");
         }
-        // Some words of z/TPF have the name of the option that governs them here.
         if let Some(term) = glossary::find(word) {
-            text = format!("{text}\nThe word of that name\n\n{}", term.explanation());
+            text = format!("{text}\nThe word\n\n{}", term.explanation());
         }
         return Ok(text);
     }
@@ -152,7 +152,11 @@ fn tells_of(name: &str, word: &str) -> bool {
 
 /// All names that are listed; labels and sub-options are explained with them.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    let absent = FIGURES.iter().map(|figure| figure.key).chain(ABSENT.iter().map(|absent| absent.key));
+    let absent = FIGURES
+        .iter()
+        .map(|figure| figure.key)
+        .chain(ecbs::FIGURES.iter().map(|figure| figure.key))
+        .chain(ABSENT.iter().map(|absent| absent.key));
     let terms = TERMS.iter().map(|term| term.name);
     OPTIONS.iter().map(|entry| entry.name).chain(underbar_advise::explain::names()).chain(absent).chain(terms)
 }
@@ -203,7 +207,8 @@ fn figures(text: &mut String) {
         .chain(TABLE.iter().map(|entry| (entry.key, entry.label)))
         .chain([(REQUEST_SIZES, COMMON.label)])
         .chain(COLUMNS.iter().map(|column| (column.key, column.label)))
-        .chain(FIGURES.iter().map(|figure| (figure.key, figure.label)));
+        .chain(FIGURES.iter().map(|figure| (figure.key, figure.label)))
+        .chain(ecbs::FIGURES.iter().map(|figure| (figure.key, figure.label)));
     list(text, keys);
 }
 
@@ -242,7 +247,7 @@ mod tests {
 
     #[test]
     fn a_word_that_is_no_name_leads_to_where_it_stands() {
-        for (word, place) in [("KEEP", "HEAP"), ("anywhere", "HEAP"), ("segments", "heap-size")] {
+        for (word, place) in [("KEEP", "HEAP"), ("anywhere", "HEAP"), ("packing", "heap-size")] {
             let message = explain(word).expect_err(word);
             assert!(
                 message.contains("; the explanation of ")
@@ -264,9 +269,9 @@ mod tests {
     #[test]
     fn an_option_and_the_word_of_its_name_are_both_explained() {
         let text = explain("avl(SSL,32)").expect("an option");
-        let (option, word) = text.split_once("\nThe word of that name\n\n").expect("both");
+        let (option, word) = text.split_once("\nThe word\n\n").expect("both");
         assert!(option.starts_with("AVL(class,") && word.contains("available list"), "{text}");
-        assert!(!explain("HEAP").expect("an option").contains("The word of that name"));
+        assert!(!explain("HEAP").expect("an option").contains("\nThe word\n"));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use underbar_options::{OPTIONS, ReleaseLine};
 use underbar_report::lock::chapter;
 use underbar_report::model::file_name;
 use underbar_report::page::{Page, quoted};
-use underbar_report::{Report as Accounts, every, le, summary};
+use underbar_report::{Report as Accounts, every, le, summary, ztpf};
 
 use crate::exit::ExitCode;
 use crate::printing::Printing;
@@ -90,6 +90,10 @@ pub enum Form {
     Le,
     /// The storage report of 64-bit programs that IBM documents
     Amode64,
+    /// ECBs in the layouts of z/TPF, with the request sizes of PJ47265
+    Ztpf,
+    /// The same, with request sizes in multiples of 128 as before PJ47265
+    ZtpfPrevious,
     /// Every lock that threads waited for: how long, where, and who held it
     Lock,
 }
@@ -102,6 +106,8 @@ pub fn rendered(report: &Accounts, form: Form, json: bool, page: Page<'_>) -> St
     match form {
         Form::Le => le::render(report),
         Form::Amode64 => le::amode64::render(report),
+        Form::Ztpf => ztpf::render(report, ztpf::Layout::Pj47265),
+        Form::ZtpfPrevious => ztpf::render(report, ztpf::Layout::Previous),
         Form::Lock => chapter::render(report, &advice(report)),
         Form::All => every::render(report, page),
         Form::Summary => summary::render_on(report, &advice(report), page),

@@ -23,7 +23,7 @@ use crate::page::{LABEL_COLUMNS, Line, Page, Tone, clean, clip, clip_front, labe
 use crate::program::Program;
 use crate::request_sizes::{self, Counted};
 use crate::units::{bytes, count, counted, parse_size, size};
-use crate::{heaps, pool_lines};
+use crate::{ecb_lines, heaps, pool_lines};
 
 /// The areas of the program with the most memory: set, used, suggested, and why. `programs`: the number of programs; `after`: the
 /// lines that come after these.
@@ -98,6 +98,7 @@ pub(super) fn areas(
     lines.extend(memory::lines(leading, page));
     lines.extend(heaps::line(report, page));
     lines.extend(pool_lines::line(report));
+    lines.extend(ecb_lines::line(report));
     lines.extend(trouble(leading));
     lines.extend(frames(report, leading));
     lines.extend(killed);

@@ -25,10 +25,13 @@ use super::super::map::{self, AREA, Descriptor, PAGE};
 use super::super::object::Heap;
 use super::super::private_storage::{AREA_DESCRIPTOR, OWN};
 
-/// Bytes of a preallocated area, if ECB does not say otherwise.
-pub const AREA_BYTES: usize = 32 << 10;
+/// Bytes of a preallocated area, if ECB does not say otherwise: no power of two, as areas at such distances would meet in the same sets
+/// of the processor's caches.
+pub const AREA_BYTES: usize = 36 << 10;
 /// At least so many bytes of pages are got at a time for preallocated areas.
-const UNCUT_BYTES: usize = 2 << 20;
+const UNCUT_BYTES: usize = 64 * AREA_BYTES;
+/// Pages at which frames begin.
+const COLOURS: usize = 16;
 /// Bytes of a frame.
 pub const FRAME_BYTES: usize = 1 << 20;
 /// Bytes of storage for one mark.
@@ -215,7 +218,9 @@ impl Area {
 
     /// From where to where buffers may be: the last word of the pages is the header of the block behind them.
     pub fn room(&self) -> (usize, usize) {
-        let marks = if self.kind == Kind::Frame { FRAME_BYTES / GRAIN } else { 0 };
+        // Frames begin at different pages, so that their first buffers are not all in the same sets of the processor's caches.
+        let colour = self.start() / FRAME_BYTES % COLOURS * PAGE;
+        let marks = if self.kind == Kind::Frame { FRAME_BYTES / GRAIN + colour } else { 0 };
         (self.start() + marks, (self.start() + self.bytes() - size_of::<usize>()) & !(GRAIN - 1))
     }
 

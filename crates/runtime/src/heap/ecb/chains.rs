@@ -135,6 +135,46 @@ pub fn take<S>(
     chain
 }
 
+/// A chain of each list that has one, for a thread without any: `to` gets the list, and the chain.
+#[inline]
+pub fn take_each<S>(
+    lock: &Lock<S>,
+    bits: &Bits,
+    chains_of: impl Fn(&mut S) -> &mut Chains,
+    list_of: impl Fn(*mut Piece) -> usize,
+    mut to: impl FnMut(usize, *mut Piece),
+) {
+    if bits.0.load(Ordering::Relaxed) == 0 {
+        return;
+    }
+    let mut shared = lock.lock();
+    let chains = chains_of(&mut shared);
+    let (mut left, mut taken) = (0, 0_u64);
+    // SAFETY: chains in the lists are ours, under the lock.
+    unsafe {
+        for list in 1..=AVAILABLE {
+            let chain = chains.heads[list];
+            if !chain.is_null() {
+                chains.heads[list] = (*chain).next_chain.get();
+                left |= if chains.heads[list].is_null() { 0 } else { bit(list) };
+                to(list, chain);
+            }
+        }
+        while !chains.heads[0].is_null() {
+            let chain = chains.heads[0];
+            let list = list_of(chain);
+            if taken >> list & 1 != 0 {
+                left |= bit(AVAILABLE + 1);
+                break;
+            }
+            taken |= 1 << list;
+            chains.heads[0] = (*chain).next_chain.get();
+            to(list, chain);
+        }
+    }
+    bits.0.store(left, Ordering::Relaxed);
+}
+
 /// The model: every interleaving of threads that leave chains and threads that take them. It must find the planted faults
 /// `late_clear` (the bit is cleared when the lock is free again) and `forgotten_bit`.
 #[cfg(all(test, loom))]

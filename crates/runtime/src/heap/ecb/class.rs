@@ -13,6 +13,7 @@ use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use underbar_ledger::HeapKind;
+use underbar_ledger::classes::{ClassRow, Sum};
 use underbar_options::{AvailableLists, DEFAULT_LISTS, ListSizes};
 use underbar_sys::lock::Lock;
 
@@ -21,16 +22,20 @@ use super::super::private_storage::OWN;
 use super::super::registry;
 use super::super::space::HugePages;
 use super::area::{AREA_BYTES, Area, FRAME_BYTES, Kind, Owner, Uncut};
-use super::lists::Lists;
+use super::lists::{AVAILABLE, Lists};
+use crate::ledger;
 
 /// Classes with a row of their own; later ones share the last.
-pub const CLASSES: usize = 12;
+pub const CLASSES: usize = underbar_ledger::classes::ROWS;
 /// Bytes of the name of a class that are kept.
 pub const NAME: usize = 32;
 /// One ECB in so many is counted request by request.
 const COUNTED: usize = 32;
-/// Frames that wait at most. A frame from the heap has 64 KB of marks to clear.
-const MOST_FRAMES: usize = 8;
+/// Frames that wait, at least and at most; the further ones, if little of them was used. A frame from the heap has 64 KB of marks to
+/// clear.
+const FRAMES: usize = 8;
+const MOST_FRAMES: usize = 64;
+const LITTLE: usize = 256 << 10;
 
 /// One class.
 pub struct Class {
@@ -45,7 +50,8 @@ pub struct Class {
     alive: AtomicUsize,
     /// ECBs created, as far as it matters for who is counted; relaxed.
     created: AtomicUsize,
-    frames: AtomicUsize,
+    /// Its place among the classes.
+    index: usize,
     /// Control blocks for its next ECBs.
     pub waiting: Lock<Waiting>,
 }
@@ -88,9 +94,9 @@ pub fn configure(lists: &AvailableLists, area_bytes: usize) {
 }
 
 impl Given {
-    fn lists_of(&self, class: &[u8]) -> Lists {
+    fn sizes_of(&self, class: &[u8]) -> [u32; AVAILABLE] {
         let given = self.lists.of(class);
-        Lists::new(if given == ListSizes::NONE { DEFAULT_LISTS } else { given }.bytes())
+        if given == ListSizes::NONE { DEFAULT_LISTS } else { given }.bytes()
     }
 }
 
@@ -113,7 +119,8 @@ pub fn of(name: &[u8]) -> Option<&'static Class> {
     if let Some(class) = known(name) {
         return Some(class);
     }
-    let free = ALL.iter().find(|class| class.load(Ordering::Relaxed).is_null())?;
+    let index = ALL.iter().position(|class| class.load(Ordering::Relaxed).is_null())?;
+    let free = &ALL[index];
     let handle = registry::create_in(&mut registry, HeapKind::Class, name, policy, UNNUMBERED)?;
     handle.heap.settings.serve_ecbs();
     let place: *mut Class = OWN.lock().get(size_of::<Class>()).cast();
@@ -122,17 +129,19 @@ pub fn of(name: &[u8]) -> Option<&'static Class> {
     }
     let mut kept = [0; NAME];
     kept[..name.len()].copy_from_slice(name);
+    let sizes = given.sizes_of(name);
+    let area_bytes = if given.area_bytes == 0 { AREA_BYTES } else { given.area_bytes };
     // SAFETY: new storage of that size, aligned to 64.
     unsafe {
         place.write(Class {
             name: kept,
             length: name.len(),
             heap: handle.heap,
-            lists: given.lists_of(name),
-            area_bytes: if given.area_bytes == 0 { AREA_BYTES } else { given.area_bytes },
+            lists: Lists::new(sizes),
+            area_bytes,
             alive: AtomicUsize::new(0),
             created: AtomicUsize::new(0),
-            frames: AtomicUsize::new(0),
+            index,
             waiting: Lock::new(Waiting {
                 first: null_mut(),
                 count: 0,
@@ -143,6 +152,10 @@ pub fn of(name: &[u8]) -> Option<&'static Class> {
             }),
         });
     }
+    let counted_one_in = if handle.heap.settings.counts_each() { 1 } else { COUNTED as u64 };
+    ledger::make_class(index, |row| {
+        row.begin(name, sizes.map(u64::from), area_bytes as u64, counted_one_in);
+    });
     free.store(place, Ordering::Release);
     // SAFETY: it stays for ever.
     unsafe { place.as_ref() }
@@ -184,6 +197,16 @@ impl Class {
         self.heap
     }
 
+    /// Its page in the ledger; None if it has none.
+    pub fn row(&self) -> Option<&'static ClassRow> {
+        ledger::classes::row(self.index)
+    }
+
+    /// Before a fork: the child begins with the ECBs that are alive.
+    pub fn keep_alive(&self) {
+        ledger::classes::keep(self.index, self.alive() as u64);
+    }
+
     /// A frame for an ECB, without marks: one that waits, or a new one. Null if there is no memory.
     pub fn take_frame(&self, owner: *mut Owner) -> *mut Area {
         let mut waiting = self.waiting.lock();
@@ -200,8 +223,10 @@ impl Class {
                 Area::make(self.heap, Kind::Frame, FRAME_BYTES, owner, null_mut())
             }
         };
-        if !frame.is_null() {
-            self.frames.fetch_add(1, Ordering::Relaxed);
+        if !frame.is_null()
+            && let Some(row) = self.row()
+        {
+            row.sum(Sum::Frames).fetch_add(1, Ordering::Relaxed);
         }
         frame
     }
@@ -214,7 +239,8 @@ impl Class {
         let mut waiting = self.waiting.lock();
         // SAFETY: the caller's promise.
         unsafe {
-            if waiting.frame_count == MOST_FRAMES {
+            let is_much = up_to > (*frame).start() + LITTLE;
+            if waiting.frame_count >= if is_much { FRAMES } else { MOST_FRAMES } {
                 drop(waiting);
                 Area::unmake(frame, self.heap);
                 return;
@@ -277,7 +303,7 @@ mod tests {
             Given { lists: settings.available_lists(), area_bytes: 0 }
         };
         let usable = |given: &Given, class: &str| {
-            let lists = given.lists_of(class.as_bytes());
+            let lists = Lists::new(given.sizes_of(class.as_bytes()));
             [1, 33, 65, 200, 513, 40_000].map(|size| lists.sizes[lists.of(size)])
         };
         let standard = [32, 64, 128, 256, 640, 40_960];

@@ -23,11 +23,12 @@ use underbar_sys::lock::Lock;
 use super::super::gate::Gate;
 use super::super::inbox::Inbox;
 use super::super::map::PAGE;
-use super::area::{Area, Kind, LIST, PAGE_MARKS};
+use super::area::{Area, FRAME_BYTES, Kind, LIST, PAGE_MARKS};
 use super::chains::{self, Bits, Chains};
 use super::class::Class;
+use super::figures::Ended;
 use super::piece::Piece;
-use super::tags::Tags;
+use super::tags::{self, Tags};
 
 /// A region has at most this many bytes more than was needed.
 const REGION: usize = 16 << 10;
@@ -48,6 +49,9 @@ pub struct Shared {
     larges: *mut Area,
     /// Names of buffers; null: none.
     pub tags: *mut Tags,
+    /// Bytes of pages of large buffers, now and at most.
+    large: usize,
+    large_peak: usize,
     /// Buffers and units of 16 bytes in use, as far as threads that left have counted.
     pub in_use: i32,
     pub units: i32,
@@ -112,6 +116,8 @@ impl Shared {
         frames: null_mut(),
         larges: null_mut(),
         tags: null_mut(),
+        large: 0,
+        large_peak: 0,
         in_use: 0,
         units: 0,
     };
@@ -136,6 +142,36 @@ impl Shared {
     /// The end of what was handed out of an area or frame.
     pub fn used_up_to(&self, of: *mut Area) -> usize {
         if self.area == of { self.at } else { usize::MAX }
+    }
+
+    /// What is to be counted of the ECB, which ends.
+    ///
+    /// # Safety
+    /// No thread is inside; the area is the block's preallocated one.
+    pub unsafe fn ended(&self, preallocated: &Area) -> Ended {
+        let mut most = self.large_peak;
+        // SAFETY: frames in the list are this block's.
+        match unsafe { self.frames.as_ref() } {
+            None => most += self.at - preallocated.start(),
+            Some(latest) => {
+                most += preallocated.bytes() + self.at - latest.room().0;
+                let mut full = latest.next;
+                // SAFETY: as above.
+                while let Some(frame) = unsafe { full.as_ref() } {
+                    most += FRAME_BYTES;
+                    full = frame.next;
+                }
+            }
+        }
+        // SAFETY: the table is in storage of the ECB, and no thread uses it.
+        let expanded_tags = unsafe { !self.tags.is_null() && Tags::capacity(self.tags) > tags::FIRST };
+        Ended {
+            buffers: self.in_use,
+            units: self.units,
+            most,
+            expanded_tags,
+            with_frame: !self.frames.is_null(),
+        }
     }
 
     /// Frames and large buffers.
@@ -233,6 +269,8 @@ impl ControlBlock {
                 next.previous = area;
             }
             shared.larges = area;
+            shared.large += bytes;
+            shared.large_peak = shared.large_peak.max(shared.large);
             ((*area).first, (*area).asked) = ((*area).start().next_multiple_of(align) as *mut u8, size);
             (*area).first
         }
@@ -248,6 +286,7 @@ impl ControlBlock {
             let mut shared = self.shared.lock();
             // SAFETY: the caller's promise; neighbours in the list are live.
             unsafe {
+                shared.large -= (*area).bytes();
                 let (next, previous) = ((*area).next, (*area).previous);
                 if let Some(next) = next.as_mut() {
                     next.previous = previous;
@@ -260,6 +299,14 @@ impl ControlBlock {
         }
         // SAFETY: the caller's promise.
         unsafe { Area::unmake(area, self.class().heap()) };
+    }
+
+    /// Takes a chain of each list that has one, for a thread that has none.
+    #[inline]
+    pub fn take_chains(&self, take: impl FnMut(usize, *mut Piece)) {
+        // SAFETY: a chain's first piece is free.
+        let list_of = |piece| unsafe { usize::from(mark_of(piece)) };
+        chains::take_each(&self.shared, &self.chains, |shared| &mut shared.chains, list_of, take);
     }
 
     /// A chain of a list; null if there is none.

@@ -1,15 +1,22 @@
 //! What a thread has counted of the ECBs of a class and not yet published.
 //!
 //! ```text
-//! seat: lists when the thread leaves ──> figures ── every 64 visits, at the end of the thread ──> the class's row, the process
+//! seat: lists when the thread leaves ─┐
+//!       refills, requests counted ────┼─> figures ── every 64 visits, at the end of the thread ──> class: its heap's row, its page
+//! end of an ECB ──────────────────────┘                                                        └─> the process
 //! ```
 //!
 //! malloc counts nothing: of each list a thread knows how many buffers it took in, how many it freed, and how many are left.
 //!
 //! Invariant: figures of a thread are of one class at a time.
-//! Not here: the row (`heap::account`).
+//! Not here: the heap's row (`heap::account`), the class's page (`underbar_ledger::classes`).
+
+use core::sync::atomic::{AtomicU64, Ordering};
 
 use underbar_ledger::Key;
+use underbar_ledger::classes::{
+    AVAILABLE, LISTS as PLACES, OF_LISTS, OfList, REQUESTS, SUMS, Sum, USES, list_place, request_row, use_row,
+};
 
 use super::super::size::row_of;
 use super::class::Class;
@@ -21,6 +28,20 @@ const VISITS: u32 = 64;
 /// Units of 16 bytes after which they are, too.
 const UNITS: i64 = 4096;
 
+/// What an ECB leaves when it ends.
+#[derive(Clone, Copy, Debug)]
+pub struct Ended {
+    /// Buffers and units of 16 bytes that are in use.
+    pub buffers: i32,
+    pub units: i32,
+    /// The most bytes of storage that it had.
+    pub most: usize,
+    /// Its table of names was made larger.
+    pub expanded_tags: bool,
+    /// It had a frame.
+    pub with_frame: bool,
+}
+
 /// The figures.
 pub struct Figures {
     gets: [u32; LISTS],
@@ -29,11 +50,69 @@ pub struct Figures {
     frees: u64,
     units: i64,
     visits: u32,
+    /// For the page of the class; buffers that were got from lists are added from `gets`.
+    sums: [u32; SUMS],
+    of_lists: [[u32; PLACES]; OF_LISTS],
+    high_water: usize,
+    uses: [u32; USES],
+    used_rows: Rows<{ USES.div_ceil(64) }>,
+    requests: [u32; REQUESTS],
+    request_rows: Rows<{ REQUESTS.div_ceil(64) }>,
+}
+
+/// Rows that have a figure.
+struct Rows<const WORDS: usize>([u64; WORDS]);
+
+impl<const WORDS: usize> Rows<WORDS> {
+    #[inline]
+    fn note(&mut self, row: usize) {
+        self.0[row / 64] |= 1 << (row % 64);
+    }
+
+    /// Adds the figures of noted rows, and makes them 0.
+    fn publish(&mut self, figures: &mut [u32], to: Option<&[AtomicU64]>) {
+        for (at, word) in self.0.iter_mut().enumerate() {
+            let mut rows = core::mem::take(word);
+            while rows != 0 {
+                let row = at * 64 + rows.trailing_zeros() as usize;
+                rows &= rows - 1;
+                let figure = core::mem::take(&mut figures[row]);
+                if let Some(to) = to {
+                    to[row].fetch_add(figure.into(), Ordering::Relaxed);
+                }
+            }
+        }
+    }
+}
+
+/// Adds what is not 0 to each word, and makes it 0.
+fn publish_each(figures: &mut [u32], to: Option<&[AtomicU64]>) {
+    for (at, figure) in figures.iter_mut().enumerate() {
+        if *figure > 0 {
+            if let Some(to) = to {
+                to[at].fetch_add((*figure).into(), Ordering::Relaxed);
+            }
+            *figure = 0;
+        }
+    }
 }
 
 impl Figures {
     /// Nothing counted.
-    pub const NONE: Self = Self { gets: [0; LISTS], touched: 0, frees: 0, units: 0, visits: 0 };
+    pub const NONE: Self = Self {
+        gets: [0; LISTS],
+        touched: 0,
+        frees: 0,
+        units: 0,
+        visits: 0,
+        sums: [0; SUMS],
+        of_lists: [[0; PLACES]; OF_LISTS],
+        high_water: 0,
+        uses: [0; USES],
+        used_rows: Rows([0; _]),
+        requests: [0; REQUESTS],
+        request_rows: Rows([0; _]),
+    };
 
     /// So many buffers of a list of that size were got and freed. A list number of 0 is for buffers with pages of their own.
     #[inline]
@@ -41,15 +120,34 @@ impl Figures {
         self.gets[list] += gets;
         self.touched |= 1 << list;
         self.frees += u64::from(frees);
+        self.of_lists[OfList::Freed as usize][list_place(list)] += frees;
         self.units += (i64::from(gets) - i64::from(frees)) * i64::from(size / 16);
+    }
+
+    /// A request found the thread's list empty.
+    #[inline]
+    pub fn count_refill(&mut self, list: usize, by: OfList) {
+        self.of_lists[by as usize][list_place(list)] += 1;
+    }
+
+    /// A request of an ECB whose requests are counted one by one.
+    #[inline]
+    pub fn count_request(&mut self, size: usize) {
+        let row = request_row(size);
+        self.requests[row] += 1;
+        self.request_rows.note(row);
     }
 
     /// A large buffer was got, or freed.
     pub fn count_large(&mut self, class: &Class, bytes: usize, is_freed: bool) {
+        let mut count = |of: OfList| self.of_lists[of as usize][AVAILABLE] += 1;
         if is_freed {
+            count(OfList::Freed);
             self.frees += 1;
             self.units -= (bytes / 16) as i64;
         } else {
+            count(OfList::Got);
+            count(OfList::Carved);
             class.heap().add(Key::HeapGets, 1);
             class.heap().raise(Key::HeapLargestRequest, bytes as u64);
             ledger::add_requests(row_of(bytes), 1);
@@ -57,10 +155,29 @@ impl Figures {
         }
     }
 
-    /// An ECB ended with so many buffers and units in use.
-    pub fn count_end(&mut self, buffers: i32, units: i32) {
-        self.frees += u64::try_from(buffers).unwrap_or(0);
-        self.units -= i64::from(units);
+    /// An ECB was created; whether its requests are counted one by one.
+    #[inline]
+    pub fn count_created(&mut self, class: &Class, counts_each: bool) {
+        self.sums[Sum::Created as usize] += 1;
+        self.sums[Sum::Counted as usize] += u32::from(counts_each);
+        if self.sums[Sum::Created as usize] >= VISITS {
+            self.publish(class);
+        }
+    }
+
+    /// An ECB ended.
+    #[inline]
+    pub fn count_end(&mut self, ended: Ended) {
+        self.frees += u64::try_from(ended.buffers).unwrap_or(0);
+        self.units -= i64::from(ended.units);
+        self.sums[Sum::Ended as usize] += 1;
+        self.sums[Sum::WithBuffer as usize] += u32::from(ended.most > 0);
+        self.sums[Sum::ExpandedTags as usize] += u32::from(ended.expanded_tags);
+        self.sums[Sum::WithFrame as usize] += u32::from(ended.with_frame);
+        self.high_water = self.high_water.max(ended.most);
+        let row = use_row(ended.most);
+        self.uses[row] += 1;
+        self.used_rows.note(row);
     }
 
     /// A visit is over.
@@ -72,7 +189,7 @@ impl Figures {
         }
     }
 
-    /// Adds everything to the class's row and to the process's figures.
+    /// Adds everything to the class's row and page, and to the process's figures.
     #[cold]
     pub fn publish(&mut self, class: &Class) {
         let mut gets = 0;
@@ -83,6 +200,7 @@ impl Figures {
             let of_list = core::mem::take(&mut self.gets[list]);
             if of_list > 0 {
                 gets += u64::from(of_list);
+                self.of_lists[OfList::Got as usize][list_place(list)] += of_list;
                 let size = class.lists.sizes[list];
                 ledger::add_requests(row_of(size as usize), u64::from(of_list));
                 class.heap().raise(Key::HeapLargestRequest, u64::from(size));
@@ -96,14 +214,58 @@ impl Figures {
         if frees > 0 {
             heap.add(Key::HeapFrees, frees);
         }
-        let change = core::mem::take(&mut self.units) * 16;
-        if change != 0 {
-            heap.account.change(Key::HeapUsed, Key::HeapUsedPeak, change);
-            let used = ledger::change_use(change);
-            if change > 0 {
-                ledger::raise_use(used);
-            }
-        }
+        publish_use(class, core::mem::take(&mut self.units));
         self.visits = 0;
+        self.publish_page(class);
+    }
+
+    fn publish_page(&mut self, class: &Class) {
+        let page = class.row();
+        publish_each(&mut self.sums, page.map(|page| &page.sums[..]));
+        publish_each(self.of_lists.as_flattened_mut(), page.map(|page| page.of_lists.as_flattened()));
+        self.used_rows.publish(&mut self.uses, page.map(|page| &page.uses[..]));
+        self.request_rows.publish(&mut self.requests, page.map(|page| &page.requests[..]));
+        let high_water = core::mem::take(&mut self.high_water);
+        if let Some(page) = page {
+            page.raise_high_water(high_water as u64);
+        }
+    }
+}
+
+fn publish_use(class: &Class, units: i64) {
+    let change = units * 16;
+    if change != 0 {
+        class.heap().account.change(Key::HeapUsed, Key::HeapUsedPeak, change);
+        let used = ledger::change_use(change);
+        if change > 0 {
+            ledger::raise_use(used);
+        }
+    }
+}
+
+/// An ECB of a class was created by a thread that has the figures of another class.
+#[cold]
+pub fn publish_created(class: &Class, counts_each: bool) {
+    if let Some(page) = class.row() {
+        page.sum(Sum::Created).fetch_add(1, Ordering::Relaxed);
+        page.sum(Sum::Counted).fetch_add(counts_each.into(), Ordering::Relaxed);
+    }
+}
+
+/// An ECB of a class was ended by such a thread.
+#[cold]
+pub fn publish_end(class: &Class, ended: Ended) {
+    if let Ok(frees @ 1..) = u64::try_from(ended.buffers) {
+        class.heap().add(Key::HeapFrees, frees);
+    }
+    publish_use(class, -i64::from(ended.units));
+    if let Some(page) = class.row() {
+        let add = |sum: Sum, is: bool| page.sum(sum).fetch_add(is.into(), Ordering::Relaxed);
+        add(Sum::Ended, true);
+        add(Sum::WithBuffer, ended.most > 0);
+        add(Sum::ExpandedTags, ended.expanded_tags);
+        add(Sum::WithFrame, ended.with_frame);
+        page.raise_high_water(ended.most as u64);
+        page.uses[use_row(ended.most)].fetch_add(1, Ordering::Relaxed);
     }
 }

@@ -48,7 +48,7 @@ use core::sync::atomic::Ordering;
 use underbar_options::Settings;
 
 pub use names::{locate, tag, untag};
-pub(super) use requests::{fault_of, free, get, malloc, realloc, usable};
+pub(super) use requests::{calloc, fault_of, free, get, malloc, realloc, usable};
 pub(super) use threads::{after_fork_in_child, hold, is_quiet, release, settle, thread_ends};
 
 use super::thread::ThreadHeap;
@@ -127,7 +127,9 @@ pub fn create(class: &[u8]) -> Result<Number, Refused> {
             block = ready::take(class);
         }
         let block = block.as_ref().ok_or(Refused::NoMemory)?;
-        block.counts_each.store(class.begins().into(), Ordering::Relaxed);
+        let counts_each = class.begins();
+        block.counts_each.store(counts_each.into(), Ordering::Relaxed);
+        (*seat).count_created(class, counts_each);
         let area = block.area.load(Ordering::Relaxed);
         (*area).set_block(core::ptr::from_ref(block).cast_mut().cast());
         Ok(number_of(block))
@@ -283,8 +285,9 @@ pub fn end(number: Number) -> Result<(), Refused> {
         let area = block.area.load(Ordering::Relaxed);
         let (beyond, used) = {
             let mut shared = block.shared.lock();
+            let ended = shared.ended(&*area);
             let beyond = shared.beyond();
-            (*first).count_end(class, shared.in_use, shared.units);
+            (*first).count_end(class, ended);
             (*area).clear(shared.used_up_to(area).min((*area).start() + (*area).bytes()));
             let used = shared.used_up_to(beyond[0]);
             shared.begin(area);

@@ -19,6 +19,7 @@
 use core::ptr::{null, null_mut};
 use core::sync::atomic::Ordering;
 
+use underbar_ledger::classes::OfList;
 use underbar_sys::lock::Lock;
 
 use super::super::cell::Cell;
@@ -26,12 +27,12 @@ use super::super::gate::Gate;
 use super::super::map;
 use super::super::object::DEFAULT;
 use super::super::private_storage::OWN;
-use super::super::size::UNITS;
+use super::super::size::{LARGEST_SMALL, UNITS};
 use super::super::thread::ThreadHeap;
 use super::area::{self, Area, Kind};
 use super::class::Class;
 use super::control_block::{ControlBlock, Region};
-use super::figures::Figures;
+use super::figures::{self, Ended, Figures};
 use super::lists::LISTS;
 use super::piece::{Piece, depth, push};
 use super::ready;
@@ -54,6 +55,9 @@ pub struct Seat {
     /// The ECB that the thread is in; null: the seat is empty.
     pub block: *const ControlBlock,
     region: Region,
+    /// Where [`Seat::bump`] ends, in the region, and marks so that that of an address is at `marks + address / 16`; 0: see `aim`.
+    bump_end: usize,
+    marks: *mut u8,
     /// Lists that had pieces during this visit.
     touched: u64,
     /// Pieces that came into each bin, less those that were given away; pieces that the thread freed.
@@ -70,6 +74,8 @@ pub struct Seat {
     pub outside: u32,
     /// No request finds a ready piece: each is counted, or storage is filled.
     is_slow: bool,
+    /// Each request is counted by its size.
+    counts_each: bool,
     /// The class whose tables and figures the seat has.
     class: *const Class,
     pub figures: Figures,
@@ -131,6 +137,8 @@ pub fn make(home: *mut ThreadHeap) -> *mut Seat {
                 heap: ThreadHeap::empty(&DEFAULT, Gate::for_ever()),
                 block: null(),
                 region: Region::NONE,
+                bump_end: 0,
+                marks: null_mut(),
                 touched: 0,
                 handed: [0; LISTS],
                 freed: [0; LISTS],
@@ -140,6 +148,7 @@ pub fn make(home: *mut ThreadHeap) -> *mut Seat {
                 deeper: null_mut(),
                 outside: 0,
                 is_slow: false,
+                counts_each: false,
                 class: null(),
                 figures: Figures::NONE,
                 ready: [null_mut(); READY],
@@ -179,32 +188,54 @@ impl Seat {
         self.is_slow = is_slow;
     }
 
-    /// An ECB of a class ended with so many buffers and units in use.
-    pub fn count_end(&mut self, class: &'static Class, buffers: i32, units: i32) {
+    /// Has the seat the figures of a class? It gets them if it is empty.
+    fn has_figures_of(&mut self, class: &'static Class) -> bool {
         if self.block.is_null() {
             self.be_of(class, self.is_slow);
         }
-        if core::ptr::eq(self.class, class) {
-            self.figures.count_end(buffers, units);
+        core::ptr::eq(self.class, class)
+    }
+
+    /// An ECB of a class was created.
+    pub fn count_created(&mut self, class: &'static Class, counts_each: bool) {
+        if self.has_figures_of(class) {
+            self.figures.count_created(class, counts_each);
+        } else {
+            figures::publish_created(class, counts_each);
+        }
+    }
+
+    /// An ECB of a class ended.
+    pub fn count_end(&mut self, class: &'static Class, ended: Ended) {
+        if self.has_figures_of(class) {
+            self.figures.count_end(ended);
             self.figures.visited(class);
         } else {
-            // The seat is in use for another class.
-            let mut figures = Figures::NONE;
-            figures.count_end(buffers, units);
-            figures.publish(class);
+            figures::publish_end(class, ended);
         }
     }
 
     /// The thread is in that ECB from now on.
     pub fn sit(&mut self, block: &'static ControlBlock, previous: *mut ThreadHeap, outer: *mut Seat) {
         let class = block.class();
-        let is_slow = block.counts_each.load(Ordering::Relaxed) != 0 || class.heap().settings.fills();
+        self.counts_each = block.counts_each.load(Ordering::Relaxed) != 0;
+        let is_slow = self.counts_each || class.heap().settings.fills();
         self.be_of(class, is_slow);
         self.block = block;
         self.previous = previous;
         self.outer = outer;
         self.outside = 0;
         self.stride = CARVED;
+        self.bump_end = 0;
+        if block.is_threaded.load(Ordering::Relaxed) == 0 {
+            block.take_chains(|list, chain| {
+                self.heap.bins[list] = chain.cast();
+                // SAFETY: the chain is ours now.
+                self.handed[list] += unsafe { depth(chain) } as i32;
+                self.figures.count_refill(list, OfList::Shared);
+                self.touched |= 1 << list;
+            });
+        }
     }
 
     /// The thread leaves the ECB: its lists and the rest of its region become the others'.
@@ -231,6 +262,7 @@ impl Seat {
                 self.handed[list] = 0;
             }
             shared.leave(core::mem::replace(&mut self.region, Region::NONE));
+            self.bump_end = 0;
             shared.in_use += buffers;
             shared.units += units;
         }
@@ -280,6 +312,9 @@ impl Seat {
     #[inline]
     pub unsafe fn get(&mut self, size: usize, align: usize) -> *mut u8 {
         let list = self.class().lists.of(size);
+        if self.counts_each {
+            self.figures.count_request(size);
+        }
         if list == 0 || align > 16 {
             // SAFETY: the contract above.
             return unsafe { self.get_unusual(list, size, align) };
@@ -295,7 +330,58 @@ impl Seat {
         }
     }
 
+    /// New storage for a small buffer, of the region. Null if that takes more than a few steps.
+    #[inline(always)]
+    pub unsafe fn bump(&mut self, size: usize) -> *mut u8 {
+        if size > LARGEST_SMALL {
+            return null_mut();
+        }
+        let list = self.heap.class_of[size.div_ceil(16)] as usize;
+        // Of the seat's class, if it has one: `bump_end` is 0 until then.
+        let at = self.region.at;
+        if self.bump_end == 0 || !self.heap.bins[list].is_null() {
+            return null_mut();
+        }
+        let end = at + self.class().lists.sizes[list] as usize;
+        if end > self.bump_end {
+            return null_mut();
+        }
+        self.region.at = end;
+        self.handed[list] += 1;
+        self.touched |= 1 << list;
+        // SAFETY: the region is ours, and the marks up to `bump_end` are there.
+        unsafe { *self.marks.wrapping_add(at / 16) = list as u8 };
+        at as *mut u8
+    }
+
+    /// Lets [`Self::bump`] serve from the region, as far as its marks are together. Not while each request is counted; and threads that
+    /// share an ECB carve several buffers at a time, from a cache line of their own.
+    unsafe fn aim(&mut self) {
+        self.bump_end = 0;
+        // SAFETY: the thread is inside; the region is ours, and its marks are there.
+        unsafe {
+            let at = self.region.at;
+            if at >= self.region.end || self.is_slow || (*self.block).is_threaded.load(Ordering::Relaxed) != 0
+            {
+                return;
+            }
+            let area = &*self.region.area;
+            let together =
+                if area.kind == Kind::Preallocated { (at | (map::PAGE - 1)) + 1 } else { self.region.end };
+            self.marks = area.mark(at).wrapping_sub(at / 16);
+            self.bump_end = together.min(self.region.end);
+        }
+    }
+
+    /// Storage for at least so many bytes in the region. False if there is no memory.
+    fn grant(&mut self, bytes: usize) -> bool {
+        self.bump_end = 0;
+        // SAFETY: the thread is inside.
+        unsafe { &*self.block }.grant(&mut self.region, bytes)
+    }
+
     /// A piece of an empty bin, and more for the next requests.
+    #[inline(never)]
     unsafe fn refill(&mut self, list: usize) -> *mut u8 {
         self.touched |= 1 << list;
         // SAFETY: the thread is inside, so the block is the ECB's; what comes from it is ours.
@@ -308,10 +394,16 @@ impl Seat {
             let mut head = self.heap.bins[list];
             if head.is_null() {
                 let chain = block.take_chain(list);
-                self.handed[list] += depth(chain) as i32;
+                if !chain.is_null() {
+                    self.handed[list] += depth(chain) as i32;
+                    self.figures.count_refill(list, OfList::Shared);
+                }
                 head = chain.cast();
             }
             if head.is_null() {
+                if block.is_threaded.load(Ordering::Relaxed) == 0 {
+                    return self.carve_one(list);
+                }
                 head = self.carve(list);
                 if head.is_null() {
                     return null_mut();
@@ -322,16 +414,30 @@ impl Seat {
         }
     }
 
-    /// New pieces for an empty bin; null if there is no memory.
-    unsafe fn carve(&mut self, list: usize) -> *mut Cell {
-        // SAFETY: the thread is inside.
-        let block = unsafe { &*self.block };
+    /// New storage for one buffer, and for what [`Self::bump`] serves next; null if there is no memory. Alone in the ECB, a thread takes no
+    /// more than is asked for: a piece in a bin is memory that is touched before it is used.
+    unsafe fn carve_one(&mut self, list: usize) -> *mut u8 {
         let size = self.class().lists.sizes[list] as usize;
-        let is_threaded = block.is_threaded.load(Ordering::Relaxed) != 0;
-        if is_threaded {
-            self.region.at = self.region.at.next_multiple_of(LINE).min(self.region.end);
+        if self.region.end - self.region.at < size && !self.grant(size) {
+            return null_mut();
         }
-        if self.region.end - self.region.at < size && !block.grant(&mut self.region, size) {
+        let at = self.region.at;
+        self.region.at += size;
+        self.handed[list] += 1;
+        self.figures.count_refill(list, OfList::Carved);
+        // SAFETY: the region is ours, and its marks are there.
+        unsafe {
+            *(*self.region.area).mark(at) = list as u8;
+            self.aim();
+        }
+        at as *mut u8
+    }
+
+    /// New pieces for an empty bin, from a cache line of this thread's; null if there is no memory.
+    unsafe fn carve(&mut self, list: usize) -> *mut Cell {
+        let size = self.class().lists.sizes[list] as usize;
+        self.region.at = self.region.at.next_multiple_of(LINE).min(self.region.end);
+        if self.region.end - self.region.at < size && !self.grant(size) {
             return null_mut();
         }
         let room = (self.region.end - self.region.at) / size;
@@ -363,6 +469,7 @@ impl Seat {
         }
         self.region.at = at;
         self.handed[list] += count as i32;
+        self.figures.count_refill(list, OfList::Carved);
         first as *mut Cell
     }
 
@@ -383,13 +490,14 @@ impl Seat {
         }
         let size = self.class().lists.sizes[list] as usize;
         let start = |region: &Region| region.at.next_multiple_of(align);
-        if start(&self.region) + size > self.region.end && !block.grant(&mut self.region, size + align) {
+        if start(&self.region) + size > self.region.end && !self.grant(size + align) {
             return null_mut();
         }
         let at = start(&self.region);
         self.region.at = at + size;
         self.touched |= 1 << list;
         self.handed[list] += 1;
+        self.figures.count_refill(list, OfList::Carved);
         // SAFETY: the region is ours, and its marks are there.
         unsafe { *(*self.region.area).mark(at) = list as u8 };
         at as *mut u8

@@ -10,6 +10,8 @@ use super::super::map::{AREA, lookup};
 use super::super::{ONE_AT_A_TIME, free, malloc, realloc, usable_size};
 use super::*;
 
+// There are twelve classes: where the class does not matter, tests share SIZES.
+
 fn turn() -> std::sync::MutexGuard<'static, ()> {
     ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
@@ -83,7 +85,7 @@ fn storage_of_each_size_is_the_ecb_s_and_comes_back_at_its_end() {
 #[test]
 fn the_buffer_freed_last_is_the_next_one() {
     let _turn = turn();
-    let ecb = create(b"LIFO").expect("memory");
+    let ecb = create(b"SIZES").expect("memory");
     enter(ecb).expect("alive");
     for size in [1, 32, 33, 200, 500, 900, 5_000, 100_000] {
         let (first, second) = (get(size), get(size));
@@ -100,7 +102,7 @@ fn the_next_ecb_of_a_thread_gets_the_same_storage() {
     let _turn = turn();
     let mut places = Vec::new();
     for _ in 0..100 {
-        let ecb = create(b"AGAIN").expect("memory");
+        let ecb = create(b"SIZES").expect("memory");
         enter(ecb).expect("alive");
         places.push(get(64));
         end(ecb).expect("the thread leaves first");
@@ -133,6 +135,47 @@ fn a_frame_waits_for_the_next_ecb_without_its_buffers() {
     assert_eq!(ecb_of(stale), second, "it is in the frame of this ECB");
     assert_eq!(refused(), Some(FaultKind::NoBlock), "and none of its buffers");
     end(second).expect("the thread leaves first");
+}
+
+#[test]
+fn a_thread_that_returns_finds_what_was_freed() {
+    let _turn = turn();
+    let ecb = create(b"RETURN").expect("memory");
+    enter(ecb).expect("alive");
+    // Of available lists, and of others.
+    let sizes = [32, 60, 200, 500, 700, 1_000, 3_000, 20_000];
+    let all: Vec<_> = sizes.iter().map(|&size| [filled(size, 1), filled(size, 2), filled(size, 3)]).collect();
+    for three in &all {
+        give(three[0]);
+        give(three[1]);
+    }
+    leave().expect("inside");
+    enter(ecb).expect("alive");
+    for (three, &size) in all.iter().zip(&sizes) {
+        assert_eq!([get(size), get(size)], [three[1], three[0]], "{size}");
+        let next = filled(size, 4);
+        assert!(!three.contains(&next) && holds(three[2], size, 3), "{size}");
+    }
+    end(ecb).expect("the thread leaves first");
+}
+
+#[test]
+fn buffers_are_got_across_pages_of_the_area_and_the_frame() {
+    let _turn = turn();
+    let ecb = create(b"PAGES").expect("memory");
+    enter(ecb).expect("alive");
+    let all: Vec<_> = (0..6_000).map(|at| (at, 16 + at * 37 % 500)).collect();
+    let all: Vec<_> = all.into_iter().map(|(at, size)| (size, at as u8, filled(size, at as u8))).collect();
+    for &(size, with, buffer) in &all {
+        assert_eq!(ecb_of(buffer), ecb);
+        assert!(holds(buffer, size, with), "{size}");
+        // Its mark is there: else it would be refused.
+        give(buffer);
+    }
+    let mut places: Vec<_> = all.iter().map(|(.., buffer)| buffer.addr()).collect();
+    places.sort_unstable();
+    assert!(places.windows(2).all(|two| two[0] + 16 <= two[1]));
+    end(ecb).expect("the thread leaves first");
 }
 
 #[test]
@@ -199,7 +242,7 @@ fn a_block_that_is_resized_keeps_its_heap() {
 #[test]
 fn what_is_wrong_is_refused_and_changes_nothing() {
     let _turn = turn();
-    let ecb = create(b"WRONG").expect("memory");
+    let ecb = create(b"SIZES").expect("memory");
     for number in [0, 1, ecb + 1, ecb + (1 << 32), u64::MAX, ecb & 0xffff_ffff] {
         assert_eq!(
             (enter(number), end(number)),
@@ -229,7 +272,7 @@ fn what_is_wrong_is_refused_and_changes_nothing() {
     end(ecb).expect("nobody is inside");
     assert_eq!(end(ecb), Err(Refused::Unknown), "twice");
     assert_eq!(enter(ecb), Err(Refused::Unknown));
-    let next = create(b"WRONG").expect("memory");
+    let next = create(b"SIZES").expect("memory");
     assert_ne!(next, ecb, "the block has another ECB");
     assert_eq!(end(ecb), Err(Refused::Unknown));
     end(next).expect("nobody is inside");
@@ -238,7 +281,7 @@ fn what_is_wrong_is_refused_and_changes_nothing() {
 #[test]
 fn a_thread_that_ends_leaves_its_ecbs() {
     let _turn = turn();
-    let (one, two) = (create(b"LEFT").expect("memory"), create(b"LEFT").expect("memory"));
+    let (one, two) = (create(b"SIZES").expect("memory"), create(b"SIZES").expect("memory"));
     let buffer = thread::spawn(move || {
         enter(one).expect("alive");
         enter(two).expect("alive");
@@ -380,7 +423,7 @@ fn buffers_are_found_by_their_names() {
 #[test]
 fn wrong_frees_are_told_apart() {
     let _turn = turn();
-    let ecb = create(b"FAULTS").expect("memory");
+    let ecb = create(b"SIZES").expect("memory");
     enter(ecb).expect("alive");
     let (buffer, large) = (get(200), get(500_000));
     // SAFETY: nothing is freed that is in use.
@@ -437,7 +480,7 @@ fn a_class_has_a_row_with_all_that_its_ecbs_did() {
 #[test]
 fn aligned_buffers_are_aligned() {
     let _turn = turn();
-    let ecb = create(b"ALIGNED").expect("memory");
+    let ecb = create(b"SIZES").expect("memory");
     enter(ecb).expect("alive");
     for align in [32, 64, 256, 4_096, 65_536] {
         for size in [1, 100, 5_000, 300_000] {
@@ -478,4 +521,82 @@ fn many_ecbs_live_at_once_in_little_more_than_their_requests() {
         assert!(holds(first, 64, number as u8));
         end(ecb).expect("nobody is inside");
     }
+}
+
+#[test]
+fn a_class_counts_what_its_ecbs_did() {
+    use underbar_ledger::classes::{OfList, Sum, request_row, use_row};
+    let _turn = turn();
+    let page = || {
+        super::super::settle();
+        class::of(b"PAGE").expect("memory").row().expect("a page")
+    };
+    const ECBS: u64 = 96;
+    for number in 0..ECBS {
+        let ecb = create(b"PAGE").expect("memory");
+        if number % 3 != 0 {
+            enter(ecb).expect("alive");
+            let kept: Vec<_> = (0..10).map(|_| get(64)).collect();
+            kept[..4].iter().for_each(|&buffer| give(buffer));
+            get(200);
+            if number % 3 == 2 {
+                // More than the area holds, in other lists.
+                for _ in 0..5 {
+                    get(9_000);
+                }
+                let large = get(300_000);
+                give(large);
+                for name in 0..9_u8 {
+                    // SAFETY: the buffer is in use.
+                    unsafe { tag(kept[9], &[b'N', name]).expect("memory") };
+                }
+            }
+            leave().expect("inside");
+        }
+        end(ecb).expect("nobody is inside");
+    }
+    let page = page();
+    let sums = [Sum::Created, Sum::Ended, Sum::WithBuffer, Sum::ExpandedTags, Sum::WithFrame, Sum::Frames];
+    let sums = sums.map(|sum| page.sum(sum).load(Ordering::Relaxed));
+    let third = ECBS / 3;
+    assert_eq!(sums, [ECBS, ECBS, 2 * third, third, third, third]);
+    let of = |of: OfList| page.of_lists[of as usize].each_ref().map(|word| word.load(Ordering::Relaxed));
+    let (got, freed, shared) = (of(OfList::Got), of(OfList::Freed), of(OfList::Shared));
+    assert_eq!((got[1], got[3], freed[1]), (2 * third * 10, 2 * third, 2 * third * 4));
+    // Five buffers, a large one, and the tables of names, of which the first one is given back.
+    assert_eq!((got[5], freed[5]), (third * 8, third * 2));
+    assert_eq!(shared.iter().sum::<u64>(), 0, "no other thread left buffers");
+    let carved = of(OfList::Carved);
+    assert!((1..got[1]).contains(&carved[1]) && carved[1] >= 2 * third, "{carved:?}");
+    let uses = |bytes| page.uses[use_row(bytes)].load(Ordering::Relaxed);
+    assert_eq!((uses(0), uses(4096)), (third, third));
+    let most = page.sum(Sum::HighWater).load(Ordering::Relaxed) as usize;
+    assert!((32_768 + 300_000..32_768 + 300_000 + 70_000).contains(&most), "{most}");
+    assert_eq!(uses(most), third);
+    // One ECB in 32 is counted request by request.
+    let counted = page.sum(Sum::Counted).load(Ordering::Relaxed);
+    assert_eq!((counted, page.counted_one_in.load(Ordering::Relaxed)), (ECBS / 32, 32));
+    let requests = |size| page.requests[request_row(size)].load(Ordering::Relaxed);
+    let inside = (0..ECBS).filter(|number| number % 32 == 31 && number % 3 != 0).count() as u64;
+    assert_eq!((requests(64), requests(200)), (10 * inside, inside));
+}
+
+#[test]
+fn chains_of_other_threads_are_counted_as_shared() {
+    use underbar_ledger::classes::OfList;
+    let _turn = turn();
+    let ecb = create(b"CHAINS").expect("memory");
+    let work = move || {
+        enter(ecb).expect("alive");
+        let all: Vec<_> = (0..30).map(|_| get(64)).collect();
+        all.iter().for_each(|&buffer| give(buffer));
+        leave().expect("inside");
+    };
+    thread::spawn(work).join().expect("no panic");
+    work();
+    super::super::settle();
+    let page = class::of(b"CHAINS").expect("memory").row().expect("a page");
+    let figure = |of: OfList| page.of_lists[of as usize][1].load(Ordering::Relaxed);
+    assert_eq!((figure(OfList::Got), figure(OfList::Freed), figure(OfList::Shared)), (60, 60, 1));
+    end(ecb).expect("nobody is inside");
 }

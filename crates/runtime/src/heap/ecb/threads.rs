@@ -56,7 +56,10 @@ pub(in crate::heap) fn is_quiet() -> bool {
 /// Before a fork.
 pub(in crate::heap) fn hold() {
     class::MAKING.hold();
-    class::each(class::Class::hold);
+    class::each(|class| {
+        class.hold();
+        class.keep_alive();
+    });
     seat::hold();
 }
 
