@@ -73,7 +73,7 @@ fn a_class_has_the_sizes_that_avl_gives_it() {
 fn an_ecb_begins_with_the_area_of_the_option() {
     let program = program();
     for (options, says) in
-        [("", "31\n"), ("ECB(4K)", "3\n"), ("ECB(10K)", "11\n"), ("ECB(64K)", "63\n"), ("ECB(1M)", "1023\n")]
+        [("", "35\n"), ("ECB(4K)", "3\n"), ("ECB(10K)", "11\n"), ("ECB(64K)", "63\n"), ("ECB(1M)", "1023\n")]
     {
         let found = on_heap(options, &[&program, "area"]);
         assert_eq!((found.output.as_str(), found.error.as_str()), (says, ""), "{options}: {found:?}");

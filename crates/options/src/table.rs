@@ -126,7 +126,8 @@ multiples of 16. A class has the sizes that are in force when its first ECB is c
         meaning: "The preallocated area of ECBs, and libraries that are served outside of them. An underbar option.",
         explanation: "\
 An ECB begins with an area of this size, a multiple of 4K up to 1M. Only the pages that its buffers touch take memory.
-An ECB that needs more gets frames of 1M. A good area is one that most ECBs do not outgrow.
+An ECB that needs more gets frames of 1M. A good area is one that most ECBs do not outgrow, and an odd multiple of 4K:
+areas at distances of a power of two meet in the same sets of the processor's caches.
 What the C library, the C++ library and the loader get for themselves while a thread is in an ECB is served from the
 process's heap, since it must outlive the ECB. OUTSIDE adds libraries to these: ECB(OUTSIDE(libssl,libcrypto)). A
 name is that of a file up to .so; * stands for any end, and / ends the name of a folder. OUTSIDE may be the first

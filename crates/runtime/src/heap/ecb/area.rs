@@ -29,7 +29,7 @@ use super::super::private_storage::{AREA_DESCRIPTOR, OWN};
 /// of the processor's caches.
 pub const AREA_BYTES: usize = 36 << 10;
 /// At least so many bytes of pages are got at a time for preallocated areas.
-const UNCUT_BYTES: usize = 2 << 20;
+const UNCUT_BYTES: usize = 64 * AREA_BYTES;
 /// Pages at which frames begin.
 const COLOURS: usize = 16;
 /// Bytes of a frame.

@@ -22,7 +22,7 @@ use super::super::private_storage::OWN;
 use super::super::registry;
 use super::super::space::HugePages;
 use super::area::{AREA_BYTES, Area, FRAME_BYTES, Kind, Owner, Uncut};
-use super::lists::Lists;
+use super::lists::{AVAILABLE, Lists};
 use crate::ledger;
 
 /// Classes with a row of their own; later ones share the last.
@@ -94,9 +94,9 @@ pub fn configure(lists: &AvailableLists, area_bytes: usize) {
 }
 
 impl Given {
-    fn lists_of(&self, class: &[u8]) -> Lists {
+    fn sizes_of(&self, class: &[u8]) -> [u32; AVAILABLE] {
         let given = self.lists.of(class);
-        Lists::new(if given == ListSizes::NONE { DEFAULT_LISTS } else { given }.bytes())
+        if given == ListSizes::NONE { DEFAULT_LISTS } else { given }.bytes()
     }
 }
 
@@ -129,14 +129,16 @@ pub fn of(name: &[u8]) -> Option<&'static Class> {
     }
     let mut kept = [0; NAME];
     kept[..name.len()].copy_from_slice(name);
+    let sizes = given.sizes_of(name);
+    let area_bytes = if given.area_bytes == 0 { AREA_BYTES } else { given.area_bytes };
     // SAFETY: new storage of that size, aligned to 64.
     unsafe {
         place.write(Class {
             name: kept,
             length: name.len(),
             heap: handle.heap,
-            lists: given.lists_of(name),
-            area_bytes: if given.area_bytes == 0 { AREA_BYTES } else { given.area_bytes },
+            lists: Lists::new(sizes),
+            area_bytes,
             alive: AtomicUsize::new(0),
             created: AtomicUsize::new(0),
             index,
@@ -303,7 +305,7 @@ mod tests {
             Given { lists: settings.available_lists(), area_bytes: 0 }
         };
         let usable = |given: &Given, class: &str| {
-            let lists = given.lists_of(class.as_bytes());
+            let lists = Lists::new(given.sizes_of(class.as_bytes()));
             [1, 33, 65, 200, 513, 40_000].map(|size| lists.sizes[lists.of(size)])
         };
         let standard = [32, 64, 128, 256, 640, 40_960];
