@@ -177,7 +177,10 @@ fn library() -> String {
 #[test]
 fn a_ledger_that_is_none_is_left_alone() {
     let folder = scratch("noise");
-    let mut noise = vec![0_u8; 8 << 20];
+    let good = folder.join("good");
+    let made = left(&mut run(&["--exec", "-o", text(&good)], &["/bin/true"]));
+    assert_eq!((code(made.status), made.error.as_str()), (0, ""));
+    let mut noise = fs::read(&good).expect("a ledger");
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     for bytes in noise.chunks_mut(8) {
         state ^= state << 13;
@@ -191,9 +194,6 @@ fn a_ledger_that_is_none_is_left_alone() {
     };
     let mut magic = noise.clone();
     magic[..8].copy_from_slice(b"UNDERBAR");
-    let good = folder.join("good");
-    let made = left(&mut run(&["--exec", "-o", text(&good)], &["/bin/true"]));
-    assert_eq!((code(made.status), made.error.as_str()), (0, ""));
     let mut other = fs::read(&good).expect("a ledger");
     other[16] ^= 1;
     let fifo = folder.join("fifo");
