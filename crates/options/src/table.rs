@@ -513,8 +513,8 @@ With a size, as THREADHEAP(64K,64K), each thread that pthread_create makes gets 
 whose segments go back to the kernel when the thread ends. Storage that the C library and the C++ library get for
 themselves stays in the process's heap. On z/OS, where it serves PL/I tasks, a thread's storage ends with it. Here
 storage that is still in use then stays until it is freed, so that programs whose threads hand storage on compute the
-same; the report counts such heaps. Below 16K each request is an element of a segment. The default is off: one heap
-serves all threads.",
+same; the report counts such heaps. Below 16K each request is an element of a segment. A thread that begins and ends
+costs several times as much, as its segments come and go. The default is off: one heap serves all threads.",
         effect: Honoured,
     },
     Entry {
