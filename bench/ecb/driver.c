@@ -222,8 +222,8 @@ static uint64_t resident(void) {
     return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* 4,096 bytes in mixed pieces. */
-static const size_t PIECES[] = {512, 32, 48, 96, 256, 64, 1024, 80, 128, 40, 200, 64, 384, 56, 160, 32, 320, 96, 48, 456};
+/* 4,096 bytes, in pieces of sizes that every allocator has: what else it takes is its own. */
+static const size_t PIECES[] = {512, 32, 64, 32, 256, 128, 1024, 64, 256, 32, 128, 32, 256, 64, 512, 32, 128, 32, 256, 64, 32, 128, 32};
 
 static void live(size_t count) {
     size_t sum = 0, pieces = sizeof PIECES / sizeof *PIECES;

@@ -5,7 +5,8 @@
 //! such a test fails by itself, since `UNDERBAR_REQUIRE_ALL` is set.
 
 use crate::aside::Aside;
-use crate::steps::{Sum, cargo, root, step, succeeds, target};
+use crate::steps::{Sum, cargo, root, step, target};
+use crate::test_programs::Programs;
 use crate::{miri, models, oracle_tests, packages, release, test_programs, web};
 use std::fs;
 
@@ -49,12 +50,11 @@ pub fn release_aside() -> Aside {
 /// Runs everything and adds to `sum`. Without a release build, neither the models nor the zoo.
 pub fn everything(flags: &Flags, release: Option<Aside>, sum: &mut Sum) {
     step("packages", || packages::provide(sum));
-    if !step("cargo build --workspace", || succeeds(&mut cargo(&["build", "--workspace"]))) {
-        sum.check("cargo build --workspace", false);
-        return;
-    }
+    let all: &[&str] =
+        if release.is_some() { &["--workspace"] } else { &["--workspace", "--exclude", "underbar-zoo"] };
+    let Some(mut programs) = built(all, sum) else { return };
     let Some(release) = release else {
-        tests(flags, &["--workspace", "--exclude", "underbar-zoo"], &[], sum);
+        run(flags, "tests", &programs, &[], sum);
         sum.skip("the zoo and the release build, by --quick".to_owned());
         return;
     };
@@ -63,27 +63,36 @@ pub fn everything(flags: &Flags, release: Option<Aside>, sum: &mut Sum) {
         return;
     }
     release::check(sum);
-    let models = models::start_aside();
-    tests(flags, &["--workspace", "--exclude", "underbar-zoo"], &[], sum);
-    tests(flags, &["--package", "underbar", "--features", "debug-locks"], &[], sum);
+    let (models, page) = (models::start_aside(), web::start_aside(sum));
+    let zoo = programs.take("zoo");
+    run(flags, "tests", &programs, &[], sum);
+    if let Some(programs) = built(&["--package", "underbar", "--features", "debug-locks"], sum) {
+        run(flags, "tests of debug-locks", &programs, &[], sum);
+    }
     step("Miri", || miri::check(sum));
     step("xmi-reader", || oracle_tests::check(sum));
     models::join(models, sum);
+    let without_page: &[&str] = if web::join(page, sum) { &[] } else { &["--skip", "the_page_"] };
     // The zoo apart, since its tests start many processes each: two at a time keep small machines calm.
-    let without_page: &[&str] = if web::provide(sum).is_none() { &["--skip", "the_page_"] } else { &[] };
-    tests(flags, &["--package", "underbar-zoo"], without_page, sum);
+    run(flags, "tests of the zoo", &zoo, without_page, sum);
 }
 
-/// The tests of one call of `cargo test`; their results are added up.
-fn tests(flags: &Flags, which: &[&str], arguments: &[&str], sum: &mut Sum) {
-    let name = format!("cargo test {}", which.join(" "));
-    let Some(programs) = step(&format!("{name}: build"), || test_programs::build(which)) else {
-        return sum.check(&format!("{name}: build"), false);
-    };
+/// The programs of tests of these packages; none, and a failure, if something does not compile.
+fn built(which: &[&str], sum: &mut Sum) -> Option<Programs> {
+    let name = format!("cargo build --all-targets {}", which.join(" "));
+    let programs = step(&name, || test_programs::build(which));
+    if programs.is_none() {
+        sum.check(&name, false);
+    }
+    programs
+}
+
+/// Runs programs of tests; their results are added up.
+fn run(flags: &Flags, name: &str, programs: &Programs, arguments: &[&str], sum: &mut Sum) {
     let skips = target().join("skipped-tests.txt");
     // The list of an earlier run is removed.
     let _ = fs::remove_file(&skips);
-    let all = step(&name, || {
+    let all = step(name, || {
         programs.run(arguments, |program| {
             program.env("UNDERBAR_SKIPS", root().join(&skips));
             if !flags.quick && std::env::var_os("UNDERBAR_BIN").is_none() {
@@ -115,7 +124,7 @@ fn tests(flags: &Flags, which: &[&str], arguments: &[&str], sum: &mut Sum) {
     }
     if is_green && passed == 0 {
         println!("{name} ran no test");
-        sum.check(&name, false);
+        sum.check(name, false);
     }
 }
 

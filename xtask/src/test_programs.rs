@@ -1,11 +1,14 @@
-//! The programs of one call of `cargo test`: built together, then run side by side.
+//! The programs of tests: built together, then run side by side.
 //!
 //! ```text
-//! cargo test --no-run ──> paths of programs ──┐ longest first, as many at a time as there are processors
-//! cargo test --doc ───────────────────────────┴──> output of each, in one piece, when it ends ──> results
+//! cargo build --all-targets ──> paths of programs ──┐ longest first, as many at a time as there are processors
+//! cargo test --doc ─────────────────────────────────┴──> output of each, in one piece, when it ends ──> results
 //! ```
 //!
 //! Cargo runs them one after another: at the end of each, a processor waits for the last test.
+//!
+//! One call builds the libraries, the programs and the tests of all packages: in two calls Cargo would choose other features of
+//! their dependencies, and compile these and all that use them twice.
 //!
 //! Invariant: each program that Cargo would run is run once, in its package's folder, as Cargo would.
 //! Not here: which packages, and what the results add up to (`test`).
@@ -47,7 +50,8 @@ struct Program {
 /// What is to be run.
 #[derive(Debug)]
 pub struct Programs {
-    which: Vec<String>,
+    /// The choice of packages whose documentation is tested; none if it is not.
+    documented: Option<Vec<String>>,
     programs: Vec<Program>,
 }
 
@@ -66,14 +70,15 @@ pub struct Results {
     pub is_green: bool,
 }
 
-/// Builds the programs for these arguments of `cargo test`; none if one of them does not compile.
+/// Builds these packages with their tests; none if something does not compile.
 pub fn build(which: &[&str]) -> Option<Programs> {
-    let mut build = cargo(&["test", "--no-run", "--quiet", "--message-format", "json-render-diagnostics"]);
+    let mut build =
+        cargo(&["build", "--all-targets", "--quiet", "--message-format", "json-render-diagnostics"]);
     let messages = output(build.args(which))?;
     let mut programs: Vec<Program> =
         messages.lines().filter_map(|line| program(&serde_json::from_str(line).ok()?, &root())).collect();
     programs.sort_by_key(|program| place(&program.name));
-    Some(Programs { which: which.iter().map(|word| (*word).to_owned()).collect(), programs })
+    Some(Programs { documented: Some(which.iter().map(|word| (*word).to_owned()).collect()), programs })
 }
 
 /// The program that a message of Cargo's is about, if it is one of tests.
@@ -95,25 +100,41 @@ fn place(name: &str) -> usize {
 }
 
 impl Programs {
+    /// Takes out the programs of the package in a folder of the workspace.
+    pub fn take(&mut self, folder: &str) -> Self {
+        let folder = root().join(folder);
+        let (taken, left) =
+            std::mem::take(&mut self.programs).into_iter().partition(|program| program.folder == folder);
+        self.programs = left;
+        Self { documented: None, programs: taken }
+    }
+
     /// Runs all of them with these arguments for each, in an environment that `prepare` sets.
     pub fn run(&self, arguments: &[&str], prepare: impl Fn(&mut Command) + Sync) -> Vec<Results> {
         // Among the first: its programs are built one by one.
-        let all: Vec<Option<&Program>> = [None].into_iter().chain(self.programs.iter().map(Some)).collect();
-        side_by_side(&all, processors(), |program| {
-            let (name, mut run) = match program {
-                Some(program) => (program.name.as_str(), program.command(arguments)),
-                None => (DOCUMENTATION, self.documentation(arguments)),
+        let documented = self.documented.iter().map(Work::Documentation);
+        let all: Vec<Work<'_>> = documented.chain(self.programs.iter().map(Work::Program)).collect();
+        side_by_side(&all, processors(), |work| {
+            let (name, mut run) = match work {
+                Work::Program(program) => (program.name.as_str(), program.command(arguments)),
+                Work::Documentation(which) => (DOCUMENTATION, documentation(which, arguments)),
             };
             prepare(&mut run);
             results(name, &mut run)
         })
     }
+}
 
-    fn documentation(&self, arguments: &[&str]) -> Command {
-        let mut test = cargo(&["test", "--no-fail-fast", "--doc", "--quiet"]);
-        test.args(&self.which).arg("--").args(arguments);
-        test
-    }
+/// What one thread does at a time.
+enum Work<'a> {
+    Program(&'a Program),
+    Documentation(&'a Vec<String>),
+}
+
+fn documentation(which: &[String], arguments: &[&str]) -> Command {
+    let mut test = cargo(&["test", "--no-fail-fast", "--doc", "--quiet"]);
+    test.args(which).arg("--").args(arguments);
+    test
 }
 
 impl Program {

@@ -9,8 +9,9 @@
 //! script but its own (by hash), forms, and frames.
 //! What is absent: checks of the page; `zoo/tests/page.rs` opens it in a browser.
 
+use crate::aside::Aside;
 use crate::encode::base64;
-use crate::steps::{Sum, cargo, command, on_path, output, root, step, succeeds, target};
+use crate::steps::{Sum, cargo, command, on_path, output, root, succeeds, target};
 use sha2::{Digest, Sha256};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -33,9 +34,10 @@ pub fn page(words: &[&str]) -> Result<bool, String> {
     Ok(make(&out))
 }
 
-/// Makes the page for its tests, and returns its path. If the compiler has no WebAssembly, a message in capitals says so,
-/// here and in the last line, as for Miri: a project must be testable with a compiler of a distribution.
-pub fn provide(sum: &mut Sum) -> Option<PathBuf> {
+/// Starts to make the page for its tests, in the background: the linker takes most of that time, and one processor. If the compiler
+/// has no WebAssembly, a message in capitals says so, here and in the last line, as for Miri: a project must be testable with a
+/// compiler of a distribution.
+pub fn start_aside(sum: &mut Sum) -> Option<Aside> {
     if !has_target() && on_path("rustup").is_some() {
         // As packages are installed; without write permission or network it fails.
         succeeds(&mut command("rustup", &["target", "add", TARGET]));
@@ -46,10 +48,15 @@ pub fn provide(sum: &mut Sum) -> Option<PathBuf> {
         ));
         return None;
     }
-    let out = root().join(default_place());
-    let made = step("cargo xtask web", || make(&out));
+    Some(Aside::start("web page", &mut command("/proc/self/exe", &["web"])))
+}
+
+/// Waits for the page; true if there is one.
+pub fn join(aside: Option<Aside>, sum: &mut Sum) -> bool {
+    let Some(aside) = aside else { return false };
+    let made = aside.join().0;
     sum.check("cargo xtask web", made);
-    made.then_some(out)
+    made
 }
 
 fn default_place() -> PathBuf {

@@ -28,10 +28,56 @@ fn ends_with(arguments: &[&str], output: &str) {
     }
 }
 
+fn plugin() -> String {
+    text(compiled("heap/ecb_plugin", "heap-ecb-plugin.so", &["-shared", "-fPIC"]))
+}
+
 #[test]
 fn what_the_c_library_keeps_outlives_an_ecb() {
-    let plugin = text(compiled("heap/ecb_plugin", "heap-ecb-plugin.so", &["-shared", "-fPIC"]));
-    ends_with(&["library", &plugin], "kept\n");
+    ends_with(&["library", &plugin()], "kept\n");
+}
+
+#[test]
+fn what_a_library_keeps_outlives_an_ecb_where_the_option_names_it() {
+    let (program, plugin) = (program(), plugin());
+    for options in ["ECB(OUTSIDE(heap-ecb-plugin))", "ECB(64K,OUTSIDE(libssl,heap-ecb*))"] {
+        let found = on_heap(options, &[&program, "outside", &plugin]);
+        assert_eq!((found.output.as_str(), found.error.as_str()), ("kept\n", ""), "{options}: {found:?}");
+    }
+    let found = on_heap("ECB(OUTSIDE(libssl))", &[&program, "outside", &plugin]);
+    assert_eq!(found.status.signal(), Some(SIGABRT), "{found:?}");
+    assert!(found.error.contains("its ECB has ended"), "{found:?}");
+}
+
+#[test]
+fn a_class_has_the_sizes_that_avl_gives_it() {
+    let program = program();
+    for (options, says) in [
+        ("", "SSL 32 64 128 256 640 40960\nJAVA 32 64 128 256 640 40960\n"),
+        (
+            "AVL(SSL,32,64,128,256) AVL(JAVA,48,96,512)",
+            "SSL 32 64 128 256 640 40960\nJAVA 48 48 96 512 640 40960\n",
+        ),
+        ("AVL(SSL,80,64K),AVL(,1K)", "SSL 80 80 80 65536 65536 65536\nJAVA 1024 1024 1024 1024 1024 40960\n"),
+        (
+            "AVL(JAVA,64) [heap-ecb] AVL(JAVA,33) [other] AVL(JAVA,96)",
+            "SSL 32 64 128 256 640 40960\nJAVA 48 48 128 256 640 40960\n",
+        ),
+    ] {
+        let found = on_heap(options, &[&program, "sizes", "SSL", "JAVA"]);
+        assert_eq!((found.output.as_str(), found.error.as_str()), (says, ""), "{options}: {found:?}");
+    }
+}
+
+#[test]
+fn an_ecb_begins_with_the_area_of_the_option() {
+    let program = program();
+    for (options, says) in
+        [("", "31\n"), ("ECB(4K)", "3\n"), ("ECB(10K)", "11\n"), ("ECB(64K)", "63\n"), ("ECB(1M)", "1023\n")]
+    {
+        let found = on_heap(options, &[&program, "area"]);
+        assert_eq!((found.output.as_str(), found.error.as_str()), (says, ""), "{options}: {found:?}");
+    }
 }
 
 #[test]

@@ -31,7 +31,7 @@ struct Says {
     option: Option<&'static str>,
 }
 
-const SAYS: [Says; 16] = [
+const SAYS: [Says; 19] = [
     says("heap-size", "HEAP(4K,4K)", &["fills"], Kind::Raise, Some("HEAP(")),
     says("heap-size", "", &["fills"], Kind::NoChange, None),
     says("heap-size", "HEAP(1M,1M)", &["simple"], Kind::Lower, Some("HEAP(4K,4K)")),
@@ -43,6 +43,9 @@ const SAYS: [Says; 16] = [
         seconds: Some(3_600),
         ..says("heap-keep-free", "HEAP(64M,64M,,KEEP)", &["getfree"], Kind::Lower, Some("HEAP(,,,FREE)"))
     },
+    says("heap-pools", POOLS_OF_1_PERCENT, &["fills"], Kind::Raise, Some("HEAPPOOLS(ON,64,1,256,")),
+    says("heap-pools", "HEAPPOOLS(ON)", &["simple"], Kind::NoChange, None),
+    says("heap-pools", POOLS_OF_90_PERCENT, &["pooled"], Kind::Lower, Some("HEAPPOOLS(ON,64,")),
     says("hugepages", "HUGEPAGES(OFF)", &["large", "--write", "all"], Kind::Change, Some("HUGEPAGES(ON)")),
     says("hugepages", "", &["large"], Kind::NoChange, None),
     says("hugepages", "HUGEPAGES(ON)", &["simple"], Kind::Lower, Some("HUGEPAGES(AUTO)")),
@@ -53,6 +56,9 @@ const SAYS: [Says; 16] = [
     says("threadstack", "THREADSTACK(ON,256K)", &["threads"], Kind::NoChange, None),
     says("threadstack", "THREADSTACK(ON,8M)", &["threads"], Kind::Lower, Some("THREADSTACK(ON,256K)")),
 ];
+
+const POOLS_OF_1_PERCENT: &str = "HEAP(4M,1M),HEAPPOOLS(ON,64,1,256,1,1024,1,0)";
+const POOLS_OF_90_PERCENT: &str = "HEAP(4M,1M),HEAPPOOLS(ON,64,90,256,90,1024,90,0)";
 
 const fn says(
     rule: &'static str,
@@ -74,11 +80,13 @@ struct Planted {
 }
 
 const NO_GAIN: &str = "tried, no gain";
-const PLANTED: [Planted; 5] = [
+const PLANTED: [Planted; 6] = [
     // A kernel call for each few cells.
     planted("heap-size", "HEAP(4K,4K)", &["fills"], "cpu", NO_GAIN),
     // Every emptied increment comes back page by page.
     planted("heap-keep-free", "HEAP(32K,32K,,FREE)", &["keepfree"], "faults", NO_GAIN),
+    // No cell holds the requests: each is an element.
+    planted("heap-pools", "HEAPPOOLS(ON,8,1,0)", &["fills"], "cpu", NO_GAIN),
     // 2M for each byte that is written.
     planted("hugepages", "HUGEPAGES(ON)", &["large"], "rss", NO_GAIN),
     // The kernel makes this stack: no size improves it.
@@ -197,6 +205,11 @@ fn large_requests_get_an_increment_that_holds_them() {
     let tuned: Value = serde_json::from_str(&with(&tuned)).expect("JSON");
     assert!(tuned["tried"].to_string().contains("HEAP(,1152K"), "{}", tuned["tried"]);
     assert_eq!(said("HEAP(4M,1152K,,FREE)"), None, "what was followed is no more advised");
+}
+
+#[test]
+fn shares_of_pools_follow_their_use() {
+    check("heap-pools");
 }
 
 #[test]

@@ -29,10 +29,12 @@
 //!
 //! A lock has the same size and the same words with and without the feature; its holder is in a separate table.
 //!
-//! [`programs`] loads programs from libraries, runs them, and gives them back. [`heaps`] are heaps of one's own, discarded at once.
+//! [`programs`] loads programs from libraries, runs them, and gives them back. [`heaps`] are heaps of one's own, discarded at once;
+//! [`ecb`] serves all that a unit of work allocates from a heap of its own.
 //! [`stack`] is a stack of frames for interpreters.
 #![warn(missing_docs)]
 
+pub mod ecb;
 mod form;
 pub mod heaps;
 pub mod programs;

@@ -10,15 +10,17 @@
 //! Not here: how a text is split (`grammar`), how values are read (`read`).
 
 use crate::diagnostic::{Diagnostic, Problem, Severity};
-use crate::entry::{Effect, Entry};
+use crate::entry::{Effect, Entry, SubOption};
 use crate::grammar::{Item, Items, Span, sub_options, uncommented, within_parentheses};
+use crate::lists::{LONGEST_CLASS, ListSizes};
 use crate::nearest::nearest;
 use crate::program::{ProgramName, Section};
 use crate::read::{self, Flaw};
 use crate::search::find_option;
-use crate::settings::{Base, Settings, WhereSet};
+use crate::settings::{Base, Settings};
 use crate::table::OPTIONS;
 use crate::value::{Kind, SWITCH_OFF, SWITCH_ON, Value};
+use crate::where_set::WhereSet;
 
 impl Settings {
     /// Applies `text` to these settings.
@@ -178,7 +180,20 @@ impl Applier<'_, '_, '_> {
             }
             return;
         }
-        for (position, span) in (first..).zip(sub_options(self.text, body)) {
+        if entry.written()[0].kind == Kind::Lists {
+            return self.class_sizes(entry, body);
+        }
+        let mut next = first;
+        for span in sub_options(self.text, body) {
+            // A word with parentheses says which sub-option it is.
+            let is_files =
+                |sub: &SubOption| sub.kind == Kind::Files && read::outside(span.of(self.text)).is_some();
+            if let Some(position) = entry.sub_options.iter().position(is_files) {
+                self.sub_option(option, position, span);
+                continue;
+            }
+            let position = next;
+            next += 1;
             if position >= entry.sub_options.len() {
                 return self.report(span, Problem::TooManySubOptions { entry });
             }
@@ -186,6 +201,48 @@ impl Applier<'_, '_, '_> {
                 continue;
             }
             self.sub_option(option, position, span);
+        }
+    }
+
+    /// AVL: the name of a class, and sizes. A set replaces the one before as a whole, so that it is taken as a whole, or not at all.
+    fn class_sizes(&mut self, entry: &'static Entry, body: Span) {
+        let trimmed = body.trimmed(self.text);
+        if trimmed.start == trimmed.end {
+            return;
+        }
+        let sub_option = &entry.sub_options[0];
+        let bad = |flaw| Problem::BadValue { entry, sub_option, flaw, nearest: None };
+        let mut parts = sub_options(self.text, body);
+        let class = parts.next().unwrap_or(trimmed);
+        let mut name = [0; LONGEST_CLASS];
+        let bytes = read::unquoted(class.of(self.text));
+        let length = bytes.clone().take(LONGEST_CLASS + 1).count();
+        name.iter_mut().zip(bytes).for_each(|(to, from)| *to = from);
+        let Some(name) = name.get(..length).filter(|name| !name.iter().any(u8::is_ascii_control)) else {
+            return self.report(class, bad(Flaw::NotAClass));
+        };
+        let mut sizes = ListSizes::NONE;
+        for span in parts.filter(|span| span.start < span.end) {
+            let (bytes, is_rounded) = match read::list_size(span.of(self.text)) {
+                Ok((bytes, _)) if bytes <= sizes.last() => {
+                    return self.report(span, bad(Flaw::NotAscending { before: sizes.last() }));
+                }
+                Ok(read) => read,
+                Err(flaw) => return self.report(flawed_part(span, flaw), bad(flaw)),
+            };
+            if !sizes.add(bytes) {
+                self.report(span, Problem::TooManySubOptions { entry });
+                break;
+            }
+            if is_rounded {
+                self.report(span, Problem::Rounded { entry, to: bytes });
+            }
+        }
+        if sizes == ListSizes::NONE {
+            return self.report(class, bad(Flaw::NoSize));
+        }
+        if !self.settings.set_sizes(name, sizes, self.source) {
+            self.report(class, Problem::NoRoom { entry });
         }
     }
 
@@ -202,7 +259,7 @@ impl Applier<'_, '_, '_> {
             }
         };
         if value == Value::Text {
-            if !self.settings.set_text(option, position, read::unquoted(text), self.source) {
+            if !self.settings.set_text(option, position, read::stored(sub_option.kind, text), self.source) {
                 return self.report(span, Problem::NoRoom { entry });
             }
         } else {

@@ -64,10 +64,17 @@ pub enum Problem {
         /// The keyword that was probably intended.
         nearest: Option<&'static str>,
     },
-    /// A text that is too long for the remaining room.
+    /// A text that is too long for the remaining room, or one class too many.
     NoRoom {
         /// The option.
         entry: &'static Entry,
+    },
+    /// A size that is no multiple of the unit, and was rounded up.
+    Rounded {
+        /// The option.
+        entry: &'static Entry,
+        /// The size that is in force.
+        to: u64,
     },
     /// A section that names no program.
     SectionForNobody,
@@ -94,7 +101,7 @@ pub enum Problem {
 /// The severity of a diagnostic.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Severity {
-    /// The text is correct, but has less effect here than on z/OS.
+    /// The text is correct, but has less effect here than on z/OS, or another size.
     Note,
     /// Part of the text was ignored.
     Warning,
@@ -104,7 +111,10 @@ impl<'t> Diagnostic<'t> {
     /// Its severity.
     pub fn severity(&self) -> Severity {
         match self.problem {
-            Problem::NonOverridable | Problem::NoEffect { .. } | Problem::Partly { .. } => Severity::Note,
+            Problem::NonOverridable
+            | Problem::NoEffect { .. }
+            | Problem::Partly { .. }
+            | Problem::Rounded { .. } => Severity::Note,
             _ => Severity::Warning,
         }
     }

@@ -70,20 +70,23 @@
 //! ```
 //!
 //! **What is deliberately absent**: files and environment (the callers read them), clocks, and any effect.
-//! Order to read in: `table`, `row`, `value`, `grammar`, `read`, `apply`, `evaluate`, `settings`, `heap`, `stacks`, `locks`, `pools`, `diagnostic`,
+//! Order to read in: `table`, `row`, `value`, `grammar`, `read`, `apply`, `evaluate`, `settings`, `heap`, `stacks`, `locks`, `pools`, `ecb`, `diagnostic`,
 //! `report`.
 #![no_std]
 #![forbid(unsafe_code)]
 
 mod apply;
+mod class_sizes;
 mod diagnostic;
 mod display;
+mod ecb;
 mod entry;
 mod evaluate;
 mod explain;
 mod file_name;
 mod grammar;
 mod heap;
+mod lists;
 mod locks;
 mod message;
 mod nearest;
@@ -99,9 +102,12 @@ mod stacks;
 mod table;
 mod texts;
 mod value;
+mod where_set;
 
 pub use apply::check;
+pub use class_sizes::ClassSizes;
 pub use diagnostic::{Diagnostic, Problem, Severity};
+pub use ecb::{AvailableLists, Ecb};
 pub use entry::{Effect, Entry, SubOption};
 pub use evaluate::may_name_build_ids;
 pub use file_name::FileName;
@@ -109,16 +115,20 @@ pub use grammar::{Span, SyntaxFlaw};
 pub use heap::{
     Disposition, Dsa, Heap, HeapBelow, HeapCheck, HeapZones, HugePages, Reaction, Size, Storage, ThreadHeap,
 };
+pub use lists::{
+    AVAILABLE_LISTS, CLASSES_WITH_SIZES, DEFAULT_LISTS, LARGEST_LIST, LEAST_LIST, LONGEST_CLASS, ListSizes,
+};
 pub use locks::{Locks, OneLock};
 pub use nearest::nearest;
 pub use pools::{HeapPools, LEAST_CELLS, POOL_SIZES, POOLS_UNDER_AUTO, PoolSize};
 pub use program::ProgramName;
 pub use read::Flaw;
 pub use records::take_off_numbers;
-pub use report::ReleaseLine;
+pub use report::{ReleaseLine, Row};
 pub use search::{SLOTS, find_option};
-pub use settings::{Base, Settings, WhereSet};
+pub use settings::{Base, Settings};
 pub use stacks::{LEAST_THREAD_STACK, Stack, StackSize, ThreadStack};
 pub use table::OPTIONS;
 pub use texts::TEXT_ROOM;
 pub use value::{Form, Kind, LARGEST_CELL, LARGEST_SIZE, M, SWITCH_OFF, SWITCH_ON, Value, Word};
+pub use where_set::WhereSet;

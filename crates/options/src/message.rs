@@ -8,6 +8,7 @@ use crate::diagnostic::{Diagnostic, Problem, character_start};
 use crate::display::Shown;
 use crate::entry::Entry;
 use crate::grammar::{LONGEST_OPTION, SyntaxFlaw};
+use crate::lists::{AVAILABLE_LISTS, CLASSES_WITH_SIZES, LEAST_LIST, LIST_UNIT, LONGEST_CLASS};
 use crate::read::Flaw;
 use crate::texts::TEXT_ROOM;
 use crate::value::Kind;
@@ -37,17 +38,40 @@ impl Display for Diagnostic<'_> {
             Problem::NothingGiven { entry } => {
                 write!(out, "{word} without sub-options sets nothing; write {}", Syntax(entry))
             }
+            Problem::TooManySubOptions { entry } if entry.written()[0].kind == Kind::Lists => {
+                write!(out, "{word} is one too many: a class has at most {AVAILABLE_LISTS} sizes; ")?;
+                out.write_str("it and what follows were left out")
+            }
             Problem::TooManySubOptions { entry } => {
                 let most = entry.written().len();
                 let plural = if most == 1 { "" } else { "s" };
                 write!(out, "{word} is one too many: {} has {most} sub-option{plural}; ", entry.name)?;
                 out.write_str("it and what follows were left out; count the commas")
             }
+            Problem::BadValue { entry, flaw: Flaw::NoSize, .. } => {
+                let class = if self.word().is_empty() { "AVL" } else { "the class" };
+                write!(out, "{class} {word} has no size; write {}; this AVL was left out", Syntax(entry))
+            }
+            Problem::BadValue { sub_option, flaw, .. } if sub_option.kind == Kind::Lists => {
+                write_flaw(flaw, None, sub_option.kind, &word, out)?;
+                out.write_str("; this AVL was left out")
+            }
             Problem::BadValue { entry, sub_option, flaw, nearest } => {
                 write_flaw(flaw, nearest, sub_option.kind, &word, out)?;
                 // A question has its mark already.
                 let mark = if nearest.is_some() { "" } else { ";" };
                 write!(out, "{mark} {} of {} keeps the value it had", sub_option.name, entry.name)
+            }
+            Problem::NoRoom { entry } if entry.written()[0].kind == Kind::Lists => {
+                write!(out, "{word} was left out: {CLASSES_WITH_SIZES} classes have sizes already; ")?;
+                out.write_str("set those of the others by AVL without a class")
+            }
+            Problem::Rounded { entry, to } => {
+                write!(
+                    out,
+                    "{word} is rounded up to {to}: sizes of {} are multiples of {LIST_UNIT}",
+                    entry.name
+                )
             }
             Problem::NoRoom { entry } => {
                 write!(out, "{} was left out: all texts together may have {TEXT_ROOM} bytes; ", entry.name)?;
@@ -135,6 +159,21 @@ fn write_flaw(
         }
         Flaw::Negative => write!(out, "{word}: only STACK's init may be negative; write {}", Accepted(kind)),
         Flaw::OutOfRange { most } => write!(out, "{word} is out of range; the largest is {most}"),
+        Flaw::TooSmall { least } => write!(out, "{word} is out of range; the smallest is {least}"),
+        Flaw::NotAscending { before } => write!(out, "{word} is not above {before}, the size before it"),
+        Flaw::NoSize => write!(out, "{word} has no size"),
+        Flaw::NotAClass => {
+            write!(
+                out,
+                "{word} is no name of a class; write at most {LONGEST_CLASS} bytes without control characters"
+            )
+        }
+        Flaw::NotFiles => {
+            write!(
+                out,
+                "{word} names no libraries; write OUTSIDE(libssl,libfoo*), without folders and blanks"
+            )
+        }
         Flaw::NotAFileName => {
             write!(out, "{word} is no file name; write a path, with %p, %e, %h or %% as its only uses of %")
         }
@@ -182,6 +221,11 @@ impl Display for Accepted {
             Kind::Fill { clear: true } => out.write_str("NONE, CLEAR, two hexadecimal digits or 'c'"),
             Kind::Cell => out.write_str("a multiple of 8 up to 65536, or (size,pools)"),
             Kind::File => out.write_str("AUTO or a file name"),
+            Kind::Files => out.write_str("OUTSIDE(libssl,libfoo*)"),
+            Kind::Lists => write!(
+                out,
+                "a class or nothing, and up to {AVAILABLE_LISTS} ascending multiples of {LIST_UNIT} from {LEAST_LIST} to 64K"
+            ),
             Kind::Free => out.write_str("anything"),
             Kind::Switch => out.write_str("ON or OFF"),
         }

@@ -4,6 +4,7 @@
 //! 64-bit forms to one of 1M.
 //! Not here: the kinds of values (`value`), and the handling of an invalid one (`apply`).
 
+use crate::lists::{LARGEST_LIST, LEAST_LIST, LIST_UNIT};
 use crate::value::{
     AUTO_WORD, FILL_CLEAR, FILL_WORDS, Kind, LARGEST_CELL, LARGEST_SIZE, SWITCH_WORDS, Value, Word,
 };
@@ -36,6 +37,22 @@ pub enum Flaw {
     },
     /// Not NONE, two hexadecimal digits or a quoted character.
     NotAFill,
+    /// Below the smallest value accepted.
+    TooSmall {
+        /// That value.
+        least: u64,
+    },
+    /// A size of AVL that is not above the one before it.
+    NotAscending {
+        /// The one before it.
+        before: u64,
+    },
+    /// A class of AVL without any size.
+    NoSize,
+    /// A name of a class that is too long, or has control characters.
+    NotAClass,
+    /// Not OUTSIDE with names of files.
+    NotFiles,
     /// An empty file name, a control character in it, or a `%` without a meaning.
     NotAFileName,
 }
@@ -44,13 +61,13 @@ pub enum Flaw {
 /// `below` is the value of the layer below: `(,2)` keeps its cell size.
 pub(crate) fn read(kind: Kind, text: &[u8], below: Value) -> Result<Value, Flaw> {
     match kind {
-        Kind::Size { unit, least, auto, negative } => {
+        Kind::Size { unit, least, most, auto, negative } => {
             if auto && find_word(AUTO_WORD, text).is_some() {
                 return Ok(Value::Auto);
             }
             let (minus, bytes) = size(text)?;
-            let bytes = round_up(bytes, unit).filter(|bytes| *bytes <= LARGEST_SIZE);
-            let bytes = bytes.ok_or(Flaw::OutOfRange { most: LARGEST_SIZE })?;
+            let bytes = round_up(bytes, unit).filter(|bytes| *bytes <= most);
+            let bytes = bytes.ok_or(Flaw::OutOfRange { most })?;
             match (minus, negative) {
                 (true, true) if bytes > 0 => Ok(Value::AllBut(bytes)),
                 (true, false) => Err(Flaw::Negative),
@@ -68,6 +85,9 @@ pub(crate) fn read(kind: Kind, text: &[u8], below: Value) -> Result<Value, Flaw>
             if auto { Ok(Value::Auto) } else { file(text) }
         }
         Kind::Free => Ok(Value::Text),
+        Kind::Files => files(text),
+        // A set is read part by part (`apply`).
+        Kind::Lists => Err(Flaw::NoSize),
     }
 }
 
@@ -232,6 +252,46 @@ fn file(text: &[u8]) -> Result<Value, Flaw> {
     Ok(Value::Text)
 }
 
+/// Reads a size of AVL; returns it, rounded up, and whether it was rounded.
+pub(crate) fn list_size(text: &[u8]) -> Result<(u64, bool), Flaw> {
+    let kind = Kind::Size { unit: LIST_UNIT, least: 0, most: LARGEST_LIST, auto: false, negative: false };
+    match read(kind, text, Value::Unset)? {
+        Value::Bytes(bytes) if bytes >= LEAST_LIST => {
+            Ok((bytes, size(text).is_ok_and(|(_, given)| given != bytes)))
+        }
+        _ => Err(Flaw::TooSmall { least: LEAST_LIST }),
+    }
+}
+
+/// The bytes between the parentheses of `OUTSIDE(file,file)`; None if the text is not of this form.
+pub(crate) fn outside(text: &[u8]) -> Option<&[u8]> {
+    const WORD: &[u8] = b"OUTSIDE";
+    let (word, rest) = text.split_at_checked(WORD.len())?;
+    let rest = rest.trim_ascii_start().strip_prefix(b"(")?.strip_suffix(b")")?;
+    word.eq_ignore_ascii_case(WORD).then_some(rest.trim_ascii())
+}
+
+/// Names of files without their folders, or of folders with `/` at their ends; a name may end with `*`.
+fn files(text: &[u8]) -> Result<Value, Flaw> {
+    let names = outside(text).ok_or(Flaw::NotFiles)?;
+    let is_plain =
+        |byte: &u8| !byte.is_ascii_whitespace() && !byte.is_ascii_control() && !b"()'\"=*/".contains(byte);
+    let is_name = |name: &[u8]| {
+        let name = name.trim_ascii();
+        let stem = name.strip_suffix(b"*").or(name.strip_suffix(b"/")).unwrap_or(name);
+        !stem.is_empty() && stem.iter().all(is_plain)
+    };
+    let are_names = names.is_empty() || names.split(|&byte| byte == b',').all(is_name);
+    if are_names { Ok(Value::Text) } else { Err(Flaw::NotFiles) }
+}
+
+/// The bytes that are stored of a sub-option that is a text.
+pub(crate) fn stored(kind: Kind, text: &[u8]) -> impl Iterator<Item = u8> + Clone {
+    let names = if kind == Kind::Files { outside(text) } else { None };
+    let are_names = names.is_some();
+    unquoted(names.unwrap_or(text)).filter(move |byte| !are_names || !byte.is_ascii_whitespace())
+}
+
 /// The bytes of `text` without its quotes, if it has them; a doubled quote within means one.
 pub(crate) fn unquoted(text: &[u8]) -> impl Iterator<Item = u8> + Clone {
     let quote = match text {
@@ -251,9 +311,9 @@ mod tests {
     use super::*;
     use crate::value::{FILL_NONE, M};
 
-    const SIZE31: Kind = Kind::Size { unit: 8, least: 0, auto: true, negative: false };
-    const SIZE64: Kind = Kind::Size { unit: M, least: M, auto: false, negative: false };
-    const STACK: Kind = Kind::Size { unit: 8, least: 0, auto: false, negative: true };
+    const SIZE31: Kind = Kind::Size { unit: 8, least: 0, most: LARGEST_SIZE, auto: true, negative: false };
+    const SIZE64: Kind = Kind::Size { unit: M, least: M, most: LARGEST_SIZE, auto: false, negative: false };
+    const STACK: Kind = Kind::Size { unit: 8, least: 0, most: LARGEST_SIZE, auto: false, negative: true };
 
     fn check(kind: Kind, text: &str, expect: Result<Value, Flaw>) {
         assert_eq!(read(kind, text.as_bytes(), Value::Unset), expect, "{text}");

@@ -12,10 +12,13 @@
 //! Not here: the form of the date, which the caller passes; the storage report.
 
 use core::fmt::{self, Display, Write};
+use core::iter::once;
 
+use crate::class_sizes::ClassSizes;
 use crate::settings::Settings;
 use crate::table::OPTIONS;
 use crate::value::{Form, Kind, Value};
+use crate::where_set::WhereSet;
 
 /// `underbar Vvv Rrr.mm`: the second line of every report, in the form of Language Environment's.
 pub struct ReleaseLine;
@@ -31,6 +34,47 @@ impl Display for ReleaseLine {
     }
 }
 
+/// A row of the options report: an option with its values, or the set of one class of AVL.
+#[derive(Clone, Copy, Debug)]
+pub struct Row<'s> {
+    settings: &'s Settings,
+    option: usize,
+    class: Option<&'s ClassSizes>,
+}
+
+impl Row<'_> {
+    /// The source that set it last.
+    #[must_use]
+    pub fn where_set(&self) -> WhereSet {
+        match self.class {
+            Some(class) => class.where_set(),
+            None if OPTIONS[self.option].sub_options[0].kind == Kind::Lists => {
+                self.settings.where_sub_option_set(self.option, 0)
+            }
+            None => self.settings.where_set(self.option),
+        }
+    }
+
+    /// Writes the option, as [`Settings::write_option`].
+    pub fn write(&self, form: Form, out: &mut dyn Write) -> fmt::Result {
+        if self.is_negative() {
+            out.write_str("NO")?;
+        }
+        self.write_name_and_values(form, out)
+    }
+
+    fn is_negative(&self) -> bool {
+        self.settings.is_negative(self.option)
+    }
+
+    fn write_name_and_values(&self, form: Form, out: &mut dyn Write) -> fmt::Result {
+        match self.class {
+            Some(class) => class.write(form, out),
+            None => self.settings.write_name_and_values(self.option, form, out),
+        }
+    }
+}
+
 impl Settings {
     /// Writes the options report. `enclave` is the program's name, `date` the date and time in their printed form.
     pub fn write_options_report(&self, enclave: &str, date: &str, out: &mut dyn Write) -> fmt::Result {
@@ -39,23 +83,29 @@ impl Settings {
         writeln!(out)?;
         writeln!(out, "{:<31}OPTION", "LAST WHERE SET")?;
         writeln!(out, "{:-<79}", "")?;
-        for option in 0..OPTIONS.len() {
-            if self.has_value(option) {
-                let prefix = if self.is_negative(option) { "NO" } else { "" };
-                write!(out, "{:<31}{prefix:<2}", self.where_set(option).label())?;
-                self.write_name_and_values(option, Form::Exact, out)?;
-                writeln!(out)?;
-            }
+        for row in self.rows() {
+            let prefix = if row.is_negative() { "NO" } else { "" };
+            write!(out, "{:<31}{prefix:<2}", row.where_set().label())?;
+            row.write_name_and_values(Form::Exact, out)?;
+            writeln!(out)?;
         }
         Ok(())
     }
 
-    /// Writes one option with its values, such as `HEAP(64M,16M,ANYWHERE,KEEP)`; unset values at the end are omitted.
+    /// The rows of the options report: one for each option that has a value, and one for each class of AVL.
+    pub fn rows(&self) -> impl Iterator<Item = Row<'_>> {
+        (0..OPTIONS.len()).filter(|&option| self.has_value(option)).flat_map(|option| {
+            let has_classes = OPTIONS[option].sub_options[0].kind == Kind::Lists;
+            let classes = if has_classes { self.class_sizes() } else { &[] };
+            let row = Row { settings: self, option, class: None };
+            once(row).chain(classes.iter().map(move |class| Row { class: Some(class), ..row }))
+        })
+    }
+
+    /// Writes one option with its values, such as `HEAP(64M,16M,ANYWHERE,KEEP)`; unset values at the end are omitted, and sets of
+    /// classes.
     pub fn write_option(&self, option: usize, form: Form, out: &mut dyn Write) -> fmt::Result {
-        if self.is_negative(option) {
-            out.write_str("NO")?;
-        }
-        self.write_name_and_values(option, form, out)
+        Row { settings: self, option, class: None }.write(form, out)
     }
 
     fn write_name_and_values(&self, option: usize, form: Form, out: &mut dyn Write) -> fmt::Result {
@@ -85,6 +135,14 @@ impl Settings {
                 write!(out, "{separator}{prefix}{}", entry.name)?;
                 self.write_list(option, Form::Short, &differs, out)?;
                 separator = ",";
+            }
+            if entry.sub_options[0].kind == Kind::Lists {
+                let is_new = |set: &&ClassSizes| below.classes.sizes_of(set.name()) != Some(set.sizes());
+                for set in self.class_sizes().iter().filter(is_new) {
+                    out.write_str(separator)?;
+                    set.write(Form::Short, out)?;
+                    separator = ",";
+                }
             }
         }
         Ok(())
@@ -150,6 +208,8 @@ LAST WHERE SET                 OPTION
 -------------------------------------------------------------------------------
 command line (--opts)          NOAIXBLD
 underbar default                 ANYHEAP(AUTO,AUTO,ANYWHERE)
+underbar default                 AVL(,32,64,128,256,512)
+underbar default                 ECB(36864)
 command line (--opts)            HEAP(67108864,16777216,ANYWHERE,KEEP,8192,4096)
 underbar default                 HEAPCHK(OFF,0,0,0,,1024)
 underbar default                 HEAPPOOLS(OFF)

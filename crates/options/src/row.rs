@@ -5,16 +5,24 @@
 use crate::entry::Effect::{self, AcceptedNoEffect, Honoured};
 use crate::entry::{Entry, SubOption};
 use crate::value::Value::{Unset, Word};
-use crate::value::{Kind, M, Value, Word as Keyword};
+use crate::value::{Kind, LARGEST_SIZE, M, Value, Word as Keyword};
 
 pub(crate) const K: u64 = 1 << 10;
 
-pub(crate) const SIZE: Kind = Kind::Size { unit: 8, least: 0, auto: false, negative: false };
-pub(crate) const SIZE_AUTO: Kind = Kind::Size { unit: 8, least: 0, auto: true, negative: false };
-pub(crate) const SIZE_STACK: Kind = Kind::Size { unit: 8, least: 0, auto: true, negative: true };
-pub(crate) const SIZE64: Kind = Kind::Size { unit: M, least: 0, auto: false, negative: false };
+pub(crate) const SIZE: Kind =
+    Kind::Size { unit: 8, least: 0, most: LARGEST_SIZE, auto: false, negative: false };
+pub(crate) const SIZE_AUTO: Kind =
+    Kind::Size { unit: 8, least: 0, most: LARGEST_SIZE, auto: true, negative: false };
+pub(crate) const SIZE_STACK: Kind =
+    Kind::Size { unit: 8, least: 0, most: LARGEST_SIZE, auto: true, negative: true };
+pub(crate) const SIZE64: Kind =
+    Kind::Size { unit: M, least: 0, most: LARGEST_SIZE, auto: false, negative: false };
 /// STACK64(0) and THREADSTACK64(,0) are raised to 1M.
-pub(crate) const SIZE64_STACK: Kind = Kind::Size { unit: M, least: M, auto: false, negative: false };
+pub(crate) const SIZE64_STACK: Kind =
+    Kind::Size { unit: M, least: M, most: LARGEST_SIZE, auto: false, negative: false };
+/// The area of an ECB: whole pages, up to a frame.
+pub(crate) const SIZE_OF_AREA: Kind =
+    Kind::Size { unit: 4 * K, least: 4 * K, most: M, auto: false, negative: false };
 pub(crate) const COUNT: Kind = Kind::Number { most: u32::MAX as u64 };
 pub(crate) const PERCENT: Kind = Kind::Number { most: 90 };
 

@@ -12,11 +12,13 @@
 
 use core::fmt::{self, Write};
 
+use crate::class_sizes::ClassSets;
 use crate::file_name::FileName;
 use crate::search::{SLOTS, START, slot_named};
 use crate::table::OPTIONS;
 use crate::texts::Texts;
 use crate::value::{self, Form, Value};
+use crate::where_set::WhereSet;
 
 /// The base defaults, overridden by all layers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -28,55 +30,13 @@ pub enum Base {
     LanguageEnvironment,
 }
 
-/// The source that last set a value, weakest layer first.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
-pub enum WhereSet {
-    /// underbar's default.
-    UnderbarDefault,
-    /// The default that IBM supplies with Language Environment.
-    LanguageEnvironmentDefault,
-    /// `/etc/underbar.opts`.
-    SystemFile,
-    /// The user's options file.
-    UserFile,
-    /// The options file that belongs to the program.
-    ProgramFile,
-    /// The environment variable UNDERBAR_OPTS.
-    Environment,
-    /// A file named on the command line.
-    OptionsFile,
-    /// A text on the command line.
-    CommandLine,
-    /// A suggestion under trial.
-    Tune,
-}
-
-impl WhereSet {
-    /// The layers that are read from files without being named by the user.
-    pub const UNASKED_FILES: [WhereSet; 3] = [Self::SystemFile, Self::UserFile, Self::ProgramFile];
-
-    /// As printed in the options report; at most 29 columns.
-    pub const fn label(self) -> &'static str {
-        match self {
-            Self::UnderbarDefault => "underbar default",
-            Self::LanguageEnvironmentDefault => "IBM-supplied default",
-            Self::SystemFile => "/etc/underbar.opts",
-            Self::UserFile => "user options file",
-            Self::ProgramFile => "program options file",
-            Self::Environment => "UNDERBAR_OPTS",
-            Self::OptionsFile => "options file (--opts-file)",
-            Self::CommandLine => "command line (--opts)",
-            Self::Tune => "underbar tune",
-        }
-    }
-}
-
 /// All run-time options with their values, each with its last source.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     base: Base,
     values: [Value; SLOTS],
     texts: Texts,
+    pub(crate) classes: ClassSets,
     sub_options_set: [WhereSet; SLOTS],
     options_set: [WhereSet; OPTIONS.len()],
 }
@@ -88,6 +48,7 @@ impl Settings {
             base,
             values: [Value::Unset; SLOTS],
             texts: Texts::EMPTY,
+            classes: ClassSets::NONE,
             sub_options_set: [WhereSet::UnderbarDefault; SLOTS],
             options_set: [WhereSet::UnderbarDefault; OPTIONS.len()],
         };
@@ -194,6 +155,7 @@ impl Settings {
     pub fn same_values(&self, other: &Settings) -> bool {
         let same_text = |slot| self.texts.get(slot) == other.texts.get(slot);
         self.values == other.values
+            && self.classes.same_values(&other.classes)
             && (0..SLOTS).all(|slot| self.values[slot] != Value::Text || same_text(slot))
     }
 

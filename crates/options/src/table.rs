@@ -12,8 +12,9 @@
 
 use crate::entry::Effect::{AcceptedNoEffect, Honoured, Partly};
 use crate::entry::{Entry, SubOption};
+use crate::lists::DEFAULT_LISTS;
 use crate::row::*;
-use crate::value::Value::{Auto, Bytes, Cell, Number, Unset};
+use crate::value::Value::{Auto, Bytes, Cell, Lists, Number, Unset};
 use crate::value::{FILL_NONE, Kind, M};
 
 // Reasons for having no effect that several options share.
@@ -73,6 +74,26 @@ with increments, KEEP or FREE, though each is a mapping of its own.",
     },
     other_with_no("AUTOTASK", 3, "Fortran multitasking.", FORTRAN_ONLY),
     Entry {
+        name: "AVL",
+        least: 3,
+        alias: "",
+        sub_options: &[sub(
+            "class,size1,size2,size3,size4,size5",
+            Kind::Lists,
+            Lists(DEFAULT_LISTS),
+            Unset,
+            "a class of ECBs, and bytes of the buffers of its available lists",
+        )],
+        meaning: "Sizes of the available lists of a class of ECBs. An underbar option.",
+        explanation: "\
+AVL(SSL,32,64,128,256) sets the sizes of the lists AVL1 to AVL4 of all ECBs of the class SSL. Without a class, as
+AVL(,48,512), it sets those of each class that has none of its own. A request takes a buffer of the smallest size that
+holds it; one above the largest size takes a buffer of another list, whose sizes grow in steps of a quarter. AVL may be
+given for up to 12 classes. If it is given twice for a class, the last one counts as a whole. Sizes are rounded up to
+multiples of 16. A class has the sizes that are in force when its first ECB is created.",
+        effect: Honoured,
+    },
+    Entry {
         name: "BELOWHEAP",
         least: 2,
         alias: "",
@@ -94,6 +115,24 @@ with increments, KEEP or FREE, though each is a mapping of its own.",
     other_with_no("DEBUG", 3, "COBOL batch debugging.", COBOL_ONLY),
     other("DEPTHCONDLMT", 3, "Maximum nesting of conditions.", NO_CONDITIONS),
     other("DYNDUMP", 3, "Dynamic dumps.", DUMPS),
+    Entry {
+        name: "ECB",
+        least: 3,
+        alias: "",
+        sub_options: &[
+            sub("area", SIZE_OF_AREA, Bytes(36 * K), Unset, "bytes of the area with which an ECB begins"),
+            sub("OUTSIDE(file,file)", Kind::Files, Unset, Unset, "libraries whose storage stays with the process"),
+        ],
+        meaning: "The preallocated area of ECBs, and libraries that are served outside of them. An underbar option.",
+        explanation: "\
+An ECB begins with an area of this size, a multiple of 4K up to 1M. Only the pages that its buffers touch take memory.
+An ECB that needs more gets frames of 1M. A good area is one that most ECBs do not outgrow.
+What the C library, the C++ library and the loader get for themselves while a thread is in an ECB is served from the
+process's heap, since it must outlive the ECB. OUTSIDE adds libraries to these: ECB(OUTSIDE(libssl,libcrypto)). A
+name is that of a file up to .so; * stands for any end, and / ends the name of a folder. OUTSIDE may be the first
+sub-option. It replaces the names of the layer below.",
+        effect: Honoured,
+    },
     other("ENVAR", 3, "Environment variables to set.", "set them before the program starts: env NAME=VALUE"),
     other("ERRCOUNT", 4, "Maximum number of conditions.", NO_CONDITIONS),
     other("ERRUNIT", 4, "Unit of Fortran's messages.", FORTRAN_ONLY),

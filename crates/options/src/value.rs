@@ -12,6 +12,7 @@
 use core::fmt::{self, Write};
 
 use crate::display::Shown;
+use crate::lists::{LIST_UNIT, ListSizes};
 
 /// The largest size that is accepted, 128T: the whole user half of a 47-bit address space.
 pub const LARGEST_SIZE: u64 = 1 << 47;
@@ -43,6 +44,8 @@ pub enum Value {
         /// Pools of this size; 0 when the plain form without parentheses was used.
         pools: u16,
     },
+    /// The sizes of the available lists of a class of ECBs.
+    Lists(ListSizes),
     /// A text: [`crate::Settings::text`] has its bytes.
     Text,
 }
@@ -65,6 +68,8 @@ pub enum Kind {
         unit: u64,
         /// Smaller sizes are raised to this.
         least: u64,
+        /// The largest size accepted.
+        most: u64,
         /// Whether AUTO is accepted.
         auto: bool,
         /// Whether a negative size is accepted ("all available minus n").
@@ -86,6 +91,11 @@ pub enum Kind {
     Cell,
     /// AUTO or a file name, with `%p`, `%e`, `%h` for process id, program and host.
     File,
+    /// `OUTSIDE(file,file)`, at any place among the sub-options.
+    Files,
+    /// All that is between the parentheses of AVL: the name of a class, or nothing, and sizes. The option may be given for
+    /// several classes; [`crate::Settings::class_sizes`] has those with names.
+    Lists,
     /// Any text between the parentheses, kept as written.
     Free,
     /// Not written between the parentheses: whether the option was given as NAME or as NONAME.
@@ -137,12 +147,23 @@ pub(crate) fn write(kind: Kind, value: Value, text: &[u8], form: Form, out: &mut
         (_, Value::Byte(byte)) => write!(out, "{byte:02X}"),
         (_, Value::Cell { size, pools: 0 }) => write!(out, "{size}"),
         (_, Value::Cell { size, pools }) => write!(out, "({size},{pools})"),
+        (_, Value::Lists(sizes)) => write_lists(&sizes, form, out),
+        (Kind::Files, Value::Text) => write!(out, "OUTSIDE({})", Shown(text)),
         (Kind::File, Value::Text) => write_file(text, out),
         (_, Value::Text) => write!(out, "{}", Shown(text)),
     }
 }
 
-fn write_size(bytes: u64, unit: u64, form: Form, out: &mut dyn Write) -> fmt::Result {
+/// Writes sizes of lists as sub-options, each after a comma.
+pub(crate) fn write_lists(sizes: &ListSizes, form: Form, out: &mut dyn Write) -> fmt::Result {
+    for bytes in sizes.bytes().into_iter().take_while(|bytes| *bytes > 0) {
+        out.write_char(',')?;
+        write_size(bytes.into(), LIST_UNIT, form, out)?;
+    }
+    Ok(())
+}
+
+pub(crate) fn write_size(bytes: u64, unit: u64, form: Form, out: &mut dyn Write) -> fmt::Result {
     if form == Form::Exact && unit < M {
         return write!(out, "{bytes}");
     }
@@ -159,11 +180,17 @@ fn write_size(bytes: u64, unit: u64, form: Form, out: &mut dyn Write) -> fmt::Re
 
 /// A file name, quoted if the grammar would otherwise read it differently.
 fn write_file(name: &[u8], out: &mut dyn Write) -> fmt::Result {
-    let plain = |byte: &u8| !byte.is_ascii_whitespace() && !b"(),'\"=".contains(byte);
-    let reserved = name.eq_ignore_ascii_case(b"AUTO") || name.eq_ignore_ascii_case(b"SYSOUT");
-    if name.iter().all(plain) && !reserved {
-        return write!(out, "{}", Shown(name));
-    }
+    let is_reserved = name.eq_ignore_ascii_case(b"AUTO") || name.eq_ignore_ascii_case(b"SYSOUT");
+    if is_reserved { write_quoted(name, out) } else { write_name(name, out) }
+}
+
+/// A name, quoted if the grammar would otherwise read it differently.
+pub(crate) fn write_name(name: &[u8], out: &mut dyn Write) -> fmt::Result {
+    let is_plain = |byte: &u8| !byte.is_ascii_whitespace() && !b"(),'\"=".contains(byte);
+    if name.iter().all(is_plain) { write!(out, "{}", Shown(name)) } else { write_quoted(name, out) }
+}
+
+fn write_quoted(name: &[u8], out: &mut dyn Write) -> fmt::Result {
     out.write_char('\'')?;
     for (index, part) in name.split(|&byte| byte == b'\'').enumerate() {
         write!(out, "{}{}", if index > 0 { "''" } else { "" }, Shown(part))?;

@@ -93,6 +93,9 @@ fn every_option_is_known_by_every_spelling_and_says_what_it_does() {
 /// A text that is valid for a kind and not its default, and an invalid one.
 fn samples(kind: Kind) -> (&'static str, Option<&'static str>) {
     match kind {
+        Kind::Size { most, .. } if most <= 1 << 20 => ("8K", Some("2M")),
+        Kind::Files => ("OUTSIDE(libssl,libfoo*)", Some("OUTSIDE(lib/libssl)")),
+        Kind::Lists => ("SSL,32,64", Some("SSL,64,32")),
         Kind::Size { .. } => ("1234M", Some("12x4M")),
         Kind::Number { most } if most < 100 => ("77", Some("91")),
         Kind::Number { .. } => ("77", Some("4294967296")),

@@ -30,11 +30,12 @@ use core::ffi::CStr;
 use core::ptr::null;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use underbar_sys::syscall::{PROT_READ, PROT_WRITE, mprotect};
+use underbar_sys::syscall::{PROT_READ, PROT_WRITE, map_anonymous, mprotect};
 
 use crate::deepbind::{self, PATIENCE};
 use crate::heap::{at_home, new};
 use crate::loaded::{self, Object};
+use crate::orders::Orders;
 use crate::sandbox;
 
 /// Files, up to `.so`, whose storage stays with the process; `*` is for any end, and `/` for all files of a folder: those of character
@@ -112,6 +113,19 @@ fn functions() -> [(&'static CStr, usize); COUNT] {
         c"_ZnwmSt11align_val_tRKSt9nothrow_t" => new::single_aligned_nothrow_at_home;
         c"_ZnamSt11align_val_tRKSt9nothrow_t" => new::array_aligned_nothrow_at_home;
     }
+}
+
+/// Obeys `ECB(OUTSIDE(file,file))`.
+pub(crate) fn configure(orders: &Orders<'_>) {
+    let names = orders.settings.ecb().outside;
+    if names.is_empty() {
+        return;
+    }
+    let Ok(place) = map_anonymous(names.len()) else { return };
+    // SAFETY: new pages for so many bytes, which are never unmapped.
+    let kept = unsafe { core::slice::from_raw_parts_mut(place.cast::<u8>(), names.len()) };
+    kept.copy_from_slice(names);
+    add_files(kept);
 }
 
 /// Names more files whose storage stays with the process, as `libcrypto,libfoo*`. Before the first [`bind`].
@@ -264,7 +278,8 @@ fn is_file(path: &[u8], name: &[u8]) -> bool {
     }
     let Some(rest) = file.strip_prefix(name) else { return false };
     let is_version = |rest: &[u8]| rest.starts_with(b"-") && rest.get(1).is_some_and(u8::is_ascii_digit);
-    rest.is_empty() || rest.starts_with(b".so") || is_version(rest)
+    let is_so = rest.starts_with(b".so") || (name.ends_with(b".so") && rest.starts_with(b"."));
+    rest.is_empty() || is_so || is_version(rest)
 }
 
 /// Binds one library. False if something of it is left to do.
@@ -340,6 +355,9 @@ mod tests {
             (b"libc++.so.1", b"libc", false),
             (b"libcrypt.so.1", b"libc", false),
             (b"libc-client.so.2007e", b"libc", false),
+            (b"libssl.so.3", b"libssl.so.3", true),
+            (b"libssl.so.3", b"libssl.so", true),
+            (b"libssl.sox", b"libssl.so", false),
             (b"ld-linux-x86-64.so.2", LOADER, true),
             (b"libnss_files.so.2", b"libnss_*", true),
             (b"libnss3.so", b"libnss_*", false),

@@ -11,14 +11,20 @@
 //! Invariant: whatever the text says, the program runs; settings that cannot be obeyed keep their defaults.
 //! Not here: the grammar and its evaluation (`options` crate), and the resources that obey (`resources`).
 
+use core::ffi::c_char;
+
 use underbar_options::{Base, ProgramName, Settings, Severity, WhereSet, may_name_build_ids};
 use underbar_preloadable::build_id::{LONGEST, build_id};
 use underbar_sys::syscall;
 
 use crate::environment::Environment;
-use crate::ledger::{attach, own_reads, program};
+use crate::ledger::{own_reads, program};
 use crate::orders::Orders;
 use crate::{follow, resources};
+
+unsafe extern "C" {
+    static environ: *const *const c_char;
+}
 
 /// Holds the option text.
 pub const TEXT: &[u8] = b"UNDERBAR_OPTS";
@@ -27,7 +33,7 @@ pub const BASE: &[u8] = b"UNDERBAR_BASE";
 
 /// Reads the options, and has all resources obey them.
 pub fn obey() {
-    attach::with_environment(|environment| {
+    with_environment(|environment| {
         program::find_out(|name, started_as| obey_for(environment, name, started_as));
     });
 }
@@ -55,6 +61,36 @@ fn obey_for(environment: Environment<'_>, name: &[u8], started_as: &[u8]) {
         program: name,
         is_accounted,
     });
+}
+
+/// Calls `then` with the environment. The first request for storage may come before the C library knows it;
+/// then the kernel is asked.
+fn with_environment<R>(then: impl FnOnce(Environment<'_>) -> R) -> R {
+    // SAFETY: no code changes the environment before the program runs.
+    let known = unsafe { environ };
+    if !known.is_null() {
+        // SAFETY: the C library's environment.
+        return then(unsafe { Environment::new(known) });
+    }
+    let mut text = [0_u8; 16 * 1024];
+    let mut pointers = [core::ptr::null::<c_char>(); 512];
+    let mut length = 0;
+    if let Ok(fd) = syscall::open(c"/proc/self/environ", syscall::O_RDONLY | syscall::O_CLOEXEC, 0) {
+        let room = text.len() - 1;
+        while let Some(rest) = text.get_mut(length..room)
+            && let Ok(read) = own_reads::read(fd, rest)
+            && read > 0
+        {
+            length += read;
+        }
+        let _ = syscall::close(fd);
+    }
+    let strings = text[..length].split_inclusive(|&byte| byte == 0).filter(|string| string.ends_with(b"\0"));
+    for (pointer, string) in pointers[..511].iter_mut().zip(strings) {
+        *pointer = string.as_ptr().cast();
+    }
+    // SAFETY: C strings in `text`, and a null pointer after them.
+    then(unsafe { Environment::new(pointers.as_ptr()) })
 }
 
 fn own_build_id(room: &mut [u8; LONGEST]) -> &[u8] {

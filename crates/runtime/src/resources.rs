@@ -21,7 +21,7 @@
 
 use crate::ledger::own_reads;
 use crate::orders::{Given, Orders};
-use crate::{coverage, deepbind, faults, heap, ledger, lock, sample, serving, stack};
+use crate::{by_caller, coverage, deepbind, faults, heap, ledger, lock, sample, serving, stack};
 
 /// One row.
 pub(crate) struct Resource {
@@ -79,8 +79,8 @@ const RESOURCES: [Resource; ROWS] = [
         name: "figures that a child begins with",
         // When all rows below have settled theirs.
         fork: Some(Fork {
-            before: ledger::attach::keep_figures,
-            after: |_| ledger::attach::drop_figures(),
+            before: ledger::inherited::keep_figures,
+            after: |_| ledger::inherited::drop_figures(),
             ..NO_FORK
         }),
         ..NOTHING
@@ -130,6 +130,7 @@ const RESOURCES: [Resource; ROWS] = [
     },
     Resource {
         name: "names",
+        configure: by_caller::configure,
         fork: Some(Fork {
             before: deepbind::before_fork,
             after: deepbind::after_fork,

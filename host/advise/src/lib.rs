@@ -33,6 +33,7 @@ pub mod keep;
 pub mod listing;
 pub mod lock;
 pub mod pages;
+mod pools;
 pub mod render;
 pub mod requests;
 pub mod rule;

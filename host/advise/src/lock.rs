@@ -8,6 +8,8 @@
 //! Not here: whether spinning pays ([`crate::spin`]; its tests are here), the source of the figures
 //! (`underbar_report::lock`).
 
+use underbar_model as model;
+use underbar_report::lock::figures::figures;
 use underbar_report::lock::spread::at_least_in;
 use underbar_report::lock::{Lock, Locks, Mode};
 use underbar_report::units::{counted, nanoseconds, percent};
@@ -22,15 +24,27 @@ const LOOKED_AT: usize = 20;
 /// Bytes that move between processors together: a cache line.
 const LINE: u64 = 64;
 
-/// The locks that matter in all processes of the program, each with the locks of its process.
-pub(crate) fn worth<'a>(case: &Case<'a>) -> Vec<(&'a Locks, &'a Lock)> {
+/// A lock that matters.
+#[derive(Clone)]
+pub(crate) struct Hot<'a> {
+    /// The locks of its process.
+    pub locks: &'a Locks,
+    /// The lock in the report: its kind, its address, and places in the program.
+    pub lock: &'a Lock,
+    /// Its figures.
+    pub of: model::Lock,
+}
+
+/// The locks that matter in all processes of the program, the longest waits first.
+pub(crate) fn worth<'a>(case: &Case<'a>) -> Vec<Hot<'a>> {
     let elapsed = case.report.steps.as_ref().map_or(0, |steps| steps.elapsed_ns);
     let least = WORTH_NS.max(elapsed / 100);
     let mut worth: Vec<_> = sections(case)
         .flat_map(|locks| locks.locks.iter().map(move |lock| (locks, lock)))
         .filter(|(_, lock)| lock.wait_ns >= least && lock.contended > 0)
+        .map(|(locks, lock)| Hot { locks, lock, of: figures(lock, locks.mode) })
         .collect();
-    worth.sort_by_key(|(_, lock)| std::cmp::Reverse(lock.wait_ns));
+    worth.sort_by_key(|hot| std::cmp::Reverse(hot.of.waited.value));
     worth
 }
 
@@ -40,10 +54,6 @@ fn sections<'a>(case: &Case<'a>) -> impl Iterator<Item = &'a Locks> {
     let with_locks =
         case.report.processes.iter().filter_map(|process| Some((process, process.locks.as_ref()?)));
     with_locks.filter(move |(process, _)| process.name() == name).map(|(_, locks)| locks)
-}
-
-pub(crate) fn evidence(key: &'static str, figure: u64) -> Evidence {
-    Evidence::Counter { key, figure }
 }
 
 pub(crate) fn found(
@@ -65,27 +75,24 @@ pub(crate) fn found(
 
 /// Rule `lock-holder-blocks`.
 pub fn holder_blocks(case: &Case<'_>) -> Option<Advice> {
-    let shares = worth(case).into_iter().filter(|(_, lock)| !lock.blocked.is_empty()).map(|(locks, lock)| {
-        let seen = lock.blocked.iter().fold(0_u64, |sum, call| sum.saturating_add(call.count));
-        let long = lock.histogram.iter().skip(LOOKED_AT).fold(0_u64, |sum, waits| sum.saturating_add(*waits));
-        let in_long = at_least_in(&lock.histogram, LOOKED_AT, lock.wait_ns);
+    let shares = worth(case).into_iter().filter(|hot| !hot.lock.blocked.is_empty()).map(|hot| {
+        let (seen, waited) = (hot.of.blocked.value, hot.of.waited.value);
+        let histogram = &hot.lock.histogram;
+        let long = histogram.iter().skip(LOOKED_AT).fold(0_u64, |sum, waits| sum.saturating_add(*waits));
+        let in_long = at_least_in(histogram, LOOKED_AT, waited);
         // The share of the looks that found the holder in a call. Without a count of looks, each long wait counts as one.
-        let looks = lock.looked.filter(|&looked| looked >= seen).unwrap_or(long.max(seen));
+        let looks = hot.lock.looked.filter(|&looked| looked >= seen).unwrap_or(long.max(seen));
         let part = u128::from(in_long) * u128::from(seen) / u128::from(looks.max(1));
-        (percent(u64::try_from(part).unwrap_or(u64::MAX), lock.wait_ns), seen, locks, lock)
+        (percent(u64::try_from(part).unwrap_or(u64::MAX), waited), hot)
     });
-    let (share, seen, locks, lock) = shares.max_by_key(|(share, _, _, lock)| (*share, lock.wait_ns))?;
+    let (share, Hot { locks, lock, of }) = shares.max_by_key(|(share, hot)| (*share, hot.of.waited.value))?;
     let call = lock.blocked.first()?;
-    let mut evidence = vec![
-        evidence("locks.wait_ns", lock.wait_ns),
-        evidence("locks.contended", lock.contended),
-        evidence("locks.blocked", seen),
-    ];
+    let mut evidence = Evidence::all([&of.waited, &of.contended, &of.blocked]);
     if let Some(holder) = lock.holders.first() {
         evidence.push(Evidence::Counter { key: "locks.given_up", figure: holder.count });
     }
-    if share < 25 || seen < 3 {
-        let reason = format!("the holder of {} blocks for about {share} % of the wait.", lock.name());
+    if share < 25 || of.blocked.value < 3 {
+        let reason = format!("the holder of {} blocks for about {share} % of the wait.", of.name);
         return found(Kind::NoChange, None, locks.mode, evidence, reason);
     }
     let place =
@@ -97,8 +104,7 @@ pub fn holder_blocks(case: &Case<'_>) -> Option<Advice> {
     };
     let reason = format!(
         "the holder of {} {what} in {} while holding it: about {share} % of the wait{place}. {instead}",
-        lock.name(),
-        call.name
+        of.name, call.name
     );
     found(Kind::Change, None, locks.mode, evidence, reason)
 }
@@ -106,68 +112,55 @@ pub fn holder_blocks(case: &Case<'_>) -> Option<Advice> {
 /// Rule `lock-same-line`.
 pub fn same_line(case: &Case<'_>) -> Option<Advice> {
     let worth = worth(case);
-    let (locks, first) = *worth.first()?;
-    let pair = worth.iter().enumerate().find_map(|(at, (locks, lock))| {
-        let other = worth[at + 1..].iter().find(|(others, other)| {
+    let first = worth.first()?;
+    let pair = worth.iter().enumerate().find_map(|(at, one)| {
+        let other = worth[at + 1..].iter().find(|other| {
             // Addresses of different processes are unrelated.
-            std::ptr::eq(*locks, *others)
-                && lock.address != other.address
-                && lock.address / LINE == other.address / LINE
+            std::ptr::eq(one.locks, other.locks)
+                && one.lock.address != other.lock.address
+                && one.lock.address / LINE == other.lock.address / LINE
         });
-        other.map(|(_, other)| (*locks, *lock, *other))
+        other.map(|other| (one, other))
     });
-    let Some((locks, lock, other)) = pair else {
+    let Some((one, other)) = pair else {
         if worth.len() < 2 {
             return None;
         }
-        let evidence =
-            vec![evidence("locks.contended", first.contended), evidence("locks.wait_ns", first.wait_ns)];
+        let evidence = Evidence::all([&first.of.contended, &first.of.waited]);
         let reason = format!(
             "{} that threads waited for are in lines of their own.",
             counted(worth.len() as u64, "lock", "locks")
         );
-        return found(Kind::NoChange, None, locks.mode, evidence, reason);
+        return found(Kind::NoChange, None, first.locks.mode, evidence, reason);
     };
-    let evidence = vec![
-        evidence("locks.contended", lock.contended),
-        evidence("locks.contended", other.contended),
-        evidence("locks.wait_ns", lock.wait_ns),
-        evidence("locks.wait_ns", other.wait_ns),
-    ];
+    let evidence = Evidence::all([&one.of.contended, &other.of.contended, &one.of.waited, &other.of.waited]);
     let reason = format!(
         "{} and {} are in the same {LINE} bytes ({:#x} and {:#x}): a thread that takes one disturbs threads that take the other. Align them to \
          {LINE}.",
-        lock.name(),
-        other.name(),
-        lock.address,
-        other.address
+        one.of.name, other.of.name, one.lock.address, other.lock.address
     );
-    found(Kind::Change, None, locks.mode, evidence, reason)
+    found(Kind::Change, None, one.locks.mode, evidence, reason)
 }
 
 /// Rule `lock-starves`.
 pub fn starves(case: &Case<'_>) -> Option<Advice> {
+    let share = |of: &model::Lock| percent(of.same_holder.value.min(of.given_up.value), of.given_up.value);
     let worth = worth(case);
-    let given = worth.iter().filter(|(_, lock)| lock.given_up >= 100);
-    let (locks, lock) =
-        *given.max_by_key(|(_, lock)| percent(lock.same_holder.min(lock.given_up), lock.given_up))?;
-    let share = percent(lock.same_holder.min(lock.given_up), lock.given_up);
-    let evidence = vec![
-        evidence("locks.same_holder", lock.same_holder),
-        evidence("locks.given_up", lock.given_up),
-        evidence("locks.wait_max_ns", lock.wait_max_ns),
-    ];
-    let longest = nanoseconds(lock.wait_max_ns);
+    let given = worth.iter().filter(|hot| hot.of.given_up.value >= 100);
+    let Hot { locks, lock, of } = given.max_by_key(|hot| share(&hot.of))?;
+    let (share, most) = (share(of), of.longest.value);
+    let evidence = Evidence::all([&of.same_holder, &of.given_up, &of.longest]);
+    let gives =
+        format!("{} that {} was given up to waiters", counted(of.given_up.value, "time", "times"), of.name);
     // A thread that takes it again at once does no harm while no thread waits long.
-    let long =
-        lock.p50_ns.is_some_and(|p50| lock.wait_max_ns >= p50.at_most.saturating_mul(8).max(1_000_000));
+    let long = lock.p50_ns.is_some_and(|p50| most >= p50.at_most.saturating_mul(8).max(1_000_000));
     if share < 80 || !long {
-        let reason = format!("{share} % of {} were by the thread that did so the time before.", gives(lock));
+        let reason = format!("{share} % of {gives} were by the thread that did so the time before.");
         return found(Kind::NoChange, None, locks.mode, evidence, reason);
     }
+    let longest = nanoseconds(most);
     let reason = format!(
-        "one thread takes it again and again ({share} % of {}), and others wait up to {longest}.",
-        gives(lock)
+        "one thread takes it again and again ({share} % of {gives}), and others wait up to {longest}."
     );
     if locks.mode == Mode::Count && lock.sort.is_mutex() {
         return found(Kind::Change, Some("SIMPLE"), locks.mode, evidence, reason);
@@ -176,16 +169,12 @@ pub fn starves(case: &Case<'_>) -> Option<Advice> {
     found(Kind::Change, None, locks.mode, evidence, reason)
 }
 
-fn gives(lock: &Lock) -> String {
-    format!("{} that {} was given up to waiters", counted(lock.given_up, "time", "times"), lock.name())
-}
-
 /// Rule `lock-order`.
 pub fn order(case: &Case<'_>) -> Option<Advice> {
     let locks =
         sections(case).filter(|locks| !locks.edges.is_empty()).max_by_key(|locks| locks.circles.len())?;
     let circles = locks.circles.len() as u64;
-    let evidence = vec![evidence("locks.circles", circles)];
+    let evidence = vec![Evidence::Counter { key: "locks.circles", figure: circles }];
     let Some(circle) = locks.circles.first() else {
         let reason = format!(
             "{} of locks held while another was waited for make no circle.",

@@ -16,7 +16,7 @@
 
 use crate::listing::{le, natural, option_checks, ztpf};
 use crate::rule::{Apply, Area, Platform, Rule};
-use crate::{ecbs, enclaves, heap, keep, lock, pages, requests, spin, stack};
+use crate::{ecbs, enclaves, heap, keep, lock, pages, pools, requests, spin, stack};
 
 /// The source of the rules about load libraries.
 const LOAD_LIBRARIES: &str = "LongEx Mainframe Quarterly, August 2019, Load Library Performance: a module of 4 MB loaded 1,000 times took \
@@ -28,7 +28,7 @@ const RIGHT: &str = "The text is right: no finding.";
 const SETS_NOTHING: &str = "None: nothing is set.";
 
 /// All rules.
-pub static RULES: [Rule; 56] = [
+pub static RULES: [Rule; 57] = [
     Rule {
         id: "coverage",
         title: "Whether this heap is worth tuning",
@@ -87,6 +87,22 @@ pub static RULES: [Rule; 56] = [
         apply: Apply::Accounts { area: Area::Heap, acts: true, rule: keep::free },
     },
     Rule {
+        id: "heap-pools",
+        title: "HEAPPOOLS: shares of extents, sizes of cells",
+        source: "Language Environment: \"use the values in the storage report\"; percentages by its published formula, of the cells \
+                 of a thread, since here each thread has extents of its own; sizes by least waste",
+        condition: "Under HEAPPOOLS or HEAPPOOLS64: a pool needed more than 2 extents for each thread (raise), or extents of 1M or \
+                    more hold four times what was used (lower). Under RPTSTG(ON): a quarter of the bytes of cells is wasted, and \
+                    other sizes waste half of that or less (change).",
+        formula: "Percentages, or numbers of cells, that hold the most cells in use of a thread in one extent, up to 90. Sizes: up to \
+                  12 in which the requests waste least, with shares left open; then one more run.",
+        stop: "2 extents or fewer for each thread, and sizes that fit: no change. Sizes with several pools: no advice.",
+        risk: "An extent is taken whole, by each thread. By default HEAPPOOLS is off, and no rule turns it on: the usual sizes of \
+               cells take fewer instructions and less storage.",
+        platforms: &[Platform::Linux],
+        apply: Apply::Accounts { area: Area::Heap, acts: true, rule: pools::apply },
+    },
+    Rule {
         id: "hugepages",
         title: "Huge pages for the heap",
         source: "Own: a page fault for each 4K of a large heap that is kept",
@@ -131,9 +147,11 @@ pub static RULES: [Rule; 56] = [
         source: "Language Environment, THREADSTACK(ON,...); and glibc, which keeps 40M of stacks of ended threads for new ones",
         condition: "Threads that ask for no stack size, and a default at least twice as large as needed where that matters: 64 such \
                     threads or more at one time, or threads that come and go while their stacks exceed 40M (lower). Or more than \
-                    three quarters of the default used (raise).",
+                    three quarters of the default used (raise). Or, with increments, half as many of them given back as threads \
+                    started, and 16 or more (raise).",
         formula: "Four times the largest use of any of these threads, at least 256K, which is above PTHREAD_STACK_MIN and 64K of \
-                  thread-local storage; rounded up to four binary digits.",
+                  thread-local storage; rounded up to four binary digits. With increments that come and go: the largest use. Then \
+                  first segments come out of ANYHEAP, which moves with threads times the size.",
         stop: "Few such threads, or a default below twice the need: no change. Each thread asks for a size: no advice.",
         risk: "A thread that needs more than four times the largest use seen would overflow its stack and die; lowering is \
                done only on request.",

@@ -1,5 +1,6 @@
 //! Rules about stacks. All stacks are measured; stack sizes of threads are lowered only on request.
 
+use underbar_ledger::Key;
 use underbar_report::units::{bytes, count, counted, share, size};
 
 use crate::advice::{Advice, Evidence, Kind, Setting};
@@ -15,6 +16,9 @@ const _: () = assert!(FLOOR >= LEAST_SAFE);
 const KEPT_BY_GLIBC: u64 = 40 << 20;
 /// With this many threads at one time or more, the address space of their stacks matters.
 const MANY_THREADS: u64 = 64;
+
+/// With fewer increments that were given back there is no pattern.
+const PATTERN: u64 = 16;
 
 /// A fact about the first stack under any option.
 const NO_EFFECT: &str = "the kernel makes it, not STACK";
@@ -83,7 +87,17 @@ pub fn threads(case: &Case<'_>) -> Option<Advice> {
         _ => set.map(|set| set.max(FLOOR)).or(default),
     }?;
     let needed = sensible(largest.saturating_mul(4)).max(FLOOR);
+    // Under increments underbar makes the stacks: their first segments are in ANYHEAP, which moves with them.
+    let with_place = |to: Option<u64>, reason: String| match (to, increment) {
+        (Some(to), Some(_)) => format!(
+            "{reason} First segments of {} come out of ANYHEAP: {}.",
+            counted(at_once, "thread", "threads"),
+            bytes(at_once.saturating_mul(to))
+        ),
+        _ => reason,
+    };
     let found = |kind, to: Option<u64>, reason, risky| {
+        let reason = with_place(to, reason);
         let on = || Some("ON".to_owned());
         Some(Advice {
             kind,
@@ -112,6 +126,13 @@ pub fn threads(case: &Case<'_>) -> Option<Advice> {
         let reason = format!("{} of {} used ({}).", bytes(largest), bytes(now), share(largest, now));
         return found(Kind::Raise, Some(needed), reason, false);
     }
+    let freed = case.get(Key::ThreadStackSegmentsFreed);
+    if increment.is_some() && freed >= PATTERN && freed >= started / 2 && set.is_some_and(|set| set < largest)
+    {
+        let words = counted(freed, "increment", "increments");
+        let reason = format!("{words} came and went with {}.", counted(started, "thread", "threads"));
+        return found(Kind::Raise, Some(sensible(largest)), reason, false);
+    }
     let come_and_go = started >= at_once.saturating_mul(4) && at_once.saturating_mul(now) > KEPT_BY_GLIBC;
     // With increments, only what is used is storage.
     if increment.is_none() && now / 2 >= needed && (at_once >= MANY_THREADS || come_and_go) {
@@ -133,7 +154,6 @@ mod tests {
     use crate::accounts::advise;
     use crate::advice::Advice;
     use crate::rule::Area;
-    use underbar_ledger::Key;
     use underbar_report::sample;
 
     fn check(option: &str, largest: u64, at_once: u64, started: u64, rule: &str) -> Option<Advice> {
@@ -221,6 +241,39 @@ mod tests {
         let many = said(of_default(8 << 10, 100, 100), "");
         assert_eq!((many.0, many.1.as_str()), (Kind::Lower, "THREADSTACK(ON,256K)"));
         assert_eq!(many.2, "100 threads at once with 8 MiB each; at most 8 KiB were used.");
+    }
+
+    #[test]
+    fn increments_that_come_and_go_become_part_of_the_first_segment() {
+        let said = |option: &str, freed: u64| {
+            let mut process = sample::heap("/bin/x", 1 << 20, 1, 1 << 20, (0, 0));
+            for (key, figure) in [
+                (Key::ThreadsPeak, 9),
+                (Key::ThreadsStarted, 1_001),
+                (Key::StackThread, 150 << 10),
+                (Key::StackDefaultSize, 150 << 10),
+                (Key::ThreadsOfDefaultSizePeak, 8),
+                (Key::ThreadsOfDefaultSize, 1_000),
+                (Key::ThreadStackSegmentsFreed, freed),
+            ] {
+                process.counters.set(key, figure);
+            }
+            let mut report = sample::report(vec![process]);
+            sample::in_force(&mut report, option);
+            let said = advise(&report).into_iter().find(|said| said.rule == "threadstack").expect("speaks");
+            (said.kind, said.then(), said.reason)
+        };
+        let free = "THREADSTACK(ON,65536,65536,ANYWHERE,FREE)";
+        let (kind, then, reason) = said(free, 2_000);
+        assert_eq!((kind, then.as_str()), (Kind::Raise, "THREADSTACK(ON,160K)"));
+        let expected = "2,000 increments came and went with 1,000 threads. First segments of 8 threads come out of ANYHEAP: 1.25 MiB.";
+        assert_eq!(reason, expected);
+        assert_eq!(said(free, 300).0, Kind::NoChange, "few");
+        assert_eq!(
+            said("THREADSTACK(ON,163840,65536,ANYWHERE,FREE)", 2_000).0,
+            Kind::NoChange,
+            "they hold it"
+        );
     }
 
     /// It has one count of all threads, which includes the first.

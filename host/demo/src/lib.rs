@@ -40,6 +40,7 @@ mod progress;
 pub mod share;
 mod simple;
 mod survey;
+mod threads;
 mod tls;
 mod tracks;
 mod workshop;
@@ -74,7 +75,7 @@ pub struct Entry {
 }
 
 /// All demos.
-pub static DEMOS: [Entry; 14] = [
+pub static DEMOS: [Entry; 15] = [
     Entry {
         name: "simple",
         about: "a small program: its storage report, and the sizes that it needs",
@@ -94,6 +95,11 @@ pub static DEMOS: [Entry; 14] = [
         name: "heappools",
         about: "pools of cells: the documented sizes, and those of least waste",
         run: heappools::run,
+    },
+    Entry {
+        name: "threads",
+        about: "1, 8 and 64 threads: first stack segments in ANYHEAP, and advice",
+        run: threads::run,
     },
     Entry { name: "dsa", about: "what it costs to give storage an initial value", run: dsa::run },
     Entry {

@@ -21,6 +21,7 @@
 //! | [`supply`] | how requests are served |
 //! | [`threads`] | how many threads there were |
 //! | [`switches`] | switches between processors or modes |
+//! | [`lock`] | the waits for one lock |
 //! | [`contention`] | contention for locks, by samples |
 //!
 //! Invariant: no figure without evidence: a counter, a line, or the reason why it is absent.
@@ -34,6 +35,7 @@ pub mod cells;
 pub mod classes;
 pub mod contention;
 pub mod figure;
+pub mod lock;
 pub mod platform;
 pub mod pool;
 pub mod program;
@@ -49,6 +51,7 @@ pub use available_list::AvailableList;
 pub use classes::{Class, least_waste};
 pub use contention::Contention;
 pub use figure::{Certainty, Evidence, Figure, Line};
+pub use lock::Lock;
 pub use platform::Platform;
 pub use pool::Pool;
 pub use program::Program;

@@ -23,9 +23,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use underbar_shown::Shown;
 
-use underbar_options::{
-    Base, Form, OPTIONS, ProgramName, Settings, Severity, WhereSet, check, may_name_build_ids,
-};
+use underbar_options::{Base, Form, ProgramName, Settings, Severity, WhereSet, check, may_name_build_ids};
 use underbar_report::model::{OptionInForce, OptionSource, Options};
 use underbar_sys::syscall::{O_NOCTTY, O_NONBLOCK};
 
@@ -278,13 +276,13 @@ impl Layers {
 
     /// The layers in the form of a report, with these options in force.
     pub fn told(&self, settings: &Settings) -> Options {
-        let in_force = (0..OPTIONS.len())
-            .filter(|&option| settings.has_value(option))
-            .map(|option| {
+        let in_force = settings
+            .rows()
+            .map(|row| {
                 let mut text = String::new();
                 // Writing to a string cannot fail.
-                let _ = settings.write_option(option, Form::Exact, &mut text);
-                OptionInForce { option: text, where_set: settings.where_set(option).label().to_owned() }
+                let _ = row.write(Form::Exact, &mut text);
+                OptionInForce { option: text, where_set: row.where_set().label().to_owned() }
             })
             .collect();
         let sources = self.layers.iter().map(|layer| OptionSource {

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <langinfo.h>
 #include <locale.h>
+#include <malloc.h>
 #include <netdb.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -218,6 +219,40 @@ static void served(void) {
     CHECK(underbar_ecb_end(ecb) == 0);
 }
 
+/* Bytes of the buffers that requests get in an ECB of a class. */
+static void sizes(const char *class_name) {
+    underbar_ecb ecb = inside(class_name);
+    size_t usable[6];
+    for (int at = 0; at < 6; at++) usable[at] = malloc_usable_size(got((size_t[]){1, 33, 65, 200, 513, 40000}[at]));
+    CHECK(underbar_ecb_end(ecb) == 0);
+    printf("%s", class_name);
+    for (int at = 0; at < 6; at++) printf(" %zu", usable[at]);
+    puts("");
+}
+
+/* Buffers of 1,024 bytes in the area with which an ECB begins: one after the other. */
+static void area(void) {
+    underbar_ecb ecb = inside("AREA");
+    int count = 1;
+    for (unsigned char *last = got(1000), *next; (next = got(1000)) == last + 1024; last = next) count++;
+    CHECK(underbar_ecb_end(ecb) == 0);
+    printf("%d\n", count);
+}
+
+/* What a library got in an ECB is freed after it. */
+static void outside(const char *plugin) {
+    void *library = dlopen(plugin, RTLD_NOW);
+    CHECK(library);
+    void *(*kept)(size_t) = (void *(*)(size_t))dlsym(library, "kept");
+    CHECK(kept);
+    underbar_ecb ecb = inside("OUTSIDE");
+    void *buffer = kept(100);
+    CHECK(underbar_ecb_end(ecb) == 0);
+    overwrite();
+    free(buffer);
+    puts("kept");
+}
+
 int main(int count, char **arguments) {
     setvbuf(stdout, NULL, _IOLBF, 0);
     const char *what = count > 1 ? arguments[1] : "";
@@ -227,6 +262,12 @@ int main(int count, char **arguments) {
     }
     if (!strcmp(what, "library")) {
         library(arguments[2]);
+    } else if (!strcmp(what, "sizes")) {
+        for (int at = 2; at < count; at++) sizes(arguments[at]);
+    } else if (!strcmp(what, "area")) {
+        area();
+    } else if (!strcmp(what, "outside")) {
+        outside(arguments[2]);
     } else if (!strcmp(what, "forks")) {
         forks();
     } else if (!strcmp(what, "forks-busy")) {

@@ -1,4 +1,5 @@
 /* A library that is loaded late and has thread-local storage, which the loader gets at the first access. */
+#include <stdlib.h>
 #include <string.h>
 
 static __thread int count;
@@ -11,3 +12,5 @@ int counted(void) {
     for (int at = 0; at < (int)sizeof room; at++) sum += room[at];
     return sum;
 }
+
+void *kept(size_t bytes) { return malloc(bytes); }

@@ -256,7 +256,7 @@ unsafe fn spawn(
             let result = next(pid, path, actions, attributes, arguments, changed);
             if result == 0 && is_followed {
                 // This process may end before the child attaches to the ledger.
-                let _ = ledger::attach::expect(Some(pid.read()));
+                let _ = ledger::expected::expect(Some(pid.read()));
             }
             result
         })

@@ -121,7 +121,7 @@ unsafe fn with_environment<R>(
     match judged {
         Ok(()) => {
             let is_by_vfork = runner == Runner::Myself && !is_filtered && !is_replaced;
-            let expected = if is_by_vfork { ledger::attach::expect(None) } else { None };
+            let expected = if is_by_vfork { ledger::expected::expect(None) } else { None };
             let result = then(environment.as_given(), true);
             // It did not become another program.
             if let Some(expected) = expected {

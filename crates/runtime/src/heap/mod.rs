@@ -195,6 +195,13 @@ unsafe fn take(heap: *mut ThreadHeap, class: usize) -> *mut u8 {
 /// Everything except a ready cell of a small size.
 #[inline(never)]
 unsafe fn malloc_slow(size: usize) -> *mut u8 {
+    // SAFETY: the slot holds the address of a thread's heap.
+    unsafe { if (*slot::get()).is_seat { ecb::malloc(size) } else { malloc_slower(size) } }
+}
+
+/// As [`malloc_slow`], outside of all ECBs. Apart, so that the way to an ECB saves no registers.
+#[inline(never)]
+unsafe fn malloc_slower(size: usize) -> *mut u8 {
     // SAFETY: the storage is new and nobody else's.
     unsafe {
         let cell = ready_large(size);
@@ -203,7 +210,7 @@ unsafe fn malloc_slow(size: usize) -> *mut u8 {
         }
         let settings = &object::current().settings;
         if settings.are_special() {
-            return if settings.serves_ecbs() { ecb::malloc(size) } else { unusual::malloc(size, 0) };
+            return unusual::malloc(size, 0);
         }
         get(size, 16).address
     }
@@ -457,7 +464,8 @@ pub unsafe fn calloc(count: usize, size: usize) -> *mut u8 {
         let got = if !cell.is_null() {
             Got { address: cell, zero_from: usize::MAX }
         } else if object::current().settings.are_special() {
-            return unusual::calloc(count, size);
+            let buffer = ecb::calloc(bytes);
+            return if buffer.is_null() { unusual::calloc(count, size) } else { buffer };
         } else {
             get(bytes, 16)
         };

@@ -17,7 +17,8 @@ use super::{END, all_heaps, below, ecb, of_threads, pools, slot, thread, watch};
 use crate::ledger;
 use crate::orders::Orders;
 
-/// Applies HEAP, HEAPPOOLS, STORAGE, HEAPCHK, HEAPZONES, HUGEPAGES and RPTSTG to the default heap, ANYHEAP and THREADHEAP. Before the first request.
+/// Applies HEAP, HEAPPOOLS, STORAGE, HEAPCHK, HEAPZONES, HUGEPAGES and RPTSTG to the default heap; ANYHEAP, THREADHEAP, AVL and ECB to
+/// those that they name. Before the first request.
 pub(crate) fn configure(orders: &Orders<'_>) {
     let bytes = |size: Size| size.bytes().and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(0);
     let (heap, storage) = (orders.settings.heap(), orders.settings.storage());
@@ -42,6 +43,7 @@ pub(crate) fn configure(orders: &Orders<'_>) {
     OWN.lock().configure(orders.settings.any_heap().map(bytes));
     below::configure(orders.settings.heap_below());
     of_threads::configure(orders.settings.thread_heap());
+    ecb::configure(orders.settings);
     ledger::set(Key::HeapInitialSize, policy.initial as u64);
     ledger::set(Key::HeapIncrementSize, policy.increment as u64);
     ledger::when_slot_changes(super::forget_largest);

@@ -14,15 +14,15 @@
 //! SIGBUS. No file is mapped that another user can cut short. Children made by fork, who open it by its path again, map the
 //! very file that their parent has, or none. No descriptor stays open. A process writes to its own slot only, and to
 //! another's only while that one's directory entry says that this process folds it.
-//! Not here: how an ended process is folded (`fold`), and the counters.
+//! Not here: entries that a parent takes for its child (`expected`), the figures with which a forked child begins (`inherited`), how an
+//! ended process is folded (`fold`), and the counters.
 
-use core::ffi::{CStr, c_char};
+use core::ffi::CStr;
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use underbar_ledger::layout::{
     CONTROL_OFFSET, ENDED_UNTIMED, FILE_BYTES, OPTIONS_OFFSET, OPTIONS_ROOM, SLOT_BYTES, SLOTS, SLOTS_OFFSET,
-    not_below_zero,
 };
 use underbar_ledger::{
     Header, Heaps, Identity, Key, LedgerView, Pools, Slot, SlotState, classes::ClassRow, heaps as heap_rows,
@@ -31,13 +31,14 @@ use underbar_ledger::{
 use underbar_sys::{file, syscall};
 
 use super::{
-    Guard, PROCESS, allocator, arguments, classes, fold, heaps, own_reads, pools, private, program, use_slot,
+    Guard, PROCESS, allocator, arguments, classes, fold, heaps, inherited, pools, private, program, use_slot,
 };
-use crate::environment::Environment;
 use crate::sandbox;
 
+pub(crate) use super::inherited::leave_unsettled;
+
 /// A directory entry of no process.
-const FREE: (SlotState, Identity) = (SlotState::Free, Identity { namespace: 0, number: 0 });
+pub(super) const FREE: (SlotState, Identity) = (SlotState::Free, Identity { namespace: 0, number: 0 });
 /// Longest path of a ledger.
 const PATH_BYTES: usize = 512;
 /// Time since boot, including time asleep: comparable between processes of one machine.
@@ -48,17 +49,13 @@ static HEADER: AtomicPtr<Header> = AtomicPtr::new(null_mut());
 /// This process's index in the directory, and the namespace of the process that took it ([`PROCESS`]): a forked child has another
 /// number, and may be in another PID namespace.
 static PLACE: AtomicUsize = AtomicUsize::new(SLOTS);
-static NAMESPACE: AtomicU32 = AtomicU32::new(0);
+pub(super) static NAMESPACE: AtomicU32 = AtomicU32::new(0);
 /// The identity of that file: device and number. Written once, before HEADER; the header stays mapped, so no other file
 /// gets the number.
 static DEVICE: AtomicU64 = AtomicU64::new(0);
 static INODE: AtomicU64 = AtomicU64::new(0);
 /// The file's path, for children made by fork. Written once, at the start.
 static PATH: [AtomicU64; PATH_BYTES / 8] = [const { AtomicU64::new(0) }; PATH_BYTES / 8];
-
-unsafe extern "C" {
-    static environ: *const *const c_char;
-}
 
 /// Whether there is a ledger, so that the figures may have a reader.
 pub fn is_attached() -> bool {
@@ -90,36 +87,6 @@ pub fn make(path: &CStr, options: &[u8]) {
         let _ = syscall::close(fd);
     }
     attach(path);
-}
-
-/// Calls `then` with the environment. The first request for storage may come before the C library knows it;
-/// then the kernel is asked.
-pub fn with_environment<R>(then: impl FnOnce(Environment<'_>) -> R) -> R {
-    // SAFETY: no code changes the environment before the program runs.
-    let known = unsafe { environ };
-    if !known.is_null() {
-        // SAFETY: the C library's environment.
-        return then(unsafe { Environment::new(known) });
-    }
-    let mut text = [0_u8; 16 * 1024];
-    let mut pointers = [core::ptr::null::<c_char>(); 512];
-    let mut length = 0;
-    if let Ok(fd) = syscall::open(c"/proc/self/environ", syscall::O_RDONLY | syscall::O_CLOEXEC, 0) {
-        let room = text.len() - 1;
-        while let Some(rest) = text.get_mut(length..room)
-            && let Ok(read) = own_reads::read(fd, rest)
-            && read > 0
-        {
-            length += read;
-        }
-        let _ = syscall::close(fd);
-    }
-    let strings = text[..length].split_inclusive(|&byte| byte == 0).filter(|string| string.ends_with(b"\0"));
-    for (pointer, string) in pointers[..511].iter_mut().zip(strings) {
-        *pointer = string.as_ptr().cast();
-    }
-    // SAFETY: C strings in `text`, and a null pointer after them.
-    then(unsafe { Environment::new(pointers.as_ptr()) })
 }
 
 fn remember(path: &CStr) {
@@ -323,13 +290,13 @@ fn map_new(at: usize, bytes: usize) -> Option<*mut u8> {
     pages.flatten()
 }
 
-fn process() -> u32 {
+pub(super) fn process() -> u32 {
     syscall::getpid() as u32
 }
 
 /// The PID namespace of this process's number; 0 if it cannot be asked. It never changes in a process, but a child by fork
 /// may be in another one than its parent.
-fn namespace() -> u32 {
+pub(super) fn namespace() -> u32 {
     file::stat(c"/proc/self/ns/pid").map_or(0, |status| status.inode as u32)
 }
 
@@ -348,7 +315,7 @@ fn claim(fd: i32, header: &Header, me: Identity) -> Option<(usize, &'static Slot
             Some(FREE) if free.is_none() && directory.change(place, FREE, (SlotState::Claimed, me)) => {
                 free = Some(place);
             }
-            // Taken for this process by the process that started it ([`expect`]).
+            // Taken for this process by the process that started it (`expected`).
             Some((SlotState::Claimed, process)) if process == me && me.sees(process) => match free {
                 None => free = Some(place),
                 Some(_) => {
@@ -375,61 +342,6 @@ fn claim(fd: i32, header: &Header, me: Identity) -> Option<(usize, &'static Slot
     };
     slot.wipe();
     Some((place, slot, continued))
-}
-
-/// A directory entry taken for a program that is starting. From its exec to its first look at the ledger no other process
-/// would know of it, and its starter may end meanwhile.
-pub(crate) struct Expected {
-    place: usize,
-    process: Identity,
-}
-
-/// Takes an entry for the child of that number, or for this very process, which sees its parent's accounts (a child by
-/// vfork). None if it has one already, or if that cannot be determined.
-pub(crate) fn expect(child: Option<i32>) -> Option<Expected> {
-    if sandbox::is_closed() {
-        return None;
-    }
-    let directory = &mapped_header()?.directory;
-    let (number, namespace) = match child {
-        Some(child) => (child as u32, file::stat(c"/proc/self/ns/pid_for_children").ok()?.inode as u32),
-        None => (process(), namespace()),
-    };
-    // In another namespace its number is a different one, and so not known here.
-    if number == 0 || namespace == 0 || namespace != NAMESPACE.load(Ordering::Relaxed) {
-        return None;
-    }
-    let process = Identity { namespace, number };
-    let is_there = |except| {
-        (0..SLOTS).any(|place| {
-            place != except
-                && directory.get(place).is_some_and(|(state, other)| {
-                    other == process && !matches!(state, SlotState::Free | SlotState::Aggregate)
-                })
-        })
-    };
-    if is_there(SLOTS) {
-        return None;
-    }
-    let place = (0..SLOTS).find(|&place| {
-        directory.get(place) == Some(FREE) && directory.change(place, FREE, (SlotState::Claimed, process))
-    })?;
-    let expected = Expected { place, process };
-    if is_there(place) {
-        // It attached meanwhile, and passed over this entry.
-        expected.withdraw();
-        return None;
-    }
-    Some(expected)
-}
-
-impl Expected {
-    /// The program does not start.
-    pub(crate) fn withdraw(&self) {
-        if let Some(header) = mapped_header() {
-            let _ = header.directory.change(self.place, (SlotState::Claimed, self.process), FREE);
-        }
-    }
 }
 
 /// Writes the identity of this process.
@@ -467,7 +379,7 @@ pub fn in_child() -> &'static Slot {
     let own = unsafe { &*private() };
     let inherited = HEADER.load(Ordering::Relaxed);
     super::control::in_child();
-    let figures = AT_FORK.take().unwrap_or_else(parents_figures);
+    let figures = inherited::take();
     use_slot(own, super::first_guard());
     // A process without a slot is not on its way to one, nor are its children.
     PROCESS.store(0, Ordering::Relaxed);
@@ -487,100 +399,6 @@ pub fn in_child() -> &'static Slot {
     pools::in_child(map_pools);
     classes::in_child(map_class);
     super::slot()
-}
-
-/// Figures with which a child begins.
-type Inherited = [(Key, u64); INHERITED];
-const INHERITED: usize = 9;
-
-/// Those of the fork that is under way. By the time that the child asks, its parent may have gone on, or have ended and left
-/// its slot to another process; this copy is in the child's own memory.
-static AT_FORK: AtFork = AtFork {
-    is_kept: AtomicBool::new(false),
-    figures: [const { AtomicU64::new(0) }; INHERITED],
-    unsettled: [const { AtomicI64::new(0) }; 2],
-};
-
-/// Written by the thread that forks, under the locks of the heap, and by the child's only thread. Relaxed: read by that
-/// thread alone.
-struct AtFork {
-    is_kept: AtomicBool,
-    /// In the order of [`parents_figures`].
-    figures: [AtomicU64; INHERITED],
-    /// Blocks and bytes that the thread has in use beyond what the ledger knows.
-    unsettled: [AtomicI64; 2],
-}
-
-impl AtFork {
-    fn keep(&self) {
-        let [blocks, bytes] = self.unsettled.each_ref().map(|unsettled| unsettled.load(Ordering::Relaxed));
-        for (kept, (key, figure)) in self.figures.iter().zip(parents_figures()) {
-            let more = match key {
-                Key::HeapInherited => blocks,
-                Key::HeapUsed | Key::HeapUsedPeak => bytes,
-                _ => 0,
-            };
-            kept.store(not_below_zero(figure.wrapping_add_signed(more)), Ordering::Relaxed);
-        }
-        self.is_kept.store(true, Ordering::Relaxed);
-    }
-
-    /// None if the fork was not announced.
-    fn take(&self) -> Option<Inherited> {
-        if !self.is_kept.swap(false, Ordering::Relaxed) {
-            return None;
-        }
-        let mut figures = parents_figures();
-        for ((_, figure), kept) in figures.iter_mut().zip(&self.figures) {
-            *figure = kept.load(Ordering::Relaxed);
-        }
-        Some(figures)
-    }
-}
-
-/// Before a fork, in the parent: its thread has so many blocks and bytes in use beyond what the ledger knows.
-pub(crate) fn leave_unsettled((blocks, bytes): (i64, i64)) {
-    for (to, figure) in AT_FORK.unsettled.iter().zip([blocks, bytes]) {
-        to.store(figure, Ordering::Relaxed);
-    }
-}
-
-/// Before a fork, in the parent, when all its figures are settled or left: keeps them for the child.
-pub(crate) fn keep_figures() -> bool {
-    AT_FORK.keep();
-    super::heaps::keep();
-    pools::keep();
-    true
-}
-
-/// After it, in the parent.
-pub(crate) fn drop_figures() {
-    AT_FORK.is_kept.store(false, Ordering::Relaxed);
-    super::heaps::keep_no_more();
-    pools::keep_no_more();
-    classes::keep_no_more();
-}
-
-/// The storage that a forked child has from the start.
-fn parents_figures() -> Inherited {
-    let slot = super::last_slot();
-    let figure = |key| slot.cell(key).load(Ordering::Relaxed);
-    // All storage that it got and has not given back, as far as the ledger knows.
-    let inherited =
-        figure(Key::HeapInherited).wrapping_add(figure(Key::HeapGets)).wrapping_sub(figure(Key::HeapFrees));
-    let figures = [
-        (Key::HeapUsed, Key::HeapUsed),
-        (Key::HeapUsedPeak, Key::HeapUsed),
-        (Key::HeapSegmentBytes, Key::HeapSegmentBytes),
-        (Key::HeapSegmentBytesPeak, Key::HeapSegmentBytes),
-        (Key::HeapInitialSize, Key::HeapInitialSize),
-        (Key::HeapIncrementSize, Key::HeapIncrementSize),
-        (Key::AdditionalUsed, Key::AdditionalUsed),
-        (Key::AdditionalUsedPeak, Key::AdditionalUsed),
-    ]
-    .map(|(to, from)| (to, figure(from)));
-    let [a, b, c, d, e, f, g, h] = figures;
-    [a, b, c, d, e, f, g, h, (Key::HeapInherited, not_below_zero(inherited))]
 }
 
 /// Before a fork, in the parent: the ledger must not be removed before the child has attached to it. True if this was

@@ -10,7 +10,7 @@
 //! anew.
 //!
 //! Invariant: in every state there is a slot to write to; nothing here allocates, formats or waits.
-//! Not here: which file (`path`), finding and folding slots in it (`attach`), the identity of the program (`program`), its
+//! Not here: which file (`path`), finding and folding slots in it (`attach`, `expected`, `inherited`, `fold`), the identity of the program (`program`), its
 //! arguments (`arguments`) and allocator (`allocator`), files next to it (`beside`), rows of heaps (`heaps`) and of heap pools
 //! (`pools`), pages of classes of ECBs (`classes`), the host's changes (`control`), reads of underbar itself (`own_reads`).
 
@@ -20,8 +20,10 @@ pub mod attach;
 pub(crate) mod beside;
 pub(crate) mod classes;
 pub mod control;
+pub(crate) mod expected;
 mod fold;
 pub(crate) mod heaps;
+pub(crate) mod inherited;
 pub(crate) mod own_reads;
 pub(crate) mod path;
 pub(crate) mod pools;

@@ -172,7 +172,7 @@ mod tests {
         ];
         let check = |form: Form, expect: &str| assert_eq!(form.text(&settings).as_deref(), Some(expect));
         check(Form::Ceeopts, "HEAP(104M,104M,,KEEP),ANYHEAP(256K)\n");
-        check(Form::Underbar, "HEAP(104M,104M,,KEEP)\n");
+        check(Form::Underbar, "HEAP(104M,104M,,KEEP),ANYHEAP(256K)\n");
         check(Form::CeeRunopts, "export _CEE_RUNOPTS=\"HEAP(104M,104M,,KEEP) ANYHEAP(256K)\"\n");
         check(
             Form::Parm,
@@ -196,7 +196,7 @@ CEEUOPT  RMODE ANY
         assert_eq!((Form::Natparm.text(&settings), Form::Natparm.text(&[])), (None, None));
         let parameter = [Setting { option: "MT=", sub_options: vec![some("0")] }];
         check_none(&parameter, &[Form::Ceeuopt, Form::CeeRunopts, Form::Underbar]);
-        check_none(&[Setting::new("ANYHEAP", [some("256K")])], &[Form::Underbar, Form::Natparm]);
+        check_none(&[Setting::new("BELOWHEAP", [some("256K")])], &[Form::Underbar, Form::Natparm]);
     }
 
     #[test]

@@ -87,6 +87,10 @@ fn explain(name: &str) -> Result<String, String> {
         if let Ok(rule) = underbar_advise::explain(&word.to_ascii_lowercase()) {
             text = format!("{text}\nThe rule of that name\n\n{rule}");
         }
+        // Some words of z/TPF have the name of the option that governs them here.
+        if let Some(term) = glossary::find(word) {
+            text = format!("{text}\nThe word of that name\n\n{}", term.explanation());
+        }
         return Ok(text);
     }
     if let Some(term) = glossary::find(name) {
@@ -244,7 +248,7 @@ mod tests {
 
     #[test]
     fn a_word_that_is_no_name_leads_to_where_it_stands() {
-        for (word, place) in [("KEEP", "HEAP"), ("anywhere", "HEAP"), ("segments", "heap-size")] {
+        for (word, place) in [("KEEP", "HEAP"), ("anywhere", "HEAP"), ("packing", "heap-size")] {
             let message = explain(word).expect_err(word);
             assert!(
                 message.contains("; the explanation of ")
@@ -261,6 +265,14 @@ mod tests {
         assert!(message.ends_with("is called \"faketime\"; `underbar explain` lists all"), "{message}");
         let message = explain("sizes.up_to_65").expect_err("no row");
         assert!(message.contains("did you mean sizes.up_to_64?"), "{message}");
+    }
+
+    #[test]
+    fn an_option_and_the_word_of_its_name_are_both_explained() {
+        let text = explain("avl(SSL,32)").expect("an option");
+        let (option, word) = text.split_once("\nThe word of that name\n\n").expect("both");
+        assert!(option.starts_with("AVL(class,") && word.contains("available list"), "{text}");
+        assert!(!explain("HEAP").expect("an option").contains("The word of that name"));
     }
 
     #[test]

@@ -41,7 +41,7 @@ struct Program {
 }
 
 /// All programs.
-const PROGRAMS: [Program; 21] = [
+const PROGRAMS: [Program; 22] = [
     Program { name: "getfree", run: storage::get_and_free },
     Program { name: "keepfree", run: storage::free_some_and_get_again },
     Program { name: "simple", run: simple::run },
@@ -53,6 +53,7 @@ const PROGRAMS: [Program; 21] = [
     Program { name: "deep", run: stacks::deep },
     Program { name: "threads", run: stacks::many_threads },
     Program { name: "threads-deep", run: stacks::deep_threads },
+    Program { name: "threads-together", run: stacks::threads_together },
     Program { name: "last-cell", run: remote::same_thread },
     Program { name: "last-cell-elsewhere", run: remote::another_thread },
     Program { name: "contended", run: lock::contended },

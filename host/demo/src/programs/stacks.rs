@@ -1,4 +1,4 @@
-//! Programs that use stacks: that of the first thread, those of many threads, those of a few threads with deep calls.
+//! Programs that use stacks: that of the first thread, those of many threads, those of some threads with deep calls.
 //!
 //! Rust's standard library requests its own stack size for each thread, and such a request is honoured. These threads request
 //! none, as in C programs; so THREADSTACK governs them.
@@ -19,6 +19,8 @@ const DEEP: usize = 45;
 const MANY: usize = 100;
 /// The number of threads that `threads-deep` has at one time.
 const FEW: usize = 4;
+/// Frames of the threads of `threads-together`: a bit more than 128K.
+const MIDDLING: usize = 8;
 /// Frames of each of those: a bit more than 400K.
 const DEEP_THREAD: usize = 25;
 
@@ -38,6 +40,13 @@ pub fn many_threads(_: &Parameters) {
 pub fn deep_threads(_: &Parameters) {
     let sum = together(FEW, DEEP_THREAD);
     say(format_args!("{FEW} threads, {DEEP_THREAD} frames of {FRAME} bytes each: {sum}\n"));
+}
+
+/// As many threads at one time as requested, each with a bit more than 128K of calls.
+pub fn threads_together(parameters: &Parameters) {
+    let threads = usize::try_from(parameters.times).unwrap_or(MANY);
+    let sum = together(threads, MIDDLING);
+    say(format_args!("{threads} threads, {MIDDLING} frames of {FRAME} bytes each: {sum}\n"));
 }
 
 /// The number of threads that have arrived, and the number expected; None as long as some are still to be started.

@@ -12,6 +12,7 @@
 //! | [`area`] | reads the bytes of a lock area, even if they are noise |
 //! | [`gather`] | makes the locks of a process from it, and finds the process |
 //! | [`columns`] | the one table of a lock's figures, and which LOCK fills each |
+//! | [`figures`](mod@figures) | the figures of a lock for rules that read the model |
 //! | [`order`] | circles among the locks that were held while another was waited for |
 //! | [`groups`] | many locks of one kind as one |
 //! | [`names`] | places by symbol |
@@ -25,6 +26,7 @@ pub mod area;
 pub mod calls;
 pub mod chapter;
 pub mod columns;
+pub mod figures;
 pub mod gather;
 pub mod groups;
 pub mod lines;

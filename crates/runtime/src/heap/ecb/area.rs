@@ -1,7 +1,7 @@
 //! Areas: pages of an ECB, and the marks that tell where its buffers begin.
 //!
 //! ```text
-//! preallocated area  32K   marks: of the first page in the control block, of each other page made when it is used
+//! preallocated area  4K-1M  marks: of the first page in the control block, of each other page made when it is used
 //! frame             1 MiB  marks: at its start
 //! large                    one buffer, without marks
 //!
@@ -25,10 +25,13 @@ use super::super::map::{self, AREA, Descriptor, PAGE};
 use super::super::object::Heap;
 use super::super::private_storage::{AREA_DESCRIPTOR, OWN};
 
-/// Bytes of a preallocated area.
-pub const AREA_BYTES: usize = 32 << 10;
-/// Bytes of the pages from which preallocated areas are cut.
-const UNCUT_BYTES: usize = 64 * AREA_BYTES;
+/// Bytes of a preallocated area, if ECB does not say otherwise: no power of two, as areas at such distances would meet in the same sets
+/// of the processor's caches.
+pub const AREA_BYTES: usize = 36 << 10;
+/// At least so many bytes of pages are got at a time for preallocated areas.
+const UNCUT_BYTES: usize = 2 << 20;
+/// Pages at which frames begin.
+const COLOURS: usize = 16;
 /// Bytes of a frame.
 pub const FRAME_BYTES: usize = 1 << 20;
 /// Bytes of storage for one mark.
@@ -40,8 +43,8 @@ pub const PAGE_MARKS: usize = PAGE / GRAIN;
 pub const LIST: u8 = 0x3f;
 const TAGGED: u8 = 0x80;
 
-/// Marks of the pages of a preallocated area; null: the page is not in use yet.
-type Pages = [*mut u8; AREA_BYTES / PAGE];
+/// Marks of a page of a preallocated area; null: the page is not in use yet.
+type Page = *mut u8;
 
 /// Pages for further preallocated areas, and their segment.
 pub struct Uncut {
@@ -79,11 +82,13 @@ pub struct Area {
     pub kind: Kind,
     /// Of a large one: whether it has a name, and what was asked for.
     pub is_tagged: bool,
+    /// Entries of `pages`; 0: there is no table.
+    page_count: u16,
     pub asked: usize,
     bytes: usize,
     /// Marks of the first page, or of all; of a large one: the buffer.
     pub first: *mut u8,
-    pages: *mut Pages,
+    pages: *mut Page,
     /// Neighbours in a list of the control block.
     pub next: *mut Area,
     pub previous: *mut Area,
@@ -116,26 +121,27 @@ impl Area {
         place
     }
 
-    /// A preallocated area, of pages that are cut for many at a time: the header of the next block is in the last page of them all.
-    /// Null if there is no memory.
-    pub fn cut(heap: &Heap, from: &mut Uncut, first: *mut u8) -> *mut Area {
+    /// A preallocated area of so many bytes, whole pages, which are cut for many areas of the same size at a time: the header of the
+    /// next block is in the last page of them all. Null if there is no memory.
+    pub fn cut(heap: &Heap, from: &mut Uncut, bytes: usize, first: *mut u8) -> *mut Area {
         let place: *mut Area = OWN.lock().get_area().cast();
         if place.is_null() {
             return null_mut();
         }
         let mut space = heap.space.lock();
         if from.at == from.end {
-            let Some((start, segment)) = space.get_pages(UNCUT_BYTES) else {
+            let uncut = UNCUT_BYTES.next_multiple_of(bytes);
+            let Some((start, segment)) = space.get_pages(uncut) else {
                 // SAFETY: it is ours, and no other thread has seen it.
                 unsafe { OWN.lock().put_area(place.cast()) };
                 return null_mut();
             };
-            *from = Uncut { at: start, end: start + UNCUT_BYTES, segment };
+            *from = Uncut { at: start, end: start + uncut, segment };
         }
         let start = from.at;
-        from.at += AREA_BYTES;
+        from.at += bytes;
         // SAFETY: as in `make`.
-        unsafe { Self::write(place, Kind::Preallocated, start, AREA_BYTES, from.segment, null_mut(), first) };
+        unsafe { Self::write(place, Kind::Preallocated, start, bytes, from.segment, null_mut(), first) };
         place
     }
 
@@ -155,10 +161,22 @@ impl Area {
         let first = if kind == Kind::Frame { start as *mut u8 } else { first };
         let block = AtomicPtr::new(block);
         let (pages, next, previous) = (null_mut(), null_mut(), null_mut());
-        let (asked, is_tagged) = (0, false);
+        let (asked, is_tagged, page_count) = (0, false, 0);
         // SAFETY: the caller's promise.
         unsafe {
-            place.write(Area { extent, block, kind, is_tagged, asked, bytes, first, pages, next, previous })
+            place.write(Area {
+                extent,
+                block,
+                kind,
+                is_tagged,
+                page_count,
+                asked,
+                bytes,
+                first,
+                pages,
+                next,
+                previous,
+            })
         };
         map::enter(start, bytes, place.cast());
     }
@@ -200,7 +218,9 @@ impl Area {
 
     /// From where to where buffers may be: the last word of the pages is the header of the block behind them.
     pub fn room(&self) -> (usize, usize) {
-        let marks = if self.kind == Kind::Frame { FRAME_BYTES / GRAIN } else { 0 };
+        // Frames begin at different pages, so that their first buffers are not all in the same sets of the processor's caches.
+        let colour = self.start() / FRAME_BYTES % COLOURS * PAGE;
+        let marks = if self.kind == Kind::Frame { FRAME_BYTES / GRAIN + colour } else { 0 };
         (self.start() + marks, (self.start() + self.bytes() - size_of::<usize>()) & !(GRAIN - 1))
     }
 
@@ -216,10 +236,11 @@ impl Area {
             if grain < PAGE_MARKS || self.kind == Kind::Frame {
                 return self.first.add(grain);
             }
-            if self.pages.is_null() {
+            // Also if a stale descriptor is that of another area now.
+            if grain / PAGE_MARKS >= usize::from(self.page_count) {
                 return null_mut();
             }
-            let page = (*self.pages)[grain / PAGE_MARKS % (AREA_BYTES / PAGE)];
+            let page = *self.pages.add(grain / PAGE_MARKS);
             if page.is_null() { page } else { page.add(grain % PAGE_MARKS) }
         }
     }
@@ -283,13 +304,14 @@ impl Area {
         // SAFETY: new storage is zero, and of that size; the table is this area's.
         unsafe {
             if self.pages.is_null() {
-                self.pages = own.get(size_of::<Pages>()).cast();
+                self.pages = own.get(self.bytes / PAGE * size_of::<Page>()).cast();
                 if self.pages.is_null() {
                     return false;
                 }
+                self.page_count = (self.bytes / PAGE) as u16;
             }
             for page in ((from - self.start()) / PAGE).max(1)..=(to - 1 - self.start()) / PAGE {
-                let marks = &mut (*self.pages)[page];
+                let marks = &mut *self.pages.add(page);
                 if marks.is_null() {
                     *marks = own.get(PAGE_MARKS);
                 }
@@ -324,8 +346,9 @@ impl Area {
                 let used = (up_to - self.start()).min(PAGE).div_ceil(GRAIN);
                 self.first.write_bytes(0, used);
             }
-            if !self.pages.is_null() {
-                for marks in (*self.pages).iter().take(pages).skip(1).filter(|marks| !marks.is_null()) {
+            for page in 1..pages.min(usize::from(self.page_count)) {
+                let marks = *self.pages.add(page);
+                if !marks.is_null() {
                     marks.write_bytes(0, PAGE_MARKS);
                 }
             }
@@ -337,4 +360,49 @@ impl Area {
 #[inline(always)]
 pub fn of(descriptor: *mut Descriptor) -> *mut Area {
     descriptor.cast()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::{ONE_AT_A_TIME, registry, space};
+    use super::*;
+
+    #[test]
+    fn an_area_of_any_size_has_a_mark_for_each_grain() {
+        let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let policy = space::Policy {
+            initial: 0,
+            increment: 0,
+            ..super::super::super::object::DEFAULT.space.lock().policy()
+        };
+        let handle = registry::create(policy).expect("memory");
+        let mut marks = [[0; PAGE_MARKS]; 3];
+        for (bytes, first) in [PAGE, 3 * PAGE, 256 * PAGE].into_iter().zip(&mut marks) {
+            let mut uncut = Uncut::NONE;
+            let mut last_end = 0;
+            for _ in 0..2 {
+                let area = Area::cut(handle.heap, &mut uncut, bytes, first.as_mut_ptr());
+                // SAFETY: the area is ours alone, and its pages are.
+                unsafe {
+                    let start = (*area).start();
+                    assert!((last_end == 0 || last_end == start) && (*area).bytes() == bytes);
+                    last_end = start + bytes;
+                    let (from, end) = (*area).room();
+                    assert_eq!((from, end), (start, last_end - GRAIN));
+                    assert_eq!((*area).mark(end - GRAIN).is_null(), bytes > PAGE, "no page is in use yet");
+                    assert!((*area).prepare(from, end));
+                    for address in (from..end).step_by(GRAIN) {
+                        let mark = (*area).mark(address);
+                        assert_eq!(*mark, 0, "it is no other's");
+                        *mark = 7;
+                    }
+                    assert_eq!(Area::list_at(area, end - GRAIN), Some(7));
+                    assert_eq!(Area::list_at(area, end + PAGE * 256), None, "not in the area");
+                    (*area).clear(end);
+                    assert!((from..end).step_by(GRAIN).all(|address| Area::list_at(area, address).is_none()));
+                }
+            }
+        }
+        registry::end(handle).expect("nobody is inside");
+    }
 }

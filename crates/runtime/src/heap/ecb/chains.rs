@@ -45,6 +45,11 @@ impl Bits {
         self.0.store(0, Ordering::Relaxed);
     }
 
+    /// Does no list have any, as far as it is known?
+    pub fn is_empty(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == 0
+    }
+
     fn has(&self, list: usize) -> bool {
         self.0.load(Ordering::Relaxed) & bit(list) != 0
     }

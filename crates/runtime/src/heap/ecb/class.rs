@@ -14,6 +14,7 @@ use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use underbar_ledger::HeapKind;
 use underbar_ledger::classes::{ClassRow, Sum};
+use underbar_options::{AvailableLists, DEFAULT_LISTS, ListSizes};
 use underbar_sys::lock::Lock;
 
 use super::super::object::{DEFAULT, Heap, UNNUMBERED};
@@ -21,7 +22,7 @@ use super::super::private_storage::OWN;
 use super::super::registry;
 use super::super::space::HugePages;
 use super::area::{AREA_BYTES, Area, FRAME_BYTES, Kind, Owner, Uncut};
-use super::lists::{AVAILABLE, Lists};
+use super::lists::Lists;
 use crate::ledger;
 
 /// Classes with a row of their own; later ones share the last.
@@ -30,10 +31,11 @@ pub const CLASSES: usize = underbar_ledger::classes::ROWS;
 pub const NAME: usize = 32;
 /// One ECB in so many is counted request by request.
 const COUNTED: usize = 32;
-/// Frames that wait at most. A frame from the heap has 64 KB of marks to clear.
-const MOST_FRAMES: usize = 8;
-/// The sizes of the available lists of a class without any of its own.
-const STANDARD: [u32; AVAILABLE] = [32, 64, 128, 256, 512];
+/// Frames that wait, at least and at most; the further ones, if little of them was used. A frame from the heap has 64 KB of marks to
+/// clear.
+const FRAMES: usize = 8;
+const MOST_FRAMES: usize = 64;
+const LITTLE: usize = 256 << 10;
 
 /// One class.
 pub struct Class {
@@ -42,6 +44,8 @@ pub struct Class {
     heap: &'static Heap,
     /// The sizes of its buffers.
     pub lists: Lists,
+    /// Bytes of the preallocated area of each ECB.
+    pub area_bytes: usize,
     /// ECBs alive; relaxed: a hint for how many blocks may wait.
     alive: AtomicUsize,
     /// ECBs created, as far as it matters for who is counted; relaxed.
@@ -70,8 +74,31 @@ unsafe impl Send for Waiting {}
 /// The classes, the first ones filled. Written under [`MAKING`] (Release), read by any thread (Acquire).
 static ALL: [AtomicPtr<Class>; CLASSES] = [const { AtomicPtr::new(null_mut()) }; CLASSES];
 
-/// Under this lock classes and control blocks are made. It comes after the registry of heaps, and before all other locks.
-pub static MAKING: Lock<()> = Lock::new(());
+/// Under this lock classes and control blocks are made, by what is given. It comes after the registry of heaps, and before all other locks.
+pub static MAKING: Lock<Given> = Lock::new(Given { lists: AvailableLists::NONE, area_bytes: 0 });
+
+/// What AVL and ECB say about classes that are made from now on.
+pub struct Given {
+    /// No sizes: the default.
+    lists: AvailableLists,
+    /// 0: the default.
+    area_bytes: usize,
+}
+
+/// Applies AVL and ECB: to classes that are made from now on.
+pub fn configure(lists: &AvailableLists, area_bytes: usize) {
+    // Under the defaults no page is touched.
+    if !lists.are_default() || area_bytes != AREA_BYTES {
+        *MAKING.lock() = Given { lists: *lists, area_bytes };
+    }
+}
+
+impl Given {
+    fn lists_of(&self, class: &[u8]) -> Lists {
+        let given = self.lists.of(class);
+        Lists::new(if given == ListSizes::NONE { DEFAULT_LISTS } else { given }.bytes())
+    }
+}
 
 /// The class of that name, made if missing. None if there is no memory.
 pub fn of(name: &[u8]) -> Option<&'static Class> {
@@ -88,7 +115,7 @@ pub fn of(name: &[u8]) -> Option<&'static Class> {
         policy
     };
     let mut registry = registry::REGISTRY.lock();
-    let _made = MAKING.lock();
+    let given = MAKING.lock();
     if let Some(class) = known(name) {
         return Some(class);
     }
@@ -108,7 +135,8 @@ pub fn of(name: &[u8]) -> Option<&'static Class> {
             name: kept,
             length: name.len(),
             heap: handle.heap,
-            lists: Lists::new(STANDARD),
+            lists: given.lists_of(name),
+            area_bytes: if given.area_bytes == 0 { AREA_BYTES } else { given.area_bytes },
             alive: AtomicUsize::new(0),
             created: AtomicUsize::new(0),
             index,
@@ -123,12 +151,14 @@ pub fn of(name: &[u8]) -> Option<&'static Class> {
         });
     }
     let counted_one_in = if handle.heap.settings.counts_each() { 1 } else { COUNTED as u64 };
+    // SAFETY: it stays for ever.
+    let class = unsafe { &*place };
     ledger::make_class(index, |row| {
-        row.begin(name, STANDARD.map(u64::from), AREA_BYTES as u64, counted_one_in);
+        let sizes = core::array::from_fn(|at| class.lists.sizes[at + 1].into());
+        row.begin(name, sizes, class.area_bytes as u64, counted_one_in);
     });
     free.store(place, Ordering::Release);
-    // SAFETY: it stays for ever.
-    unsafe { place.as_ref() }
+    Some(class)
 }
 
 /// A class that is there; the last one, if there is room for no other.
@@ -177,13 +207,6 @@ impl Class {
         ledger::classes::keep(self.index, self.alive() as u64);
     }
 
-    /// Counts a frame.
-    fn count_frame(&self) {
-        if let Some(row) = self.row() {
-            row.sum(Sum::Frames).fetch_add(1, Ordering::Relaxed);
-        }
-    }
-
     /// A frame for an ECB, without marks: one that waits, or a new one. Null if there is no memory.
     pub fn take_frame(&self, owner: *mut Owner) -> *mut Area {
         let mut waiting = self.waiting.lock();
@@ -200,8 +223,10 @@ impl Class {
                 Area::make(self.heap, Kind::Frame, FRAME_BYTES, owner, null_mut())
             }
         };
-        if !frame.is_null() {
-            self.count_frame();
+        if !frame.is_null()
+            && let Some(row) = self.row()
+        {
+            row.sum(Sum::Frames).fetch_add(1, Ordering::Relaxed);
         }
         frame
     }
@@ -214,7 +239,8 @@ impl Class {
         let mut waiting = self.waiting.lock();
         // SAFETY: the caller's promise.
         unsafe {
-            if waiting.frame_count == MOST_FRAMES {
+            let is_much = up_to > (*frame).start() + LITTLE;
+            if waiting.frame_count >= if is_much { FRAMES } else { MOST_FRAMES } {
                 drop(waiting);
                 Area::unmake(frame, self.heap);
                 return;
@@ -261,5 +287,31 @@ impl Class {
     pub unsafe fn release(&self) {
         // SAFETY: the caller's promise.
         unsafe { self.waiting.release() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use underbar_options::{ProgramName, Settings, WhereSet};
+
+    #[test]
+    fn a_class_has_its_own_sizes_or_those_of_all_others() {
+        let given = |text: &str| {
+            let mut settings = Settings::default();
+            settings.apply(text.as_bytes(), &ProgramName::default(), WhereSet::CommandLine, &mut |_| ());
+            Given { lists: settings.available_lists(), area_bytes: 0 }
+        };
+        let usable = |given: &Given, class: &str| {
+            let lists = given.lists_of(class.as_bytes());
+            [1, 33, 65, 200, 513, 40_000].map(|size| lists.sizes[lists.of(size)])
+        };
+        let standard = [32, 64, 128, 256, 640, 40_960];
+        assert_eq!(usable(&Given { lists: AvailableLists::NONE, area_bytes: 0 }, "SSL"), standard);
+        assert_eq!(usable(&given(""), "SSL"), standard);
+        let three = given("AVL(SSL,48) AVL(JAVA,48,96,64K) AVL(,80)");
+        assert_eq!(usable(&three, "SSL"), [48, 48, 128, 256, 640, 40_960]);
+        assert_eq!(usable(&three, "JAVA"), [48, 48, 96, 65_536, 65_536, 65_536]);
+        assert_eq!(usable(&three, "HTTP"), [80, 80, 80, 256, 640, 40_960]);
     }
 }

@@ -43,6 +43,12 @@ pub struct Shared {
     end: usize,
     /// Free buffers that threads left.
     pub chains: Chains,
+    /// Lists of the thread that was alone in the ECB: its next visit touches none of their buffers to take them.
+    pub kept: Kept,
+    /// What it had of its region.
+    pub kept_region: Region,
+    /// Whose they were: the address of the thread's heap.
+    pub kept_by: usize,
     remnants: *mut Remnant,
     /// Frames and large buffers, the latest first.
     frames: *mut Area,
@@ -59,6 +65,34 @@ pub struct Shared {
 
 // SAFETY: followed under the lock only.
 unsafe impl Send for Shared {}
+
+/// Lists that a control block has room for.
+pub const KEPT: usize = 6;
+
+/// Lists that wait for their thread. Apart, so that they take little of each ECB.
+pub struct Kept {
+    chains: [*mut Piece; KEPT],
+    /// The number of pieces, and the list.
+    whats: [(u16, u8); KEPT],
+}
+
+impl Kept {
+    const NONE: Self = Self { chains: [null_mut(); KEPT], whats: [(0, 0); KEPT] };
+
+    /// A list, its chain and the number of pieces.
+    pub fn get(&self, at: usize) -> (usize, *mut Piece, usize) {
+        let (depth, list) = self.whats[at];
+        (list.into(), self.chains[at], depth.into())
+    }
+
+    /// Keeps a list. False if it is too long.
+    pub fn set(&mut self, at: usize, list: usize, chain: *mut Piece, depth: usize) -> bool {
+        let Ok(depth) = u16::try_from(depth) else { return false };
+        self.chains[at] = chain;
+        self.whats[at] = (depth, list as u8);
+        true
+    }
+}
 
 /// The unused end of a region.
 struct Remnant {
@@ -97,6 +131,9 @@ pub struct ControlBlock {
     pub next_ready: AtomicPtr<ControlBlock>,
     /// Which of the shared lists have chains.
     pub chains: Bits,
+    /// One more than the number of lists that are kept, with a region; 0: nothing is. Written under the lock; read before, relaxed, as a
+    /// hint.
+    pub kept: AtomicU8,
     /// More than one thread has been inside: buffers of different threads share no cache line. Relaxed: a hint.
     pub is_threaded: AtomicU8,
     /// Each request is counted by its size. Written before a thread enters.
@@ -112,6 +149,9 @@ impl Shared {
         at: 0,
         end: 0,
         chains: Chains::NONE,
+        kept: Kept::NONE,
+        kept_region: Region::NONE,
+        kept_by: 0,
         remnants: null_mut(),
         frames: null_mut(),
         larges: null_mut(),
@@ -136,7 +176,7 @@ impl Shared {
     /// In a forked child, after a thread that is gone was in the middle of something: what was not handed out is never handed out.
     pub fn lose(&mut self) {
         self.at = self.end;
-        (self.chains, self.remnants) = (Chains::NONE, null_mut());
+        (self.chains, self.kept_region, self.remnants) = (Chains::NONE, Region::NONE, null_mut());
     }
 
     /// The end of what was handed out of an area or frame.
@@ -330,6 +370,12 @@ impl Shared {
             unsafe { remnant.write(Remnant { next: self.remnants, end: region.end, area: region.area }) };
             self.remnants = remnant;
         }
+    }
+
+    /// Takes back the region that was kept for the next visit: there is none. So what was handed out ends where buffers do.
+    pub fn leave_kept(&mut self) {
+        let region = core::mem::replace(&mut self.kept_region, Region::NONE);
+        self.leave(region);
     }
 
     fn take_remnant(&mut self, bytes: usize) -> Option<Region> {

@@ -22,7 +22,7 @@ pub const LISTS: usize = STEPS + 40;
 /// The largest buffer of a list.
 pub const LARGEST: usize = 256 << 10;
 
-const _: () = assert!(LISTS <= BINS);
+const _: () = assert!(LISTS <= BINS && AVAILABLE == underbar_options::AVAILABLE_LISTS);
 
 /// The lists of a class.
 pub struct Lists {

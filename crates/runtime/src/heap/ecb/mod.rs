@@ -45,8 +45,10 @@ mod threads;
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering;
 
+use underbar_options::Settings;
+
 pub use names::{locate, tag, untag};
-pub(super) use requests::{fault_of, free, get, malloc, realloc, usable};
+pub(super) use requests::{calloc, fault_of, free, get, malloc, realloc, usable};
 pub(super) use threads::{after_fork_in_child, hold, is_quiet, release, settle, thread_ends};
 
 use super::thread::ThreadHeap;
@@ -102,6 +104,12 @@ fn first_seat(home: *mut ThreadHeap) -> *mut Seat {
 fn innermost(home: *mut ThreadHeap) -> *mut Seat {
     // SAFETY: the home is this thread's.
     unsafe { (*home).innermost_seat.cast() }
+}
+
+/// Applies AVL and ECB's area: to classes of which no ECB was created yet.
+pub(super) fn configure(settings: &Settings) {
+    let area = settings.ecb().area;
+    class::configure(&settings.available_lists(), usize::try_from(area).unwrap_or(0));
 }
 
 /// Creates an ECB of a class.
@@ -277,6 +285,7 @@ pub fn end(number: Number) -> Result<(), Refused> {
         let area = block.area.load(Ordering::Relaxed);
         let (beyond, used) = {
             let mut shared = block.shared.lock();
+            shared.leave_kept();
             let ended = shared.ended(&*area);
             let beyond = shared.beyond();
             (*first).count_end(class, ended);
@@ -287,6 +296,7 @@ pub fn end(number: Number) -> Result<(), Refused> {
         };
         (*area).set_block(null_mut());
         block.chains.clear();
+        block.kept.store(0, Ordering::Relaxed);
         block.is_threaded.store(0, Ordering::Relaxed);
         // What threads outside freed ends as well.
         let _ = block.returned.take();

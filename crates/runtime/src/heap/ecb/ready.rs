@@ -84,7 +84,7 @@ fn make(class: &'static Class) -> *mut ControlBlock {
     // SAFETY: the block is new; its marks stay where they are.
     unsafe {
         let marks = (&raw mut (*block).marks).cast();
-        let area = Area::cut(class.heap(), &mut class.waiting.lock().uncut, marks);
+        let area = Area::cut(class.heap(), &mut class.waiting.lock().uncut, class.area_bytes, marks);
         if area.is_null() {
             // The block stays without an ECB: no memory is no reason to look for a place to keep it.
             return null_mut();
@@ -147,6 +147,7 @@ fn new_block(class: &'static Class) -> *mut ControlBlock {
             class: AtomicPtr::new(core::ptr::from_ref(class).cast_mut()),
             next_ready: AtomicPtr::new(null_mut()),
             chains: Bits::new(),
+            kept: AtomicU8::new(0),
             is_threaded: AtomicU8::new(0),
             counts_each: AtomicU8::new(0),
             index,

@@ -8,6 +8,8 @@
 //! Invariant: an address at which no buffer begins is never followed: the mark decides.
 //! Not here: a thread's lists (`seat`), and what becomes of a wrong address (`heap::check`).
 
+use core::ptr::null_mut;
+
 use underbar_ledger::FaultKind;
 
 use super::super::cell::Cell;
@@ -26,6 +28,35 @@ use super::{enter, here, leave, number_of};
 /// As malloc of C; the slot holds a seat.
 #[inline(never)]
 pub unsafe fn malloc(size: usize) -> *mut u8 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let buffer = (*slot::get().cast::<Seat>()).bump(size);
+        if buffer.is_null() { malloc_unusual(size) } else { buffer }
+    }
+}
+
+/// A buffer of zeros, if the slot holds a seat and new storage for it is at hand. Null: nothing has happened.
+///
+/// # Safety
+/// As calloc of C.
+pub unsafe fn calloc(bytes: usize) -> *mut u8 {
+    // SAFETY: the slot holds the address of a thread's heap; the storage is new.
+    unsafe {
+        let heap = slot::get();
+        let buffer = if (*heap).is_seat { (*heap.cast::<Seat>()).bump(bytes) } else { null_mut() };
+        if !buffer.is_null() {
+            buffer.write_bytes(0, bytes);
+        }
+        buffer
+    }
+}
+
+/// As [`malloc`], from a list, a new part of the ECB's storage, or filled.
+///
+/// # Safety
+/// As [`malloc`].
+#[inline(never)]
+unsafe fn malloc_unusual(size: usize) -> *mut u8 {
     // SAFETY: the caller's promise.
     unsafe {
         let buffer = get(size, 16);

@@ -27,11 +27,11 @@ use super::super::gate::Gate;
 use super::super::map;
 use super::super::object::DEFAULT;
 use super::super::private_storage::OWN;
-use super::super::size::UNITS;
+use super::super::size::{LARGEST_SMALL, UNITS};
 use super::super::thread::ThreadHeap;
 use super::area::{self, Area, Kind};
 use super::class::Class;
-use super::control_block::{ControlBlock, Region};
+use super::control_block::{ControlBlock, KEPT, Region};
 use super::figures::{self, Ended, Figures};
 use super::lists::LISTS;
 use super::piece::{Piece, depth, push};
@@ -55,6 +55,11 @@ pub struct Seat {
     /// The ECB that the thread is in; null: the seat is empty.
     pub block: *const ControlBlock,
     region: Region,
+    /// Where [`Seat::bump`] ends, in the region, and marks so that that of an address is at `marks + address / 16`; 0: see `aim`.
+    bump_end: usize,
+    marks: *mut u8,
+    /// Lists that the ECB had kept when the thread entered.
+    restored: usize,
     /// Lists that had pieces during this visit.
     touched: u64,
     /// Pieces that came into each bin, less those that were given away; pieces that the thread freed.
@@ -134,6 +139,9 @@ pub fn make(home: *mut ThreadHeap) -> *mut Seat {
                 heap: ThreadHeap::empty(&DEFAULT, Gate::for_ever()),
                 block: null(),
                 region: Region::NONE,
+                bump_end: 0,
+                marks: null_mut(),
+                restored: 0,
                 touched: 0,
                 handed: [0; LISTS],
                 freed: [0; LISTS],
@@ -221,6 +229,26 @@ impl Seat {
         self.outer = outer;
         self.outside = 0;
         self.stride = CARVED;
+        self.bump_end = 0;
+        self.restored = 0;
+        if block.kept.load(Ordering::Relaxed) != 0 {
+            let mut shared = block.shared.lock();
+            self.restored = usize::from(block.kept.load(Ordering::Relaxed)).saturating_sub(1);
+            block.kept.store(0, Ordering::Relaxed);
+            self.region = core::mem::replace(&mut shared.kept_region, Region::NONE);
+            for at in 0..self.restored {
+                let (list, chain, depth) = shared.kept.get(at);
+                self.heap.bins[list] = chain.cast();
+                self.handed[list] = depth as i32;
+                self.touched |= 1 << list;
+                if shared.kept_by != self.heap.home.addr() {
+                    self.figures.count_refill(list, OfList::Shared);
+                }
+            }
+            drop(shared);
+            // SAFETY: the thread is inside.
+            unsafe { self.aim() };
+        }
     }
 
     /// The thread leaves the ECB: its lists and the rest of its region become the others'.
@@ -232,6 +260,24 @@ impl Seat {
         let mut touched = core::mem::take(&mut self.touched);
         {
             let mut shared = block.shared.lock();
+            // Other threads, if there were any, would not look at the lists that are kept, and may have kept theirs meanwhile.
+            let is_alone = block.is_threaded.load(Ordering::Relaxed) == 0;
+            let mut keeping = 0;
+            if is_alone {
+                for at in 0..self.restored {
+                    let (list, chain, depth) = shared.kept.get(at);
+                    if self.heap.bins[list] == chain.cast()
+                        && self.freed[list] == 0
+                        && self.handed[list] == depth as i32
+                    {
+                        // As it was: nothing of it has to be looked at.
+                        self.heap.bins[list] = null_mut();
+                        self.handed[list] = 0;
+                        touched &= !(1 << list);
+                        keeping += usize::from(shared.kept.set(keeping, list, chain, depth));
+                    }
+                }
+            }
             while touched != 0 {
                 let list = touched.trailing_zeros() as usize;
                 touched &= touched - 1;
@@ -240,13 +286,25 @@ impl Seat {
                 let (gets, frees, size) = unsafe { self.counted(list, chain) };
                 buffers += gets as i32 - frees as i32;
                 units += (gets as i32 - frees as i32) * (size / 16) as i32;
-                if !chain.is_null() {
+                let left = core::mem::take(&mut self.handed[list]);
+                if chain.is_null() {
+                    continue;
+                }
+                if is_alone && keeping < KEPT && shared.kept.set(keeping, list, chain, left as usize) {
+                    keeping += 1;
+                } else {
                     // SAFETY: as above.
                     unsafe { shared.chains.put(&block.chains, list, chain) };
                 }
-                self.handed[list] = 0;
             }
-            shared.leave(core::mem::replace(&mut self.region, Region::NONE));
+            let region = core::mem::replace(&mut self.region, Region::NONE);
+            if is_alone {
+                (shared.kept_region, shared.kept_by) = (region, self.heap.home.addr());
+                block.kept.store(keeping as u8 + 1, Ordering::Relaxed);
+            } else {
+                shared.leave(region);
+            }
+            self.bump_end = 0;
             shared.in_use += buffers;
             shared.units += units;
         }
@@ -314,7 +372,59 @@ impl Seat {
         }
     }
 
+    /// New storage for a small buffer, of the region. Null if that takes more than a few steps.
+    #[inline(always)]
+    pub unsafe fn bump(&mut self, size: usize) -> *mut u8 {
+        if size > LARGEST_SMALL {
+            return null_mut();
+        }
+        let list = self.heap.class_of[size.div_ceil(16)] as usize;
+        // Of the seat's class, if it has one: `bump_end` is 0 until then.
+        let at = self.region.at;
+        if self.bump_end == 0 || !self.heap.bins[list].is_null() {
+            return null_mut();
+        }
+        let end = at + self.class().lists.sizes[list] as usize;
+        if end > self.bump_end {
+            return null_mut();
+        }
+        self.region.at = end;
+        self.handed[list] += 1;
+        self.touched |= 1 << list;
+        // SAFETY: the region is ours, and the marks up to `bump_end` are there.
+        unsafe { *self.marks.wrapping_add(at / 16) = list as u8 };
+        at as *mut u8
+    }
+
+    /// Lets [`Self::bump`] serve from the region, as far as its marks are together. Not while each request is counted, nor while there are
+    /// chains, which are used first; and threads that share an ECB carve several buffers at a time, from a cache line of their own.
+    unsafe fn aim(&mut self) {
+        self.bump_end = 0;
+        // SAFETY: the thread is inside; the region is ours, and its marks are there.
+        unsafe {
+            let at = self.region.at;
+            let block = &*self.block;
+            let is_alone = block.is_threaded.load(Ordering::Relaxed) == 0 && block.chains.is_empty();
+            if at >= self.region.end || self.is_slow || !is_alone {
+                return;
+            }
+            let area = &*self.region.area;
+            let together =
+                if area.kind == Kind::Preallocated { (at | (map::PAGE - 1)) + 1 } else { self.region.end };
+            self.marks = area.mark(at).wrapping_sub(at / 16);
+            self.bump_end = together.min(self.region.end);
+        }
+    }
+
+    /// Storage for at least so many bytes in the region. False if there is no memory.
+    fn grant(&mut self, bytes: usize) -> bool {
+        self.bump_end = 0;
+        // SAFETY: the thread is inside.
+        unsafe { &*self.block }.grant(&mut self.region, bytes)
+    }
+
     /// A piece of an empty bin, and more for the next requests.
+    #[inline(never)]
     unsafe fn refill(&mut self, list: usize) -> *mut u8 {
         self.touched |= 1 << list;
         // SAFETY: the thread is inside, so the block is the ECB's; what comes from it is ours.
@@ -334,6 +444,9 @@ impl Seat {
                 head = chain.cast();
             }
             if head.is_null() {
+                if block.is_threaded.load(Ordering::Relaxed) == 0 {
+                    return self.carve_one(list);
+                }
                 head = self.carve(list);
                 if head.is_null() {
                     return null_mut();
@@ -344,16 +457,30 @@ impl Seat {
         }
     }
 
-    /// New pieces for an empty bin; null if there is no memory.
-    unsafe fn carve(&mut self, list: usize) -> *mut Cell {
-        // SAFETY: the thread is inside.
-        let block = unsafe { &*self.block };
+    /// New storage for one buffer, and for what [`Self::bump`] serves next; null if there is no memory. Alone in the ECB, a thread takes no
+    /// more than is asked for: a piece in a bin is memory that is touched before it is used.
+    unsafe fn carve_one(&mut self, list: usize) -> *mut u8 {
         let size = self.class().lists.sizes[list] as usize;
-        let is_threaded = block.is_threaded.load(Ordering::Relaxed) != 0;
-        if is_threaded {
-            self.region.at = self.region.at.next_multiple_of(LINE).min(self.region.end);
+        if self.region.end - self.region.at < size && !self.grant(size) {
+            return null_mut();
         }
-        if self.region.end - self.region.at < size && !block.grant(&mut self.region, size) {
+        let at = self.region.at;
+        self.region.at += size;
+        self.handed[list] += 1;
+        self.figures.count_refill(list, OfList::Carved);
+        // SAFETY: the region is ours, and its marks are there.
+        unsafe {
+            *(*self.region.area).mark(at) = list as u8;
+            self.aim();
+        }
+        at as *mut u8
+    }
+
+    /// New pieces for an empty bin, from a cache line of this thread's; null if there is no memory.
+    unsafe fn carve(&mut self, list: usize) -> *mut Cell {
+        let size = self.class().lists.sizes[list] as usize;
+        self.region.at = self.region.at.next_multiple_of(LINE).min(self.region.end);
+        if self.region.end - self.region.at < size && !self.grant(size) {
             return null_mut();
         }
         let room = (self.region.end - self.region.at) / size;
@@ -406,7 +533,7 @@ impl Seat {
         }
         let size = self.class().lists.sizes[list] as usize;
         let start = |region: &Region| region.at.next_multiple_of(align);
-        if start(&self.region) + size > self.region.end && !block.grant(&mut self.region, size + align) {
+        if start(&self.region) + size > self.region.end && !self.grant(size + align) {
             return null_mut();
         }
         let at = start(&self.region);

@@ -138,6 +138,65 @@ fn a_frame_waits_for_the_next_ecb_without_its_buffers() {
 }
 
 #[test]
+fn a_thread_that_returns_finds_what_was_freed() {
+    let _turn = turn();
+    let ecb = create(b"RETURN").expect("memory");
+    enter(ecb).expect("alive");
+    // Of available lists, and of others.
+    let sizes = [32, 60, 200, 500, 700, 1_000, 3_000, 20_000];
+    let all: Vec<_> = sizes.iter().map(|&size| [filled(size, 1), filled(size, 2), filled(size, 3)]).collect();
+    for three in &all {
+        give(three[0]);
+        give(three[1]);
+    }
+    leave().expect("inside");
+    enter(ecb).expect("alive");
+    for (three, &size) in all.iter().zip(&sizes) {
+        assert_eq!([get(size), get(size)], [three[1], three[0]], "{size}");
+        let next = filled(size, 4);
+        assert!(!three.contains(&next) && holds(three[2], size, 3), "{size}");
+    }
+    end(ecb).expect("the thread leaves first");
+}
+
+#[test]
+fn an_ecb_that_is_entered_again_and_again_does_not_grow() {
+    let _turn = turn();
+    let ecb = create(b"VISITS").expect("memory");
+    // More sizes than a control block has room to keep lists for.
+    let sizes = [32, 64, 128, 256, 512, 600, 700, 800, 900, 1_000];
+    let mut places = std::collections::BTreeSet::new();
+    for _ in 0..1_000 {
+        enter(ecb).expect("alive");
+        let all: Vec<_> = sizes.iter().map(|&size| filled(size, 1)).collect();
+        places.extend(all.iter().map(|buffer| buffer.addr()));
+        all.into_iter().for_each(give);
+        leave().expect("inside");
+    }
+    assert!(places.len() <= 2 * sizes.len(), "{} places", places.len());
+    end(ecb).expect("nobody is inside");
+}
+
+#[test]
+fn buffers_are_got_across_pages_of_the_area_and_the_frame() {
+    let _turn = turn();
+    let ecb = create(b"PAGES").expect("memory");
+    enter(ecb).expect("alive");
+    let all: Vec<_> = (0..6_000).map(|at| (at, 16 + at * 37 % 500)).collect();
+    let all: Vec<_> = all.into_iter().map(|(at, size)| (size, at as u8, filled(size, at as u8))).collect();
+    for &(size, with, buffer) in &all {
+        assert_eq!(ecb_of(buffer), ecb);
+        assert!(holds(buffer, size, with), "{size}");
+        // Its mark is there: else it would be refused.
+        give(buffer);
+    }
+    let mut places: Vec<_> = all.iter().map(|(.., buffer)| buffer.addr()).collect();
+    places.sort_unstable();
+    assert!(places.windows(2).all(|two| two[0] + 16 <= two[1]));
+    end(ecb).expect("the thread leaves first");
+}
+
+#[test]
 fn ecbs_are_entered_one_inside_the_other() {
     let _turn = turn();
     let (outer, inner) = (create(b"OUTER").expect("memory"), create(b"INNER").expect("memory"));

@@ -3,6 +3,7 @@
 //! Not here: a seat (`seat`), and other heaps at a fork (`heap::all_heaps`).
 
 use core::ptr::null_mut;
+use core::sync::atomic::Ordering;
 
 use super::super::thread::ThreadHeap;
 use super::seat::{self, Seat};
@@ -99,6 +100,7 @@ pub(in crate::heap) unsafe fn after_fork_in_child(home: *mut ThreadHeap) {
                 block.shared.forget_owner();
                 block.shared.lock().lose();
                 block.chains.clear();
+                block.kept.store(0, Ordering::Relaxed);
             }
         }
         block.gate.set_inside(own);

@@ -1,0 +1,282 @@
+//! ECBs: a heap for each unit of work, freed at once.
+//!
+//! ```no_run
+//! use underbar::ecb::{self, Ecb};
+//!
+//! # fn read() -> Vec<u8> { Vec::new() }
+//! # fn handle(_: &[u8]) -> Vec<u8> { Vec::new() }
+//! # fn write(_: &[u8]) {}
+//! # fn count(_: usize) {}
+//! fn serve() {
+//!     let ecb = Ecb::new("HTTP").ok(); // none: the program does not run under underbar
+//!     let work = || {
+//!         let answer = handle(&read()); // whatever this allocates is the ECB's
+//!         write(&answer);
+//!         ecb::outside(|| count(answer.len())); // what this allocates outlives it
+//!         std::mem::forget(answer); // nothing has to be freed one by one
+//!     };
+//!     match &ecb {
+//!         // SAFETY: nothing that `work` allocates is used after the ECB: it keeps no value, and `count` runs outside.
+//!         Some(ecb) => unsafe { ecb.run(work) },
+//!         None => work(),
+//!     }
+//! } // the ECB ends, with all that was allocated in it
+//! ```
+//!
+//! While a thread runs in an ECB, Rust's allocator is served from the ECB's heap, as is malloc of C. So [`Ecb::run`] is unsafe: a value
+//! that was allocated inside must not be used, nor dropped, after the end of the ECB. No type can tell such values from others.
+//!
+//! Invariant: an [`Ecb`] is ended once, when it is dropped, and not while threads are in it.
+//! Not here: how an ECB is made (`crates/runtime`), and the same for C (`underbar/ecb.h`).
+
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::fmt;
+use std::marker::PhantomData;
+use std::ptr::{NonNull, null_mut};
+use std::sync::OnceLock;
+
+/// Why a call did not do what was asked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// The program does not run under underbar.
+    Absent,
+    /// The thread is in no ECB.
+    Outside,
+    /// Another thread is in the ECB.
+    Busy,
+    /// There is no memory.
+    NoMemory,
+    /// The ECB has ended; or the buffer, or the name, is none.
+    Invalid,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Error::Absent => "ECBs need a program that runs under underbar",
+            Error::Outside => "the thread is in no ECB",
+            Error::Busy => "another thread is in the ECB",
+            Error::NoMemory => "there is no memory",
+            Error::Invalid => "no such ECB, buffer or name",
+        })
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// The result of a call.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// A unit of work with a heap of its own, until it is dropped. Threads may share it.
+///
+/// If it is dropped while a thread is in it, or while the thread panics, it does not end, and its storage stays: the panic's own message
+/// may have been allocated in it.
+#[derive(Debug)]
+pub struct Ecb {
+    number: u64,
+    functions: &'static Functions,
+}
+
+impl Ecb {
+    /// An ECB of a class. A class has its own list sizes, and its own lines in reports.
+    ///
+    /// # Errors
+    /// The program does not run under underbar, or there is no memory.
+    pub fn new(class: &str) -> Result<Ecb> {
+        let functions = Functions::get().ok_or(Error::Absent)?;
+        let class = CString::new(class).map_err(|_| Error::Invalid)?;
+        // SAFETY: a C string.
+        let number = unsafe { (functions.create)(class.as_ptr()) };
+        if number == 0 { Err(Error::NoMemory) } else { Ok(Ecb { number, functions }) }
+    }
+
+    /// The number by which calls of C name it.
+    #[must_use]
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Runs `work` in the ECB: what it allocates is the ECB's, and ends with it. Without memory to enter, it runs outside.
+    ///
+    /// # Safety
+    /// Nothing that `work` allocates is used, or dropped, after the end of the ECB: neither its result, nor what it put elsewhere, nor
+    /// what others keep that it called. What it drops may have come from anywhere.
+    pub unsafe fn run<T>(&self, work: impl FnOnce() -> T) -> T {
+        let _inside = self.enter();
+        work()
+    }
+
+    fn enter(&self) -> Option<Inside> {
+        // SAFETY: entering changes only where the thread's storage comes from; `run` has the conditions.
+        let entered = unsafe { (self.functions.enter)(self.number) } == 0;
+        entered.then(|| Inside { functions: self.functions, thread: PhantomData })
+    }
+
+    /// Ends it.
+    ///
+    /// # Errors
+    /// Another thread is in it: it is given back.
+    pub fn end(self) -> std::result::Result<(), (Ecb, Error)> {
+        // SAFETY: nobody uses its storage any more: `run`'s conditions.
+        let number = unsafe { (self.functions.end)(self.number) };
+        match told(number) {
+            Ok(()) => {
+                std::mem::forget(self);
+                Ok(())
+            }
+            Err(error) => Err((self, error)),
+        }
+    }
+}
+
+impl Drop for Ecb {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            // SAFETY: as in `end`. If a thread is in it, nothing happens.
+            let _ = unsafe { (self.functions.end)(self.number) };
+        }
+    }
+}
+
+/// The calling thread is in an ECB until this is dropped, by the same thread.
+struct Inside {
+    functions: &'static Functions,
+    thread: PhantomData<*mut ()>,
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        // SAFETY: it changes only where the thread's storage comes from.
+        let _ = unsafe { (self.functions.leave)() };
+    }
+}
+
+/// Runs `work` with the process's heap: what it allocates outlives the ECB that the thread is in. Outside of all ECBs it just runs.
+pub fn outside<T>(work: impl FnOnce() -> T) -> T {
+    struct Back(&'static Functions);
+    impl Drop for Back {
+        fn drop(&mut self) {
+            // SAFETY: as below.
+            unsafe { (self.0.step_inside)() }
+        }
+    }
+    let _back = Functions::get().map(|functions| {
+        // SAFETY: it changes only where the thread's storage comes from.
+        unsafe { (functions.step_outside)() };
+        Back(functions)
+    });
+    work()
+}
+
+/// The number of the ECB that the calling thread entered last; None: it is in none, or outside for now.
+#[must_use]
+pub fn current() -> Option<u64> {
+    // SAFETY: a call without conditions.
+    let number = unsafe { (Functions::get()?.current)() };
+    (number != 0).then_some(number)
+}
+
+/// Gives a buffer of the current ECB a name of 1 to 4,096 bytes.
+///
+/// # Errors
+/// The thread is in no ECB, the name is empty or too long, the buffer is none of this ECB.
+///
+/// # Safety
+/// The buffer is in use.
+pub unsafe fn tag(buffer: NonNull<u8>, name: &[u8]) -> Result<()> {
+    let functions = Functions::get().ok_or(Error::Absent)?;
+    // SAFETY: the caller's promise, and so many bytes.
+    told(unsafe { (functions.tag)(buffer.as_ptr().cast(), name.as_ptr().cast(), name.len()) })
+}
+
+/// The buffers of the current ECB with that name, the last one first.
+pub fn locate(name: &[u8]) -> impl Iterator<Item = NonNull<u8>> {
+    let mut after = null_mut();
+    std::iter::from_fn(move || {
+        // SAFETY: so many bytes; `after` is null or the last answer.
+        let found = unsafe { (Functions::get()?.locate)(name.as_ptr().cast(), name.len(), after) };
+        after = found;
+        NonNull::new(found.cast())
+    })
+}
+
+/// A number of errno as a result.
+fn told(number: c_int) -> Result<()> {
+    const EPERM: c_int = 1;
+    const ENOMEM: c_int = 12;
+    const EBUSY: c_int = 16;
+    match number {
+        0 => Ok(()),
+        EPERM => Err(Error::Outside),
+        ENOMEM => Err(Error::NoMemory),
+        EBUSY => Err(Error::Busy),
+        _ => Err(Error::Invalid),
+    }
+}
+
+/// The functions of `underbar/ecb.h`, as the loader finds them.
+#[derive(Debug)]
+struct Functions {
+    create: unsafe extern "C" fn(*const c_char) -> u64,
+    enter: unsafe extern "C" fn(u64) -> c_int,
+    leave: unsafe extern "C" fn() -> c_int,
+    end: unsafe extern "C" fn(u64) -> c_int,
+    current: unsafe extern "C" fn() -> u64,
+    step_outside: unsafe extern "C" fn(),
+    step_inside: unsafe extern "C" fn(),
+    tag: unsafe extern "C" fn(*mut c_void, *const c_void, usize) -> c_int,
+    locate: unsafe extern "C" fn(*const c_void, usize, *mut c_void) -> *mut c_void,
+}
+
+impl Functions {
+    /// None in a program that does not run under underbar.
+    fn get() -> Option<&'static Functions> {
+        static FUNCTIONS: OnceLock<Option<Functions>> = OnceLock::new();
+        FUNCTIONS.get_or_init(Functions::find).as_ref()
+    }
+
+    fn find() -> Option<Functions> {
+        unsafe extern "C" {
+            fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
+        }
+        // SAFETY: a null handle means all libraries of the program, in the loader's order.
+        let find = |name: &CStr| NonNull::new(unsafe { dlsym(null_mut(), name.as_ptr()) });
+        // SAFETY: the functions of these names have these types.
+        unsafe {
+            Some(Functions {
+                create: function(find(c"underbar_ecb_create")?),
+                enter: function(find(c"underbar_ecb_enter")?),
+                leave: function(find(c"underbar_ecb_leave")?),
+                end: function(find(c"underbar_ecb_end")?),
+                current: function(find(c"underbar_ecb_current")?),
+                step_outside: function(find(c"underbar_ecb_step_outside")?),
+                step_inside: function(find(c"underbar_ecb_step_inside")?),
+                tag: function(find(c"underbar_ecb_tag")?),
+                locate: function(find(c"underbar_ecb_locate")?),
+            })
+        }
+    }
+}
+
+/// # Safety
+/// `F` is the type of a pointer to the function at that address.
+unsafe fn function<F: Copy>(address: NonNull<c_void>) -> F {
+    const { assert!(size_of::<F>() == size_of::<NonNull<c_void>>()) };
+    // SAFETY: the caller's promise.
+    unsafe { std::mem::transmute_copy(&address) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_underbar_there_are_no_ecbs_and_work_is_done_all_the_same() {
+        assert_eq!(Ecb::new("X").err(), Some(Error::Absent));
+        assert_eq!((outside(|| 7), current(), locate(b"X").count()), (7, None, 0));
+        let mut byte = 0;
+        // SAFETY: the buffer is in use.
+        assert_eq!(unsafe { tag(NonNull::from(&mut byte), b"X") }, Err(Error::Absent));
+    }
+}
