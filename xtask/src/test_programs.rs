@@ -228,6 +228,21 @@ mod tests {
     }
 
     #[test]
+    fn the_programs_of_a_package_are_taken_out_once() {
+        let program = |folder: &str| Program {
+            name: format!("{folder}/src/lib.rs"),
+            path: "/t/a-1".into(),
+            folder: root().join(folder),
+        };
+        let programs = vec![program("host/cli"), program("zoo"), program("zoology")];
+        let mut all = Programs { documented: Some(Vec::new()), programs };
+        let zoo = all.take("zoo");
+        assert_eq!((zoo.programs, zoo.documented), (vec![program("zoo")], None));
+        assert_eq!(all.programs, [program("host/cli"), program("zoology")]);
+        assert!(all.documented.is_some() && all.take("zoo").programs.is_empty());
+    }
+
+    #[test]
     fn each_source_that_takes_long_is_there() {
         for name in LONG {
             assert!(root().join(name).is_file(), "{name}");

@@ -1,9 +1,11 @@
 //! ECBs in C and C++ programs: what outlives them, faults, forks and the end of storage.
 
 use std::os::unix::process::ExitStatusExt;
+use std::process::Command;
 
+use serde_json::{Value, json};
 use underbar_zoo::heap::{cpp, on_heap, plain, text};
-use underbar_zoo::{compiled, left, run, scratch};
+use underbar_zoo::{compiled, left, run, scratch, underbar};
 
 const INCLUDE: &str = concat!("-I", env!("CARGO_MANIFEST_DIR"), "/../api/capi/include");
 const OPTIONS: [&str; 4] = ["", "STORAGE(AA,55)", "HEAP(64K,32K,,FREE)", "RPTSTG(ON)"];
@@ -145,4 +147,52 @@ fn wrong_frees_end_the_program_and_are_named() {
     let report = std::fs::read_to_string(file).expect("a report");
     let first = report.lines().next().unwrap_or_default();
     assert!(first.contains("its ECB has ended"), "{report}");
+}
+
+#[test]
+fn the_report_of_ecbs_is_what_the_program_did() {
+    let file = scratch("ecb-report").join("report.json");
+    let report = |options: &str| -> Value {
+        let mut flags = vec!["--json", "-o", file.to_str().expect("text")];
+        flags.extend(["--opts", options].iter().filter(|_| !options.is_empty()));
+        let found = left(&mut run(&flags, &[&program(), "served"]));
+        assert!(found.status.success() && found.output == "served\n", "{found:?}");
+        let text = std::fs::read_to_string(&file).expect("a report");
+        let report: Value = serde_json::from_str(&text).expect("JSON");
+        report["processes"][0]["ecbs"].clone()
+    };
+    for (options, counted) in [("", 10), ("RPTSTG(ON)", 320)] {
+        let classes = report(options);
+        let (ssl, large) = (&classes[0], &classes[1]);
+        assert_eq!((&ssl["name"], &large["name"]), (&json!("SSL"), &json!("LARGE")), "{classes}");
+        for (key, figure) in
+            [("created", 320), ("ended", 320), ("with_buffer", 320), ("frames", 0), ("counted", counted)]
+        {
+            assert_eq!(ssl[key], json!(figure), "{key}: {ssl}");
+        }
+        for (key, figure) in [("ended", 1), ("with_frame", 1), ("frames", 1), ("expanded_tags", 1)] {
+            assert_eq!(large[key], json!(figure), "{key}: {large}");
+        }
+        let list = |at: usize| (&ssl["lists"][at]["got"], &ssl["lists"][at]["freed"]);
+        assert_eq!(list(1), (&json!(320 * 30), &json!(320 * 30)), "{ssl}");
+        assert_eq!((list(4), list(5)), ((&json!(3_200), &json!(0)), (&json!(320), &json!(0))), "{ssl}");
+        let expect = json!({"up_to_48": 30 * counted, "up_to_304": 10 * counted, "up_to_8192": counted});
+        assert_eq!(ssl["requests"], expect, "{options}");
+        let uses = ssl["uses"].as_object().expect("rows");
+        assert_eq!(uses.values().filter_map(Value::as_u64).sum::<u64>(), 320, "{uses:?}");
+    }
+    // In the layout of z/TPF, and read back.
+    let listing = scratch("ecb-listing").join("ztpf.txt");
+    let mut command = Command::new(underbar());
+    command.args(["report", "--report", "ztpf", "-o"]).arg(&listing).arg(&file);
+    assert!(left(&mut command).status.success());
+    let text = std::fs::read_to_string(&listing).expect("a listing");
+    assert!(
+        text.contains("SETNAME = SSL\n") && text.contains("          64         9600       73.17%\n"),
+        "{text}"
+    );
+    let found = left(Command::new(underbar()).arg("advise").arg(&listing));
+    assert!(found.output.contains("z/TPF, set SSL") && found.output.contains("HAVSZ1"), "{found:?}");
+    let found = left(Command::new(underbar()).arg("advise").arg(&file));
+    assert!(found.output.contains("AVL(SSL,"), "{found:?}");
 }

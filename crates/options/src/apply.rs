@@ -10,16 +10,17 @@
 //! Not here: how a text is split (`grammar`), how values are read (`read`).
 
 use crate::diagnostic::{Diagnostic, Problem, Severity};
-use crate::ecb::{LONGEST_CLASS, ListSizes};
 use crate::entry::{Effect, Entry, SubOption};
 use crate::grammar::{Item, Items, Span, sub_options, uncommented, within_parentheses};
+use crate::lists::{LONGEST_CLASS, ListSizes};
 use crate::nearest::nearest;
 use crate::program::{ProgramName, Section};
 use crate::read::{self, Flaw};
 use crate::search::find_option;
-use crate::settings::{Base, Settings, WhereSet};
+use crate::settings::{Base, Settings};
 use crate::table::OPTIONS;
 use crate::value::{Kind, SWITCH_OFF, SWITCH_ON, Value};
+use crate::where_set::WhereSet;
 
 impl Settings {
     /// Applies `text` to these settings.

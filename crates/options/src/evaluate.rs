@@ -10,7 +10,8 @@
 
 use crate::diagnostic::Diagnostic;
 use crate::program::ProgramName;
-use crate::settings::{Base, Settings, WhereSet};
+use crate::settings::{Base, Settings};
+use crate::where_set::WhereSet;
 
 impl Base {
     /// The name of a base other than underbar's, by which the command passes it to the library.

@@ -3,8 +3,9 @@
 //! Not here: HEAPPOOLS (`pools`), and the heap that obeys them (`underbar-runtime`).
 
 use crate::search::slot_named;
-use crate::settings::{Settings, WhereSet};
+use crate::settings::Settings;
 use crate::value::{FILL_CLEAR, Value};
+use crate::where_set::WhereSet;
 
 /// A size, or AUTO.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -76,6 +76,7 @@
 #![forbid(unsafe_code)]
 
 mod apply;
+mod class_sizes;
 mod diagnostic;
 mod display;
 mod ecb;
@@ -85,6 +86,7 @@ mod explain;
 mod file_name;
 mod grammar;
 mod heap;
+mod lists;
 mod locks;
 mod message;
 mod nearest;
@@ -100,19 +102,21 @@ mod stacks;
 mod table;
 mod texts;
 mod value;
+mod where_set;
 
 pub use apply::check;
+pub use class_sizes::ClassSizes;
 pub use diagnostic::{Diagnostic, Problem, Severity};
-pub use ecb::{
-    AVAILABLE_LISTS, AvailableLists, CLASSES_WITH_SIZES, ClassSizes, DEFAULT_LISTS, Ecb, LARGEST_LIST,
-    LEAST_LIST, LONGEST_CLASS, ListSizes,
-};
+pub use ecb::{AvailableLists, Ecb};
 pub use entry::{Effect, Entry, SubOption};
 pub use evaluate::may_name_build_ids;
 pub use file_name::FileName;
 pub use grammar::{Span, SyntaxFlaw};
 pub use heap::{
     Disposition, Dsa, Heap, HeapBelow, HeapCheck, HeapZones, HugePages, Reaction, Size, Storage, ThreadHeap,
+};
+pub use lists::{
+    AVAILABLE_LISTS, CLASSES_WITH_SIZES, DEFAULT_LISTS, LARGEST_LIST, LEAST_LIST, LONGEST_CLASS, ListSizes,
 };
 pub use locks::{Locks, OneLock};
 pub use nearest::nearest;
@@ -122,8 +126,9 @@ pub use read::Flaw;
 pub use records::take_off_numbers;
 pub use report::{ReleaseLine, Row};
 pub use search::{SLOTS, find_option};
-pub use settings::{Base, Settings, WhereSet};
+pub use settings::{Base, Settings};
 pub use stacks::{LEAST_THREAD_STACK, Stack, StackSize, ThreadStack};
 pub use table::OPTIONS;
 pub use texts::TEXT_ROOM;
 pub use value::{Form, Kind, LARGEST_CELL, LARGEST_SIZE, M, SWITCH_OFF, SWITCH_ON, Value, Word};
+pub use where_set::WhereSet;

@@ -61,7 +61,7 @@ impl Settings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::WhereSet;
+    use crate::where_set::WhereSet;
 
     #[test]
     fn one_lock_needs_a_place_and_a_way() {

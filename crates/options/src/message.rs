@@ -6,9 +6,9 @@ use core::fmt::{self, Display};
 
 use crate::diagnostic::{Diagnostic, Problem, character_start};
 use crate::display::Shown;
-use crate::ecb::{AVAILABLE_LISTS, CLASSES_WITH_SIZES, LEAST_LIST, LIST_UNIT, LONGEST_CLASS};
 use crate::entry::Entry;
 use crate::grammar::{LONGEST_OPTION, SyntaxFlaw};
+use crate::lists::{AVAILABLE_LISTS, CLASSES_WITH_SIZES, LEAST_LIST, LIST_UNIT, LONGEST_CLASS};
 use crate::read::Flaw;
 use crate::texts::TEXT_ROOM;
 use crate::value::Kind;

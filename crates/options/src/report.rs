@@ -14,10 +14,11 @@
 use core::fmt::{self, Display, Write};
 use core::iter::once;
 
-use crate::ecb::ClassSizes;
-use crate::settings::{Settings, WhereSet};
+use crate::class_sizes::ClassSizes;
+use crate::settings::Settings;
 use crate::table::OPTIONS;
 use crate::value::{Form, Kind, Value};
+use crate::where_set::WhereSet;
 
 /// `underbar Vvv Rrr.mm`: the second line of every report, in the form of Language Environment's.
 pub struct ReleaseLine;

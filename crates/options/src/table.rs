@@ -10,9 +10,9 @@
 //!
 //! Not here: the vocabulary of the rows (`row`), their search and numbering (`entry`), the kinds of values (`value`).
 
-use crate::ecb::DEFAULT_LISTS;
 use crate::entry::Effect::{AcceptedNoEffect, Honoured, Partly};
 use crate::entry::{Entry, SubOption};
+use crate::lists::DEFAULT_LISTS;
 use crate::row::*;
 use crate::value::Value::{Auto, Bytes, Cell, Lists, Number, Unset};
 use crate::value::{FILL_NONE, Kind, M};

@@ -12,7 +12,7 @@
 use core::fmt::{self, Write};
 
 use crate::display::Shown;
-use crate::ecb::ListSizes;
+use crate::lists::{LIST_UNIT, ListSizes};
 
 /// The largest size that is accepted, 128T: the whole user half of a 47-bit address space.
 pub const LARGEST_SIZE: u64 = 1 << 47;
@@ -147,11 +147,20 @@ pub(crate) fn write(kind: Kind, value: Value, text: &[u8], form: Form, out: &mut
         (_, Value::Byte(byte)) => write!(out, "{byte:02X}"),
         (_, Value::Cell { size, pools: 0 }) => write!(out, "{size}"),
         (_, Value::Cell { size, pools }) => write!(out, "({size},{pools})"),
-        (_, Value::Lists(sizes)) => sizes.write(form, out),
+        (_, Value::Lists(sizes)) => write_lists(&sizes, form, out),
         (Kind::Files, Value::Text) => write!(out, "OUTSIDE({})", Shown(text)),
         (Kind::File, Value::Text) => write_file(text, out),
         (_, Value::Text) => write!(out, "{}", Shown(text)),
     }
+}
+
+/// Writes sizes of lists as sub-options, each after a comma.
+pub(crate) fn write_lists(sizes: &ListSizes, form: Form, out: &mut dyn Write) -> fmt::Result {
+    for bytes in sizes.bytes().into_iter().take_while(|bytes| *bytes > 0) {
+        out.write_char(',')?;
+        write_size(bytes.into(), LIST_UNIT, form, out)?;
+    }
+    Ok(())
 }
 
 pub(crate) fn write_size(bytes: u64, unit: u64, form: Form, out: &mut dyn Write) -> fmt::Result {

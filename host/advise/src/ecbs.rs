@@ -115,7 +115,9 @@ pub fn sizes(case: &Case<'_>) -> Option<Advice> {
     let (old, new) = (handed_out(&requests, &class.sizes), handed_out(&requests, &proposed));
     let now = setting(&class.name, &class.sizes);
     let words = |sum: u128| bytes(u64::try_from(sum).unwrap_or(u64::MAX));
-    let found = Advice { now: now.to_string(), evidence: evidence(class), ..Advice::default() };
+    let risk = "The next run's ECBs may ask for other sizes. What no available list holds is served by lists of other sizes, a quarter larger than the \
+                request at most.".to_owned();
+    let found = Advice { now: now.to_string(), evidence: evidence(class), risk, ..Advice::default() };
     let of = format!(
         "{} of up to {} were counted by size in {} of class {}",
         counted(number(&requests), "request", "requests"),
@@ -197,7 +199,7 @@ pub fn own_sizes(case: &Case<'_>) -> Option<Advice> {
             ),
         )
     };
-    Some(Advice { kind, evidence, reason, ..Advice::default() })
+    Some(Advice { kind, evidence, reason, risk: "None: nothing is set.".to_owned(), ..Advice::default() })
 }
 
 /// Rule `tpf-preallocated` for a run.
@@ -228,6 +230,8 @@ pub fn area(case: &Case<'_>) -> Option<Advice> {
             Evidence::Counter { key: "ecbs.area", figure: present },
             Evidence::Counter { key: "ecbs.ended", figure: ecbs },
         ],
+        risk: "Each ECB takes the addresses of its area; memory is taken only where it is touched."
+            .to_owned(),
         ..Advice::default()
     };
     let Some(holds) = used.holding(TARGET) else {

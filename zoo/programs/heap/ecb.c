@@ -235,6 +235,24 @@ static void outside(const char *plugin) {
     puts("kept");
 }
 
+/* 320 ECBs of a class with 30 requests of 48 bytes, 10 of 300 and one of 5000, of which the first 30 are freed; and one of another
+   class that obtains a frame and names nine buffers. */
+static void served(void) {
+    for (int number = 0; number < 320; number++) {
+        underbar_ecb ecb = inside("SSL");
+        void *small[30];
+        for (int at = 0; at < 30; at++) small[at] = got(48);
+        for (int at = 0; at < 10; at++) got(300);
+        got(5000);
+        for (int at = 0; at < 30; at++) free(small[at]);
+        CHECK(underbar_ecb_end(ecb) == 0);
+    }
+    underbar_ecb ecb = inside("LARGE");
+    for (int at = 0; at < 20; at++) got(9000);
+    for (char at = 0; at < 9; at++) CHECK(underbar_ecb_tag(got(40), &at, 1) == 0);
+    CHECK(underbar_ecb_end(ecb) == 0);
+}
+
 int main(int count, char **arguments) {
     setvbuf(stdout, NULL, _IOLBF, 0);
     const char *what = count > 1 ? arguments[1] : "";
@@ -281,6 +299,9 @@ int main(int count, char **arguments) {
         CHECK(underbar_ecb_end(ecb) == 0);
         buffer = realloc(buffer, 1000);
         puts("not noticed");
+    } else if (!strcmp(what, "served")) {
+        served();
+        puts("served");
     } else if (!strcmp(what, "left")) {
         for (int at = 0; at < 1000; at++) {
             inside("LEFT");
