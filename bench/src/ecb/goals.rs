@@ -1,7 +1,7 @@
 //! The goals of ECBs: each printed as held or missed, with the measured values.
 
 use super::Run;
-use super::arenas::{BUMPALO, MALLOC};
+use super::arenas::{BUMPALO, MALLOC, Way};
 use super::calls::NOISE;
 use super::rows::Figure;
 use crate::goal::Goal;
@@ -34,7 +34,10 @@ pub fn all(run: &Run) -> Vec<Goal> {
 pub fn text(run: &Run) -> String {
     let all = all(run);
     if all.is_empty() {
-        return String::from("\nGoals: none can be judged without ECBs in the library\n");
+        let has_ours = run.arms.iter().any(|arm| arm.way == Way::Ours);
+        let why =
+            if has_ours { "these rows have none" } else { "none can be judged without ECBs in the library" };
+        return format!("\nGoals: {why}\n");
     }
     let mut out = String::from("\nGoals\n");
     for goal in all {
@@ -159,7 +162,8 @@ mod tests {
     fn without_ecbs_no_goal_is_judged() {
         let mut run = run([20, 10, 5]);
         run.records.retain(|record| record.arm != 3);
-        assert!(all(&run).is_empty());
+        assert!(all(&run).is_empty() && text(&run).contains("these rows have none"));
+        run.arms.truncate(3);
         assert!(text(&run).contains("none can be judged"));
     }
 }
