@@ -70,8 +70,8 @@
 //! ```
 //!
 //! **What is deliberately absent**: files and environment (the callers read them), clocks, and any effect.
-//! Order to read in: `table`, `row`, `value`, `grammar`, `read`, `apply`, `evaluate`, `settings`, `heap`, `stacks`, `locks`, `pools`, `ecb`, `diagnostic`,
-//! `report`.
+//! Order to read in: `table`, `row`, `value`, `grammar`, `read`, `apply`, `evaluate`, `settings`, `heap`, `stacks`, `locks`, `pools`,
+//! `ecb`, `diagnostic`, `report`.
 #![no_std]
 #![forbid(unsafe_code)]
 
