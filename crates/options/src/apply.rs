@@ -9,8 +9,8 @@
 //! An omitted or invalid sub-option keeps the value of the layer below.
 //! Not here: how a text is split (`grammar`), how values are read (`read`).
 
+use crate::class_sizes::{LONGEST_CLASS, ListSizes};
 use crate::diagnostic::{Diagnostic, Problem, Severity};
-use crate::ecb::{LONGEST_CLASS, ListSizes};
 use crate::entry::{Effect, Entry, SubOption};
 use crate::grammar::{Item, Items, Span, sub_options, uncommented, within_parentheses};
 use crate::nearest::nearest;

@@ -76,6 +76,7 @@
 #![forbid(unsafe_code)]
 
 mod apply;
+mod class_sizes;
 mod diagnostic;
 mod display;
 mod ecb;
@@ -100,13 +101,15 @@ mod stacks;
 mod table;
 mod texts;
 mod value;
+mod where_set;
 
 pub use apply::check;
-pub use diagnostic::{Diagnostic, Problem, Severity};
-pub use ecb::{
-    AVAILABLE_LISTS, AvailableLists, CLASSES_WITH_SIZES, ClassSizes, DEFAULT_LISTS, Ecb, LARGEST_LIST,
-    LEAST_LIST, LONGEST_CLASS, ListSizes,
+pub use class_sizes::{
+    AVAILABLE_LISTS, CLASSES_WITH_SIZES, ClassSizes, DEFAULT_LISTS, LARGEST_LIST, LEAST_LIST, LONGEST_CLASS,
+    ListSizes,
 };
+pub use diagnostic::{Diagnostic, Problem, Severity};
+pub use ecb::{AvailableLists, Ecb};
 pub use entry::{Effect, Entry, SubOption};
 pub use evaluate::may_name_build_ids;
 pub use file_name::FileName;

@@ -4,9 +4,9 @@
 
 use core::fmt::{self, Display};
 
+use crate::class_sizes::{AVAILABLE_LISTS, CLASSES_WITH_SIZES, LEAST_LIST, LIST_UNIT, LONGEST_CLASS};
 use crate::diagnostic::{Diagnostic, Problem, character_start};
 use crate::display::Shown;
-use crate::ecb::{AVAILABLE_LISTS, CLASSES_WITH_SIZES, LEAST_LIST, LIST_UNIT, LONGEST_CLASS};
 use crate::entry::Entry;
 use crate::grammar::{LONGEST_OPTION, SyntaxFlaw};
 use crate::read::Flaw;

@@ -4,7 +4,7 @@
 //! 64-bit forms to one of 1M.
 //! Not here: the kinds of values (`value`), and the handling of an invalid one (`apply`).
 
-use crate::ecb::{LARGEST_LIST, LEAST_LIST, LIST_UNIT};
+use crate::class_sizes::{LARGEST_LIST, LEAST_LIST, LIST_UNIT};
 use crate::value::{
     AUTO_WORD, FILL_CLEAR, FILL_WORDS, Kind, LARGEST_CELL, LARGEST_SIZE, SWITCH_WORDS, Value, Word,
 };

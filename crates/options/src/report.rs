@@ -14,10 +14,10 @@
 use core::fmt::{self, Display, Write};
 use core::iter::once;
 
-use crate::ecb::ClassSizes;
+use crate::class_sizes::ClassSizes;
 use crate::settings::{Settings, WhereSet};
 use crate::table::OPTIONS;
-use crate::value::{Form, Kind, Value};
+use crate::value::{self, Form, Kind, Value};
 
 /// `underbar Vvv Rrr.mm`: the second line of every report, in the form of Language Environment's.
 pub struct ReleaseLine;
@@ -31,6 +31,13 @@ impl Display for ReleaseLine {
         ];
         write!(out, "underbar V{version:0>2} R{release:0>2}.{modification:0>2}")
     }
+}
+
+fn write_class(class: &ClassSizes, form: Form, out: &mut dyn Write) -> fmt::Result {
+    out.write_str("AVL(")?;
+    value::write_name(class.name(), out)?;
+    value::write_sizes(class.sizes(), form, out)?;
+    out.write_char(')')
 }
 
 /// A row of the options report: an option with its values, or the set of one class of AVL.
@@ -68,7 +75,7 @@ impl Row<'_> {
 
     fn write_name_and_values(&self, form: Form, out: &mut dyn Write) -> fmt::Result {
         match self.class {
-            Some(class) => class.write(form, out),
+            Some(class) => write_class(class, form, out),
             None => self.settings.write_name_and_values(self.option, form, out),
         }
     }
@@ -139,7 +146,7 @@ impl Settings {
                 let is_new = |set: &&ClassSizes| below.classes.sizes_of(set.name()) != Some(set.sizes());
                 for set in self.class_sizes().iter().filter(is_new) {
                     out.write_str(separator)?;
-                    set.write(Form::Short, out)?;
+                    write_class(set, Form::Short, out)?;
                     separator = ",";
                 }
             }

@@ -12,12 +12,13 @@
 
 use core::fmt::{self, Write};
 
-use crate::ecb::ClassSets;
+use crate::class_sizes::ClassSets;
 use crate::file_name::FileName;
 use crate::search::{SLOTS, START, slot_named};
 use crate::table::OPTIONS;
 use crate::texts::Texts;
 use crate::value::{self, Form, Value};
+pub use crate::where_set::WhereSet;
 
 /// The base defaults, overridden by all layers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -27,49 +28,6 @@ pub enum Base {
     Underbar,
     /// Those that IBM supplies with Language Environment, outside CICS: HEAP(32K,32K,ANYWHERE,KEEP,8K,4K).
     LanguageEnvironment,
-}
-
-/// The source that last set a value, weakest layer first.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
-pub enum WhereSet {
-    /// underbar's default.
-    UnderbarDefault,
-    /// The default that IBM supplies with Language Environment.
-    LanguageEnvironmentDefault,
-    /// `/etc/underbar.opts`.
-    SystemFile,
-    /// The user's options file.
-    UserFile,
-    /// The options file that belongs to the program.
-    ProgramFile,
-    /// The environment variable UNDERBAR_OPTS.
-    Environment,
-    /// A file named on the command line.
-    OptionsFile,
-    /// A text on the command line.
-    CommandLine,
-    /// A suggestion under trial.
-    Tune,
-}
-
-impl WhereSet {
-    /// The layers that are read from files without being named by the user.
-    pub const UNASKED_FILES: [WhereSet; 3] = [Self::SystemFile, Self::UserFile, Self::ProgramFile];
-
-    /// As printed in the options report; at most 29 columns.
-    pub const fn label(self) -> &'static str {
-        match self {
-            Self::UnderbarDefault => "underbar default",
-            Self::LanguageEnvironmentDefault => "IBM-supplied default",
-            Self::SystemFile => "/etc/underbar.opts",
-            Self::UserFile => "user options file",
-            Self::ProgramFile => "program options file",
-            Self::Environment => "UNDERBAR_OPTS",
-            Self::OptionsFile => "options file (--opts-file)",
-            Self::CommandLine => "command line (--opts)",
-            Self::Tune => "underbar tune",
-        }
-    }
 }
 
 /// All run-time options with their values, each with its last source.

@@ -10,7 +10,7 @@
 //!
 //! Not here: the vocabulary of the rows (`row`), their search and numbering (`entry`), the kinds of values (`value`).
 
-use crate::ecb::DEFAULT_LISTS;
+use crate::class_sizes::DEFAULT_LISTS;
 use crate::entry::Effect::{AcceptedNoEffect, Honoured, Partly};
 use crate::entry::{Entry, SubOption};
 use crate::row::*;

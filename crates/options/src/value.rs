@@ -11,8 +11,8 @@
 
 use core::fmt::{self, Write};
 
+use crate::class_sizes::{LIST_UNIT, ListSizes};
 use crate::display::Shown;
-use crate::ecb::ListSizes;
 
 /// The largest size that is accepted, 128T: the whole user half of a 47-bit address space.
 pub const LARGEST_SIZE: u64 = 1 << 47;
@@ -147,14 +147,23 @@ pub(crate) fn write(kind: Kind, value: Value, text: &[u8], form: Form, out: &mut
         (_, Value::Byte(byte)) => write!(out, "{byte:02X}"),
         (_, Value::Cell { size, pools: 0 }) => write!(out, "{size}"),
         (_, Value::Cell { size, pools }) => write!(out, "({size},{pools})"),
-        (_, Value::Lists(sizes)) => sizes.write(form, out),
+        (_, Value::Lists(sizes)) => write_sizes(sizes, form, out),
         (Kind::Files, Value::Text) => write!(out, "OUTSIDE({})", Shown(text)),
         (Kind::File, Value::Text) => write_file(text, out),
         (_, Value::Text) => write!(out, "{}", Shown(text)),
     }
 }
 
-pub(crate) fn write_size(bytes: u64, unit: u64, form: Form, out: &mut dyn Write) -> fmt::Result {
+/// Writes sizes as sub-options, each after a comma.
+pub(crate) fn write_sizes(sizes: ListSizes, form: Form, out: &mut dyn Write) -> fmt::Result {
+    for bytes in sizes.bytes().into_iter().take_while(|bytes| *bytes > 0) {
+        out.write_char(',')?;
+        write_size(bytes.into(), LIST_UNIT, form, out)?;
+    }
+    Ok(())
+}
+
+fn write_size(bytes: u64, unit: u64, form: Form, out: &mut dyn Write) -> fmt::Result {
     if form == Form::Exact && unit < M {
         return write!(out, "{bytes}");
     }
