@@ -75,7 +75,8 @@ pub const TABLE: &[Arena] = &[
         defines: &[],
         source: MIMALLOC,
         is_shared: true,
-        is_small: true,
+        // A hundred thousand of its heaps take more than 20 GB.
+        is_small: false,
     },
     Arena {
         name: "jemalloc arena, destroyed",
