@@ -84,7 +84,7 @@ pub enum OfList {
     Freed = 1,
     /// Requests for which a thread took a chain of buffers from the list that all threads of the ECB share.
     Shared = 2,
-    /// Requests for which new buffers were carved. All other requests were filled by the thread's own list.
+    /// Requests for which the thread made room for new buffers. Its own list, or what is left of that room, filled all others.
     Carved = 3,
 }
 

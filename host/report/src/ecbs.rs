@@ -263,7 +263,7 @@ figures! {
     "ecbs.got", "dispensed", true, "Buffers that the list dispensed.";
     "ecbs.freed", "freed", true, "Buffers that the program freed; not those that were in use when their ECB ended.";
     "ecbs.shared", "by shared lists", true, "Requests that were filled by buffers that another thread, or an earlier visit, left to all threads of the ECB.";
-    "ecbs.carved", "new storage", true, "Requests for which new buffers were made. All other requests were filled by the thread's own list.";
+    "ecbs.carved", "new storage", true, "Requests for which the thread made room for new buffers. Its own list, or what is left of that room, filled all others.";
 }
 
 /// The explanation of a figure; None if there is no such key.
