@@ -86,6 +86,8 @@ pub struct ThreadHeap {
     /// sizes.
     noted: usize,
     noted_large: usize,
+    /// It is a seat in an ECB, which has no extents. Next to what requests read.
+    pub is_seat: bool,
     /// Replaces `bins` while storage is filled (STORAGE): `bins` stays empty, so that malloc takes the slow path.
     quiet_bins: [*mut Cell; CLASSES],
     pools: [Pool; CLASSES],
@@ -117,8 +119,6 @@ pub struct ThreadHeap {
     counted_cells: u64,
     /// Entered by threads that send cells; closed when the heap ends.
     pub gate: Line<Gate>,
-    /// It is a seat in an ECB, which has no extents.
-    pub is_seat: bool,
     /// Of a home: the owner's seat in the ECB that it entered last, and its first seat; null: none. The owner's.
     pub innermost_seat: *mut ThreadHeap,
     pub first_seat: *mut ThreadHeap,
@@ -137,6 +137,7 @@ impl ThreadHeap {
             bins: [null_mut(); CLASSES],
             noted: 0,
             noted_large: 0,
+            is_seat: false,
             quiet_bins: [null_mut(); CLASSES],
             pools: [Pool::NEW; CLASSES],
             tally: Figures::new(None),
@@ -155,7 +156,6 @@ impl ThreadHeap {
             counted: null_mut(),
             counted_cells: 0,
             gate: Line(gate),
-            is_seat: false,
             innermost_seat: null_mut(),
             first_seat: null_mut(),
             inbox: Line(Inbox::new()),
