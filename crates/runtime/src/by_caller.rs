@@ -18,13 +18,13 @@
 //! starting them (glibc 2.35 or later; before, at its next request).
 //!
 //! Invariant: a word that is changed held, or would get, the address of a function of the same name in this library, and then holds
-//! that of the function in [`heap::at_home`]. Another allocator's words are left alone.
+//! that of the function in `heap::at_home`. Another allocator's words are left alone.
 //! Cost: none until the first [`bind`]. Then once about 0.2 ms, and a look at the number of loaded libraries for each request of the
 //! loader.
 //! Limits: storage that the C library gets for its caller (`strdup`, `getline`) also stays with the process, as it comes from the
 //! same words. A thread that binds a word at its first call, in the middle of the first `bind`, may undo that word's change; the
 //! next calls of `bind` make it again.
-//! Not here: storage for a program that is LINKed, whose words our own loader writes ([`heap::enclave`]).
+//! Not here: storage for a program that is LINKed, whose words our own loader writes (`heap::enclave`).
 
 use core::ffi::CStr;
 use core::ptr::null;
