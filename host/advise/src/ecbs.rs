@@ -70,12 +70,13 @@ fn buffer(request: u64, sizes: &[u64]) -> u64 {
         return request.next_multiple_of(64);
     }
     let step = 64 << ((request - 1).ilog2() - 8);
-    request.next_multiple_of(step)
+    request.checked_next_multiple_of(step).unwrap_or(u64::MAX)
 }
 
 /// Bytes handed out for requests.
 fn handed_out(requests: &[Class], sizes: &[u64]) -> u128 {
-    requests.iter().map(|row| u128::from(buffer(row.limit, sizes)) * u128::from(row.count)).sum()
+    let bytes = |row: &Class| u128::from(buffer(row.limit, sizes)) * u128::from(row.count);
+    requests.iter().map(bytes).fold(0, u128::saturating_add)
 }
 
 /// The sizes that waste least.
@@ -108,7 +109,8 @@ pub fn sizes(case: &Case<'_>) -> Option<Advice> {
         all.iter().map(|class| (class, requests(class))).filter(|(_, requests)| number(requests) >= FEW);
     let spared = |(class, requests): &(&EcbClass, Vec<Class>)| {
         let every = u128::from(class.counted_one_in.max(1));
-        handed_out(requests, &class.sizes).saturating_sub(handed_out(requests, &best(requests))) * every
+        let spared = handed_out(requests, &class.sizes).saturating_sub(handed_out(requests, &best(requests)));
+        spared.saturating_mul(every)
     };
     let (class, requests) = enough.max_by_key(spared)?;
     let proposed = best(&requests);
@@ -125,7 +127,7 @@ pub fn sizes(case: &Case<'_>) -> Option<Advice> {
         counted(class.counted, "ECB", "ECBs"),
         class.name
     );
-    if !is_plain(&class.name) || old.saturating_sub(new) * u128::from(WORTH) <= old {
+    if !is_plain(&class.name) || old.saturating_sub(new).saturating_mul(u128::from(WORTH)) <= old {
         let reason = format!("{of}; the best sizes would not spare one byte in {WORTH} of {}.", words(old));
         return Some(Advice { kind: Kind::NoChange, reason, ..found });
     }

@@ -17,11 +17,11 @@ pub fn links(case: &Case<'_>) -> Option<Advice> {
     let processes = case.report.processes.iter().filter(|process| process.name() == case.program.name);
     let enclaves = || processes.clone().flat_map(|process| &process.heaps).filter(is_enclave);
     let most = enclaves().max_by_key(|heap| heap.created)?;
-    let links: u64 = enclaves().map(|heap| heap.created).sum();
+    let links = enclaves().map(|heap| heap.created).fold(0, u64::saturating_add);
     let figure = |key| enclaves().filter_map(move |heap| heap.counters.known(key));
     let initial = figure(Key::HeapInitialSize).max().unwrap_or(0);
     let used = figure(Key::HeapUsedPeak).max().unwrap_or(0);
-    let segments: u64 = figure(Key::HeapSegmentsAllocated).sum();
+    let segments = figure(Key::HeapSegmentsAllocated).fold(0, u64::saturating_add);
     let found = |kind, reason| {
         Some(Advice {
             kind,

@@ -33,7 +33,8 @@ const LEAST_CELLS: u64 = 4;
 /// Rule `heap-pools`.
 pub fn apply(case: &Case<'_>) -> Option<Advice> {
     let of_program = |process: &&Process| process.name() == case.program.name;
-    let taken = |pools: &Pools| pools.each.iter().map(|pool| pool.model().taken()).sum::<u64>();
+    let taken =
+        |pools: &Pools| pools.each.iter().map(|pool| pool.model().taken()).fold(0, u64::saturating_add);
     let (process, pools) = case
         .report
         .processes
@@ -151,8 +152,10 @@ impl Shares<'_> {
             let option = self.setting(raised);
             return Advice { option: Some(option), ..self.found(Kind::Raise, &small, reason) };
         }
-        let held: u64 = sizes.iter().map(|pool| pool.extents * pool.cells_per_extent * pool.element).sum();
-        let used: u64 = sizes.iter().map(|pool| pool.model().taken()).sum();
+        let held_by =
+            |pool: &Pool| pool.extents.saturating_mul(pool.cells_per_extent).saturating_mul(pool.element);
+        let held = sizes.iter().map(held_by).fold(0, u64::saturating_add);
+        let used = sizes.iter().map(|pool| pool.model().taken()).fold(0, u64::saturating_add);
         let largest: Vec<&Pool> = sizes.iter().filter(|pool| pool.extents > 0).collect();
         if held >= WORTH_LOWERING && used < held / 4 {
             let reason = format!("extents hold {}, of which {} were used at most.", bytes(held), bytes(used));

@@ -47,6 +47,10 @@ const LEAST: u64 = 1024;
 const BAR: u64 = 50;
 /// At least so many classes of virtual storage are printed.
 const LEAST_VIRTUAL: usize = 5;
+/// Rows of the virtual report, at most.
+const MOST_VIRTUAL: u64 = 1024;
+/// The largest preallocated area, in bytes.
+const LARGEST_AREA: u64 = 1 << 20;
 
 /// The reports of all classes of all processes.
 #[must_use]
@@ -164,7 +168,8 @@ fn preallocated(text: &mut String, class: &EcbClass) {
     let rows = |from: u64, to: u64| -> Vec<(u64, u64)> {
         (from..=to).map(|row| (row * step, uses.up_to.get(&(row * step)).copied().unwrap_or(0))).collect()
     };
-    let (area, exceed) = (class.area / step, uses.beyond(class.area));
+    // A damaged ledger or report may have any figure here.
+    let (area, exceed) = (class.area.min(LARGEST_AREA) / step, uses.beyond(class.area));
     let _ = writeln!(
         text,
         "TPF 31-BIT PREALLOCATED ECB HEAP STORAGE USAGE REPORT    SYSTEM  WIDE\nSETNAME = {}\n",
@@ -182,7 +187,7 @@ fn preallocated(text: &mut String, class: &EcbClass) {
              REPORT ONLY INCLUDES ECBS THAT EXCEEDED THE PREALLOCATED ECB HEAP\nSETNAME = {}\n",
             set(class)
         );
-        let last = last.max(area + LEAST_VIRTUAL as u64);
+        let last = last.clamp(area + LEAST_VIRTUAL as u64, area + MOST_VIRTUAL);
         usage(text, &rows(area + 1, last), uses.above.map_or(0, |above| above.1));
     }
 }

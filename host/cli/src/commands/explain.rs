@@ -270,9 +270,9 @@ mod tests {
     #[test]
     fn an_option_and_the_word_of_its_name_are_both_explained() {
         let text = explain("avl(SSL,32)").expect("an option");
-        let (option, word) = text.split_once("\nThe word\n\n").expect("both");
+        let (option, word) = text.split_once("\nThe word of that name\n\n").expect("both");
         assert!(option.starts_with("AVL(class,") && word.contains("available list"), "{text}");
-        assert!(!explain("HEAP").expect("an option").contains("\nThe word\n"));
+        assert!(!explain("HEAP").expect("an option").contains("\nThe word of that name\n"));
     }
 
     #[test]

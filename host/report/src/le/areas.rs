@@ -199,10 +199,11 @@ pub(super) fn figure(report: &Report, process: &Process, source: Source) -> u64 
         Counter(key) => counters.get(key),
         Less(all, part) => {
             let kinds = [Kind::Enclave, Kind::Thread, Kind::Line];
-            let apart: u64 = kinds.into_iter().map(|kind| of_kind(process, kind, all)).sum();
+            let apart =
+                kinds.into_iter().map(|kind| of_kind(process, kind, all)).fold(0, u64::saturating_add);
             counters.get(all).saturating_sub(counters.get(part)).saturating_sub(apart)
         }
-        Both(one, other) => counters.get(one) + counters.get(other),
+        Both(one, other) => counters.get(one).saturating_add(counters.get(other)),
         Of(kind, key) => of_kind(process, kind, key),
         Governed(all, first) => counters.get(if report.threads_are_governed() { first } else { all }),
         OthersAtOnce => {
@@ -227,7 +228,8 @@ pub(super) fn figure(report: &Report, process: &Process, source: Source) -> u64 
 
 /// A counter of all heaps of a kind; 0 if the process has none.
 pub(super) fn of_kind(process: &Process, kind: Kind, key: Key) -> u64 {
-    process.heaps.iter().filter(|heap| heap.kind == kind).filter_map(|heap| heap.counters.known(key)).sum()
+    let heaps = process.heaps.iter().filter(|heap| heap.kind == kind);
+    heaps.filter_map(|heap| heap.counters.known(key)).fold(0, u64::saturating_add)
 }
 
 /// Does a line of this process have a figure that was not measured?
