@@ -283,7 +283,9 @@ mod tests {
                 let get = |name| figures.get(name).expect("a figure");
                 assert!(get("fewest") > 0 && get("operations") >= 3, "{} {figures}", entry.name);
                 assert!(get("wait_worst_ns") >= get("wait_p999_ns"));
-                assert!((1..=get("wait_worst_ns")).contains(&get("queued_worst_ns")), "{figures}");
+                // On a busy machine the threads may have had no processor in all of their waits.
+                let least = u64::from(get("runnable_ns") == 0);
+                assert!((least..=get("wait_worst_ns")).contains(&get("queued_worst_ns")), "{figures}");
                 assert!(get("timed") <= get("operations") && get("elapsed_ns") >= 5_000_000);
             }
         }

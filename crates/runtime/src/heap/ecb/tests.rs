@@ -140,7 +140,7 @@ fn a_frame_waits_for_the_next_ecb_without_its_buffers() {
 #[test]
 fn a_thread_that_returns_finds_what_was_freed() {
     let _turn = turn();
-    let ecb = create(b"RETURN").expect("memory");
+    let ecb = create(b"SIZES").expect("memory");
     enter(ecb).expect("alive");
     // Of available lists, and of others.
     let sizes = [32, 60, 200, 500, 700, 1_000, 3_000, 20_000];
@@ -199,7 +199,7 @@ fn buffers_are_got_across_pages_of_the_area_and_the_frame() {
 #[test]
 fn ecbs_are_entered_one_inside_the_other() {
     let _turn = turn();
-    let (outer, inner) = (create(b"OUTER").expect("memory"), create(b"INNER").expect("memory"));
+    let (outer, inner) = (create(b"SIZES").expect("memory"), create(b"INNER").expect("memory"));
     enter(outer).expect("alive");
     let first = get(50);
     enter(inner).expect("alive");
@@ -233,7 +233,7 @@ fn ecbs_are_entered_one_inside_the_other() {
 #[test]
 fn a_block_that_is_resized_keeps_its_heap() {
     let _turn = turn();
-    let (one, two) = (create(b"ONE").expect("memory"), create(b"TWO").expect("memory"));
+    let (one, two) = (create(b"SIZES").expect("memory"), create(b"TWO").expect("memory"));
     let mut process = filled(100, 1);
     enter(one).expect("alive");
     let mut first = filled(100, 2);
@@ -328,7 +328,7 @@ fn threads_share_an_ecb_and_no_buffer_is_anybody_else_s() {
     const STEPS: usize = if cfg!(miri) { 200 } else { 20_000 };
     let _turn = turn();
     for round in 0..3 {
-        let ecb = create(b"SHARED").expect("memory");
+        let ecb = create(b"SIZES").expect("memory");
         let places: Vec<std::sync::Mutex<Option<(usize, usize, u8)>>> =
             (0..64).map(|_| std::sync::Mutex::new(None)).collect();
         thread::scope(|scope| {
@@ -382,7 +382,7 @@ fn threads_share_an_ecb_and_no_buffer_is_anybody_else_s() {
 #[test]
 fn buffers_are_found_by_their_names() {
     let _turn = turn();
-    let ecb = create(b"TAGS").expect("memory");
+    let ecb = create(b"SIZES").expect("memory");
     // SAFETY: buffers in use of this ECB, or none.
     unsafe {
         let outside = get(10);
@@ -432,7 +432,7 @@ fn buffers_are_found_by_their_names() {
         end(ecb).expect("nobody is inside");
         give(outside);
     }
-    let ecb = create(b"TAGS").expect("memory");
+    let ecb = create(b"SIZES").expect("memory");
     enter(ecb).expect("alive");
     assert_eq!(locate(b"SAME", null_mut()), Ok(null_mut()), "names end with their ECB");
     end(ecb).expect("the thread leaves first");
