@@ -265,11 +265,16 @@ pub fn look<S: Segments>() {
     }
     // The kernel's count lags by some pages of each processor.
     let is_within =
-        |part: u64| move |found: &Found| found.sum().abs_diff(total) <= (total / part).max(MIB / 2);
+        |part: u64, lag: u64| move |found: &Found| found.sum().abs_diff(total) <= (total / part).max(lag);
     let is_much = slot.cell(Key::HeapSegmentBytes).load(Ordering::Relaxed) >= MUCH;
-    let sampled = if is_much { look_by::<S>(List::Short, true).filter(is_within(100)) } else { None };
+    // A sample that is off by as much as the lag would be wrong by a tenth in a small process with a large heap.
+    let sampled = if is_much {
+        look_by::<S>(List::Short, true).filter(is_within(100, (MIB / 2).min(total / 50)))
+    } else {
+        None
+    };
     let found = sampled
-        .or_else(|| look_by::<S>(List::Short, false).filter(is_within(50)))
+        .or_else(|| look_by::<S>(List::Short, false).filter(is_within(50, MIB / 2)))
         .or_else(|| look_by::<S>(List::Long, false));
     if let Some(found) = found {
         keep(slot, &found);
