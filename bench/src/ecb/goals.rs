@@ -52,7 +52,7 @@ fn ours<'a>(run: &'a Run, key: &str, figure: usize) -> Option<(usize, usize, &'a
     Some((row, run.ours(row)?, &run.rows[row].figures[figure]))
 }
 
-/// Ratios of ours to each rival that is no bare bump allocator.
+/// Ratios of ECBs to each rival, except bare bump allocators.
 fn ratios(run: &Run, row: usize, ours: usize, figure: &Figure) -> Vec<(String, Ratio)> {
     let is_other = |arm: &usize| run.arms[*arm].is_rival() && !run.arms[*arm].name.starts_with(BUMPALO);
     let arms = run.arms_of(row).into_iter().filter(is_other);

@@ -4,7 +4,7 @@
 //! arms (arenas, malloc under each allocator)     once: compiled; scripts of requests written, one by the TLS driver
 //! for each row, for each round, in an order drawn anew
 //!   for each arm of the row: one process ──> figures
-//! all figures ──> medians, ratios of ours to each arm   the heap's share of TLS (callgrind)   kernel calls (strace)   goals
+//! all figures ──> medians, ratios of ECBs to each arm   the heap's share of TLS (callgrind)   kernel calls (strace)   goals
 //! ```
 //!
 //! Invariant: all arms of a row serve the same requests, and compare what they wrote: a wrong one is an error, not a sample.

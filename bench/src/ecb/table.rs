@@ -1,4 +1,4 @@
-//! The results of a run, for a person: for each row the arms with their medians, and the ratio of ours to each.
+//! The results of a run, for a person: for each row the arms with their medians, and the ratio of ECBs to each.
 
 use super::Run;
 use crate::ecb::rows::What;

@@ -71,7 +71,7 @@ fn what_is_printed_is_read_back() {
             assert_eq!(requests.table, Table::RequestSizes);
             let sizes: Vec<u64> = requests.sizes.iter().map(|(_, size)| size.value).collect();
             assert_eq!(sizes, class.sizes);
-            // Each class of the report holds the counts of ours that are in it.
+            // Each class of the report has the counts of the ledger rows within it.
             let mut below = 0;
             for row in &requests.rows {
                 assert_eq!(row.count.value, class.requests.between(below, row.limit), "{text}");

@@ -115,7 +115,7 @@ impl Area {
         drop(space);
         if kind == Kind::Frame {
             // The storage may have been in use before.
-            // SAFETY: the marks are in pages of ours.
+            // SAFETY: the marks are in pages of this area.
             unsafe { ((*place).start() as *mut u8).write_bytes(0, FRAME_BYTES / GRAIN) };
         }
         place
@@ -330,7 +330,7 @@ impl Area {
     pub unsafe fn clear_frame(&mut self, up_to: usize) {
         let (from, end) = self.room();
         let used = up_to.clamp(from, end) - from;
-        // SAFETY: the marks are in pages of ours.
+        // SAFETY: the marks are in pages of this area.
         unsafe { self.first.add((from - self.start()) / GRAIN).write_bytes(0, used.div_ceil(GRAIN)) };
     }
 

@@ -210,7 +210,7 @@ pub fn current() -> Number {
 #[inline(always)]
 fn here() -> Option<*mut Seat> {
     let heap = slot::get();
-    // SAFETY: the slot holds the address of a thread's heap; a seat is one of ours.
+    // SAFETY: the slot holds the address of a thread's heap; a seat belongs to the same thread.
     unsafe { (*heap).is_seat.then_some(heap.cast()) }
 }
 
