@@ -24,6 +24,7 @@ use super::super::extent::Extent;
 use super::super::map::{self, AREA, Descriptor, PAGE};
 use super::super::object::Heap;
 use super::super::private_storage::{AREA_DESCRIPTOR, OWN};
+use super::given;
 
 /// Bytes of a preallocated area, if ECB does not say otherwise: no power of two, as areas at such distances would meet in the same sets
 /// of the processor's caches.
@@ -55,6 +56,12 @@ pub struct Uncut {
 
 impl Uncut {
     pub const NONE: Self = Self { at: 0, end: 0, segment: null_mut() };
+}
+
+/// Bytes at the end of pages that are not for buffers: the last word is the header of the block behind them. Under CHECK its page, so
+/// that access can be taken from all others.
+pub fn behind() -> usize {
+    if given::check() == 0 { size_of::<usize>() } else { PAGE }
 }
 
 /// The control block of an ECB, of which an area knows the address only.
@@ -221,7 +228,47 @@ impl Area {
         // Frames begin at different pages, so that their first buffers are not all in the same sets of the processor's caches.
         let colour = self.start() / FRAME_BYTES % COLOURS * PAGE;
         let marks = if self.kind == Kind::Frame { FRAME_BYTES / GRAIN + colour } else { 0 };
-        (self.start() + marks, (self.start() + self.bytes() - size_of::<usize>()) & !(GRAIN - 1))
+        (self.start() + marks, (self.start() + self.bytes() - behind()) & !(GRAIN - 1))
+    }
+
+    /// From where to where its contents may be taken access from: whole pages, without marks and without the header behind.
+    pub fn accessible(&self) -> (usize, usize) {
+        let marks = if self.kind == Kind::Frame { FRAME_BYTES / GRAIN } else { 0 };
+        (self.start() + marks, (self.start() + self.bytes() - behind()) & !(PAGE - 1))
+    }
+
+    /// From where to where contents of the program may be.
+    pub fn contents(&self) -> (usize, usize) {
+        match self.kind {
+            Kind::Large => (self.first.addr(), self.accessible().1),
+            _ => self.room(),
+        }
+    }
+
+    /// The buffer around an address and its bytes. None if there is none.
+    ///
+    /// # Safety
+    /// The area is that of the address's page; descriptors stay readable.
+    pub unsafe fn buffer_around(this: *mut Self, address: usize, sizes: &[u32]) -> Option<(usize, usize)> {
+        // SAFETY: the caller's promise; the marks are readable.
+        unsafe {
+            if (*this).kind == Kind::Large {
+                let (start, asked) = ((*this).first.addr(), (*this).asked);
+                return (start..start + asked).contains(&address).then_some((start, asked));
+            }
+            let (from, end) = (*this).room();
+            let mut at = address & !(GRAIN - 1);
+            while (from..end).contains(&at) {
+                let mark = (*this).mark(at);
+                let list = if mark.is_null() { 0 } else { usize::from(*mark & LIST) };
+                if list != 0 {
+                    let bytes = *sizes.get(list)? as usize;
+                    return (address - at < bytes).then_some((at, bytes));
+                }
+                at -= GRAIN;
+            }
+            None
+        }
     }
 
     /// The mark of an address in these pages; null if none can be there.

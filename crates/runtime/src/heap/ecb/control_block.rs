@@ -23,7 +23,7 @@ use underbar_sys::lock::Lock;
 use super::super::gate::Gate;
 use super::super::inbox::Inbox;
 use super::super::map::PAGE;
-use super::area::{Area, FRAME_BYTES, Kind, LIST, PAGE_MARKS};
+use super::area::{self, Area, FRAME_BYTES, Kind, LIST, PAGE_MARKS};
 use super::chains::{self, Bits, Chains};
 use super::class::Class;
 use super::figures::Ended;
@@ -184,11 +184,11 @@ impl Shared {
         if self.area == of { self.at } else { usize::MAX }
     }
 
-    /// What is to be counted of the ECB, which ends.
+    /// The most bytes of storage that the ECB had.
     ///
     /// # Safety
     /// No thread is inside; the area is the block's preallocated one.
-    pub unsafe fn ended(&self, preallocated: &Area) -> Ended {
+    pub unsafe fn most(&self, preallocated: &Area) -> usize {
         let mut most = self.large_peak;
         // SAFETY: frames in the list are this block's.
         match unsafe { self.frames.as_ref() } {
@@ -203,6 +203,16 @@ impl Shared {
                 }
             }
         }
+        most
+    }
+
+    /// What is to be counted of the ECB, which ends.
+    ///
+    /// # Safety
+    /// As [`Self::most`], and its storage has access.
+    pub unsafe fn ended(&self, preallocated: &Area) -> Ended {
+        // SAFETY: the caller's promise.
+        let most = unsafe { self.most(preallocated) };
         // SAFETY: the table is in storage of the ECB, and no thread uses it.
         let expanded_tags = unsafe { !self.tags.is_null() && Tags::capacity(self.tags) > tags::FIRST };
         Ended {
@@ -212,6 +222,11 @@ impl Shared {
             expanded_tags,
             with_frame: !self.frames.is_null(),
         }
+    }
+
+    /// Frames and large buffers, the first of each.
+    pub fn lists(&self) -> [*mut Area; 2] {
+        [self.frames, self.larges]
     }
 
     /// Frames and large buffers.
@@ -226,6 +241,11 @@ impl ControlBlock {
     pub fn class(&self) -> &'static Class {
         // SAFETY: a block that an ECB has, or had, has a class; classes stay for ever.
         unsafe { &*self.class.load(Ordering::Relaxed) }
+    }
+
+    /// The number of the ECB that had the block last, which has ended.
+    pub fn ended_number(&self) -> u64 {
+        u64::from(self.gate.generation().wrapping_sub(1)) << 32 | u64::from(self.index)
     }
 
     /// Has no ECB this block?
@@ -288,7 +308,7 @@ impl ControlBlock {
     /// A large buffer of so many bytes; null if there is no memory.
     #[cold]
     pub fn get_large(&self, size: usize, align: usize) -> *mut u8 {
-        let more = size_of::<usize>() + if align > PAGE { align } else { 0 };
+        let more = area::behind() + if align > PAGE { align } else { 0 };
         let Some(bytes) = size.checked_add(more).and_then(|bytes| bytes.checked_next_multiple_of(PAGE))
         else {
             return null_mut();

@@ -227,7 +227,7 @@ impl Figures {
         self.request_rows.publish(&mut self.requests, page.map(|page| &page.requests[..]));
         let high_water = core::mem::take(&mut self.high_water);
         if let Some(page) = page {
-            page.raise_high_water(high_water as u64);
+            page.raise_high_water(Sum::HighWater, high_water as u64);
         }
     }
 }
@@ -265,7 +265,7 @@ pub fn publish_end(class: &Class, ended: Ended) {
         add(Sum::WithBuffer, ended.most > 0);
         add(Sum::ExpandedTags, ended.expanded_tags);
         add(Sum::WithFrame, ended.with_frame);
-        page.raise_high_water(ended.most as u64);
+        page.raise_high_water(Sum::HighWater, ended.most as u64);
         page.uses[use_row(ended.most)].fetch_add(1, Ordering::Relaxed);
     }
 }

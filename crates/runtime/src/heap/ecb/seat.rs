@@ -35,7 +35,7 @@ use super::control_block::{ControlBlock, KEPT, Region};
 use super::figures::{self, Ended, Figures};
 use super::lists::LISTS;
 use super::piece::{Piece, depth, push};
-use super::ready;
+use super::{ready, traced};
 
 /// Bytes of buffers that are carved at a time, at first and at most.
 const CARVED: usize = 512;
@@ -83,6 +83,9 @@ pub struct Seat {
     pub figures: Figures,
     ready: [*mut ControlBlock; READY],
     waiting: usize,
+    /// Of a first seat: one more than the number of the thread's trace table, 0: none yet; and whether the table names the thread.
+    pub table: u32,
+    pub is_known: bool,
 }
 
 /// Seats of threads that have ended, linked by `deeper`.
@@ -156,12 +159,16 @@ pub fn make(home: *mut ThreadHeap) -> *mut Seat {
                 figures: Figures::NONE,
                 ready: [null_mut(); READY],
                 waiting: 0,
+                table: 0,
+                is_known: false,
             });
             (*seat).heap.is_seat = true;
+            (*seat).heap.is_untraced = !traced::are_on();
         } else {
             spare.0 = (*seat).deeper;
         }
         (*seat).heap.home = home;
+        (*seat).is_known = false;
         (*seat).deeper = null_mut();
     }
     seat
@@ -222,7 +229,7 @@ impl Seat {
     pub fn sit(&mut self, block: &'static ControlBlock, previous: *mut ThreadHeap, outer: *mut Seat) {
         let class = block.class();
         self.counts_each = block.counts_each.load(Ordering::Relaxed) != 0;
-        let is_slow = self.counts_each || class.heap().settings.fills();
+        let is_slow = self.counts_each || class.is_slow || class.heap().settings.fills();
         self.be_of(class, is_slow);
         self.block = block;
         self.previous = previous;

@@ -618,3 +618,40 @@ fn chains_of_other_threads_are_counted_as_shared() {
     assert_eq!((figure(OfList::Got), figure(OfList::Freed), figure(OfList::Shared)), (60, 60, 1));
     end(ecb).expect("nobody is inside");
 }
+
+#[test]
+fn an_ended_ecb_that_is_kept_is_known_by_its_addresses() {
+    let _turn = turn();
+    given::set_check(1 << 20);
+    let ended = |fill: usize| {
+        let ecb = create(b"SIZES").expect("memory");
+        enter(ecb).expect("alive");
+        let (small, large) = (filled(100, 1), filled(400_000, 2));
+        // SAFETY: the buffer is in use.
+        unsafe { tag(small, b"SESSION") }.expect("a name");
+        let frame: Vec<_> = (0..fill).map(|_| filled(1_000, 3)).collect();
+        end(ecb).expect("the thread leaves first");
+        (ecb, small, large, frame.last().copied())
+    };
+    let (ecb, small, large, frame) = ended(100);
+    for (buffer, inside, bytes, name) in [
+        (small, 20, 128, &b"SESSION"[..]),
+        (large, 399_999, 400_000, b""),
+        (frame.expect("some"), 0, 1_024, b""),
+    ] {
+        let stale = stale_at(buffer.addr() + inside).expect("it is kept");
+        assert_eq!((stale.ecb, stale.class.name()), (ecb, &b"SIZES"[..]));
+        assert_eq!((stale.buffer, stale.bytes, &stale.name[..stale.length]), (buffer.addr(), bytes, name));
+        let descriptor = lookup(buffer.addr());
+        // SAFETY: an area's descriptor, which stays readable; what is refused is not freed.
+        assert!(unsafe { !super::free(buffer, descriptor) }, "its ECB has ended");
+    }
+    assert!(stale_at(0x1000).is_none() && stale_at(usize::MAX).is_none());
+    // More than the bound: the oldest serves again, and its storage is whole.
+    for _ in 0..20 {
+        ended(10);
+    }
+    assert!(stale_at(small.addr()).is_none_or(|stale| stale.ecb != ecb));
+    given::set_check(0);
+    assert!(stale_at(small.addr()).is_none());
+}

@@ -88,6 +88,8 @@ pub struct ThreadHeap {
     noted_large: usize,
     /// It is a seat in an ECB, which has no extents. Next to what requests read.
     pub is_seat: bool,
+    /// It is such a seat, and requests are not traced.
+    pub is_untraced: bool,
     /// Replaces `bins` while storage is filled (STORAGE): `bins` stays empty, so that malloc takes the slow path.
     quiet_bins: [*mut Cell; CLASSES],
     pools: [Pool; CLASSES],
@@ -138,6 +140,7 @@ impl ThreadHeap {
             noted: 0,
             noted_large: 0,
             is_seat: false,
+            is_untraced: false,
             quiet_bins: [null_mut(); CLASSES],
             pools: [Pool::NEW; CLASSES],
             tally: Figures::new(None),
