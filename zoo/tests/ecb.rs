@@ -288,6 +288,36 @@ fn ended_ecbs_are_kept_up_to_a_bound() {
 }
 
 #[test]
+fn storage_below_2_gib_ends_with_its_ecb_and_is_reported() {
+    ends_with(&["low"], "low\n");
+    let (program, file) = (program(), scratch("ecb-low").join("report.json"));
+    let found = on_heap("ECB(LOW(64K),CHECK)", &[&program, "low", "used"]);
+    assert_eq!(found.status.signal(), Some(SIGSEGV), "{found:?}");
+    assert!(found.error.contains("of class LOW has ended, 10 bytes into a buffer of 512 bytes"), "{found:?}");
+    let found = left(&mut run(&["--json", "-o", file.to_str().expect("text")], &[&program, "low"]));
+    assert!(found.status.success(), "{found:?}");
+    let report: Value =
+        serde_json::from_str(&std::fs::read_to_string(&file).expect("a report")).expect("JSON");
+    let class = &report["processes"][0]["ecbs"][0];
+    let figures = ["ended", "low", "with_low", "low_got", "low_freed"].map(|key| class[key].as_u64());
+    assert_eq!(figures, [41, 32_768, 39, 100 + 37 * 3 + 38 * 2 + 1, 38 * 2].map(Some), "{class}");
+    let uses = class["low_uses"].as_object().expect("rows");
+    assert_eq!(uses["up_to_4096"], json!(1), "{class}");
+    assert_eq!(uses.values().filter_map(Value::as_u64).sum::<u64>(), 39, "{class}");
+    assert!(class["low_high_water"].as_u64().is_some_and(|most| most > 100_000), "{class}");
+    let mut command = Command::new(underbar());
+    command.args(["report", "--report", "ztpf"]).arg(&file);
+    let text = left(&mut command).output;
+    assert!(
+        text.contains("TPF 31-BIT VIRTUAL ECB HEAP") && text.contains("TPF 64-BIT PREALLOCATED"),
+        "{text}"
+    );
+    let mut command = Command::new(underbar());
+    command.args(["report", "--report", "ecbs"]).arg(&file);
+    assert!(left(&mut command).output.contains("  below 2 GiB"));
+}
+
+#[test]
 fn the_report_of_ecbs_is_what_the_program_did() {
     let file = scratch("ecb-report").join("report.json");
     let report = |options: &str| -> Value {

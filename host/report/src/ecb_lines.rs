@@ -143,7 +143,7 @@ mod tests {
     fn report() -> Report {
         let mut report = sample::getfree();
         report.processes[0].ecbs =
-            vec![sample::ecbs(), EcbClass { name: "HTTP".to_owned(), ended: 3, ..sample::ecbs() }];
+            vec![sample::ecbs_with_low(), EcbClass { name: "HTTP".to_owned(), ended: 3, ..sample::ecbs() }];
         report
     }
 
@@ -167,7 +167,7 @@ mod tests {
             "ECBs of class SSL",
             "102 created, 100 ended, 95 with a buffer, 3 expanded",
             "32 KiB preallocated, 4 ECBs needed more; 4 with frames, 5 frames; at most 1.34 MiB",
-            "below 2 GiB                       70 dispensed, 14 freed; 7 ECBs had some, at most 20 KiB",
+            "below 2 GiB                       70 dispensed, 14 freed; 7 ECBs had some, at most 40 KiB",
             "AVL2 64                        9,600 dispensed, 9,000 freed; by own lists 8,900, by shared ones 200, by new storage 500",
             "1,002 in 10 ECBs, sampled: one in 10",
         ] {

@@ -289,7 +289,7 @@ figures! {
     "ecbs.high_water", "high-water mark", false, "The most bytes of storage that one ended ECB had: what was handed out of its area and its frames, and the pages of large buffers.";
     "ecbs.low", "below 2 GiB", false, "Bytes that the part of an ECB below 2 GiB takes at a time.";
     "ecbs.with_low", "with storage below 2 GiB", false, "Ended ECBs that had storage below 2 GiB (__malloc31).";
-    "ecbs.low_high_water", "high-water mark below 2 GiB", false, "The most bytes below 2 GiB that one ended ECB had: what was handed out of its part there, and the pages of large buffers.";
+    "ecbs.low_high_water", "high-water mark below 2 GiB", false, "The most bytes below 2 GiB that one ended ECB had: what was handed out of its part there. Buffers with pages of their own are in the other high-water mark.";
     "ecbs.low_got", "dispensed below 2 GiB", false, "Buffers below 2 GiB that were dispensed. They count under the other sizes of the lists, too.";
     "ecbs.low_freed", "freed below 2 GiB", false, "Buffers below 2 GiB that the program freed; not those that were in use when their ECB ended.";
     "ecbs.counted", "counted one by one", false, "ECBs whose requests were counted by size: a sample, or all of them under RPTSTG(ON).";

@@ -3,6 +3,7 @@
 //! ```text
 //! preallocated area  4K-1M  marks: of the first page in the control block, of each other page made when it is used
 //! frame             1 MiB  marks: at its start
+//! low             32K-     marks and a head at its start: below 2 GiB
 //! large                    one buffer, without marks
 //!
 //! page  | buffer of list 2 | buffer of list 4 .......... | buffer of list 2 | not carved ...
@@ -22,7 +23,7 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 
 use super::super::extent::Extent;
 use super::super::map::{self, AREA, Descriptor, PAGE};
-use super::super::object::Heap;
+use super::super::object::{self, Heap};
 use super::super::private_storage::{AREA_DESCRIPTOR, OWN};
 use super::given;
 
@@ -36,7 +37,9 @@ const COLOURS: usize = 16;
 /// Bytes of a frame.
 pub const FRAME_BYTES: usize = 1 << 20;
 /// Bytes of storage for one mark.
-const GRAIN: usize = 16;
+pub const GRAIN: usize = 16;
+/// Bytes for the head of an ECB's part below 2 GiB.
+pub const LOW_HEAD: usize = 512;
 /// Marks of a page.
 pub const PAGE_MARKS: usize = PAGE / GRAIN;
 
@@ -68,12 +71,14 @@ pub fn behind() -> usize {
 pub enum Owner {}
 
 /// What the pages are for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Debug)]
 pub enum Kind {
     /// The area with which an ECB begins.
     Preallocated,
     /// Further storage for buffers.
     Frame,
+    /// Storage for buffers below 2 GiB: they are in no list of a thread.
+    Low,
     /// One buffer.
     Large,
 }
@@ -120,10 +125,10 @@ impl Area {
         // SAFETY: the storage of the descriptor is ours, and so are the pages.
         unsafe { Self::write(place, kind, start, bytes, segment, block, first) };
         drop(space);
-        if kind == Kind::Frame {
+        if matches!(kind, Kind::Frame | Kind::Low) {
             // The storage may have been in use before.
             // SAFETY: the marks are in pages of this area.
-            unsafe { ((*place).start() as *mut u8).write_bytes(0, FRAME_BYTES / GRAIN) };
+            unsafe { ((*place).start() as *mut u8).write_bytes(0, bytes / GRAIN) };
         }
         place
     }
@@ -165,7 +170,7 @@ impl Area {
     ) {
         let extent = Extent::new(start, bytes, segment);
         extent.owner.store(AREA, Ordering::Relaxed);
-        let first = if kind == Kind::Frame { start as *mut u8 } else { first };
+        let first = if matches!(kind, Kind::Frame | Kind::Low) { start as *mut u8 } else { first };
         let block = AtomicPtr::new(block);
         let (pages, next, previous) = (null_mut(), null_mut(), null_mut());
         let (asked, is_tagged, page_count) = (0, false, 0);
@@ -201,6 +206,20 @@ impl Area {
         }
     }
 
+    /// The heap whose pages it has.
+    ///
+    /// # Safety
+    /// It has pages.
+    pub unsafe fn heap(area: *mut Area) -> &'static Heap {
+        // SAFETY: the caller's promise; an area begins with an extent, which names its segment.
+        unsafe { object::of(area.cast()) }
+    }
+
+    /// Of storage below 2 GiB: room for [`LOW_HEAD`] bytes.
+    pub fn head(&self) -> *mut u8 {
+        (self.start() + self.bytes() / GRAIN) as *mut u8
+    }
+
     /// The ECB; null if none has it.
     #[inline]
     pub fn block(&self) -> *mut Owner {
@@ -225,15 +244,24 @@ impl Area {
 
     /// From where to where buffers may be: the last word of the pages is the header of the block behind them.
     pub fn room(&self) -> (usize, usize) {
-        // Frames begin at different pages, so that their first buffers are not all in the same sets of the processor's caches.
-        let colour = self.start() / FRAME_BYTES % COLOURS * PAGE;
-        let marks = if self.kind == Kind::Frame { FRAME_BYTES / GRAIN + colour } else { 0 };
+        let marks = match self.kind {
+            // Frames begin at different pages, so that their first buffers are not all in the same sets of the processor's caches.
+            Kind::Frame => FRAME_BYTES / GRAIN + self.start() / FRAME_BYTES % COLOURS * PAGE,
+            // Under CHECK access is taken from whole pages, without the head.
+            Kind::Low if given::check() > 0 => (self.bytes() / GRAIN + LOW_HEAD).next_multiple_of(PAGE),
+            Kind::Low => self.bytes() / GRAIN + LOW_HEAD,
+            Kind::Preallocated | Kind::Large => 0,
+        };
         (self.start() + marks, (self.start() + self.bytes() - behind()) & !(GRAIN - 1))
     }
 
     /// From where to where its contents may be taken access from: whole pages, without marks and without the header behind.
     pub fn accessible(&self) -> (usize, usize) {
-        let marks = if self.kind == Kind::Frame { FRAME_BYTES / GRAIN } else { 0 };
+        let marks = match self.kind {
+            Kind::Frame => FRAME_BYTES / GRAIN,
+            Kind::Low => self.room().0 - self.start(),
+            Kind::Preallocated | Kind::Large => 0,
+        };
         (self.start() + marks, (self.start() + self.bytes() - behind()) & !(PAGE - 1))
     }
 
@@ -280,7 +308,7 @@ impl Area {
         let grain = (address - self.start()) / GRAIN;
         // SAFETY: the caller's promise; the tables have an entry for each page.
         unsafe {
-            if grain < PAGE_MARKS || self.kind == Kind::Frame {
+            if grain < PAGE_MARKS || self.kind != Kind::Preallocated {
                 return self.first.add(grain);
             }
             // Also if a stale descriptor is that of another area now.

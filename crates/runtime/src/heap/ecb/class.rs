@@ -164,7 +164,7 @@ pub fn of(name: &[u8]) -> Option<&'static Class> {
     let class = unsafe { &*place };
     ledger::make_class(index, |row| {
         let sizes = core::array::from_fn(|at| class.lists.sizes[at + 1].into());
-        row.begin(name, sizes, [class.area_bytes as u64, 0], counted_one_in);
+        row.begin(name, sizes, [class.area_bytes as u64, given::low() as u64], counted_one_in);
     });
     free.store(place, Ordering::Release);
     Some(class)

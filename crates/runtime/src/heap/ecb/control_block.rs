@@ -23,10 +23,12 @@ use underbar_sys::lock::Lock;
 use super::super::gate::Gate;
 use super::super::inbox::Inbox;
 use super::super::map::PAGE;
+use super::super::object::Heap;
 use super::area::{self, Area, FRAME_BYTES, Kind, LIST, PAGE_MARKS};
 use super::chains::{self, Bits, Chains};
 use super::class::Class;
 use super::figures::Ended;
+use super::low::Head;
 use super::piece::Piece;
 use super::tags::{self, Tags};
 
@@ -53,6 +55,8 @@ pub struct Shared {
     /// Frames and large buffers, the latest first.
     frames: *mut Area,
     larges: *mut Area,
+    /// Of storage below 2 GiB; null: there is none.
+    pub low: *mut Head,
     /// Names of buffers; null: none.
     pub tags: *mut Tags,
     /// Bytes of pages of large buffers, now and at most.
@@ -155,6 +159,7 @@ impl Shared {
         remnants: null_mut(),
         frames: null_mut(),
         larges: null_mut(),
+        low: null_mut(),
         tags: null_mut(),
         large: 0,
         large_peak: 0,
@@ -177,6 +182,7 @@ impl Shared {
     pub fn lose(&mut self) {
         self.at = self.end;
         (self.chains, self.kept_region, self.remnants) = (Chains::NONE, Region::NONE, null_mut());
+        self.lose_low();
     }
 
     /// The end of what was handed out of an area or frame.
@@ -219,19 +225,22 @@ impl Shared {
             buffers: self.in_use,
             units: self.units,
             most,
+            low: self.low_handed(),
             expanded_tags,
             with_frame: !self.frames.is_null(),
         }
     }
 
-    /// Frames and large buffers, the first of each.
-    pub fn lists(&self) -> [*mut Area; 2] {
-        [self.frames, self.larges]
+    /// Frames, large buffers and pieces below 2 GiB, the first of each.
+    pub fn lists(&self) -> [*mut Area; 3] {
+        [self.frames, self.larges, self.low_areas()]
     }
 
-    /// Frames and large buffers.
-    pub fn beyond(&mut self) -> [*mut Area; 2] {
-        [core::mem::replace(&mut self.frames, null_mut()), core::mem::replace(&mut self.larges, null_mut())]
+    /// The same, which are this block's no more.
+    pub fn beyond(&mut self) -> [*mut Area; 3] {
+        let all = self.lists();
+        (self.frames, self.larges, self.low) = (null_mut(), null_mut(), null_mut());
+        all
     }
 }
 
@@ -308,6 +317,11 @@ impl ControlBlock {
     /// A large buffer of so many bytes; null if there is no memory.
     #[cold]
     pub fn get_large(&self, size: usize, align: usize) -> *mut u8 {
+        self.get_large_of(self.class().heap(), size, align)
+    }
+
+    /// The same, with pages of that heap.
+    pub fn get_large_of(&self, heap: &'static Heap, size: usize, align: usize) -> *mut u8 {
         let more = area::behind() + if align > PAGE { align } else { 0 };
         let Some(bytes) = size.checked_add(more).and_then(|bytes| bytes.checked_next_multiple_of(PAGE))
         else {
@@ -317,7 +331,7 @@ impl ControlBlock {
             return null_mut();
         }
         let block = core::ptr::from_ref(self).cast_mut().cast();
-        let area = Area::make(self.class().heap(), Kind::Large, bytes, block, null_mut());
+        let area = Area::make(heap, Kind::Large, bytes, block, null_mut());
         if area.is_null() {
             return null_mut();
         }
@@ -358,7 +372,7 @@ impl ControlBlock {
             }
         }
         // SAFETY: the caller's promise.
-        unsafe { Area::unmake(area, self.class().heap()) };
+        unsafe { Area::unmake(area, Area::heap(area)) };
     }
 
     /// A chain of a list; null if there is none.

@@ -12,6 +12,10 @@ static CHECK: AtomicUsize = AtomicUsize::new(0);
 
 /// Last requests of each thread that are kept; 0: none.
 static TRACE: AtomicUsize = AtomicUsize::new(0);
+/// Bytes of a piece of the part of an ECB below 2 GiB; 0: the default.
+static LOW: AtomicUsize = AtomicUsize::new(0);
+/// Bytes of such a piece, if ECB does not say otherwise.
+const LOW_BYTES: usize = 32 << 10;
 /// A [`Without`].
 static WITHOUT: AtomicU8 = AtomicU8::new(Without::Usual as u8);
 
@@ -24,6 +28,9 @@ pub fn configure(ecb: &Ecb<'_>) {
     if ecb.trace > 0 && !cfg!(feature = "no-accounts") {
         TRACE.store(usize::try_from(ecb.trace).unwrap_or(0), Ordering::Relaxed);
     }
+    if ecb.low > 0 {
+        LOW.store(usize::try_from(ecb.low).unwrap_or(0), Ordering::Relaxed);
+    }
     if ecb.without != Without::Usual {
         WITHOUT.store(ecb.without as u8, Ordering::Relaxed);
     }
@@ -33,6 +40,14 @@ pub fn configure(ecb: &Ecb<'_>) {
 #[inline]
 pub fn trace() -> usize {
     TRACE.load(Ordering::Relaxed)
+}
+
+/// Bytes of a piece of the part of an ECB below 2 GiB.
+pub fn low() -> usize {
+    match LOW.load(Ordering::Relaxed) {
+        0 => LOW_BYTES,
+        bytes => bytes,
+    }
 }
 
 /// What is left out.

@@ -18,6 +18,7 @@
 //! | `seat` | a thread's part of the ECB that it is in |
 //! | `lists`, `piece` | sizes; free buffers |
 //! | `requests` | malloc, free and realloc of buffers |
+//! | `low` | storage below 2 GiB |
 //! | `names`, `tags` | names of buffers |
 //! | `threads` | the end of a thread; forks |
 //! | `given`, `ended` | what ECB says; storage of ended ECBs that is kept without access |
@@ -38,6 +39,7 @@ mod ended;
 mod figures;
 mod given;
 mod lists;
+mod low;
 mod names;
 mod piece;
 mod ready;
@@ -53,6 +55,7 @@ use core::sync::atomic::Ordering;
 use underbar_options::Settings;
 
 pub use ended::{Stale, find as stale_at};
+pub(super) use low::get_low;
 pub use names::{locate, tag, untag};
 pub(super) use requests::{calloc, fault_of, free, free_by, get_by, malloc, realloc, usable};
 pub(super) use threads::{after_fork_in_child, hold, is_quiet, release, settle, thread_ends};
@@ -215,6 +218,11 @@ pub fn current() -> Number {
     })
 }
 
+/// Whether an ECB serves the calling thread.
+pub(super) fn is_inside() -> bool {
+    here().is_some()
+}
+
 /// The seat in the slot.
 #[inline(always)]
 fn here() -> Option<*mut Seat> {
@@ -328,7 +336,7 @@ unsafe fn give_back(block: &ControlBlock, count: impl FnOnce(figures::Ended)) {
         block.is_threaded.store(0, Ordering::Relaxed);
         // What threads outside freed ends as well.
         let _ = block.returned.take();
-        let [mut frame, mut large] = beyond;
+        let [mut frame, larges, lows] = beyond;
         // The latest frame comes first; those before are full.
         let mut up_to = used;
         while let Some(area) = frame.as_ref() {
@@ -336,9 +344,12 @@ unsafe fn give_back(block: &ControlBlock, count: impl FnOnce(figures::Ended)) {
             class.put_frame(core::mem::replace(&mut frame, next), up_to);
             up_to = usize::MAX;
         }
-        while let Some(area) = large.as_ref() {
-            let next = area.next;
-            Area::unmake(core::mem::replace(&mut large, next), class.heap());
+        for mut other in [larges, lows] {
+            while let Some(area) = other.as_ref() {
+                let next = area.next;
+                let heap = Area::heap(other);
+                Area::unmake(core::mem::replace(&mut other, next), heap);
+            }
         }
     }
 }

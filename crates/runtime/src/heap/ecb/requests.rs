@@ -19,6 +19,7 @@ use super::super::map::Descriptor;
 use super::super::{out_of_storage_of, slot, usable_size};
 use super::area::{self, Area};
 use super::control_block::ControlBlock;
+use super::low::{self, get_low};
 use super::names::{move_tags, untag_at};
 use super::seat::Seat;
 use super::{enter, here, leave, number_of, traced};
@@ -238,7 +239,11 @@ pub unsafe fn realloc(address: *mut u8, descriptor: *mut Descriptor, size: usize
         if !is_here && enter(number_of(block)).is_err() {
             return out_of_storage_of(block.class().heap());
         }
-        let new = malloc(size);
+        let new = if low::is_low(area) {
+            get_low(Area::heap(area), size).unwrap_or(null_mut())
+        } else {
+            malloc(size)
+        };
         if !new.is_null() {
             core::ptr::copy(address, new, old.min(size));
             if Area::is_tagged(area, address.addr()) {

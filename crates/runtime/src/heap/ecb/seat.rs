@@ -35,7 +35,7 @@ use super::control_block::{ControlBlock, KEPT, Region};
 use super::figures::{self, Ended, Figures};
 use super::lists::LISTS;
 use super::piece::{Piece, depth, push};
-use super::{ready, traced};
+use super::{low, ready, traced};
 
 /// Bytes of buffers that are carved at a time, at first and at most.
 const CARVED: usize = 512;
@@ -217,6 +217,9 @@ impl Seat {
 
     /// An ECB of a class ended.
     pub fn count_end(&mut self, class: &'static Class, ended: Ended) {
+        if ended.low > 0 {
+            figures::publish_low(class, ended.low);
+        }
         if self.has_figures_of(class) {
             self.figures.count_end(ended);
             self.figures.visited(class);
@@ -560,7 +563,7 @@ impl Seat {
         unsafe {
             let area = &*area;
             if self.is_slow
-                || area.kind == Kind::Large
+                || area.kind >= Kind::Low
                 || !core::ptr::eq(area.block().cast(), self.block)
                 || buffer.addr() & 15 != 0
             {
@@ -581,8 +584,17 @@ impl Seat {
 
     /// Takes back a buffer of this ECB, which is of that list, or large.
     pub unsafe fn put_back(&mut self, area: *mut Area, list: usize, buffer: *mut u8) {
-        // SAFETY: the buffer is free and ours.
-        unsafe { if list == 0 { self.free_large(area) } else { self.put(list, buffer) } }
+        // SAFETY: the buffer is free and ours; the thread is inside.
+        unsafe {
+            if list == 0 {
+                self.free_large(area);
+            } else if (*area).kind == Kind::Low {
+                (*self.block).free_low(list, buffer);
+                self.count_low(self.class().lists.sizes[list] as usize, true);
+            } else {
+                self.put(list, buffer);
+            }
+        }
     }
 
     /// Takes back a buffer of this ECB, which is of that list.
@@ -637,6 +649,9 @@ impl Seat {
         unsafe {
             let block = &*self.block;
             let bytes = (*area).asked;
+            if low::is_low(area) {
+                self.figures.count_low(true);
+            }
             self.figures.count_large(self.class(), bytes, true);
             {
                 let mut shared = block.shared.lock();
@@ -645,6 +660,17 @@ impl Seat {
             }
             block.free_large(area);
         }
+    }
+
+    /// Counts a buffer below 2 GiB, of so many bytes.
+    pub unsafe fn count_low(&mut self, bytes: usize, is_freed: bool) {
+        self.figures.count_low(is_freed);
+        self.figures.count_large(self.class(), bytes, is_freed);
+        let sign = if is_freed { -1 } else { 1 };
+        // SAFETY: the thread is inside.
+        let mut shared = unsafe { &*self.block }.shared.lock();
+        shared.in_use += sign;
+        shared.units += sign * (bytes / 16) as i32;
     }
 
     /// A block that waits with this thread for an ECB of that class; null if none does.

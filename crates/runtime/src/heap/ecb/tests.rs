@@ -655,3 +655,42 @@ fn an_ended_ecb_that_is_kept_is_known_by_its_addresses() {
     given::set_check(0);
     assert!(stale_at(small.addr()).is_none());
 }
+
+#[test]
+fn storage_below_2_gib_is_the_ecb_s_and_goes_into_no_other_list() {
+    let _turn = turn();
+    let low = |size: usize| {
+        let buffer = super::super::below::BAR.get(size);
+        assert!(!buffer.is_null() && buffer.addr() < 2 << 30, "{size}: {buffer:?}");
+        // SAFETY: new storage of that size.
+        unsafe { buffer.write_bytes(size as u8, size) };
+        buffer
+    };
+    let sizes = [1, 40, 100, 1_000, 30_000, 100_000, 1 << 20];
+    for _ in 0..3 {
+        let ecb = create(b"SIZES").expect("memory");
+        enter(ecb).expect("alive");
+        let all: Vec<_> = sizes.iter().chain(&sizes).map(|&size| (size, low(size))).collect();
+        for &(size, buffer) in &all {
+            assert_eq!(ecb_of(buffer), ecb, "{size}");
+            assert!(holds(buffer, size, size as u8), "{size}");
+        }
+        // A freed one serves the next request below 2 GiB, and none of malloc.
+        let (first, second) = (all[1].1, all[8].1);
+        give(first);
+        assert_ne!(get(40), first);
+        assert_eq!(low(40), first);
+        // SAFETY: the buffer is in use.
+        let grown = unsafe { realloc(second, 5_000) };
+        assert!(grown.addr() < 2 << 30 && holds(grown, 40, 40));
+        // SAFETY: as above.
+        unsafe { tag(grown, b"LOW") }.expect("a name");
+        // Another thread frees one; it comes back at the next request.
+        let third = all[2].1.addr();
+        thread::scope(|scope| scope.spawn(move || give(third as *mut u8)).join().expect("a thread"));
+        leave().expect("inside");
+        assert_ne!(ecb_of(low(40)), ecb, "outside it is the process's");
+        end(ecb).expect("nobody is inside");
+        assert_eq!(ecb_of(first), 0);
+    }
+}
