@@ -14,7 +14,7 @@ use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use underbar_ledger::HeapKind;
 use underbar_ledger::classes::{ClassRow, Sum};
-use underbar_options::{AvailableLists, DEFAULT_LISTS, ListSizes};
+use underbar_options::{AvailableLists, DEFAULT_LISTS, ListSizes, Without};
 use underbar_sys::lock::Lock;
 
 use super::super::map::PAGE;
@@ -50,6 +50,8 @@ pub struct Class {
     pub area_bytes: usize,
     /// No request finds a ready piece: TRACE, or WITHOUT.
     pub is_slow: bool,
+    /// Control entries are made when an ECB begins: WITHOUT(ENTRIES).
+    pub makes_entries: bool,
     /// ECBs alive; relaxed: a hint for how many blocks may wait.
     alive: AtomicUsize,
     /// ECBs created, as far as it matters for who is counted; relaxed.
@@ -146,6 +148,7 @@ pub fn of(name: &[u8]) -> Option<&'static Class> {
             lists: Lists::new(sizes),
             area_bytes,
             is_slow: given::is_slow(),
+            makes_entries: given::without() == Without::Entries,
             alive: AtomicUsize::new(0),
             created: AtomicUsize::new(0),
             index,

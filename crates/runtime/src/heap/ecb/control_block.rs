@@ -146,6 +146,9 @@ pub struct ControlBlock {
     pub index: u32,
 }
 
+// Each ECB takes one: a further line would be a further line of each.
+const _: () = assert!(size_of::<ControlBlock>() <= 576);
+
 impl Shared {
     /// No storage.
     pub const NONE: Self = Self {

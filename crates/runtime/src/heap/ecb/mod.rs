@@ -23,6 +23,7 @@
 //! | `threads` | the end of a thread; forks |
 //! | `given`, `ended` | what ECB says; storage of ended ECBs that is kept without access |
 //! | `traced` | the last requests of each thread |
+//! | `without` | what a demo leaves out |
 //! | `figures` | what is counted and not yet published |
 //!
 //! A buffer belongs to its ECB wherever it is freed or resized: realloc never moves a buffer from one heap to another, since it
@@ -48,6 +49,7 @@ mod seat;
 mod tags;
 mod threads;
 mod traced;
+mod without;
 
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering;
@@ -143,6 +145,9 @@ pub fn create(class: &[u8]) -> Result<Number, Refused> {
         block.counts_each.store(counts_each.into(), Ordering::Relaxed);
         (*seat).count_created(class, counts_each);
         let area = block.area.load(Ordering::Relaxed);
+        if class.makes_entries {
+            without::make_entries(area);
+        }
         (*area).set_block(core::ptr::from_ref(block).cast_mut().cast());
         Ok(number_of(block))
     }

@@ -20,6 +20,7 @@ use core::ptr::{null, null_mut};
 use core::sync::atomic::Ordering;
 
 use underbar_ledger::classes::OfList;
+use underbar_options::Without;
 use underbar_sys::lock::Lock;
 
 use super::super::cell::Cell;
@@ -35,7 +36,8 @@ use super::control_block::{ControlBlock, KEPT, Region};
 use super::figures::{self, Ended, Figures};
 use super::lists::LISTS;
 use super::piece::{Piece, depth, push};
-use super::{low, ready, traced};
+use super::without::Aside;
+use super::{given, low, ready, traced};
 
 /// Bytes of buffers that are carved at a time, at first and at most.
 const CARVED: usize = 512;
@@ -54,7 +56,7 @@ pub struct Seat {
     pub heap: ThreadHeap,
     /// The ECB that the thread is in; null: the seat is empty.
     pub block: *const ControlBlock,
-    region: Region,
+    pub region: Region,
     /// Where [`Seat::bump`] ends, in the region, and marks so that that of an address is at `marks + address / 16`; 0: see `aim`.
     bump_end: usize,
     marks: *mut u8,
@@ -63,7 +65,7 @@ pub struct Seat {
     /// Lists that had pieces during this visit.
     touched: u64,
     /// Pieces that came into each bin, less those that were given away; pieces that the thread freed.
-    handed: [i32; LISTS],
+    pub handed: [i32; LISTS],
     freed: [u32; LISTS],
     /// Bytes to carve the next time.
     stride: usize,
@@ -86,6 +88,9 @@ pub struct Seat {
     /// Of a first seat: one more than the number of the thread's trace table, 0: none yet; and whether the table names the thread.
     pub table: u32,
     pub is_known: bool,
+    /// What is left out; and freed buffers that wait for it, null: none.
+    pub without: Without,
+    pub aside: *mut Aside,
 }
 
 /// Seats of threads that have ended, linked by `deeper`.
@@ -161,6 +166,8 @@ pub fn make(home: *mut ThreadHeap) -> *mut Seat {
                 waiting: 0,
                 table: 0,
                 is_known: false,
+                without: given::without(),
+                aside: null_mut(),
             });
             (*seat).heap.is_seat = true;
             (*seat).heap.is_untraced = !traced::are_on();
@@ -177,7 +184,7 @@ pub fn make(home: *mut ThreadHeap) -> *mut Seat {
 /// All functions are called by the seat's thread.
 #[allow(clippy::missing_safety_doc, reason = "one contract for all, stated above")]
 impl Seat {
-    fn class(&self) -> &'static Class {
+    pub fn class(&self) -> &'static Class {
         // SAFETY: set when the thread enters; classes stay for ever.
         unsafe { &*self.class }
     }
@@ -264,7 +271,10 @@ impl Seat {
     /// The thread leaves the ECB: its lists and the rest of its region become the others'.
     pub unsafe fn stand_up(&mut self) {
         // SAFETY: the thread is inside, so the block is the ECB's.
-        let block = unsafe { &*self.block };
+        let block = unsafe {
+            self.take_all_aside();
+            &*self.block
+        };
         let class = self.class();
         let (mut buffers, mut units) = (0, 0);
         let mut touched = core::mem::take(&mut self.touched);
@@ -338,6 +348,8 @@ impl Seat {
     pub unsafe fn settle(&mut self) {
         // SAFETY: null, or the block of the ECB that the thread is in.
         if let Some(block) = unsafe { self.block.as_ref() } {
+            // SAFETY: the thread is inside.
+            unsafe { self.take_all_aside() };
             let (mut buffers, mut units) = (0, 0);
             let mut touched = self.touched;
             while touched != 0 {
@@ -427,7 +439,7 @@ impl Seat {
     }
 
     /// Storage for at least so many bytes in the region. False if there is no memory.
-    fn grant(&mut self, bytes: usize) -> bool {
+    pub fn grant(&mut self, bytes: usize) -> bool {
         self.bump_end = 0;
         // SAFETY: the thread is inside.
         unsafe { &*self.block }.grant(&mut self.region, bytes)
@@ -444,6 +456,7 @@ impl Seat {
             if !returned.is_null() {
                 self.collect(returned);
             }
+            self.take_aside(list);
             let mut head = self.heap.bins[list];
             if head.is_null() {
                 let chain = block.take_chain(list);
@@ -457,7 +470,7 @@ impl Seat {
                 if block.is_threaded.load(Ordering::Relaxed) == 0 {
                     return self.carve_one(list);
                 }
-                head = self.carve(list);
+                head = if self.takes_one() { self.carve_next(list) } else { self.carve(list) };
                 if head.is_null() {
                     return null_mut();
                 }
@@ -593,6 +606,7 @@ impl Seat {
                 self.count_low(self.class().lists.sizes[list] as usize, true);
             } else {
                 self.put(list, buffer);
+                self.freed_without(list);
             }
         }
     }
@@ -613,7 +627,7 @@ impl Seat {
 
     /// Gives a long list to the other threads of the ECB, if there are any.
     #[cold]
-    unsafe fn share(&mut self, list: usize) {
+    pub unsafe fn share(&mut self, list: usize) {
         // SAFETY: the thread is inside.
         let block = unsafe { &*self.block };
         if block.is_threaded.load(Ordering::Relaxed) == 0 {
