@@ -107,7 +107,7 @@ pub fn run(parameters: &Parameters) -> Result<Output, Problem> {
         format!("{right} of {all} runs did their work"),
     ));
     output.tables.push(Table {
-        title: "CPU time of one operation, of all threads together".to_owned(),
+        title: "CPU time of operations, of all threads together".to_owned(),
         requested_bytes: None,
         requested_peak_bytes: None,
         arms: rounds.figured(),
@@ -157,8 +157,11 @@ fn notes() -> Vec<String> {
     ]
 }
 
-const EACH: Column =
-    Column::new("CPU each", |_, arm| of_each(&arm.said).map(|each| nanoseconds(each as u64)), |_| None);
+const EACH: Column = Column::new(
+    "CPU of 1,000",
+    |_, arm| of_each(&arm.said).map(|each| nanoseconds((each * 1_000.0) as u64)),
+    |_| None,
+);
 const SWITCHES: Column = Column::new(
     "waits in the kernel",
     |_, arm| Some(underbar_report::units::count(arm.steps.voluntary_switches)),

@@ -19,7 +19,7 @@ use super::workshop::Workshop;
 use super::{Parameters, order, peers, words};
 
 const RUNS: usize = 8;
-const TIMES: &str = "100000";
+const TIMES: u64 = 100_000;
 const PLAIN: &str = "plain";
 const ECB: &str = "underbar, ECBs";
 const ADVISED: &str = "the same, sizes as advised";
@@ -52,7 +52,7 @@ pub fn run(parameters: &Parameters) -> Result<Output, Problem> {
     let arms = rounds.figured();
     output.checks = checks(&class, &rounds, &arms);
     output.tables.push(Table {
-        title: format!("{TIMES} requests of 40 buffers, of which 36 are freed and 4 leak"),
+        title: format!("{} requests of 40 buffers, of which 36 are freed and 4 leak", count(TIMES)),
         requested_bytes: None,
         requested_peak_bytes: None,
         arms,
@@ -69,7 +69,8 @@ pub fn run(parameters: &Parameters) -> Result<Output, Problem> {
 }
 
 fn arms(advised: Option<&str>) -> Vec<Arm> {
-    let server = ["requests", "--times", TIMES];
+    let times = TIMES.to_string();
+    let server = ["requests", "--times", &times];
     let with = |name: &str, server_of: Server| Arm {
         name: name.to_owned(),
         server: server_of,
@@ -78,7 +79,7 @@ fn arms(advised: Option<&str>) -> Vec<Arm> {
     let mut arms = vec![with(PLAIN, Server::Plain)];
     arms.extend(peers::installed().into_iter().map(|(name, path)| with(name, Server::Peer(path))));
     arms.push(with("underbar", Server::Underbar(String::new())));
-    let in_ecbs = ["requests", "--times", TIMES, "--ecb", CLASS];
+    let in_ecbs = ["requests", "--times", &times, "--ecb", CLASS];
     arms.push(ecbs::arm(ECB, "", &in_ecbs));
     if let Some(options) = advised {
         arms.push(ecbs::arm(ADVISED, options, &in_ecbs));

@@ -10,9 +10,8 @@
 //!
 //! Not here: the classes ([`crate::ecbs`]), and the layouts of z/TPF ([`crate::ztpf`]).
 
-use crate::ecb_trace;
 use crate::ecbs::{EcbClass, EcbList};
-use crate::model::Report;
+use crate::model::{Process, Report};
 use crate::page::{Line, Page, Tone, clean, labelled, paint};
 use crate::units::{bytes, count, counted, share};
 
@@ -57,7 +56,7 @@ pub(crate) fn sections(report: &Report) -> Vec<Line> {
             lines.push(Line(vec![(Tone::Label, head)]));
             lines.extend(of_class(class));
         }
-        lines.extend(ecb_trace::sections(process));
+        lines.extend(traces(process));
     }
     lines
 }
@@ -126,6 +125,39 @@ fn of_class(class: &EcbClass) -> Vec<Line> {
     lines
 }
 
+/// The requests of each thread of a process, with a heading each.
+fn traces(process: &Process) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for trace in &process.ecb_traces {
+        let head = format!(
+            "{}, process {}, thread {}: the last {} of {} requests in ECBs, the newest first",
+            clean(process.name()),
+            process.process,
+            trace.thread,
+            count(trace.last.len() as u64),
+            count(trace.requests)
+        );
+        lines.push(Line(vec![(Tone::Label, head)]));
+        for request in &trace.last {
+            let caller = request.caller.as_ref().map_or_else(
+                || "not known".to_owned(),
+                |at| format!("{}+{:#x}", clean(&at.module), at.offset),
+            );
+            let text = format!(
+                "{:>12} bytes at {:#x} in ECB {}, called by {caller}",
+                count(request.bytes),
+                request.address,
+                request.ecb
+            );
+            lines.push(Line(vec![
+                (Tone::Label, format!("  {:<24}", request.kind.word())),
+                (Tone::Plain, text),
+            ]));
+        }
+    }
+    lines
+}
+
 /// The ECBs whose requests were counted one by one, in words.
 pub(crate) fn sampled(class: &EcbClass) -> String {
     let ecbs = counted(class.counted, "ECB", "ECBs");
@@ -138,6 +170,8 @@ pub(crate) fn sampled(class: &EcbClass) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ecb_trace::{EcbRequest, EcbTrace, RequestKind};
+    use crate::fault::Caller;
     use crate::sample;
 
     fn report() -> Report {
@@ -173,5 +207,42 @@ mod tests {
         ] {
             assert!(shown.contains(part), "{part}\n{shown}");
         }
+    }
+
+    #[test]
+    fn requests_are_shown_the_newest_first_and_read_again() {
+        let mut process = sample::getfree().processes.remove(0);
+        assert!(traces(&process).is_empty());
+        let request = |kind, bytes, caller| EcbRequest {
+            kind,
+            address: 0x7f00_1000,
+            bytes,
+            ecb: 4_294_967_299,
+            caller,
+        };
+        let caller = Caller { module: "server".to_owned(), offset: 0x12a4 };
+        process.ecb_traces = vec![EcbTrace {
+            thread: 4712,
+            requests: 1_204,
+            last: vec![request(RequestKind::Freed, 128, Some(caller)), request(RequestKind::Got, 100, None)],
+        }];
+        let text = text(traces(&process));
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 3, "{text}");
+        assert!(
+            lines[0].ends_with("thread 4712: the last 2 of 1,204 requests in ECBs, the newest first"),
+            "{text}"
+        );
+        assert!(
+            lines[1].contains("freed")
+                && lines[1].contains("128 bytes at 0x7f001000 in ECB 4294967299, called by server+0x12a4")
+        );
+        assert!(lines[2].ends_with("called by not known"), "{text}");
+        let json = serde_json::to_value(&process.ecb_traces).expect("plain");
+        assert_eq!(json[0]["last"][0]["kind"], "freed");
+        assert_eq!(
+            serde_json::from_value::<Vec<EcbTrace>>(json).expect("what was written"),
+            process.ecb_traces
+        );
     }
 }

@@ -406,7 +406,7 @@ pub fn in_child() -> &'static Slot {
     heaps::in_child(map_heaps);
     pools::in_child(map_pools);
     classes::in_child(map_class);
-    traces::in_child();
+    traces::in_child(map_traces);
     super::slot()
 }
 

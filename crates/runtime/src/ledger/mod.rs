@@ -59,6 +59,11 @@ pub(crate) fn make_class(class: usize, fill_in: impl FnOnce(&ClassRow)) {
     classes::make(attach::map_class, class, fill_in);
 }
 
+/// The trace tables of ECBs, made if there are none yet; see [`traces::get`].
+pub(crate) fn trace_tables() -> Option<&'static Traces> {
+    traces::get(attach::map_traces)
+}
+
 /// Words that a fork wipes, if the kernel can: so they have a page to themselves.
 #[repr(C)]
 pub(crate) struct Guard {

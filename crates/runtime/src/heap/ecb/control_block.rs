@@ -28,7 +28,7 @@ use super::area::{self, Area, FRAME_BYTES, Kind, LIST, PAGE_MARKS};
 use super::chains::{self, Bits, Chains};
 use super::class::Class;
 use super::figures::Ended;
-use super::low::Head;
+use super::head::Head;
 use super::piece::Piece;
 use super::tags::{self, Tags};
 
@@ -185,7 +185,10 @@ impl Shared {
     pub fn lose(&mut self) {
         self.at = self.end;
         (self.chains, self.kept_region, self.remnants) = (Chains::NONE, Region::NONE, null_mut());
-        self.lose_low();
+        // SAFETY: null, or the head of this block, under the lock.
+        if let Some(head) = unsafe { self.low.as_mut() } {
+            head.lose();
+        }
     }
 
     /// The end of what was handed out of an area or frame.
@@ -228,7 +231,8 @@ impl Shared {
             buffers: self.in_use,
             units: self.units,
             most,
-            low: self.low_handed(),
+            // SAFETY: null, or the head of this block.
+            low: unsafe { self.low.as_ref() }.map_or(0, |head| head.handed),
             expanded_tags,
             with_frame: !self.frames.is_null(),
         }
@@ -236,7 +240,9 @@ impl Shared {
 
     /// Frames, large buffers and pieces below 2 GiB, the first of each.
     pub fn lists(&self) -> [*mut Area; 3] {
-        [self.frames, self.larges, self.low_areas()]
+        // SAFETY: null, or the head of this block, under the lock; it has access.
+        let lows = unsafe { self.low.as_ref() }.map_or(null_mut(), |head| head.areas);
+        [self.frames, self.larges, lows]
     }
 
     /// The same, which are this block's no more.

@@ -18,7 +18,7 @@
 //! | `seat` | a thread's part of the ECB that it is in |
 //! | `lists`, `piece` | sizes; free buffers |
 //! | `requests` | malloc, free and realloc of buffers |
-//! | `low` | storage below 2 GiB |
+//! | `low`, `head` | storage below 2 GiB |
 //! | `names`, `tags` | names of buffers |
 //! | `threads` | the end of a thread; forks |
 //! | `given`, `ended` | what ECB says; storage of ended ECBs that is kept without access |
@@ -39,6 +39,7 @@ mod control_block;
 mod ended;
 mod figures;
 mod given;
+mod head;
 mod lists;
 mod low;
 mod names;

@@ -34,9 +34,8 @@ use super::area::{self, Area, Kind};
 use super::class::Class;
 use super::control_block::{ControlBlock, KEPT, Region};
 use super::figures::{self, Ended, Figures};
-use super::lists::LISTS;
+use super::lists::{Aside, LISTS};
 use super::piece::{Piece, depth, push};
-use super::without::Aside;
 use super::{given, low, ready, traced};
 
 /// Bytes of buffers that are carved at a time, at first and at most.

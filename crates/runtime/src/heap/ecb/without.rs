@@ -22,12 +22,9 @@ use super::super::cell::Cell;
 use super::area::Area;
 use super::control_block::Region;
 use super::given;
-use super::lists::LISTS;
+use super::lists::{Aside, LISTS};
 use super::piece::{Piece, push};
 use super::seat::Seat;
-
-/// Freed buffers of a thread that wait, by list, the newest first.
-pub struct Aside([*mut Cell; LISTS]);
 
 /// Makes the control entries of a whole area.
 ///
