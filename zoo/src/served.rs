@@ -6,7 +6,7 @@
 use std::io::{BufRead, BufReader, Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::OnceLock;
 
 /// The server of `zoo/http`, built now; None, with a message, where its crates cannot be had.
@@ -15,7 +15,7 @@ use std::sync::OnceLock;
 /// If it does not compile.
 #[must_use]
 pub fn http(test: &str) -> Option<&'static Path> {
-    static PATH: OnceLock<Option<PathBuf>> = OnceLock::new();
+    static PATH: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     let path = PATH.get_or_init(|| {
         let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/http/Cargo.toml");
         let target = crate::target_folder().join("zoo-http");
@@ -25,17 +25,21 @@ pub fn http(test: &str) -> Option<&'static Path> {
             command
         };
         // Its crates are not those of the workspace: a machine without a network may lack them.
-        if !cargo("fetch").stderr(Stdio::null()).status().is_ok_and(|status| status.success()) {
-            return None;
+        let fetched = cargo("fetch").output().expect("cargo");
+        if !fetched.status.success() {
+            return Err(String::from_utf8_lossy(&fetched.stderr).into_owned());
         }
         let status = cargo("build").arg("--target-dir").arg(&target).status().expect("cargo");
         assert!(status.success(), "building the server");
-        Some(target.join("debug/underbar-http"))
+        Ok(target.join("debug/underbar-http"))
     });
-    if path.is_none() {
-        crate::skip(&format!("{test}: the crates of zoo/http cannot be had"));
+    if let Err(why) = path {
+        crate::skip(&format!(
+            "{test}: the crates of zoo/http cannot be had: {}",
+            why.trim().replace('\n', " ")
+        ));
     }
-    path.as_deref()
+    path.as_deref().ok()
 }
 
 /// A connection to a port of loopback.
