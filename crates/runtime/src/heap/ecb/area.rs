@@ -43,6 +43,17 @@ pub const PAGE_MARKS: usize = PAGE / GRAIN;
 pub const LIST: u8 = 0x3f;
 const TAGGED: u8 = 0x80;
 
+/// A bit of a block's address: of a large buffer.
+const WITHOUT_MARKS: usize = 1;
+
+fn tagged_for(kind: Kind, block: *mut Owner) -> *mut Owner {
+    if kind == Kind::Large && !block.is_null() {
+        block.map_addr(|address| address | WITHOUT_MARKS)
+    } else {
+        block
+    }
+}
+
 /// Marks of a page of a preallocated area; null: the page is not in use yet.
 type Page = *mut u8;
 
@@ -78,7 +89,12 @@ pub struct Area {
     /// For walks over descriptors; the owner is [`AREA`].
     extent: Extent,
     /// Its ECB; null while it waits for one. Any thread that has a buffer reads it, relaxed: it got the buffer later.
+    /// Of a large one with [`WITHOUT_MARKS`].
     block: AtomicPtr<Owner>,
+    /// Marks of the first page, or of all; of a large one: the buffer.
+    pub first: *mut u8,
+    /// How many grains have their marks there.
+    grains: u32,
     pub kind: Kind,
     /// Of a large one: whether it has a name, and what was asked for.
     pub is_tagged: bool,
@@ -86,8 +102,6 @@ pub struct Area {
     page_count: u16,
     pub asked: usize,
     bytes: usize,
-    /// Marks of the first page, or of all; of a large one: the buffer.
-    pub first: *mut u8,
     pages: *mut Page,
     /// Neighbours in a list of the control block.
     pub next: *mut Area,
@@ -159,7 +173,12 @@ impl Area {
         let extent = Extent::new(start, bytes, segment);
         extent.owner.store(AREA, Ordering::Relaxed);
         let first = if kind == Kind::Frame { start as *mut u8 } else { first };
-        let block = AtomicPtr::new(block);
+        let grains = match kind {
+            Kind::Preallocated => PAGE_MARKS as u32,
+            Kind::Frame => (FRAME_BYTES / GRAIN) as u32,
+            Kind::Large => 0,
+        };
+        let block = AtomicPtr::new(tagged_for(kind, block));
         let (pages, next, previous) = (null_mut(), null_mut(), null_mut());
         let (asked, is_tagged, page_count) = (0, false, 0);
         // SAFETY: the caller's promise.
@@ -167,12 +186,13 @@ impl Area {
             place.write(Area {
                 extent,
                 block,
+                first,
+                grains,
                 kind,
                 is_tagged,
                 page_count,
                 asked,
                 bytes,
-                first,
                 pages,
                 next,
                 previous,
@@ -188,7 +208,7 @@ impl Area {
     pub unsafe fn unmake(area: *mut Area, heap: &Heap) {
         // SAFETY: the caller's promise.
         unsafe {
-            (*area).block.store(null_mut(), Ordering::Relaxed);
+            (*area).set_block(null_mut());
             heap.space.lock().free_pages((*area).start(), (*area).bytes(), (*area).extent.segment);
             OWN.lock().put_area(area.cast());
         }
@@ -197,12 +217,18 @@ impl Area {
     /// The ECB; null if none has it.
     #[inline]
     pub fn block(&self) -> *mut Owner {
-        self.block.load(Ordering::Relaxed)
+        self.block.load(Ordering::Relaxed).map_addr(|address| address & !WITHOUT_MARKS)
     }
 
     /// Gives it to an ECB, or takes it (null).
     pub fn set_block(&self, block: *mut Owner) {
-        self.block.store(block, Ordering::Relaxed);
+        self.block.store(tagged_for(self.kind, block), Ordering::Relaxed);
+    }
+
+    /// Does it belong to that ECB, and has marks? Of the address of no control block: false.
+    #[inline(always)]
+    pub fn has_marks_of(&self, block: *const u8) -> bool {
+        core::ptr::eq(self.block.load(Ordering::Relaxed).cast(), block)
     }
 
     /// The first byte.
@@ -231,18 +257,33 @@ impl Area {
     #[inline(always)]
     pub unsafe fn mark(&self, address: usize) -> *mut u8 {
         let grain = (address - self.start()) / GRAIN;
-        // SAFETY: the caller's promise; the tables have an entry for each page.
+        // SAFETY: so many marks are there; the caller's promise.
+        unsafe { if grain < self.grains as usize { self.first.add(grain) } else { self.later_mark(grain) } }
+    }
+
+    /// As [`Self::mark`], of a page behind the first one.
+    unsafe fn later_mark(&self, grain: usize) -> *mut u8 {
+        // Also if a stale descriptor is that of another area now.
+        if grain / PAGE_MARKS >= usize::from(self.page_count) {
+            return null_mut();
+        }
+        // SAFETY: the table has an entry for each page.
         unsafe {
-            if grain < PAGE_MARKS || self.kind == Kind::Frame {
-                return self.first.add(grain);
-            }
-            // Also if a stale descriptor is that of another area now.
-            if grain / PAGE_MARKS >= usize::from(self.page_count) {
-                return null_mut();
-            }
             let page = *self.pages.add(grain / PAGE_MARKS);
             if page.is_null() { page } else { page.add(grain % PAGE_MARKS) }
         }
+    }
+
+    /// As [`Self::mark`], of any address. Not of a large buffer.
+    ///
+    /// # Safety
+    /// It is in a page of this area.
+    #[inline(always)]
+    pub unsafe fn mark_of_any(&self, address: usize) -> *mut u8 {
+        // Where no buffer can begin, the number of the grain is beyond all of them.
+        let grain = (address - self.start()).rotate_right(GRAIN.ilog2());
+        // SAFETY: as in `mark`.
+        unsafe { if grain < self.grains as usize { self.first.add(grain) } else { self.later_mark(grain) } }
     }
 
     /// The list of a buffer that begins at an address, 0 for a large one; None if none begins there.

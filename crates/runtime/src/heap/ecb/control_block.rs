@@ -32,6 +32,8 @@ use super::tags::{self, Tags};
 
 /// A region has at most this many bytes more than was needed.
 const REGION: usize = 16 << 10;
+/// Of a frame, if one thread alone is in the ECB.
+const REGION_ALONE: usize = 256 << 10;
 /// Remnants that are looked at for one request.
 const TRIES: usize = 8;
 
@@ -254,7 +256,13 @@ impl ControlBlock {
         let is_next = region.area == shared.area && region.end == shared.at;
         let needed = if is_next { needed } else { bytes };
         // The first page alone: most ECBs of some kinds need no more.
-        let more = if shared.at < area.start() + PAGE { area.start() + PAGE - shared.at } else { REGION };
+        let more = if shared.at < area.start() + PAGE {
+            area.start() + PAGE - shared.at
+        } else if area.kind == Kind::Frame && self.is_threaded.load(Ordering::Relaxed) == 0 {
+            REGION_ALONE
+        } else {
+            REGION
+        };
         let given = needed.max(more).min(shared.end - shared.at);
         let (from, to) = (shared.at, shared.at + given);
         // SAFETY: under the lock.

@@ -93,7 +93,8 @@ pub unsafe fn free(address: *mut u8, descriptor: *mut Descriptor) -> bool {
     let (area, heap) = (area::of(descriptor), slot::get());
     // SAFETY: the caller's promise; the slot holds the address of a thread's heap.
     unsafe {
-        ((*heap).is_seat && (*heap.cast::<Seat>()).put_plain(area, address))
+        // Only a seat has a block.
+        ((*area).has_marks_of((*heap).plain) && (*heap.cast::<Seat>()).put_plain(area, address))
             || free_unusual(address, descriptor)
     }
 }
@@ -189,11 +190,18 @@ pub unsafe fn realloc(address: *mut u8, descriptor: *mut Descriptor, size: usize
         else {
             check::end("realloc", fault_of(address.addr(), descriptor), caller);
         };
-        let old = usable(address, descriptor);
-        let is_enough =
-            if list == 0 { size <= old && size >= old / 2 } else { block.class().lists.of(size) == list };
+        let lists = &block.class().lists;
+        let old = if list == 0 { usable(address, descriptor) } else { lists.sizes[list] as usize };
+        let is_enough = if list == 0 { size <= old && size >= old / 2 } else { lists.of(size) == list };
         if is_enough {
             return address;
+        }
+        let seat: *mut Seat = slot::get().cast();
+        if list != 0 && (*area).has_marks_of((*seat).heap.plain) {
+            let same = (*seat).extend(area, list, address, size);
+            if !same.is_null() {
+                return same;
+            }
         }
         let is_here = here().is_some_and(|seat| core::ptr::eq((*seat).block, block));
         if !is_here && enter(number_of(block)).is_err() {
