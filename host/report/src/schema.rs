@@ -191,7 +191,7 @@ fn fault() -> Value {
             "origin": {"anyOf": [object(
                 "Code that freed or got the block before.",
                 json!({"module": text(), "offset": number("Place in the module, as symbol tables count.")}),
-            ), {"type": "null"}], "description": "Who freed a block that was freed again, or got a block with another fault; null where not known."},
+            ), {"type": "null"}], "description": "Who freed a block that was freed again, or got a block with another fault; null where not known. Of a stack, the LINKed program that ran on it."},
         }),
     );
     not_required(&mut fault, "origin");
