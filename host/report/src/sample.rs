@@ -35,6 +35,7 @@ fn process(number: u32, program: &str, figures: &[(Key, u64)]) -> Process {
         ranges: None,
         ecbs: Vec::new(),
         heaps: Vec::new(),
+        none: Vec::new(),
         owners: Vec::new(),
         allocator: None,
         locks: None,
