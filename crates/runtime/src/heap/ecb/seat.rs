@@ -33,7 +33,7 @@ use super::area::{self, Area, Kind};
 use super::class::Class;
 use super::control_block::{ControlBlock, KEPT, Region};
 use super::figures::{self, Ended, Figures};
-use super::lists::LISTS;
+use super::lists::{LISTS, MARKED};
 use super::piece::{Piece, depth, push};
 use super::ready;
 
@@ -364,11 +364,16 @@ impl Seat {
         let head = self.heap.bins[list];
         // SAFETY: pieces in our bins are free and ours.
         unsafe {
-            if !head.is_null() {
+            let buffer = if head.is_null() {
+                self.refill(list)
+            } else {
                 self.heap.bins[list] = (*head).next.get();
-                return head.cast();
+                head.cast()
+            };
+            if list >= MARKED && !buffer.is_null() {
+                Area::set_free(area::of(map::lookup(buffer.addr())), buffer.addr(), false);
             }
-            self.refill(list)
+            buffer
         }
     }
 
@@ -564,7 +569,7 @@ impl Seat {
                 return false;
             }
             let list = usize::from(*mark);
-            if list.wrapping_sub(1) >= LISTS - 1 || self.heap.bins[list].cast() == buffer {
+            if list.wrapping_sub(1) >= MARKED - 1 || self.heap.bins[list].cast() == buffer {
                 return false;
             }
             self.put(list, buffer);
@@ -575,7 +580,14 @@ impl Seat {
     /// Takes back a buffer of this ECB, which is of that list, or large.
     pub unsafe fn put_back(&mut self, area: *mut Area, list: usize, buffer: *mut u8) {
         // SAFETY: the buffer is free and ours.
-        unsafe { if list == 0 { self.free_large(area) } else { self.put(list, buffer) } }
+        unsafe {
+            if list == 0 {
+                self.free_large(area);
+            } else {
+                Area::set_free(area, buffer.addr(), list >= MARKED);
+                self.put(list, buffer);
+            }
+        }
     }
 
     /// Takes back a buffer of this ECB, which is of that list.
