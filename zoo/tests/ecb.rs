@@ -106,6 +106,11 @@ fn a_fork_beside_a_thread_that_frees_names_outside_leaves_both_whole() {
 }
 
 #[test]
+fn an_ecb_that_is_entered_again_and_again_needs_no_more_storage() {
+    ends_with(&["flat"], "flat\n");
+}
+
+#[test]
 fn a_process_that_has_locked_itself_in_gets_no_first_ecb() {
     ends_with(&["sandboxed"], "kept\n");
     ends_with(&["sandboxed", "after the first"], "kept\n");

@@ -159,6 +159,46 @@ static void forks_busy(void) {
     puts("forked");
 }
 
+static long resident(void) {
+    long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    CHECK(file && fscanf(file, "%*d %ld", &pages) == 1);
+    fclose(file);
+    return pages * 4096;
+}
+
+/* One visit of a server with an event loop: all that it gets is freed, inside or outside. */
+static void visit(underbar_ecb ecb, int kind) {
+    void *all[30], *grown;
+    CHECK(underbar_ecb_enter(ecb) == 0);
+    for (int at = 0; at < 30; at++) {
+        size_t size = kind == 2 ? 300000 : 600 * (size_t)(at + 1);
+        CHECK(all[at] = malloc(size));
+        memset(all[at], 1, 600);
+        if (kind == 2) break;
+    }
+    if (kind != 0) CHECK(underbar_ecb_leave() == 0);
+    for (int at = 0; at < (kind == 2 ? 1 : 30); at++) free(all[at]);
+    if (kind == 0) CHECK(underbar_ecb_leave() == 0);
+    if (kind != 3) return;
+    CHECK(underbar_ecb_enter(ecb) == 0 && (grown = malloc(50)) && underbar_ecb_leave() == 0);
+    for (size_t size = 97; size < 4000; size += 97) CHECK(grown = realloc(grown, size));
+    free(grown);
+}
+
+/* An ECB that threads enter and leave for ever takes no more and more storage. */
+static void flat(void) {
+    for (int kind = 0; kind < 4; kind++) {
+        underbar_ecb ecb = underbar_ecb_create("FLAT");
+        for (int at = 0; at < 200; at++) visit(ecb, kind);
+        long before = resident();
+        for (int at = 0; at < 3000; at++) visit(ecb, kind);
+        CHECK(resident() - before < 2 << 20);
+        CHECK(underbar_ecb_end(ecb) == 0);
+    }
+    puts("flat");
+}
+
 static void *names(void *ecb) {
     while (go_on) {
         void *named[64];
@@ -348,6 +388,8 @@ int main(int count, char **arguments) {
         forks_busy();
     } else if (!strcmp(what, "forks-names")) {
         forks_names();
+    } else if (!strcmp(what, "flat")) {
+        flat();
     } else if (!strcmp(what, "sandboxed")) {
         sandboxed(count > 2);
     } else if (!strcmp(what, "jumps")) {

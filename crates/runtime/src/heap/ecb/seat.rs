@@ -31,7 +31,7 @@ use super::super::size::{LARGEST_SMALL, UNITS};
 use super::super::thread::ThreadHeap;
 use super::area::{self, Area, Kind};
 use super::class::Class;
-use super::control_block::{ControlBlock, KEPT, Region};
+use super::control_block::{ControlBlock, KEPT, Region, list_of};
 use super::figures::{self, Ended, Figures};
 use super::lists::{LISTS, MARKED};
 use super::piece::{Piece, depth, push};
@@ -294,7 +294,7 @@ impl Seat {
                     keeping += 1;
                 } else {
                     // SAFETY: as above.
-                    unsafe { shared.chains.put(&block.chains, list, chain) };
+                    unsafe { shared.chains.put(&block.chains, list, chain, list_of) };
                 }
             }
             let region = core::mem::replace(&mut self.region, Region::NONE);
@@ -527,6 +527,9 @@ impl Seat {
         // SAFETY: the thread is inside.
         let block = unsafe { &*self.block };
         if list == 0 || align > map::PAGE {
+            // Those that threads outside freed first: a thread may need large ones only.
+            // SAFETY: the thread is inside.
+            unsafe { self.collect(block.returned.take()) };
             let buffer = block.get_large(size, align);
             if !buffer.is_null() {
                 self.figures.count_large(self.class(), size, false);
@@ -616,7 +619,7 @@ impl Seat {
         // SAFETY: the pieces are ours.
         unsafe {
             self.handed[list] -= depth(chain) as i32;
-            block.shared.lock().chains.put(&block.chains, list, chain);
+            block.shared.lock().chains.put(&block.chains, list, chain, list_of);
         }
     }
 
