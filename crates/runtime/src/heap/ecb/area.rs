@@ -39,8 +39,9 @@ const GRAIN: usize = 16;
 /// Marks of a page.
 pub const PAGE_MARKS: usize = PAGE / GRAIN;
 
-/// Bits of a mark: the list, and whether the buffer has a name.
+/// Bits of a mark: the list, whether the buffer is known to be free, and whether it has a name.
 pub const LIST: u8 = 0x3f;
+const FREE: u8 = 0x40;
 const TAGGED: u8 = 0x80;
 
 /// A bit of a block's address: of a large buffer.
@@ -96,8 +97,9 @@ pub struct Area {
     /// How many grains have their marks there.
     grains: u32,
     pub kind: Kind,
-    /// Of a large one: whether it has a name, and what was asked for.
+    /// Of a large one: whether it has a name, whether it was freed outside, and what was asked for.
     pub is_tagged: bool,
+    is_free: bool,
     /// Entries of `pages`; 0: there is no table.
     page_count: u16,
     pub asked: usize,
@@ -180,7 +182,7 @@ impl Area {
         };
         let block = AtomicPtr::new(tagged_for(kind, block));
         let (pages, next, previous) = (null_mut(), null_mut(), null_mut());
-        let (asked, is_tagged, page_count) = (0, false, 0);
+        let (asked, is_tagged, is_free, page_count) = (0, false, false, 0);
         // SAFETY: the caller's promise.
         unsafe {
             place.write(Area {
@@ -190,6 +192,7 @@ impl Area {
                 grains,
                 kind,
                 is_tagged,
+                is_free,
                 page_count,
                 asked,
                 bytes,
@@ -329,6 +332,33 @@ impl Area {
             } else {
                 let mark = (*this).mark(address);
                 *mark = if tagged { *mark | TAGGED } else { *mark & LIST };
+            }
+        }
+    }
+
+    /// Whether a buffer is known to be free: threads outside have freed it, or it is of a list whose free buffers are marked.
+    ///
+    /// # Safety
+    /// A buffer begins at that address of this area.
+    pub unsafe fn is_free(this: *mut Self, address: usize) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if (*this).kind == Kind::Large { (*this).is_free } else { *(*this).mark(address) & FREE != 0 }
+        }
+    }
+
+    /// Says whether a buffer is free.
+    ///
+    /// # Safety
+    /// As [`Self::is_free`]; the buffer is the caller's, without a name if it is free.
+    pub unsafe fn set_free(this: *mut Self, address: usize, free: bool) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if (*this).kind == Kind::Large {
+                (*this).is_free = free;
+            } else {
+                let mark = (*this).mark(address);
+                *mark = if free { *mark | FREE } else { *mark & LIST };
             }
         }
     }

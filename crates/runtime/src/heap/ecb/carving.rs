@@ -22,8 +22,9 @@ use underbar_ledger::classes::OfList;
 use super::super::cell::Cell;
 use super::super::map;
 use super::super::size::LARGEST_SMALL;
-use super::area::{Area, Kind, LIST};
+use super::area::{self, Area, Kind, LIST};
 use super::control_block::Region;
+use super::lists::MARKED;
 use super::piece::{Piece, depth};
 use super::seat::Seat;
 
@@ -49,11 +50,16 @@ impl Seat {
         let head = self.heap.bins[list];
         // SAFETY: pieces in our bins are free and ours.
         unsafe {
-            if !head.is_null() {
+            let buffer = if head.is_null() {
+                self.refill(list)
+            } else {
                 self.heap.bins[list] = (*head).next.get();
-                return head.cast();
+                head.cast()
+            };
+            if list >= MARKED && !buffer.is_null() {
+                Area::set_free(area::of(map::lookup(buffer.addr())), buffer.addr(), false);
             }
-            self.refill(list)
+            buffer
         }
     }
 
@@ -259,6 +265,9 @@ impl Seat {
         // SAFETY: the thread is inside.
         let block = unsafe { &*self.block };
         if list == 0 || align > map::PAGE {
+            // Those that threads outside freed first: a thread may need large ones only.
+            // SAFETY: the thread is inside.
+            unsafe { self.collect(block.returned.take()) };
             let buffer = block.get_large(size, align);
             if !buffer.is_null() {
                 self.figures.count_large(self.class(), size, false);

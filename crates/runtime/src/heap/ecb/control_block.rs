@@ -313,10 +313,11 @@ impl ControlBlock {
         // SAFETY: it is new; neighbours in the list are live.
         unsafe {
             (*area).next = shared.larges;
-            if let Some(next) = shared.larges.as_mut() {
+            // First the list: in a child that another thread forks in between, nothing points back to what is in no list.
+            shared.larges = area;
+            if let Some(next) = (*area).next.as_mut() {
                 next.previous = area;
             }
-            shared.larges = area;
             shared.large += bytes;
             shared.large_peak = shared.large_peak.max(shared.large);
             ((*area).first, (*area).asked) = ((*area).start().next_multiple_of(align) as *mut u8, size);
@@ -351,20 +352,15 @@ impl ControlBlock {
 
     /// A chain of a list; null if there is none.
     pub fn take_chain(&self, list: usize) -> *mut Piece {
-        // SAFETY: pieces in the lists are free, and the ECB's.
-        let list_of = |piece| unsafe { mark_of(piece) }.into();
         chains::take(&self.shared, &self.chains, list, |shared| &mut shared.chains, list_of)
     }
 }
 
-/// The list of a free piece.
-///
-/// # Safety
-/// It is one.
-pub unsafe fn mark_of(piece: *mut Piece) -> u8 {
+/// The list of a piece in the lists.
+pub fn list_of(piece: *mut Piece) -> usize {
     let area = super::area::of(super::super::map::lookup(piece.addr()));
-    // SAFETY: the caller's promise.
-    unsafe { *(*area).mark(piece.addr()) & LIST }
+    // SAFETY: it is free, and begins at a mark.
+    unsafe { (*(*area).mark(piece.addr()) & LIST).into() }
 }
 
 impl Shared {

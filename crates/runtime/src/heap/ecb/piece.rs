@@ -21,8 +21,10 @@ pub struct Piece {
     pub cell: Cell,
     /// Pieces from here to the end of the chain.
     pub depth: Plain<usize>,
-    /// Of the first piece of a chain in a shared list: the next chain.
+    /// Of the first piece of a chain in a shared list: the next chain of the list.
     pub next_chain: Plain<*mut Piece>,
+    /// Of that piece, if the list has no head of its own: a chain of the next such list.
+    pub next_list: Plain<*mut Piece>,
 }
 
 /// The number of pieces in a chain.

@@ -110,7 +110,7 @@ unsafe fn free_unusual(address: *mut u8, descriptor: *mut Descriptor) -> bool {
     unsafe {
         let Some(list) = Area::list_at(area, address.addr()) else { return false };
         let block: *mut ControlBlock = (*area).block().cast();
-        if block.is_null() || is_freed_last(list, address) {
+        if block.is_null() || Area::is_free(area, address.addr()) || is_freed_last(list, address) {
             return false;
         }
         let settings = &(*block).class().heap().settings;
@@ -125,6 +125,7 @@ unsafe fn free_unusual(address: *mut u8, descriptor: *mut Descriptor) -> bool {
             (*seat).put_back(area, list, address);
         } else {
             let cell: *mut Cell = address.cast();
+            Area::set_free(area, address.addr(), true);
             // The inbox of a block is attended for ever.
             let _ = (*block).returned.push(cell, cell);
         }
@@ -190,6 +191,9 @@ pub unsafe fn realloc(address: *mut u8, descriptor: *mut Descriptor, size: usize
         else {
             check::end("realloc", fault_of(address.addr(), descriptor), caller);
         };
+        if Area::is_free(area, address.addr()) || is_freed_last(list, address) {
+            check::end("realloc", fault_of(address.addr(), descriptor), caller);
+        }
         let lists = &block.class().lists;
         let old = if list == 0 { usable(address, descriptor) } else { lists.sizes[list] as usize };
         let is_enough = if list == 0 { size <= old && size >= old / 2 } else { lists.of(size) == list };

@@ -31,9 +31,9 @@ use super::super::size::UNITS;
 use super::super::thread::{NO_BLOCK, ThreadHeap};
 use super::area::{self, Area};
 use super::class::Class;
-use super::control_block::{ControlBlock, KEPT, Region};
+use super::control_block::{ControlBlock, KEPT, Region, list_of};
 use super::figures::{self, Ended, Figures};
-use super::lists::LISTS;
+use super::lists::{LISTS, MARKED};
 use super::piece::{Piece, depth, push};
 use super::ready;
 
@@ -296,7 +296,7 @@ impl Seat {
                     keeping += 1;
                 } else {
                     // SAFETY: as above.
-                    unsafe { shared.chains.put(&block.chains, list, chain) };
+                    unsafe { shared.chains.put(&block.chains, list, chain, list_of) };
                 }
             }
             let region = core::mem::replace(&mut self.region, Region::NONE);
@@ -364,7 +364,7 @@ impl Seat {
                 return false;
             }
             let list = usize::from(*mark);
-            if list.wrapping_sub(1) >= LISTS - 1 || self.heap.bins[list].cast() == buffer {
+            if list.wrapping_sub(1) >= MARKED - 1 || self.heap.bins[list].cast() == buffer {
                 return false;
             }
             self.put(list, buffer);
@@ -375,7 +375,14 @@ impl Seat {
     /// Takes back a buffer of this ECB, which is of that list, or large.
     pub unsafe fn put_back(&mut self, area: *mut Area, list: usize, buffer: *mut u8) {
         // SAFETY: the buffer is free and ours.
-        unsafe { if list == 0 { self.free_large(area) } else { self.put(list, buffer) } }
+        unsafe {
+            if list == 0 {
+                self.free_large(area);
+            } else {
+                Area::set_free(area, buffer.addr(), list >= MARKED);
+                self.put(list, buffer);
+            }
+        }
     }
 
     /// Takes back a buffer of this ECB, which is of that list.
@@ -405,7 +412,7 @@ impl Seat {
         // SAFETY: the pieces are ours.
         unsafe {
             self.handed[list] -= depth(chain) as i32;
-            block.shared.lock().chains.put(&block.chains, list, chain);
+            block.shared.lock().chains.put(&block.chains, list, chain, list_of);
         }
     }
 
