@@ -29,13 +29,13 @@ use super::super::object::DEFAULT;
 use super::super::private_storage::OWN;
 use super::super::size::UNITS;
 use super::super::thread::{NO_BLOCK, ThreadHeap};
-use super::area::{self, Area};
+use super::area::{self, Area, Kind};
 use super::class::Class;
 use super::control_block::{ControlBlock, KEPT, Region, list_of};
 use super::figures::{self, Ended, Figures};
 use super::lists::{LISTS, MARKED};
 use super::piece::{Piece, depth, push};
-use super::ready;
+use super::{low, ready, traced};
 
 /// Bytes of buffers that are carved at a time, at first.
 pub(super) const CARVED: usize = 512;
@@ -82,6 +82,9 @@ pub struct Seat {
     pub figures: Figures,
     ready: [*mut ControlBlock; READY],
     waiting: usize,
+    /// Of a first seat: one more than the number of the thread's trace table, 0: none yet; and whether the table names the thread.
+    pub table: u32,
+    pub is_known: bool,
 }
 
 /// Seats of threads that have ended, linked by `deeper`.
@@ -156,12 +159,16 @@ pub fn make(home: *mut ThreadHeap) -> *mut Seat {
                 figures: Figures::NONE,
                 ready: [null_mut(); READY],
                 waiting: 0,
+                table: 0,
+                is_known: false,
             });
             (*seat).heap.is_seat = true;
+            (*seat).heap.is_untraced = !traced::are_on();
         } else {
             spare.0 = (*seat).deeper;
         }
         (*seat).heap.home = home;
+        (*seat).is_known = false;
         (*seat).deeper = null_mut();
     }
     seat
@@ -210,6 +217,9 @@ impl Seat {
 
     /// An ECB of a class ended.
     pub fn count_end(&mut self, class: &'static Class, ended: Ended) {
+        if ended.low > 0 {
+            figures::publish_low(class, ended.low);
+        }
         if self.has_figures_of(class) {
             self.figures.count_end(ended);
             self.figures.visited(class);
@@ -222,7 +232,7 @@ impl Seat {
     pub fn sit(&mut self, block: &'static ControlBlock, previous: *mut ThreadHeap, outer: *mut Seat) {
         let class = block.class();
         self.counts_each = block.counts_each.load(Ordering::Relaxed) != 0;
-        let is_slow = self.counts_each || class.heap().settings.fills();
+        let is_slow = self.counts_each || class.is_slow || class.heap().settings.fills();
         self.be_of(class, is_slow);
         self.block = block;
         self.heap.plain = if is_slow { NO_BLOCK } else { core::ptr::from_ref(block).cast() };
@@ -374,10 +384,13 @@ impl Seat {
 
     /// Takes back a buffer of this ECB, which is of that list, or large.
     pub unsafe fn put_back(&mut self, area: *mut Area, list: usize, buffer: *mut u8) {
-        // SAFETY: the buffer is free and ours.
+        // SAFETY: the buffer is free and ours; the thread is inside.
         unsafe {
             if list == 0 {
                 self.free_large(area);
+            } else if (*area).kind == Kind::Low {
+                (*self.block).free_low(list, buffer);
+                self.count_low(self.class().lists.sizes[list] as usize, true);
             } else {
                 Area::set_free(area, buffer.addr(), list >= MARKED);
                 self.put(list, buffer);
@@ -438,6 +451,9 @@ impl Seat {
         unsafe {
             let block = &*self.block;
             let bytes = (*area).asked;
+            if low::is_low(area) {
+                self.figures.count_low(true);
+            }
             self.figures.count_large(self.class(), bytes, true);
             {
                 let mut shared = block.shared.lock();
@@ -446,6 +462,17 @@ impl Seat {
             }
             block.free_large(area);
         }
+    }
+
+    /// Counts a buffer below 2 GiB, of so many bytes.
+    pub unsafe fn count_low(&mut self, bytes: usize, is_freed: bool) {
+        self.figures.count_low(is_freed);
+        self.figures.count_large(self.class(), bytes, is_freed);
+        let sign = if is_freed { -1 } else { 1 };
+        // SAFETY: the thread is inside.
+        let mut shared = unsafe { &*self.block }.shared.lock();
+        shared.in_use += sign;
+        shared.units += sign * (bytes / 16) as i32;
     }
 
     /// A block that waits with this thread for an ECB of that class; null if none does.

@@ -93,6 +93,8 @@ pub struct ThreadHeap {
     pub is_seat: bool,
     /// Of a seat: the control block whose buffers it takes back by a look at their marks. Else a place that is none.
     pub plain: *const u8,
+    /// It is such a seat, and requests are not traced.
+    pub is_untraced: bool,
     /// Replaces `bins` while storage is filled (STORAGE): `bins` stays empty, so that malloc takes the slow path.
     quiet_bins: [*mut Cell; CLASSES],
     pools: [Pool; CLASSES],
@@ -144,6 +146,7 @@ impl ThreadHeap {
             noted_large: 0,
             is_seat: false,
             plain: NO_BLOCK,
+            is_untraced: false,
             quiet_bins: [null_mut(); CLASSES],
             pools: [Pool::NEW; CLASSES],
             tally: Figures::new(None),
