@@ -102,6 +102,37 @@ fn a_fork_beside_threads_in_an_ecb_leaves_both_whole() {
 }
 
 #[test]
+fn a_fork_beside_a_thread_that_frees_names_outside_leaves_both_whole() {
+    ends_with(&["forks-names"], "forked\n");
+}
+
+#[test]
+fn an_ecb_that_is_entered_again_and_again_needs_no_more_storage() {
+    ends_with(&["flat"], "flat\n");
+}
+
+#[test]
+fn a_process_that_has_locked_itself_in_gets_no_first_ecb() {
+    ends_with(&["sandboxed"], "kept\n");
+    ends_with(&["sandboxed", "after the first"], "kept\n");
+}
+
+#[test]
+fn a_double_free_is_named_if_the_second_one_comes_later() {
+    let program = program();
+    let outside = ["100", "3000", "40000", "300000"].map(|size| ["twice-outside", size]);
+    let later = ["40000", "200000", "300000"].map(|size| ["twice-later", size]);
+    for [what, size] in outside.into_iter().chain(later) {
+        for options in OPTIONS {
+            let found = on_heap(options, &[&program, what, size]);
+            let case = format!("{what} {size} under {options:?}: {found:?}");
+            assert_eq!(found.status.signal(), Some(SIGABRT), "{case}");
+            assert!(found.error.contains("free(): double free of 0x"), "{case}");
+        }
+    }
+}
+
+#[test]
 fn a_jump_out_of_an_ecb_leaves_it_whole() {
     ends_with(&["jumps"], "jumped\n");
 }
@@ -128,6 +159,7 @@ fn wrong_frees_end_the_program_and_are_named() {
         ("ended", "free(): invalid pointer 0x"),
         ("grown", "realloc(): invalid pointer 0x"),
         ("twice", "free(): double free of 0x"),
+        ("grown-free", "realloc(): double free of 0x"),
         ("within", "free(): invalid pointer 0x"),
     ] {
         for options in ["", "STORAGE(AA,55)"] {

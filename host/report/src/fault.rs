@@ -21,7 +21,7 @@ pub struct Fault {
     /// The caller: file name of the module and place in it; null if not known.
     pub caller: Option<Caller>,
     /// The code that freed a block that was freed again, or got a block with another fault; null if not known. HEAPCHK(ON) and
-    /// HEAPZONES know it.
+    /// HEAPZONES know it. Of a stack: the LINKed program that ran on it, as a module without a place.
     #[serde(default)]
     pub origin: Option<Caller>,
     /// The ECB that has ended, of storage that ECB(CHECK) kept; null if not known, or with another fault.
@@ -122,13 +122,16 @@ impl Fault {
         format!(": its ECB {} of class {} has ended{buffer}{named}", ecb.number, shown(&ecb.class))
     }
 
-    /// A stack overflow in words: the thread, the size of its stack, how to raise it, the place. The last is cut first.
+    /// A stack overflow in words: the thread or the LINKed program, the size of its stack, how to raise it, the place. The last is cut first.
     fn overflow(&self) -> String {
         let limit = self.block_bytes.unwrap_or(0);
         let twice = limit.next_multiple_of(4096).saturating_mul(2);
-        let (who, remedy) = match self.block {
-            0 => ("the first thread".to_owned(), format!("ulimit -s {}", twice >> 10)),
-            thread => (
+        let (who, remedy) = match (self.block, &self.origin) {
+            (_, Some(program)) => {
+                (format!("{} (LINKed)", program.module), format!("STACK({})", crate::units::size(twice)))
+            }
+            (0, None) => ("the first thread".to_owned(), format!("ulimit -s {}", twice >> 10)),
+            (thread, None) => (
                 format!("thread {thread} ({})", self.function),
                 format!("THREADSTACK(ON,{})", crate::units::size(twice)),
             ),
@@ -148,6 +151,25 @@ fn shown(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_stack_overflow_names_the_thread_or_the_linked_program() {
+        let mut fault = Fault {
+            kind: FaultKind::StackOverflow,
+            function: "diver".to_owned(),
+            address: 0x7000,
+            block: 0,
+            block_bytes: Some(8 << 20),
+            caller: None,
+            origin: None,
+            ecb: None,
+        };
+        assert_eq!(fault.words(), "the first thread overflowed its 8 MiB stack; try ulimit -s 16384");
+        fault.block = 77;
+        assert_eq!(fault.words(), "thread 77 (diver) overflowed its 8 MiB stack; try THREADSTACK(ON,16M)");
+        fault.origin = Some(Caller { module: "job".to_owned(), offset: 0 });
+        assert_eq!(fault.words(), "job (LINKed) overflowed its 8 MiB stack; try STACK(16M)");
+    }
 
     #[test]
     fn storage_of_an_ended_ecb_is_named_with_all_that_is_known() {

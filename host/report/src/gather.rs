@@ -118,7 +118,7 @@ fn section(slot: &SlotView<'_>, began_ns: u64, alive: &impl Fn(&SlotView<'_>) ->
         _ => State::Ended,
     };
     let ended = (slot.ended_ns() > ENDED_UNTIMED).then(|| slot.ended_ns().saturating_sub(began_ns));
-    Process {
+    let mut process = Process {
         program: words(slot.program()),
         started_as: Some(words(slot.started_as())).filter(|name| !name.is_empty()),
         arguments: slot
@@ -142,6 +142,7 @@ fn section(slot: &SlotView<'_>, began_ns: u64, alive: &impl Fn(&SlotView<'_>) ->
         ecb_traces: slot.traces().map(|table| EcbTrace::of(&table)).collect(),
         ecbs: slot.classes().map(|class| EcbClass::of(&class)).collect(),
         heaps: slot.heaps().map(|heap| Heap::of(&heap)).collect(),
+        none: Vec::new(),
         owners: slot
             .owners()
             .map(|(name, bytes, peak_bytes)| Owner { name: words(name), bytes, peak_bytes })
@@ -155,7 +156,9 @@ fn section(slot: &SlotView<'_>, began_ns: u64, alive: &impl Fn(&SlotView<'_>) ->
         }),
         locks: None,
         fault: slot.fault().map(fault),
-    }
+    };
+    process.none = crate::le::none(&process);
+    process
 }
 
 /// Takes coverage as not measured if the heap has grown far beyond all the memory that the last look found. A process has no

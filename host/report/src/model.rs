@@ -243,6 +243,9 @@ pub struct Process {
     /// Its heaps, the default one first; absent if it has no other heap, or if several processes are folded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub heaps: Vec<Heap>,
+    /// The areas of the storage report for which it did not ask, such as LIBSTACK: their figures are null or 0 for that reason.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub none: Vec<String>,
     /// Other owners of anonymous memory in it.
     #[serde(default)]
     pub owners: Vec<Owner>,

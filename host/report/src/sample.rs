@@ -36,6 +36,7 @@ fn process(number: u32, program: &str, figures: &[(Key, u64)]) -> Process {
         ecbs: Vec::new(),
         ecb_traces: Vec::new(),
         heaps: Vec::new(),
+        none: Vec::new(),
         owners: Vec::new(),
         allocator: None,
         locks: None,

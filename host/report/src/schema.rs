@@ -51,6 +51,8 @@ pub fn schema() -> Value {
                 "type": "array", "items": heap(),
                 "description": "Its heaps, the default one first; absent where it has no other, and where several processes are folded.",
             },
+            "none": {"type": "array", "items": {"type": "string"}, "description":
+                "The areas of the storage report for which it did not ask, such as LIBSTACK: their figures are null or 0 for that reason."},
             "owners": {"type": "array", "items": object(
                 "A library or program that mapped anonymous memory past the heap.",
                 json!({
@@ -86,6 +88,7 @@ pub fn schema() -> Value {
     not_required(&mut process, "ecbs");
     not_required(&mut process, "ecb_traces");
     not_required(&mut process, "heaps");
+    not_required(&mut process, "none");
     not_required(&mut process, "allocator");
     not_required(&mut process, "locks");
     not_required(&mut process, "fault");
@@ -190,8 +193,8 @@ fn fault() -> Value {
             "origin": {"anyOf": [object(
                 "Code that freed or got the block before.",
                 json!({"module": text(), "offset": number("Place in the module, as symbol tables count.")}),
-            ), {"type": "null"}], "description": "Who freed a block that was freed again, or got a block with another fault; null where not known."},
-            "ecb": {"type": ["object", "null"], "description": "The ECB that has ended, of storage that ECB(CHECK) kept; absent where not known.",
+            ), {"type": "null"}], "description": "Who freed a block that was freed again, or got a block with another fault; null where not known. Of a stack, the LINKed program that ran on it."},
+             "ecb": {"type": ["object", "null"], "description": "The ECB that has ended, of storage that ECB(CHECK) kept; absent where not known.",
                 "properties": {
                     "number": number("Its number."),
                     "class": text(),

@@ -552,6 +552,12 @@ unsafe fn free_elsewhere(address: *mut u8, descriptor: *mut Descriptor) {
     unsafe {
         if !descriptor.is_null() {
             let owner = (*descriptor).owner.load(Ordering::Relaxed);
+            if owner == AREA {
+                if !ecb::free(address, descriptor) {
+                    free_unusual(address, descriptor as usize);
+                }
+                return;
+            }
             let heap = slot::get();
             if owner & thread::TAGS == 0 && thread::is_real(heap) {
                 let (extent, cell): (*mut Extent, *mut Cell) = (descriptor.cast(), address.cast());
@@ -560,9 +566,6 @@ unsafe fn free_elsewhere(address: *mut u8, descriptor: *mut Descriptor) {
                     return;
                 }
                 (*heap).put_remote(owner as *mut ThreadHeap, extent, cell);
-                return;
-            }
-            if owner == AREA && ecb::free(address, descriptor) {
                 return;
             }
         }

@@ -43,9 +43,17 @@ pub const LOW_HEAD: usize = 512;
 /// Marks of a page.
 pub const PAGE_MARKS: usize = PAGE / GRAIN;
 
-/// Bits of a mark: the list, and whether the buffer has a name.
+/// Bits of a mark: the list, whether the buffer is known to be free, and whether it has a name.
 pub const LIST: u8 = 0x3f;
+const FREE: u8 = 0x40;
 const TAGGED: u8 = 0x80;
+
+/// A bit of a block's address: of storage whose buffers are no thread's, a large one or some below 2 GiB.
+const APART: usize = 1;
+
+fn known_for(kind: Kind, block: *mut Owner) -> *mut Owner {
+    if kind >= Kind::Low && !block.is_null() { block.map_addr(|address| address | APART) } else { block }
+}
 
 /// Marks of a page of a preallocated area; null: the page is not in use yet.
 type Page = *mut u8;
@@ -90,16 +98,20 @@ pub struct Area {
     /// For walks over descriptors; the owner is [`AREA`].
     extent: Extent,
     /// Its ECB; null while it waits for one. Any thread that has a buffer reads it, relaxed: it got the buffer later.
+    /// With [`APART`], if need be.
     block: AtomicPtr<Owner>,
-    pub kind: Kind,
-    /// Of a large one: whether it has a name, and what was asked for.
-    pub is_tagged: bool,
-    /// Entries of `pages`; 0: there is no table.
-    page_count: u16,
-    pub asked: usize,
-    bytes: usize,
     /// Marks of the first page, or of all; of a large one: the buffer.
     pub first: *mut u8,
+    /// How many grains have their marks there.
+    grains: u32,
+    pub kind: Kind,
+    /// Of a large one: whether it has a name, and whether it was freed outside, as the bits of a mark.
+    state: u8,
+    /// Entries of `pages`; 0: there is no table.
+    page_count: u16,
+    /// Of a large one: what was asked for.
+    pub asked: usize,
+    bytes: usize,
     pages: *mut Page,
     /// Neighbours in a list of the control block.
     pub next: *mut Area,
@@ -171,20 +183,26 @@ impl Area {
         let extent = Extent::new(start, bytes, segment);
         extent.owner.store(AREA, Ordering::Relaxed);
         let first = if matches!(kind, Kind::Frame | Kind::Low) { start as *mut u8 } else { first };
-        let block = AtomicPtr::new(block);
+        let grains = match kind {
+            Kind::Preallocated => PAGE_MARKS as u32,
+            Kind::Frame | Kind::Low => (bytes / GRAIN) as u32,
+            Kind::Large => 0,
+        };
+        let block = AtomicPtr::new(known_for(kind, block));
         let (pages, next, previous) = (null_mut(), null_mut(), null_mut());
-        let (asked, is_tagged, page_count) = (0, false, 0);
+        let (asked, state, page_count) = (0, 0, 0);
         // SAFETY: the caller's promise.
         unsafe {
             place.write(Area {
                 extent,
                 block,
+                first,
+                grains,
                 kind,
-                is_tagged,
+                state,
                 page_count,
                 asked,
                 bytes,
-                first,
                 pages,
                 next,
                 previous,
@@ -200,7 +218,7 @@ impl Area {
     pub unsafe fn unmake(area: *mut Area, heap: &Heap) {
         // SAFETY: the caller's promise.
         unsafe {
-            (*area).block.store(null_mut(), Ordering::Relaxed);
+            (*area).set_block(null_mut());
             heap.space.lock().free_pages((*area).start(), (*area).bytes(), (*area).extent.segment);
             OWN.lock().put_area(area.cast());
         }
@@ -223,12 +241,18 @@ impl Area {
     /// The ECB; null if none has it.
     #[inline]
     pub fn block(&self) -> *mut Owner {
-        self.block.load(Ordering::Relaxed)
+        self.block.load(Ordering::Relaxed).map_addr(|address| address & !APART)
     }
 
     /// Gives it to an ECB, or takes it (null).
     pub fn set_block(&self, block: *mut Owner) {
-        self.block.store(block, Ordering::Relaxed);
+        self.block.store(known_for(self.kind, block), Ordering::Relaxed);
+    }
+
+    /// Does it belong to that ECB, and its buffers to threads? Of the address of no control block: false.
+    #[inline(always)]
+    pub fn has_marks_of(&self, block: *const u8) -> bool {
+        core::ptr::eq(self.block.load(Ordering::Relaxed).cast(), block)
     }
 
     /// The first byte.
@@ -306,18 +330,33 @@ impl Area {
     #[inline(always)]
     pub unsafe fn mark(&self, address: usize) -> *mut u8 {
         let grain = (address - self.start()) / GRAIN;
-        // SAFETY: the caller's promise; the tables have an entry for each page.
+        // SAFETY: so many marks are there; the caller's promise.
+        unsafe { if grain < self.grains as usize { self.first.add(grain) } else { self.later_mark(grain) } }
+    }
+
+    /// As [`Self::mark`], of a page behind the first one.
+    unsafe fn later_mark(&self, grain: usize) -> *mut u8 {
+        // Also if a stale descriptor is that of another area now.
+        if grain / PAGE_MARKS >= usize::from(self.page_count) {
+            return null_mut();
+        }
+        // SAFETY: the table has an entry for each page.
         unsafe {
-            if grain < PAGE_MARKS || self.kind != Kind::Preallocated {
-                return self.first.add(grain);
-            }
-            // Also if a stale descriptor is that of another area now.
-            if grain / PAGE_MARKS >= usize::from(self.page_count) {
-                return null_mut();
-            }
             let page = *self.pages.add(grain / PAGE_MARKS);
             if page.is_null() { page } else { page.add(grain % PAGE_MARKS) }
         }
+    }
+
+    /// As [`Self::mark`], of any address. Not of a large buffer.
+    ///
+    /// # Safety
+    /// It is in a page of this area.
+    #[inline(always)]
+    pub unsafe fn mark_of_any(&self, address: usize) -> *mut u8 {
+        // Where no buffer can begin, the number of the grain is beyond all of them.
+        let grain = (address - self.start()).rotate_right(GRAIN.ilog2());
+        // SAFETY: as in `mark`.
+        unsafe { if grain < self.grains as usize { self.first.add(grain) } else { self.later_mark(grain) } }
     }
 
     /// The list of a buffer that begins at an address, 0 for a large one; None if none begins there.
@@ -347,7 +386,8 @@ impl Area {
     pub unsafe fn is_tagged(this: *mut Self, address: usize) -> bool {
         // SAFETY: the caller's promise.
         unsafe {
-            if (*this).kind == Kind::Large { (*this).is_tagged } else { *(*this).mark(address) & TAGGED != 0 }
+            let mark = if (*this).kind == Kind::Large { (*this).state } else { *(*this).mark(address) };
+            mark & TAGGED != 0
         }
     }
 
@@ -358,12 +398,34 @@ impl Area {
     pub unsafe fn set_tagged(this: *mut Self, address: usize, tagged: bool) {
         // SAFETY: the caller's promise.
         unsafe {
-            if (*this).kind == Kind::Large {
-                (*this).is_tagged = tagged;
-            } else {
-                let mark = (*this).mark(address);
-                *mark = if tagged { *mark | TAGGED } else { *mark & LIST };
-            }
+            let mark =
+                if (*this).kind == Kind::Large { &raw mut (*this).state } else { (*this).mark(address) };
+            *mark = if tagged { *mark | TAGGED } else { *mark & LIST };
+        }
+    }
+
+    /// Whether a buffer is known to be free: threads outside have freed it, or it is of a list whose free buffers are marked.
+    ///
+    /// # Safety
+    /// A buffer begins at that address of this area.
+    pub unsafe fn is_free(this: *mut Self, address: usize) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let mark = if (*this).kind == Kind::Large { (*this).state } else { *(*this).mark(address) };
+            mark & FREE != 0
+        }
+    }
+
+    /// Says whether a buffer is free.
+    ///
+    /// # Safety
+    /// As [`Self::is_free`]; the buffer is the caller's, without a name if it is free.
+    pub unsafe fn set_free(this: *mut Self, address: usize, free: bool) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let mark =
+                if (*this).kind == Kind::Large { &raw mut (*this).state } else { (*this).mark(address) };
+            *mark = if free { *mark | FREE } else { *mark & LIST };
         }
     }
 

@@ -34,6 +34,8 @@ use super::tags::{self, Tags};
 
 /// A region has at most this many bytes more than was needed.
 const REGION: usize = 16 << 10;
+/// Of a frame, if one thread alone is in the ECB.
+const REGION_ALONE: usize = 256 << 10;
 /// Remnants that are looked at for one request.
 const TRIES: usize = 8;
 
@@ -292,7 +294,13 @@ impl ControlBlock {
         let is_next = region.area == shared.area && region.end == shared.at;
         let needed = if is_next { needed } else { bytes };
         // The first page alone: most ECBs of some kinds need no more.
-        let more = if shared.at < area.start() + PAGE { area.start() + PAGE - shared.at } else { REGION };
+        let more = if shared.at < area.start() + PAGE {
+            area.start() + PAGE - shared.at
+        } else if area.kind == Kind::Frame && self.is_threaded.load(Ordering::Relaxed) == 0 {
+            REGION_ALONE
+        } else {
+            REGION
+        };
         let given = needed.max(more).min(shared.end - shared.at);
         let (from, to) = (shared.at, shared.at + given);
         // SAFETY: under the lock.
@@ -348,10 +356,11 @@ impl ControlBlock {
         // SAFETY: it is new; neighbours in the list are live.
         unsafe {
             (*area).next = shared.larges;
-            if let Some(next) = shared.larges.as_mut() {
+            // First the list: in a child that another thread forks in between, nothing points back to what is in no list.
+            shared.larges = area;
+            if let Some(next) = (*area).next.as_mut() {
                 next.previous = area;
             }
-            shared.larges = area;
             shared.large += bytes;
             shared.large_peak = shared.large_peak.max(shared.large);
             ((*area).first, (*area).asked) = ((*area).start().next_multiple_of(align) as *mut u8, size);
@@ -386,20 +395,15 @@ impl ControlBlock {
 
     /// A chain of a list; null if there is none.
     pub fn take_chain(&self, list: usize) -> *mut Piece {
-        // SAFETY: pieces in the lists are free, and the ECB's.
-        let list_of = |piece| unsafe { mark_of(piece) }.into();
         chains::take(&self.shared, &self.chains, list, |shared| &mut shared.chains, list_of)
     }
 }
 
-/// The list of a free piece.
-///
-/// # Safety
-/// It is one.
-pub unsafe fn mark_of(piece: *mut Piece) -> u8 {
+/// The list of a piece in the lists.
+pub fn list_of(piece: *mut Piece) -> usize {
     let area = super::area::of(super::super::map::lookup(piece.addr()));
-    // SAFETY: the caller's promise.
-    unsafe { *(*area).mark(piece.addr()) & LIST }
+    // SAFETY: it is free, and begins at a mark.
+    unsafe { (*(*area).mark(piece.addr()) & LIST).into() }
 }
 
 impl Shared {

@@ -13,14 +13,12 @@
 
 use core::ptr::null_mut;
 
-use underbar_ledger::FaultKind;
 use underbar_ledger::traces::Traced;
 
-use super::super::check::{self, Fault};
-use super::super::map::PAGE;
+use super::super::map::{self, PAGE};
 use super::super::object::Heap;
 use super::super::out_of_storage_of;
-use super::area::{Area, GRAIN, Kind, LOW_HEAD, behind};
+use super::area::{self, Area, GRAIN, Kind, LOW_HEAD, behind};
 use super::control_block::{ControlBlock, Shared};
 use super::head::Head;
 use super::piece::push;
@@ -65,6 +63,7 @@ impl ControlBlock {
                 let piece = head.lists[list];
                 if !piece.is_null() {
                     head.lists[list] = (*piece).cell.next.get().cast();
+                    Area::set_free(area::of(map::lookup(piece.addr())), piece.addr(), false);
                     return piece.cast();
                 }
             }
@@ -110,21 +109,14 @@ impl ControlBlock {
     /// Takes a buffer back, which is of that list.
     ///
     /// # Safety
-    /// It is in a piece of this block, and nobody uses it.
+    /// It is in that piece of this block, and nobody uses it.
     #[cold]
-    pub unsafe fn free_low(&self, list: usize, buffer: *mut u8) {
+    pub unsafe fn free_low(&self, area: *mut Area, list: usize, buffer: *mut u8) {
         let mut shared = self.shared.lock();
         // SAFETY: the caller's promise; the head is this block's, under the lock.
         unsafe {
             let head = &mut *shared.low;
-            if head.lists[list].cast() == buffer {
-                let address = buffer.addr();
-                check::end(
-                    "free",
-                    Fault { kind: FaultKind::DoubleFree, address, block: address, bytes: 0 },
-                    0,
-                );
-            }
+            Area::set_free(area, buffer.addr(), true);
             let mut chain = head.lists[list].cast();
             push(&mut chain, buffer.cast());
             head.lists[list] = chain.cast();

@@ -16,6 +16,7 @@
 //! | `chains` | lists that threads share |
 //! | `area` | pages of an ECB, and marks of its buffers |
 //! | `seat` | a thread's part of the ECB that it is in |
+//! | `carving` | its new buffers |
 //! | `lists`, `piece` | sizes; free buffers |
 //! | `requests` | malloc, free and realloc of buffers |
 //! | `low`, `head` | storage below 2 GiB |
@@ -33,6 +34,7 @@
 //! Not here: the C names (`preload`), storage that stays outside by its caller.
 
 mod area;
+mod carving;
 mod chains;
 mod class;
 mod control_block;

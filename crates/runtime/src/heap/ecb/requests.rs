@@ -112,7 +112,8 @@ pub unsafe fn free(address: *mut u8, descriptor: *mut Descriptor) -> bool {
     let (area, heap) = (area::of(descriptor), slot::get());
     // SAFETY: the caller's promise; the slot holds the address of a thread's heap.
     unsafe {
-        ((*heap).is_seat && (*heap.cast::<Seat>()).put_plain(area, address))
+        // Only a seat has a block.
+        ((*area).has_marks_of((*heap).plain) && (*heap.cast::<Seat>()).put_plain(area, address))
             || (!traced::are_on() && free_unusual(address, descriptor))
     }
 }
@@ -149,7 +150,7 @@ unsafe fn free_unusual(address: *mut u8, descriptor: *mut Descriptor) -> bool {
     unsafe {
         let Some(list) = Area::list_at(area, address.addr()) else { return false };
         let block: *mut ControlBlock = (*area).block().cast();
-        if block.is_null() || is_freed_last(list, address) {
+        if block.is_null() || Area::is_free(area, address.addr()) || is_freed_last(list, address) {
             return false;
         }
         let settings = &(*block).class().heap().settings;
@@ -164,6 +165,7 @@ unsafe fn free_unusual(address: *mut u8, descriptor: *mut Descriptor) -> bool {
             (*seat).put_back(area, list, address);
         } else {
             let cell: *mut Cell = address.cast();
+            Area::set_free(area, address.addr(), true);
             // The inbox of a block is attended for ever.
             let _ = (*block).returned.push(cell, cell);
         }
@@ -229,11 +231,21 @@ pub unsafe fn realloc(address: *mut u8, descriptor: *mut Descriptor, size: usize
         else {
             check::end("realloc", fault_of(address.addr(), descriptor), caller);
         };
-        let old = usable(address, descriptor);
-        let is_enough =
-            if list == 0 { size <= old && size >= old / 2 } else { block.class().lists.of(size) == list };
+        if Area::is_free(area, address.addr()) || is_freed_last(list, address) {
+            check::end("realloc", fault_of(address.addr(), descriptor), caller);
+        }
+        let lists = &block.class().lists;
+        let old = if list == 0 { usable(address, descriptor) } else { lists.sizes[list] as usize };
+        let is_enough = if list == 0 { size <= old && size >= old / 2 } else { lists.of(size) == list };
         if is_enough {
             return address;
+        }
+        let seat: *mut Seat = slot::get().cast();
+        if list != 0 && (*area).has_marks_of((*seat).heap.plain) {
+            let same = (*seat).extend(area, list, address, size);
+            if !same.is_null() {
+                return same;
+            }
         }
         let is_here = here().is_some_and(|seat| core::ptr::eq((*seat).block, block));
         if !is_here && enter(number_of(block)).is_err() {

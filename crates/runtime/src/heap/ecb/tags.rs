@@ -259,10 +259,13 @@ impl Tags {
                 }
                 *link = (*entry).next_of_buffer;
                 let mut name_link = Self::of_name(tags, (*entry).hash);
-                while *name_link != index {
+                // In a forked child the list may be in the middle of a change by a thread that is gone.
+                while *name_link != index && *name_link != NIL {
                     name_link = &raw mut (*Self::entry(tags, *name_link)).next_of_name;
                 }
-                *name_link = (*entry).next_of_name;
+                if *name_link == index {
+                    *name_link = (*entry).next_of_name;
+                }
                 (*entry).next_of_name = (*tags).free;
                 (*tags).free = index;
                 (*tags).count -= 1;

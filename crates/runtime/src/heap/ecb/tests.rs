@@ -98,6 +98,37 @@ fn the_buffer_freed_last_is_the_next_one() {
 }
 
 #[test]
+fn a_buffer_that_was_carved_last_grows_in_its_place() {
+    let _turn = turn();
+    let ecb = create(b"SIZES").expect("memory");
+    enter(ecb).expect("alive");
+    let first = filled(20, 3);
+    // SAFETY: the buffer is in use.
+    unsafe { tag(first, b"GROWN").expect("memory") };
+    // From list to list, over the ends of pages and regions.
+    let mut now = (first, 20);
+    let mut stayed = 0;
+    for size in (40..30_000).step_by(200) {
+        // SAFETY: the buffer is in use.
+        let grown = unsafe { realloc(now.0, size) };
+        assert!(holds(grown, now.1, 3), "{size}");
+        // SAFETY: new storage of that size.
+        unsafe { grown.write_bytes(3, size) };
+        stayed += usize::from(grown == now.0);
+        now = (grown, size);
+    }
+    assert!(stayed > 140, "{stayed} of 150");
+    assert_eq!(locate(b"GROWN", null_mut()), Ok(now.0));
+    // Behind another one it moves, and its old place is free.
+    let behind = filled(100, 5);
+    // SAFETY: as above.
+    let moved = unsafe { realloc(now.0, 60_000) };
+    assert!(moved != now.0 && holds(moved, now.1, 3) && holds(behind, 100, 5));
+    assert_eq!(get(now.1), now.0);
+    end(ecb).expect("the thread leaves first");
+}
+
+#[test]
 fn the_next_ecb_of_a_thread_gets_the_same_storage() {
     let _turn = turn();
     let mut places = Vec::new();
@@ -688,6 +719,14 @@ fn storage_below_2_gib_is_the_ecb_s_and_goes_into_no_other_list() {
         // Another thread frees one; it comes back at the next request.
         let third = all[2].1.addr();
         thread::scope(|scope| scope.spawn(move || give(third as *mut u8)).join().expect("a thread"));
+        // The next request that no ready piece serves takes it in.
+        get(200_000);
+        let again: Vec<_> = (0..3).map(|_| (low(100), low(1))).collect();
+        assert!(again.iter().all(|two| two.0.addr() != two.1.addr()));
+        for (a, b) in again {
+            give(a);
+            give(b);
+        }
         leave().expect("inside");
         assert_ne!(ecb_of(low(40)), ecb, "outside it is the process's");
         end(ecb).expect("nobody is inside");

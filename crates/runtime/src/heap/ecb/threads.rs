@@ -80,14 +80,15 @@ pub(in crate::heap) unsafe fn release() {
 }
 
 /// In a forked child: no thread is inside an ECB, but for this one. What other threads had of its lists and regions is lost until it
-/// ends.
+/// ends. So is everything that was free, if a thread outside was in the middle of freeing a buffer with a name.
 ///
 /// # Safety
 /// There is no other thread; the home is this thread's, or null.
 pub(in crate::heap) unsafe fn after_fork_in_child(home: *mut ThreadHeap) {
     ready::each_block(|block| {
         let inside = block.gate.inside(block.gate.generation());
-        if inside == 0 {
+        let is_another_s = block.shared.is_another_s();
+        if inside == 0 && !is_another_s {
             return;
         }
         let mut own = 0;
@@ -98,7 +99,7 @@ pub(in crate::heap) unsafe fn after_fork_in_child(home: *mut ThreadHeap) {
                 own += u32::from(core::ptr::eq(seat.block, block));
                 next = seat.outer;
             }
-            if inside as u32 > own && !block.shared.is_mine() {
+            if is_another_s || (inside as u32 > own && !block.shared.is_mine()) {
                 block.shared.forget_owner();
                 block.shared.lock().lose();
                 block.chains.clear();

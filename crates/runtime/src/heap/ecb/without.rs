@@ -14,6 +14,7 @@
 //! Not here: which item it is (`given`).
 
 use core::ptr::null_mut;
+use core::sync::atomic::Ordering;
 
 use underbar_ledger::classes::OfList;
 use underbar_options::Without;
@@ -79,7 +80,9 @@ impl Seat {
         // SAFETY: the contract above; pieces of a bin are ours.
         unsafe {
             match self.without {
-                Without::Lists | Without::Spin => self.share(list),
+                Without::Lists | Without::Spin if (*self.block).is_threaded.load(Ordering::Relaxed) != 0 => {
+                    self.share(list);
+                }
                 Without::Lifo => {
                     let Some(aside) = self.aside() else { return };
                     let piece = self.heap.bins[list];
