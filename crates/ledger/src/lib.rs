@@ -12,7 +12,7 @@
 //!     28672   its heaps   rows of heaps besides the default one, if it creates any
 //!     32768   its pools   rows of heap pools, if it has HEAPPOOLS
 //!     40960   Slot 1      ...
-//!   4218880   classes of ECBs, of the process of each slot that has some
+//!   4218880   classes of ECBs, of the process of each slot that has some, and ECBs by name-value pairs
 //! ```
 //!
 //! | module | holds |
@@ -24,7 +24,7 @@
 //! | [`text`] | texts in the file |
 //! | [`heaps`] | rows of a process's heaps |
 //! | [`pools`] | rows of its heap pools, and its requests by steps of 8 bytes |
-//! | [`classes`] | pages of its classes of ECBs |
+//! | [`classes`], [`pairs`] | pages of its classes of ECBs; rows of ECBs by name-value pairs |
 //! | [`control`] | the control page: settings that the host changes while programs run |
 //! | [`make`] | the first bytes of a new file |
 //! | [`locks`], [`samples`] | files next to it: contended locks, and profile samples of a process |
@@ -42,6 +42,7 @@ pub mod heaps;
 pub mod layout;
 pub mod locks;
 pub mod make;
+pub mod pairs;
 pub mod pools;
 pub mod samples;
 pub mod sizes;
@@ -54,6 +55,7 @@ pub use control::Control;
 pub use counter::{Counter, Exactness, Fold, Scope, Unit};
 pub use heaps::{HeapKind, Heaps, RowState};
 pub use layout::{AllocatorRole, Directory, FaultKind, Header, Identity, Slot, SlotState};
+pub use pairs::Pairs;
 pub use pools::Pools;
 pub use table::{COUNTERS, Key, TABLE};
 pub use view::{LedgerError, LedgerView, SlotView};

@@ -19,6 +19,7 @@
 //! | `lists`, `piece` | sizes; free buffers |
 //! | `requests` | malloc, free and realloc of buffers |
 //! | `names`, `tags` | names of buffers |
+//! | `pairs` | name-value pairs of ECBs |
 //! | `threads` | the end of a thread; forks |
 //! | `figures` | what is counted and not yet published |
 //!
@@ -35,6 +36,7 @@ mod control_block;
 mod figures;
 mod lists;
 mod names;
+mod pairs;
 mod piece;
 mod ready;
 mod requests;
@@ -48,6 +50,7 @@ use core::sync::atomic::Ordering;
 use underbar_options::Settings;
 
 pub use names::{locate, tag, untag};
+pub use pairs::name;
 pub(super) use requests::{calloc, fault_of, free, get, malloc, realloc, usable};
 pub(super) use threads::{after_fork_in_child, hold, is_quiet, release, settle, thread_ends};
 
@@ -70,6 +73,8 @@ pub enum Refused {
     NoMemory,
     /// The name is empty or too long.
     Name,
+    /// The ECB has as many name-value pairs as it can have.
+    Full,
 }
 
 /// The number of an ECB: its generation, and the index of its control block. 0 is none.
@@ -287,6 +292,9 @@ pub fn end(number: Number) -> Result<(), Refused> {
             let mut shared = block.shared.lock();
             shared.leave_kept();
             let ended = shared.ended(&*area);
+            if let Some(named) = block.named() {
+                named.ended(&ended, shared.frames());
+            }
             let beyond = shared.beyond();
             (*first).count_end(class, ended);
             (*area).clear(shared.used_up_to(area).min((*area).start() + (*area).bytes()));

@@ -256,10 +256,11 @@ impl Seat {
         // SAFETY: the thread is inside, so the block is the ECB's.
         let block = unsafe { &*self.block };
         let class = self.class();
-        let (mut buffers, mut units) = (0, 0);
         let mut touched = core::mem::take(&mut self.touched);
         {
             let mut shared = block.shared.lock();
+            // SAFETY: under the lock.
+            let mut named = unsafe { block.named() };
             // Other threads, if there were any, would not look at the lists that are kept, and may have kept theirs meanwhile.
             let is_alone = block.is_threaded.load(Ordering::Relaxed) == 0;
             let mut keeping = 0;
@@ -284,8 +285,7 @@ impl Seat {
                 let chain: *mut Piece = core::mem::replace(&mut self.heap.bins[list], null_mut()).cast();
                 // SAFETY: the bin's pieces are ours.
                 let (gets, frees, size) = unsafe { self.counted(list, chain) };
-                buffers += gets as i32 - frees as i32;
-                units += (gets as i32 - frees as i32) * (size / 16) as i32;
+                shared.count(named.as_deref_mut(), list, size as usize, (gets, frees));
                 let left = core::mem::take(&mut self.handed[list]);
                 if chain.is_null() {
                     continue;
@@ -305,8 +305,6 @@ impl Seat {
                 shared.leave(region);
             }
             self.bump_end = 0;
-            shared.in_use += buffers;
-            shared.units += units;
         }
         self.block = null();
         self.figures.visited(class);
@@ -328,7 +326,7 @@ impl Seat {
     pub unsafe fn settle(&mut self) {
         // SAFETY: null, or the block of the ECB that the thread is in.
         if let Some(block) = unsafe { self.block.as_ref() } {
-            let (mut buffers, mut units) = (0, 0);
+            let mut shared = block.shared.try_lock();
             let mut touched = self.touched;
             while touched != 0 {
                 let list = touched.trailing_zeros() as usize;
@@ -336,12 +334,10 @@ impl Seat {
                 let chain: *mut Piece = self.heap.bins[list].cast();
                 // SAFETY: the bin's pieces are ours.
                 let (gets, frees, size) = unsafe { self.counted(list, chain) };
-                buffers += gets as i32 - frees as i32;
-                units += (gets as i32 - frees as i32) * (size / 16) as i32;
-            }
-            if let Some(mut shared) = block.shared.try_lock() {
-                shared.in_use += buffers;
-                shared.units += units;
+                if let Some(shared) = &mut shared {
+                    // SAFETY: under the lock.
+                    shared.count(unsafe { block.named() }, list, size as usize, (gets, frees));
+                }
             }
         }
         // SAFETY: null or a class.
@@ -526,8 +522,8 @@ impl Seat {
             if !buffer.is_null() {
                 self.figures.count_large(self.class(), size, false);
                 let mut shared = block.shared.lock();
-                shared.in_use += 1;
-                shared.units += (size / 16) as i32;
+                // SAFETY: under the lock.
+                shared.count(unsafe { block.named() }, 0, size, (1, 0));
             }
             return buffer;
         }
@@ -631,11 +627,7 @@ impl Seat {
             let block = &*self.block;
             let bytes = (*area).asked;
             self.figures.count_large(self.class(), bytes, true);
-            {
-                let mut shared = block.shared.lock();
-                shared.in_use -= 1;
-                shared.units -= (bytes / 16) as i32;
-            }
+            block.shared.lock().count(block.named(), 0, bytes, (0, 1));
             block.free_large(area);
         }
     }
