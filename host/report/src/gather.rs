@@ -138,7 +138,7 @@ fn section(slot: &SlotView<'_>, began_ns: u64, alive: &impl Fn(&SlotView<'_>) ->
         sizes: Some(Sizes::of_slot(slot)),
         pools: Pools::of_slot(slot),
         ranges: Ranges::of_slot(slot),
-        ecbs: slot.classes().map(|class| EcbClass::of(&class)).collect(),
+        ecbs: EcbClass::of_slot(slot),
         heaps: slot.heaps().map(|heap| Heap::of(&heap)).collect(),
         owners: slot
             .owners()
