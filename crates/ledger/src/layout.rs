@@ -37,8 +37,8 @@ pub const SLOTS_OFFSET: usize = OPTIONS_OFFSET + OPTIONS_ROOM;
 pub const SLOT_BYTES: usize = 16384;
 /// Offset of the classes of ECBs of the first slot's process.
 pub const CLASSES_OFFSET: usize = SLOTS_OFFSET + SLOTS * SLOT_BYTES;
-/// Bytes of the classes of a process.
-pub const CLASSES_BYTES: usize = 12 * 4096;
+/// Bytes of the classes of a process, and of its ECBs by name-value pairs ([`crate::pairs`]).
+pub const CLASSES_BYTES: usize = 24 * 4096;
 /// Offset of the trace tables of the first slot's process.
 pub const TRACES_OFFSET: usize = CLASSES_OFFSET + SLOTS * CLASSES_BYTES;
 /// Bytes of the trace tables of a process.
@@ -410,6 +410,9 @@ pub struct Slot {
     /// How many classes of ECBs the process has made that have a page, as all before them; 0: none. Stored with Release when the page
     /// is set up; only the owning process writes, under a lock.
     pub classes: AtomicU64,
+    /// 1: there are rows of ECBs by name-value pairs; 0: their pages were never made. Stored with Release when they are set up; only the
+    /// owning process writes.
+    pub pairs: AtomicU64,
     /// 1: the process has trace tables of ECBs ([`crate::traces`]); 0: their pages were never made. Stored with Release when they are
     /// mapped; only the owning process writes.
     pub traces: AtomicU64,
@@ -516,6 +519,7 @@ impl Slot {
         self.heaps.store(0, relaxed);
         self.pools.store(0, relaxed);
         self.classes.store(0, relaxed);
+        self.pairs.store(0, relaxed);
         self.traces.store(0, relaxed);
         self.heading.store(b"");
     }

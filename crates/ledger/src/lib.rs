@@ -12,8 +12,8 @@
 //!     28672   its heaps   rows of heaps besides the default one, if it creates any
 //!     32768   its pools   rows of heap pools, if it has HEAPPOOLS
 //!     40960   Slot 1      ...
-//!   4218880   classes of ECBs, of the process of each slot that has some
-//!  16801792   trace tables of ECBs, of the process of each slot that has some
+//!   4218880   classes of ECBs, of the process of each slot that has some, and ECBs by name-value pairs
+//!  29384704   trace tables of ECBs, of the process of each slot that has some
 //! ```
 //!
 //! | module | holds |
@@ -25,7 +25,7 @@
 //! | [`text`] | texts in the file |
 //! | [`heaps`] | rows of a process's heaps |
 //! | [`pools`] | rows of its heap pools, and its requests by steps of 8 bytes |
-//! | [`classes`] | pages of its classes of ECBs |
+//! | [`classes`], [`pairs`] | pages of its classes of ECBs; rows of ECBs by name-value pairs |
 //! | [`traces`] | trace tables of ECBs: the last requests of each thread |
 //! | [`control`] | the control page: settings that the host changes while programs run |
 //! | [`make`] | the first bytes of a new file |
@@ -44,6 +44,7 @@ pub mod heaps;
 pub mod layout;
 pub mod locks;
 pub mod make;
+pub mod pairs;
 pub mod pools;
 pub mod samples;
 pub mod sizes;
@@ -57,6 +58,7 @@ pub use control::Control;
 pub use counter::{Counter, Exactness, Fold, Scope, Unit};
 pub use heaps::{HeapKind, Heaps, RowState};
 pub use layout::{AllocatorRole, Directory, FaultKind, Header, Identity, Slot, SlotState};
+pub use pairs::Pairs;
 pub use pools::Pools;
 pub use table::{COUNTERS, Key, TABLE};
 pub use traces::Traces;

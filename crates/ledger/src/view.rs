@@ -14,6 +14,7 @@ use crate::layout::{
     OPTIONS_OFFSET, OPTIONS_ROOM, OWNERS, Owner, SLOT_BYTES, SLOTS, SLOTS_OFFSET, Slot, SlotState,
     TRACES_BYTES, TRACES_OFFSET, not_below_zero,
 };
+use crate::pairs::{self, PairRow, PairSum, Pairs};
 use crate::pools::{self, Head, PoolRow, Pools};
 use crate::sizes;
 use crate::table::{FINGERPRINT, Key, LAYOUT_VERSION};
@@ -389,7 +390,18 @@ impl<'a> SlotView<'a> {
     pub fn classes(&self) -> impl Iterator<Item = ClassView<'a>> + use<'a> {
         let made = usize::try_from(word(self.bytes, offset_of!(Slot, classes))).unwrap_or(0);
         let pages = self.classes.as_chunks::<{ size_of::<ClassRow>() }>().0;
-        pages.iter().take(made).map(|page| ClassView { page }).filter(|class| !class.name().is_empty())
+        let all = pages.iter().take(classes::ROWS).take(made).enumerate();
+        all.map(|(index, page)| ClassView { page, index }).filter(|class| !class.name().is_empty())
+    }
+
+    /// ECBs by name-value pairs, of all classes: rows that count at least one ECB. Empty if the program attached none.
+    pub fn pairs(&self) -> impl Iterator<Item = PairView<'a>> + use<'a> {
+        let are_there = word(self.bytes, offset_of!(Slot, pairs)) != 0;
+        let pages = self.classes.get(pairs::OFFSET..).unwrap_or(&[]);
+        let rows =
+            pages.get(offset_of!(Pairs, rows)..).unwrap_or(&[]).as_chunks::<{ size_of::<PairRow>() }>().0;
+        let rows = rows.iter().take(if are_there { pairs::ROWS } else { 0 });
+        rows.map(|row| PairView { row }).filter(|row| row.sum(PairSum::Ecbs) > 0)
     }
 
     /// The threads that have a trace table, each with its last requests, the newest first.
@@ -487,9 +499,22 @@ impl<'a> TraceView<'a> {
 #[derive(Clone, Copy)]
 pub struct ClassView<'a> {
     page: &'a [u8],
+    index: usize,
 }
 
 impl<'a> ClassView<'a> {
+    /// Its number among the classes of the process.
+    #[must_use]
+    pub fn index(&self) -> usize {
+        self.index
+    }
+
+    /// Classes that share its page.
+    #[must_use]
+    pub fn sharing(&self) -> u64 {
+        self.figure(offset_of!(ClassRow, sharing))
+    }
+
     /// Its name.
     #[must_use]
     pub fn name(&self) -> &'a [u8] {
@@ -556,6 +581,40 @@ impl<'a> ClassView<'a> {
     #[must_use]
     pub fn requests(&self) -> [u64; classes::REQUESTS] {
         self.figures(offset_of!(ClassRow, requests))
+    }
+}
+
+/// ECBs of a class with a name-value pair: [`PairRow`] as the host reads it.
+#[derive(Clone, Copy)]
+pub struct PairView<'a> {
+    row: &'a [u8],
+}
+
+impl<'a> PairView<'a> {
+    /// The number of its class.
+    #[must_use]
+    pub fn class(&self) -> u64 {
+        word(self.row, offset_of!(PairRow, class))
+    }
+
+    /// Name and value; None: ECBs whose pairs have no row.
+    #[must_use]
+    pub fn pair(&self) -> Option<(&'a [u8], &'a [u8])> {
+        let name = text(self.row, offset_of!(PairRow, name), pairs::BYTES);
+        (!name.is_empty()).then(|| (name, text(self.row, offset_of!(PairRow, value), pairs::BYTES)))
+    }
+
+    /// A sum.
+    #[must_use]
+    pub fn sum(&self, sum: PairSum) -> u64 {
+        not_below_zero(word(self.row, offset_of!(PairRow, sums) + 8 * sum as usize))
+    }
+
+    /// Buffers that each list dispensed, and those that were freed; the last one is of all that are not available lists.
+    #[must_use]
+    pub fn lists(&self) -> [[u64; classes::LISTS]; 2] {
+        [offset_of!(PairRow, got), offset_of!(PairRow, freed)]
+            .map(|at| core::array::from_fn(|list| not_below_zero(word(self.row, at + 8 * list))))
     }
 }
 
@@ -812,6 +871,33 @@ mod tests {
     }
 
     #[test]
+    fn pairs_are_read_if_the_process_made_some() {
+        let mut bytes = ledger();
+        let at = LedgerView::classes_of(3).start + pairs::OFFSET + offset_of!(Pairs, rows);
+        let row = at + (classes::ROWS + 2) * size_of::<PairRow>();
+        let mut put = |at: usize, value: u64| bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
+        put(row + offset_of!(PairRow, class), 1);
+        put(row + offset_of!(PairRow, name), u64::from_le_bytes(*b"USER\0\0\0\0"));
+        put(row + offset_of!(PairRow, value), u64::from_le_bytes(*b"ANN\0\0\0\0\0"));
+        put(row + offset_of!(PairRow, sums) + 8 * PairSum::Ecbs as usize, 7);
+        put(row + offset_of!(PairRow, freed) + 8, 5);
+        put(at + offset_of!(PairRow, sums), 2);
+        let read = |bytes: &[u8]| {
+            let slot = LedgerView::new(bytes).expect("good").slots().next().expect("a slot");
+            let of = |pair: PairView<'_>| {
+                let pair_of = pair.pair().map(|(name, value)| (name.to_vec(), value.to_vec()));
+                (pair.class(), pair_of, pair.sum(PairSum::Ecbs), pair.lists()[1][1])
+            };
+            slot.pairs().map(of).collect::<Vec<_>>()
+        };
+        assert_eq!(read(&bytes), []);
+        bytes[SLOTS_OFFSET + 3 * SLOT_BYTES + offset_of!(Slot, pairs)] = 1;
+        let ann = (1, Some((b"USER".to_vec(), b"ANN".to_vec())), 7, 5);
+        assert_eq!(read(&bytes), [(0, None, 2, 0), ann]);
+        assert_eq!(read(&bytes[..row]), [], "cut");
+    }
+
+    #[test]
     fn a_cut_or_foreign_or_older_file_is_refused() {
         let good = ledger();
         assert_eq!(LedgerView::new(&good[..4096]).err(), Some(LedgerError::Short));
@@ -847,6 +933,9 @@ mod tests {
                 }
                 for class in slot.classes() {
                     let _ = (class.name(), class.sum(Sum::Counted), class.uses(), class.requests());
+                }
+                for pair in slot.pairs() {
+                    let _ = (pair.class(), pair.pair(), pair.sum(PairSum::Bytes), pair.lists());
                 }
                 for heap in slot.heaps() {
                     let _ = (heap.name(), crate::table::KEYS.map(|key| heap.get(key)));

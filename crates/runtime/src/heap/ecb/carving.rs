@@ -140,7 +140,7 @@ impl Seat {
     }
 
     /// Lets [`Self::bump`] serve from the region, as far as its marks are together. Not while each request is counted, nor while there are
-    /// chains, which are used first; and threads that share an ECB carve several buffers at a time, from a cache line of their own.
+    /// chains or buffers that threads outside freed, which are used first; and threads that share an ECB carve several buffers at a time, from a cache line of their own.
     pub unsafe fn aim(&mut self) {
         self.bump_end = 0;
         // SAFETY: the thread is inside; the region is ours, and its marks are there.
@@ -148,7 +148,7 @@ impl Seat {
             let at = self.region.at;
             let block = &*self.block;
             let is_alone = block.is_threaded.load(Ordering::Relaxed) == 0 && block.chains.is_empty();
-            if at >= self.region.end || self.is_slow || !is_alone {
+            if at >= self.region.end || self.is_slow || !is_alone || !block.returned.waiting().is_null() {
                 return;
             }
             let area = &*self.region.area;
@@ -273,8 +273,8 @@ impl Seat {
             if !buffer.is_null() {
                 self.figures.count_large(self.class(), size, false);
                 let mut shared = block.shared.lock();
-                shared.in_use += 1;
-                shared.units += (size / 16) as i32;
+                // SAFETY: under the lock.
+                shared.count(unsafe { block.named() }, 0, size, (1, 0));
             }
             return buffer;
         }

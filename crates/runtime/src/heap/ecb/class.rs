@@ -6,14 +6,17 @@
 //!      '-- waiting: control blocks for its next ECBs
 //! ```
 //!
+//! The last class is that of all names for which there is no other. It has a name of its own, so that its figures are not taken for
+//! those of one of them.
+//!
 //! Invariant: a class is never removed.
 //! Not here: control blocks that wait (`ready`), and an ECB that is alive (`control_block`).
 
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
 use underbar_ledger::HeapKind;
-use underbar_ledger::classes::{ClassRow, Sum};
+use underbar_ledger::classes::{ClassRow, OTHERS, SHARING, Sum};
 use underbar_options::{AvailableLists, DEFAULT_LISTS, ListSizes, Without};
 use underbar_sys::lock::Lock;
 
@@ -27,7 +30,7 @@ use super::given;
 use super::lists::{AVAILABLE, Lists};
 use crate::ledger;
 
-/// Classes with a row of their own; later ones share the last.
+/// Classes; the last one is shared.
 pub const CLASSES: usize = underbar_ledger::classes::ROWS;
 /// Bytes of the name of a class that are kept.
 pub const NAME: usize = 32;
@@ -126,6 +129,8 @@ pub fn of(name: &[u8]) -> Option<&'static Class> {
         return Some(class);
     }
     let index = ALL.iter().position(|class| class.load(Ordering::Relaxed).is_null())?;
+    let asked = name;
+    let name = if index == CLASSES - 1 { OTHERS } else { name };
     let free = &ALL[index];
     let handle = registry::create_in(&mut registry, HeapKind::Class, name, policy, UNNUMBERED)?;
     handle.heap.settings.serve_ecbs();
@@ -170,12 +175,15 @@ pub fn of(name: &[u8]) -> Option<&'static Class> {
         row.begin(name, sizes, [class.area_bytes as u64, given::low() as u64], counted_one_in);
     });
     free.store(place, Ordering::Release);
+    if index == CLASSES - 1 {
+        shares(class, asked);
+    }
     Some(class)
 }
 
 /// A class that is there; the last one, if there is room for no other.
 fn known(name: &[u8]) -> Option<&'static Class> {
-    let mut last = None;
+    let mut last: Option<&'static Class> = None;
     for class in &ALL {
         // SAFETY: classes stay for ever.
         let class = unsafe { class.load(Ordering::Acquire).as_ref() }?;
@@ -184,7 +192,38 @@ fn known(name: &[u8]) -> Option<&'static Class> {
         }
         last = Some(class);
     }
+    if let Some(last) = last {
+        shares(last, name);
+    }
     last
+}
+
+/// Names that share the last class, as hashes. Any thread claims a place, relaxed: nothing is read by it.
+static NAMES: [AtomicU64; SHARING] = [const { AtomicU64::new(0) }; SHARING];
+
+/// Counts a name that shares the last class, once.
+#[cold]
+fn shares(class: &Class, name: &[u8]) {
+    let hash = name.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)
+    }) | 1;
+    for place in &NAMES {
+        let mut found = place.load(Ordering::Relaxed);
+        if found == 0 {
+            match place.compare_exchange(0, hash, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => {
+                    if let Some(row) = class.row() {
+                        row.sharing.fetch_add(1, Ordering::Relaxed);
+                    }
+                    return;
+                }
+                Err(other) => found = other,
+            }
+        }
+        if found == hash {
+            return;
+        }
+    }
 }
 
 /// Calls `then` for each class.
@@ -201,6 +240,11 @@ impl Class {
     /// Its name.
     pub fn name(&self) -> &[u8] {
         &self.name[..self.length]
+    }
+
+    /// Its number among the classes.
+    pub fn index(&self) -> usize {
+        self.index
     }
 
     /// Its heap, with its row in the ledger.

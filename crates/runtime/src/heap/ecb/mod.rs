@@ -21,6 +21,7 @@
 //! | `requests` | malloc, free and realloc of buffers |
 //! | `low`, `head` | storage below 2 GiB |
 //! | `names`, `tags` | names of buffers |
+//! | `pairs` | name-value pairs of ECBs |
 //! | `threads` | the end of a thread; forks |
 //! | `given`, `ended` | what ECB says; storage of ended ECBs that is kept without access |
 //! | `traced` | the last requests of each thread |
@@ -45,6 +46,7 @@ mod head;
 mod lists;
 mod low;
 mod names;
+mod pairs;
 mod piece;
 mod ready;
 mod requests;
@@ -62,6 +64,7 @@ use underbar_options::Settings;
 pub use ended::{Stale, find as stale_at};
 pub(super) use low::get_low;
 pub use names::{locate, tag, untag};
+pub use pairs::name;
 pub(super) use requests::{calloc, fault_of, free, free_by, get_by, malloc, realloc, usable};
 pub(super) use threads::{after_fork_in_child, hold, is_quiet, release, settle, thread_ends};
 pub(super) use traced::tell as tell_trace;
@@ -85,6 +88,8 @@ pub enum Refused {
     NoMemory,
     /// The name is empty or too long.
     Name,
+    /// The ECB has as many name-value pairs as it can have.
+    Full,
 }
 
 /// The number of an ECB: its generation, and the index of its control block. 0 is none.
@@ -331,6 +336,9 @@ unsafe fn give_back(block: &ControlBlock, count: impl FnOnce(figures::Ended)) {
             let mut shared = block.shared.lock();
             shared.leave_kept();
             let ended = shared.ended(&*area);
+            if let Some(named) = block.named() {
+                named.ended(&ended, shared.frames());
+            }
             let beyond = shared.beyond();
             count(ended);
             (*area).clear(shared.used_up_to(area).min((*area).start() + (*area).bytes()));

@@ -277,10 +277,11 @@ impl Seat {
             &*self.block
         };
         let class = self.class();
-        let (mut buffers, mut units) = (0, 0);
         let mut touched = core::mem::take(&mut self.touched);
         {
             let mut shared = block.shared.lock();
+            // SAFETY: under the lock.
+            let mut named = unsafe { block.named() };
             // Other threads, if there were any, would not look at the lists that are kept, and may have kept theirs meanwhile.
             let is_alone = block.is_threaded.load(Ordering::Relaxed) == 0;
             let mut keeping = 0;
@@ -305,8 +306,7 @@ impl Seat {
                 let chain: *mut Piece = core::mem::replace(&mut self.heap.bins[list], null_mut()).cast();
                 // SAFETY: the bin's pieces are ours.
                 let (gets, frees, size) = unsafe { self.counted(list, chain) };
-                buffers += gets as i32 - frees as i32;
-                units += (gets as i32 - frees as i32) * (size / 16) as i32;
+                shared.count(named.as_deref_mut(), list, size as usize, (gets, frees));
                 let left = core::mem::take(&mut self.handed[list]);
                 if chain.is_null() {
                     continue;
@@ -326,8 +326,6 @@ impl Seat {
                 shared.leave(region);
             }
             self.bump_end = 0;
-            shared.in_use += buffers;
-            shared.units += units;
         }
         self.block = null();
         self.heap.plain = NO_BLOCK;
@@ -352,7 +350,7 @@ impl Seat {
         if let Some(block) = unsafe { self.block.as_ref() } {
             // SAFETY: the thread is inside.
             unsafe { self.take_all_aside() };
-            let (mut buffers, mut units) = (0, 0);
+            let mut shared = block.shared.try_lock();
             let mut touched = self.touched;
             while touched != 0 {
                 let list = touched.trailing_zeros() as usize;
@@ -360,12 +358,10 @@ impl Seat {
                 let chain: *mut Piece = self.heap.bins[list].cast();
                 // SAFETY: the bin's pieces are ours.
                 let (gets, frees, size) = unsafe { self.counted(list, chain) };
-                buffers += gets as i32 - frees as i32;
-                units += (gets as i32 - frees as i32) * (size / 16) as i32;
-            }
-            if let Some(mut shared) = block.shared.try_lock() {
-                shared.in_use += buffers;
-                shared.units += units;
+                if let Some(shared) = &mut shared {
+                    // SAFETY: under the lock.
+                    shared.count(unsafe { block.named() }, list, size as usize, (gets, frees));
+                }
             }
         }
         // SAFETY: null or a class.
@@ -467,11 +463,7 @@ impl Seat {
                 self.figures.count_low(true);
             }
             self.figures.count_large(self.class(), bytes, true);
-            {
-                let mut shared = block.shared.lock();
-                shared.in_use -= 1;
-                shared.units -= (bytes / 16) as i32;
-            }
+            block.shared.lock().count(block.named(), 0, bytes, (0, 1));
             block.free_large(area);
         }
     }
@@ -480,11 +472,12 @@ impl Seat {
     pub unsafe fn count_low(&mut self, bytes: usize, is_freed: bool) {
         self.figures.count_low(is_freed);
         self.figures.count_large(self.class(), bytes, is_freed);
-        let sign = if is_freed { -1 } else { 1 };
-        // SAFETY: the thread is inside.
-        let mut shared = unsafe { &*self.block }.shared.lock();
-        shared.in_use += sign;
-        shared.units += sign * (bytes / 16) as i32;
+        let change = if is_freed { (0, 1) } else { (1, 0) };
+        // SAFETY: the thread is inside; under the lock.
+        unsafe {
+            let block = &*self.block;
+            block.shared.lock().count(block.named(), 0, bytes, change);
+        }
     }
 
     /// A block that waits with this thread for an ECB of that class; null if none does.
