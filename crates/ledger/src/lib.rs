@@ -13,6 +13,7 @@
 //!     32768   its pools   rows of heap pools, if it has HEAPPOOLS
 //!     40960   Slot 1      ...
 //!   4218880   classes of ECBs, of the process of each slot that has some, and ECBs by name-value pairs
+//!  29384704   trace tables of ECBs, of the process of each slot that has some
 //! ```
 //!
 //! | module | holds |
@@ -25,6 +26,7 @@
 //! | [`heaps`] | rows of a process's heaps |
 //! | [`pools`] | rows of its heap pools, and its requests by steps of 8 bytes |
 //! | [`classes`], [`pairs`] | pages of its classes of ECBs; rows of ECBs by name-value pairs |
+//! | [`traces`] | trace tables of ECBs: the last requests of each thread |
 //! | [`control`] | the control page: settings that the host changes while programs run |
 //! | [`make`] | the first bytes of a new file |
 //! | [`locks`], [`samples`] | files next to it: contended locks, and profile samples of a process |
@@ -48,6 +50,7 @@ pub mod samples;
 pub mod sizes;
 pub mod table;
 pub mod text;
+pub mod traces;
 pub mod view;
 
 pub use classes::Classes;
@@ -58,4 +61,5 @@ pub use layout::{AllocatorRole, Directory, FaultKind, Header, Identity, Slot, Sl
 pub use pairs::Pairs;
 pub use pools::Pools;
 pub use table::{COUNTERS, Key, TABLE};
+pub use traces::Traces;
 pub use view::{LedgerError, LedgerView, SlotView};

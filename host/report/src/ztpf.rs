@@ -18,7 +18,8 @@
 //!
 //! Titles, headings, the order of classes, the diagram and how percentages are cut are documented. Not documented are classes above
 //! 1024 bytes (here steps of 256 up to 4096, then powers of two), most columns of the display, names in INTEGER_METRICS, and a report of each class of ECBs:
-//! z/TPF names a set of sizes, which is the class here. All storage is 64-bit storage here; titles stay as they are there.
+//! z/TPF names a set of sizes, which is the class here. The reports of 31-bit storage have that of __malloc31, and a report with the title
+//! of 64-bit storage follows. A class without storage below 2 GiB has the figures of all its storage there: titles stay as they are.
 //!
 //! Invariant: our own reader of listings finds the same figures (`host/listing/tests/ecbs.rs`).
 //! Not here: the figures ([`crate::ecbs`]).
@@ -29,7 +30,7 @@ use underbar_ledger::classes::{USE_STEP, USES};
 
 use crate::ecb_lines::sampled;
 use crate::ecb_pairs::EcbPair;
-use crate::ecbs::EcbClass;
+use crate::ecbs::{EcbClass, Rows};
 use crate::le;
 use crate::model::{Process, Report};
 use crate::page::clean;
@@ -169,27 +170,39 @@ fn usage(text: &mut String, rows: &[(u64, u64)], above: u64) {
 }
 
 fn preallocated(text: &mut String, class: &EcbClass) {
-    let (uses, step) = (&class.uses, USE_STEP as u64);
+    if class.with_low == 0 {
+        return usages(text, class, "31-BIT", class.area, &class.uses);
+    }
+    let mut low = class.low_uses.clone();
+    low.up_to.insert(0, class.ended.saturating_sub(low.all()));
+    usages(text, class, "31-BIT", class.low, &low);
+    usages(text, class, "64-BIT", class.area, &class.uses);
+}
+
+/// ECBs by their use of storage of that kind, of which they begin with so many bytes.
+fn usages(text: &mut String, class: &EcbClass, kind: &str, area: u64, uses: &Rows) {
+    let step = USE_STEP as u64;
     let rows = |from: u64, to: u64| -> Vec<(u64, u64)> {
         (from..=to).map(|row| (row * step, uses.up_to.get(&(row * step)).copied().unwrap_or(0))).collect()
     };
     // Beyond the largest step it is not known who exceeded the area: the last row is of those above that step. A damaged ledger or report may
     // have any figure here.
-    let (area, exceed) = (class.area.min(LARGEST_STEP) / step, uses.beyond(class.area.min(LARGEST_STEP)));
+    let (is_beyond, area) = (area >= LARGEST_STEP, area.min(LARGEST_STEP));
+    let (area, exceed) = (area / step, uses.beyond(area));
     let _ = writeln!(
         text,
-        "TPF 31-BIT PREALLOCATED ECB HEAP STORAGE USAGE REPORT    SYSTEM  WIDE\nSETNAME = {}\n",
+        "TPF {kind} PREALLOCATED ECB HEAP STORAGE USAGE REPORT    SYSTEM  WIDE\nSETNAME = {}\n",
         set(class)
     );
     usage(text, &rows(0, area), exceed);
-    if exceed > 0 && class.area < LARGEST_STEP {
+    if exceed > 0 && !is_beyond {
         let last = match uses.above {
             Some((limit, _)) => limit / step,
             None => uses.up_to.keys().last().map_or(area, |last| last / step),
         };
         let _ = writeln!(
             text,
-            "TPF 31-BIT VIRTUAL ECB HEAP STORAGE USAGE REPORT    SYSTEM  WIDE\n\
+            "TPF {kind} VIRTUAL ECB HEAP STORAGE USAGE REPORT    SYSTEM  WIDE\n\
              REPORT ONLY INCLUDES ECBS THAT EXCEEDED THE PREALLOCATED ECB HEAP\nSETNAME = {}\n",
             set(class)
         );
@@ -212,17 +225,19 @@ fn lists(text: &mut String, class: &EcbClass) {
         text,
         "LIST         31 BIT  SHARED AVLS       64 BIT  SHARED AVLS  NEW STORAGE        FREED    DISPENSED"
     );
+    // Which list a buffer below 2 GiB is of is not counted: they are with the others.
     for list in &class.lists {
         let Some(name) = list_name(class, list.list) else { continue };
         let [freed, got] = [list.freed, list.own().saturating_add(list.shared).saturating_add(list.carved)];
+        let low = if list.list.is_none() { class.low_got.min(list.carved) } else { 0 };
         let _ = writeln!(
             text,
             "{name:<6}{:>13}{:>13}{:>13}{:>13}{:>13}{freed:>13}{got:>13}",
             0,
-            0,
+            low,
             list.own(),
             list.shared,
-            list.carved
+            list.carved - low
         );
     }
     let _ = writeln!(
@@ -236,12 +251,13 @@ fn lists(text: &mut String, class: &EcbClass) {
         "31-BIT",
         "64-BIT"
     );
-    for (label, figure) in [
-        ("ECBS WITH AT LEAST ONE 1 MB FRAME", class.with_frame),
-        ("1 MB FRAMES OBTAINED", class.frames),
-        ("HIGH-WATER MARK OF ONE ECB, BYTES", class.high_water),
+    // Storage below 2 GiB comes in smaller pieces than frames.
+    for (label, low, figure) in [
+        ("ECBS WITH AT LEAST ONE 1 MB FRAME", 0, class.with_frame),
+        ("1 MB FRAMES OBTAINED", 0, class.frames),
+        ("HIGH-WATER MARK OF ONE ECB, BYTES", class.low_high_water, class.high_water),
     ] {
-        let _ = writeln!(text, "{label:<38}{:>10}{figure:>16}", 0);
+        let _ = writeln!(text, "{label:<38}{low:>10}{figure:>16}");
     }
     text.push_str("END OF DISPLAY\n\n");
 }
@@ -309,11 +325,14 @@ fn metrics(class: &EcbClass, pair: Option<&EcbPair>) -> Vec<(String, u64)> {
         ("ECBS_WITH_FRAME_64", with_frame),
         ("FRAMES_31", 0),
         ("FRAMES_64", frames),
-        ("HIGH_WATER_31", 0),
         ("HIGH_WATER_64", high_water),
     ]
     .map(|(name, figure)| (name.to_owned(), figure))
     .into();
+    // Of a pair it is not counted.
+    if pair.is_none() || class.with_low == 0 {
+        all.push(("HIGH_WATER_31".to_owned(), class.low_high_water));
+    }
     all.extend(pair.map(|pair| ("BYTES_DISPENSED".to_owned(), pair.bytes)));
     let lists: Vec<(Option<u64>, [u64; 2])> = match pair {
         None => class.lists.iter().map(|list| (list.list, [list.got, list.freed])).collect(),
@@ -407,5 +426,23 @@ mod tests {
             assert!(text.contains(part), "{part}\n{text}");
         }
         assert!(render(&report, Layout::Previous).contains("         128          990       98.80%\n"));
+        assert!(!text.contains("TPF 64-BIT"));
+        report.processes[0].ecbs = vec![sample::ecbs_with_low()];
+        let text = render(&report, Layout::Pj47265);
+        let low = text.split("TPF 64-BIT").next().expect("a first part");
+        for part in [
+            "         0KB           93       93.00%   |",
+            "         4KB            5        5.00%   |",
+            "      > 32KB            1        1.00%   |",
+            "TPF 31-BIT VIRTUAL",
+        ] {
+            assert!(low.contains(part), "{part}\n{text}");
+        }
+        assert!(
+            text.contains(
+                "OTHER             0           50            0            0            0           20           50"
+            ),
+            "{text}"
+        );
     }
 }

@@ -25,14 +25,14 @@ use underbar_ledger::layout::{
     CONTROL_OFFSET, ENDED_UNTIMED, FILE_BYTES, OPTIONS_OFFSET, OPTIONS_ROOM, SLOT_BYTES, SLOTS, SLOTS_OFFSET,
 };
 use underbar_ledger::{
-    Header, Heaps, Identity, Key, LedgerView, Pairs, Pools, Slot, SlotState, classes::ClassRow,
+    Header, Heaps, Identity, Key, LedgerView, Pairs, Pools, Slot, SlotState, Traces, classes::ClassRow,
     heaps as heap_rows, make, pairs as pair_rows, pools as pool_rows,
 };
 use underbar_sys::{file, syscall};
 
 use super::{
     Guard, PROCESS, allocator, arguments, classes, fold, heaps, inherited, pairs, pools, private, program,
-    use_slot,
+    traces, use_slot,
 };
 use crate::sandbox;
 
@@ -279,6 +279,13 @@ pub(super) fn map_pairs() -> Option<&'static Pairs> {
     Some(unsafe { &*pages.cast::<Pairs>() })
 }
 
+/// The trace tables of ECBs that belong to this process's slot, as above.
+pub(super) fn map_traces() -> Option<&'static Traces> {
+    let page = map_new(LedgerView::traces_of(own_place()?).start, size_of::<Traces>())?;
+    // SAFETY: mapped, allocated, made of atomics, and never unmapped.
+    Some(unsafe { &*page.cast::<Traces>() })
+}
+
 /// The place of this process's slot in the file; None if it has none, or no page can be had.
 fn own_place() -> Option<usize> {
     let place = PLACE.load(Ordering::Relaxed);
@@ -408,6 +415,7 @@ pub fn in_child() -> &'static Slot {
     pools::in_child(map_pools);
     classes::in_child(map_class);
     pairs::in_child(map_pairs);
+    traces::in_child();
     super::slot()
 }
 

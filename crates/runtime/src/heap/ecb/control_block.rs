@@ -23,16 +23,20 @@ use underbar_sys::lock::Lock;
 use super::super::gate::Gate;
 use super::super::inbox::Inbox;
 use super::super::map::PAGE;
-use super::area::{Area, FRAME_BYTES, Kind, LIST, PAGE_MARKS};
+use super::super::object::Heap;
+use super::area::{self, Area, FRAME_BYTES, Kind, LIST, PAGE_MARKS};
 use super::chains::{self, Bits, Chains};
 use super::class::Class;
 use super::figures::Ended;
-use super::pairs::Named;
+use super::low::Head;
+use super::named::Named;
 use super::piece::Piece;
 use super::tags::{self, Tags};
 
 /// A region has at most this many bytes more than was needed.
 const REGION: usize = 16 << 10;
+/// Of a frame, if one thread alone is in the ECB.
+const REGION_ALONE: usize = 256 << 10;
 /// Remnants that are looked at for one request.
 const TRIES: usize = 8;
 
@@ -54,6 +58,8 @@ pub struct Shared {
     /// Frames and large buffers, the latest first.
     frames: *mut Area,
     larges: *mut Area,
+    /// Of storage below 2 GiB; null: there is none.
+    pub low: *mut Head,
     /// Names of buffers; null: none.
     pub tags: *mut Tags,
     /// Bytes of pages of large buffers, now and at most.
@@ -158,6 +164,7 @@ impl Shared {
         remnants: null_mut(),
         frames: null_mut(),
         larges: null_mut(),
+        low: null_mut(),
         tags: null_mut(),
         large: 0,
         large_peak: 0,
@@ -180,22 +187,12 @@ impl Shared {
     pub fn lose(&mut self) {
         self.at = self.end;
         (self.chains, self.kept_region, self.remnants) = (Chains::NONE, Region::NONE, null_mut());
+        self.lose_low();
     }
 
     /// The end of what was handed out of an area or frame.
     pub fn used_up_to(&self, of: *mut Area) -> usize {
         if self.area == of { self.at } else { usize::MAX }
-    }
-
-    /// So many buffers of a list of that size were got and freed in this ECB. A list number of 0 is for buffers with pages of their own.
-    #[inline]
-    pub fn count(&mut self, named: Option<&mut Named>, list: usize, size: usize, (gets, frees): (u32, u32)) {
-        let change = gets as i32 - frees as i32;
-        self.in_use += change;
-        self.units += change * (size / 16) as i32;
-        if let Some(named) = named {
-            named.count(list, size, (gets, frees));
-        }
     }
 
     /// Frames of 1 MiB that it has.
@@ -208,11 +205,11 @@ impl Shared {
         count
     }
 
-    /// What is to be counted of the ECB, which ends.
+    /// The most bytes of storage that the ECB had.
     ///
     /// # Safety
     /// No thread is inside; the area is the block's preallocated one.
-    pub unsafe fn ended(&self, preallocated: &Area) -> Ended {
+    pub unsafe fn most(&self, preallocated: &Area) -> usize {
         let mut most = self.large_peak;
         // SAFETY: frames in the list are this block's.
         match unsafe { self.frames.as_ref() } {
@@ -227,20 +224,38 @@ impl Shared {
                 }
             }
         }
+        most
+    }
+
+    /// What is to be counted of the ECB, which ends.
+    ///
+    /// # Safety
+    /// As [`Self::most`], and its storage has access.
+    pub unsafe fn ended(&self, preallocated: &Area) -> Ended {
+        // SAFETY: the caller's promise.
+        let most = unsafe { self.most(preallocated) };
         // SAFETY: the table is in storage of the ECB, and no thread uses it.
         let expanded_tags = unsafe { !self.tags.is_null() && Tags::capacity(self.tags) > tags::FIRST };
         Ended {
             buffers: self.in_use,
             units: self.units,
             most,
+            low: self.low_handed(),
             expanded_tags,
             with_frame: !self.frames.is_null(),
         }
     }
 
-    /// Frames and large buffers.
-    pub fn beyond(&mut self) -> [*mut Area; 2] {
-        [core::mem::replace(&mut self.frames, null_mut()), core::mem::replace(&mut self.larges, null_mut())]
+    /// Frames, large buffers and pieces below 2 GiB, the first of each.
+    pub fn lists(&self) -> [*mut Area; 3] {
+        [self.frames, self.larges, self.low_areas()]
+    }
+
+    /// The same, which are this block's no more.
+    pub fn beyond(&mut self) -> [*mut Area; 3] {
+        let all = self.lists();
+        (self.frames, self.larges, self.low) = (null_mut(), null_mut(), null_mut());
+        all
     }
 }
 
@@ -261,6 +276,11 @@ impl ControlBlock {
     pub unsafe fn named(&self) -> Option<&mut Named> {
         // SAFETY: the caller's promise; they stay for ever.
         unsafe { self.named.load(Ordering::Relaxed).as_mut() }
+    }
+
+    /// The number of the ECB that had the block last, which has ended.
+    pub fn ended_number(&self) -> u64 {
+        u64::from(self.gate.generation().wrapping_sub(1)) << 32 | u64::from(self.index)
     }
 
     /// Has no ECB this block?
@@ -289,7 +309,13 @@ impl ControlBlock {
         let is_next = region.area == shared.area && region.end == shared.at;
         let needed = if is_next { needed } else { bytes };
         // The first page alone: most ECBs of some kinds need no more.
-        let more = if shared.at < area.start() + PAGE { area.start() + PAGE - shared.at } else { REGION };
+        let more = if shared.at < area.start() + PAGE {
+            area.start() + PAGE - shared.at
+        } else if area.kind == Kind::Frame && self.is_threaded.load(Ordering::Relaxed) == 0 {
+            REGION_ALONE
+        } else {
+            REGION
+        };
         let given = needed.max(more).min(shared.end - shared.at);
         let (from, to) = (shared.at, shared.at + given);
         // SAFETY: under the lock.
@@ -323,7 +349,12 @@ impl ControlBlock {
     /// A large buffer of so many bytes; null if there is no memory.
     #[cold]
     pub fn get_large(&self, size: usize, align: usize) -> *mut u8 {
-        let more = size_of::<usize>() + if align > PAGE { align } else { 0 };
+        self.get_large_of(self.class().heap(), size, align)
+    }
+
+    /// The same, with pages of that heap.
+    pub fn get_large_of(&self, heap: &'static Heap, size: usize, align: usize) -> *mut u8 {
+        let more = area::behind() + if align > PAGE { align } else { 0 };
         let Some(bytes) = size.checked_add(more).and_then(|bytes| bytes.checked_next_multiple_of(PAGE))
         else {
             return null_mut();
@@ -332,7 +363,7 @@ impl ControlBlock {
             return null_mut();
         }
         let block = core::ptr::from_ref(self).cast_mut().cast();
-        let area = Area::make(self.class().heap(), Kind::Large, bytes, block, null_mut());
+        let area = Area::make(heap, Kind::Large, bytes, block, null_mut());
         if area.is_null() {
             return null_mut();
         }
@@ -340,10 +371,11 @@ impl ControlBlock {
         // SAFETY: it is new; neighbours in the list are live.
         unsafe {
             (*area).next = shared.larges;
-            if let Some(next) = shared.larges.as_mut() {
+            // First the list: in a child that another thread forks in between, nothing points back to what is in no list.
+            shared.larges = area;
+            if let Some(next) = (*area).next.as_mut() {
                 next.previous = area;
             }
-            shared.larges = area;
             shared.large += bytes;
             shared.large_peak = shared.large_peak.max(shared.large);
             ((*area).first, (*area).asked) = ((*area).start().next_multiple_of(align) as *mut u8, size);
@@ -373,25 +405,20 @@ impl ControlBlock {
             }
         }
         // SAFETY: the caller's promise.
-        unsafe { Area::unmake(area, self.class().heap()) };
+        unsafe { Area::unmake(area, Area::heap(area)) };
     }
 
     /// A chain of a list; null if there is none.
     pub fn take_chain(&self, list: usize) -> *mut Piece {
-        // SAFETY: pieces in the lists are free, and the ECB's.
-        let list_of = |piece| unsafe { mark_of(piece) }.into();
         chains::take(&self.shared, &self.chains, list, |shared| &mut shared.chains, list_of)
     }
 }
 
-/// The list of a free piece.
-///
-/// # Safety
-/// It is one.
-pub unsafe fn mark_of(piece: *mut Piece) -> u8 {
+/// The list of a piece in the lists.
+pub fn list_of(piece: *mut Piece) -> usize {
     let area = super::area::of(super::super::map::lookup(piece.addr()));
-    // SAFETY: the caller's promise.
-    unsafe { *(*area).mark(piece.addr()) & LIST }
+    // SAFETY: it is free, and begins at a mark.
+    unsafe { (*(*area).mark(piece.addr()) & LIST).into() }
 }
 
 impl Shared {
