@@ -211,8 +211,8 @@ impl ClassRow {
             to.store(size, Ordering::Relaxed);
         }
         self.area.store(area, Ordering::Relaxed);
-        self.sharing.store(0, Ordering::Relaxed);
         self.low.store(low, Ordering::Relaxed);
+        self.sharing.store(0, Ordering::Relaxed);
         self.counted_one_in.store(counted_one_in, Ordering::Relaxed);
         self.name.store(name);
     }

@@ -838,33 +838,6 @@ mod tests {
     }
 
     #[test]
-    fn pairs_are_read_if_the_process_made_some() {
-        let mut bytes = ledger();
-        let at = LedgerView::classes_of(3).start + pairs::OFFSET + offset_of!(Pairs, rows);
-        let row = at + (classes::ROWS + 2) * size_of::<PairRow>();
-        let mut put = |at: usize, value: u64| bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
-        put(row + offset_of!(PairRow, class), 1);
-        put(row + offset_of!(PairRow, name), u64::from_le_bytes(*b"USER\0\0\0\0"));
-        put(row + offset_of!(PairRow, value), u64::from_le_bytes(*b"ANN\0\0\0\0\0"));
-        put(row + offset_of!(PairRow, sums) + 8 * PairSum::Ecbs as usize, 7);
-        put(row + offset_of!(PairRow, freed) + 8, 5);
-        put(at + offset_of!(PairRow, sums), 2);
-        let read = |bytes: &[u8]| {
-            let slot = LedgerView::new(bytes).expect("good").slots().next().expect("a slot");
-            let of = |pair: PairView<'_>| {
-                let pair_of = pair.pair().map(|(name, value)| (name.to_vec(), value.to_vec()));
-                (pair.class(), pair_of, pair.sum(PairSum::Ecbs), pair.lists()[1][1])
-            };
-            slot.pairs().map(of).collect::<Vec<_>>()
-        };
-        assert_eq!(read(&bytes), []);
-        bytes[SLOTS_OFFSET + 3 * SLOT_BYTES + offset_of!(Slot, pairs)] = 1;
-        let ann = (1, Some((b"USER".to_vec(), b"ANN".to_vec())), 7, 5);
-        assert_eq!(read(&bytes), [(0, None, 2, 0), ann]);
-        assert_eq!(read(&bytes[..row]), [], "cut");
-    }
-
-    #[test]
     fn the_last_requests_of_a_thread_are_read_the_newest_first() {
         let mut bytes = ledger();
         let pages = LedgerView::traces_of(3).start;
@@ -895,6 +868,33 @@ mod tests {
         // A file that was not read to its end.
         let slot = LedgerView::new(&bytes[..pages]).expect("good").slots().next().expect("a slot");
         assert_eq!(slot.traces().count(), 0);
+    }
+
+    #[test]
+    fn pairs_are_read_if_the_process_made_some() {
+        let mut bytes = ledger();
+        let at = LedgerView::classes_of(3).start + pairs::OFFSET + offset_of!(Pairs, rows);
+        let row = at + (classes::ROWS + 2) * size_of::<PairRow>();
+        let mut put = |at: usize, value: u64| bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
+        put(row + offset_of!(PairRow, class), 1);
+        put(row + offset_of!(PairRow, name), u64::from_le_bytes(*b"USER\0\0\0\0"));
+        put(row + offset_of!(PairRow, value), u64::from_le_bytes(*b"ANN\0\0\0\0\0"));
+        put(row + offset_of!(PairRow, sums) + 8 * PairSum::Ecbs as usize, 7);
+        put(row + offset_of!(PairRow, freed) + 8, 5);
+        put(at + offset_of!(PairRow, sums), 2);
+        let read = |bytes: &[u8]| {
+            let slot = LedgerView::new(bytes).expect("good").slots().next().expect("a slot");
+            let of = |pair: PairView<'_>| {
+                let pair_of = pair.pair().map(|(name, value)| (name.to_vec(), value.to_vec()));
+                (pair.class(), pair_of, pair.sum(PairSum::Ecbs), pair.lists()[1][1])
+            };
+            slot.pairs().map(of).collect::<Vec<_>>()
+        };
+        assert_eq!(read(&bytes), []);
+        bytes[SLOTS_OFFSET + 3 * SLOT_BYTES + offset_of!(Slot, pairs)] = 1;
+        let ann = (1, Some((b"USER".to_vec(), b"ANN".to_vec())), 7, 5);
+        assert_eq!(read(&bytes), [(0, None, 2, 0), ann]);
+        assert_eq!(read(&bytes[..row]), [], "cut");
     }
 
     #[test]

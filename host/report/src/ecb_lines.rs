@@ -99,16 +99,6 @@ fn of_class(class: &EcbClass) -> Vec<Line> {
             ),
         ),
     ];
-    if class.sharing > 0 {
-        let more = if class.sharing >= SHARING as u64 { " or more" } else { "" };
-        lines.push(row(
-            "classes",
-            format!(
-                "{:>12}{more} have their figures in this row: only the first {OWN} have one of their own",
-                count(class.sharing)
-            ),
-        ));
-    }
     if class.with_low > 0 || class.low_got > 0 {
         lines.push(row(
             "below 2 GiB",
@@ -118,6 +108,16 @@ fn of_class(class: &EcbClass) -> Vec<Line> {
                 count(class.low_freed),
                 counted(class.with_low, "ECB", "ECBs"),
                 bytes(class.low_high_water)
+            ),
+        ));
+    }
+    if class.sharing > 0 {
+        let more = if class.sharing >= SHARING as u64 { " or more" } else { "" };
+        lines.push(row(
+            "classes",
+            format!(
+                "{:>12}{more} have their figures in this row: only the first {OWN} have one of their own",
+                count(class.sharing)
             ),
         ));
     }

@@ -50,9 +50,6 @@ pub struct EcbClass {
     pub counted: u64,
     /// One ECB in so many is counted so.
     pub counted_one_in: u64,
-    /// Classes that have their figures here, as there was no room for more of them; 0 if it is one class.
-    #[serde(default)]
-    pub sharing: u64,
     /// Bytes of a piece of an ECB's part below 2 GiB.
     #[serde(default)]
     pub low: u64,
@@ -71,6 +68,9 @@ pub struct EcbClass {
     /// Ended ECBs by the most storage that they had there.
     #[serde(default)]
     pub low_uses: Rows,
+    /// Classes that have their figures here, as there was no room for more of them; 0 if it is one class.
+    #[serde(default)]
+    pub sharing: u64,
     /// The available lists, and the others together.
     pub lists: Vec<EcbList>,
     /// Ended ECBs by the most storage that they had.
@@ -260,10 +260,10 @@ impl EcbClass {
             *sum = sum.saturating_add(more);
         }
         self.high_water = self.high_water.max(other.high_water);
-        self.sharing = self.sharing.max(other.sharing);
-        ecb_pairs::add(&mut self.pairs, &other.pairs);
         self.low_high_water = self.low_high_water.max(other.low_high_water);
         self.low_uses.add(&other.low_uses);
+        self.sharing = self.sharing.max(other.sharing);
+        ecb_pairs::add(&mut self.pairs, &other.pairs);
         for (list, more) in self.lists.iter_mut().zip(&other.lists) {
             list.got = list.got.saturating_add(more.got);
             list.freed = list.freed.saturating_add(more.freed);

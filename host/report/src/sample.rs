@@ -62,13 +62,13 @@ pub fn ecbs() -> EcbClass {
         high_water: 1_400_000,
         counted: 10,
         counted_one_in: 10,
-        sharing: 0,
         low: 32_768,
         with_low: 0,
         low_high_water: 0,
         low_got: 0,
         low_freed: 0,
         low_uses: Rows::default(),
+        sharing: 0,
         lists: vec![
             list(Some(1), 300, 200, 10, 40),
             list(Some(2), 9_600, 9_000, 200, 500),
@@ -95,6 +95,19 @@ pub fn ecbs() -> EcbClass {
     }
 }
 
+/// The same class, seven of whose ECBs had storage below 2 GiB.
+#[must_use]
+pub fn ecbs_with_low() -> EcbClass {
+    EcbClass {
+        with_low: 7,
+        low_high_water: 40_960,
+        low_got: 70,
+        low_freed: 14,
+        low_uses: Rows { up_to: [(4_096, 5), (20_480, 1), (40_960, 1)].into_iter().collect(), above: None },
+        ..ecbs()
+    }
+}
+
 /// ECBs with a pair, whose buffers are all of the second list.
 fn pair(of: Option<(&str, &str)>, sums: [u64; 7], of_list: [u64; 2]) -> EcbPair {
     let [ecbs, with_buffer, expanded_tags, with_frame, frames, high_water, bytes] = sums;
@@ -107,19 +120,6 @@ fn pair(of: Option<(&str, &str)>, sums: [u64; 7], of_list: [u64; 2]) -> EcbPair 
     };
     let lists = (1..=6).map(list).collect();
     EcbPair { name, value, ecbs, with_buffer, expanded_tags, with_frame, frames, high_water, bytes, lists }
-}
-
-/// The same class, seven of whose ECBs had storage below 2 GiB.
-#[must_use]
-pub fn ecbs_with_low() -> EcbClass {
-    EcbClass {
-        with_low: 7,
-        low_high_water: 40_960,
-        low_got: 70,
-        low_freed: 14,
-        low_uses: Rows { up_to: [(4_096, 5), (20_480, 1), (40_960, 1)].into_iter().collect(), above: None },
-        ..ecbs()
-    }
 }
 
 /// Pools of two sizes, of which the first one needed more than its extents.

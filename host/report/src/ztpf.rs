@@ -17,9 +17,10 @@
 //! ```
 //!
 //! Titles, headings, the order of classes, the diagram and how percentages are cut are documented. Not documented are classes above
-//! 1024 bytes (here steps of 256 up to 4096, then powers of two), most columns of the display, names in INTEGER_METRICS, and a report of each class of ECBs:
-//! z/TPF names a set of sizes, which is the class here. The reports of 31-bit storage have that of __malloc31, and a report with the title
-//! of 64-bit storage follows. A class without storage below 2 GiB has the figures of all its storage there: titles stay as they are.
+//! 1024 bytes (here steps of 256 up to 4096, then powers of two), the columns of the display, names in INTEGER_METRICS, and a report of each
+//! class of ECBs: z/TPF names a set of sizes, which is the class here. The reports of 31-bit storage have that of __malloc31, and a report
+//! with the title of 64-bit storage follows. A class without storage below 2 GiB has the figures of all its storage there: titles stay as
+//! they are.
 //!
 //! Invariant: our own reader of listings finds the same figures (`host/listing/tests/ecbs.rs`).
 //! Not here: the figures ([`crate::ecbs`]).
@@ -187,15 +188,14 @@ fn usages(text: &mut String, class: &EcbClass, kind: &str, area: u64, uses: &Row
     };
     // Beyond the largest step it is not known who exceeded the area: the last row is of those above that step. A damaged ledger or report may
     // have any figure here.
-    let (is_beyond, area) = (area >= LARGEST_STEP, area.min(LARGEST_STEP));
-    let (area, exceed) = (area / step, uses.beyond(area));
+    let (area, exceed) = (area.min(LARGEST_STEP) / step, uses.beyond(area.min(LARGEST_STEP)));
     let _ = writeln!(
         text,
         "TPF {kind} PREALLOCATED ECB HEAP STORAGE USAGE REPORT    SYSTEM  WIDE\nSETNAME = {}\n",
         set(class)
     );
     usage(text, &rows(0, area), exceed);
-    if exceed > 0 && !is_beyond {
+    if exceed > 0 && class.area < LARGEST_STEP {
         let last = match uses.above {
             Some((limit, _)) => limit / step,
             None => uses.up_to.keys().last().map_or(area, |last| last / step),
@@ -227,9 +227,9 @@ fn lists(text: &mut String, class: &EcbClass) {
     );
     // Which list a buffer below 2 GiB is of is not counted: they are with the others.
     for list in &class.lists {
+        let low = if list.list.is_none() { class.low_got.min(list.carved) } else { 0 };
         let Some(name) = list_name(class, list.list) else { continue };
         let [freed, got] = [list.freed, list.own().saturating_add(list.shared).saturating_add(list.carved)];
-        let low = if list.list.is_none() { class.low_got.min(list.carved) } else { 0 };
         let _ = writeln!(
             text,
             "{name:<6}{:>13}{:>13}{:>13}{:>13}{:>13}{freed:>13}{got:>13}",
@@ -251,13 +251,12 @@ fn lists(text: &mut String, class: &EcbClass) {
         "31-BIT",
         "64-BIT"
     );
-    // Storage below 2 GiB comes in smaller pieces than frames.
-    for (label, low, figure) in [
-        ("ECBS WITH AT LEAST ONE 1 MB FRAME", 0, class.with_frame),
-        ("1 MB FRAMES OBTAINED", 0, class.frames),
-        ("HIGH-WATER MARK OF ONE ECB, BYTES", class.low_high_water, class.high_water),
+    for (label, figure) in [
+        ("ECBS WITH AT LEAST ONE 1 MB FRAME", class.with_frame),
+        ("1 MB FRAMES OBTAINED", class.frames),
+        ("HIGH-WATER MARK OF ONE ECB, BYTES", class.high_water),
     ] {
-        let _ = writeln!(text, "{label:<38}{low:>10}{figure:>16}");
+        let _ = writeln!(text, "{label:<38}{:>10}{figure:>16}", 0);
     }
     text.push_str("END OF DISPLAY\n\n");
 }
@@ -325,14 +324,11 @@ fn metrics(class: &EcbClass, pair: Option<&EcbPair>) -> Vec<(String, u64)> {
         ("ECBS_WITH_FRAME_64", with_frame),
         ("FRAMES_31", 0),
         ("FRAMES_64", frames),
+        ("HIGH_WATER_31", 0),
         ("HIGH_WATER_64", high_water),
     ]
     .map(|(name, figure)| (name.to_owned(), figure))
     .into();
-    // Of a pair it is not counted.
-    if pair.is_none() || class.with_low == 0 {
-        all.push(("HIGH_WATER_31".to_owned(), class.low_high_water));
-    }
     all.extend(pair.map(|pair| ("BYTES_DISPENSED".to_owned(), pair.bytes)));
     let lists: Vec<(Option<u64>, [u64; 2])> = match pair {
         None => class.lists.iter().map(|list| (list.list, [list.got, list.freed])).collect(),

@@ -368,6 +368,44 @@ static void served(void) {
     CHECK(underbar_ecb_end(ecb) == 0);
 }
 
+/* A signal that nothing of underbar raised, or that the program handles. */
+static void handled(int number, siginfo_t *info, void *context) {
+    (void)context;
+    /* Before any output of the C library: the fault may be in the middle of anything. */
+    char text[] = "handled 0\n";
+    text[8] = (char)('0' + (number == SIGSEGV) + 2 * (info->si_addr != NULL));
+    if (write(1, text, sizeof text - 1) < 0) _exit(4);
+    _exit(7);
+}
+
+/* Uses storage of an ended ECB: WHERE is area, frame or large, HOW read or write, and by whom. */
+static void stale(const char *where, const char *how, const char *who) {
+    if (!strcmp(who, "handled")) {
+        struct sigaction action = {.sa_sigaction = handled, .sa_flags = SA_SIGINFO}, before;
+        CHECK(sigaction(SIGSEGV, &action, &before) == 0 && before.sa_handler == SIG_DFL);
+        CHECK(sigaction(SIGSEGV, NULL, &before) == 0 && before.sa_sigaction == handled);
+        CHECK(before.sa_flags & SA_SIGINFO);
+    } else {
+        CHECK(signal(SIGSEGV, SIG_DFL) == SIG_DFL);
+    }
+    underbar_ecb ecb = inside("GONE");
+    int frame = !strcmp(where, "frame");
+    if (frame) for (int at = 0; at < 100; at++) got(1000);
+    unsigned char *volatile buffer = got(!strcmp(where, "large") ? 1000000 : 100);
+    if (!frame) CHECK(underbar_ecb_tag(buffer, "SESSION", 7) == 0);
+    CHECK(underbar_ecb_end(ecb) == 0);
+    /* Another one, so that it is not the newest, and storage of the same class is in use. */
+    ecb = inside("GONE");
+    CHECK(is_as_written(got(100), 100));
+    CHECK(underbar_ecb_end(ecb) == 0);
+    printf("%llu\n", (unsigned long long)ecb);
+    if (!strcmp(how, "null")) buffer = NULL;
+    if (!strcmp(how, "kill")) kill(getpid(), SIGSEGV);
+    if (!strcmp(how, "write")) buffer[20] = 1;
+    if (!strcmp(how, "free")) free(buffer);
+    printf("not noticed: %d\n", buffer[20]);
+}
+
 /* What the ECBs of a pair should count: the program knows what it asked for. */
 struct tally {
     const char *name, *value;
@@ -421,44 +459,6 @@ static void classes(void) {
         CHECK(underbar_ecb_end(ecb) == 0);
     }
     puts("classes");
-}
-
-/* A signal that nothing of underbar raised, or that the program handles. */
-static void handled(int number, siginfo_t *info, void *context) {
-    (void)context;
-    /* Before any output of the C library: the fault may be in the middle of anything. */
-    char text[] = "handled 0\n";
-    text[8] = (char)('0' + (number == SIGSEGV) + 2 * (info->si_addr != NULL));
-    if (write(1, text, sizeof text - 1) < 0) _exit(4);
-    _exit(7);
-}
-
-/* Uses storage of an ended ECB: WHERE is area, frame or large, HOW read or write, and by whom. */
-static void stale(const char *where, const char *how, const char *who) {
-    if (!strcmp(who, "handled")) {
-        struct sigaction action = {.sa_sigaction = handled, .sa_flags = SA_SIGINFO}, before;
-        CHECK(sigaction(SIGSEGV, &action, &before) == 0 && before.sa_handler == SIG_DFL);
-        CHECK(sigaction(SIGSEGV, NULL, &before) == 0 && before.sa_sigaction == handled);
-        CHECK(before.sa_flags & SA_SIGINFO);
-    } else {
-        CHECK(signal(SIGSEGV, SIG_DFL) == SIG_DFL);
-    }
-    underbar_ecb ecb = inside("GONE");
-    int frame = !strcmp(where, "frame");
-    if (frame) for (int at = 0; at < 100; at++) got(1000);
-    unsigned char *volatile buffer = got(!strcmp(where, "large") ? 1000000 : 100);
-    if (!frame) CHECK(underbar_ecb_tag(buffer, "SESSION", 7) == 0);
-    CHECK(underbar_ecb_end(ecb) == 0);
-    /* Another one, so that it is not the newest, and storage of the same class is in use. */
-    ecb = inside("GONE");
-    CHECK(is_as_written(got(100), 100));
-    CHECK(underbar_ecb_end(ecb) == 0);
-    printf("%llu\n", (unsigned long long)ecb);
-    if (!strcmp(how, "null")) buffer = NULL;
-    if (!strcmp(how, "kill")) kill(getpid(), SIGSEGV);
-    if (!strcmp(how, "write")) buffer[20] = 1;
-    if (!strcmp(how, "free")) free(buffer);
-    printf("not noticed: %d\n", buffer[20]);
 }
 
 int main(int count, char **arguments) {

@@ -271,19 +271,19 @@ pub(super) fn map_class(class: usize) -> Option<&'static ClassRow> {
     Some(unsafe { &*page.cast::<ClassRow>() })
 }
 
+/// The trace tables of ECBs that belong to this process's slot, as above.
+pub(super) fn map_traces() -> Option<&'static Traces> {
+    let page = map_new(LedgerView::traces_of(own_place()?).start, size_of::<Traces>())?;
+    // SAFETY: mapped, allocated, made of atomics, and never unmapped.
+    Some(unsafe { &*page.cast::<Traces>() })
+}
+
 /// The pages of ECBs by name-value pairs that belong to this process's slot, as above.
 pub(super) fn map_pairs() -> Option<&'static Pairs> {
     let at = LedgerView::classes_of(own_place()?).start + pair_rows::OFFSET;
     let pages = map_new(at, size_of::<Pairs>())?;
     // SAFETY: mapped, allocated, made of atomics, and never unmapped.
     Some(unsafe { &*pages.cast::<Pairs>() })
-}
-
-/// The trace tables of ECBs that belong to this process's slot, as above.
-pub(super) fn map_traces() -> Option<&'static Traces> {
-    let page = map_new(LedgerView::traces_of(own_place()?).start, size_of::<Traces>())?;
-    // SAFETY: mapped, allocated, made of atomics, and never unmapped.
-    Some(unsafe { &*page.cast::<Traces>() })
 }
 
 /// The place of this process's slot in the file; None if it has none, or no page can be had.

@@ -12,7 +12,7 @@
 //! Invariant: in every state there is a slot to write to; nothing here allocates, formats or waits.
 //! Not here: which file (`path`), finding and folding slots in it (`attach`, `expected`, `inherited`, `fold`), the identity of the program (`program`), its
 //! arguments (`arguments`) and allocator (`allocator`), files next to it (`beside`), rows of heaps (`heaps`) and of heap pools
-//! (`pools`), pages of classes of ECBs (`classes`), their name-value pairs (`pairs`) and trace tables (`traces`), the host's changes (`control`), reads of underbar itself (`own_reads`).
+//! (`pools`), pages of classes of ECBs (`classes`) and of their name-value pairs (`pairs`), their trace tables (`traces`), the host's changes (`control`), reads of underbar itself (`own_reads`).
 
 pub(crate) mod allocator;
 pub(crate) mod arguments;

@@ -272,12 +272,8 @@ impl Seat {
             if !buffer.is_null() {
                 self.figures.count_large(self.class(), size, false);
                 let mut shared = block.shared.lock();
-                shared.in_use += 1;
-                shared.units += (size / 16) as i32;
                 // SAFETY: under the lock.
-                if let Some(named) = unsafe { block.named() } {
-                    named.count(0, size, (1, 0));
-                }
+                shared.count(unsafe { block.named() }, 0, size, (1, 0));
             }
             return buffer;
         }

@@ -29,7 +29,7 @@ use super::chains::{self, Bits, Chains};
 use super::class::Class;
 use super::figures::Ended;
 use super::low::Head;
-use super::named::Named;
+use super::pairs::Named;
 use super::piece::Piece;
 use super::tags::{self, Tags};
 
@@ -195,6 +195,17 @@ impl Shared {
         if self.area == of { self.at } else { usize::MAX }
     }
 
+    /// So many buffers of a list of that size were got and freed in this ECB. A list number of 0 is for buffers with pages of their own.
+    #[inline]
+    pub fn count(&mut self, named: Option<&mut Named>, list: usize, size: usize, (gets, frees): (u32, u32)) {
+        let change = gets as i32 - frees as i32;
+        self.in_use += change;
+        self.units += change * (size / 16) as i32;
+        if let Some(named) = named {
+            named.count(list, size, (gets, frees));
+        }
+    }
+
     /// Frames of 1 MiB that it has.
     pub fn frames(&self) -> u64 {
         let (mut count, mut frame) = (0, self.frames);
@@ -267,6 +278,11 @@ impl ControlBlock {
         unsafe { &*self.class.load(Ordering::Relaxed) }
     }
 
+    /// The number of the ECB that had the block last, which has ended.
+    pub fn ended_number(&self) -> u64 {
+        u64::from(self.gate.generation().wrapping_sub(1)) << 32 | u64::from(self.index)
+    }
+
     /// Its name-value pairs; None: it never had any.
     ///
     /// # Safety
@@ -276,11 +292,6 @@ impl ControlBlock {
     pub unsafe fn named(&self) -> Option<&mut Named> {
         // SAFETY: the caller's promise; they stay for ever.
         unsafe { self.named.load(Ordering::Relaxed).as_mut() }
-    }
-
-    /// The number of the ECB that had the block last, which has ended.
-    pub fn ended_number(&self) -> u64 {
-        u64::from(self.gate.generation().wrapping_sub(1)) << 32 | u64::from(self.index)
     }
 
     /// Has no ECB this block?

@@ -268,7 +268,6 @@ impl Seat {
         // SAFETY: the thread is inside, so the block is the ECB's.
         let block = unsafe { &*self.block };
         let class = self.class();
-        let (mut buffers, mut units) = (0, 0);
         let mut touched = core::mem::take(&mut self.touched);
         {
             let mut shared = block.shared.lock();
@@ -298,11 +297,7 @@ impl Seat {
                 let chain: *mut Piece = core::mem::replace(&mut self.heap.bins[list], null_mut()).cast();
                 // SAFETY: the bin's pieces are ours.
                 let (gets, frees, size) = unsafe { self.counted(list, chain) };
-                buffers += gets as i32 - frees as i32;
-                units += (gets as i32 - frees as i32) * (size / 16) as i32;
-                if let Some(named) = &mut named {
-                    named.count(list, size as usize, (gets, frees));
-                }
+                shared.count(named.as_deref_mut(), list, size as usize, (gets, frees));
                 let left = core::mem::take(&mut self.handed[list]);
                 if chain.is_null() {
                     continue;
@@ -322,8 +317,6 @@ impl Seat {
                 shared.leave(region);
             }
             self.bump_end = 0;
-            shared.in_use += buffers;
-            shared.units += units;
         }
         self.block = null();
         self.heap.plain = NO_BLOCK;
@@ -346,10 +339,7 @@ impl Seat {
     pub unsafe fn settle(&mut self) {
         // SAFETY: null, or the block of the ECB that the thread is in.
         if let Some(block) = unsafe { self.block.as_ref() } {
-            let (mut buffers, mut units) = (0, 0);
-            let shared = block.shared.try_lock();
-            // SAFETY: under the lock.
-            let mut named = shared.as_ref().and_then(|_| unsafe { block.named() });
+            let mut shared = block.shared.try_lock();
             let mut touched = self.touched;
             while touched != 0 {
                 let list = touched.trailing_zeros() as usize;
@@ -357,15 +347,10 @@ impl Seat {
                 let chain: *mut Piece = self.heap.bins[list].cast();
                 // SAFETY: the bin's pieces are ours.
                 let (gets, frees, size) = unsafe { self.counted(list, chain) };
-                buffers += gets as i32 - frees as i32;
-                units += (gets as i32 - frees as i32) * (size / 16) as i32;
-                if let Some(named) = &mut named {
-                    named.count(list, size as usize, (gets, frees));
+                if let Some(shared) = &mut shared {
+                    // SAFETY: under the lock.
+                    shared.count(unsafe { block.named() }, list, size as usize, (gets, frees));
                 }
-            }
-            if let Some(mut shared) = shared {
-                shared.in_use += buffers;
-                shared.units += units;
             }
         }
         // SAFETY: null or a class.
@@ -466,14 +451,7 @@ impl Seat {
                 self.figures.count_low(true);
             }
             self.figures.count_large(self.class(), bytes, true);
-            {
-                let mut shared = block.shared.lock();
-                shared.in_use -= 1;
-                shared.units -= (bytes / 16) as i32;
-                if let Some(named) = block.named() {
-                    named.count(0, bytes, (0, 1));
-                }
-            }
+            block.shared.lock().count(block.named(), 0, bytes, (0, 1));
             block.free_large(area);
         }
     }
@@ -482,15 +460,11 @@ impl Seat {
     pub unsafe fn count_low(&mut self, bytes: usize, is_freed: bool) {
         self.figures.count_low(is_freed);
         self.figures.count_large(self.class(), bytes, is_freed);
-        let sign = if is_freed { -1 } else { 1 };
-        // SAFETY: the thread is inside.
-        let block = unsafe { &*self.block };
-        let mut shared = block.shared.lock();
-        shared.in_use += sign;
-        shared.units += sign * (bytes / 16) as i32;
-        // SAFETY: under the lock.
-        if let Some(named) = unsafe { block.named() } {
-            named.count(0, bytes, (u32::from(!is_freed), is_freed.into()));
+        let change = if is_freed { (0, 1) } else { (1, 0) };
+        // SAFETY: the thread is inside; under the lock.
+        unsafe {
+            let block = &*self.block;
+            block.shared.lock().count(block.named(), 0, bytes, change);
         }
     }
 

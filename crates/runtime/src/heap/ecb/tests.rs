@@ -650,6 +650,82 @@ fn chains_of_other_threads_are_counted_as_shared() {
     end(ecb).expect("nobody is inside");
 }
 
+#[test]
+fn an_ended_ecb_that_is_kept_is_known_by_its_addresses() {
+    let _turn = turn();
+    given::set_check(1 << 20);
+    let ended = |fill: usize| {
+        let ecb = create(b"SIZES").expect("memory");
+        enter(ecb).expect("alive");
+        let (small, large) = (filled(100, 1), filled(400_000, 2));
+        // SAFETY: the buffer is in use.
+        unsafe { tag(small, b"SESSION") }.expect("a name");
+        let frame: Vec<_> = (0..fill).map(|_| filled(1_000, 3)).collect();
+        end(ecb).expect("the thread leaves first");
+        (ecb, small, large, frame.last().copied())
+    };
+    let (ecb, small, large, frame) = ended(100);
+    for (buffer, inside, bytes, name) in [
+        (small, 20, 128, &b"SESSION"[..]),
+        (large, 399_999, 400_000, b""),
+        (frame.expect("some"), 0, 1_024, b""),
+    ] {
+        let stale = stale_at(buffer.addr() + inside).expect("it is kept");
+        assert_eq!((stale.ecb, stale.class.name()), (ecb, &b"SIZES"[..]));
+        assert_eq!((stale.buffer, stale.bytes, &stale.name[..stale.length]), (buffer.addr(), bytes, name));
+        let descriptor = lookup(buffer.addr());
+        // SAFETY: an area's descriptor, which stays readable; what is refused is not freed.
+        assert!(unsafe { !super::free(buffer, descriptor) }, "its ECB has ended");
+    }
+    assert!(stale_at(0x1000).is_none() && stale_at(usize::MAX).is_none());
+    // More than the bound: the oldest serves again, and its storage is whole.
+    for _ in 0..20 {
+        ended(10);
+    }
+    assert!(stale_at(small.addr()).is_none_or(|stale| stale.ecb != ecb));
+    given::set_check(0);
+    assert!(stale_at(small.addr()).is_none());
+}
+
+#[test]
+fn storage_below_2_gib_is_the_ecb_s_and_goes_into_no_other_list() {
+    let _turn = turn();
+    let low = |size: usize| {
+        let buffer = super::super::below::BAR.get(size);
+        assert!(!buffer.is_null() && buffer.addr() < 2 << 30, "{size}: {buffer:?}");
+        // SAFETY: new storage of that size.
+        unsafe { buffer.write_bytes(size as u8, size) };
+        buffer
+    };
+    let sizes = [1, 40, 100, 1_000, 30_000, 100_000, 1 << 20];
+    for _ in 0..3 {
+        let ecb = create(b"SIZES").expect("memory");
+        enter(ecb).expect("alive");
+        let all: Vec<_> = sizes.iter().chain(&sizes).map(|&size| (size, low(size))).collect();
+        for &(size, buffer) in &all {
+            assert_eq!(ecb_of(buffer), ecb, "{size}");
+            assert!(holds(buffer, size, size as u8), "{size}");
+        }
+        // A freed one serves the next request below 2 GiB, and none of malloc.
+        let (first, second) = (all[1].1, all[8].1);
+        give(first);
+        assert_ne!(get(40), first);
+        assert_eq!(low(40), first);
+        // SAFETY: the buffer is in use.
+        let grown = unsafe { realloc(second, 5_000) };
+        assert!(grown.addr() < 2 << 30 && holds(grown, 40, 40));
+        // SAFETY: as above.
+        unsafe { tag(grown, b"LOW") }.expect("a name");
+        // Another thread frees one; it comes back at the next request.
+        let third = all[2].1.addr();
+        thread::scope(|scope| scope.spawn(move || give(third as *mut u8)).join().expect("a thread"));
+        leave().expect("inside");
+        assert_ne!(ecb_of(low(40)), ecb, "outside it is the process's");
+        end(ecb).expect("nobody is inside");
+        assert_eq!(ecb_of(first), 0);
+    }
+}
+
 /// ECBs, high-water mark, bytes, and buffers that lists dispensed and got back, of the row of a pair.
 fn figures_of(class: &[u8], name: &[u8], value: &[u8]) -> Option<(u64, u64, u64, [[u64; 6]; 2])> {
     use underbar_ledger::pairs::PairSum::{Bytes, Ecbs, HighWater};
@@ -765,80 +841,4 @@ fn pairs_of_many_threads_are_exact() {
         (sum.0 + row.0, sum.1 + row.3[0][2])
     });
     assert_eq!((ecbs, got), (1, (THREADS * ROUNDS) as u64), "one value at its end");
-}
-
-#[test]
-fn an_ended_ecb_that_is_kept_is_known_by_its_addresses() {
-    let _turn = turn();
-    given::set_check(1 << 20);
-    let ended = |fill: usize| {
-        let ecb = create(b"SIZES").expect("memory");
-        enter(ecb).expect("alive");
-        let (small, large) = (filled(100, 1), filled(400_000, 2));
-        // SAFETY: the buffer is in use.
-        unsafe { tag(small, b"SESSION") }.expect("a name");
-        let frame: Vec<_> = (0..fill).map(|_| filled(1_000, 3)).collect();
-        end(ecb).expect("the thread leaves first");
-        (ecb, small, large, frame.last().copied())
-    };
-    let (ecb, small, large, frame) = ended(100);
-    for (buffer, inside, bytes, name) in [
-        (small, 20, 128, &b"SESSION"[..]),
-        (large, 399_999, 400_000, b""),
-        (frame.expect("some"), 0, 1_024, b""),
-    ] {
-        let stale = stale_at(buffer.addr() + inside).expect("it is kept");
-        assert_eq!((stale.ecb, stale.class.name()), (ecb, &b"SIZES"[..]));
-        assert_eq!((stale.buffer, stale.bytes, &stale.name[..stale.length]), (buffer.addr(), bytes, name));
-        let descriptor = lookup(buffer.addr());
-        // SAFETY: an area's descriptor, which stays readable; what is refused is not freed.
-        assert!(unsafe { !super::free(buffer, descriptor) }, "its ECB has ended");
-    }
-    assert!(stale_at(0x1000).is_none() && stale_at(usize::MAX).is_none());
-    // More than the bound: the oldest serves again, and its storage is whole.
-    for _ in 0..20 {
-        ended(10);
-    }
-    assert!(stale_at(small.addr()).is_none_or(|stale| stale.ecb != ecb));
-    given::set_check(0);
-    assert!(stale_at(small.addr()).is_none());
-}
-
-#[test]
-fn storage_below_2_gib_is_the_ecb_s_and_goes_into_no_other_list() {
-    let _turn = turn();
-    let low = |size: usize| {
-        let buffer = super::super::below::BAR.get(size);
-        assert!(!buffer.is_null() && buffer.addr() < 2 << 30, "{size}: {buffer:?}");
-        // SAFETY: new storage of that size.
-        unsafe { buffer.write_bytes(size as u8, size) };
-        buffer
-    };
-    let sizes = [1, 40, 100, 1_000, 30_000, 100_000, 1 << 20];
-    for _ in 0..3 {
-        let ecb = create(b"SIZES").expect("memory");
-        enter(ecb).expect("alive");
-        let all: Vec<_> = sizes.iter().chain(&sizes).map(|&size| (size, low(size))).collect();
-        for &(size, buffer) in &all {
-            assert_eq!(ecb_of(buffer), ecb, "{size}");
-            assert!(holds(buffer, size, size as u8), "{size}");
-        }
-        // A freed one serves the next request below 2 GiB, and none of malloc.
-        let (first, second) = (all[1].1, all[8].1);
-        give(first);
-        assert_ne!(get(40), first);
-        assert_eq!(low(40), first);
-        // SAFETY: the buffer is in use.
-        let grown = unsafe { realloc(second, 5_000) };
-        assert!(grown.addr() < 2 << 30 && holds(grown, 40, 40));
-        // SAFETY: as above.
-        unsafe { tag(grown, b"LOW") }.expect("a name");
-        // Another thread frees one; it comes back at the next request.
-        let third = all[2].1.addr();
-        thread::scope(|scope| scope.spawn(move || give(third as *mut u8)).join().expect("a thread"));
-        leave().expect("inside");
-        assert_ne!(ecb_of(low(40)), ecb, "outside it is the process's");
-        end(ecb).expect("nobody is inside");
-        assert_eq!(ecb_of(first), 0);
-    }
 }
