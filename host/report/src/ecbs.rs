@@ -364,7 +364,7 @@ figures! {
     "ecbs.pairs.with_frame", "with a frame", Pair, "Those that had at least one frame of 1 MiB.";
     "ecbs.pairs.frames", "frames", Pair, "Frames of 1 MiB that they obtained.";
     "ecbs.pairs.high_water", "high-water mark", Pair, "The most bytes of storage that one of them had.";
-    "ecbs.pairs.bytes", "bytes dispensed", Pair, "Bytes of the buffers that were dispensed to them: those of the lists, not what was asked for.";
+    "ecbs.pairs.bytes", "bytes dispensed", Pair, "Bytes of the buffers that were dispensed to them: a list's buffer counts as it is, one with pages of its own or below 2 GiB as what was asked for.";
     "ecbs.pairs.lists.got", "dispensed", PairList, "Buffers that the list dispensed to them, from the visit on in which a pair was attached.";
     "ecbs.pairs.lists.freed", "freed", PairList, "Buffers that they freed; not those that were in use when their ECB ended.";
 }

@@ -251,12 +251,13 @@ fn lists(text: &mut String, class: &EcbClass) {
         "31-BIT",
         "64-BIT"
     );
-    for (label, figure) in [
-        ("ECBS WITH AT LEAST ONE 1 MB FRAME", class.with_frame),
-        ("1 MB FRAMES OBTAINED", class.frames),
-        ("HIGH-WATER MARK OF ONE ECB, BYTES", class.high_water),
+    // Storage below 2 GiB comes in smaller pieces than frames.
+    for (label, low, figure) in [
+        ("ECBS WITH AT LEAST ONE 1 MB FRAME", 0, class.with_frame),
+        ("1 MB FRAMES OBTAINED", 0, class.frames),
+        ("HIGH-WATER MARK OF ONE ECB, BYTES", class.low_high_water, class.high_water),
     ] {
-        let _ = writeln!(text, "{label:<38}{:>10}{figure:>16}", 0);
+        let _ = writeln!(text, "{label:<38}{low:>10}{figure:>16}");
     }
     text.push_str("END OF DISPLAY\n\n");
 }
@@ -324,11 +325,14 @@ fn metrics(class: &EcbClass, pair: Option<&EcbPair>) -> Vec<(String, u64)> {
         ("ECBS_WITH_FRAME_64", with_frame),
         ("FRAMES_31", 0),
         ("FRAMES_64", frames),
-        ("HIGH_WATER_31", 0),
         ("HIGH_WATER_64", high_water),
     ]
     .map(|(name, figure)| (name.to_owned(), figure))
     .into();
+    // Of a pair it is not counted.
+    if pair.is_none() || class.with_low == 0 {
+        all.push(("HIGH_WATER_31".to_owned(), class.low_high_water));
+    }
     all.extend(pair.map(|pair| ("BYTES_DISPENSED".to_owned(), pair.bytes)));
     let lists: Vec<(Option<u64>, [u64; 2])> = match pair {
         None => class.lists.iter().map(|list| (list.list, [list.got, list.freed])).collect(),
@@ -434,6 +438,12 @@ mod tests {
         ] {
             assert!(low.contains(part), "{part}\n{text}");
         }
+        assert!(
+            text.contains("HIGH-WATER MARK OF ONE ECB, BYTES          40960         1400000\n"),
+            "{text}"
+        );
+        let rows: Vec<&str> = text.lines().filter(|line| line.starts_with("P4711,")).collect();
+        assert!(rows[0].contains("\"HIGH_WATER_31\":40960") && !rows[1].contains("HIGH_WATER_31"), "{text}");
         assert!(
             text.contains(
                 "OTHER             0           50            0            0            0           20           50"

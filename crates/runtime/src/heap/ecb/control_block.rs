@@ -29,7 +29,7 @@ use super::chains::{self, Bits, Chains};
 use super::class::Class;
 use super::figures::Ended;
 use super::head::Head;
-use super::pairs::Named;
+use super::named::Named;
 use super::piece::Piece;
 use super::tags::{self, Tags};
 

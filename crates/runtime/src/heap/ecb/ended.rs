@@ -87,6 +87,9 @@ pub unsafe fn keep(block: &'static ControlBlock, first: *mut Seat) {
             let mut shared = block.shared.lock();
             shared.leave_kept();
             let ended = shared.ended(&*block.area.load(Ordering::Relaxed));
+            if let Some(named) = block.named() {
+                named.ended(&ended, shared.frames());
+            }
             (*first).count_end(class, ended);
             take_access(block, &shared);
             cost(block, &shared)

@@ -21,7 +21,7 @@
 //! | `requests` | malloc, free and realloc of buffers |
 //! | `low`, `head` | storage below 2 GiB |
 //! | `names`, `tags` | names of buffers |
-//! | `pairs` | name-value pairs of ECBs |
+//! | `pairs`, `named` | name-value pairs of ECBs; what is counted for them |
 //! | `threads` | the end of a thread; forks |
 //! | `given`, `ended` | what ECB says; storage of ended ECBs that is kept without access |
 //! | `traced` | the last requests of each thread |
@@ -45,6 +45,7 @@ mod given;
 mod head;
 mod lists;
 mod low;
+mod named;
 mod names;
 mod pairs;
 mod piece;
