@@ -43,12 +43,14 @@ pub enum Error {
     Absent,
     /// The thread is in no ECB.
     Outside,
-    /// Another thread is in the ECB.
+    /// A thread is in the ECB: another one, or the caller, which has entered others since.
     Busy,
     /// There is no memory.
     NoMemory,
     /// The ECB has ended; or the buffer, or the name, is none.
     Invalid,
+    /// The name has more than 40 bytes.
+    LongName,
 }
 
 impl fmt::Display for Error {
@@ -56,9 +58,10 @@ impl fmt::Display for Error {
         f.write_str(match self {
             Error::Absent => "ECBs need a program that runs under underbar",
             Error::Outside => "the thread is in no ECB",
-            Error::Busy => "another thread is in the ECB",
+            Error::Busy => "a thread is in the ECB",
             Error::NoMemory => "there is no memory",
             Error::Invalid => "no such ECB, buffer or name",
+            Error::LongName => "a name has at most 40 bytes",
         })
     }
 }
@@ -177,7 +180,7 @@ pub fn current() -> Option<u64> {
     (number != 0).then_some(number)
 }
 
-/// Gives a buffer of the current ECB a name of 1 to 4,096 bytes.
+/// Gives a buffer of the current ECB a name of 1 to 40 bytes.
 ///
 /// # Errors
 /// The thread is in no ECB, the name is empty or too long, the buffer is none of this ECB.
@@ -206,11 +209,13 @@ fn told(number: c_int) -> Result<()> {
     const EPERM: c_int = 1;
     const ENOMEM: c_int = 12;
     const EBUSY: c_int = 16;
+    const ENAMETOOLONG: c_int = 36;
     match number {
         0 => Ok(()),
         EPERM => Err(Error::Outside),
         ENOMEM => Err(Error::NoMemory),
         EBUSY => Err(Error::Busy),
+        ENAMETOOLONG => Err(Error::LongName),
         _ => Err(Error::Invalid),
     }
 }

@@ -13,6 +13,7 @@ const ENOENT: c_int = 2;
 const ENOMEM: c_int = 12;
 const EBUSY: c_int = 16;
 const EINVAL: c_int = 22;
+const ENAMETOOLONG: c_int = 36;
 
 fn number(refused: ecb::Refused) -> c_int {
     match refused {
@@ -20,6 +21,7 @@ fn number(refused: ecb::Refused) -> c_int {
         ecb::Refused::NoMemory => ENOMEM,
         ecb::Refused::Inside(_) => EBUSY,
         ecb::Refused::Unknown | ecb::Refused::Name => EINVAL,
+        ecb::Refused::LongName => ENAMETOOLONG,
     }
 }
 

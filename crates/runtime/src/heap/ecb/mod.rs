@@ -80,8 +80,10 @@ pub enum Refused {
     Outside,
     /// There is no memory, or the thread has ended as far as we were told.
     NoMemory,
-    /// The name is empty or too long.
+    /// The name is empty.
     Name,
+    /// The name is too long.
+    LongName,
 }
 
 /// The number of an ECB: its generation, and the index of its control block. 0 is none.
