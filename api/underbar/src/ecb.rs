@@ -33,7 +33,7 @@ use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::fmt;
 use std::marker::PhantomData;
 use std::ptr::{NonNull, null_mut};
-use std::sync::OnceLock;
+use std::sync::{Once, OnceLock};
 
 /// Why a call did not do what was asked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -84,10 +84,14 @@ pub struct Ecb {
 impl Ecb {
     /// An ECB of a class. A class has its own list sizes, and its own lines in reports.
     ///
+    /// The first call puts a hook around that of panics, so that it runs outside of all ECBs. A program that sets another hook later has
+    /// to do so itself ([`outside`]).
+    ///
     /// # Errors
     /// The program does not run under underbar, or there is no memory.
     pub fn new(class: &str) -> Result<Ecb> {
         let functions = Functions::get().ok_or(Error::Absent)?;
+        tell_panics_outside();
         let class = CString::new(class).map_err(|_| Error::Invalid)?;
         // SAFETY: a C string.
         let number = unsafe { (functions.create)(class.as_ptr()) };
@@ -152,6 +156,19 @@ impl Drop for Inside {
     fn drop(&mut self) {
         // SAFETY: it changes only where the thread's storage comes from.
         let _ = unsafe { (self.functions.leave)() };
+    }
+}
+
+/// Panics are told outside of all ECBs, by the hook that is there now: std keeps the tables of symbols that it reads for a backtrace.
+fn tell_panics_outside() {
+    static ONCE: Once = Once::new();
+    if !ONCE.is_completed() && !std::thread::panicking() {
+        ONCE.call_once(|| {
+            outside(|| {
+                let hook = std::panic::take_hook();
+                std::panic::set_hook(Box::new(move |panic| outside(|| hook(panic))));
+            });
+        });
     }
 }
 
