@@ -37,7 +37,7 @@ UNDERBAR_ECB_WEAK int underbar_ecb_enter(underbar_ecb ecb);
 /* Leaves the ECB that was entered last, and returns to the one before. 0; EPERM: the thread is in none. */
 UNDERBAR_ECB_WEAK int underbar_ecb_leave(void);
 /* Ends an ECB: all of its storage is free. If the caller is in it, it leaves it first.
- * 0; EBUSY: another thread is in it, nothing has changed; EINVAL: unknown or ended. */
+ * 0; EBUSY: another thread is in it, or the caller has entered it twice, or others since: nothing has changed; EINVAL: unknown or ended. */
 UNDERBAR_ECB_WEAK int underbar_ecb_end(underbar_ecb ecb);
 /* The ECB that was entered last; 0: none. */
 UNDERBAR_ECB_WEAK underbar_ecb underbar_ecb_current(void);
@@ -57,11 +57,12 @@ UNDERBAR_ECB_WEAK void *underbar_process_calloc(size_t count, size_t size);
 UNDERBAR_ECB_WEAK void *underbar_process_realloc(void *buffer, size_t size);
 
 /* Gives a buffer of the current ECB a name of 1 to 40 bytes. Several buffers may have the same name; a freed buffer has none.
- * 0; EINVAL: not a buffer in use of this ECB, or a wrong length; EPERM: the thread is in no ECB; ENOMEM. */
+ * 0; EINVAL: not a buffer in use of this ECB, or a name of no bytes; ENAMETOOLONG; EPERM: the thread is in no ECB; ENOMEM. */
 UNDERBAR_ECB_WEAK int underbar_ecb_tag(void *buffer, const void *name, size_t length);
 /* Takes the name from a buffer. 0; ENOENT: it has none. EINVAL: not a buffer of an ECB. */
 UNDERBAR_ECB_WEAK int underbar_ecb_untag(void *buffer);
-/* The buffer of this name in the current ECB; null, and ENOENT: there is none; EPERM: the thread is in no ECB. after: null for the first one, the last answer for the next. */
+/* The buffer of this name in the current ECB; null, and ENOENT: there is none; EINVAL, ENAMETOOLONG: the name is none; EPERM: the thread
+ * is in no ECB. after: null for the first one, the last answer for the next. */
 UNDERBAR_ECB_WEAK void *underbar_ecb_locate(const void *name, size_t length, void *after);
 
 /* Creates an ECB and enters it. 0 without underbar, or without storage: the process's heap serves. */

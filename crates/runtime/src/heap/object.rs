@@ -188,7 +188,7 @@ impl Heap {
     /// Runs a due look at this heap, for threads that have no other business with the space: a program that has freed most of its
     /// storage may never need the space again.
     #[inline(always)]
-    fn heartbeat_if_due(&self) {
+    pub(super) fn heartbeat_if_due(&self) {
         if self.is_look_due()
             && let Some(mut space) = self.space.try_lock()
         {

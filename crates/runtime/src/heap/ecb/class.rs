@@ -309,6 +309,25 @@ impl Class {
         waiting.frame_count += 1;
     }
 
+    /// Gives the frames that wait to the heap of the class. False: none waits.
+    #[cold]
+    pub fn give_back_frames(&self) -> bool {
+        let mut frame = {
+            let mut waiting = self.waiting.lock();
+            waiting.frame_count = 0;
+            core::mem::replace(&mut waiting.frames, null_mut())
+        };
+        let went = !frame.is_null();
+        // SAFETY: frames that waited are ours now, and nothing in them is in use.
+        unsafe {
+            while let Some(area) = frame.as_ref() {
+                let next = area.next;
+                Area::unmake(core::mem::replace(&mut frame, next), self.heap);
+            }
+        }
+        went
+    }
+
     /// An ECB begins. Whether it is to be counted request by request.
     pub fn begins(&self) -> bool {
         self.alive.fetch_add(1, Ordering::Relaxed);

@@ -71,7 +71,7 @@ pub(super) use threads::{after_fork_in_child, hold, is_quiet, release, settle, t
 pub(super) use traced::tell as tell_trace;
 
 use super::thread::ThreadHeap;
-use super::{home, slot};
+use super::{home, registry, slot};
 use area::Area;
 use control_block::ControlBlock;
 use seat::Seat;
@@ -87,10 +87,12 @@ pub enum Refused {
     Outside,
     /// There is no memory, or the thread has ended as far as we were told.
     NoMemory,
-    /// The name is empty or too long.
+    /// The name is empty.
     Name,
     /// The ECB has as many name-value pairs as it can have.
     Full,
+    /// The name is too long.
+    LongName,
 }
 
 /// The number of an ECB: its generation, and the index of its control block. 0 is none.
@@ -137,6 +139,13 @@ pub(super) fn configure(settings: &Settings) {
 
 /// Creates an ECB of a class.
 pub fn create(class: &[u8]) -> Result<Number, Refused> {
+    match create_once(class) {
+        Err(Refused::NoMemory) if make_room() => create_once(class),
+        result => result,
+    }
+}
+
+fn create_once(class: &[u8]) -> Result<Number, Refused> {
     let home = home().ok_or(Refused::NoMemory)?;
     let seat = first_seat(home);
     if seat.is_null() {
@@ -164,6 +173,13 @@ pub fn create(class: &[u8]) -> Result<Number, Refused> {
 
 /// From now on the calling thread gets its storage from that ECB.
 pub fn enter(number: Number) -> Result<(), Refused> {
+    match enter_once(number) {
+        Err(Refused::NoMemory) if make_room() => enter_once(number),
+        result => result,
+    }
+}
+
+fn enter_once(number: Number) -> Result<(), Refused> {
     let home = home().ok_or(Refused::NoMemory)?;
     let (block, generation) = block_of(number)?;
     let outer = innermost(home);
@@ -321,6 +337,8 @@ pub fn end(number: Number) -> Result<(), Refused> {
         class.ends();
         (*first).put_ready(core::ptr::from_ref(block).cast_mut());
     }
+    // A class may never need its space again: an end of any class looks at what large ECBs have left.
+    class::each(|class| class.heap().heartbeat_if_due());
     Ok(())
 }
 
@@ -369,6 +387,15 @@ unsafe fn give_back(block: &ControlBlock, count: impl FnOnce(figures::Ended)) {
             }
         }
     }
+}
+
+/// The kernel has refused storage: frames that wait for an ECB, and what is idle in any heap, go back to it. False: there was nothing.
+/// The caller holds no lock of a heap.
+#[cold]
+pub(super) fn make_room() -> bool {
+    let mut went = false;
+    class::each(|class| went |= class.give_back_frames());
+    registry::give_back_idle() || went
 }
 
 #[cfg(test)]
