@@ -39,6 +39,10 @@ pub const SLOT_BYTES: usize = 16384;
 pub const CLASSES_OFFSET: usize = SLOTS_OFFSET + SLOTS * SLOT_BYTES;
 /// Bytes of the classes of a process.
 pub const CLASSES_BYTES: usize = 12 * 4096;
+/// Offset of the requests of heaps by steps of the first slot's process.
+pub const HEAP_STEPS_OFFSET: usize = CLASSES_OFFSET + SLOTS * CLASSES_BYTES;
+/// Bytes of the requests of heaps of a process.
+pub const HEAP_STEPS_BYTES: usize = 16 * 4096;
 /// How many owners of other anonymous memory a slot can name.
 pub const OWNERS: usize = 16;
 
@@ -398,8 +402,9 @@ const _: () = assert!(crate::control::WORDS * 8 == OPTIONS_OFFSET - CONTROL_OFFS
 const _: () = assert!(size_of::<Slot>() == crate::heaps::PAGE_OFFSET);
 const _: () = assert!(SLOTS_OFFSET.is_multiple_of(4096));
 
-/// Bytes of a whole ledger file: the slots, and behind them the classes of ECBs of each ([`crate::classes`]). Space is allocated slot by slot, so most of it is never used.
-pub const FILE_BYTES: usize = CLASSES_OFFSET + SLOTS * CLASSES_BYTES;
+/// Bytes of a whole ledger file: the slots, behind them the classes of ECBs of each ([`crate::classes`]), and behind those the requests of
+/// heaps ([`crate::heap_steps`]). Space is allocated slot by slot, so most of it is never used.
+pub const FILE_BYTES: usize = HEAP_STEPS_OFFSET + SLOTS * HEAP_STEPS_BYTES;
 
 impl Slot {
     /// A counter's cell.

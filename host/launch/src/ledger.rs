@@ -22,6 +22,7 @@ use std::ffi::OsString;
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io;
 use std::mem::offset_of;
+use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -241,27 +242,25 @@ pub fn read(file: &File) -> io::Result<Vec<u8>> {
         let at = SLOTS_OFFSET + slot * SLOT_BYTES;
         file.read_at(&mut bytes[at..at + SLOT_BYTES], at as u64)?;
     }
-    read_classes(file, &mut bytes, used)?;
+    read_behind(file, &mut bytes, &used)?;
     Ok(bytes)
 }
 
-/// Reads the classes of ECBs, if there are any.
-fn read_classes(file: &File, bytes: &mut Vec<u8>, slots: Vec<usize>) -> io::Result<()> {
-    let with_classes: Vec<usize> = match LedgerView::new(bytes) {
-        Ok(view) => slots.into_iter().filter(|&slot| view.has_classes(slot)).collect(),
-        Err(_) => Vec::new(),
+/// Reads what few processes have, behind all slots: classes of ECBs, and requests of heaps by steps.
+fn read_behind(file: &File, bytes: &mut Vec<u8>, slots: &[usize]) -> io::Result<()> {
+    let parts = |view: &LedgerView<'_>| -> Vec<Range<usize>> {
+        let classes = slots.iter().filter(|&&slot| view.has_classes(slot));
+        let classes = classes.map(|&slot| LedgerView::classes_of(slot));
+        let steps = slots.iter().filter(|&&slot| view.has_heap_steps(slot));
+        classes.chain(steps.map(|&slot| LedgerView::heap_steps_of(slot))).collect()
     };
-    if let Some(&last) = with_classes.last() {
-        let end = LedgerView::classes_of(last).end;
-        bytes
-            .try_reserve_exact(end - bytes.len())
-            .map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
-        bytes.resize(end, 0);
-    }
-    for slot in with_classes {
-        let pages = LedgerView::classes_of(slot);
-        let at = pages.start as u64;
-        file.read_at(&mut bytes[pages], at)?;
+    let parts = LedgerView::new(bytes).map_or(Vec::new(), |view| parts(&view));
+    let Some(end) = parts.iter().map(|part| part.end).max() else { return Ok(()) };
+    bytes.try_reserve_exact(end - bytes.len()).map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
+    bytes.resize(end, 0);
+    for part in parts {
+        let at = part.start as u64;
+        file.read_at(&mut bytes[part], at)?;
     }
     Ok(())
 }

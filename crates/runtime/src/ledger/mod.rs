@@ -22,6 +22,7 @@ pub(crate) mod classes;
 pub mod control;
 pub(crate) mod expected;
 mod fold;
+pub(crate) mod heap_steps;
 pub(crate) mod heaps;
 pub(crate) mod inherited;
 pub(crate) mod own_reads;
@@ -32,7 +33,7 @@ pub mod program;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use underbar_ledger::classes::{ClassRow, ROWS};
-use underbar_ledger::{Heaps, Key, Pools, Slot};
+use underbar_ledger::{HeapSteps, Heaps, Key, Pools, Slot, heap_steps as steps_of_heaps};
 
 /// The process that took this process's slot, as its number is in the ledger's directory; 0 without a ledger. Written by the thread
 /// that attaches or is a forked child's first; relaxed, since nothing else is read by it.
@@ -58,6 +59,11 @@ pub(crate) fn make_class(class: usize, fill_in: impl FnOnce(&ClassRow)) {
     classes::make(attach::map_class, class, fill_in);
 }
 
+/// A row of heaps begins with another kind or name; see [`heap_steps::begin`].
+pub(crate) fn begin_heap_steps(row: usize) {
+    heap_steps::begin(attach::map_heap_steps, row);
+}
+
 /// Words that a fork wipes, if the kernel can: so they have a page to themselves.
 #[repr(C)]
 pub(crate) struct Guard {
@@ -69,6 +75,8 @@ pub(crate) struct Guard {
     pools: AtomicPtr<Pools>,
     /// Null without a page of that class, and in such a child.
     classes: [AtomicPtr<ClassRow>; ROWS],
+    /// Null without a page of requests of that row's heaps, and in such a child.
+    heap_steps: [AtomicPtr<HeapSteps>; steps_of_heaps::ROWS],
 }
 
 /// SAFETY: a slot is made of atomics only, for which zero is a value.
@@ -78,6 +86,7 @@ static FIRST: Guard = Guard {
     heaps: AtomicPtr::new(core::ptr::null_mut()),
     pools: AtomicPtr::new(core::ptr::null_mut()),
     classes: [const { AtomicPtr::new(core::ptr::null_mut()) }; ROWS],
+    heap_steps: [const { AtomicPtr::new(core::ptr::null_mut()) }; steps_of_heaps::ROWS],
 };
 /// The guard in use. Changed when the ledger is attached; read by every thread, relaxed: both guards are valid for ever.
 static GUARD: AtomicPtr<Guard> = AtomicPtr::new((&raw const FIRST).cast_mut());
