@@ -135,6 +135,14 @@ fn the_heaps_of_jobs_that_left_in_odd_ways_have_ended() {
     }
 }
 
+/// Under HEAPZONES a job is named as the program that got and freed the element: the system's loader does not know its code.
+#[test]
+fn a_job_that_writes_past_an_element_is_named() {
+    let found = on_heap("HEAPZONES(,,16)", &[&odd_caller(), &programs().1, "overruns"]);
+    let says = " (100 bytes) was written past its end, got by odd+0x";
+    assert!(found.error.contains(says) && found.error.contains(", called by odd+0x"), "{found:?}");
+}
+
 /// The overflow of a job's own stack is named, in whatever thread it runs; the process dies of the same signal as plain.
 #[test]
 fn the_overflow_of_a_job_s_own_stack_is_named() {
@@ -259,6 +267,29 @@ fn a_report_has_the_enclaves() {
         all.sum::<u64>()
     };
     assert_eq!((of_services("creates"), of_services("discards")), (60, 60));
+}
+
+/// Under RPTSTG(ON) each heap has its requests by steps of 8 bytes: those of the enclaves are exact, and all heaps together have those of
+/// the process.
+#[test]
+fn the_requests_of_an_enclave_are_known_by_their_size() {
+    let report = report("RPTSTG(ON)", "each");
+    let processes = report["processes"].as_array().expect("processes").iter();
+    let process = processes
+        .filter(|process| process["heaps"].is_array())
+        .max_by_key(|process| process["counters"]["heap"]["gets"].as_u64());
+    let process = process.expect("one with enclaves");
+    let sum = |ranges: &Value| -> u64 {
+        ranges.as_object().expect("ranges").values().filter_map(Value::as_u64).sum()
+    };
+    let heaps = process["heaps"].as_array().expect("heaps");
+    let job = heaps.iter().find(|heap| heap["kind"] == "enclave").expect("the enclaves");
+    // Blocks of 400 bytes: one before each `main`, and 3,000 in each of the ways that leak.
+    assert_eq!(job["ranges"]["up_to_400"], 3 * (7 + 8 * 3_000), "{job:#}");
+    assert_eq!(job["ranges"]["up_to_32"], 3 * 8, "{job:#}");
+    assert_eq!(sum(&job["ranges"]), job["counters"]["heap"]["gets"].as_u64().expect("a figure"));
+    let of_heaps: u64 = heaps.iter().map(|heap| sum(&heap["ranges"])).sum();
+    assert_eq!(of_heaps, sum(&process["ranges"]), "{heaps:#?}");
 }
 
 /// The storage report has one for each enclave, and `advise` reads the same figures in it.
