@@ -314,3 +314,57 @@ fn a_storage_report_of_an_enclave_is_read_back() {
         programs.iter().find(|program| program["program"] == "job").unwrap_or_else(|| panic!("{json:#}"));
     assert_eq!(job["areas"][0]["used"].to_string(), used, "{job}");
 }
+
+/// The numbers that a storage report prints in areas with labels, in its order. `M` is for a size above the bar.
+fn printed(text: &str) -> Vec<u64> {
+    let mut is_in_pools = false;
+    let lines = text.lines().filter(|line| {
+        is_in_pools |= line.contains("HEAPPOOLS");
+        is_in_pools &= !line.contains("Largest number") && !line.starts_with("Storage Report");
+        !is_in_pools && line.starts_with("      ") && line.contains(": ") && !line.contains("none:")
+    });
+    let value = |line: &str| {
+        let value = line.rsplit(' ').next().expect("a value");
+        let number = |text: &str| text.parse::<u64>().expect("a number");
+        value.strip_suffix('M').map_or_else(|| number(value), |m| number(m) << 20)
+    };
+    lines.map(value).collect()
+}
+
+/// Of a program with threads, pools, additional heaps, children and enclaves, every figure of both layouts is read back, without a
+/// doubt; and an area of zeros says who did not ask for it.
+#[test]
+fn both_layouts_of_a_threaded_pooled_linking_program_are_read_back() {
+    use underbar_listing::{Item, read};
+    let (caller, library) = programs();
+    for options in
+        ["HEAPPOOLS(ON),RPTSTG(ON),THREADSTACK(ON,64K,16K,,KEEP),STACK(64K,16K)", "HEAP(64K,32K,,KEEP)", ""]
+    {
+        for layout in ["le", "amode64"] {
+            let file = folder().join(format!("enclaves-{layout}-{}-{}", options.len(), std::process::id()));
+            let mut run = Command::new(underbar());
+            run.args(["run", "--opts", options, "--report", layout, "-o"]).arg(&file);
+            run.args(["--", caller, library, "each"]);
+            let result = left(run.env_remove("LD_PRELOAD").env_remove("UNDERBAR_OPTS"));
+            assert_eq!(code(result.status), 0, "{}", result.error);
+            let text = fs::read_to_string(&file).expect("a report");
+            fs::remove_file(&file).expect("removed");
+            let mut figures = Vec::new();
+            for item in read(text.as_bytes()) {
+                let Item::Storage(report) = item else { continue };
+                assert_eq!(report.doubts, [], "{layout} under {options}:\n{text}");
+                let sections = report.sections.iter().flat_map(|section| &section.figures);
+                figures.extend(sections.map(|(_, figure)| figure.value));
+            }
+            assert_eq!(figures, printed(&text), "{layout} under {options}:\n{text}");
+            let areas = text.split(" statistics:\n").skip(1);
+            for area in areas {
+                let lines = area.lines().take_while(|line| line.starts_with("      "));
+                let counted: Vec<&str> = lines.filter(|line| !line.contains(" size: ")).collect();
+                let is_zero = counted.iter().all(|line| line.ends_with(" 0") || line.ends_with(" 0M"));
+                let says = area.trim_start().starts_with("none: no program asked for it");
+                assert!(!is_zero || says, "{layout} under {options}: {area}");
+            }
+        }
+    }
+}
