@@ -1,7 +1,7 @@
-//! Requests of each heap by steps of 8 bytes: a page for each row of heaps, behind the classes of all slots of the file.
+//! Requests of each heap by steps of 8 bytes: a page for each row of heaps, behind the traces of all slots of the file.
 //!
 //! ```text
-//! slots | classes | slot 0: row 0 | row 1 | ... | row 14 | others | slot 1: ...     a page is allocated when its row is first used
+//! slots | classes | traces | slot 0: row 0 | row 1 | ... | row 14 | others | slot 1: ...     a page is allocated when its row is first used
 //! ```
 //!
 //! Only under RPTSTG(ON), which counts each request, and in a process with more than its default heap: else nothing is allocated, mapped

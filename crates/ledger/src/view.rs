@@ -13,11 +13,13 @@ use crate::heaps::{self, HeapKind, HeapRow, RowState};
 use crate::layout::{
     AllocatorRole, CLASSES_BYTES, CLASSES_OFFSET, Directory, Fault, FaultKind, HEAP_STEPS_BYTES,
     HEAP_STEPS_OFFSET, Header, Identity, LEFT, MAGIC, OPTIONS_OFFSET, OPTIONS_ROOM, OWNERS, Owner,
-    SLOT_BYTES, SLOTS, SLOTS_OFFSET, Slot, SlotState, not_below_zero,
+    SLOT_BYTES, SLOTS, SLOTS_OFFSET, Slot, SlotState, TRACES_BYTES, TRACES_OFFSET, not_below_zero,
 };
+use crate::pairs::{self, PairRow, PairSum, Pairs};
 use crate::pools::{self, Head, PoolRow, Pools};
 use crate::sizes;
 use crate::table::{FINGERPRINT, Key, LAYOUT_VERSION};
+use crate::traces::{self, Entry, Table, Traced, Traces};
 
 /// Number of first bytes of a file that show whether it is a ledger of this version.
 pub const CHECKED_BYTES: usize = offset_of!(Header, made_ns);
@@ -60,6 +62,8 @@ pub struct SlotView<'a> {
     classes: &'a [u8],
     /// The requests of its heaps by steps; empty as above.
     heap_steps: &'a [u8],
+    /// The pages of its trace tables, likewise.
+    traces: &'a [u8],
     /// The state of the slot.
     pub state: SlotState,
     /// Its process; the last one of an aggregate.
@@ -203,6 +207,20 @@ impl<'a> LedgerView<'a> {
                 .all(|field| word(self.bytes, at + field) != 0)
     }
 
+    /// Where the trace tables of a slot's process are in the file.
+    #[must_use]
+    pub const fn traces_of(slot: usize) -> core::ops::Range<usize> {
+        let at = TRACES_OFFSET + slot * TRACES_BYTES;
+        at..at + TRACES_BYTES
+    }
+
+    /// Whether the process of a slot has trace tables.
+    #[must_use]
+    pub fn has_traces(&self, slot: usize) -> bool {
+        self.is_used(slot)
+            && word(self.bytes, SLOTS_OFFSET + slot * SLOT_BYTES + offset_of!(Slot, traces)) != 0
+    }
+
     /// The processes that have claimed a slot and not set it up yet.
     pub fn claimed(&self) -> impl Iterator<Item = Identity> + use<'a> {
         let bytes = self.bytes;
@@ -224,7 +242,15 @@ impl<'a> LedgerView<'a> {
             let classes = Self::classes_of(slot);
             let classes = bytes.get(classes).unwrap_or(&[]);
             let heap_steps = bytes.get(Self::heap_steps_of(slot)).unwrap_or(&[]);
-            Some(SlotView { bytes: bytes.get(at..at + SLOT_BYTES)?, classes, heap_steps, state, process })
+            let traces = bytes.get(Self::traces_of(slot)).unwrap_or(&[]);
+            Some(SlotView {
+                bytes: bytes.get(at..at + SLOT_BYTES)?,
+                classes,
+                heap_steps,
+                traces,
+                state,
+                process,
+            })
         })
     }
 }
@@ -319,6 +345,9 @@ impl<'a> SlotView<'a> {
             offset: word_at(offset_of!(Fault, offset)),
             origin_module: text(self.bytes, at + offset_of!(Fault, origin_module), 32),
             origin_offset: word_at(offset_of!(Fault, origin_offset)),
+            ecb: word_at(offset_of!(Fault, ecb)),
+            class: text(self.bytes, at + offset_of!(Fault, class), 32),
+            tag: text(self.bytes, at + offset_of!(Fault, tag), 40),
         })
     }
 
@@ -390,7 +419,27 @@ impl<'a> SlotView<'a> {
     pub fn classes(&self) -> impl Iterator<Item = ClassView<'a>> + use<'a> {
         let made = usize::try_from(word(self.bytes, offset_of!(Slot, classes))).unwrap_or(0);
         let pages = self.classes.as_chunks::<{ size_of::<ClassRow>() }>().0;
-        pages.iter().take(made).map(|page| ClassView { page }).filter(|class| !class.name().is_empty())
+        let all = pages.iter().take(classes::ROWS).take(made).enumerate();
+        all.map(|(index, page)| ClassView { page, index }).filter(|class| !class.name().is_empty())
+    }
+
+    /// ECBs by name-value pairs, of all classes: rows that count at least one ECB. Empty if the program attached none.
+    pub fn pairs(&self) -> impl Iterator<Item = PairView<'a>> + use<'a> {
+        let are_there = word(self.bytes, offset_of!(Slot, pairs)) != 0;
+        let pages = self.classes.get(pairs::OFFSET..).unwrap_or(&[]);
+        let rows =
+            pages.get(offset_of!(Pairs, rows)..).unwrap_or(&[]).as_chunks::<{ size_of::<PairRow>() }>().0;
+        let rows = rows.iter().take(if are_there { pairs::ROWS } else { 0 });
+        rows.map(|row| PairView { row }).filter(|row| row.sum(PairSum::Ecbs) > 0)
+    }
+
+    /// The threads that have a trace table, each with its last requests, the newest first.
+    pub fn traces(&self) -> impl Iterator<Item = TraceView<'a>> + use<'a> {
+        let has = word(self.bytes, offset_of!(Slot, traces)) != 0 && self.traces.len() == TRACES_BYTES;
+        let pages = if has { self.traces } else { &[] };
+        let tables = pages.get(offset_of!(Traces, tables)..).unwrap_or(&[]);
+        let tables = tables.as_chunks::<{ size_of::<Table>() }>().0;
+        tables.iter().map(move |table| TraceView { pages, table }).filter(|table| table.requests() > 0)
     }
 
     /// Owners of other anonymous memory: name, bytes mapped now, and at most.
@@ -406,13 +455,95 @@ impl<'a> SlotView<'a> {
     }
 }
 
+/// The last requests of a thread: [`Table`] as the host reads it.
+#[derive(Clone, Copy)]
+pub struct TraceView<'a> {
+    pages: &'a [u8],
+    table: &'a [u8],
+}
+
+/// One request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TracedRequest<'a> {
+    /// What it did.
+    pub kind: Traced,
+    /// The buffer.
+    pub address: u64,
+    /// Bytes that were asked for; of a freed buffer its usable bytes.
+    pub bytes: u64,
+    /// The caller's module; empty: not known.
+    pub module: &'a [u8],
+    /// Its address in that module; without one a plain address.
+    pub offset: u64,
+    /// The number of the ECB; 0: another one than the thread was in.
+    pub ecb: u64,
+}
+
+impl<'a> TraceView<'a> {
+    /// The kernel's number of the thread.
+    #[must_use]
+    pub fn thread(&self) -> u64 {
+        word(self.table, offset_of!(Table, thread))
+    }
+
+    /// Requests so far.
+    #[must_use]
+    pub fn requests(&self) -> u64 {
+        word(self.table, offset_of!(Table, requests))
+    }
+
+    /// The last ones, the newest first.
+    pub fn last(&self) -> impl Iterator<Item = TracedRequest<'a>> + use<'a> {
+        let (pages, table) = (self.pages, self.table);
+        let limit = word(table, offset_of!(Table, limit)).clamp(1, traces::ENTRIES as u64);
+        let requests = self.requests();
+        (1..=limit.min(requests)).filter_map(move |back| {
+            let at = offset_of!(Table, entries)
+                + usize::try_from((requests - back) % limit).ok()? * size_of::<Entry>();
+            let field = |field: usize| word(table, at + field);
+            let buffer = field(offset_of!(Entry, buffer));
+            let kind = match buffer & traces::TRACED {
+                1 => Traced::Got,
+                2 => Traced::Freed,
+                3 => Traced::Resized,
+                _ => return None,
+            };
+            let caller = field(offset_of!(Entry, caller));
+            let module =
+                usize::try_from(caller >> traces::MODULE_SHIFT).ok().and_then(|at| at.checked_sub(1));
+            let module = module.filter(|at| *at < traces::MODULES);
+            Some(TracedRequest {
+                kind,
+                address: buffer & !traces::TRACED,
+                bytes: field(offset_of!(Entry, bytes)),
+                module: module.map_or(&[], |at| text(pages, offset_of!(Traces, modules) + 32 * at, 32)),
+                offset: caller & ((1 << traces::MODULE_SHIFT) - 1),
+                ecb: field(offset_of!(Entry, ecb)),
+            })
+        })
+    }
+}
+
 /// A class of ECBs of a process: [`ClassRow`] as the host reads it.
 #[derive(Clone, Copy)]
 pub struct ClassView<'a> {
     page: &'a [u8],
+    index: usize,
 }
 
 impl<'a> ClassView<'a> {
+    /// Its number among the classes of the process.
+    #[must_use]
+    pub fn index(&self) -> usize {
+        self.index
+    }
+
+    /// Classes that share its page.
+    #[must_use]
+    pub fn sharing(&self) -> u64 {
+        self.figure(offset_of!(ClassRow, sharing))
+    }
+
     /// Its name.
     #[must_use]
     pub fn name(&self) -> &'a [u8] {
@@ -463,10 +594,56 @@ impl<'a> ClassView<'a> {
         self.figures(offset_of!(ClassRow, uses))
     }
 
+    /// Bytes of a piece of an ECB's part below 2 GiB.
+    #[must_use]
+    pub fn low(&self) -> u64 {
+        self.figure(offset_of!(ClassRow, low))
+    }
+
+    /// Ended ECBs by the most storage that they had there, by rows of [`classes::low_limit`].
+    #[must_use]
+    pub fn low_uses(&self) -> [u64; classes::LOW_USES] {
+        self.figures(offset_of!(ClassRow, low_uses))
+    }
+
     /// Requests of ECBs that were counted one by one, by rows of [`classes::request_limit`].
     #[must_use]
     pub fn requests(&self) -> [u64; classes::REQUESTS] {
         self.figures(offset_of!(ClassRow, requests))
+    }
+}
+
+/// ECBs of a class with a name-value pair: [`PairRow`] as the host reads it.
+#[derive(Clone, Copy)]
+pub struct PairView<'a> {
+    row: &'a [u8],
+}
+
+impl<'a> PairView<'a> {
+    /// The number of its class.
+    #[must_use]
+    pub fn class(&self) -> u64 {
+        word(self.row, offset_of!(PairRow, class))
+    }
+
+    /// Name and value; None: ECBs whose pairs have no row.
+    #[must_use]
+    pub fn pair(&self) -> Option<(&'a [u8], &'a [u8])> {
+        let name = text(self.row, offset_of!(PairRow, name), pairs::BYTES);
+        (!name.is_empty()).then(|| (name, text(self.row, offset_of!(PairRow, value), pairs::BYTES)))
+    }
+
+    /// A sum.
+    #[must_use]
+    pub fn sum(&self, sum: PairSum) -> u64 {
+        not_below_zero(word(self.row, offset_of!(PairRow, sums) + 8 * sum as usize))
+    }
+
+    /// Buffers that each list dispensed, and those that were freed; the last one is of all that are not available lists.
+    #[must_use]
+    pub fn lists(&self) -> [[u64; classes::LISTS]; 2] {
+        [offset_of!(PairRow, got), offset_of!(PairRow, freed)]
+            .map(|at| core::array::from_fn(|list| not_below_zero(word(self.row, at + 8 * list))))
     }
 }
 
@@ -574,6 +751,12 @@ pub struct FaultView<'a> {
     pub origin_module: &'a [u8],
     /// Its address in that module.
     pub origin_offset: u64,
+    /// The number of the ECB that has ended; 0: not known.
+    pub ecb: u64,
+    /// Its class; empty: not known.
+    pub class: &'a [u8],
+    /// The buffer's name; empty: it had none.
+    pub tag: &'a [u8],
 }
 
 #[cfg(test)]
@@ -702,6 +885,66 @@ mod tests {
     }
 
     #[test]
+    fn the_last_requests_of_a_thread_are_read_the_newest_first() {
+        let mut bytes = ledger();
+        let pages = LedgerView::traces_of(3).start;
+        let table = pages + offset_of!(Traces, tables) + size_of::<Table>();
+        let mut put = |at: usize, value: u64| bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
+        put(pages + offset_of!(Traces, modules) + 32, u64::from_le_bytes(*b"server\0\0"));
+        put(table + offset_of!(Table, thread), 4712);
+        put(table + offset_of!(Table, requests), 5);
+        put(table + offset_of!(Table, limit), 2);
+        for (place, kind, caller) in [(0, Traced::Freed, 2 << 48 | 0x1234), (1, Traced::Got, 0x7f00)] {
+            let entry = table + offset_of!(Table, entries) + place * size_of::<Entry>();
+            put(entry, 0x5000 | kind as u64);
+            put(entry + offset_of!(Entry, bytes), 64);
+            put(entry + offset_of!(Entry, caller), caller);
+        }
+        let slot = SLOTS_OFFSET + 3 * SLOT_BYTES + offset_of!(Slot, traces);
+        assert!(!LedgerView::new(&bytes).expect("good").has_traces(3));
+        bytes[slot..slot + 8].copy_from_slice(&1_u64.to_le_bytes());
+        let view = LedgerView::new(&bytes).expect("good");
+        assert!(view.has_traces(3));
+        let slot = view.slots().next().expect("a slot");
+        let all: Vec<_> = slot.traces().collect();
+        assert_eq!((all.len(), all[0].thread(), all[0].requests()), (1, 4712, 5));
+        let last: Vec<_> = all[0].last().map(|one| (one.kind, one.address, one.module, one.offset)).collect();
+        let expect =
+            [(Traced::Freed, 0x5000, &b"server"[..], 0x1234), (Traced::Got, 0x5000, &b""[..], 0x7f00)];
+        assert_eq!(last, expect);
+        // A file that was not read to its end.
+        let slot = LedgerView::new(&bytes[..pages]).expect("good").slots().next().expect("a slot");
+        assert_eq!(slot.traces().count(), 0);
+    }
+
+    #[test]
+    fn pairs_are_read_if_the_process_made_some() {
+        let mut bytes = ledger();
+        let at = LedgerView::classes_of(3).start + pairs::OFFSET + offset_of!(Pairs, rows);
+        let row = at + (classes::ROWS + 2) * size_of::<PairRow>();
+        let mut put = |at: usize, value: u64| bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
+        put(row + offset_of!(PairRow, class), 1);
+        put(row + offset_of!(PairRow, name), u64::from_le_bytes(*b"USER\0\0\0\0"));
+        put(row + offset_of!(PairRow, value), u64::from_le_bytes(*b"ANN\0\0\0\0\0"));
+        put(row + offset_of!(PairRow, sums) + 8 * PairSum::Ecbs as usize, 7);
+        put(row + offset_of!(PairRow, freed) + 8, 5);
+        put(at + offset_of!(PairRow, sums), 2);
+        let read = |bytes: &[u8]| {
+            let slot = LedgerView::new(bytes).expect("good").slots().next().expect("a slot");
+            let of = |pair: PairView<'_>| {
+                let pair_of = pair.pair().map(|(name, value)| (name.to_vec(), value.to_vec()));
+                (pair.class(), pair_of, pair.sum(PairSum::Ecbs), pair.lists()[1][1])
+            };
+            slot.pairs().map(of).collect::<Vec<_>>()
+        };
+        assert_eq!(read(&bytes), []);
+        bytes[SLOTS_OFFSET + 3 * SLOT_BYTES + offset_of!(Slot, pairs)] = 1;
+        let ann = (1, Some((b"USER".to_vec(), b"ANN".to_vec())), 7, 5);
+        assert_eq!(read(&bytes), [(0, None, 2, 0), ann]);
+        assert_eq!(read(&bytes[..row]), [], "cut");
+    }
+
+    #[test]
     fn a_cut_or_foreign_or_older_file_is_refused() {
         let good = ledger();
         assert_eq!(LedgerView::new(&good[..4096]).err(), Some(LedgerError::Short));
@@ -732,8 +975,14 @@ mod tests {
             for slot in view.slots() {
                 let _ = (slot.get(Key::HeapGets), slot.program(), slot.arguments(), slot.owners().count());
                 let _ = (slot.pools().count(), slot.pools_head(), slot.steps().map(Iterator::count));
+                for table in slot.traces() {
+                    let _ = (table.thread(), table.last().count());
+                }
                 for class in slot.classes() {
                     let _ = (class.name(), class.sum(Sum::Counted), class.uses(), class.requests());
+                }
+                for pair in slot.pairs() {
+                    let _ = (pair.class(), pair.pair(), pair.sum(PairSum::Bytes), pair.lists());
                 }
                 for heap in slot.heaps() {
                     let _ = (heap.name(), crate::table::KEYS.map(|key| heap.get(key)));

@@ -6,13 +6,16 @@
 //! Not here: ECBs themselves (`heap::ecb`), and whose storage stays with the process (`by_caller`).
 
 pub use crate::heap::ecb::{
-    Number, Refused, current, end, enter, leave, locate, outside, step_inside, step_outside, tag, untag,
+    Number, Refused, current, end, enter, leave, locate, name, outside, step_inside, step_outside, tag, untag,
 };
 
-use crate::{by_caller, heap};
+use crate::{by_caller, heap, sandbox};
 
-/// Creates an ECB of a class; without a name it is `ECB`.
+/// Creates an ECB of a class; without a name it is `ECB`. The first one is refused in a process that has locked itself in: the C
+/// library can no longer be bound, so that its storage would end with the ECB.
 pub fn create(class: &[u8]) -> Result<Number, Refused> {
-    by_caller::bind();
+    if !by_caller::bind() && sandbox::is_closed() {
+        return Err(Refused::NoMemory);
+    }
     heap::ecb::create(class)
 }

@@ -22,6 +22,7 @@ use core::ptr::null;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use underbar_ledger::FaultKind;
+use underbar_ledger::layout::OfEcb;
 use underbar_options::{Size, StackSize};
 use underbar_sys::syscall::{self, number, syscall3};
 
@@ -292,6 +293,7 @@ fn note(owner: &Owner, size: usize, address: usize, instruction: usize) {
         name,
         [address as u64, thread as u64, size as u64],
         [code, program],
+        OfEcb::default(),
     );
 }
 

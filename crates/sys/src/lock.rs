@@ -129,6 +129,12 @@ impl<T> Lock<T> {
         self.word.load(Ordering::Relaxed) & !AWAITED == me()
     }
 
+    /// Does another thread have the lock?
+    pub fn is_another_s(&self) -> bool {
+        let owner = self.word.load(Ordering::Relaxed) & !AWAITED;
+        owner != FREE && owner != me()
+    }
+
     /// Takes the lock and keeps it during a fork. If this thread already has it, because a signal handler that forks interrupted
     /// the thread, the thread keeps it. The data under the lock is then in the middle of a change, both for the handler and in
     /// the child's copy.

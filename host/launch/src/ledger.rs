@@ -242,25 +242,35 @@ pub fn read(file: &File) -> io::Result<Vec<u8>> {
         let at = SLOTS_OFFSET + slot * SLOT_BYTES;
         file.read_at(&mut bytes[at..at + SLOT_BYTES], at as u64)?;
     }
-    read_behind(file, &mut bytes, &used)?;
+    read_behind(file, &mut bytes, &used, |view, slot| view.has_classes(slot), LedgerView::classes_of)?;
+    read_behind(file, &mut bytes, &used, |view, slot| view.has_traces(slot), LedgerView::traces_of)?;
+    read_behind(file, &mut bytes, &used, |view, slot| view.has_heap_steps(slot), LedgerView::heap_steps_of)?;
     Ok(bytes)
 }
 
-/// Reads what few processes have, behind all slots: classes of ECBs, and requests of heaps by steps.
-fn read_behind(file: &File, bytes: &mut Vec<u8>, slots: &[usize]) -> io::Result<()> {
-    let parts = |view: &LedgerView<'_>| -> Vec<Range<usize>> {
-        let classes = slots.iter().filter(|&&slot| view.has_classes(slot));
-        let classes = classes.map(|&slot| LedgerView::classes_of(slot));
-        let steps = slots.iter().filter(|&&slot| view.has_heap_steps(slot));
-        classes.chain(steps.map(|&slot| LedgerView::heap_steps_of(slot))).collect()
+/// Reads what slots have behind all slots: their classes of ECBs, their trace tables, or the requests of their heaps.
+fn read_behind(
+    file: &File,
+    bytes: &mut Vec<u8>,
+    slots: &[usize],
+    has: fn(&LedgerView<'_>, usize) -> bool,
+    place: fn(usize) -> Range<usize>,
+) -> io::Result<()> {
+    let with: Vec<usize> = match LedgerView::new(bytes) {
+        Ok(view) => slots.iter().copied().filter(|&slot| has(&view, slot)).collect(),
+        Err(_) => Vec::new(),
     };
-    let parts = LedgerView::new(bytes).map_or(Vec::new(), |view| parts(&view));
-    let Some(end) = parts.iter().map(|part| part.end).max() else { return Ok(()) };
-    bytes.try_reserve_exact(end - bytes.len()).map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
-    bytes.resize(end, 0);
-    for part in parts {
-        let at = part.start as u64;
-        file.read_at(&mut bytes[part], at)?;
+    if let Some(&last) = with.last() {
+        let end = place(last).end.max(bytes.len());
+        bytes
+            .try_reserve_exact(end - bytes.len())
+            .map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
+        bytes.resize(end, 0);
+    }
+    for slot in with {
+        let pages = place(slot);
+        let at = pages.start as u64;
+        file.read_at(&mut bytes[pages], at)?;
     }
     Ok(())
 }

@@ -6,14 +6,22 @@
 //! server, process 4711, ECBs of class SSL
 //!   ECBs                 102 created, 100 ended, 95 with a buffer, 3 expanded their table of names
 //!   AVL1 32              300 dispensed, 200 freed; by own lists 250, by shared ones 10, by new storage 40
+//!   TRANSACTION PAY       30 ECBs, 6,000 buffers of 800 KiB dispensed, 5,500 freed; at most 1.34 MiB of one
 //! ```
 //!
 //! Not here: the classes ([`crate::ecbs`]), and the layouts of z/TPF ([`crate::ztpf`]).
 
+use underbar_ledger::classes::{ROWS, SHARING};
+
+use crate::ecb_pairs::EcbPair;
+use crate::ecb_trace;
 use crate::ecbs::{EcbClass, EcbList};
 use crate::model::Report;
-use crate::page::{Line, Tone, clean, labelled};
+use crate::page::{Line, Page, Tone, clean, labelled, paint};
 use crate::units::{bytes, count, counted, share};
+
+/// Classes with a row of their own.
+const OWN: usize = ROWS - 1;
 
 /// The line of the summary: the classes of all processes, and the one whose ECBs are most.
 pub(crate) fn line(report: &Report) -> Option<Line> {
@@ -25,7 +33,10 @@ pub(crate) fn line(report: &Report) -> Option<Line> {
     names.dedup();
     let sum =
         |of: fn(&EcbList) -> u64| most.lists.iter().fold(0_u64, |sum, list| sum.saturating_add(of(list)));
-    let mut text = format!("{} of {} ended", count(ended), counted(names.len() as u64, "class", "classes"));
+    // A shared row has the figures of several.
+    let shared = all.iter().map(|class| class.sharing.saturating_sub(1)).max().unwrap_or(0);
+    let classes = counted(names.len() as u64 + shared, "class", "classes");
+    let mut text = format!("{} of {classes} ended", count(ended));
     if names.len() > 1 {
         text += &format!("; most of {}: {}", clean(&most.name), count(most.ended));
     }
@@ -36,7 +47,17 @@ pub(crate) fn line(report: &Report) -> Option<Line> {
     Some(labelled("ECBs", text))
 }
 
-/// The classes of each process that has some, with a heading each.
+/// The classes of each process, and the last requests of its threads.
+#[must_use]
+pub fn render(report: &Report, page: Page<'_>) -> String {
+    let mut lines = sections(report);
+    if lines.is_empty() {
+        lines.push(Line(vec![(Tone::Plain, "No process created an ECB.".to_owned())]));
+    }
+    paint(&lines, page, usize::MAX)
+}
+
+/// The classes of each process that has some, with a heading each, and the last requests of its threads.
 pub(crate) fn sections(report: &Report) -> Vec<Line> {
     let mut lines = Vec::new();
     for process in &report.processes {
@@ -46,6 +67,7 @@ pub(crate) fn sections(report: &Report) -> Vec<Line> {
             lines.push(Line(vec![(Tone::Label, head)]));
             lines.extend(of_class(class));
         }
+        lines.extend(ecb_trace::sections(process));
     }
     lines
 }
@@ -70,13 +92,35 @@ fn of_class(class: &EcbClass) -> Vec<Line> {
             format!(
                 "{:>12} preallocated, {} needed more; {} with frames, {}; at most {}",
                 bytes(class.area),
-                counted(class.uses.beyond(class.area), "ECB", "ECBs"),
+                counted(class.exceeded(), "ECB", "ECBs"),
                 count(class.with_frame),
                 counted(class.frames, "frame", "frames"),
                 bytes(class.high_water)
             ),
         ),
     ];
+    if class.with_low > 0 || class.low_got > 0 {
+        lines.push(row(
+            "below 2 GiB",
+            format!(
+                "{:>12} dispensed, {} freed; {} had some, at most {}",
+                count(class.low_got),
+                count(class.low_freed),
+                counted(class.with_low, "ECB", "ECBs"),
+                bytes(class.low_high_water)
+            ),
+        ));
+    }
+    if class.sharing > 0 {
+        let more = if class.sharing >= SHARING as u64 { " or more" } else { "" };
+        lines.push(row(
+            "classes",
+            format!(
+                "{:>12}{more} have their figures in this row: only the first {OWN} have one of their own",
+                count(class.sharing)
+            ),
+        ));
+    }
     for list in &class.lists {
         let label = match list.list {
             Some(number) => {
@@ -98,8 +142,28 @@ fn of_class(class: &EcbClass) -> Vec<Line> {
             ),
         ));
     }
+    lines.extend(class.pairs.iter().map(|pair| row(&label_of(pair), of_pair(pair))));
     lines.push(row("requests by size", format!("{:>12} in {}", count(class.requests.all()), sampled(class))));
     lines
+}
+
+/// A pair in words, or the ECBs whose pairs have no row.
+fn label_of(pair: &EcbPair) -> String {
+    match (&pair.name, &pair.value) {
+        (Some(name), Some(value)) => format!("{} {}", clean(name), clean(value)),
+        _ => "other pairs".to_owned(),
+    }
+}
+
+fn of_pair(pair: &EcbPair) -> String {
+    format!(
+        "{:>12}, {} of {} dispensed, {} freed; at most {} of one",
+        counted(pair.ecbs, "ECB", "ECBs"),
+        counted(pair.got(), "buffer", "buffers"),
+        bytes(pair.bytes),
+        count(pair.freed()),
+        bytes(pair.high_water)
+    )
 }
 
 /// The ECBs whose requests were counted one by one, in words.
@@ -114,13 +178,12 @@ pub(crate) fn sampled(class: &EcbClass) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::page::{Page, paint};
     use crate::sample;
 
     fn report() -> Report {
         let mut report = sample::getfree();
         report.processes[0].ecbs =
-            vec![sample::ecbs(), EcbClass { name: "HTTP".to_owned(), ended: 3, ..sample::ecbs() }];
+            vec![sample::ecbs_with_low(), EcbClass { name: "HTTP".to_owned(), ended: 3, ..sample::ecbs() }];
         report
     }
 
@@ -134,6 +197,7 @@ mod tests {
         let expect = "  ECBs      103 of 2 classes ended; most of SSL: 100; lists of the thread's own filled 91 % of the requests\n";
         assert_eq!(text(vec![line]), expect);
         assert!(super::line(&sample::getfree()).is_none());
+        assert!(render(&sample::getfree(), Page::of_terminal(Some(200), false)).starts_with("No process"));
     }
 
     #[test]
@@ -143,10 +207,28 @@ mod tests {
             "ECBs of class SSL",
             "102 created, 100 ended, 95 with a buffer, 3 expanded",
             "32 KiB preallocated, 4 ECBs needed more; 4 with frames, 5 frames; at most 1.34 MiB",
+            "below 2 GiB                       70 dispensed, 14 freed; 7 ECBs had some, at most 40 KiB",
             "AVL2 64                        9,600 dispensed, 9,000 freed; by own lists 8,900, by shared ones 200, by new storage 500",
             "1,002 in 10 ECBs, sampled: one in 10",
+            "TRANSACTION PAY              30 ECBs, 6,000 buffers of 800 KiB dispensed, 5,500 freed; at most 1.34 MiB of one",
+            "other pairs                  10 ECBs, 70 buffers of 4.38 KiB dispensed, 0 freed; at most",
         ] {
             assert!(shown.contains(part), "{part}\n{shown}");
         }
+    }
+
+    #[test]
+    fn classes_that_share_a_row_are_counted() {
+        let mut report = report();
+        report.processes[0].ecbs[1] = EcbClass { name: "(others)".to_owned(), sharing: 7, ..sample::ecbs() };
+        let shown = text(sections(&report));
+        assert!(
+            shown.contains("classes                            7 have their figures in this row"),
+            "{shown}"
+        );
+        let line = text(vec![line(&report).expect("classes")]);
+        assert!(line.contains("of 8 classes ended"), "{line}");
+        report.processes[0].ecbs[1].sharing = 64;
+        assert!(text(sections(&report)).contains("64 or more have"));
     }
 }

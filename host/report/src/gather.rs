@@ -7,8 +7,9 @@ use underbar_ledger::table::KEYS;
 use underbar_ledger::view::FaultView;
 use underbar_ledger::{self as ledger, AllocatorRole, Key, LedgerView, SlotState, SlotView};
 
+use crate::ecb_trace::EcbTrace;
 use crate::ecbs::EcbClass;
-use crate::fault::{Caller, Fault, FaultKind};
+use crate::fault::{Caller, EndedEcb, Fault, FaultKind};
 use crate::figures::{Figures, split};
 use crate::heap::Heap;
 use crate::lock::gather::{Around, find};
@@ -138,7 +139,8 @@ fn section(slot: &SlotView<'_>, began_ns: u64, alive: &impl Fn(&SlotView<'_>) ->
         sizes: Some(Sizes::of_slot(slot)),
         pools: Pools::of_slot(slot),
         ranges: Ranges::of_slot(slot),
-        ecbs: slot.classes().map(|class| EcbClass::of(&class)).collect(),
+        ecb_traces: slot.traces().map(|table| EcbTrace::of(&table)).collect(),
+        ecbs: EcbClass::of_slot(slot),
         heaps: slot.heaps().map(|heap| Heap::of(&heap)).collect(),
         none: Vec::new(),
         owners: slot
@@ -191,6 +193,11 @@ fn fault(fault: FaultView<'_>) -> Fault {
             .then(|| Caller { module: words(fault.module), offset: fault.offset }),
         origin: (!fault.origin_module.is_empty())
             .then(|| Caller { module: words(fault.origin_module), offset: fault.origin_offset }),
+        ecb: (fault.ecb > 0).then(|| EndedEcb {
+            number: fault.ecb,
+            class: words(fault.class),
+            tag: (!fault.tag.is_empty()).then(|| words(fault.tag)),
+        }),
     }
 }
 

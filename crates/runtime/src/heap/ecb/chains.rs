@@ -6,38 +6,42 @@
 //!                              | yes
 //!                              v
 //!                         take <── heads[list]                          under the lock
+//!
+//! heads[0] -> chain of list 9 ──next_list──> chain of list 23 ──next_list──> nil     lists without a head of their own,
+//!                 | next_chain                   | next_chain                        the one used last first
+//!                 v                              v
+//!             chain of list 9                   nil
 //! ```
 //!
-//! Invariant: a chain is in one list, or one thread's. A list that has a chain has its bit set whenever nobody holds the lock.
+//! Invariant: a chain is in one list, or one thread's. A list that has a chain has its bit set whenever nobody holds the lock, and
+//! each list is among those behind `heads[0]` once at most.
 //! Not here: the pieces of a chain (`piece`), and a thread's own lists (`seat`).
 
 use core::ptr::null_mut;
 
 use underbar_sys::lock::Lock;
 use underbar_sys::planted;
-use underbar_sys::sync::atomic::{AtomicU8, Ordering};
+use underbar_sys::sync::atomic::{AtomicU64, Ordering};
 
 use super::piece::Piece;
 
 /// Available lists of a class.
 pub const AVAILABLE: usize = 5;
-/// Chains that are looked at for one request, in the list that has several sizes.
-const TRIES: usize = 8;
 
-/// Which lists have chains: bit 0 for the one that has several sizes. Written under the lock; read without it, relaxed: a hint.
-pub struct Bits(AtomicU8);
+/// Which lists have chains. Written under the lock; read without it, relaxed: a hint.
+pub struct Bits(AtomicU64);
 
 impl Bits {
     /// No list has any.
     #[cfg(not(loom))]
     pub const fn new() -> Self {
-        Self(AtomicU8::new(0))
+        Self(AtomicU64::new(0))
     }
 
     /// No list has any.
     #[cfg(loom)]
     pub fn new() -> Self {
-        Self(AtomicU8::new(0))
+        Self(AtomicU64::new(0))
     }
 
     /// All lists are empty. No thread is inside.
@@ -55,14 +59,13 @@ impl Bits {
     }
 }
 
-/// The bit of a list: the available ones have one each.
-fn bit(list: usize) -> u8 {
-    1 << if list <= AVAILABLE { list } else { 0 }
+fn bit(list: usize) -> u64 {
+    1 << list
 }
 
 /// The lists.
 pub struct Chains {
-    /// 0: of all lists that are not available lists.
+    /// 0: of all lists that are not available lists, one chain of each.
     heads: [*mut Piece; AVAILABLE + 1],
 }
 
@@ -73,45 +76,83 @@ impl Chains {
     /// None.
     pub const NONE: Self = Self { heads: [null_mut(); AVAILABLE + 1] };
 
-    fn head(&mut self, list: usize) -> &mut *mut Piece {
-        &mut self.heads[if list <= AVAILABLE { list } else { 0 }]
+    /// Moves a list without a head of its own to the front of the others. False if it has no chain.
+    ///
+    /// # Safety
+    /// As [`Self::put`].
+    unsafe fn bring_forward(&mut self, list: usize, list_of: impl Fn(*mut Piece) -> usize) -> bool {
+        let mut link: *mut *mut Piece = &raw mut self.heads[0];
+        // SAFETY: chains in the lists are ours, under the lock.
+        unsafe {
+            while !(*link).is_null() {
+                let chain = *link;
+                if list_of(chain) == list {
+                    *link = (*chain).next_list.get();
+                    (*chain).next_list.set(self.heads[0]);
+                    self.heads[0] = chain;
+                    return true;
+                }
+                link = (*chain).next_list.place();
+            }
+        }
+        false
     }
 
     /// Puts a chain into a list.
     ///
     /// # Safety
-    /// The pieces are free, of that list, and the caller's. The bits are those of these lists.
-    pub unsafe fn put(&mut self, bits: &Bits, list: usize, chain: *mut Piece) {
-        let head = self.head(list);
+    /// The pieces are free, of that list, and the caller's. The bits are those of these lists, and `list_of` tells the list of a free
+    /// piece.
+    pub unsafe fn put(
+        &mut self,
+        bits: &Bits,
+        list: usize,
+        chain: *mut Piece,
+        list_of: impl Fn(*mut Piece) -> usize,
+    ) {
         // SAFETY: the caller's promise.
-        unsafe { (*chain).next_chain.set(*head) };
-        *head = chain;
+        unsafe {
+            if list <= AVAILABLE {
+                (*chain).next_chain.set(self.heads[list]);
+                self.heads[list] = chain;
+            } else {
+                let first = self.heads[0];
+                let is_known = bits.has(list) && self.bring_forward(list, list_of);
+                let first = if is_known { self.heads[0] } else { first };
+                (*chain).next_chain.set(if is_known { first } else { null_mut() });
+                (*chain).next_list.set(if is_known { (*first).next_list.get() } else { first });
+                self.heads[0] = chain;
+            }
+        }
         if !planted!(forgotten_bit) {
             bits.0.fetch_or(bit(list), Ordering::Relaxed);
         }
     }
 
-    /// Takes a chain out of a list; null if none of it is among the first ones.
-    fn take(&mut self, bits: &Bits, list: usize, list_of: impl Fn(*mut Piece) -> usize) -> *mut Piece {
-        let mut link: *mut *mut Piece = self.head(list);
+    /// Takes a chain out of a list, and whether it was the last one; null if there is none.
+    fn take(&mut self, list: usize, list_of: impl Fn(*mut Piece) -> usize) -> (*mut Piece, bool) {
         // SAFETY: chains in the lists are ours, under the lock.
         unsafe {
-            for _ in 0..TRIES {
-                let chain = *link;
-                if chain.is_null() {
-                    break;
+            if list <= AVAILABLE {
+                let chain = self.heads[list];
+                if !chain.is_null() {
+                    self.heads[list] = (*chain).next_chain.get();
                 }
-                if list <= AVAILABLE || list_of(chain) == list {
-                    *link = (*chain).next_chain.get();
-                    if self.head(list).is_null() && !planted!(late_clear) {
-                        bits.0.fetch_and(!bit(list), Ordering::Relaxed);
-                    }
-                    return chain;
-                }
-                link = (*chain).next_chain.place();
+                return (chain, self.heads[list].is_null());
             }
+            if !self.bring_forward(list, list_of) {
+                return (null_mut(), true);
+            }
+            let chain = self.heads[0];
+            let (next, others) = ((*chain).next_chain.get(), (*chain).next_list.get());
+            if next.is_null() {
+                self.heads[0] = others;
+            } else {
+                (*next).next_list.set(others);
+                self.heads[0] = next;
+            }
+            (chain, next.is_null())
         }
-        null_mut()
     }
 }
 
@@ -129,13 +170,12 @@ pub fn take<S>(
         return null_mut();
     }
     let mut shared = lock.lock();
-    let chain = chains_of(&mut shared).take(bits, list, list_of);
+    let (chain, was_last) = chains_of(&mut shared).take(list, list_of);
     if planted!(late_clear) {
-        let is_last = chains_of(&mut shared).head(list).is_null();
         drop(shared);
-        if is_last {
-            bits.0.fetch_and(!bit(list), Ordering::Relaxed);
-        }
+    }
+    if was_last {
+        bits.0.fetch_and(!bit(list), Ordering::Relaxed);
     }
     chain
 }
@@ -168,6 +208,7 @@ mod model {
                 cell: Cell { next: Plain::new(null_mut()) },
                 depth: Plain::new(1),
                 next_chain: Plain::new(null_mut()),
+                next_list: Plain::new(null_mut()),
             };
             Arc::new(Self {
                 lock: Lock::new(Chains::NONE),
@@ -186,7 +227,7 @@ mod model {
             // SAFETY: the piece is this thread's until it is put.
             unsafe {
                 (*piece).depth.set(which + 10);
-                self.lock.lock().put(&self.bits, list, piece);
+                self.lock.lock().put(&self.bits, list, piece, |_| list);
             }
         }
 

@@ -6,26 +6,31 @@
 //!      '-- waiting: control blocks for its next ECBs
 //! ```
 //!
+//! The last class is that of all names for which there is no other. It has a name of its own, so that its figures are not taken for
+//! those of one of them.
+//!
 //! Invariant: a class is never removed.
 //! Not here: control blocks that wait (`ready`), and an ECB that is alive (`control_block`).
 
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
 use underbar_ledger::HeapKind;
-use underbar_ledger::classes::{ClassRow, Sum};
+use underbar_ledger::classes::{ClassRow, OTHERS, SHARING, Sum};
 use underbar_options::{AvailableLists, DEFAULT_LISTS, ListSizes};
 use underbar_sys::lock::Lock;
 
+use super::super::map::PAGE;
 use super::super::object::{DEFAULT, Heap, UNNUMBERED};
 use super::super::private_storage::OWN;
 use super::super::registry;
 use super::super::space::HugePages;
 use super::area::{AREA_BYTES, Area, FRAME_BYTES, Kind, Owner, Uncut};
+use super::given;
 use super::lists::{AVAILABLE, Lists};
 use crate::ledger;
 
-/// Classes with a row of their own; later ones share the last.
+/// Classes; the last one is shared.
 pub const CLASSES: usize = underbar_ledger::classes::ROWS;
 /// Bytes of the name of a class that are kept.
 pub const NAME: usize = 32;
@@ -46,6 +51,8 @@ pub struct Class {
     pub lists: Lists,
     /// Bytes of the preallocated area of each ECB.
     pub area_bytes: usize,
+    /// No request finds a ready piece: TRACE, or WITHOUT.
+    pub is_slow: bool,
     /// ECBs alive; relaxed: a hint for how many blocks may wait.
     alive: AtomicUsize,
     /// ECBs created, as far as it matters for who is counted; relaxed.
@@ -115,11 +122,13 @@ pub fn of(name: &[u8]) -> Option<&'static Class> {
         policy
     };
     let mut registry = registry::REGISTRY.lock();
-    let given = MAKING.lock();
+    let making = MAKING.lock();
     if let Some(class) = known(name) {
         return Some(class);
     }
     let index = ALL.iter().position(|class| class.load(Ordering::Relaxed).is_null())?;
+    let asked = name;
+    let name = if index == CLASSES - 1 { OTHERS } else { name };
     let free = &ALL[index];
     let handle = registry::create_in(&mut registry, HeapKind::Class, name, policy, UNNUMBERED)?;
     handle.heap.settings.serve_ecbs();
@@ -129,8 +138,10 @@ pub fn of(name: &[u8]) -> Option<&'static Class> {
     }
     let mut kept = [0; NAME];
     kept[..name.len()].copy_from_slice(name);
-    let sizes = given.sizes_of(name);
-    let area_bytes = if given.area_bytes == 0 { AREA_BYTES } else { given.area_bytes };
+    let sizes = making.sizes_of(name);
+    let area_bytes = if making.area_bytes == 0 { AREA_BYTES } else { making.area_bytes };
+    // Under CHECK no buffer is in the last page.
+    let area_bytes = if given::check() > 0 { area_bytes + PAGE } else { area_bytes };
     // SAFETY: new storage of that size, aligned to 64.
     unsafe {
         place.write(Class {
@@ -139,6 +150,7 @@ pub fn of(name: &[u8]) -> Option<&'static Class> {
             heap: handle.heap,
             lists: Lists::new(sizes),
             area_bytes,
+            is_slow: given::is_slow(),
             alive: AtomicUsize::new(0),
             created: AtomicUsize::new(0),
             index,
@@ -157,15 +169,18 @@ pub fn of(name: &[u8]) -> Option<&'static Class> {
     let class = unsafe { &*place };
     ledger::make_class(index, |row| {
         let sizes = core::array::from_fn(|at| class.lists.sizes[at + 1].into());
-        row.begin(name, sizes, class.area_bytes as u64, counted_one_in);
+        row.begin(name, sizes, [class.area_bytes as u64, given::low() as u64], counted_one_in);
     });
     free.store(place, Ordering::Release);
+    if index == CLASSES - 1 {
+        shares(class, asked);
+    }
     Some(class)
 }
 
 /// A class that is there; the last one, if there is room for no other.
 fn known(name: &[u8]) -> Option<&'static Class> {
-    let mut last = None;
+    let mut last: Option<&'static Class> = None;
     for class in &ALL {
         // SAFETY: classes stay for ever.
         let class = unsafe { class.load(Ordering::Acquire).as_ref() }?;
@@ -174,7 +189,38 @@ fn known(name: &[u8]) -> Option<&'static Class> {
         }
         last = Some(class);
     }
+    if let Some(last) = last {
+        shares(last, name);
+    }
     last
+}
+
+/// Names that share the last class, as hashes. Any thread claims a place, relaxed: nothing is read by it.
+static NAMES: [AtomicU64; SHARING] = [const { AtomicU64::new(0) }; SHARING];
+
+/// Counts a name that shares the last class, once.
+#[cold]
+fn shares(class: &Class, name: &[u8]) {
+    let hash = name.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)
+    }) | 1;
+    for place in &NAMES {
+        let mut found = place.load(Ordering::Relaxed);
+        if found == 0 {
+            match place.compare_exchange(0, hash, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => {
+                    if let Some(row) = class.row() {
+                        row.sharing.fetch_add(1, Ordering::Relaxed);
+                    }
+                    return;
+                }
+                Err(other) => found = other,
+            }
+        }
+        if found == hash {
+            return;
+        }
+    }
 }
 
 /// Calls `then` for each class.
@@ -191,6 +237,11 @@ impl Class {
     /// Its name.
     pub fn name(&self) -> &[u8] {
         &self.name[..self.length]
+    }
+
+    /// Its number among the classes.
+    pub fn index(&self) -> usize {
+        self.index
     }
 
     /// Its heap, with its row in the ledger.

@@ -23,15 +23,20 @@ use underbar_sys::lock::Lock;
 use super::super::gate::Gate;
 use super::super::inbox::Inbox;
 use super::super::map::PAGE;
-use super::area::{Area, FRAME_BYTES, Kind, LIST, PAGE_MARKS};
+use super::super::object::Heap;
+use super::area::{self, Area, FRAME_BYTES, Kind, LIST, PAGE_MARKS};
 use super::chains::{self, Bits, Chains};
 use super::class::Class;
 use super::figures::Ended;
+use super::low::Head;
+use super::pairs::Named;
 use super::piece::Piece;
 use super::tags::{self, Tags};
 
 /// A region has at most this many bytes more than was needed.
 const REGION: usize = 16 << 10;
+/// Of a frame, if one thread alone is in the ECB.
+const REGION_ALONE: usize = 256 << 10;
 /// Remnants that are looked at for one request.
 const TRIES: usize = 8;
 
@@ -53,6 +58,8 @@ pub struct Shared {
     /// Frames and large buffers, the latest first.
     frames: *mut Area,
     larges: *mut Area,
+    /// Of storage below 2 GiB; null: there is none.
+    pub low: *mut Head,
     /// Names of buffers; null: none.
     pub tags: *mut Tags,
     /// Bytes of pages of large buffers, now and at most.
@@ -136,6 +143,8 @@ pub struct ControlBlock {
     pub kept: AtomicU8,
     /// More than one thread has been inside: buffers of different threads share no cache line. Relaxed: a hint.
     pub is_threaded: AtomicU8,
+    /// Its name-value pairs, and what is counted for them; null: it never had any. Written once, and used, under the lock of `shared`.
+    pub named: AtomicPtr<Named>,
     /// Each request is counted by its size. Written before a thread enters.
     pub counts_each: AtomicU8,
     /// Its place in the table of control blocks.
@@ -155,6 +164,7 @@ impl Shared {
         remnants: null_mut(),
         frames: null_mut(),
         larges: null_mut(),
+        low: null_mut(),
         tags: null_mut(),
         large: 0,
         large_peak: 0,
@@ -177,6 +187,7 @@ impl Shared {
     pub fn lose(&mut self) {
         self.at = self.end;
         (self.chains, self.kept_region, self.remnants) = (Chains::NONE, Region::NONE, null_mut());
+        self.lose_low();
     }
 
     /// The end of what was handed out of an area or frame.
@@ -184,11 +195,32 @@ impl Shared {
         if self.area == of { self.at } else { usize::MAX }
     }
 
-    /// What is to be counted of the ECB, which ends.
+    /// So many buffers of a list of that size were got and freed in this ECB. A list number of 0 is for buffers with pages of their own.
+    #[inline]
+    pub fn count(&mut self, named: Option<&mut Named>, list: usize, size: usize, (gets, frees): (u32, u32)) {
+        let change = gets as i32 - frees as i32;
+        self.in_use += change;
+        self.units += change * (size / 16) as i32;
+        if let Some(named) = named {
+            named.count(list, size, (gets, frees));
+        }
+    }
+
+    /// Frames of 1 MiB that it has.
+    pub fn frames(&self) -> u64 {
+        let (mut count, mut frame) = (0, self.frames);
+        // SAFETY: frames in the list are this block's.
+        while let Some(next) = unsafe { frame.as_ref() } {
+            (count, frame) = (count + 1, next.next);
+        }
+        count
+    }
+
+    /// The most bytes of storage that the ECB had.
     ///
     /// # Safety
     /// No thread is inside; the area is the block's preallocated one.
-    pub unsafe fn ended(&self, preallocated: &Area) -> Ended {
+    pub unsafe fn most(&self, preallocated: &Area) -> usize {
         let mut most = self.large_peak;
         // SAFETY: frames in the list are this block's.
         match unsafe { self.frames.as_ref() } {
@@ -203,20 +235,38 @@ impl Shared {
                 }
             }
         }
+        most
+    }
+
+    /// What is to be counted of the ECB, which ends.
+    ///
+    /// # Safety
+    /// As [`Self::most`], and its storage has access.
+    pub unsafe fn ended(&self, preallocated: &Area) -> Ended {
+        // SAFETY: the caller's promise.
+        let most = unsafe { self.most(preallocated) };
         // SAFETY: the table is in storage of the ECB, and no thread uses it.
         let expanded_tags = unsafe { !self.tags.is_null() && Tags::capacity(self.tags) > tags::FIRST };
         Ended {
             buffers: self.in_use,
             units: self.units,
             most,
+            low: self.low_handed(),
             expanded_tags,
             with_frame: !self.frames.is_null(),
         }
     }
 
-    /// Frames and large buffers.
-    pub fn beyond(&mut self) -> [*mut Area; 2] {
-        [core::mem::replace(&mut self.frames, null_mut()), core::mem::replace(&mut self.larges, null_mut())]
+    /// Frames, large buffers and pieces below 2 GiB, the first of each.
+    pub fn lists(&self) -> [*mut Area; 3] {
+        [self.frames, self.larges, self.low_areas()]
+    }
+
+    /// The same, which are this block's no more.
+    pub fn beyond(&mut self) -> [*mut Area; 3] {
+        let all = self.lists();
+        (self.frames, self.larges, self.low) = (null_mut(), null_mut(), null_mut());
+        all
     }
 }
 
@@ -226,6 +276,22 @@ impl ControlBlock {
     pub fn class(&self) -> &'static Class {
         // SAFETY: a block that an ECB has, or had, has a class; classes stay for ever.
         unsafe { &*self.class.load(Ordering::Relaxed) }
+    }
+
+    /// The number of the ECB that had the block last, which has ended.
+    pub fn ended_number(&self) -> u64 {
+        u64::from(self.gate.generation().wrapping_sub(1)) << 32 | u64::from(self.index)
+    }
+
+    /// Its name-value pairs; None: it never had any.
+    ///
+    /// # Safety
+    /// The caller has the lock of `shared`, and no other reference to them.
+    #[inline]
+    #[allow(clippy::mut_from_ref, reason = "under the lock there is one reference at a time")]
+    pub unsafe fn named(&self) -> Option<&mut Named> {
+        // SAFETY: the caller's promise; they stay for ever.
+        unsafe { self.named.load(Ordering::Relaxed).as_mut() }
     }
 
     /// Has no ECB this block?
@@ -254,7 +320,13 @@ impl ControlBlock {
         let is_next = region.area == shared.area && region.end == shared.at;
         let needed = if is_next { needed } else { bytes };
         // The first page alone: most ECBs of some kinds need no more.
-        let more = if shared.at < area.start() + PAGE { area.start() + PAGE - shared.at } else { REGION };
+        let more = if shared.at < area.start() + PAGE {
+            area.start() + PAGE - shared.at
+        } else if area.kind == Kind::Frame && self.is_threaded.load(Ordering::Relaxed) == 0 {
+            REGION_ALONE
+        } else {
+            REGION
+        };
         let given = needed.max(more).min(shared.end - shared.at);
         let (from, to) = (shared.at, shared.at + given);
         // SAFETY: under the lock.
@@ -288,7 +360,12 @@ impl ControlBlock {
     /// A large buffer of so many bytes; null if there is no memory.
     #[cold]
     pub fn get_large(&self, size: usize, align: usize) -> *mut u8 {
-        let more = size_of::<usize>() + if align > PAGE { align } else { 0 };
+        self.get_large_of(self.class().heap(), size, align)
+    }
+
+    /// The same, with pages of that heap.
+    pub fn get_large_of(&self, heap: &'static Heap, size: usize, align: usize) -> *mut u8 {
+        let more = area::behind() + if align > PAGE { align } else { 0 };
         let Some(bytes) = size.checked_add(more).and_then(|bytes| bytes.checked_next_multiple_of(PAGE))
         else {
             return null_mut();
@@ -297,7 +374,7 @@ impl ControlBlock {
             return null_mut();
         }
         let block = core::ptr::from_ref(self).cast_mut().cast();
-        let area = Area::make(self.class().heap(), Kind::Large, bytes, block, null_mut());
+        let area = Area::make(heap, Kind::Large, bytes, block, null_mut());
         if area.is_null() {
             return null_mut();
         }
@@ -305,10 +382,11 @@ impl ControlBlock {
         // SAFETY: it is new; neighbours in the list are live.
         unsafe {
             (*area).next = shared.larges;
-            if let Some(next) = shared.larges.as_mut() {
+            // First the list: in a child that another thread forks in between, nothing points back to what is in no list.
+            shared.larges = area;
+            if let Some(next) = (*area).next.as_mut() {
                 next.previous = area;
             }
-            shared.larges = area;
             shared.large += bytes;
             shared.large_peak = shared.large_peak.max(shared.large);
             ((*area).first, (*area).asked) = ((*area).start().next_multiple_of(align) as *mut u8, size);
@@ -338,25 +416,20 @@ impl ControlBlock {
             }
         }
         // SAFETY: the caller's promise.
-        unsafe { Area::unmake(area, self.class().heap()) };
+        unsafe { Area::unmake(area, Area::heap(area)) };
     }
 
     /// A chain of a list; null if there is none.
     pub fn take_chain(&self, list: usize) -> *mut Piece {
-        // SAFETY: pieces in the lists are free, and the ECB's.
-        let list_of = |piece| unsafe { mark_of(piece) }.into();
         chains::take(&self.shared, &self.chains, list, |shared| &mut shared.chains, list_of)
     }
 }
 
-/// The list of a free piece.
-///
-/// # Safety
-/// It is one.
-pub unsafe fn mark_of(piece: *mut Piece) -> u8 {
+/// The list of a piece in the lists.
+pub fn list_of(piece: *mut Piece) -> usize {
     let area = super::area::of(super::super::map::lookup(piece.addr()));
-    // SAFETY: the caller's promise.
-    unsafe { *(*area).mark(piece.addr()) & LIST }
+    // SAFETY: it is free, and begins at a mark.
+    unsafe { (*(*area).mark(piece.addr()) & LIST).into() }
 }
 
 impl Shared {

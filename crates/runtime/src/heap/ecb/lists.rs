@@ -19,6 +19,8 @@ const OTHERS: usize = AVAILABLE + 1;
 const STEPS: usize = OTHERS + 4;
 /// All lists; 0 is none.
 pub const LISTS: usize = STEPS + 40;
+/// From this list on, of buffers above 32K that are no available ones, free buffers are marked as free.
+pub const MARKED: usize = STEPS + 28;
 /// The largest buffer of a list.
 pub const LARGEST: usize = 256 << 10;
 
@@ -97,6 +99,7 @@ mod tests {
                 }
             }
             assert_eq!((lists.of(LARGEST + 1), lists.of(0)), (0, lists.of(1)));
+            assert_eq!([lists.sizes[MARKED - 1], lists.sizes[MARKED]], [32 << 10, 40 << 10]);
         }
     }
 }

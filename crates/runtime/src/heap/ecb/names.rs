@@ -50,7 +50,8 @@ fn own_buffer(seat: *mut Seat, buffer: *mut u8) -> Result<*mut Area, Refused> {
         }
         let area = area::of(descriptor);
         let is_own = core::ptr::eq((*area).block().cast(), (*seat).block);
-        if is_own && Area::list_at(area, buffer.addr()).is_some() { Ok(area) } else { Err(Refused::Unknown) }
+        let is_in_use = Area::list_at(area, buffer.addr()).is_some() && !Area::is_free(area, buffer.addr());
+        if is_own && is_in_use { Ok(area) } else { Err(Refused::Unknown) }
     }
 }
 

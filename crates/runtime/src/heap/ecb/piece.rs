@@ -21,8 +21,10 @@ pub struct Piece {
     pub cell: Cell,
     /// Pieces from here to the end of the chain.
     pub depth: Plain<usize>,
-    /// Of the first piece of a chain in a shared list: the next chain.
+    /// Of the first piece of a chain in a shared list: the next chain of the list.
     pub next_chain: Plain<*mut Piece>,
+    /// Of that piece, if the list has no head of its own: a chain of the next such list.
+    pub next_list: Plain<*mut Piece>,
 }
 
 /// The number of pieces in a chain.
@@ -35,16 +37,19 @@ pub unsafe fn depth(chain: *mut Piece) -> usize {
     if chain.is_null() { 0 } else { unsafe { (*chain).depth.get() } }
 }
 
-/// Puts a piece before a chain.
+/// Puts a piece before a chain. Returns how many these are now.
 ///
 /// # Safety
 /// The piece is the caller's, unused, and so is the chain.
 #[inline(always)]
-pub unsafe fn push(chain: &mut *mut Cell, piece: *mut Piece) {
+pub unsafe fn push(chain: &mut *mut Cell, piece: *mut Piece) -> usize {
     // SAFETY: the caller's promise.
-    unsafe {
-        (*piece).depth.set(depth(chain.cast()) + 1);
+    let depth = unsafe {
+        let depth = depth(chain.cast()) + 1;
+        (*piece).depth.set(depth);
         (*piece).cell.next.set(*chain);
-    }
+        depth
+    };
     *chain = piece.cast();
+    depth
 }

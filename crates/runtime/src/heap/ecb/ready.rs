@@ -149,6 +149,7 @@ fn new_block(class: &'static Class) -> *mut ControlBlock {
             chains: Bits::new(),
             kept: AtomicU8::new(0),
             is_threaded: AtomicU8::new(0),
+            named: AtomicPtr::new(null_mut()),
             counts_each: AtomicU8::new(0),
             index,
         });

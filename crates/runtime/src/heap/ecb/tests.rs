@@ -10,7 +10,7 @@ use super::super::map::{AREA, lookup};
 use super::super::{ONE_AT_A_TIME, free, malloc, realloc, usable_size};
 use super::*;
 
-// There are twelve classes: where the class does not matter, tests share SIZES.
+// There are fifteen classes and one for all others: where the class does not matter, tests share SIZES.
 
 fn turn() -> std::sync::MutexGuard<'static, ()> {
     ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
@@ -95,6 +95,37 @@ fn the_buffer_freed_last_is_the_next_one() {
     }
     leave().expect("inside");
     end(ecb).expect("nobody is inside");
+}
+
+#[test]
+fn a_buffer_that_was_carved_last_grows_in_its_place() {
+    let _turn = turn();
+    let ecb = create(b"SIZES").expect("memory");
+    enter(ecb).expect("alive");
+    let first = filled(20, 3);
+    // SAFETY: the buffer is in use.
+    unsafe { tag(first, b"GROWN").expect("memory") };
+    // From list to list, over the ends of pages and regions.
+    let mut now = (first, 20);
+    let mut stayed = 0;
+    for size in (40..30_000).step_by(200) {
+        // SAFETY: the buffer is in use.
+        let grown = unsafe { realloc(now.0, size) };
+        assert!(holds(grown, now.1, 3), "{size}");
+        // SAFETY: new storage of that size.
+        unsafe { grown.write_bytes(3, size) };
+        stayed += usize::from(grown == now.0);
+        now = (grown, size);
+    }
+    assert!(stayed > 140, "{stayed} of 150");
+    assert_eq!(locate(b"GROWN", null_mut()), Ok(now.0));
+    // Behind another one it moves, and its old place is free.
+    let behind = filled(100, 5);
+    // SAFETY: as above.
+    let moved = unsafe { realloc(now.0, 60_000) };
+    assert!(moved != now.0 && holds(moved, now.1, 3) && holds(behind, 100, 5));
+    assert_eq!(get(now.1), now.0);
+    end(ecb).expect("the thread leaves first");
 }
 
 #[test]
@@ -617,4 +648,197 @@ fn chains_of_other_threads_are_counted_as_shared() {
     let figure = |of: OfList| page.of_lists[of as usize][1].load(Ordering::Relaxed);
     assert_eq!((figure(OfList::Got), figure(OfList::Freed), figure(OfList::Shared)), (60, 60, 1));
     end(ecb).expect("nobody is inside");
+}
+
+#[test]
+fn an_ended_ecb_that_is_kept_is_known_by_its_addresses() {
+    let _turn = turn();
+    given::set_check(1 << 20);
+    let ended = |fill: usize| {
+        let ecb = create(b"SIZES").expect("memory");
+        enter(ecb).expect("alive");
+        let (small, large) = (filled(100, 1), filled(400_000, 2));
+        // SAFETY: the buffer is in use.
+        unsafe { tag(small, b"SESSION") }.expect("a name");
+        let frame: Vec<_> = (0..fill).map(|_| filled(1_000, 3)).collect();
+        end(ecb).expect("the thread leaves first");
+        (ecb, small, large, frame.last().copied())
+    };
+    let (ecb, small, large, frame) = ended(100);
+    for (buffer, inside, bytes, name) in [
+        (small, 20, 128, &b"SESSION"[..]),
+        (large, 399_999, 400_000, b""),
+        (frame.expect("some"), 0, 1_024, b""),
+    ] {
+        let stale = stale_at(buffer.addr() + inside).expect("it is kept");
+        assert_eq!((stale.ecb, stale.class.name()), (ecb, &b"SIZES"[..]));
+        assert_eq!((stale.buffer, stale.bytes, &stale.name[..stale.length]), (buffer.addr(), bytes, name));
+        let descriptor = lookup(buffer.addr());
+        // SAFETY: an area's descriptor, which stays readable; what is refused is not freed.
+        assert!(unsafe { !super::free(buffer, descriptor) }, "its ECB has ended");
+    }
+    assert!(stale_at(0x1000).is_none() && stale_at(usize::MAX).is_none());
+    // More than the bound: the oldest serves again, and its storage is whole.
+    for _ in 0..20 {
+        ended(10);
+    }
+    assert!(stale_at(small.addr()).is_none_or(|stale| stale.ecb != ecb));
+    given::set_check(0);
+    assert!(stale_at(small.addr()).is_none());
+}
+
+#[test]
+fn storage_below_2_gib_is_the_ecb_s_and_goes_into_no_other_list() {
+    let _turn = turn();
+    let low = |size: usize| {
+        let buffer = super::super::below::BAR.get(size);
+        assert!(!buffer.is_null() && buffer.addr() < 2 << 30, "{size}: {buffer:?}");
+        // SAFETY: new storage of that size.
+        unsafe { buffer.write_bytes(size as u8, size) };
+        buffer
+    };
+    let sizes = [1, 40, 100, 1_000, 30_000, 100_000, 1 << 20];
+    for _ in 0..3 {
+        let ecb = create(b"SIZES").expect("memory");
+        enter(ecb).expect("alive");
+        let all: Vec<_> = sizes.iter().chain(&sizes).map(|&size| (size, low(size))).collect();
+        for &(size, buffer) in &all {
+            assert_eq!(ecb_of(buffer), ecb, "{size}");
+            assert!(holds(buffer, size, size as u8), "{size}");
+        }
+        // A freed one serves the next request below 2 GiB, and none of malloc.
+        let (first, second) = (all[1].1, all[8].1);
+        give(first);
+        assert_ne!(get(40), first);
+        assert_eq!(low(40), first);
+        // SAFETY: the buffer is in use.
+        let grown = unsafe { realloc(second, 5_000) };
+        assert!(grown.addr() < 2 << 30 && holds(grown, 40, 40));
+        // SAFETY: as above.
+        unsafe { tag(grown, b"LOW") }.expect("a name");
+        // Another thread frees one; it comes back at the next request.
+        let third = all[2].1.addr();
+        thread::scope(|scope| scope.spawn(move || give(third as *mut u8)).join().expect("a thread"));
+        leave().expect("inside");
+        assert_ne!(ecb_of(low(40)), ecb, "outside it is the process's");
+        end(ecb).expect("nobody is inside");
+        assert_eq!(ecb_of(first), 0);
+    }
+}
+
+/// ECBs, high-water mark, bytes, and buffers that lists dispensed and got back, of the row of a pair.
+fn figures_of(class: &[u8], name: &[u8], value: &[u8]) -> Option<(u64, u64, u64, [[u64; 6]; 2])> {
+    use underbar_ledger::pairs::PairSum::{Bytes, Ecbs, HighWater};
+    let pairs = crate::ledger::pairs::pages()?;
+    let class = class::of(class).expect("a class").index();
+    let row = &pairs.rows[pairs.find(class, name, value)?];
+    let load = |word: &core::sync::atomic::AtomicU64| word.load(Ordering::Relaxed);
+    let lists = [&row.got, &row.freed].map(|of| of.each_ref().map(load));
+    let [ecbs, most, bytes] = [Ecbs, HighWater, Bytes].map(|sum| load(row.sum(sum)));
+    Some((ecbs, most, bytes, lists))
+}
+
+#[test]
+fn ecbs_are_counted_by_their_name_value_pairs() {
+    let _turn = turn();
+    const CLASS: &[u8] = b"PAIRS";
+    assert_eq!(name(b"TRANSACTION", b"PAY"), Err(Refused::Outside));
+    for (value, buffers) in [(&b"PAY"[..], 3), (b"PAY", 5), (b"LOG", 7)] {
+        let ecb = create(CLASS).expect("memory");
+        enter(ecb).expect("alive");
+        // What the visit got before the pair is attached counts, too.
+        let first = get(40);
+        assert_eq!(name(b"TRANSACTION", b"TRY"), Ok(()));
+        assert_eq!(name(b"TRANSACTION", value), Ok(()), "in place of the other value");
+        for _ in 1..buffers {
+            get(40);
+        }
+        give(first);
+        give(get(3_000_000));
+        leave().expect("inside");
+        enter(ecb).expect("alive");
+        end(ecb).expect("the thread leaves first");
+    }
+    let large = 3_000_000;
+    let (ecbs, most, bytes, [got, freed]) = figures_of(CLASS, b"TRANSACTION", b"PAY").expect("a row");
+    assert_eq!((ecbs, bytes), (2, 8 * 64 + 2 * large));
+    assert!((3_000_000..3_100_000).contains(&most), "{most}");
+    assert_eq!((got, freed), ([0, 8, 0, 0, 0, 2], [0, 2, 0, 0, 0, 2]));
+    let log = figures_of(CLASS, b"TRANSACTION", b"LOG").expect("a row");
+    assert_eq!((log.0, log.3[0]), (1, [0, 7, 0, 0, 0, 1]));
+    assert_eq!(figures_of(CLASS, b"TRANSACTION", b"TRY").map(|row| row.0), Some(0));
+}
+
+#[test]
+fn an_ecb_has_four_pairs_and_no_more() {
+    let _turn = turn();
+    const CLASS: &[u8] = b"PAIRS";
+    let ecb = create(CLASS).expect("memory");
+    enter(ecb).expect("alive");
+    for pair in [b"A", b"B", b"C", b"D"] {
+        assert_eq!(name(pair, b"1"), Ok(()));
+    }
+    assert_eq!(name(b"E", b"1"), Err(Refused::Full));
+    assert_eq!(name(b"A", b"2"), Ok(()), "in place of another");
+    assert_eq!((name(b"B", b""), name(b"B", b"")), (Ok(()), Ok(())), "taken away, and nothing to take away");
+    assert_eq!(name(b"E", b"1"), Ok(()));
+    assert_eq!(name(b"", b"1"), Err(Refused::Name));
+    assert_eq!((name(&[b'N'; 33], b"1"), name(b"N", &[b'1'; 33])), (Err(Refused::Name), Err(Refused::Name)));
+    end(ecb).expect("the thread leaves first");
+    let ecbs = |name: &[u8], value: &[u8]| figures_of(CLASS, name, value).map(|row| row.0);
+    let found = [ecbs(b"A", b"1"), ecbs(b"A", b"2"), ecbs(b"B", b"1"), ecbs(b"E", b"1"), ecbs(b"F", b"1")];
+    assert_eq!(found, [Some(0), Some(1), Some(0), Some(1), None]);
+    // The next ECB of the block has none of them.
+    let next = create(CLASS).expect("memory");
+    end(next).expect("nobody is inside");
+    assert_eq!(ecbs(b"A", b"2"), Some(1));
+}
+
+/// Threads attach pairs, some to ECBs that they share, and count what they get.
+#[test]
+fn pairs_of_many_threads_are_exact() {
+    let _turn = turn();
+    const CLASS: &[u8] = b"PAIRS";
+    const THREADS: usize = 4;
+    const ROUNDS: usize = 200;
+    let shared = create(CLASS).expect("memory");
+    thread::scope(|scope| {
+        for thread in 0..THREADS {
+            scope.spawn(move || {
+                for round in 0..ROUNDS {
+                    let value = [b'0' + ((thread + round) % 3) as u8];
+                    enter(shared).expect("alive");
+                    name(b"SHARED", &value).expect("the one pair");
+                    get(100);
+                    leave().expect("inside");
+                    let ecb = create(CLASS).expect("memory");
+                    enter(ecb).expect("alive");
+                    name(b"MANY", &value).expect("room");
+                    for _ in 0..=round % 5 {
+                        get(100);
+                    }
+                    end(ecb).expect("the thread leaves first");
+                }
+                crate::heap::settle();
+            });
+        }
+    });
+    end(shared).expect("nobody is inside");
+    let mut expect = [(0, 0); 3];
+    for (thread, round) in (0..THREADS).flat_map(|thread| (0..ROUNDS).map(move |round| (thread, round))) {
+        let of = &mut expect[(thread + round) % 3];
+        (of.0, of.1) = (of.0 + 1, of.1 + round as u64 % 5 + 1);
+    }
+    let found = [b"0", b"1", b"2"].map(|value| {
+        let (ecbs, _, bytes, [got, _]) = figures_of(CLASS, b"MANY", value).expect("a row");
+        assert_eq!(bytes, got[2] * 128);
+        (ecbs, got[2])
+    });
+    assert_eq!(found, expect);
+    let of = |value: &[u8]| figures_of(CLASS, b"SHARED", value).expect("a row");
+    let (ecbs, got) = [&b"0"[..], b"1", b"2"].iter().fold((0, 0), |sum, value| {
+        let row = of(value);
+        (sum.0 + row.0, sum.1 + row.3[0][2])
+    });
+    assert_eq!((ecbs, got), (1, (THREADS * ROUNDS) as u64), "one value at its end");
 }

@@ -7,7 +7,7 @@ use core::sync::atomic::Ordering;
 
 use super::super::thread::ThreadHeap;
 use super::seat::{self, Seat};
-use super::{class, innermost, ready, stand_up};
+use super::{class, ended, innermost, ready, stand_up};
 
 /// The calling thread ends: it leaves all ECBs.
 ///
@@ -49,7 +49,7 @@ pub(in crate::heap) unsafe fn settle(home: *mut ThreadHeap) {
 
 /// Is no thread in the middle of making or taking control blocks?
 pub(in crate::heap) fn is_quiet() -> bool {
-    let mut is_free = class::MAKING.try_lock().is_some() && seat::is_quiet();
+    let mut is_free = class::MAKING.try_lock().is_some() && seat::is_quiet() && ended::is_quiet();
     class::each(|class| is_free = is_free && class.is_quiet());
     is_free
 }
@@ -62,6 +62,7 @@ pub(in crate::heap) fn hold() {
         class.keep_alive();
     });
     seat::hold();
+    ended::hold();
 }
 
 /// After a fork, in parent and child.
@@ -71,6 +72,7 @@ pub(in crate::heap) fn hold() {
 pub(in crate::heap) unsafe fn release() {
     // SAFETY: the caller's promise.
     unsafe {
+        ended::release();
         seat::release();
         class::each(|class| class.release());
         class::MAKING.release();
@@ -78,14 +80,15 @@ pub(in crate::heap) unsafe fn release() {
 }
 
 /// In a forked child: no thread is inside an ECB, but for this one. What other threads had of its lists and regions is lost until it
-/// ends.
+/// ends. So is everything that was free, if a thread outside was in the middle of freeing a buffer with a name.
 ///
 /// # Safety
 /// There is no other thread; the home is this thread's, or null.
 pub(in crate::heap) unsafe fn after_fork_in_child(home: *mut ThreadHeap) {
     ready::each_block(|block| {
         let inside = block.gate.inside(block.gate.generation());
-        if inside == 0 {
+        let is_another_s = block.shared.is_another_s();
+        if inside == 0 && !is_another_s {
             return;
         }
         let mut own = 0;
@@ -96,7 +99,7 @@ pub(in crate::heap) unsafe fn after_fork_in_child(home: *mut ThreadHeap) {
                 own += u32::from(core::ptr::eq(seat.block, block));
                 next = seat.outer;
             }
-            if inside as u32 > own && !block.shared.is_mine() {
+            if is_another_s || (inside as u32 > own && !block.shared.is_mine()) {
                 block.shared.forget_owner();
                 block.shared.lock().lose();
                 block.chains.clear();

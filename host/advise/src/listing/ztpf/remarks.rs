@@ -113,6 +113,14 @@ pub(crate) fn sets(collected: &Collected) -> Vec<Advice> {
             ),
             None => "The display does not say to which set these sizes belong.".to_owned(),
         };
+        if let Some([all, shared, new]) = set.dispensed {
+            said.reason += &format!(
+                " Its lists dispensed {}: {} by shared lists, {} by new storage.",
+                counted(all, "buffer", "buffers"),
+                share(shared, all),
+                share(new, all)
+            );
+        }
         said.certainty = "none: nothing is set".to_owned();
         said
     };
@@ -143,6 +151,15 @@ fn of_pairs(pairs: Pairs) -> (Line, String, String) {
         changes => changes.join(", "),
     };
     let now = counted(pairs.rows, "row of name-value pairs", "rows of name-value pairs");
+    if !pairs.of_classes.is_empty() {
+        let rows = pairs.of_classes.iter().take(12).map(|(name, ecbs, buffers)| {
+            let buffers = counted(*buffers, "buffer", "buffers");
+            format!("{name} {}, {buffers} dispensed", counted(*ecbs, "ECB", "ECBs"))
+        });
+        let rows: Vec<String> = rows.collect();
+        let reason = format!("Sums of ended ECBs, as underbar prints them: {}.", rows.join("; "));
+        return (pairs.title, now, reason);
+    }
     let reason = format!(
         "Changes within ECBs: {shown}. Which counters are about the heap of ECBs is in no public source, so nothing is \
          set by them."
