@@ -49,6 +49,8 @@ fn programs() -> &'static (String, String) {
         compile(&[&shared[..], &checked].concat());
         let escaping = ["-o", &path("library/escapes.so"), &source("escapes.cpp"), "-lstdc++"];
         compile(&[&shared[..], &escaping].concat());
+        let libraries = ["-o", &path("library/libraries.so"), &source("libraries.cpp"), "-lstdc++", "-ldl"];
+        compile(&[&shared[..], &libraries].concat());
         fs::write(place.join("no_main.c"), "int entry(void) { return 7; }\n").expect("written");
         compile(&[&shared[..], &["-o", &path("library/no_main.so"), &path("no_main.c")]].concat());
         let library = text(c_library());
@@ -114,6 +116,16 @@ fn a_job_that_leaves_in_an_odd_way_ends_and_its_caller_lives_on() {
             let result = on_heap(options, &[&odd_caller(), library, part, "bounded"]);
             holds(&result, &format!("{part} under {options}"));
         }
+    }
+}
+
+/// What the C++ library and OpenSSL keep is the process's: the next job uses it, and so do their functions at the end of the process.
+#[test]
+fn what_libraries_keep_of_a_job_that_leaks_stays() {
+    let library = &programs().1;
+    holds(&plain(&[&odd_caller(), library, "libraries"]), "plain");
+    for options in OPTIONS.into_iter().chain(STACKS) {
+        holds(&on_heap(options, &[&odd_caller(), library, "libraries"]), options);
     }
 }
 

@@ -131,6 +131,8 @@ static void once(const char *part) {
     } else if (!strcmp(part, "threads")) {
         cancel();
         end_thread();
+    } else if (!strcmp(part, "libraries")) {
+        CHECK(run("libraries", "", NULL) == 7);
     } else if (!strcmp(part, "ends")) {
         CHECK(run("odd_checked", "inside", NULL) == 7);
         CHECK(run("odd", "inside", NULL) == 7);
