@@ -14,6 +14,7 @@ pub mod executable;
 pub mod heap;
 pub mod locks;
 pub mod real;
+pub mod served;
 
 use std::ffi::OsStr;
 use std::fs;

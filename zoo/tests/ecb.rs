@@ -10,6 +10,7 @@ use underbar_zoo::{compiled, left, run, scratch, underbar};
 const INCLUDE: &str = concat!("-I", env!("CARGO_MANIFEST_DIR"), "/../api/capi/include");
 const OPTIONS: [&str; 4] = ["", "STORAGE(AA,55)", "HEAP(64K,32K,,FREE)", "RPTSTG(ON)"];
 const SIGABRT: i32 = 6;
+const SIGSEGV: i32 = 11;
 
 fn program() -> String {
     text(compiled("heap/ecb", "heap-ecb", &["-fno-builtin", "-w", "-pthread", INCLUDE]))
@@ -179,6 +180,173 @@ fn wrong_frees_end_the_program_and_are_named() {
     let report = std::fs::read_to_string(file).expect("a report");
     let first = report.lines().next().unwrap_or_default();
     assert!(first.contains("its ECB has ended"), "{report}");
+}
+
+#[test]
+fn storage_of_an_ended_ecb_that_is_still_used_is_named() {
+    let program = program();
+    for (place, bytes, named) in [
+        ("area", "128 bytes", " named SESSION"),
+        ("large", "1000000 bytes", " named SESSION"),
+        ("frame", "128 bytes", ""),
+    ] {
+        for (how, says) in [("read", "read access to 0x"), ("write", "write access to 0x")] {
+            let found = on_heap("ECB(CHECK)", &[&program, "stale", place, how, "plain"]);
+            let case = format!("{place} {how}: {found:?}");
+            assert_eq!(found.status.signal(), Some(SIGSEGV), "{case}");
+            assert!(found.error.starts_with(&format!("underbar: {says}")), "{case}");
+            let ended = format!("of class GONE has ended, 20 bytes into a buffer of {bytes}{named}, in ");
+            assert!(found.error.contains(&ended) && found.error.contains("the program itself+0x"), "{case}");
+            assert_eq!(found.error.lines().count(), 1, "{case}");
+        }
+        let found = on_heap("ECB(CHECK)", &[&program, "stale", place, "free", "plain"]);
+        assert_eq!(found.status.signal(), Some(SIGABRT), "{found:?}");
+        let ended = format!("of class GONE has ended, a buffer of {bytes}{named}, called by ");
+        assert!(found.error.contains(&ended), "{place}: {found:?}");
+    }
+    // The program's own handler gets it; faults of others are its own affair.
+    for (how, output, is_told) in
+        [("read", "handled 3\n", true), ("null", "handled 3\n", false), ("kill", "handled 3\n", false)]
+    {
+        let found = on_heap("ECB(CHECK)", &[&program, "stale", "area", how, "handled"]);
+        assert_eq!(found.status.code(), Some(7), "{how}: {found:?}");
+        assert!(found.output.ends_with(output) && found.error.is_empty() != is_told, "{how}: {found:?}");
+    }
+    for how in ["null", "kill"] {
+        for options in ["ECB(CHECK)", "ECB(CHECK),STACK(1M)"] {
+            let found = on_heap(options, &[&program, "stale", "area", how, "plain"]);
+            assert_eq!(found.status.signal(), Some(SIGSEGV), "{how} {options}: {found:?}");
+            assert_eq!(found.error, "", "{how} {options}: {found:?}");
+        }
+    }
+    let found = on_heap("", &[&program, "stale", "area", "read", "plain"]);
+    assert!(found.status.success() && found.output.contains("not noticed"), "{found:?}");
+    // What it says stays when the program has ended.
+    let file = scratch("ecb-stale").join("report");
+    let mut command = run(
+        &["-o", &text(file.clone()), "--opts", "ECB(CHECK)"],
+        &[&program, "stale", "area", "read", "plain"],
+    );
+    let found = left(&mut command);
+    assert_eq!(found.status.signal(), Some(SIGSEGV), "{found:?}");
+    let report = std::fs::read_to_string(file).expect("a report");
+    let first = report.lines().next().unwrap_or_default();
+    assert!(
+        first.contains("heap-ecb: read access to 0x") && first.contains("of class GONE has ended"),
+        "{report}"
+    );
+}
+
+#[test]
+fn the_last_requests_of_each_thread_are_told_with_a_fault_and_in_the_report() {
+    let program = program();
+    let found = on_heap("ECB(CHECK,TRACE(5))", &[&program, "stale", "area", "read", "plain"]);
+    assert_eq!(found.status.signal(), Some(SIGSEGV), "{found:?}");
+    let lines: Vec<&str> = found.error.lines().collect();
+    assert!(lines[0].contains("of class GONE has ended") && lines.len() == 4, "{found:?}");
+    assert!(lines[1].contains("the last 2 of 2 requests of this thread in ECBs"), "{found:?}");
+    let told = |line: &str| {
+        line.contains(" (100 bytes) in ECB ") && line.contains(", called by the program itself+0x")
+    };
+    assert!(
+        lines[2..].iter().all(|line| line.starts_with("underbar:   got     0x") && told(line)),
+        "{found:?}"
+    );
+    let file = scratch("ecb-trace").join("report.json");
+    let report = |options: &str, arguments: &[&str]| -> (Value, Option<i32>) {
+        let flags = ["--json", "-o", file.to_str().expect("text"), "--opts", options];
+        let arguments = [&[program.as_str()], arguments].concat();
+        let found = left(&mut run(&flags, &arguments));
+        let text = std::fs::read_to_string(&file).expect("a report");
+        let report: Value = serde_json::from_str(&text).expect("JSON");
+        (report["processes"][0]["ecb_traces"].clone(), found.status.signal())
+    };
+    // The program died of a signal.
+    let (traces, signal) = report("ECB(CHECK,TRACE)", &["stale", "area", "write", "plain"]);
+    assert_eq!((signal, &traces[0]["requests"]), (Some(SIGSEGV), &json!(2)), "{traces}");
+    // Nine names, of which the last makes a larger table, and buffers of 40 bytes before each.
+    let (traces, signal) = report("ECB(TRACE(4))", &["served"]);
+    let last = traces[0]["last"].as_array().expect("requests");
+    assert_eq!((signal, last.len(), traces.as_array().map(Vec::len)), (None, 4, Some(1)), "{traces}");
+    for request in last {
+        assert_eq!((&request["kind"], &request["bytes"]), (&json!("got"), &json!(40)), "{traces}");
+        assert_eq!(request["caller"]["module"], json!("the program itself"), "{traces}");
+    }
+    assert_eq!(traces[0]["requests"], json!(320 * 71 + 29), "{traces}");
+    let (traces, _) = report("ECB(TRACE(127))", &["resized"]);
+    let kinds: Vec<&str> = traces[0]["last"]
+        .as_array()
+        .expect("requests")
+        .iter()
+        .filter_map(|request| request["kind"].as_str())
+        .collect();
+    assert_eq!(kinds, ["freed", "resized", "got", "got", "got"], "{traces}");
+    let callers: Vec<&Value> = traces[0]["last"]
+        .as_array()
+        .expect("requests")
+        .iter()
+        .map(|request| &request["caller"]["module"])
+        .collect();
+    assert!(callers.iter().all(|module| **module == json!("the program itself")), "{traces}");
+    // Threads have tables of their own, and a child by fork has its own, too.
+    let (traces, signal) = report("ECB(TRACE)", &["forks-busy"]);
+    assert_eq!((signal, traces.as_array().map(Vec::len)), (None, Some(3)), "{traces}");
+    let (traces, _) = report("", &["served"]);
+    assert!(traces.is_null(), "{traces}");
+}
+
+#[test]
+fn ended_ecbs_are_kept_up_to_a_bound() {
+    for options in
+        ["ECB(CHECK)", "ECB(CHECK(4K))", "ECB(4K,CHECK(20M))", "ECB(1M,CHECK(100M)),STORAGE(AA,55)"]
+    {
+        let found = on_heap(options, &[&program(), "reused"]);
+        assert_eq!((found.output.as_str(), found.error.as_str()), ("reused\n", ""), "{options}: {found:?}");
+    }
+    let mut cases: Vec<Vec<String>> = vec![vec!["library".to_owned(), plugin()]];
+    cases.extend(
+        ["forks", "forks-busy", "jumps", "signals", "exhausts", "left", "served"]
+            .map(|case| vec![case.to_owned()]),
+    );
+    for case in cases {
+        let program = program();
+        let arguments: Vec<&str> =
+            [program.as_str()].into_iter().chain(case.iter().map(String::as_str)).collect();
+        for options in ["ECB(CHECK(1M))", "ECB(TRACE(9))", "ECB(CHECK,TRACE),STORAGE(AA,55)"] {
+            let found = on_heap(options, &arguments);
+            assert!(found.status.success() && found.error.is_empty(), "{case:?} under {options}: {found:?}");
+        }
+    }
+}
+
+#[test]
+fn storage_below_2_gib_ends_with_its_ecb_and_is_reported() {
+    ends_with(&["low"], "low\n");
+    let (program, file) = (program(), scratch("ecb-low").join("report.json"));
+    let found = on_heap("ECB(LOW(64K),CHECK)", &[&program, "low", "used"]);
+    assert_eq!(found.status.signal(), Some(SIGSEGV), "{found:?}");
+    assert!(found.error.contains("of class LOW has ended, 10 bytes into a buffer of 512 bytes"), "{found:?}");
+    let found = left(&mut run(&["--json", "-o", file.to_str().expect("text")], &[&program, "low"]));
+    assert!(found.status.success(), "{found:?}");
+    let report: Value =
+        serde_json::from_str(&std::fs::read_to_string(&file).expect("a report")).expect("JSON");
+    let class = &report["processes"][0]["ecbs"][0];
+    let figures = ["ended", "low", "with_low", "low_got", "low_freed"].map(|key| class[key].as_u64());
+    assert_eq!(figures, [41, 32_768, 39, 100 + 37 * 3 + 38 * 2 + 1, 38 * 2].map(Some), "{class}");
+    let uses = class["low_uses"].as_object().expect("rows");
+    assert_eq!(uses["up_to_4096"], json!(1), "{class}");
+    assert_eq!(uses.values().filter_map(Value::as_u64).sum::<u64>(), 39, "{class}");
+    assert!(class["low_high_water"].as_u64().is_some_and(|most| most > 100_000), "{class}");
+    let mut command = Command::new(underbar());
+    command.args(["report", "--report", "ztpf"]).arg(&file);
+    let text = left(&mut command).output;
+    assert!(
+        text.contains("TPF 31-BIT VIRTUAL ECB HEAP") && text.contains("TPF 64-BIT PREALLOCATED"),
+        "{text}"
+    );
+    let mut command = Command::new(underbar());
+    command.args(["report", "--report", "ecbs"]).arg(&file);
+    assert!(left(&mut command).output.contains("  below 2 GiB"));
 }
 
 #[test]

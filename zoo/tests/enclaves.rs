@@ -43,10 +43,21 @@ fn programs() -> &'static (String, String) {
         compile(&[&shared[..], &["-o", &path("library/job.so"), &source("job.c")]].concat());
         let thrower = ["-o", &path("library/throws.so"), &source("throws.cpp"), "-lstdc++"];
         compile(&[&shared[..], &thrower].concat());
+        compile(&[&shared[..], &["-o", &path("library/odd.so"), &source("odd.c")]].concat());
+        // The stack is checked by `__longjmp_chk`, as distributions compile.
+        let checked = ["-O2", "-D_FORTIFY_SOURCE=2", "-o", &path("library/odd_checked.so"), &source("odd.c")];
+        compile(&[&shared[..], &checked].concat());
+        let escaping = ["-o", &path("library/escapes.so"), &source("escapes.cpp"), "-lstdc++"];
+        compile(&[&shared[..], &escaping].concat());
+        fs::write(place.join("no_main.c"), "int entry(void) { return 7; }\n").expect("written");
+        compile(&[&shared[..], &["-o", &path("library/no_main.so"), &path("no_main.c")]].concat());
         let library = text(c_library());
-        let flags = ["-O1", "-Wall", "-Wextra", "-Werror", "-rdynamic", &include, "-o", &path("caller")];
-        let files = [&source("caller.c"), &library, "-lgcc_s", "-lpthread", "-ldl", "-lm"];
-        compile(&[&flags[..], &files[..]].concat());
+        for program in ["caller", "odd_caller"] {
+            let flags = ["-O1", "-Wall", "-Wextra", "-Werror", "-rdynamic", &include, "-o", &path(program)];
+            let file = source(&format!("{program}.c"));
+            let files = [&file, &library, "-lgcc_s", "-lpthread", "-ldl", "-lm"];
+            compile(&[&flags[..], &files[..]].concat());
+        }
         (path("caller"), path("library"))
     })
 }
@@ -87,6 +98,64 @@ fn a_job_whose_thread_goes_on_stays_until_the_thread_has_ended() {
     }
 }
 
+/// The caller's other programs, in the folder of the first.
+fn odd_caller() -> String {
+    text(Path::new(&programs().0).with_file_name("odd_caller"))
+}
+
+/// Jumps to the caller, exceptions out of main, threads that end or are cancelled inside, exits at exit, children that end: the
+/// enclave ends, and its caller lives on.
+#[test]
+fn a_job_that_leaves_in_an_odd_way_ends_and_its_caller_lives_on() {
+    let library = &programs().1;
+    for part in ["jumps", "throws", "threads", "ends"] {
+        holds(&plain(&[&odd_caller(), library, part]), &format!("{part}, plain"));
+        for options in OPTIONS.into_iter().chain(STACKS) {
+            let result = on_heap(options, &[&odd_caller(), library, part, "bounded"]);
+            holds(&result, &format!("{part} under {options}"));
+        }
+    }
+}
+
+/// No heap of a job is left, whatever way it took.
+#[test]
+fn the_heaps_of_jobs_that_left_in_odd_ways_have_ended() {
+    let library = &programs().1;
+    for part in ["jumps", "throws", "threads"] {
+        let report = report_of(&odd_caller(), library, "STACK(64K,16K,,KEEP)", part);
+        let heaps = report["processes"][0]["heaps"].as_array().expect("heaps");
+        let enclaves: Vec<_> = heaps.iter().filter(|heap| heap["kind"] == "enclave").collect();
+        assert!(!enclaves.is_empty() && enclaves.iter().all(|heap| heap["ended"] == true), "{enclaves:#?}");
+        for heap in enclaves {
+            let figure = |key: &str| heap["counters"]["heap"][key].as_u64().expect("a figure");
+            // The strings of the C++ library are the process's.
+            let has_own = figure("gets") > 120 || part == "throws";
+            assert!(has_own && figure("used") == 0, "{part}: {heap:#}");
+        }
+    }
+}
+
+/// The overflow of a job's own stack is named, in whatever thread it runs; the process dies of the same signal as plain.
+#[test]
+fn the_overflow_of_a_job_s_own_stack_is_named() {
+    const SIGSEGV: i32 = 11;
+    let library = &programs().1;
+    for part in ["overflows", "overflows-in-thread"] {
+        assert_eq!(code(plain(&[&odd_caller(), library, part]).status), -SIGSEGV, "{part}, plain");
+        let file = folder().join(format!("enclaves-{part}-{}", std::process::id()));
+        let mut run = Command::new(underbar());
+        run.args(["run", "--opts", "STACK(64K,16K,,KEEP)", "-o"]).arg(&file);
+        run.args(["--", &odd_caller(), library, part]);
+        let result = left(run.env_remove("LD_PRELOAD").env_remove("UNDERBAR_OPTS"));
+        let report = fs::read_to_string(&file).expect("a report");
+        fs::remove_file(&file).expect("removed");
+        assert_eq!(code(result.status), -SIGSEGV, "{part}: {}", result.error);
+        let line = report.lines().next().unwrap_or_default();
+        assert!(line.starts_with("odd_caller: odd (LINKed) overflowed its "), "{part}: {line}");
+        assert!(line.contains("iB stack; try STACK("), "{part}: {line}");
+    }
+}
+
 #[test]
 fn ten_thousand_jobs_that_leak_leave_no_growth() {
     let (caller, library) = programs();
@@ -98,6 +167,10 @@ fn ten_thousand_jobs_that_leak_leave_no_growth() {
 /// The report of a part of the caller.
 fn report(options: &str, part: &str) -> Value {
     let (caller, library) = programs();
+    report_of(caller, library, options, part)
+}
+
+fn report_of(caller: &str, library: &str, options: &str, part: &str) -> Value {
     let file = folder().join(format!("enclaves-{part}-{}-{}.json", options.len(), std::process::id()));
     let mut run = Command::new(underbar());
     run.args(["run", "--json", "--opts", options, "-o"]).arg(&file).args(["--", caller, library, part]);
@@ -106,6 +179,15 @@ fn report(options: &str, part: &str) -> Value {
     let report = serde_json::from_slice(&fs::read(&file).expect("a report")).expect("JSON");
     fs::remove_file(&file).expect("removed");
     report
+}
+
+/// A thousand enclaves of one program, one in the other.
+#[test]
+fn a_program_links_itself_a_thousand_levels_deep() {
+    let (caller, library) = programs();
+    for options in ["", "STACK(64K,16K,,KEEP)"] {
+        holds(&on_heap(options, &[caller, library, "thousand"]), options);
+    }
 }
 
 /// Two hundred enclaves, one in the other, have 22.4 MB in use together, of which each counts a part by itself.

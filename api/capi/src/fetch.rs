@@ -168,12 +168,12 @@ pub unsafe extern "C-unwind" fn underbar_call(
     }
 }
 
-/// underbar_link.
+/// underbar_link. The thread may end in it, which unwinds.
 ///
 /// # Safety
 /// As [`underbar_library_open`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn underbar_link(
+pub unsafe extern "C-unwind" fn underbar_link(
     libraries: *const u32,
     count: usize,
     name: *const c_char,

@@ -13,6 +13,7 @@ cargo xtask bench command   what the command adds: to a start, to each followed 
 cargo xtask bench lock      locks under contention: throughput, CPU per operation, waits, fairness
 cargo xtask bench load      LOAD, call and DELETE of programs against dlopen and dlclose
 cargo xtask bench ecb       a heap for each unit of work against other heaps, arenas, contexts and pools; TLS; names
+cargo xtask bench ecb --soak MINUTES    a server whose requests leak, with an ECB for each, under load by wrk: its memory by the second
 cargo xtask bench programs  real programs and servers, plain against underbar run; installs what they need (root, apt-get)
 
   --quick               three rounds of a tenth of the work; nothing is recorded
@@ -46,6 +47,7 @@ Of bench ecb:
   --rows A,B            only these: unit, several, handshake, threads, live, locate-10, locate-1000, locate-100000, tls
   --arms A,B            only those whose names contain one of these: ECB, APR, malloc, glibc ...
   --seed N, --no-record, --require-all as above
+  --soak MINUTES        none of these rows, but the server under load; only --no-record goes with it
 
 Of bench programs:
   --quick               one turn of each; nothing is recorded
@@ -83,8 +85,15 @@ fn obey(words: &[String]) -> Result<(), Error> {
         return programs::run(parse_programs(flags)?, &workspace, &target(&workspace)?);
     }
     if what == "ecb" {
-        let workspace = workspace()?;
-        return ecb::run(parse_ecb(flags)?, &workspace, &target(&workspace)?);
+        let (workspace, request) = (workspace()?, parse_ecb(flags)?);
+        let target = target(&workspace)?;
+        return match request.soak {
+            Some(minutes) => {
+                let request = ecb::soak::Request { minutes, record: request.record };
+                ecb::soak::run(request, &workspace, &target)
+            }
+            None => ecb::run(request, &workspace, &target),
+        };
     }
     let mut request = parse(flags)?;
     let workspace = workspace()?;
@@ -191,6 +200,7 @@ fn parse_ecb(flags: &[String]) -> Result<ecb::Request, Error> {
             "--require-all" => request.require_all = true,
             "--rounds" => request.rounds = number(flag, value()?)?,
             "--seed" => request.seed = number(flag, value()?)? as u64,
+            "--soak" => request.soak = Some(number(flag, value()?)? as u64),
             "--rows" => request.rows = value()?.split(',').map(str::to_owned).collect(),
             "--arms" => request.arms = value()?.split(',').map(str::to_owned).collect(),
             _ => return Err(Error::Usage(format!("unknown flag {flag}\n{USAGE}"))),

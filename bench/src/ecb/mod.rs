@@ -8,7 +8,8 @@
 //! ```
 //!
 //! Invariant: all arms of a row serve the same requests, and compare what they wrote: a wrong one is an error, not a sample.
-//! Not here: the loop over an arena (`bench/ecb/driver.c`), and the demo of TLS (`host/demo`), whose driver it uses.
+//! Not here: the loop over an arena (`bench/ecb/driver.c`), the demo of TLS (`host/demo`), whose driver it uses, and a server under load for
+//! long (`soak`).
 
 pub mod arenas;
 mod calls;
@@ -16,6 +17,7 @@ mod files;
 mod goals;
 pub mod rows;
 mod script;
+pub mod soak;
 mod table;
 
 use self::arenas::{Arm, Ready, Way};
@@ -47,6 +49,8 @@ pub struct Request {
     pub record: bool,
     /// Whether a missing arm is an error.
     pub require_all: bool,
+    /// Minutes of a server under load, in place of all rows ([`soak`]).
+    pub soak: Option<u64>,
 }
 
 /// The default number of rounds.
@@ -62,6 +66,7 @@ impl Default for Request {
             seed: 1,
             record: true,
             require_all: false,
+            soak: None,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The enclave of a program that is LINKed: a heap of its own, if the preload library is there.
 //!
 //! ```text
-//! LOAD for LINK ─> begin ─> run(constructors) ─> run(main) ─> DELETE ─> end: all of its storage goes back in one step
+//! LOAD for LINK ─> begin ─> run(constructors) ─> run(main) ─> DELETE: run(destructors) ─> end: all of its storage goes back in one step
 //!                                                   └─ threads of the program still run: it lingers, whole, until they have ended
 //! ```
 //!

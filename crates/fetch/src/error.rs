@@ -92,6 +92,8 @@ pub enum Error {
     NotLinked,
     /// The program's bytes do not match the library's checksum.
     Checksum,
+    /// The program was LINKed, and an exception came out of its `main`: it has ended. At fault: the program.
+    Thrown,
 }
 
 impl Error {
@@ -115,6 +117,7 @@ impl Error {
             Error::NotIsolated => 14,
             Error::NotLinked => 15,
             Error::Checksum => 16,
+            Error::Thrown => 17,
         }
     }
 }
@@ -146,6 +149,7 @@ impl fmt::Display for Error {
             }
             Error::NotLinked => f.write_str("not in a program that was LINKed"),
             Error::Checksum => f.write_str("the program's bytes are not those that were stored"),
+            Error::Thrown => f.write_str("the program has ended by an exception that it did not catch"),
         }
     }
 }

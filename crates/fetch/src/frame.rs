@@ -26,6 +26,9 @@ use underbar_sys::syscall::getpid;
 use crate::error::Error;
 use crate::system;
 
+/// The place of the stack pointer in [`Registers`].
+const RSP: usize = 6;
+
 /// The state that a processor keeps over calls: rbx, rbp, r12 to r15, rsp, and two control words.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
@@ -33,6 +36,20 @@ struct Registers([u64; 8]);
 
 /// The function that runs in a frame.
 pub(crate) type Work = unsafe extern "C" fn(*mut c_void);
+
+/// Words of glibc's `jmp_buf`.
+pub(crate) const JUMP_WORDS: usize = 25;
+
+/// What the caller of LINK meets in place of its return ([`crate::departure`]).
+#[derive(Clone, Copy)]
+pub(crate) enum Departure {
+    /// The program jumps to this place, with a value.
+    Jump([u64; JUMP_WORDS], c_int),
+    /// An exception came out of `main`; it was dropped.
+    Thrown,
+    /// The thread ends: the exception by which it unwinds.
+    ThreadEnds(*mut c_void),
+}
 
 /// A place on a thread's stack to which an `exit` returns. Only its thread accesses it.
 #[repr(C)]
@@ -45,6 +62,10 @@ pub(crate) struct Frame {
     is_link: bool,
     /// The status of an exit in this frame that is not finished yet.
     exited: Option<c_int>,
+    /// The end of the stack on which its work runs; 0: that of its caller.
+    top: usize,
+    /// What goes on when its LINK has given its program back.
+    departure: Option<Departure>,
     /// The process that made it. In a child by fork, or by vfork on the same stack, an exit ends the child.
     process: i32,
 }
@@ -62,6 +83,8 @@ impl Frame {
             is_entered: false,
             is_link,
             exited: None,
+            top: 0,
+            departure: None,
             process: getpid(),
         }
     }
@@ -130,6 +153,7 @@ impl Frame {
             if top == 0 {
                 return Frame::run(frame, work, argument);
             }
+            (*frame).top = top;
             (*frame).is_entered = true;
             enter_on(&raw mut (*frame).registers, work as *const () as usize, argument, top);
             (*frame).is_entered = false;
@@ -144,6 +168,24 @@ impl Frame {
     pub(crate) unsafe fn take_exit(frame: *mut Frame) -> Option<c_int> {
         // SAFETY: the caller's promise.
         unsafe { (*frame).exited.take() }
+    }
+
+    /// Notes what goes on when the frame's LINK has given its program back.
+    ///
+    /// # Safety
+    /// The frame is this thread's.
+    pub(crate) unsafe fn depart(frame: *mut Frame, departure: Departure) {
+        // SAFETY: the caller's promise.
+        unsafe { (*frame).departure = Some(departure) };
+    }
+
+    /// What was noted by [`Frame::depart`], once.
+    ///
+    /// # Safety
+    /// The frame is this thread's.
+    pub(crate) unsafe fn take_departure(frame: *mut Frame) -> Option<Departure> {
+        // SAFETY: the caller's promise.
+        unsafe { (*frame).departure.take() }
     }
 
     /// The innermost frame of a LINK; null if there is none.
@@ -199,6 +241,33 @@ pub(crate) fn settle() {
             leave(frame)
         }
     }
+}
+
+/// Is a place with that stack pointer outside of a LINK of this thread: on the stack from which the LINK's program was called?
+pub(crate) fn is_outside_of_a_link(pointer: usize) -> bool {
+    let mut frame = innermost();
+    // SAFETY: frames of this thread's stack, which exist while they are pushed.
+    while let Some(it) = unsafe { frame.as_ref() } {
+        frame = it.outer;
+        let begin = it.registers.0[RSP] as usize;
+        if it.is_link && it.is_entered && pointer >= begin && pointer < end_of_caller(it) {
+            return true;
+        }
+    }
+    false
+}
+
+/// Where the stack ends from which a frame was entered: that of the next program outwards that has one of its own, or the thread's.
+fn end_of_caller(frame: &Frame) -> usize {
+    let mut outer = frame.outer;
+    // SAFETY: as above.
+    while let Some(it) = unsafe { outer.as_ref() } {
+        if it.top != 0 {
+            return it.top;
+        }
+        outer = it.outer;
+    }
+    system::stack_end().unwrap_or(usize::MAX)
 }
 
 /// This thread has no frame any more: the process ends.

@@ -9,6 +9,7 @@
 //!  |- repeat, nested       repeated LOAD and DELETE, programs in each other, for measurements
 //!  '- system, link_map, closure   the C library's loader: for a program's needs, and for programs that we cannot load
 //! link        CALL, LINK, XCTL                        exit, frame    a program's exit, and the place to which it returns
+//!                                                     departure      other ways out: jumps, exceptions, the end of the thread
 //! ```
 //!
 //! An ordinary shared object is mapped, relocated and bound here: symbols of the program and its libraries, general-dynamic
@@ -35,6 +36,7 @@ mod addresses;
 mod arena;
 mod closure;
 pub mod content;
+mod departure;
 mod descriptor;
 mod directory;
 pub mod elf;

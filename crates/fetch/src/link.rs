@@ -11,7 +11,8 @@
 //! innermost LINK of their thread and skip the frames between without unwinding them, as `exit` does; then the program's
 //! destructors and `atexit` functions run, and output is flushed. They do the same in its constructors, and in those of
 //! programs that it LOADs, which are given back first; in a destructor they end that destructor. In a child that the program forks
-//! they end the child, and so does the end of its `main`. The program's arguments and environment are separate copies. If an
+//! they end the child, and so does the end of its `main`. If the program jumps to a place of its caller's, throws an exception out of
+//! `main`, or its thread ends (`pthread_exit`, cancellation), it is given back first ([`crate::departure`]). The program's arguments and environment are separate copies. If an
 //! environment is given, `environ` points to it meanwhile, for all threads of the process. If the program is in use, LINK makes
 //! another copy with its own data, unless it is reentrant (RENT).
 //!
@@ -19,8 +20,7 @@
 //! it. If the option STACK gives a size, its `main` runs on a stack of its own, which the next LINK gets. That is no default: a library
 //! that looks for the limits of the thread's stack itself (collectors of garbage do) finds those of its caller's stack. If threads that it made still run when it ends, it lingers, and is given back by the first LINK that begins or ends after them.
 //!
-//! *Not* covered, with effect on the whole process: `abort`, `quick_exit`, signals, `exec`, `pthread_exit` of the thread that
-//! LINKed, `exit` called in another thread or from within a library of the system (`err`, `assert`), raw system calls, and
+//! *Not* covered, with effect on the whole process: `abort`, `quick_exit`, signals, `exec`, `exit` called in another thread or from within a library of the system (`err`, `assert`), raw system calls, and
 //! process-wide state such as the current directory, locale, signal handlers and open files. A program that was left to the
 //! system's loader is not LINKed at all ([`Error::NotIsolated`]). Storage that the program hands to the process for later use
 //! (`setvbuf`, `sigaltstack`, `putenv`) must not be of its heap. Without the preload library, and of a program
@@ -34,6 +34,7 @@ use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr::{NonNull, null_mut};
 
 use crate::arena;
+use crate::departure::{self, call_main};
 use crate::enclave::{self, Enclave, Lingering};
 use crate::error::Error;
 use crate::exit::exit;
@@ -87,7 +88,7 @@ pub unsafe fn call(loaded: Loaded, parameter: *mut c_void) -> Result<isize, Erro
 /// the limits that the head of this file describes.
 ///
 /// # Errors
-/// The reason why it could not be loaded, or [`Error::NoEntry`] if it has no `main`.
+/// The reason why it could not be loaded, or [`Error::NoEntry`] if it has no `main`. [`Error::Thrown`] if it ended by an exception.
 pub unsafe fn link(
     libraries: &[Library],
     name: &[u8],
@@ -102,9 +103,16 @@ pub unsafe fn link(
     unsafe {
         Frame::push(linked.cast())?;
         let status = turns(linked, libraries, name, arguments, environment);
+        let departure = Frame::take_departure(linked.cast());
         Frame::pop(linked.cast());
         enclave::give_back();
-        status
+        match departure {
+            None => status,
+            Some(departure) => {
+                departure::go_on(departure);
+                Err(Error::Thrown)
+            }
+        }
     }
 }
 
@@ -290,8 +298,8 @@ unsafe fn run(frame: *mut Frame, task: Task) -> c_int {
         // SAFETY: of the call below, whose frames exist until the frame is left.
         unsafe {
             let Run { task, .. } = *run;
-            let main = core::mem::transmute::<usize, Main>(task.main);
-            (*run).returned = main(task.arguments.count as c_int, task.arguments.list(), system::environ);
+            let (count, list) = (task.arguments.count as c_int, task.arguments.list());
+            (*run).returned = call_main(task.main, count, list, system::environ);
             if !Frame::is_of_this_process((*run).frame) {
                 system::exit((*run).returned)
             }

@@ -87,7 +87,7 @@ pub struct Program {
     pub entry_at: Option<u64>,
     /// It belongs to a LINK alone.
     pub is_alone: bool,
-    /// The enclave of that LINK.
+    /// The enclave of that LINK, until its destructors have run in it.
     pub enclave: Enclave,
     /// The state before its constructors ran.
     pub copy: Option<Copy>,
@@ -244,7 +244,8 @@ impl Program {
             }
             match program.kind {
                 Kind::Own(image) => {
-                    Image::end(image);
+                    // What its destructors get goes with it, too.
+                    program.enclave.run(|| Image::end(image));
                     Image::unload(image, program.hold)
                 }
                 Kind::System(handle) => {

@@ -4,10 +4,10 @@
 //! Not here: the functions of the preload library that get storage (`enclave`), which are asked for as well.
 
 use crate::image::{self, Replaced};
-use crate::{addresses, exit, program_headers, threads};
+use crate::{addresses, departure, exit, program_headers, threads};
 
 /// Their number.
-const COUNT: usize = 10;
+const COUNT: usize = 14;
 
 /// Names and functions.
 #[must_use]
@@ -21,6 +21,10 @@ pub fn table() -> [Replaced; COUNT] {
         row(b"exit", exit::exit as *const ()),
         row(b"_exit", exit::exit_now as *const ()),
         row(b"_Exit", exit::exit_now as *const ()),
+        row(b"longjmp", departure::jump as *const ()),
+        row(b"_longjmp", departure::jump as *const ()),
+        row(b"siglongjmp", departure::jump as *const ()),
+        row(b"__longjmp_chk", departure::jump_checked as *const ()),
         row(b"dl_iterate_phdr", program_headers::iterate as *const ()),
         row(b"dladdr", addresses::of_address as *const ()),
         row(b"dlsym", addresses::of_name as *const ()),

@@ -89,6 +89,12 @@ unsafe extern "C" {
     ) -> c_int;
     pub(crate) fn secure_getenv(name: *const c_char) -> *const c_char;
     pub(crate) fn fflush(stream: *mut c_void) -> c_int;
+    pub(crate) fn siglongjmp(place: *mut c_void, value: c_int) -> !;
+    pub(crate) fn __longjmp_chk(place: *mut c_void, value: c_int) -> !;
+    fn pthread_self() -> usize;
+    fn pthread_getattr_np(thread: usize, attributes: *mut [u64; 7]) -> c_int;
+    fn pthread_attr_getstack(attributes: *const [u64; 7], low: *mut usize, bytes: *mut usize) -> c_int;
+    fn pthread_attr_destroy(attributes: *mut [u64; 7]) -> c_int;
     pub(crate) fn exit(status: c_int) -> !;
     pub(crate) fn _exit(status: c_int) -> !;
     pub(crate) fn abort() -> !;
@@ -237,6 +243,20 @@ fn message() -> Text {
     unsafe {
         let text = dlerror();
         if text.is_null() { Text::new(b"") } else { Text::new(CStr::from_ptr(text).to_bytes()) }
+    }
+}
+
+/// The end of the calling thread's stack; None if the C library does not know it.
+pub(crate) fn stack_end() -> Option<usize> {
+    let (mut attributes, mut low, mut bytes) = ([0; 7], 0, 0);
+    // SAFETY: glibc's attributes have 56 bytes; the functions write what they are given.
+    unsafe {
+        if pthread_getattr_np(pthread_self(), &raw mut attributes) != 0 {
+            return None;
+        }
+        let result = pthread_attr_getstack(&raw const attributes, &raw mut low, &raw mut bytes);
+        pthread_attr_destroy(&raw mut attributes);
+        (result == 0).then(|| low.saturating_add(bytes))
     }
 }
 

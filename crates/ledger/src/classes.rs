@@ -30,6 +30,8 @@ pub const LISTS: usize = AVAILABLE + 1;
 pub const USE_STEP: usize = 4096;
 /// Rows of use: none, up to 4 KiB, ..., up to 504 KiB, and more than that.
 pub const USES: usize = 128;
+/// Rows of use below 2 GiB: none, up to 4 KiB, ..., up to 248 KiB, and more than that.
+pub const LOW_USES: usize = 64;
 /// Bytes of a step of request sizes.
 pub const STEP: usize = 16;
 /// The largest request that is counted by such a step.
@@ -58,10 +60,18 @@ pub enum Sum {
     Frames = 6,
     /// ECBs whose requests were counted one by one.
     Counted = 7,
+    /// Ended ECBs that had storage below 2 GiB.
+    WithLow = 8,
+    /// The most storage below 2 GiB that one of them had, in bytes.
+    LowHighWater = 9,
+    /// Buffers below 2 GiB that were dispensed.
+    LowGot = 10,
+    /// Those that were freed.
+    LowFreed = 11,
 }
 
 /// Number of sums.
-pub const SUMS: usize = 8;
+pub const SUMS: usize = 12;
 /// All of them, by their places.
 pub const ALL_SUMS: [Sum; SUMS] = [
     Sum::Created,
@@ -72,6 +82,10 @@ pub const ALL_SUMS: [Sum; SUMS] = [
     Sum::HighWater,
     Sum::Frames,
     Sum::Counted,
+    Sum::WithLow,
+    Sum::LowHighWater,
+    Sum::LowGot,
+    Sum::LowFreed,
 ];
 
 /// What is counted of each list. The numbers are the places in [`ClassRow::of_lists`].
@@ -110,6 +124,10 @@ pub struct ClassRow {
     pub uses: [AtomicU64; USES],
     /// Requests of ECBs that were counted, see [`request_row`].
     pub requests: [AtomicU64; REQUESTS],
+    /// Bytes of a piece of an ECB's part below 2 GiB. Written once.
+    pub low: AtomicU64,
+    /// Ended ECBs by the most storage that they had there, see [`low_row`].
+    pub low_uses: [AtomicU64; LOW_USES],
 }
 
 /// All classes of a process.
@@ -125,6 +143,20 @@ const _: () = assert!(ALL_SUMS[SUMS - 1] as usize == SUMS - 1 && OfList::Carved 
 pub const fn use_row(bytes: usize) -> usize {
     let row = bytes.div_ceil(USE_STEP);
     if row < USES { row } else { USES - 1 }
+}
+
+/// The row of an ECB that had so many bytes of storage below 2 GiB at most.
+#[must_use]
+#[inline]
+pub const fn low_row(bytes: usize) -> usize {
+    let row = bytes.div_ceil(USE_STEP);
+    if row < LOW_USES { row } else { LOW_USES - 1 }
+}
+
+/// The most bytes of a row of use below 2 GiB; None for the last one, which has no limit.
+#[must_use]
+pub const fn low_limit(row: usize) -> Option<u64> {
+    if row + 1 < LOW_USES { Some((row * USE_STEP) as u64) } else { None }
 }
 
 /// The most bytes of a row of use; None for the last one, which has no limit.
@@ -167,19 +199,21 @@ pub const fn list_place(list: usize) -> usize {
 
 impl ClassRow {
     /// Describes a class, and makes its figures 0.
-    pub fn begin(&self, name: &[u8], sizes: [u64; AVAILABLE], area: u64, counted_one_in: u64) {
+    pub fn begin(&self, name: &[u8], sizes: [u64; AVAILABLE], [area, low]: [u64; 2], counted_one_in: u64) {
         self.figures().for_each(|word| word.store(0, Ordering::Relaxed));
         for (to, size) in self.sizes.iter().zip(sizes) {
             to.store(size, Ordering::Relaxed);
         }
         self.area.store(area, Ordering::Relaxed);
+        self.low.store(low, Ordering::Relaxed);
         self.counted_one_in.store(counted_one_in, Ordering::Relaxed);
         self.name.store(name);
     }
 
     /// In a forked child: the class of its parent, of which so many ECBs are alive.
     pub fn inherit(&self, parent: &Self, alive: u64) {
-        self.begin(b"", parent.sizes.each_ref().map(get), get(&parent.area), get(&parent.counted_one_in));
+        let areas = [&parent.area, &parent.low].map(get);
+        self.begin(b"", parent.sizes.each_ref().map(get), areas, get(&parent.counted_one_in));
         self.name.copy(&parent.name);
         self.sum(Sum::Created).store(alive, Ordering::Relaxed);
     }
@@ -197,29 +231,33 @@ impl ClassRow {
         not_below_zero(get(self.sum(Sum::Created)).wrapping_sub(get(self.sum(Sum::Ended))))
     }
 
-    /// Raises the most storage that one ECB had.
-    pub fn raise_high_water(&self, bytes: u64) {
-        if get(self.sum(Sum::HighWater)) < bytes {
-            self.sum(Sum::HighWater).fetch_max(bytes, Ordering::Relaxed);
+    /// Raises the most storage that one ECB had: in all, or below 2 GiB.
+    pub fn raise_high_water(&self, of: Sum, bytes: u64) {
+        if get(self.sum(of)) < bytes {
+            self.sum(of).fetch_max(bytes, Ordering::Relaxed);
         }
     }
 
     fn figures(&self) -> impl Iterator<Item = &AtomicU64> {
-        self.sums.iter().chain(self.of_lists.iter().flatten()).chain(&self.uses).chain(&self.requests)
+        let lists = self.of_lists.iter().flatten();
+        self.sums.iter().chain(lists).chain(&self.uses).chain(&self.requests).chain(&self.low_uses)
     }
 
     /// Whether both describe the same class.
     fn is_as(&self, other: &Self) -> bool {
-        let kind = |row: &Self| (row.sizes.each_ref().map(get), get(&row.area));
+        let kind = |row: &Self| (row.sizes.each_ref().map(get), get(&row.area), get(&row.low));
         self.name.same(&other.name) && kind(self) == kind(other)
     }
 
     fn fold(&self, other: &Self) {
-        let most = get(self.sum(Sum::HighWater)).max(get(other.sum(Sum::HighWater)));
+        let marks = [Sum::HighWater, Sum::LowHighWater];
+        let most = marks.map(|mark| get(self.sum(mark)).max(get(other.sum(mark))));
         for (mine, theirs) in self.figures().zip(other.figures()) {
             mine.store(get(mine).saturating_add(get(theirs)), Ordering::Relaxed);
         }
-        self.sum(Sum::HighWater).store(most, Ordering::Relaxed);
+        for (mark, most) in marks.into_iter().zip(most) {
+            self.sum(mark).store(most, Ordering::Relaxed);
+        }
     }
 }
 
@@ -258,6 +296,8 @@ mod tests {
             of_lists: core::array::from_fn(|_| core::array::from_fn(|_| word())),
             uses: core::array::from_fn(|_| word()),
             requests: core::array::from_fn(|_| word()),
+            low: word(),
+            low_uses: core::array::from_fn(|_| word()),
         })))
     }
 
@@ -267,6 +307,9 @@ mod tests {
             let row = request_row(size);
             assert!(request_limit(row).is_none_or(|limit| size as u64 <= limit), "{size}");
             assert!(row == 0 || request_limit(row - 1).is_some_and(|limit| size as u64 > limit), "{size}");
+            let row = low_row(size);
+            assert!(low_limit(row).is_none_or(|limit| size as u64 <= limit), "{size}");
+            assert!(row == 0 || low_limit(row - 1).is_some_and(|limit| size as u64 > limit), "{size}");
             let row = use_row(size);
             assert!(use_limit(row).is_none_or(|limit| size as u64 <= limit), "{size}");
             assert!(row == 0 || use_limit(row - 1).is_some_and(|limit| size as u64 > limit), "{size}");
@@ -284,7 +327,7 @@ mod tests {
     #[test]
     fn a_child_begins_with_the_ecbs_that_are_alive() {
         let (parent, child) = (new(), new());
-        parent.0[0].begin(b"SSL", [32, 64, 0, 0, 0], 32_768, 32);
+        parent.0[0].begin(b"SSL", [32, 64, 0, 0, 0], [32_768, 4_096], 32);
         parent.0[0].sum(Sum::Created).store(9, Ordering::Relaxed);
         parent.0[0].requests[3].store(7, Ordering::Relaxed);
         child.0[0].uses[1].store(99, Ordering::Relaxed);
@@ -298,20 +341,20 @@ mod tests {
     fn processes_with_the_same_classes_are_added() {
         let (sum, other) = (new(), new());
         for (classes, most) in [(&sum, 70), (&other, 50)] {
-            classes.0[0].begin(b"SSL", [32, 64, 0, 0, 0], 32_768, 32);
-            classes.0[1].begin(b"JAVA", [64, 0, 0, 0, 0], 32_768, 32);
+            classes.0[0].begin(b"SSL", [32, 64, 0, 0, 0], [32_768, 4_096], 32);
+            classes.0[1].begin(b"JAVA", [64, 0, 0, 0, 0], [32_768, 4_096], 32);
             for word in classes.0[0].figures().collect::<Vec<_>>() {
                 word.store(3, Ordering::Relaxed);
             }
             classes.0[0].sum(Sum::HighWater).store(0, Ordering::Relaxed);
-            classes.0[0].raise_high_water(most);
+            classes.0[0].raise_high_water(Sum::HighWater, most);
         }
         assert!(sum.fold(&other, [2, 2]));
         let row = &sum.0[0];
         let words = [row.sum(Sum::Ended), row.sum(Sum::HighWater), &row.of_lists[1][5], &row.requests[0]];
         assert_eq!(words.map(get), [6, 70, 6, 6]);
         assert!(!sum.fold(&other, [2, 1]), "one of them has more classes");
-        other.0[1].begin(b"JAVA", [128, 0, 0, 0, 0], 32_768, 32);
+        other.0[1].begin(b"JAVA", [128, 0, 0, 0, 0], [32_768, 4_096], 32);
         assert!(!sum.fold(&other, [2, 2]), "other sizes");
         assert_eq!(get(row.sum(Sum::Ended)), 6);
     }

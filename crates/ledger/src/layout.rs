@@ -39,6 +39,10 @@ pub const SLOT_BYTES: usize = 16384;
 pub const CLASSES_OFFSET: usize = SLOTS_OFFSET + SLOTS * SLOT_BYTES;
 /// Bytes of the classes of a process.
 pub const CLASSES_BYTES: usize = 12 * 4096;
+/// Offset of the trace tables of the first slot's process.
+pub const TRACES_OFFSET: usize = CLASSES_OFFSET + SLOTS * CLASSES_BYTES;
+/// Bytes of the trace tables of a process.
+pub const TRACES_BYTES: usize = 16 * 4096;
 /// How many owners of other anonymous memory a slot can name.
 pub const OWNERS: usize = 16;
 
@@ -284,6 +288,23 @@ pub struct Fault {
     pub origin_module: Text<4>,
     /// Its address in that module.
     pub origin_offset: AtomicU64,
+    /// The number of the ECB that has ended; 0: not known.
+    pub ecb: AtomicU64,
+    /// Its class; empty: not known.
+    pub class: Text<4>,
+    /// The buffer's name; empty: it had none.
+    pub tag: Text<5>,
+}
+
+/// The ECB of a fault that is [`FaultKind::Ended`].
+#[derive(Clone, Copy, Default)]
+pub struct OfEcb<'a> {
+    /// Its number; 0: not known.
+    pub ecb: u64,
+    /// Its class; empty: not known.
+    pub class: &'a [u8],
+    /// The buffer's name; empty: it had none.
+    pub tag: &'a [u8],
 }
 
 impl Fault {
@@ -294,6 +315,7 @@ impl Fault {
         function: &str,
         words: [u64; 3],
         [caller, origin]: [Option<(&[u8], u64)>; 2],
+        of_ecb: OfEcb<'_>,
     ) {
         let relaxed = Ordering::Relaxed;
         self.function.store(function.as_bytes());
@@ -306,6 +328,9 @@ impl Fault {
         let (module, offset) = origin.unwrap_or((b"", 0));
         self.origin_module.store(module);
         self.origin_offset.store(offset, relaxed);
+        self.ecb.store(of_ecb.ecb, relaxed);
+        self.class.store(of_ecb.class);
+        self.tag.store(of_ecb.tag);
         self.kind.store(kind as u64, Ordering::Release);
     }
 
@@ -318,13 +343,15 @@ impl Fault {
         self.function.copy(&other.function);
         self.module.copy(&other.module);
         self.origin_module.copy(&other.origin_module);
+        self.class.copy(&other.class);
+        self.tag.copy(&other.tag);
         for (to, from) in self.words().into_iter().zip(other.words()) {
             to.store(from.load(relaxed), relaxed);
         }
     }
 
-    fn words(&self) -> [&AtomicU64; 6] {
-        [&self.address, &self.block, &self.bytes, &self.offset, &self.origin_offset, &self.kind]
+    fn words(&self) -> [&AtomicU64; 7] {
+        [&self.address, &self.block, &self.bytes, &self.offset, &self.origin_offset, &self.ecb, &self.kind]
     }
 
     fn wipe(&self) {
@@ -332,6 +359,8 @@ impl Fault {
         self.function.store(b"");
         self.module.store(b"");
         self.origin_module.store(b"");
+        self.class.store(b"");
+        self.tag.store(b"");
     }
 }
 
@@ -381,6 +410,9 @@ pub struct Slot {
     /// How many classes of ECBs the process has made that have a page, as all before them; 0: none. Stored with Release when the page
     /// is set up; only the owning process writes, under a lock.
     pub classes: AtomicU64,
+    /// 1: the process has trace tables of ECBs ([`crate::traces`]); 0: their pages were never made. Stored with Release when they are
+    /// mapped; only the owning process writes.
+    pub traces: AtomicU64,
     /// The heading that the program gave to its storage report (CEE3RPH), of at most 79 bytes; empty: none. Only the owning process
     /// writes, under a lock.
     pub heading: Text<10>,
@@ -398,8 +430,9 @@ const _: () = assert!(crate::control::WORDS * 8 == OPTIONS_OFFSET - CONTROL_OFFS
 const _: () = assert!(size_of::<Slot>() == crate::heaps::PAGE_OFFSET);
 const _: () = assert!(SLOTS_OFFSET.is_multiple_of(4096));
 
-/// Bytes of a whole ledger file: the slots, and behind them the classes of ECBs of each ([`crate::classes`]). Space is allocated slot by slot, so most of it is never used.
-pub const FILE_BYTES: usize = CLASSES_OFFSET + SLOTS * CLASSES_BYTES;
+/// Bytes of a whole ledger file: the slots, behind them the classes of ECBs of each ([`crate::classes`]), and the trace tables of each
+/// ([`crate::traces`]). Space is allocated slot by slot, so most of it is never used.
+pub const FILE_BYTES: usize = TRACES_OFFSET + SLOTS * TRACES_BYTES;
 
 impl Slot {
     /// A counter's cell.
@@ -483,6 +516,7 @@ impl Slot {
         self.heaps.store(0, relaxed);
         self.pools.store(0, relaxed);
         self.classes.store(0, relaxed);
+        self.traces.store(0, relaxed);
         self.heading.store(b"");
     }
 }

@@ -13,6 +13,7 @@
 //!     32768   its pools   rows of heap pools, if it has HEAPPOOLS
 //!     40960   Slot 1      ...
 //!   4218880   classes of ECBs, of the process of each slot that has some
+//!  16801792   trace tables of ECBs, of the process of each slot that has some
 //! ```
 //!
 //! | module | holds |
@@ -25,6 +26,7 @@
 //! | [`heaps`] | rows of a process's heaps |
 //! | [`pools`] | rows of its heap pools, and its requests by steps of 8 bytes |
 //! | [`classes`] | pages of its classes of ECBs |
+//! | [`traces`] | trace tables of ECBs: the last requests of each thread |
 //! | [`control`] | the control page: settings that the host changes while programs run |
 //! | [`make`] | the first bytes of a new file |
 //! | [`locks`], [`samples`] | files next to it: contended locks, and profile samples of a process |
@@ -47,6 +49,7 @@ pub mod samples;
 pub mod sizes;
 pub mod table;
 pub mod text;
+pub mod traces;
 pub mod view;
 
 pub use classes::Classes;
@@ -56,4 +59,5 @@ pub use heaps::{HeapKind, Heaps, RowState};
 pub use layout::{AllocatorRole, Directory, FaultKind, Header, Identity, Slot, SlotState};
 pub use pools::Pools;
 pub use table::{COUNTERS, Key, TABLE};
+pub use traces::Traces;
 pub use view::{LedgerError, LedgerView, SlotView};

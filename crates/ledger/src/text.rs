@@ -9,6 +9,18 @@ use core::sync::atomic::{AtomicU64, Ordering};
 #[repr(C)]
 pub struct Text<const WORDS: usize>(pub [AtomicU64; WORDS]);
 
+impl Text<4> {
+    /// The text, with zeros after it.
+    #[must_use]
+    pub fn bytes(&self) -> [u8; 32] {
+        let mut bytes = [0; 32];
+        for (to, word) in bytes.as_chunks_mut().0.iter_mut().zip(&self.0) {
+            *to = word.load(Ordering::Relaxed).to_le_bytes();
+        }
+        bytes
+    }
+}
+
 impl<const WORDS: usize> Text<WORDS> {
     /// Stores a text, zero-filled. Only the slot's owner writes.
     pub fn store(&self, text: &[u8]) {

@@ -12,11 +12,12 @@ use crate::heaps::{self, HeapKind, HeapRow, RowState};
 use crate::layout::{
     AllocatorRole, CLASSES_BYTES, CLASSES_OFFSET, Directory, Fault, FaultKind, Header, Identity, LEFT, MAGIC,
     OPTIONS_OFFSET, OPTIONS_ROOM, OWNERS, Owner, SLOT_BYTES, SLOTS, SLOTS_OFFSET, Slot, SlotState,
-    not_below_zero,
+    TRACES_BYTES, TRACES_OFFSET, not_below_zero,
 };
 use crate::pools::{self, Head, PoolRow, Pools};
 use crate::sizes;
 use crate::table::{FINGERPRINT, Key, LAYOUT_VERSION};
+use crate::traces::{self, Entry, Table, Traced, Traces};
 
 /// Number of first bytes of a file that show whether it is a ledger of this version.
 pub const CHECKED_BYTES: usize = offset_of!(Header, made_ns);
@@ -57,6 +58,8 @@ pub struct SlotView<'a> {
     bytes: &'a [u8],
     /// The pages of its classes of ECBs; empty if the file was not read so far.
     classes: &'a [u8],
+    /// The pages of its trace tables, likewise.
+    traces: &'a [u8],
     /// The state of the slot.
     pub state: SlotState,
     /// Its process; the last one of an aggregate.
@@ -182,6 +185,20 @@ impl<'a> LedgerView<'a> {
             && word(self.bytes, SLOTS_OFFSET + slot * SLOT_BYTES + offset_of!(Slot, classes)) != 0
     }
 
+    /// Where the trace tables of a slot's process are in the file.
+    #[must_use]
+    pub const fn traces_of(slot: usize) -> core::ops::Range<usize> {
+        let at = TRACES_OFFSET + slot * TRACES_BYTES;
+        at..at + TRACES_BYTES
+    }
+
+    /// Whether the process of a slot has trace tables.
+    #[must_use]
+    pub fn has_traces(&self, slot: usize) -> bool {
+        self.is_used(slot)
+            && word(self.bytes, SLOTS_OFFSET + slot * SLOT_BYTES + offset_of!(Slot, traces)) != 0
+    }
+
     /// The processes that have claimed a slot and not set it up yet.
     pub fn claimed(&self) -> impl Iterator<Item = Identity> + use<'a> {
         let bytes = self.bytes;
@@ -202,7 +219,8 @@ impl<'a> LedgerView<'a> {
             let at = SLOTS_OFFSET + slot * SLOT_BYTES;
             let classes = Self::classes_of(slot);
             let classes = bytes.get(classes).unwrap_or(&[]);
-            Some(SlotView { bytes: bytes.get(at..at + SLOT_BYTES)?, classes, state, process })
+            let traces = bytes.get(Self::traces_of(slot)).unwrap_or(&[]);
+            Some(SlotView { bytes: bytes.get(at..at + SLOT_BYTES)?, classes, traces, state, process })
         })
     }
 }
@@ -297,6 +315,9 @@ impl<'a> SlotView<'a> {
             offset: word_at(offset_of!(Fault, offset)),
             origin_module: text(self.bytes, at + offset_of!(Fault, origin_module), 32),
             origin_offset: word_at(offset_of!(Fault, origin_offset)),
+            ecb: word_at(offset_of!(Fault, ecb)),
+            class: text(self.bytes, at + offset_of!(Fault, class), 32),
+            tag: text(self.bytes, at + offset_of!(Fault, tag), 40),
         })
     }
 
@@ -371,6 +392,15 @@ impl<'a> SlotView<'a> {
         pages.iter().take(made).map(|page| ClassView { page }).filter(|class| !class.name().is_empty())
     }
 
+    /// The threads that have a trace table, each with its last requests, the newest first.
+    pub fn traces(&self) -> impl Iterator<Item = TraceView<'a>> + use<'a> {
+        let has = word(self.bytes, offset_of!(Slot, traces)) != 0 && self.traces.len() == TRACES_BYTES;
+        let pages = if has { self.traces } else { &[] };
+        let tables = pages.get(offset_of!(Traces, tables)..).unwrap_or(&[]);
+        let tables = tables.as_chunks::<{ size_of::<Table>() }>().0;
+        tables.iter().map(move |table| TraceView { pages, table }).filter(|table| table.requests() > 0)
+    }
+
     /// Owners of other anonymous memory: name, bytes mapped now, and at most.
     pub fn owners(&self) -> impl Iterator<Item = (&'a [u8], u64, u64)> + use<'a> {
         let bytes = self.bytes;
@@ -379,6 +409,75 @@ impl<'a> SlotView<'a> {
             let name = text(bytes, at + offset_of!(Owner, name), 32);
             (!name.is_empty()).then(|| {
                 (name, word(bytes, at + offset_of!(Owner, bytes)), word(bytes, at + offset_of!(Owner, peak)))
+            })
+        })
+    }
+}
+
+/// The last requests of a thread: [`Table`] as the host reads it.
+#[derive(Clone, Copy)]
+pub struct TraceView<'a> {
+    pages: &'a [u8],
+    table: &'a [u8],
+}
+
+/// One request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TracedRequest<'a> {
+    /// What it did.
+    pub kind: Traced,
+    /// The buffer.
+    pub address: u64,
+    /// Bytes that were asked for; of a freed buffer its usable bytes.
+    pub bytes: u64,
+    /// The caller's module; empty: not known.
+    pub module: &'a [u8],
+    /// Its address in that module; without one a plain address.
+    pub offset: u64,
+    /// The number of the ECB; 0: another one than the thread was in.
+    pub ecb: u64,
+}
+
+impl<'a> TraceView<'a> {
+    /// The kernel's number of the thread.
+    #[must_use]
+    pub fn thread(&self) -> u64 {
+        word(self.table, offset_of!(Table, thread))
+    }
+
+    /// Requests so far.
+    #[must_use]
+    pub fn requests(&self) -> u64 {
+        word(self.table, offset_of!(Table, requests))
+    }
+
+    /// The last ones, the newest first.
+    pub fn last(&self) -> impl Iterator<Item = TracedRequest<'a>> + use<'a> {
+        let (pages, table) = (self.pages, self.table);
+        let limit = word(table, offset_of!(Table, limit)).clamp(1, traces::ENTRIES as u64);
+        let requests = self.requests();
+        (1..=limit.min(requests)).filter_map(move |back| {
+            let at = offset_of!(Table, entries)
+                + usize::try_from((requests - back) % limit).ok()? * size_of::<Entry>();
+            let field = |field: usize| word(table, at + field);
+            let buffer = field(offset_of!(Entry, buffer));
+            let kind = match buffer & traces::TRACED {
+                1 => Traced::Got,
+                2 => Traced::Freed,
+                3 => Traced::Resized,
+                _ => return None,
+            };
+            let caller = field(offset_of!(Entry, caller));
+            let module =
+                usize::try_from(caller >> traces::MODULE_SHIFT).ok().and_then(|at| at.checked_sub(1));
+            let module = module.filter(|at| *at < traces::MODULES);
+            Some(TracedRequest {
+                kind,
+                address: buffer & !traces::TRACED,
+                bytes: field(offset_of!(Entry, bytes)),
+                module: module.map_or(&[], |at| text(pages, offset_of!(Traces, modules) + 32 * at, 32)),
+                offset: caller & ((1 << traces::MODULE_SHIFT) - 1),
+                ecb: field(offset_of!(Entry, ecb)),
             })
         })
     }
@@ -439,6 +538,18 @@ impl<'a> ClassView<'a> {
     #[must_use]
     pub fn uses(&self) -> [u64; classes::USES] {
         self.figures(offset_of!(ClassRow, uses))
+    }
+
+    /// Bytes of a piece of an ECB's part below 2 GiB.
+    #[must_use]
+    pub fn low(&self) -> u64 {
+        self.figure(offset_of!(ClassRow, low))
+    }
+
+    /// Ended ECBs by the most storage that they had there, by rows of [`classes::low_limit`].
+    #[must_use]
+    pub fn low_uses(&self) -> [u64; classes::LOW_USES] {
+        self.figures(offset_of!(ClassRow, low_uses))
     }
 
     /// Requests of ECBs that were counted one by one, by rows of [`classes::request_limit`].
@@ -534,6 +645,12 @@ pub struct FaultView<'a> {
     pub origin_module: &'a [u8],
     /// Its address in that module.
     pub origin_offset: u64,
+    /// The number of the ECB that has ended; 0: not known.
+    pub ecb: u64,
+    /// Its class; empty: not known.
+    pub class: &'a [u8],
+    /// The buffer's name; empty: it had none.
+    pub tag: &'a [u8],
 }
 
 #[cfg(test)]
@@ -662,6 +779,39 @@ mod tests {
     }
 
     #[test]
+    fn the_last_requests_of_a_thread_are_read_the_newest_first() {
+        let mut bytes = ledger();
+        let pages = LedgerView::traces_of(3).start;
+        let table = pages + offset_of!(Traces, tables) + size_of::<Table>();
+        let mut put = |at: usize, value: u64| bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
+        put(pages + offset_of!(Traces, modules) + 32, u64::from_le_bytes(*b"server\0\0"));
+        put(table + offset_of!(Table, thread), 4712);
+        put(table + offset_of!(Table, requests), 5);
+        put(table + offset_of!(Table, limit), 2);
+        for (place, kind, caller) in [(0, Traced::Freed, 2 << 48 | 0x1234), (1, Traced::Got, 0x7f00)] {
+            let entry = table + offset_of!(Table, entries) + place * size_of::<Entry>();
+            put(entry, 0x5000 | kind as u64);
+            put(entry + offset_of!(Entry, bytes), 64);
+            put(entry + offset_of!(Entry, caller), caller);
+        }
+        let slot = SLOTS_OFFSET + 3 * SLOT_BYTES + offset_of!(Slot, traces);
+        assert!(!LedgerView::new(&bytes).expect("good").has_traces(3));
+        bytes[slot..slot + 8].copy_from_slice(&1_u64.to_le_bytes());
+        let view = LedgerView::new(&bytes).expect("good");
+        assert!(view.has_traces(3));
+        let slot = view.slots().next().expect("a slot");
+        let all: Vec<_> = slot.traces().collect();
+        assert_eq!((all.len(), all[0].thread(), all[0].requests()), (1, 4712, 5));
+        let last: Vec<_> = all[0].last().map(|one| (one.kind, one.address, one.module, one.offset)).collect();
+        let expect =
+            [(Traced::Freed, 0x5000, &b"server"[..], 0x1234), (Traced::Got, 0x5000, &b""[..], 0x7f00)];
+        assert_eq!(last, expect);
+        // A file that was not read to its end.
+        let slot = LedgerView::new(&bytes[..pages]).expect("good").slots().next().expect("a slot");
+        assert_eq!(slot.traces().count(), 0);
+    }
+
+    #[test]
     fn a_cut_or_foreign_or_older_file_is_refused() {
         let good = ledger();
         assert_eq!(LedgerView::new(&good[..4096]).err(), Some(LedgerError::Short));
@@ -692,6 +842,9 @@ mod tests {
             for slot in view.slots() {
                 let _ = (slot.get(Key::HeapGets), slot.program(), slot.arguments(), slot.owners().count());
                 let _ = (slot.pools().count(), slot.pools_head(), slot.steps().map(Iterator::count));
+                for table in slot.traces() {
+                    let _ = (table.thread(), table.last().count());
+                }
                 for class in slot.classes() {
                     let _ = (class.name(), class.sum(Sum::Counted), class.uses(), class.requests());
                 }

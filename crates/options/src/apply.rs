@@ -186,9 +186,8 @@ impl Applier<'_, '_, '_> {
         let mut next = first;
         for span in sub_options(self.text, body) {
             // A word with parentheses says which sub-option it is.
-            let is_files =
-                |sub: &SubOption| sub.kind == Kind::Files && read::outside(span.of(self.text)).is_some();
-            if let Some(position) = entry.sub_options.iter().position(is_files) {
+            let is_it = |sub: &SubOption| read::is_named(sub.kind, span.of(self.text));
+            if let Some(position) = entry.sub_options.iter().position(is_it) {
                 self.sub_option(option, position, span);
                 continue;
             }
@@ -199,6 +198,9 @@ impl Applier<'_, '_, '_> {
             }
             if span.start == span.end {
                 continue;
+            }
+            if matches!(entry.sub_options[position].kind, Kind::Named { .. }) {
+                return self.report(span, Problem::TooManySubOptions { entry });
             }
             self.sub_option(option, position, span);
         }

@@ -40,6 +40,44 @@ impl AvailableLists {
     }
 }
 
+/// What ECBs do without, so that `demo pj47265` can measure it: an item of the document's list.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(u8)]
+pub enum Without {
+    /// Nothing, and requests do not go the way that the other values need.
+    #[default]
+    Usual = 0,
+    /// Nothing, on the way that the others need: what they are compared with.
+    Nothing = 1,
+    /// Control entries are made when an ECB begins, not when they are needed.
+    Entries = 2,
+    /// Names are searched one after the other.
+    Tags = 3,
+    /// Threads get neighbouring buffers, which share cache lines.
+    Align = 4,
+    /// The buffer that was freed first is dispensed first.
+    Lifo = 5,
+    /// A thread that finds a lock taken calls the kernel.
+    Spin = 6,
+    /// All threads write into one trace table.
+    Trace = 7,
+    /// No thread has lists of its own.
+    Lists = 8,
+}
+
+impl Without {
+    const ALL: [Self; 8] = [
+        Self::Nothing,
+        Self::Entries,
+        Self::Tags,
+        Self::Align,
+        Self::Lifo,
+        Self::Spin,
+        Self::Trace,
+        Self::Lists,
+    ];
+}
+
 /// The values of ECB.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ecb<'s> {
@@ -47,6 +85,14 @@ pub struct Ecb<'s> {
     pub area: u64,
     /// Names of further libraries whose storage stays with the process, with commas between them.
     pub outside: &'s [u8],
+    /// Bytes of ended ECBs that are kept without access; 0: none.
+    pub check: u64,
+    /// Last requests of each thread that are kept; 0: none.
+    pub trace: u64,
+    /// Bytes of a piece of the part of an ECB below 2 GiB; 0: not given.
+    pub low: u64,
+    /// What is left out.
+    pub without: Without,
 }
 
 impl Settings {
@@ -65,8 +111,24 @@ impl Settings {
     pub fn ecb(&self) -> Ecb<'_> {
         const ECB: usize = option_named("ECB");
         const OUTSIDE: usize = slot_named("ECB", "OUTSIDE(file,file)") - slot_named("ECB", "area");
-        let area = if let Value::Bytes(bytes) = self.value(ECB, 0) { bytes } else { 0 };
-        Ecb { area, outside: self.text(ECB, OUTSIDE) }
+        const AREA: usize = slot_named("ECB", "area");
+        const CHECK: usize = slot_named("ECB", "CHECK(size)");
+        const TRACE: usize = slot_named("ECB", "TRACE(n)");
+        const LOW: usize = slot_named("ECB", "LOW(size)");
+        const WITHOUT: usize = slot_named("ECB", "WITHOUT(item)");
+        let bytes = |slot| if let Value::Bytes(bytes) = self.at(slot) { bytes } else { 0 };
+        let without = match self.at(WITHOUT) {
+            Value::Word(item) => Without::ALL.get(usize::from(item)).copied().unwrap_or_default(),
+            _ => Without::Usual,
+        };
+        Ecb {
+            area: bytes(AREA),
+            outside: self.text(ECB, OUTSIDE),
+            check: bytes(CHECK),
+            trace: self.number(TRACE),
+            low: bytes(LOW),
+            without,
+        }
     }
 
     /// The sets of AVL that have a class, in the order in which they were given first.
@@ -223,7 +285,34 @@ mod tests {
             let mut settings = Settings::default();
             let found = apply(&mut settings, text, WhereSet::CommandLine);
             assert!(found.is_empty(), "{text}: {found:?}");
-            assert_eq!(settings.ecb(), Ecb { area, outside: outside.as_bytes() }, "{text}");
+            let expect = Ecb { area, outside: outside.as_bytes(), ..Settings::default().ecb() };
+            assert_eq!(settings.ecb(), expect, "{text}");
+            let mut written = String::new();
+            settings.canonical(&mut written).unwrap();
+            let mut again = Settings::default();
+            assert!(apply(&mut again, &written, WhereSet::CommandLine).is_empty(), "{written}");
+            assert!(again.same_values(&settings), "{text}: {written}");
+        }
+    }
+
+    #[test]
+    fn words_stand_in_any_order() {
+        for (text, area, [check, trace, low], without) in [
+            ("", 36_864, [0, 0, 0], Without::Usual),
+            ("ECB(CHECK)", 36_864, [64 << 20, 0, 0], Without::Usual),
+            ("ECB(check ( 10K ),64K,TRACE(16))", 65_536, [12_288, 16, 0], Without::Usual),
+            ("ECB(TRACE,LOW(5K),CHECK(1M)) ECB(CHECK(0))", 36_864, [0, 127, 8_192], Without::Usual),
+            ("ECB(8K,WITHOUT(LISTS),OUTSIDE(a))", 8_192, [0, 0, 0], Without::Lists),
+            ("ECB(WITHOUT(nothing))", 36_864, [0, 0, 0], Without::Nothing),
+        ] {
+            let mut settings = Settings::default();
+            let found = apply(&mut settings, text, WhereSet::CommandLine);
+            assert!(found.is_empty(), "{text}: {found:?}");
+            let ecb = settings.ecb();
+            assert_eq!(
+                (ecb.area, [ecb.check, ecb.trace, ecb.low], ecb.without),
+                (area, [check, trace, low], without)
+            );
             let mut written = String::new();
             settings.canonical(&mut written).unwrap();
             let mut again = Settings::default();
@@ -244,6 +333,10 @@ mod tests {
             ("ECB(OUTSIDE(a b))", "names no libraries"),
             ("ECB(OUTSIDE(*a))", "names no libraries"),
             ("ECB(64K,OUTSIDE(a),,b)", "b is one too many"),
+            ("ECB(64K,,64K)", "64K is one too many"),
+            ("ECB(TRACE(128))", "TRACE(128) is out of range; the largest is 127"),
+            ("ECB(CHECK( 6x))", "x does not belong in a number"),
+            ("ECB(WITHOUT(x))", "write WITHOUT(NOTHING, ENTRIES, TAGS, ALIGN, LIFO, SPIN, TRACE or LISTS)"),
             (&long, "ECB was left out"),
         ] {
             let mut settings = Settings::default();

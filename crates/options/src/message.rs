@@ -222,6 +222,7 @@ impl Display for Accepted {
             Kind::Cell => out.write_str("a multiple of 8 up to 65536, or (size,pools)"),
             Kind::File => out.write_str("AUTO or a file name"),
             Kind::Files => out.write_str("OUTSIDE(libssl,libfoo*)"),
+            Kind::Named { word, inner, .. } => write!(out, "{word}({})", Accepted(*inner)),
             Kind::Lists => write!(
                 out,
                 "a class or nothing, and up to {AVAILABLE_LISTS} ascending multiples of {LIST_UNIT} from {LEAST_LIST} to 64K"

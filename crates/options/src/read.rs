@@ -86,6 +86,15 @@ pub(crate) fn read(kind: Kind, text: &[u8], below: Value) -> Result<Value, Flaw>
         }
         Kind::Free => Ok(Value::Text),
         Kind::Files => files(text),
+        Kind::Named { word, inner, alone } => {
+            if alone != Value::Unset && text.eq_ignore_ascii_case(word.as_bytes()) {
+                return Ok(alone);
+            }
+            let value = in_parentheses(word, text).ok_or(Flaw::NotAWord)?;
+            let before = text.len() - text.trim_ascii_end().len() + 1 + value.len();
+            read(*inner, value.trim_ascii(), below)
+                .map_err(|flaw| moved(flaw, text.len() - before + blanks(value)))
+        }
         // A set is read part by part (`apply`).
         Kind::Lists => Err(Flaw::NoSize),
     }
@@ -265,10 +274,31 @@ pub(crate) fn list_size(text: &[u8]) -> Result<(u64, bool), Flaw> {
 
 /// The bytes between the parentheses of `OUTSIDE(file,file)`; None if the text is not of this form.
 pub(crate) fn outside(text: &[u8]) -> Option<&[u8]> {
-    const WORD: &[u8] = b"OUTSIDE";
-    let (word, rest) = text.split_at_checked(WORD.len())?;
+    in_parentheses("OUTSIDE", text).map(<[u8]>::trim_ascii)
+}
+
+/// The bytes between the parentheses behind a word; None if the text is not of this form.
+fn in_parentheses<'t>(word: &str, text: &'t [u8]) -> Option<&'t [u8]> {
+    let (first, rest) = text.split_at_checked(word.len())?;
     let rest = rest.trim_ascii_start().strip_prefix(b"(")?.strip_suffix(b")")?;
-    word.eq_ignore_ascii_case(WORD).then_some(rest.trim_ascii())
+    first.eq_ignore_ascii_case(word.as_bytes()).then_some(rest)
+}
+
+/// Blanks at the beginning of a text.
+fn blanks(text: &[u8]) -> usize {
+    text.len() - text.trim_ascii_start().len()
+}
+
+/// Whether a text says by its first word that it is a value of this kind.
+pub(crate) fn is_named(kind: Kind, text: &[u8]) -> bool {
+    match kind {
+        Kind::Files => outside(text).is_some(),
+        Kind::Named { word, alone, .. } => {
+            in_parentheses(word, text).is_some()
+                || (alone != Value::Unset && text.eq_ignore_ascii_case(word.as_bytes()))
+        }
+        _ => false,
+    }
 }
 
 /// Names of files without their folders, or of folders with `/` at their ends; a name may end with `*`.

@@ -4,7 +4,7 @@
 
 use crate::entry::Effect::{self, AcceptedNoEffect, Honoured};
 use crate::entry::{Entry, SubOption};
-use crate::value::Value::{Unset, Word};
+use crate::value::Value::{Bytes, Number, Unset, Word};
 use crate::value::{Kind, LARGEST_SIZE, M, Value, Word as Keyword};
 
 pub(crate) const K: u64 = 1 << 10;
@@ -23,6 +23,34 @@ pub(crate) const SIZE64_STACK: Kind =
 /// The area of an ECB: whole pages, up to a frame.
 pub(crate) const SIZE_OF_AREA: Kind =
     Kind::Size { unit: 4 * K, least: 4 * K, most: M, auto: false, negative: false };
+/// `CHECK(size)` of ECB: storage of ended ECBs that is kept, 64M for the word alone.
+pub(crate) const CHECK: Kind = Kind::Named {
+    word: "CHECK",
+    inner: &Kind::Size { unit: 4 * K, least: 0, most: LARGEST_SIZE, auto: false, negative: false },
+    alone: Bytes(64 * M),
+};
+/// `TRACE(n)` of ECB: the requests of a page.
+pub(crate) const TRACE: Kind =
+    Kind::Named { word: "TRACE", inner: &Kind::Number { most: MOST_TRACED }, alone: Number(MOST_TRACED) };
+/// `LOW(size)` of ECB: the part below 2 GiB.
+pub(crate) const LOW: Kind = Kind::Named { word: "LOW", inner: &SIZE_OF_AREA, alone: Unset };
+/// `WITHOUT(item)` of ECB: an item of PJ47265 that is left out.
+pub(crate) const WITHOUT: Kind = Kind::Named {
+    word: "WITHOUT",
+    inner: &Kind::Words(&[
+        word("NOTHING"),
+        word("ENTRIES"),
+        word("TAGS"),
+        word("ALIGN"),
+        word("LIFO"),
+        word("SPIN"),
+        word("TRACE"),
+        word("LISTS"),
+    ]),
+    alone: Unset,
+};
+/// Requests in the trace table of a thread, at most.
+pub const MOST_TRACED: u64 = 127;
 pub(crate) const COUNT: Kind = Kind::Number { most: u32::MAX as u64 };
 pub(crate) const PERCENT: Kind = Kind::Number { most: 90 };
 

@@ -122,8 +122,12 @@ multiples of 16. A class has the sizes that are in force when its first ECB is c
         sub_options: &[
             sub("area", SIZE_OF_AREA, Bytes(36 * K), Unset, "bytes of the area with which an ECB begins"),
             sub("OUTSIDE(file,file)", Kind::Files, Unset, Unset, "libraries whose storage stays with the process"),
+            sub("CHECK(size)", CHECK, Unset, Unset, "bytes of ended ECBs that are kept without access; 0: none"),
+            sub("TRACE(n)", TRACE, Unset, Unset, "last requests of each thread that are kept; 0: none"),
+            sub("LOW(size)", LOW, Unset, Unset, "bytes of the part of an ECB below 2 GiB"),
+            sub("WITHOUT(item)", WITHOUT, Unset, Unset, "for underbar demo pj47265: what is left out"),
         ],
-        meaning: "The preallocated area of ECBs, and libraries that are served outside of them. An underbar option.",
+        meaning: "The storage of ECBs, libraries that are served outside of them, and their checks. An underbar option.",
         explanation: "\
 An ECB begins with an area of this size, a multiple of 4K up to 1M. Only the pages that its buffers touch take memory.
 An ECB that needs more gets frames of 1M. A good area is one that most ECBs do not outgrow, and an odd multiple of 4K:
@@ -131,7 +135,16 @@ areas at distances of a power of two meet in the same sets of the processor's ca
 What the C library, the C++ library and the loader get for themselves while a thread is in an ECB is served from the
 process's heap, since it must outlive the ECB. OUTSIDE adds libraries to these: ECB(OUTSIDE(libssl,libcrypto)). A
 name is that of a file up to .so; * stands for any end, and / ends the name of a folder. OUTSIDE may be the first
-sub-option. It replaces the names of the layer below.",
+sub-option. It replaces the names of the layer below.
+__malloc31 (underbar/malloc31.h) gets storage below 2 GiB from a part of the ECB: LOW is what it takes at a time, 32K
+if nothing is said. It ends with the ECB, as all the rest.
+CHECK is for a search: an end fills the storage of its ECB and takes access from it, and up to this many bytes are kept
+so. A program that reads, writes or frees such storage dies of the same signal as ever, and the ECB and its class, the
+buffer, its size and its name are told before. CHECK alone keeps 64M. Requests and ends are slower. A system call that
+is given such an address fails with EFAULT, and is not told.
+TRACE(n) keeps the last n requests that each thread made in ECBs, up to 127: kind, size, address and caller. They are
+in the report (--report ecbs), and on standard error when CHECK tells of a fault. Requests are slower.
+Words like these may be given in any order.",
         effect: Honoured,
     },
     other("ENVAR", 3, "Environment variables to set.", "set them before the program starts: env NAME=VALUE"),

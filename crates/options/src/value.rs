@@ -93,6 +93,15 @@ pub enum Kind {
     File,
     /// `OUTSIDE(file,file)`, at any place among the sub-options.
     Files,
+    /// `WORD(value)`, at any place among the sub-options, and at no other one.
+    Named {
+        /// The word, in capitals.
+        word: &'static str,
+        /// The value between the parentheses.
+        inner: &'static Kind,
+        /// The value of the word alone; Unset: it needs its parentheses.
+        alone: Value,
+    },
     /// All that is between the parentheses of AVL: the name of a class, or nothing, and sizes. The option may be given for
     /// several classes; [`crate::Settings::class_sizes`] has those with names.
     Lists,
@@ -129,6 +138,11 @@ pub enum Form {
 pub(crate) fn write(kind: Kind, value: Value, text: &[u8], form: Form, out: &mut dyn Write) -> fmt::Result {
     match (kind, value) {
         (_, Value::Unset) => Ok(()),
+        (Kind::Named { word, inner, .. }, value) => {
+            write!(out, "{word}(")?;
+            write(*inner, value, text, form, out)?;
+            out.write_char(')')
+        }
         (_, Value::Auto) => out.write_str("AUTO"),
         (Kind::Words(words), Value::Word(index)) => {
             out.write_str(words.get(usize::from(index)).map_or("", |word| word.name))

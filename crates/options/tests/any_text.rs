@@ -60,6 +60,10 @@ fn value(kind: Kind) -> BoxedStrategy<String> {
         Kind::Cell => prop_oneof!["[0-9]{1,5}", r"\([0-9]{0,4},[0-9]{0,2}\)"].boxed(),
         Kind::File => prop_oneof!["[a-z/.]{0,9}(%[ehp%])?", "'([^']|''){0,9}'", "\"[^\"]{0,9}\""].boxed(),
         Kind::Files => prop_oneof![r"OUTSIDE ?\([a-z.*/, ]{0,12}\)", "[a-z,]{0,6}"].boxed(),
+        Kind::Named { word, inner, .. } => {
+            prop_oneof![value(*inner).prop_map(move |text| format!("{word}({text})")), Just(word.to_string())]
+                .boxed()
+        }
         Kind::Lists => {
             let name = prop_oneof!["[a-zA-Z ]{0,5}", "'([^']|''){0,9}'", ".{0,9}", "[a-c]"];
             (name, "(,[0-9]{1,3}){0,2}(,[0-9]{4})?(,[2-6][0-9]K)?")

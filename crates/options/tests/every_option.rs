@@ -95,6 +95,11 @@ fn samples(kind: Kind) -> (&'static str, Option<&'static str>) {
     match kind {
         Kind::Size { most, .. } if most <= 1 << 20 => ("8K", Some("2M")),
         Kind::Files => ("OUTSIDE(libssl,libfoo*)", Some("OUTSIDE(lib/libssl)")),
+        Kind::Named { word, inner, .. } => {
+            let (right, wrong) = samples(*inner);
+            let of = |value: &str| -> &'static str { format!("{word}({value})").leak() };
+            (of(right), wrong.map(of))
+        }
         Kind::Lists => ("SSL,32,64", Some("SSL,64,32")),
         Kind::Size { .. } => ("1234M", Some("12x4M")),
         Kind::Number { most } if most < 100 => ("77", Some("91")),

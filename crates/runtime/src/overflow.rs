@@ -11,6 +11,8 @@
 //! `sigaltstack`. `sigaction` tells the program that the action is the default one, so the runtimes of Rust and of Java set theirs,
 //! and theirs win. The kernel removes handlers at exec; a child by fork has them, and dies in the same way.
 //!
+//! A program that is LINKed onto a stack of its own has an alternate stack there, whatever thread runs it.
+//!
 //! Invariant: the handler runs at most once, and changes nothing that the program can still see.
 //! Known limits: threads on stacks of the C library have no alternate stack; their overflow is not named. Neither is one in a program
 //! that has forbidden itself system calls, in its first thread.
@@ -20,10 +22,12 @@ use core::ptr::null;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use underbar_ledger::FaultKind;
+use underbar_ledger::layout::OfEcb;
 use underbar_options::{Size, StackSize};
 use underbar_sys::syscall::{self, number, syscall3};
 
 use crate::action::{self, Action, DEFAULT, SA_ONSTACK, SA_RESETHAND};
+use crate::heap::enclave;
 use crate::orders::Orders;
 use crate::{coverage, ledger, sandbox};
 
@@ -43,12 +47,16 @@ static FIRST: AtomicUsize = AtomicUsize::new(0);
 /// At the low end of an alternate stack: the stack to which it belongs.
 #[repr(C)]
 struct Owner {
-    /// [`MARK`], other than in memory of somebody else.
+    /// [`MARK`], other than in memory of somebody else; 0: not in use.
     mark: u64,
     /// The lowest address of the stack, just above its guard; 0: the first thread's, which has no fixed end.
     low: usize,
     /// Its end.
     top: usize,
+    /// It is that of a program that was LINKed.
+    is_linked: bool,
+    /// The alternate stack to which the thread returns when that program has ended.
+    before: Alternate,
 }
 
 /// Obeys STACK and THREADSTACK.
@@ -70,8 +78,9 @@ pub(crate) fn at_start(base: usize) {
     }
     let Ok(room) = syscall::map_anonymous(ROOM) else { return };
     FIRST.store(base, Ordering::Relaxed);
+    let owner = Owner { mark: MARK, low: 0, top: base, is_linked: false, before: Alternate::NONE };
     // SAFETY: new memory.
-    unsafe { use_alternate(room as usize, 0, base) };
+    unsafe { use_alternate(room as usize, owner) };
     let handler = action::calls(handler as *const () as usize, SA_ONSTACK | SA_RESETHAND, 0);
     IS_SET.store(action::change(SIGSEGV, Some(&handler), None), Ordering::Relaxed);
 }
@@ -82,18 +91,70 @@ pub(crate) fn at_start(base: usize) {
 /// They are the thread's until it has ended.
 pub unsafe fn thread_begins(room: usize, low: usize, top: usize) {
     if IS_SET.load(Ordering::Relaxed) && !sandbox::is_closed() {
+        let owner = Owner { mark: MARK, low, top, is_linked: false, before: Alternate::NONE };
         // SAFETY: the caller's promise.
-        unsafe { use_alternate(room, low, top) };
+        unsafe { use_alternate(room, owner) };
     }
 }
 
-unsafe fn use_alternate(room: usize, low: usize, top: usize) {
-    // SAFETY: the caller gives the memory.
-    unsafe {
-        (room as *mut Owner).write(Owner { mark: MARK, low, top });
-        let new = Alternate { start: room, flags: 0, bytes: ROOM };
-        let _ = syscall3(number::SIGALTSTACK, &raw const new as usize, 0, 0);
+/// A LINKed program begins in the calling thread, on a stack with these ends, and may use [`ROOM`] bytes at `room`. An alternate stack
+/// that the program around it has set stays.
+///
+/// # Safety
+/// They are that program's until [`program_ends`].
+pub unsafe fn program_begins(room: usize, low: usize, top: usize) {
+    if !IS_SET.load(Ordering::Relaxed) || sandbox::is_closed() {
+        return;
     }
+    let owner = Owner { mark: MARK, low, top, is_linked: true, before: Alternate::NONE };
+    // SAFETY: the caller's promise.
+    unsafe {
+        let Some(before) = use_alternate(room, owner) else {
+            (room as *mut Owner).write(Owner::NONE);
+            return;
+        };
+        if before.flags & SS_DISABLE == 0 && !before.is_ours() {
+            let _ = set(&before);
+            (room as *mut Owner).write(Owner::NONE);
+        } else {
+            (*(room as *mut Owner)).before = before;
+        }
+    }
+}
+
+/// The LINKed program that began with this room has ended.
+///
+/// # Safety
+/// As [`program_begins`], in the same thread.
+pub unsafe fn program_ends(room: usize) {
+    if !IS_SET.load(Ordering::Relaxed) || sandbox::is_closed() {
+        return;
+    }
+    // SAFETY: written by `program_begins`.
+    unsafe {
+        let owner = (room as *const Owner).read();
+        if owner.mark == MARK && owner.is_linked {
+            let _ = set(&owner.before);
+        }
+    }
+}
+
+/// Sets the alternate stack of the calling thread; returns the one before, if the kernel took it.
+unsafe fn use_alternate(room: usize, owner: Owner) -> Option<Alternate> {
+    let mut before = Alternate::NONE;
+    // SAFETY: the caller gives the memory; the kernel reads and writes one description.
+    unsafe {
+        (room as *mut Owner).write(owner);
+        let new = Alternate { start: room, flags: 0, bytes: ROOM };
+        syscall3(number::SIGALTSTACK, &raw const new as usize, &raw mut before as usize, 0).ok()?;
+    }
+    Some(before)
+}
+
+/// Sets the alternate stack again that was set before.
+unsafe fn set(before: &Alternate) -> bool {
+    // SAFETY: the kernel reads one description.
+    unsafe { syscall3(number::SIGALTSTACK, core::ptr::from_ref(before) as usize, 0, 0).is_ok() }
 }
 
 /// Whether that address is this handler.
@@ -115,6 +176,27 @@ struct Alternate {
     flags: i32,
     bytes: usize,
 }
+
+/// There is no alternate stack.
+const SS_DISABLE: i32 = 2;
+
+impl Alternate {
+    const NONE: Self = Self { start: 0, flags: SS_DISABLE, bytes: 0 };
+
+    /// Whether this file made it.
+    unsafe fn is_ours(&self) -> bool {
+        let owner = self.start as *const Owner;
+        // SAFETY: the memory of an alternate stack, of which there are so many bytes.
+        self.bytes == ROOM && !owner.is_null() && owner.is_aligned() && unsafe { (*owner).mark } == MARK
+    }
+}
+
+impl Owner {
+    const NONE: Self = Self { mark: 0, low: 0, top: 0, is_linked: false, before: Alternate::NONE };
+}
+
+// The part of an alternate stack that is in memory as soon as the stack below it is.
+const _: () = assert!(size_of::<Owner>() <= 64);
 
 /// The beginning of the kernel's `siginfo_t`, for a fault.
 #[repr(C)]
@@ -153,7 +235,7 @@ unsafe extern "C" fn handler(_: i32, info: *const Info, context: *const Context)
     if owner.mark == MARK
         && let Some(size) = overflowed(&owner, info.address, context.stack_pointer)
     {
-        note(owner.low == 0, size, info.address, context.instruction);
+        note(&owner, size, info.address, context.instruction);
     }
 }
 
@@ -186,12 +268,12 @@ pub(crate) fn stack_limit() -> Option<usize> {
     (limits[0] != usize::MAX).then_some(limits[0])
 }
 
-/// Notes the overflow in the ledger: address, number of the thread, size of its stack.
-fn note(is_first: bool, size: usize, address: usize, instruction: usize) {
+/// Notes the overflow in the ledger: address, number of the thread, size of its stack; and the LINKed program whose stack it is.
+fn note(owner: &Owner, size: usize, address: usize, instruction: usize) {
     const PR_GET_NAME: u32 = 16;
     let mut name = [0_u8; 16];
     let mut thread = 0;
-    if !is_first && !sandbox::is_closed() {
+    if owner.low != 0 && !sandbox::is_closed() {
         thread = syscall::gettid();
         // SAFETY: the kernel writes a name of at most 16 bytes.
         let _ = unsafe { syscall::prctl(PR_GET_NAME, name.as_mut_ptr() as usize, 0, 0, 0) };
@@ -201,11 +283,17 @@ fn note(is_first: bool, size: usize, address: usize, instruction: usize) {
     let mut room = [0; 32];
     let code = coverage::code_at(instruction, &mut room);
     let code = code.as_ref().map(|code| (code.module, code.offset as u64));
+    let known = if owner.is_linked { enclave::name() } else { None };
+    let program = match &known {
+        Some(name) => Some((name.split(|&byte| byte == 0).next().unwrap_or_default(), 0)),
+        None => owner.is_linked.then_some((&b"a program"[..], 0)),
+    };
     ledger::slot().fault.store(
         FaultKind::StackOverflow,
         name,
         [address as u64, thread as u64, size as u64],
-        [code, None],
+        [code, program],
+        OfEcb::default(),
     );
 }
 

@@ -22,6 +22,7 @@ use std::ffi::OsString;
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io;
 use std::mem::offset_of;
+use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -241,25 +242,32 @@ pub fn read(file: &File) -> io::Result<Vec<u8>> {
         let at = SLOTS_OFFSET + slot * SLOT_BYTES;
         file.read_at(&mut bytes[at..at + SLOT_BYTES], at as u64)?;
     }
-    read_classes(file, &mut bytes, used)?;
+    read_behind(file, &mut bytes, &used, |view, slot| view.has_classes(slot), LedgerView::classes_of)?;
+    read_behind(file, &mut bytes, &used, |view, slot| view.has_traces(slot), LedgerView::traces_of)?;
     Ok(bytes)
 }
 
-/// Reads the classes of ECBs, if there are any.
-fn read_classes(file: &File, bytes: &mut Vec<u8>, slots: Vec<usize>) -> io::Result<()> {
-    let with_classes: Vec<usize> = match LedgerView::new(bytes) {
-        Ok(view) => slots.into_iter().filter(|&slot| view.has_classes(slot)).collect(),
+/// Reads what slots have behind all slots: their classes of ECBs, or their trace tables.
+fn read_behind(
+    file: &File,
+    bytes: &mut Vec<u8>,
+    slots: &[usize],
+    has: fn(&LedgerView<'_>, usize) -> bool,
+    place: fn(usize) -> Range<usize>,
+) -> io::Result<()> {
+    let with: Vec<usize> = match LedgerView::new(bytes) {
+        Ok(view) => slots.iter().copied().filter(|&slot| has(&view, slot)).collect(),
         Err(_) => Vec::new(),
     };
-    if let Some(&last) = with_classes.last() {
-        let end = LedgerView::classes_of(last).end;
+    if let Some(&last) = with.last() {
+        let end = place(last).end.max(bytes.len());
         bytes
             .try_reserve_exact(end - bytes.len())
             .map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
         bytes.resize(end, 0);
     }
-    for slot in with_classes {
-        let pages = LedgerView::classes_of(slot);
+    for slot in with {
+        let pages = place(slot);
         let at = pages.start as u64;
         file.read_at(&mut bytes[pages], at)?;
     }

@@ -27,7 +27,7 @@ pub(crate) fn refuted(kind: Kind, figure: &dyn Fn(Field) -> Option<u64>) -> Refu
         }
     }
     // The library's own heaps are not always counted by requests.
-    let is_counted = matches!(kind, Kind::Heap | Kind::Heap24 | Kind::User64 | Kind::User31);
+    let is_counted = matches!(kind, Kind::Heap | Kind::Heap24 | Kind::User64 | Kind::User31 | Kind::User24);
     if let (true, Some(total), Some(gets)) = (is_counted, figure(Field::Total), figure(Field::Gets))
         && (total == 0) != (gets == 0)
     {

@@ -23,17 +23,8 @@ pub(crate) enum Title {
     Unknown(String),
 }
 
-/// Titles of sections that are recognised but not read.
-const OTHERS: [&str; 8] = [
-    "IPT STACK",
-    "24bit User HEAP",
-    "64bit Library HEAP",
-    "31bit Library HEAP",
-    "24bit Library HEAP",
-    "64bit I/O HEAP",
-    "31bit I/O HEAP",
-    "24bit I/O HEAP",
-];
+/// A title of a section that is recognised but not read.
+const OTHERS: [&str; 1] = ["IPT STACK"];
 /// The endings of the last word of a heading whose start may be damaged.
 const LIKE: [&str; 6] = ["HEAP", "STACK", "HEAP24", "STACK64", "HEAPPOOLS", "HEAPPOOLS64"];
 /// What text recognition and markup put before a heading.
@@ -207,7 +198,7 @@ mod tests {
     fn a_title_that_may_be_the_end_of_another_is_none() {
         for text in [
             "    IPT STACK statistics:",
-            "    24bit User HEAP statistics:",
+            "    16bit User HEAP statistics:",
             "    Add1tional HEAP statistics:",
             "    THREAD STACK statistics:",
             "    BSTACK statistics:",

@@ -79,7 +79,8 @@ fn sizes(pools: &[Pool]) -> Option<(u64, u64)> {
 fn other_size(report: &mut StorageReport) {
     let others = std::mem::take(&mut report.other_pools);
     let Some(first) = others.first() else { return };
-    let initial = report.section(Kind::Heap).and_then(|heap| heap.get(Field::Initial));
+    let heap = report.section(Kind::Heap).or(report.section(Kind::User64));
+    let initial = heap.and_then(|heap| heap.get(Field::Initial));
     match (sizes(&others), initial) {
         (Some(of), Some(initial)) if report.pools.is_empty() && report.doubtful_pool.is_none() => {
             let words = format!(

@@ -29,8 +29,6 @@ pub enum Kind {
     AnyHeap,
     /// The library's heap below the line.
     BelowHeap,
-    /// Heaps made by CEECRHP, all together.
-    AdditionalHeap,
     /// The stack of a 64-bit program.
     Stack64,
     /// Threads' stacks of a 64-bit program.
@@ -39,6 +37,22 @@ pub enum Kind {
     User64,
     /// The user heap of a 64-bit program below the bar.
     User31,
+    /// The user heap of a 64-bit program below the line.
+    User24,
+    /// The library's heaps of a 64-bit program: above the bar, below it, and below the line.
+    Library64,
+    /// See [`Kind::Library64`].
+    Library31,
+    /// See [`Kind::Library64`].
+    Library24,
+    /// The heaps for input and output of a 64-bit program: above the bar, below it, and below the line.
+    Io64,
+    /// See [`Kind::Io64`].
+    Io31,
+    /// See [`Kind::Io64`].
+    Io24,
+    /// Heaps made by CEECRHP, all together.
+    AdditionalHeap,
     /// Heap pools.
     Pools,
 }
@@ -100,7 +114,7 @@ const STACK64: &[Field] = &[Initial, Increment, AllThreads, AnyThread, Increment
 const USER64: &[Field] = &[Initial, Increment, Total, Suggested, Gets, Frees, Allocated, Freed];
 
 /// All sections with known labels.
-pub static SECTIONS: [Row; 15] = [
+pub static SECTIONS: [Row; 22] = [
     Row { kind: Kind::Stack, title: "STACK", fields: STACK, option: ("STACK", 0) },
     Row { kind: Kind::ThreadStack, title: "THREADSTACK", fields: STACK, option: ("THREADSTACK", 1) },
     Row { kind: Kind::XplinkStack, title: "XPLINK STACK", fields: STACK, option: ("STACK", 4) },
@@ -116,11 +130,18 @@ pub static SECTIONS: [Row; 15] = [
     Row { kind: Kind::Heap24, title: "HEAP24", fields: HEAP, option: ("HEAP", 4) },
     Row { kind: Kind::AnyHeap, title: "ANYHEAP", fields: HEAP, option: ("ANYHEAP", 0) },
     Row { kind: Kind::BelowHeap, title: "BELOWHEAP", fields: HEAP, option: ("BELOWHEAP", 0) },
-    Row { kind: Kind::AdditionalHeap, title: "Additional Heap", fields: MADE, option: ("", 0) },
     Row { kind: Kind::Stack64, title: "STACK64", fields: STACK64, option: ("STACK64", 0) },
     Row { kind: Kind::ThreadStack64, title: "THREADSTACK64", fields: STACK64, option: ("THREADSTACK64", 1) },
     Row { kind: Kind::User64, title: "64bit User HEAP", fields: USER64, option: ("HEAP64", 0) },
     Row { kind: Kind::User31, title: "31bit User HEAP", fields: HEAP, option: ("HEAP64", 3) },
+    Row { kind: Kind::User24, title: "24bit User HEAP", fields: HEAP, option: ("HEAP64", 6) },
+    Row { kind: Kind::Library64, title: "64bit Library HEAP", fields: USER64, option: ("LIBHEAP64", 0) },
+    Row { kind: Kind::Library31, title: "31bit Library HEAP", fields: HEAP, option: ("LIBHEAP64", 3) },
+    Row { kind: Kind::Library24, title: "24bit Library HEAP", fields: HEAP, option: ("LIBHEAP64", 6) },
+    Row { kind: Kind::Io64, title: "64bit I/O HEAP", fields: USER64, option: ("IOHEAP64", 0) },
+    Row { kind: Kind::Io31, title: "31bit I/O HEAP", fields: HEAP, option: ("IOHEAP64", 3) },
+    Row { kind: Kind::Io24, title: "24bit I/O HEAP", fields: HEAP, option: ("IOHEAP64", 6) },
+    Row { kind: Kind::AdditionalHeap, title: "Additional Heap", fields: MADE, option: ("", 0) },
 ];
 
 /// Labels as printed; if one begins another, the longer one is first.
@@ -158,14 +179,39 @@ impl Kind {
     #[must_use]
     pub fn is_64bit_only(self) -> bool {
         matches!(self, Self::Stack64 | Self::ThreadStack64 | Self::User64 | Self::User31)
+            || (self.is_ours() && self != Self::AdditionalHeap)
+    }
+
+    /// Whether its lines are known of reports of underbar only: z/OS has such sections, but no listing of one is known.
+    #[must_use]
+    pub fn is_ours(self) -> bool {
+        matches!(
+            self,
+            Self::User24
+                | Self::Library64
+                | Self::Library31
+                | Self::Library24
+                | Self::Io64
+                | Self::Io31
+                | Self::Io24
+                | Self::AdditionalHeap
+        )
     }
 
     /// The maximum of sizes, in bytes.
     #[must_use]
     pub fn most_bytes(self) -> u64 {
         match self {
-            Self::Heap24 | Self::BelowHeap | Self::LibStack => 16 << 20,
-            Self::Stack64 | Self::ThreadStack64 | Self::User64 | Self::Pools => 1 << 47,
+            Self::Heap24 | Self::BelowHeap | Self::LibStack | Self::User24 | Self::Library24 | Self::Io24 => {
+                16 << 20
+            }
+            Self::Stack64
+            | Self::ThreadStack64
+            | Self::User64
+            | Self::Library64
+            | Self::Io64
+            | Self::AdditionalHeap
+            | Self::Pools => 1 << 47,
             _ => 2 << 30,
         }
     }

@@ -30,6 +30,9 @@ const MARKS: usize = 64;
 
 const HEADING: &str = "storage report for enclave";
 const END: &str = "end of storage report";
+/// What underbar prints above the zeros of an area for which no program asked, or whose figures it did not keep.
+const WITHOUT_FIGURES: [&str; 2] =
+    ["none: no program asked for it", "not kept of several ended processes together"];
 const THREADS: &str = "largest number of threads concurrently active";
 
 /// The state between lines.
@@ -119,6 +122,13 @@ impl Storage {
             }
             open.seen(line.number);
             self.close_section(true);
+            return true;
+        }
+        if let Some(open) = &mut self.open
+            && open.section.is_some()
+            && WITHOUT_FIGURES.iter().any(|words| line.text.trim_ascii() == words.as_bytes())
+        {
+            open.seen(line.number);
             return true;
         }
         let marked = self.marks(line, rest, !part);
@@ -225,9 +235,7 @@ impl Storage {
         let own =
             |open: &Open| open.report.release.as_ref().is_some_and(|words| words.starts_with("underbar"));
         let known = match title {
-            Title::Known(Kind::AdditionalHeap) => {
-                self.open.as_ref().is_some_and(own).then_some(Kind::AdditionalHeap)
-            }
+            Title::Known(kind) if kind.is_ours() => self.open.as_ref().is_some_and(own).then_some(kind),
             Title::Known(kind) | Title::Cut(kind) => Some(kind),
             Title::Unknown(_) => None,
         };
@@ -269,7 +277,12 @@ impl Storage {
         let cut = matches!(title, Title::Cut(_));
         let words = match (title, known) {
             (Title::Unknown(words), _) => Some(words),
-            (Title::Known(kind), None) => Some(format!("{}: layout not known, not read", kind.title())),
+            (Title::Known(kind @ Kind::AdditionalHeap), None) => {
+                Some(format!("{}: layout not known, not read", kind.title()))
+            }
+            (Title::Known(kind), None) => {
+                Some(format!("section {}: layout not known, not read", kind.title()))
+            }
             _ => None,
         };
         if let Some(words) = words {
@@ -298,9 +311,8 @@ impl Storage {
         };
         let Some(kind) = section.kind else { return labels(text).next().is_some() };
         if kind == Kind::Pools {
-            let heap = open
-                .report
-                .section(Kind::Heap)
+            let heap = (open.report.section(Kind::Heap))
+                .or(open.report.section(Kind::User64))
                 .and_then(|heap| heap.get(Field::Initial))
                 .map(|figure| figure.value);
             let seen = line.whole && pools::line(&mut open.report, line.number, text, heap);

@@ -48,6 +48,26 @@ fn classes() -> Vec<EcbClass> {
 }
 
 #[test]
+fn storage_below_2_gib_is_what_the_reports_of_31_bit_storage_have() {
+    let class = sample::ecbs_with_low();
+    let all = found(&render(&report(vec![class.clone()]), Layout::Pj47265));
+    let tables: Vec<&Frequencies> = all
+        .iter()
+        .filter_map(|found| match found {
+            Found::Frequencies(table) if table.table != Table::RequestSizes => Some(table),
+            _ => None,
+        })
+        .collect();
+    let rows: Vec<_> = tables.iter().map(|table| (table.table, rows(table))).collect();
+    let expect = [
+        (Table::Preallocated, vec![(0, false, 93), (4_096, false, 5), (20_480, false, 1), (32_768, true, 1)]),
+        (Table::Virtual, vec![(40_960, false, 1)]),
+    ];
+    assert_eq!(rows, expect);
+    assert!(tables.iter().all(|table| table.sound && table.doubts.is_empty()));
+}
+
+#[test]
 fn what_is_printed_is_read_back() {
     for class in classes() {
         for layout in [Layout::Pj47265, Layout::Previous] {

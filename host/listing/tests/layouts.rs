@@ -170,7 +170,7 @@ fn our_own_report_is_read_back() {
     let values = text
         .lines()
         .take_while(|line| !line.contains("Largest number"))
-        .filter(|line| line.starts_with("      "))
+        .filter(|line| line.starts_with("      ") && line.contains(":  "))
         .count();
     assert_eq!(got.len(), values, "every line with a value\n{got:?}\n{}", understood(text.as_bytes()));
     assert!(got.contains(&("getfree HEAP Total".to_owned(), 819_229_056, false)));
@@ -249,24 +249,107 @@ fn our_own_pools_are_read_back() {
     }
 }
 
-#[test]
-fn our_own_report_in_the_layout_of_64_bit_programs_is_read_back() {
+/// A process that has every area: threads, heaps of each kind, additional heaps, pools, and a LINKed program.
+fn with_every_area() -> underbar_report::Report {
+    use underbar_ledger::Key;
     use underbar_report::sample;
-    let text = underbar_report::le::amode64::render(&sample::getfree());
-    let got = figures(text.as_bytes());
-    // z/OS has Library HEAPs, too, but no listing of one is known: they are not read.
-    let lines = text.lines().take_while(|line| !line.contains("64bit Library HEAP"));
-    let values: Vec<u64> = lines
-        .filter(|line| line.starts_with("      "))
-        .map(|line| {
-            let value = line.rsplit(' ').next().expect("a value");
-            let number = |text: &str| text.parse::<u64>().expect("a number");
-            value.strip_suffix('M').map_or_else(|| number(value), |m| number(m) << 20)
-        })
-        .collect();
-    let read_values: Vec<u64> = got.iter().map(|(_, value, _)| *value).collect();
-    assert_eq!(read_values, values, "every line with a value\n{got:?}\n{}", understood(text.as_bytes()));
-    assert_eq!(read(underbar_report::le::amode64::render(&sample::tree()).as_bytes()).len(), 3);
+    let mut report = sample::getfree();
+    let process = &mut report.processes[0];
+    for (at, key) in [
+        Key::ThreadsPeak,
+        Key::StackThread,
+        Key::StackConcurrent,
+        Key::StackSegmentsAllocated,
+        Key::ThreadStackSegmentsAllocated,
+        Key::AnyHeapStacks,
+        Key::AnyHeapFrees,
+        Key::AnyHeapGets,
+        Key::AnyHeapSegmentsFreed,
+        Key::AnyHeapSegmentsAllocated,
+        Key::AdditionalDiscards,
+        Key::AdditionalCreates,
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        process.counters.set(key, 40 + at as u64);
+    }
+    for (key, figure) in [
+        (Key::StackMain, 90_112),
+        (Key::StackThread, 73_728),
+        (Key::StackConcurrent, 8 * 73_728),
+        (Key::AdditionalGets, 700),
+        (Key::AdditionalFrees, 700),
+        (Key::AdditionalUsedPeak, 65_536),
+        (Key::AdditionalSegmentsAllocated, 5),
+        (Key::AdditionalSegmentsFreed, 3),
+        (Key::AnyHeapStacks, 2 << 20),
+        (Key::ThreadHeapLargest, 4_096),
+    ] {
+        process.counters.set(key, figure);
+    }
+    for (kind, name, gets) in
+        [("thread", "", 31), ("below_16m", "", 32), ("below_2g", "", 33), ("enclave", "job", 34)]
+    {
+        process.heaps.push(
+            serde_json::from_value(serde_json::json!({
+                "kind": kind, "name": name, "ended": true, "created": 2,
+                "counters": {"heap": {"gets": gets, "frees": gets, "used_peak": 4_096, "segments_allocated": 4,
+                    "segments_freed": 4, "initial_size": 24_576, "increment_size": 8_192}}
+            }))
+            .expect("a heap"),
+        );
+    }
+    let mut pools = pools(Some(32_768));
+    pools.each.truncate(3);
+    process.pools = Some(pools);
+    report
+}
+
+/// The numbers that a report prints in areas with labels, in its order.
+fn printed(text: &str) -> Vec<u64> {
+    let mut is_in_pools = false;
+    let lines = text.lines().filter(|line| {
+        is_in_pools |= line.contains("HEAPPOOLS");
+        is_in_pools &= !line.contains("Largest number") && !line.starts_with("Storage Report");
+        !is_in_pools && line.starts_with("      ") && line.contains(": ") && !line.contains("none:")
+    });
+    let value = |line: &str| {
+        let value = line.rsplit(' ').next().expect("a value");
+        let number = |text: &str| text.parse::<u64>().expect("a number");
+        value.strip_suffix('M').map_or_else(|| number(value), |m| number(m) << 20)
+    };
+    lines.map(value).collect()
+}
+
+/// Both layouts, of a process that asked for little and of one that has every area.
+#[test]
+fn every_area_of_our_own_reports_is_read_back() {
+    use underbar_report::{le, sample};
+    for report in [sample::getfree(), with_every_area()] {
+        for text in [le::render(&report), le::amode64::render(&report)] {
+            let got: Vec<u64> = figures(text.as_bytes()).iter().map(|(_, value, _)| *value).collect();
+            assert_eq!(
+                got,
+                printed(&text),
+                "every line with a value\n{}\n{text}",
+                understood(text.as_bytes())
+            );
+            for item in read(text.as_bytes()) {
+                let Item::Storage(found) = item else { continue };
+                assert_eq!(found.doubts, [], "{text}");
+            }
+        }
+    }
+    let text = le::amode64::render(&with_every_area());
+    for area in ["64bit Library HEAP", "64bit I/O HEAP", "24bit User HEAP", "Additional Heap", "HEAPPOOLS"] {
+        assert!(text.contains(&format!("    {area} ")), "{area}: {text}");
+    }
+    assert_eq!(text.matches("Storage Report for Enclave ").count(), 2, "{text}");
+    // No area has zeros because nobody counted: only those for which no program can ask.
+    assert_eq!(text.matches("none: no program asked for it").count(), 5, "{text}");
+    let Some(Item::Storage(found)) = read(text.as_bytes()).into_iter().next() else { panic!("{text}") };
+    assert_eq!(found.pools.len(), 3, "{text}");
 }
 
 /// The assertions of the fuzz target, on random listings.

@@ -10,9 +10,10 @@
 //!
 //! Not here: the classes ([`crate::ecbs`]), and the layouts of z/TPF ([`crate::ztpf`]).
 
+use crate::ecb_trace;
 use crate::ecbs::{EcbClass, EcbList};
 use crate::model::Report;
-use crate::page::{Line, Tone, clean, labelled};
+use crate::page::{Line, Page, Tone, clean, labelled, paint};
 use crate::units::{bytes, count, counted, share};
 
 /// The line of the summary: the classes of all processes, and the one whose ECBs are most.
@@ -41,7 +42,17 @@ pub(crate) fn line(report: &Report) -> Option<Line> {
     Some(labelled("ECBs", text))
 }
 
-/// The classes of each process that has some, with a heading each.
+/// The classes of each process, and the last requests of its threads.
+#[must_use]
+pub fn render(report: &Report, page: Page<'_>) -> String {
+    let mut lines = sections(report);
+    if lines.is_empty() {
+        lines.push(Line(vec![(Tone::Plain, "No process created an ECB.".to_owned())]));
+    }
+    paint(&lines, page, usize::MAX)
+}
+
+/// The classes of each process that has some, with a heading each, and the last requests of its threads.
 pub(crate) fn sections(report: &Report) -> Vec<Line> {
     let mut lines = Vec::new();
     for process in &report.processes {
@@ -51,6 +62,7 @@ pub(crate) fn sections(report: &Report) -> Vec<Line> {
             lines.push(Line(vec![(Tone::Label, head)]));
             lines.extend(of_class(class));
         }
+        lines.extend(ecb_trace::sections(process));
     }
     lines
 }
@@ -82,6 +94,18 @@ fn of_class(class: &EcbClass) -> Vec<Line> {
             ),
         ),
     ];
+    if class.with_low > 0 || class.low_got > 0 {
+        lines.push(row(
+            "below 2 GiB",
+            format!(
+                "{:>12} dispensed, {} freed; {} had some, at most {}",
+                count(class.low_got),
+                count(class.low_freed),
+                counted(class.with_low, "ECB", "ECBs"),
+                bytes(class.low_high_water)
+            ),
+        ));
+    }
     for list in &class.lists {
         let label = match list.list {
             Some(number) => {
@@ -119,13 +143,12 @@ pub(crate) fn sampled(class: &EcbClass) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::page::{Page, paint};
     use crate::sample;
 
     fn report() -> Report {
         let mut report = sample::getfree();
         report.processes[0].ecbs =
-            vec![sample::ecbs(), EcbClass { name: "HTTP".to_owned(), ended: 3, ..sample::ecbs() }];
+            vec![sample::ecbs_with_low(), EcbClass { name: "HTTP".to_owned(), ended: 3, ..sample::ecbs() }];
         report
     }
 
@@ -140,6 +163,7 @@ mod tests {
                       the requests; 101 alive, counted when they end\n";
         assert_eq!(text(vec![line]), expect);
         assert!(super::line(&sample::getfree()).is_none());
+        assert!(render(&sample::getfree(), Page::of_terminal(Some(200), false)).starts_with("No process"));
     }
 
     #[test]
@@ -149,6 +173,7 @@ mod tests {
             "ECBs of class SSL",
             "102 created, 100 ended, 95 with a buffer, 3 expanded",
             "32 KiB preallocated, 4 ECBs needed more; 4 with frames, 5 frames; at most 1.34 MiB",
+            "below 2 GiB                       70 dispensed, 14 freed; 7 ECBs had some, at most 40 KiB",
             "AVL2 64                        9,600 dispensed, 9,000 freed; by own lists 8,900, by shared ones 200, by new storage 500",
             "1,002 in 10 ECBs, sampled: one in 10",
         ] {

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use serde::de::{Deserialize, Deserializer};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value, json};
-use underbar_ledger::classes::{OfList, Sum, request_limit, use_limit};
+use underbar_ledger::classes::{OfList, Sum, low_limit, request_limit, use_limit};
 use underbar_ledger::view::ClassView;
 
 /// One class.
@@ -47,6 +47,24 @@ pub struct EcbClass {
     pub counted: u64,
     /// One ECB in so many is counted so.
     pub counted_one_in: u64,
+    /// Bytes of a piece of an ECB's part below 2 GiB.
+    #[serde(default)]
+    pub low: u64,
+    /// Ended ECBs that had storage there.
+    #[serde(default)]
+    pub with_low: u64,
+    /// The most bytes of one of them there.
+    #[serde(default)]
+    pub low_high_water: u64,
+    /// Buffers there that were dispensed.
+    #[serde(default)]
+    pub low_got: u64,
+    /// Those that the program freed.
+    #[serde(default)]
+    pub low_freed: u64,
+    /// Ended ECBs by the most storage that they had there.
+    #[serde(default)]
+    pub low_uses: Rows,
     /// The available lists, and the others together.
     pub lists: Vec<EcbList>,
     /// Ended ECBs by the most storage that they had.
@@ -190,6 +208,12 @@ impl EcbClass {
             high_water: class.sum(Sum::HighWater),
             counted: class.sum(Sum::Counted),
             counted_one_in: class.counted_one_in(),
+            low: class.low(),
+            with_low: class.sum(Sum::WithLow),
+            low_high_water: class.sum(Sum::LowHighWater),
+            low_got: class.sum(Sum::LowGot),
+            low_freed: class.sum(Sum::LowFreed),
+            low_uses: Rows::of(&class.low_uses(), low_limit),
             lists: (0..got.len()).map(list).collect(),
             uses: Rows::of(&class.uses(), use_limit),
             requests: Rows::of(&class.requests(), request_limit),
@@ -206,11 +230,16 @@ impl EcbClass {
             (&mut self.with_frame, other.with_frame),
             (&mut self.frames, other.frames),
             (&mut self.counted, other.counted),
+            (&mut self.with_low, other.with_low),
+            (&mut self.low_got, other.low_got),
+            (&mut self.low_freed, other.low_freed),
         ];
         for (sum, more) in pairs {
             *sum = sum.saturating_add(more);
         }
         self.high_water = self.high_water.max(other.high_water);
+        self.low_high_water = self.low_high_water.max(other.low_high_water);
+        self.low_uses.add(&other.low_uses);
         for (list, more) in self.lists.iter_mut().zip(&other.lists) {
             list.got = list.got.saturating_add(more.got);
             list.freed = list.freed.saturating_add(more.freed);
@@ -224,7 +253,7 @@ impl EcbClass {
     /// Whether another class has the same name, sizes and area, so that both may be added.
     #[must_use]
     pub fn is_as(&self, other: &Self) -> bool {
-        (&self.name, &self.sizes, self.area) == (&other.name, &other.sizes, other.area)
+        (&self.name, &self.sizes, self.area, self.low) == (&other.name, &other.sizes, other.area, other.low)
     }
 }
 
@@ -258,6 +287,11 @@ figures! {
     "ecbs.with_frame", "with a frame", false, "Ended ECBs that had at least one frame of 1 MiB.";
     "ecbs.frames", "frames", false, "Frames of 1 MiB that were obtained.";
     "ecbs.high_water", "high-water mark", false, "The most bytes of storage that one ended ECB had: what was handed out of its area and its frames, and the pages of large buffers.";
+    "ecbs.low", "below 2 GiB", false, "Bytes that the part of an ECB below 2 GiB takes at a time.";
+    "ecbs.with_low", "with storage below 2 GiB", false, "Ended ECBs that had storage below 2 GiB (__malloc31).";
+    "ecbs.low_high_water", "high-water mark below 2 GiB", false, "The most bytes below 2 GiB that one ended ECB had: what was handed out of its part there. Buffers with pages of their own are in the other high-water mark.";
+    "ecbs.low_got", "dispensed below 2 GiB", false, "Buffers below 2 GiB that were dispensed. They count under the other sizes of the lists, too.";
+    "ecbs.low_freed", "freed below 2 GiB", false, "Buffers below 2 GiB that the program freed; not those that were in use when their ECB ended.";
     "ecbs.counted", "counted one by one", false, "ECBs whose requests were counted by size: a sample, or all of them under RPTSTG(ON).";
     "ecbs.counted_one_in", "one in", false, "One ECB in so many is counted request by request; 1 under RPTSTG(ON).";
     "ecbs.got", "dispensed", true, "Buffers that the list dispensed.";
@@ -314,6 +348,10 @@ pub(crate) fn schema() -> Value {
     class.insert(
         "uses".to_owned(),
         rows("Ended ECBs by the most storage that they had, in steps of 4 KiB. A row without ECBs is left out."),
+    );
+    class.insert(
+        "low_uses".to_owned(),
+        rows("Ended ECBs by the most storage that they had below 2 GiB, in steps of 4 KiB. A row without ECBs is left out."),
     );
     class.insert(
         "requests".to_owned(),

@@ -51,6 +51,7 @@ pub fn render(report: &Report, page: Page<'_>) -> String {
         lines.push(heading(&format!("{}, {}", clean(&program.name), summary::runs(program))));
         owners(&mut lines, program, page);
         counters(&mut lines, &program.counters, |_| true);
+        lines.extend(not_asked_for(report, &program.name));
         requests(&mut lines, &program.name, (program.sizes.as_ref(), program.unfinished), page);
     }
     for (words, figures) in heaps::sections(report) {
@@ -148,6 +149,16 @@ fn whole_areas(keys: &[&'static str]) -> Vec<String> {
         }
     }
     names
+}
+
+/// The areas of the storage report for which no process of a program asked.
+fn not_asked_for(report: &Report, name: &str) -> Option<Line> {
+    let of_program = || report.processes.iter().filter(|process| process.name() == name);
+    let first = of_program().next()?;
+    let is_none = |area: &&String| of_program().all(|process| process.none.contains(area));
+    let areas: Vec<&str> = first.none.iter().filter(is_none).map(String::as_str).collect();
+    (!areas.is_empty())
+        .then(|| labelled("none", format!("no program asked for: {}", clean(&areas.join(", ")))))
 }
 
 /// The areas without any counterpart on Linux, and single figures of other areas.

@@ -7,8 +7,9 @@ use underbar_ledger::table::KEYS;
 use underbar_ledger::view::FaultView;
 use underbar_ledger::{self as ledger, AllocatorRole, Key, LedgerView, SlotState, SlotView};
 
+use crate::ecb_trace::EcbTrace;
 use crate::ecbs::EcbClass;
-use crate::fault::{Caller, Fault, FaultKind};
+use crate::fault::{Caller, EndedEcb, Fault, FaultKind};
 use crate::figures::{Figures, split};
 use crate::heap::Heap;
 use crate::lock::gather::{Around, find};
@@ -117,7 +118,7 @@ fn section(slot: &SlotView<'_>, began_ns: u64, alive: &impl Fn(&SlotView<'_>) ->
         _ => State::Ended,
     };
     let ended = (slot.ended_ns() > ENDED_UNTIMED).then(|| slot.ended_ns().saturating_sub(began_ns));
-    Process {
+    let mut process = Process {
         program: words(slot.program()),
         started_as: Some(words(slot.started_as())).filter(|name| !name.is_empty()),
         arguments: slot
@@ -138,8 +139,10 @@ fn section(slot: &SlotView<'_>, began_ns: u64, alive: &impl Fn(&SlotView<'_>) ->
         sizes: Some(Sizes::of_slot(slot)),
         pools: Pools::of_slot(slot),
         ranges: Ranges::of_slot(slot),
+        ecb_traces: slot.traces().map(|table| EcbTrace::of(&table)).collect(),
         ecbs: slot.classes().map(|class| EcbClass::of(&class)).collect(),
         heaps: slot.heaps().map(|heap| Heap::of(&heap)).collect(),
+        none: Vec::new(),
         owners: slot
             .owners()
             .map(|(name, bytes, peak_bytes)| Owner { name: words(name), bytes, peak_bytes })
@@ -153,7 +156,9 @@ fn section(slot: &SlotView<'_>, began_ns: u64, alive: &impl Fn(&SlotView<'_>) ->
         }),
         locks: None,
         fault: slot.fault().map(fault),
-    }
+    };
+    process.none = crate::le::none(&process);
+    process
 }
 
 /// Takes coverage as not measured if the heap has grown far beyond all the memory that the last look found. A process has no
@@ -188,6 +193,11 @@ fn fault(fault: FaultView<'_>) -> Fault {
             .then(|| Caller { module: words(fault.module), offset: fault.offset }),
         origin: (!fault.origin_module.is_empty())
             .then(|| Caller { module: words(fault.origin_module), offset: fault.origin_offset }),
+        ecb: (fault.ecb > 0).then(|| EndedEcb {
+            number: fault.ecb,
+            class: words(fault.class),
+            tag: (!fault.tag.is_empty()).then(|| words(fault.tag)),
+        }),
     }
 }
 

@@ -20,6 +20,7 @@ use underbar_options::WhereSet;
 
 pub use crate::file_name::file_name;
 
+use crate::ecb_trace::EcbTrace;
 use crate::ecbs::EcbClass;
 use crate::fault::Fault;
 use crate::figures::Figures;
@@ -236,9 +237,15 @@ pub struct Process {
     /// Its classes of ECBs, in the order in which they were made; absent without ECBs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ecbs: Vec<EcbClass>,
+    /// The last requests of its threads in ECBs; absent without ECB(TRACE).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ecb_traces: Vec<EcbTrace>,
     /// Its heaps, the default one first; absent if it has no other heap, or if several processes are folded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub heaps: Vec<Heap>,
+    /// The areas of the storage report for which it did not ask, such as LIBSTACK: their figures are null or 0 for that reason.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub none: Vec<String>,
     /// Other owners of anonymous memory in it.
     #[serde(default)]
     pub owners: Vec<Owner>,

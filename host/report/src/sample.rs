@@ -34,7 +34,9 @@ fn process(number: u32, program: &str, figures: &[(Key, u64)]) -> Process {
         pools: None,
         ranges: None,
         ecbs: Vec::new(),
+        ecb_traces: Vec::new(),
         heaps: Vec::new(),
+        none: Vec::new(),
         owners: Vec::new(),
         allocator: None,
         locks: None,
@@ -59,6 +61,12 @@ pub fn ecbs() -> EcbClass {
         high_water: 1_400_000,
         counted: 10,
         counted_one_in: 10,
+        low: 32_768,
+        with_low: 0,
+        low_high_water: 0,
+        low_got: 0,
+        low_freed: 0,
+        low_uses: Rows::default(),
         lists: vec![
             list(Some(1), 300, 200, 10, 40),
             list(Some(2), 9_600, 9_000, 200, 500),
@@ -77,6 +85,19 @@ pub fn ecbs() -> EcbClass {
             up_to: [(16, 10), (32, 20), (48, 900), (64, 60), (208, 7), (8_192, 5)].into_iter().collect(),
             above: None,
         },
+    }
+}
+
+/// The same class, seven of whose ECBs had storage below 2 GiB.
+#[must_use]
+pub fn ecbs_with_low() -> EcbClass {
+    EcbClass {
+        with_low: 7,
+        low_high_water: 40_960,
+        low_got: 70,
+        low_freed: 14,
+        low_uses: Rows { up_to: [(4_096, 5), (20_480, 1), (40_960, 1)].into_iter().collect(), above: None },
+        ..ecbs()
     }
 }
 

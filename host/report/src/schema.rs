@@ -15,7 +15,7 @@ use crate::lock::columns;
 use crate::model::SCHEMA;
 use crate::steps::STEPS;
 use crate::tree::TREE;
-use crate::{ecbs, pools};
+use crate::{ecb_trace, ecbs, pools};
 
 /// The schema, in JSON Schema's 2020-12 form.
 #[must_use]
@@ -46,10 +46,13 @@ pub fn schema() -> Value {
             "pools": pools::schema(),
             "ranges": pools::ranges_schema(),
             "ecbs": ecbs::schema(),
+            "ecb_traces": ecb_trace::schema(),
             "heaps": {
                 "type": "array", "items": heap(),
                 "description": "Its heaps, the default one first; absent where it has no other, and where several processes are folded.",
             },
+            "none": {"type": "array", "items": {"type": "string"}, "description":
+                "The areas of the storage report for which it did not ask, such as LIBSTACK: their figures are null or 0 for that reason."},
             "owners": {"type": "array", "items": object(
                 "A library or program that mapped anonymous memory past the heap.",
                 json!({
@@ -73,7 +76,7 @@ pub fn schema() -> Value {
             },
             "fault": {
                 "anyOf": [fault(), {"type": "null"}],
-                "description": "Why underbar ended it with SIGABRT; null where it did not. Of several processes, the first.",
+                "description": "Why underbar ended it with SIGABRT, or the access or overflow of which it died; null where nothing is known. Of several processes, the first.",
             },
         }),
     );
@@ -83,7 +86,9 @@ pub fn schema() -> Value {
     not_required(&mut process, "pools");
     not_required(&mut process, "ranges");
     not_required(&mut process, "ecbs");
+    not_required(&mut process, "ecb_traces");
     not_required(&mut process, "heaps");
+    not_required(&mut process, "none");
     not_required(&mut process, "allocator");
     not_required(&mut process, "locks");
     not_required(&mut process, "fault");
@@ -174,9 +179,9 @@ fn fault() -> Value {
     let text = || json!({"type": "string"});
     let number = |what: &str| json!({"type": "integer", "minimum": 0, "description": what});
     let mut fault = object(
-        "Storage that the program gave back wrongly, or a stack overflow of which it died.",
+        "Storage that the program gave back wrongly, or used after its ECB had ended; or a stack overflow of which it died.",
         json!({
-            "kind": {"enum": ["double_free", "inside_block", "no_block", "overflow", "stack_overflow"]},
+            "kind": {"enum": ["double_free", "inside_block", "no_block", "overflow", "stack_overflow", "ended"]},
             "function": text(),
             "address": number("The address that the program gave, or that it could not access."),
             "block": number("Where the block begins that it is about. Of a stack, the kernel's number of its thread; 0: the first one."),
@@ -188,10 +193,18 @@ fn fault() -> Value {
             "origin": {"anyOf": [object(
                 "Code that freed or got the block before.",
                 json!({"module": text(), "offset": number("Place in the module, as symbol tables count.")}),
-            ), {"type": "null"}], "description": "Who freed a block that was freed again, or got a block with another fault; null where not known."},
+            ), {"type": "null"}], "description": "Who freed a block that was freed again, or got a block with another fault; null where not known. Of a stack, the LINKed program that ran on it."},
+             "ecb": {"type": ["object", "null"], "description": "The ECB that has ended, of storage that ECB(CHECK) kept; absent where not known.",
+                "properties": {
+                    "number": number("Its number."),
+                    "class": text(),
+                    "tag": {"type": ["string", "null"], "description": "The name of the buffer; null where it had none."},
+                },
+                "required": ["number", "class", "tag"]},
         }),
     );
     not_required(&mut fault, "origin");
+    not_required(&mut fault, "ecb");
     fault
 }
 

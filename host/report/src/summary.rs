@@ -80,7 +80,7 @@ fn fault(report: &Report) -> Vec<Line> {
     let name = clean(process.program.rsplit('/').next().unwrap_or_default());
     let (what, places) = fault.parts();
     let line = |text: String| Line(vec![(Tone::Warning, clean(&text))]);
-    if fault.kind == crate::fault::FaultKind::StackOverflow {
+    if fault.kind == crate::fault::FaultKind::StackOverflow || fault.is_access() {
         return vec![line(format!("{name}: {}", fault.words()))];
     }
     if fault.origin.is_none() {

@@ -16,7 +16,8 @@
 //!
 //! Titles, headings, the order of classes, the diagram and how percentages are cut are documented. Not documented are classes above
 //! 1024 bytes (here steps of 256 up to 4096, then powers of two), the columns of the display, and a report of each class of ECBs:
-//! z/TPF names a set of sizes, which is the class here. All storage is 64-bit storage here; titles stay as they are there.
+//! z/TPF names a set of sizes, which is the class here. The reports of 31-bit storage have that of __malloc31, and a report with the title
+//! of 64-bit storage follows. A class without storage below 2 GiB has the figures of all its storage there: titles stay as they are.
 //!
 //! Invariant: our own reader of listings finds the same figures (`host/listing/tests/ecbs.rs`).
 //! Not here: the figures ([`crate::ecbs`]).
@@ -26,7 +27,7 @@ use std::fmt::Write as _;
 use underbar_ledger::classes::USE_STEP;
 
 use crate::ecb_lines::sampled;
-use crate::ecbs::EcbClass;
+use crate::ecbs::{EcbClass, Rows};
 use crate::le;
 use crate::model::{Process, Report};
 
@@ -164,15 +165,26 @@ fn usage(text: &mut String, rows: &[(u64, u64)], above: u64) {
 }
 
 fn preallocated(text: &mut String, class: &EcbClass) {
-    let (uses, step) = (&class.uses, USE_STEP as u64);
+    if class.with_low == 0 {
+        return usages(text, class, "31-BIT", class.area, &class.uses);
+    }
+    let mut low = class.low_uses.clone();
+    low.up_to.insert(0, class.ended.saturating_sub(low.all()));
+    usages(text, class, "31-BIT", class.low, &low);
+    usages(text, class, "64-BIT", class.area, &class.uses);
+}
+
+/// ECBs by their use of storage of that kind, of which they begin with so many bytes.
+fn usages(text: &mut String, class: &EcbClass, kind: &str, area: u64, uses: &Rows) {
+    let step = USE_STEP as u64;
     let rows = |from: u64, to: u64| -> Vec<(u64, u64)> {
         (from..=to).map(|row| (row * step, uses.up_to.get(&(row * step)).copied().unwrap_or(0))).collect()
     };
     // A damaged ledger or report may have any figure here.
-    let (area, exceed) = (class.area.min(LARGEST_AREA) / step, uses.beyond(class.area));
+    let (area, exceed) = (area.min(LARGEST_AREA) / step, uses.beyond(area));
     let _ = writeln!(
         text,
-        "TPF 31-BIT PREALLOCATED ECB HEAP STORAGE USAGE REPORT    SYSTEM  WIDE\nSETNAME = {}\n",
+        "TPF {kind} PREALLOCATED ECB HEAP STORAGE USAGE REPORT    SYSTEM  WIDE\nSETNAME = {}\n",
         set(class)
     );
     usage(text, &rows(0, area), exceed);
@@ -183,7 +195,7 @@ fn preallocated(text: &mut String, class: &EcbClass) {
         };
         let _ = writeln!(
             text,
-            "TPF 31-BIT VIRTUAL ECB HEAP STORAGE USAGE REPORT    SYSTEM  WIDE\n\
+            "TPF {kind} VIRTUAL ECB HEAP STORAGE USAGE REPORT    SYSTEM  WIDE\n\
              REPORT ONLY INCLUDES ECBS THAT EXCEEDED THE PREALLOCATED ECB HEAP\nSETNAME = {}\n",
             set(class)
         );
@@ -206,7 +218,10 @@ fn lists(text: &mut String, class: &EcbClass) {
         text,
         "LIST         31 BIT  SHARED AVLS       64 BIT  SHARED AVLS        FREED  NEW STORAGE"
     );
+    // Which list a buffer below 2 GiB is of is not counted: they are with the others.
     for list in &class.lists {
+        let is_other = list.list.is_none();
+        let low = if is_other { class.low_got.min(list.carved) } else { 0 };
         let name = match list.list {
             Some(number) if number as usize > class.sizes.len() => continue,
             Some(number) => format!("AVL{number}"),
@@ -216,11 +231,11 @@ fn lists(text: &mut String, class: &EcbClass) {
             text,
             "{name:<6}{:>13}{:>13}{:>13}{:>13}{:>13}{:>13}",
             0,
-            0,
+            low,
             list.own(),
             list.shared,
             list.freed,
-            list.carved
+            list.carved - low
         );
     }
     let _ = writeln!(
@@ -297,5 +312,23 @@ mod tests {
             assert!(text.contains(part), "{part}\n{text}");
         }
         assert!(render(&report, Layout::Previous).contains("         128          990       98.80%\n"));
+        assert!(!text.contains("64-BIT"));
+        report.processes[0].ecbs = vec![sample::ecbs_with_low()];
+        let text = render(&report, Layout::Pj47265);
+        let low = text.split("TPF 64-BIT").next().expect("a first part");
+        for part in [
+            "         0KB           93       93.00%   |",
+            "         4KB            5        5.00%   |",
+            "      > 32KB            1        1.00%   |",
+            "TPF 31-BIT VIRTUAL",
+        ] {
+            assert!(low.contains(part), "{part}\n{text}");
+        }
+        assert!(
+            text.contains(
+                "OTHER             0           50            0            0           20            0"
+            ),
+            "{text}"
+        );
     }
 }

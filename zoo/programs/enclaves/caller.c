@@ -89,6 +89,8 @@ int main(int count, char **words) {
         for (int i = 0; i < 100; i++) CHECK(job("leaks", NULL) == 7);
     } else if (!strcmp(words[2], "deep")) {
         CHECK(deep(199) == 7);
+    } else if (!strcmp(words[2], "thousand")) {
+        CHECK(deep(999) == 7);
     } else if (!strcmp(words[2], "stacks") || !strcmp(words[2], "stack-of-caller")) {
         char address[32];
         snprintf(address, sizeof address, "%lx", (unsigned long)address);

@@ -19,6 +19,7 @@
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <underbar/ecb.h>
+#include <underbar/malloc31.h>
 #include <unistd.h>
 
 #define CHECK(what)                                             \
@@ -367,6 +368,44 @@ static void served(void) {
     CHECK(underbar_ecb_end(ecb) == 0);
 }
 
+/* A signal that nothing of underbar raised, or that the program handles. */
+static void handled(int number, siginfo_t *info, void *context) {
+    (void)context;
+    /* Before any output of the C library: the fault may be in the middle of anything. */
+    char text[] = "handled 0\n";
+    text[8] = (char)('0' + (number == SIGSEGV) + 2 * (info->si_addr != NULL));
+    if (write(1, text, sizeof text - 1) < 0) _exit(4);
+    _exit(7);
+}
+
+/* Uses storage of an ended ECB: WHERE is area, frame or large, HOW read or write, and by whom. */
+static void stale(const char *where, const char *how, const char *who) {
+    if (!strcmp(who, "handled")) {
+        struct sigaction action = {.sa_sigaction = handled, .sa_flags = SA_SIGINFO}, before;
+        CHECK(sigaction(SIGSEGV, &action, &before) == 0 && before.sa_handler == SIG_DFL);
+        CHECK(sigaction(SIGSEGV, NULL, &before) == 0 && before.sa_sigaction == handled);
+        CHECK(before.sa_flags & SA_SIGINFO);
+    } else {
+        CHECK(signal(SIGSEGV, SIG_DFL) == SIG_DFL);
+    }
+    underbar_ecb ecb = inside("GONE");
+    int frame = !strcmp(where, "frame");
+    if (frame) for (int at = 0; at < 100; at++) got(1000);
+    unsigned char *volatile buffer = got(!strcmp(where, "large") ? 1000000 : 100);
+    if (!frame) CHECK(underbar_ecb_tag(buffer, "SESSION", 7) == 0);
+    CHECK(underbar_ecb_end(ecb) == 0);
+    /* Another one, so that it is not the newest, and storage of the same class is in use. */
+    ecb = inside("GONE");
+    CHECK(is_as_written(got(100), 100));
+    CHECK(underbar_ecb_end(ecb) == 0);
+    printf("%llu\n", (unsigned long long)ecb);
+    if (!strcmp(how, "null")) buffer = NULL;
+    if (!strcmp(how, "kill")) kill(getpid(), SIGSEGV);
+    if (!strcmp(how, "write")) buffer[20] = 1;
+    if (!strcmp(how, "free")) free(buffer);
+    printf("not noticed: %d\n", buffer[20]);
+}
+
 int main(int count, char **arguments) {
     setvbuf(stdout, NULL, _IOLBF, 0);
     const char *what = count > 1 ? arguments[1] : "";
@@ -429,6 +468,58 @@ int main(int count, char **arguments) {
         free(buffer);
         buffer = realloc(buffer, 90);
         puts("not noticed");
+    } else if (!strcmp(what, "stale")) {
+        stale(arguments[2], arguments[3], arguments[4]);
+    } else if (!strcmp(what, "reused")) {
+        /* The oldest ECB is no longer kept: its storage is filled, and serves again. */
+        unsigned char *volatile first = NULL;
+        for (int at = 0; at < 100; at++) {
+            underbar_ecb ecb = inside("KEPT");
+            unsigned char *buffer = got(3000);
+            if (!first) first = buffer;
+            CHECK(is_as_written(buffer, 3000));
+            got(9000000);
+            CHECK(underbar_ecb_end(ecb) == 0);
+        }
+        puts("reused");
+    } else if (!strcmp(what, "low")) {
+        /* Storage below 2 GiB inside an ECB ends with it; in two of 40 none is asked for, and one needs more than a piece. */
+        for (int number = 0; number < 40; number++) {
+            underbar_ecb ecb = inside("LOW");
+            unsigned char *first = NULL, *last = NULL;
+            for (int at = 0; at < (number < 2 ? 0 : number == 2 ? 100 : 3); at++) {
+                last = __malloc31(1000);
+                CHECK(last && (uintptr_t)last < (2u << 30) && malloc_usable_size(last) >= 1000);
+                memset(last, at, 1000);
+                if (!first) first = last;
+            }
+            if (first) {
+                first = realloc(first, 2000);
+                CHECK(first && (uintptr_t)first < (2u << 30) && first[999] == 0);
+                free(last);
+                CHECK(__malloc31(1000) == last);
+            }
+            got(100);
+            CHECK(underbar_ecb_end(ecb) == 0);
+        }
+        void *kept = __malloc31(100);
+        CHECK(kept && (uintptr_t)kept < (2u << 30));
+        free(kept);
+        underbar_ecb ecb = inside("LOW");
+        unsigned char *volatile stale = __malloc31(500);
+        CHECK(underbar_ecb_end(ecb) == 0);
+        puts("low");
+        if (count > 2) printf("not noticed: %d\n", stale[10]);
+    } else if (!strcmp(what, "resized")) {
+        underbar_ecb ecb = inside("RESIZED");
+        void *volatile first = calloc(10, 10);
+        first = memset(first, 1, 100);
+        void *volatile second = aligned_alloc(64, 128);
+        void *volatile third = malloc(1000);
+        third = realloc(third, 5000);
+        free(second);
+        CHECK(first && third && underbar_ecb_end(ecb) == 0);
+        puts("resized");
     } else if (!strcmp(what, "served")) {
         served();
         puts("served");

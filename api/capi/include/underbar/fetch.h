@@ -39,7 +39,8 @@ enum {
     UNDERBAR_BAD_NAME = 13,
     UNDERBAR_NOT_ISOLATED = 14,    /* LINK of a program that was left to dlopen */
     UNDERBAR_NOT_LINKED = 15,      /* XCTL by a program that was not LINKed */
-    UNDERBAR_CHECKSUM = 16         /* the bytes differ from those that were stored */
+    UNDERBAR_CHECKSUM = 16,        /* the bytes differ from those that were stored */
+    UNDERBAR_THROWN = 17           /* LINK: an exception came out of its main; it has ended */
 };
 
 /* The state of a program's data for its users. */
@@ -73,7 +74,8 @@ int underbar_call(underbar_program program, void *parameter, long *result);
 
 /* LINK: loads a program, runs its main(arguments, environment), gives it back. Both lists end with NULL and are copied; an
  * environment of NULL is the caller's. exit() in the program, its constructors and the programs that it LOADs ends the
- * program, not its caller: status is 0 to 255. This does not cover abort, quick_exit, signals, exec, exit in another
+ * program, not its caller: status is 0 to 255. longjmp to a place of the caller's and pthread_exit end it first; an exception
+ * out of its main gives UNDERBAR_THROWN. This does not cover abort, quick_exit, signals, exec, exit in another
  * thread, or exit called by a system library. If the program is in use, LINK makes another copy, unless it is reentrant. */
 int underbar_link(const underbar_library *libraries, size_t count, const char *name, char *const arguments[],
                   char *const environment[], int *status);

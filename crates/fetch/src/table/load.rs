@@ -344,14 +344,16 @@ impl Table {
             one.is_waiting = true;
             return After::Rests;
         }
-        let enclave = core::mem::replace(&mut one.enclave, Enclave::NONE);
         if !is_kept {
+            let enclave = one.enclave;
             self.unload(program);
-        } else if one.form == Form::Fresh {
-            return After::Restore(enclave);
-        } else {
-            self.stage(program);
+            return After::Done(enclave);
         }
+        let enclave = core::mem::replace(&mut one.enclave, Enclave::NONE);
+        if one.form == Form::Fresh {
+            return After::Restore(enclave);
+        }
+        self.stage(program);
         After::Done(enclave)
     }
 
@@ -385,9 +387,9 @@ unsafe fn finish(after: After, program: NonNull<Program>) -> bool {
         // SAFETY: returned just now; not `Threads` again.
         return unsafe { finish(after, program) };
     }
-    if let After::Restore(_) = after {
+    if let After::Restore(enclave) = after {
         // SAFETY: it has no users, and is not staged: only this thread has it.
-        let restored = unsafe { Program::rewind(program) };
+        let restored = enclave.run(|| unsafe { Program::rewind(program) });
         with(|table| {
             if let Some(restored) = restored {
                 table.statistics.restored_pages += restored.pages;

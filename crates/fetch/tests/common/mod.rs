@@ -107,6 +107,8 @@ pub fn list(texts: &[&str]) -> (Vec<CString>, Vec<*const c_char>) {
 }
 
 /// Calls a function of a program.
+// A frame of its own: a debugger shows it.
+#[inline(never)]
 pub fn ask(loaded: Loaded, function: &CStr, argument: usize) -> usize {
     let address = table::symbol(loaded, function).expect("whole tables").expect("the function");
     // SAFETY: functions of members of our own, which take a word and return one.

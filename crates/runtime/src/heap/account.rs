@@ -98,7 +98,6 @@ impl Account {
     }
 
     /// The row; None for the default heap, and in a child that has no accounts of its own yet.
-    #[cfg(test)]
     pub fn row(&self) -> Option<&'static HeapRow> {
         let place = self.place.load(Ordering::Relaxed);
         if place == NONE { None } else { row_at(place) }

@@ -4,6 +4,7 @@
 //! __malloc24 ──> heap below the line ──> element of a segment that ends below 16 MiB        HEAP's init24 and incr24
 //! __malloc31 ──> heap below the bar  ──> element of a segment that ends below  2 GiB        HEAP's init and incr
 //! free, realloc ──> the heap around the address                                             realloc stays in it
+//! __malloc31 inside an ECB ──> the ECB's part below the bar (`ecb::low`), with pages of the heap below the bar
 //! ```
 //!
 //! Each is made with its first request, and has a row in the ledger. Linux gives such addresses only on request: a segment is mapped
@@ -21,7 +22,7 @@ use underbar_options::HeapBelow;
 
 use super::object::{DEFAULT, Heap};
 use super::space::{Disposition, Policy};
-use super::{OurSegments, count_element, obey_if_changed, out_of_storage_of, registry, usable_size};
+use super::{OurSegments, count_element, ecb, obey_if_changed, out_of_storage_of, registry, usable_size};
 use crate::{coverage, start};
 
 /// One of the two heaps.
@@ -56,6 +57,13 @@ impl Below {
     /// Storage for `size` bytes, aligned to 16. Null, with errno ENOMEM, if there is none.
     pub fn get(&self, size: usize) -> *mut u8 {
         start::ensure();
+        // Inside an ECB it is part of the ECB.
+        if self.kind == HeapKind::Bar
+            && ecb::is_inside()
+            && let Some(buffer) = self.heap().and_then(|heap| ecb::get_low(heap, size))
+        {
+            return buffer;
+        }
         match self.heap() {
             Some(heap) => get_from(heap, size),
             None => out_of_storage_of(&DEFAULT),

@@ -33,9 +33,11 @@
 
 use core::sync::atomic::Ordering;
 
+use underbar_ledger::layout::OfEcb;
 use underbar_ledger::{FaultKind, Key};
 use underbar_sys::syscall;
 
+use super::ecb;
 use super::extent::Extent;
 use super::map::{Descriptor, SEGMENT};
 use super::slot;
@@ -193,7 +195,8 @@ pub fn end_for(finding: &Finding) -> ! {
 pub fn tell(finding: &Finding) {
     let mut text = Text::new();
     text.put("underbar: ");
-    words(&mut text, finding.function, &finding.fault);
+    let stale = stale(&finding.fault);
+    words(&mut text, finding.function, &finding.fault, stale.as_ref());
     if let Some((how, callers)) = origin(&finding.fault) {
         names(&mut text, how, &callers);
     }
@@ -201,10 +204,13 @@ pub fn tell(finding: &Finding) {
         text.put(", before the block at ").address(next);
         size(&mut text, bytes);
     }
-    names(&mut text, "called by", &finding.callers);
+    names(&mut text, if is_access(finding.function) { "in" } else { "called by" }, &finding.callers);
     text.put("\n");
     // If the descriptor is closed, the program wants no message.
     let _ = syscall::write(2, text.as_bytes());
+    if finding.fault.kind == FaultKind::Ended {
+        ecb::tell_trace();
+    }
 }
 
 /// Who made the block what it is: who freed one that is freed again, and who got any other.
@@ -233,9 +239,61 @@ fn names(text: &mut Text, how: &str, callers: &Callers) {
     }
 }
 
-fn words(text: &mut Text, function: &str, fault: &Fault) {
+/// Names of what is no function: an access by an instruction.
+pub const READ: &str = "read access";
+pub const WRITE: &str = "write access";
+
+fn is_access(function: &str) -> bool {
+    function == READ || function == WRITE
+}
+
+/// Tells and records an access to storage of an ended ECB, by the instruction at that address. False, with nothing done, if it is none.
+/// It may be called by a handler of a signal.
+pub fn tell_access(is_write: bool, address: usize, instruction: usize) -> bool {
+    let fault = Fault { kind: FaultKind::Ended, address, block: address, bytes: 0 };
+    if stale(&fault).is_none() {
+        return false;
+    }
+    let function = if is_write { WRITE } else { READ };
+    let finding = Finding { function, fault, callers: Site::of(instruction).callers(), next: None };
+    record(&finding);
+    tell(&finding);
+    true
+}
+
+/// The ended ECB of a fault, if it is known.
+fn stale(fault: &Fault) -> Option<ecb::Stale> {
+    if fault.kind == FaultKind::Ended { ecb::stale_at(fault.address) } else { None }
+}
+
+/// Bytes of a program's name, as far as they can be shown.
+fn shown(text: &mut Text, name: &[u8]) {
+    for byte in name {
+        text.put_bytes(&[if byte.is_ascii_graphic() || *byte == b' ' { *byte } else { b'?' }]);
+    }
+}
+
+/// Which ECB has ended, and the buffer.
+fn ended(text: &mut Text, address: usize, stale: &ecb::Stale) {
+    text.put(": its ECB ").number(stale.ecb, 0).put(" of class ");
+    shown(text, stale.class.name());
+    text.put(" has ended");
+    if stale.bytes > 0 {
+        match address - stale.buffer {
+            0 => text.put(", a buffer of "),
+            inside => text.put(", ").number(inside as u64, 0).put(" bytes into a buffer of "),
+        };
+        text.number(stale.bytes as u64, 0).put(" bytes");
+    }
+    if stale.length > 0 {
+        text.put(" named ");
+        shown(text, &stale.name[..stale.length]);
+    }
+}
+
+fn words(text: &mut Text, function: &str, fault: &Fault, stale: Option<&ecb::Stale>) {
     let Fault { kind, address, block, bytes } = *fault;
-    text.put(function).put("(): ");
+    text.put(function).put(if is_access(function) { " to " } else { "(): " });
     match kind {
         FaultKind::DoubleFree => {
             text.put("double free of ").address(address);
@@ -257,7 +315,11 @@ fn words(text: &mut Text, function: &str, fault: &Fault) {
         // No function of the heap finds one.
         FaultKind::StackOverflow => {}
         FaultKind::Ended => {
-            text.put("invalid pointer ").address(address).put(": its ECB has ended");
+            text.put(if is_access(function) { "" } else { "invalid pointer " }).address(address);
+            match stale {
+                Some(stale) => ended(text, address, stale),
+                None => _ = text.put(": its ECB has ended"),
+            }
         }
     }
 }
@@ -271,7 +333,12 @@ fn size(text: &mut Text, bytes: usize) {
 /// Records the fault in the ledger, for the report.
 fn record(finding: &Finding) {
     let Finding { function, fault, callers, .. } = finding;
-    ledger::add(Key::HeapFaults, 1);
+    if !is_access(function) {
+        ledger::add(Key::HeapFaults, 1);
+    }
+    let stale = stale(fault);
+    let (block, bytes) =
+        stale.as_ref().map_or((fault.block, fault.bytes), |stale| (stale.buffer, stale.bytes));
     let origin = origin(fault);
     let mut rooms = [[0; 32]; 2];
     let [room, other_room] = &mut rooms;
@@ -280,8 +347,13 @@ fn record(finding: &Finding) {
     ledger::slot().fault.store(
         fault.kind,
         function,
-        [fault.address, fault.block, fault.bytes].map(|word| word as u64),
+        [fault.address, block, bytes].map(|word| word as u64),
         [&caller, &made].map(|code| code.as_ref().map(|code| (code.module, code.offset as u64))),
+        stale.as_ref().map_or_else(OfEcb::default, |stale| OfEcb {
+            ecb: stale.ecb,
+            class: stale.class.name(),
+            tag: &stale.name[..stale.length],
+        }),
     );
 }
 
@@ -291,7 +363,7 @@ mod tests {
 
     fn told(kind: FaultKind, bytes: usize) -> std::string::String {
         let mut text = Text::new();
-        words(&mut text, "free", &Fault { kind, address: 0x1010, block: 0x1000, bytes });
+        words(&mut text, "free", &Fault { kind, address: 0x1010, block: 0x1000, bytes }, None);
         std::string::String::from_utf8_lossy(text.as_bytes()).into_owned()
     }
 

@@ -95,6 +95,11 @@ pub fn current() -> Option<Handle> {
     Some(Handle { heap, generation: heap.gate.generation() })
 }
 
+/// The name of that enclave, cut to 32 bytes, with zeros after it; None outside of enclaves, and if it has no row of accounts.
+pub fn name() -> Option<[u8; 32]> {
+    current()?.heap.account.row().map(|row| row.name.bytes())
+}
+
 /// Ends an enclave, and the heaps that its program has created. False if threads are inside: then it goes on. After the program has
 /// given up its right to return storage, the heap stays as it is.
 pub fn end(enclave: Enclave) -> bool {

@@ -106,6 +106,7 @@ use core::sync::atomic::Ordering;
 
 use underbar_ledger::Key;
 
+pub(crate) use check::tell_access;
 pub use entering::{Entered, enter, leave};
 pub use private_storage::DESCRIPTOR;
 pub use realloc::realloc;
@@ -196,7 +197,7 @@ unsafe fn take(heap: *mut ThreadHeap, class: usize) -> *mut u8 {
 #[inline(never)]
 unsafe fn malloc_slow(size: usize) -> *mut u8 {
     // SAFETY: the slot holds the address of a thread's heap.
-    unsafe { if (*slot::get()).is_seat { ecb::malloc(size) } else { malloc_slower(size) } }
+    unsafe { if (*slot::get()).is_untraced { ecb::malloc(size) } else { malloc_slower(size) } }
 }
 
 /// As [`malloc_slow`], outside of all ECBs. Apart, so that the way to an ECB saves no registers.
@@ -551,6 +552,12 @@ unsafe fn free_elsewhere(address: *mut u8, descriptor: *mut Descriptor) {
     unsafe {
         if !descriptor.is_null() {
             let owner = (*descriptor).owner.load(Ordering::Relaxed);
+            if owner == AREA {
+                if !ecb::free(address, descriptor) {
+                    free_unusual(address, descriptor as usize);
+                }
+                return;
+            }
             let heap = slot::get();
             if owner & thread::TAGS == 0 && thread::is_real(heap) {
                 let (extent, cell): (*mut Extent, *mut Cell) = (descriptor.cast(), address.cast());
@@ -559,9 +566,6 @@ unsafe fn free_elsewhere(address: *mut u8, descriptor: *mut Descriptor) {
                     return;
                 }
                 (*heap).put_remote(owner as *mut ThreadHeap, extent, cell);
-                return;
-            }
-            if owner == AREA && ecb::free(address, descriptor) {
                 return;
             }
         }
@@ -603,7 +607,7 @@ unsafe fn give_back(function: &'static str, address: *mut u8, descriptor: *mut D
         }
         let owner = (*descriptor).owner.load(Ordering::Relaxed);
         if owner == AREA {
-            if !ecb::free(address, descriptor) {
+            if !ecb::free_by(address, descriptor, caller) {
                 check::end(function, ecb::fault_of(address.addr(), descriptor), caller);
             }
             return;

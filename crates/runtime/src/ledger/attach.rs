@@ -25,13 +25,14 @@ use underbar_ledger::layout::{
     CONTROL_OFFSET, ENDED_UNTIMED, FILE_BYTES, OPTIONS_OFFSET, OPTIONS_ROOM, SLOT_BYTES, SLOTS, SLOTS_OFFSET,
 };
 use underbar_ledger::{
-    Header, Heaps, Identity, Key, LedgerView, Pools, Slot, SlotState, classes::ClassRow, heaps as heap_rows,
-    make, pools as pool_rows,
+    Header, Heaps, Identity, Key, LedgerView, Pools, Slot, SlotState, Traces, classes::ClassRow,
+    heaps as heap_rows, make, pools as pool_rows,
 };
 use underbar_sys::{file, syscall};
 
 use super::{
-    Guard, PROCESS, allocator, arguments, classes, fold, heaps, inherited, pools, private, program, use_slot,
+    Guard, PROCESS, allocator, arguments, classes, fold, heaps, inherited, pools, private, program, traces,
+    use_slot,
 };
 use crate::sandbox;
 
@@ -270,6 +271,13 @@ pub(super) fn map_class(class: usize) -> Option<&'static ClassRow> {
     Some(unsafe { &*page.cast::<ClassRow>() })
 }
 
+/// The trace tables of ECBs that belong to this process's slot, as above.
+pub(super) fn map_traces() -> Option<&'static Traces> {
+    let page = map_new(LedgerView::traces_of(own_place()?).start, size_of::<Traces>())?;
+    // SAFETY: mapped, allocated, made of atomics, and never unmapped.
+    Some(unsafe { &*page.cast::<Traces>() })
+}
+
 /// The place of this process's slot in the file; None if it has none, or no page can be had.
 fn own_place() -> Option<usize> {
     let place = PLACE.load(Ordering::Relaxed);
@@ -398,6 +406,7 @@ pub fn in_child() -> &'static Slot {
     heaps::in_child(map_heaps);
     pools::in_child(map_pools);
     classes::in_child(map_class);
+    traces::in_child();
     super::slot()
 }
 

@@ -12,7 +12,7 @@
 //! Invariant: in every state there is a slot to write to; nothing here allocates, formats or waits.
 //! Not here: which file (`path`), finding and folding slots in it (`attach`, `expected`, `inherited`, `fold`), the identity of the program (`program`), its
 //! arguments (`arguments`) and allocator (`allocator`), files next to it (`beside`), rows of heaps (`heaps`) and of heap pools
-//! (`pools`), pages of classes of ECBs (`classes`), the host's changes (`control`), reads of underbar itself (`own_reads`).
+//! (`pools`), pages of classes of ECBs (`classes`), their trace tables (`traces`), the host's changes (`control`), reads of underbar itself (`own_reads`).
 
 pub(crate) mod allocator;
 pub(crate) mod arguments;
@@ -28,11 +28,12 @@ pub(crate) mod own_reads;
 pub(crate) mod path;
 pub(crate) mod pools;
 pub mod program;
+pub(crate) mod traces;
 
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use underbar_ledger::classes::{ClassRow, ROWS};
-use underbar_ledger::{Heaps, Key, Pools, Slot};
+use underbar_ledger::{Heaps, Key, Pools, Slot, Traces};
 
 /// The process that took this process's slot, as its number is in the ledger's directory; 0 without a ledger. Written by the thread
 /// that attaches or is a forked child's first; relaxed, since nothing else is read by it.
@@ -69,6 +70,8 @@ pub(crate) struct Guard {
     pools: AtomicPtr<Pools>,
     /// Null without a page of that class, and in such a child.
     classes: [AtomicPtr<ClassRow>; ROWS],
+    /// Null without trace tables, and in such a child.
+    traces: AtomicPtr<Traces>,
 }
 
 /// SAFETY: a slot is made of atomics only, for which zero is a value.
@@ -78,6 +81,7 @@ static FIRST: Guard = Guard {
     heaps: AtomicPtr::new(core::ptr::null_mut()),
     pools: AtomicPtr::new(core::ptr::null_mut()),
     classes: [const { AtomicPtr::new(core::ptr::null_mut()) }; ROWS],
+    traces: AtomicPtr::new(core::ptr::null_mut()),
 };
 /// The guard in use. Changed when the ledger is attached; read by every thread, relaxed: both guards are valid for ever.
 static GUARD: AtomicPtr<Guard> = AtomicPtr::new((&raw const FIRST).cast_mut());

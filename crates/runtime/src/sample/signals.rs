@@ -11,7 +11,7 @@
 //! ```
 //!
 //! Invariant: if no samples are requested, each of these is one comparison, then the C library's function.
-//! The handler of stack overflows is hidden in the same way.
+//! The handler of stack overflows is hidden in the same way, and that for storage of ended ECBs keeps the program's action (`stale`).
 //! Known limits: the program's own system calls are not seen (Go's runtime makes them). A signal of a timer that was under
 //! way when the program took it reaches the program's handler. On kernels before 5.9, a thread that waits for all signals
 //! at once may receive this one if the tick arrives between its call and its sleep.
@@ -23,7 +23,7 @@ use underbar_ledger::samples::GAVE_WAY;
 
 use crate::errno::set_errno;
 use crate::next::Next;
-use crate::overflow;
+use crate::{overflow, stale};
 
 const EINVAL: i32 = 22;
 const ENOSYS: i32 = 38;
@@ -94,6 +94,8 @@ pub struct Action {
     rest: [u64; 18],
 }
 
+/// The place of the flags in the rest: behind the mask.
+const FLAGS: usize = 16;
 const NONE: Action = Action { handler: 0, rest: [0; 18] };
 
 /// `sigaction` of POSIX.
@@ -101,6 +103,11 @@ const NONE: Action = Action { handler: 0, rest: [0; 18] };
 /// # Safety
 /// As C's.
 pub unsafe fn sigaction(signal: c_int, new: *const Action, old: *mut Action) -> c_int {
+    if stale::has(signal) {
+        // SAFETY: the caller's promise.
+        unsafe { exchange(new, old) };
+        return 0;
+    }
     let Some(next) = SIGACTION.get() else { return fail(ENOSYS) };
     // SAFETY: the C library's function of that name, whose signature this is.
     let next: unsafe extern "C" fn(c_int, *const Action, *mut Action) -> c_int =
@@ -137,6 +144,25 @@ pub unsafe fn sigaction(signal: c_int, new: *const Action, old: *mut Action) -> 
     }
 }
 
+/// Keeps the program's action where a handler for ended ECBs stands before it.
+///
+/// # Safety
+/// As sigaction of C.
+unsafe fn exchange(new: *const Action, old: *mut Action) {
+    // SAFETY: the caller's promise.
+    let wanted = unsafe { new.as_ref() }.map(|new| stale::Program {
+        handler: new.handler,
+        flags: new.rest[FLAGS] & u64::from(u32::MAX),
+        mask: new.rest[0],
+    });
+    let before = stale::exchange(wanted);
+    // SAFETY: the caller's promise.
+    if let Some(old) = unsafe { old.as_mut() } {
+        *old = Action { handler: before.handler, ..NONE };
+        (old.rest[0], old.rest[FLAGS]) = (before.mask, before.flags);
+    }
+}
+
 /// Whether the handler of stack overflows is in place: then the default action is what the program finds.
 fn is_set_for_overflows(signal: c_int) -> bool {
     let mut now = crate::action::DEFAULT;
@@ -167,6 +193,9 @@ pub unsafe fn sysv_signal(signal: c_int, handler: usize) -> usize {
 /// `next` is a function with the signature of `signal`; else as C's.
 unsafe fn by_name(next: &Next, signal: c_int, handler: usize) -> usize {
     const ERROR: usize = usize::MAX;
+    if stale::has(signal) {
+        return stale::exchange(Some(stale::of_signal(handler, core::ptr::eq(next, &SYSV_SIGNAL)))).handler;
+    }
     let Some(next) = next.get() else {
         fail(ENOSYS);
         return ERROR;

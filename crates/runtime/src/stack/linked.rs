@@ -77,6 +77,8 @@ pub fn begins() -> (usize, usize) {
         (*stack).reached((*stack).top, segments);
         (*stack).next = lists.in_use;
         lists.in_use = stack;
+        drop(lists);
+        overflow::program_begins((*stack).top, (*stack).low, (*stack).top);
         ((*stack).low, (*stack).top)
     }
 }
@@ -90,6 +92,7 @@ pub fn ends(top: usize) {
     // SAFETY: taken out of its list, so it is this thread's.
     unsafe {
         let Some(it) = stack.as_ref() else { return };
+        overflow::program_ends(it.top);
         let is_closed = sandbox::is_closed();
         if !is_closed {
             let frees = sizes().frees != 0;

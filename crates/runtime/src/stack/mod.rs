@@ -49,7 +49,7 @@ use crate::heap::enclave::Inherited;
 use crate::next::Next;
 use crate::orders::{Given, Orders};
 use crate::thread_end::ThreadEnd;
-use crate::{by_caller, coverage, heap, ledger, overflow, sample, sandbox};
+use crate::{by_caller, coverage, heap, ledger, overflow, sample, sandbox, stale};
 
 const PAGE: usize = 4096;
 /// All stacks are measured when the first, second, fourth ... thread ends, and later each time this many have ended.
@@ -148,6 +148,7 @@ fn is_asked_for() -> bool {
 pub(crate) fn configure(orders: &Orders<'_>) {
     size::configure(orders);
     overflow::configure(orders);
+    stale::configure(orders);
 }
 
 /// Notes where the first thread's stack begins: the kernel put the environment there.
@@ -158,6 +159,8 @@ pub(crate) fn at_start(given: &Given) {
     END.prepare();
     let _ = CREATE.get();
     overflow::at_start(given.environment as usize);
+    // Its handler counts as the program's.
+    stale::at_start();
     if heap::of_threads::are_wanted() {
         // Before there are other threads.
         by_caller::bind();

@@ -10,7 +10,7 @@ use underbar_options::{OPTIONS, ReleaseLine};
 use underbar_report::lock::chapter;
 use underbar_report::model::file_name;
 use underbar_report::page::{Page, quoted};
-use underbar_report::{Report as Accounts, every, le, summary, ztpf};
+use underbar_report::{Report as Accounts, ecb_lines, every, le, summary, ztpf};
 
 use crate::exit::ExitCode;
 use crate::printing::Printing;
@@ -90,6 +90,8 @@ pub enum Form {
     Le,
     /// The storage report of 64-bit programs that IBM documents
     Amode64,
+    /// ECBs: every figure of each class, and the last requests of each thread under ECB(TRACE(n))
+    Ecbs,
     /// ECBs in the layouts of z/TPF, with the request sizes of PJ47265
     Ztpf,
     /// The same, with request sizes in multiples of 128 as before PJ47265
@@ -106,6 +108,7 @@ pub fn rendered(report: &Accounts, form: Form, json: bool, page: Page<'_>) -> St
     match form {
         Form::Le => le::render(report),
         Form::Amode64 => le::amode64::render(report),
+        Form::Ecbs => ecb_lines::render(report, page),
         Form::Ztpf => ztpf::render(report, ztpf::Layout::Pj47265),
         Form::ZtpfPrevious => ztpf::render(report, ztpf::Layout::Previous),
         Form::Lock => chapter::render(report, &advice(report)),

@@ -52,7 +52,59 @@ pub(super) struct Row(pub Label, pub Source);
 /// One area.
 pub(super) struct Section {
     pub title: &'static str,
+    /// Who asks for it.
+    pub asked: Asked,
     pub rows: &'static [Row],
+}
+
+/// Who asks for an area.
+#[derive(Clone, Copy)]
+pub(super) enum Asked {
+    /// Every program has it.
+    Always,
+    /// No program on Linux can.
+    Never,
+    /// A program with threads.
+    ByThreads,
+    /// A program with a heap of this kind.
+    ByHeap(Kind),
+    /// A program with this counter.
+    ByCounter(Key),
+}
+
+use Asked::{Always, ByCounter, ByHeap, ByThreads, Never};
+
+/// The line of an area for which no program asked: its figures are 0 for that reason. Our reader of listings knows it.
+pub(super) const NONE: &str = "none: no program asked for it";
+/// The line of an area whose figures are in rows of heaps, which are not kept of several ended processes.
+pub(super) const NOT_KEPT: &str = "not kept of several ended processes together";
+
+impl Asked {
+    /// Why the area's figures are 0 in this process; None if it has figures.
+    pub fn is_none(self, process: &Process) -> Option<&'static str> {
+        let counters = &process.counters;
+        let is_asked = match self {
+            Always => true,
+            Never => false,
+            ByThreads => counters.get(Key::ThreadsPeak) > 1 || counters.get(Key::StackThread) > 0,
+            ByHeap(kind) => process.heaps.iter().any(|heap| heap.kind == kind),
+            ByCounter(key) => counters.get(key) > 0,
+        };
+        let is_lost = matches!(self, ByHeap(_)) && process.processes > 1 && process.heaps.is_empty();
+        if is_asked {
+            None
+        } else if is_lost {
+            Some(NOT_KEPT)
+        } else {
+            Some(NONE)
+        }
+    }
+}
+
+/// The areas for which this process did not ask.
+pub(crate) fn none(process: &Process) -> Vec<String> {
+    let none = |section: &&Section| section.asked.is_none(process) == Some(NONE);
+    SECTIONS.iter().filter(none).map(|section| section.title.to_owned()).collect()
 }
 
 macro_rules! stack_rows {
@@ -86,6 +138,7 @@ macro_rules! heap_rows {
 pub(super) static SECTIONS: [Section; 9] = [
     Section {
         title: "STACK",
+        asked: Always,
         rows: stack_rows!(
             "STACK",
             0,
@@ -97,6 +150,7 @@ pub(super) static SECTIONS: [Section; 9] = [
     },
     Section {
         title: "THREADSTACK",
+        asked: ByThreads,
         rows: stack_rows!(
             "THREADSTACK",
             1,
@@ -108,6 +162,7 @@ pub(super) static SECTIONS: [Section; 9] = [
     },
     Section {
         title: "LIBSTACK",
+        asked: Never,
         rows: stack_rows!(
             "LIBSTACK",
             0,
@@ -119,6 +174,7 @@ pub(super) static SECTIONS: [Section; 9] = [
     },
     Section {
         title: "THREADHEAP",
+        asked: ByHeap(Kind::Thread),
         rows: &[
             Row(Label::Of(Key::HeapInitialSize), SubOption("THREADHEAP", 0)),
             Row(Label::Of(Key::HeapIncrementSize), SubOption("THREADHEAP", 1)),
@@ -132,6 +188,7 @@ pub(super) static SECTIONS: [Section; 9] = [
     },
     Section {
         title: "HEAP",
+        asked: Always,
         rows: heap_rows!(
             Counter(Key::HeapInitialSize),
             Counter(Key::HeapIncrementSize),
@@ -144,6 +201,7 @@ pub(super) static SECTIONS: [Section; 9] = [
     },
     Section {
         title: "HEAP24",
+        asked: ByHeap(Kind::Line),
         rows: heap_rows!(
             SubOption("HEAP", 4),
             SubOption("HEAP", 5),
@@ -156,6 +214,7 @@ pub(super) static SECTIONS: [Section; 9] = [
     },
     Section {
         title: "ANYHEAP",
+        asked: Always,
         rows: heap_rows!(
             SubOption("ANYHEAP", 0),
             SubOption("ANYHEAP", 1),
@@ -168,6 +227,7 @@ pub(super) static SECTIONS: [Section; 9] = [
     },
     Section {
         title: "BELOWHEAP",
+        asked: Never,
         rows: heap_rows!(
             SubOption("BELOWHEAP", 0),
             SubOption("BELOWHEAP", 1),
@@ -180,6 +240,7 @@ pub(super) static SECTIONS: [Section; 9] = [
     },
     Section {
         title: "Additional Heap",
+        asked: ByCounter(Key::AdditionalCreates),
         rows: &[
             Row(Label::Of(Key::AdditionalCreates), Counter(Key::AdditionalCreates)),
             Row(Label::Of(Key::AdditionalDiscards), Counter(Key::AdditionalDiscards)),
@@ -246,6 +307,26 @@ pub(super) fn lacks(report: &Report, process: &Process) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_area_without_figures_says_who_did_not_ask() {
+        let mut process = crate::sample::getfree().processes.remove(0);
+        let expect = ["THREADSTACK", "LIBSTACK", "THREADHEAP", "HEAP24", "BELOWHEAP", "Additional Heap"];
+        assert_eq!(none(&process), expect);
+        process.counters.set(Key::ThreadsPeak, 2);
+        process.counters.set(Key::AdditionalCreates, 1);
+        // Rows of heaps are not kept of folded processes: so nobody knows.
+        process.processes = 3;
+        assert_eq!(none(&process), ["LIBSTACK", "BELOWHEAP"]);
+        assert_eq!(ByHeap(Kind::Line).is_none(&process), Some(NOT_KEPT));
+        let absent = SECTIONS.iter().filter(|section| {
+            let is_counted = |row: &Row| !matches!(row.1, Absent(_) | SubOption(..));
+            !section.rows.iter().any(is_counted)
+        });
+        assert!(
+            absent.clone().count() > 0 && absent.into_iter().all(|section| matches!(section.asked, Never))
+        );
+    }
 
     #[test]
     fn what_is_0_here_or_in_a_row_is_null_in_json_and_the_other_way_round() {

@@ -11,7 +11,7 @@
 //!
 //! One report for each process, which is an enclave, and one with the area HEAP for each enclave in it (a LINKed program). Labels are from the ledger's table if it has them. A figure
 //! without a counterpart is 0, since the layout needs a number there, and a note after the report says so; in JSON it is null
-//! ([`crate::absent`]).
+//! ([`crate::absent`]). An area for which no program asked has the line "none: no program asked for it" above its zeros.
 //!
 //! ```text
 //! areas  the areas and their lines     pools  HEAPPOOLS, if it is on         date  of the heading
@@ -31,6 +31,7 @@ use underbar_ledger::Key;
 
 use crate::heap::{Heap, Kind};
 use crate::model::{Process, Report, State};
+pub(crate) use areas::none;
 use areas::{Row, SECTIONS, figure, lacks};
 pub use date::date;
 use date::date_after;
@@ -76,6 +77,11 @@ fn linked(text: &mut String, report: &Report, process: &Process, heap: &Heap) {
             line(text, 6, label.text(), known.unwrap_or(0));
         }
     }
+    linked_ends(text, process, heap);
+}
+
+/// The end of an enclave's report, with its notes.
+fn linked_ends(text: &mut String, process: &Process, heap: &Heap) {
     text.push_str("End of Storage Report\n\n");
     let mut notes = vec![format!(
         "The program was LINKed in {} (process {}), whose report has its stacks and all else; the time is that of the process.",
@@ -108,6 +114,9 @@ fn one(text: &mut String, report: &Report, process: &Process) {
     title(text, process.name(), &date_after(report, process.started_ns), report);
     for section in &SECTIONS {
         let _ = writeln!(text, "    {} statistics:", section.title);
+        if let Some(why) = section.asked.is_none(process) {
+            let _ = writeln!(text, "      {why}");
+        }
         for Row(label, source) in section.rows {
             line(text, 6, label.text(), figure(report, process, *source));
         }
@@ -206,7 +215,8 @@ fn notes(report: &Report, process: &Process) -> Vec<String> {
 /// What THREADHEAP has.
 fn of_threads(process: &Process) -> String {
     if process.heaps.iter().all(|heap| heap.kind != Kind::Thread) {
-        return "THREADHEAP: none, since no thread had a heap of its own: THREADHEAP has no size.".to_owned();
+        return "THREADHEAP: a thread has a heap of its own where the option THREADHEAP has a size."
+            .to_owned();
     }
     match process.counters.get(Key::ThreadHeapsLeft) {
         0 => "THREADHEAP: the heaps of threads; each went back when its thread ended.".to_owned(),
@@ -219,7 +229,7 @@ fn of_threads(process: &Process) -> String {
 /// What HEAP24 has.
 fn below_the_line(process: &Process) -> String {
     if process.heaps.iter().all(|heap| heap.kind != Kind::Line) {
-        return "HEAP24: none, since no program asked for it (__malloc24).".to_owned();
+        return "HEAP24: programs ask for it by __malloc24.".to_owned();
     }
     match areas::of_kind(process, Kind::Line, Key::HeapFailedGets) {
         0 => "HEAP24: storage of __malloc24, below 16 MiB.".to_owned(),
@@ -272,6 +282,7 @@ underbar V00 R01.00
       Number of segments allocated:                            0
       Number of segments freed:                                0
     THREADSTACK statistics:
+      none: no program asked for it
       Initial size:                                            0
       Increment size:                                          0
       Maximum used by all concurrent threads:                  0
@@ -279,6 +290,7 @@ underbar V00 R01.00
       Number of segments allocated:                            0
       Number of segments freed:                                0
     LIBSTACK statistics:
+      none: no program asked for it
       Initial size:                                            0
       Increment size:                                          0
       Maximum used by all concurrent threads:                  0
@@ -286,6 +298,7 @@ underbar V00 R01.00
       Number of segments allocated:                            0
       Number of segments freed:                                0
     THREADHEAP statistics:
+      none: no program asked for it
       Initial size:                                            0
       Increment size:                                          0
       Maximum used by all concurrent threads:                  0
@@ -303,6 +316,7 @@ underbar V00 R01.00
       Number of segments allocated:                        27949
       Number of segments freed:                                0
     HEAP24 statistics:
+      none: no program asked for it
       Initial size:                                         8192
       Increment size:                                       4096
       Total heap storage used (sugg. initial size):            0
@@ -319,6 +333,7 @@ underbar V00 R01.00
       Number of segments allocated:                            0
       Number of segments freed:                                0
     BELOWHEAP statistics:
+      none: no program asked for it
       Initial size:                                            0
       Increment size:                                          0
       Total heap storage used (sugg. initial size):            0
@@ -327,6 +342,7 @@ underbar V00 R01.00
       Number of segments allocated:                            0
       Number of segments freed:                                0
     Additional Heap statistics:
+      none: no program asked for it
       Successful Create Heap requests:                         0
       Successful Discard Heap requests:                        0
       Total heap storage used:                                 0
@@ -346,9 +362,9 @@ End of Storage Report
   KEEP or FREE: here they are the C library's.
 * LIBSTACK and BELOWHEAP: none, since no program on Linux asks for them:
   sizes are those of the options, all else is 0 (null in JSON).
-* THREADHEAP: none, since no thread had a heap of its own: THREADHEAP
-  has no size.
-* HEAP24: none, since no program asked for it (__malloc24).
+* THREADHEAP: a thread has a heap of its own where the option THREADHEAP
+  has a size.
+* HEAP24: programs ask for it by __malloc24.
 ";
 
     #[test]
@@ -359,7 +375,7 @@ End of Storage Report
     #[test]
     fn every_value_ends_in_column_64() {
         let text = render(&sample::getfree());
-        let valued = text.lines().filter(|line| line.starts_with("    ") && line.contains(": "));
+        let valued = text.lines().filter(|line| line.starts_with("    ") && line.contains(":  "));
         let lengths: Vec<_> = valued.map(str::len).collect();
         assert_eq!(lengths.len(), 6 * 3 + 8 + 7 * 5 + 1);
         assert!(lengths.iter().all(|&length| length == VALUE_ENDS));

@@ -3,6 +3,7 @@
 //! ```text
 //! preallocated area  4K-1M  marks: of the first page in the control block, of each other page made when it is used
 //! frame             1 MiB  marks: at its start
+//! low             32K-     marks and a head at its start: below 2 GiB
 //! large                    one buffer, without marks
 //!
 //! page  | buffer of list 2 | buffer of list 4 .......... | buffer of list 2 | not carved ...
@@ -22,8 +23,9 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 
 use super::super::extent::Extent;
 use super::super::map::{self, AREA, Descriptor, PAGE};
-use super::super::object::Heap;
+use super::super::object::{self, Heap};
 use super::super::private_storage::{AREA_DESCRIPTOR, OWN};
+use super::given;
 
 /// Bytes of a preallocated area, if ECB does not say otherwise: no power of two, as areas at such distances would meet in the same sets
 /// of the processor's caches.
@@ -35,7 +37,9 @@ const COLOURS: usize = 16;
 /// Bytes of a frame.
 pub const FRAME_BYTES: usize = 1 << 20;
 /// Bytes of storage for one mark.
-const GRAIN: usize = 16;
+pub const GRAIN: usize = 16;
+/// Bytes for the head of an ECB's part below 2 GiB.
+pub const LOW_HEAD: usize = 512;
 /// Marks of a page.
 pub const PAGE_MARKS: usize = PAGE / GRAIN;
 
@@ -43,6 +47,13 @@ pub const PAGE_MARKS: usize = PAGE / GRAIN;
 pub const LIST: u8 = 0x3f;
 const FREE: u8 = 0x40;
 const TAGGED: u8 = 0x80;
+
+/// A bit of a block's address: of a large buffer.
+const APART: usize = 1;
+
+fn known_for(kind: Kind, block: *mut Owner) -> *mut Owner {
+    if kind == Kind::Large && !block.is_null() { block.map_addr(|address| address | APART) } else { block }
+}
 
 /// Marks of a page of a preallocated area; null: the page is not in use yet.
 type Page = *mut u8;
@@ -58,16 +69,24 @@ impl Uncut {
     pub const NONE: Self = Self { at: 0, end: 0, segment: null_mut() };
 }
 
+/// Bytes at the end of pages that are not for buffers: the last word is the header of the block behind them. Under CHECK its page, so
+/// that access can be taken from all others.
+pub fn behind() -> usize {
+    if given::check() == 0 { size_of::<usize>() } else { PAGE }
+}
+
 /// The control block of an ECB, of which an area knows the address only.
 pub enum Owner {}
 
 /// What the pages are for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Debug)]
 pub enum Kind {
     /// The area with which an ECB begins.
     Preallocated,
     /// Further storage for buffers.
     Frame,
+    /// Storage for buffers below 2 GiB: they are in no list of a thread.
+    Low,
     /// One buffer.
     Large,
 }
@@ -79,17 +98,20 @@ pub struct Area {
     /// For walks over descriptors; the owner is [`AREA`].
     extent: Extent,
     /// Its ECB; null while it waits for one. Any thread that has a buffer reads it, relaxed: it got the buffer later.
+    /// With [`APART`], if need be.
     block: AtomicPtr<Owner>,
-    pub kind: Kind,
-    /// Of a large one: whether it has a name, whether it was freed outside, and what was asked for.
-    pub is_tagged: bool,
-    is_free: bool,
-    /// Entries of `pages`; 0: there is no table.
-    page_count: u16,
-    pub asked: usize,
-    bytes: usize,
     /// Marks of the first page, or of all; of a large one: the buffer.
     pub first: *mut u8,
+    /// How many grains have their marks there.
+    grains: u32,
+    pub kind: Kind,
+    /// Of a large one: whether it has a name, and whether it was freed outside, as the bits of a mark.
+    state: u8,
+    /// Entries of `pages`; 0: there is no table.
+    page_count: u16,
+    /// Of a large one: what was asked for.
+    pub asked: usize,
+    bytes: usize,
     pages: *mut Page,
     /// Neighbours in a list of the control block.
     pub next: *mut Area,
@@ -115,10 +137,10 @@ impl Area {
         // SAFETY: the storage of the descriptor is ours, and so are the pages.
         unsafe { Self::write(place, kind, start, bytes, segment, block, first) };
         drop(space);
-        if kind == Kind::Frame {
+        if matches!(kind, Kind::Frame | Kind::Low) {
             // The storage may have been in use before.
             // SAFETY: the marks are in pages of this area.
-            unsafe { ((*place).start() as *mut u8).write_bytes(0, FRAME_BYTES / GRAIN) };
+            unsafe { ((*place).start() as *mut u8).write_bytes(0, bytes / GRAIN) };
         }
         place
     }
@@ -160,22 +182,27 @@ impl Area {
     ) {
         let extent = Extent::new(start, bytes, segment);
         extent.owner.store(AREA, Ordering::Relaxed);
-        let first = if kind == Kind::Frame { start as *mut u8 } else { first };
-        let block = AtomicPtr::new(block);
+        let first = if matches!(kind, Kind::Frame | Kind::Low) { start as *mut u8 } else { first };
+        let grains = match kind {
+            Kind::Preallocated => PAGE_MARKS as u32,
+            Kind::Frame | Kind::Low => (bytes / GRAIN) as u32,
+            Kind::Large => 0,
+        };
+        let block = AtomicPtr::new(known_for(kind, block));
         let (pages, next, previous) = (null_mut(), null_mut(), null_mut());
-        let (asked, is_tagged, is_free, page_count) = (0, false, false, 0);
+        let (asked, state, page_count) = (0, 0, 0);
         // SAFETY: the caller's promise.
         unsafe {
             place.write(Area {
                 extent,
                 block,
+                first,
+                grains,
                 kind,
-                is_tagged,
-                is_free,
+                state,
                 page_count,
                 asked,
                 bytes,
-                first,
                 pages,
                 next,
                 previous,
@@ -191,21 +218,41 @@ impl Area {
     pub unsafe fn unmake(area: *mut Area, heap: &Heap) {
         // SAFETY: the caller's promise.
         unsafe {
-            (*area).block.store(null_mut(), Ordering::Relaxed);
+            (*area).set_block(null_mut());
             heap.space.lock().free_pages((*area).start(), (*area).bytes(), (*area).extent.segment);
             OWN.lock().put_area(area.cast());
         }
     }
 
+    /// The heap whose pages it has.
+    ///
+    /// # Safety
+    /// It has pages.
+    pub unsafe fn heap(area: *mut Area) -> &'static Heap {
+        // SAFETY: the caller's promise; an area begins with an extent, which names its segment.
+        unsafe { object::of(area.cast()) }
+    }
+
+    /// Of storage below 2 GiB: room for [`LOW_HEAD`] bytes.
+    pub fn head(&self) -> *mut u8 {
+        (self.start() + self.bytes() / GRAIN) as *mut u8
+    }
+
     /// The ECB; null if none has it.
     #[inline]
     pub fn block(&self) -> *mut Owner {
-        self.block.load(Ordering::Relaxed)
+        self.block.load(Ordering::Relaxed).map_addr(|address| address & !APART)
     }
 
     /// Gives it to an ECB, or takes it (null).
     pub fn set_block(&self, block: *mut Owner) {
-        self.block.store(block, Ordering::Relaxed);
+        self.block.store(known_for(self.kind, block), Ordering::Relaxed);
+    }
+
+    /// Does it belong to that ECB, and its buffers to threads? Of the address of no control block: false.
+    #[inline(always)]
+    pub fn has_marks_of(&self, block: *const u8) -> bool {
+        core::ptr::eq(self.block.load(Ordering::Relaxed).cast(), block)
     }
 
     /// The first byte.
@@ -221,10 +268,59 @@ impl Area {
 
     /// From where to where buffers may be: the last word of the pages is the header of the block behind them.
     pub fn room(&self) -> (usize, usize) {
-        // Frames begin at different pages, so that their first buffers are not all in the same sets of the processor's caches.
-        let colour = self.start() / FRAME_BYTES % COLOURS * PAGE;
-        let marks = if self.kind == Kind::Frame { FRAME_BYTES / GRAIN + colour } else { 0 };
-        (self.start() + marks, (self.start() + self.bytes() - size_of::<usize>()) & !(GRAIN - 1))
+        let marks = match self.kind {
+            // Frames begin at different pages, so that their first buffers are not all in the same sets of the processor's caches.
+            Kind::Frame => FRAME_BYTES / GRAIN + self.start() / FRAME_BYTES % COLOURS * PAGE,
+            // Under CHECK access is taken from whole pages, without the head.
+            Kind::Low if given::check() > 0 => (self.bytes() / GRAIN + LOW_HEAD).next_multiple_of(PAGE),
+            Kind::Low => self.bytes() / GRAIN + LOW_HEAD,
+            Kind::Preallocated | Kind::Large => 0,
+        };
+        (self.start() + marks, (self.start() + self.bytes() - behind()) & !(GRAIN - 1))
+    }
+
+    /// From where to where its contents may be taken access from: whole pages, without marks and without the header behind.
+    pub fn accessible(&self) -> (usize, usize) {
+        let marks = match self.kind {
+            Kind::Frame => FRAME_BYTES / GRAIN,
+            Kind::Low => self.room().0 - self.start(),
+            Kind::Preallocated | Kind::Large => 0,
+        };
+        (self.start() + marks, (self.start() + self.bytes() - behind()) & !(PAGE - 1))
+    }
+
+    /// From where to where contents of the program may be.
+    pub fn contents(&self) -> (usize, usize) {
+        match self.kind {
+            Kind::Large => (self.first.addr(), self.accessible().1),
+            _ => self.room(),
+        }
+    }
+
+    /// The buffer around an address and its bytes. None if there is none.
+    ///
+    /// # Safety
+    /// The area is that of the address's page; descriptors stay readable.
+    pub unsafe fn buffer_around(this: *mut Self, address: usize, sizes: &[u32]) -> Option<(usize, usize)> {
+        // SAFETY: the caller's promise; the marks are readable.
+        unsafe {
+            if (*this).kind == Kind::Large {
+                let (start, asked) = ((*this).first.addr(), (*this).asked);
+                return (start..start + asked).contains(&address).then_some((start, asked));
+            }
+            let (from, end) = (*this).room();
+            let mut at = address & !(GRAIN - 1);
+            while (from..end).contains(&at) {
+                let mark = (*this).mark(at);
+                let list = if mark.is_null() { 0 } else { usize::from(*mark & LIST) };
+                if list != 0 {
+                    let bytes = *sizes.get(list)? as usize;
+                    return (address - at < bytes).then_some((at, bytes));
+                }
+                at -= GRAIN;
+            }
+            None
+        }
     }
 
     /// The mark of an address in these pages; null if none can be there.
@@ -234,18 +330,33 @@ impl Area {
     #[inline(always)]
     pub unsafe fn mark(&self, address: usize) -> *mut u8 {
         let grain = (address - self.start()) / GRAIN;
-        // SAFETY: the caller's promise; the tables have an entry for each page.
+        // SAFETY: so many marks are there; the caller's promise.
+        unsafe { if grain < self.grains as usize { self.first.add(grain) } else { self.later_mark(grain) } }
+    }
+
+    /// As [`Self::mark`], of a page behind the first one.
+    unsafe fn later_mark(&self, grain: usize) -> *mut u8 {
+        // Also if a stale descriptor is that of another area now.
+        if grain / PAGE_MARKS >= usize::from(self.page_count) {
+            return null_mut();
+        }
+        // SAFETY: the table has an entry for each page.
         unsafe {
-            if grain < PAGE_MARKS || self.kind == Kind::Frame {
-                return self.first.add(grain);
-            }
-            // Also if a stale descriptor is that of another area now.
-            if grain / PAGE_MARKS >= usize::from(self.page_count) {
-                return null_mut();
-            }
             let page = *self.pages.add(grain / PAGE_MARKS);
             if page.is_null() { page } else { page.add(grain % PAGE_MARKS) }
         }
+    }
+
+    /// As [`Self::mark`], of any address. Not of a large buffer.
+    ///
+    /// # Safety
+    /// It is in a page of this area.
+    #[inline(always)]
+    pub unsafe fn mark_of_any(&self, address: usize) -> *mut u8 {
+        // Where no buffer can begin, the number of the grain is beyond all of them.
+        let grain = (address - self.start()).rotate_right(GRAIN.ilog2());
+        // SAFETY: as in `mark`.
+        unsafe { if grain < self.grains as usize { self.first.add(grain) } else { self.later_mark(grain) } }
     }
 
     /// The list of a buffer that begins at an address, 0 for a large one; None if none begins there.
@@ -275,7 +386,8 @@ impl Area {
     pub unsafe fn is_tagged(this: *mut Self, address: usize) -> bool {
         // SAFETY: the caller's promise.
         unsafe {
-            if (*this).kind == Kind::Large { (*this).is_tagged } else { *(*this).mark(address) & TAGGED != 0 }
+            let mark = if (*this).kind == Kind::Large { (*this).state } else { *(*this).mark(address) };
+            mark & TAGGED != 0
         }
     }
 
@@ -286,12 +398,9 @@ impl Area {
     pub unsafe fn set_tagged(this: *mut Self, address: usize, tagged: bool) {
         // SAFETY: the caller's promise.
         unsafe {
-            if (*this).kind == Kind::Large {
-                (*this).is_tagged = tagged;
-            } else {
-                let mark = (*this).mark(address);
-                *mark = if tagged { *mark | TAGGED } else { *mark & LIST };
-            }
+            let mark =
+                if (*this).kind == Kind::Large { &raw mut (*this).state } else { (*this).mark(address) };
+            *mark = if tagged { *mark | TAGGED } else { *mark & LIST };
         }
     }
 
@@ -302,7 +411,8 @@ impl Area {
     pub unsafe fn is_free(this: *mut Self, address: usize) -> bool {
         // SAFETY: the caller's promise.
         unsafe {
-            if (*this).kind == Kind::Large { (*this).is_free } else { *(*this).mark(address) & FREE != 0 }
+            let mark = if (*this).kind == Kind::Large { (*this).state } else { *(*this).mark(address) };
+            mark & FREE != 0
         }
     }
 
@@ -313,12 +423,9 @@ impl Area {
     pub unsafe fn set_free(this: *mut Self, address: usize, free: bool) {
         // SAFETY: the caller's promise.
         unsafe {
-            if (*this).kind == Kind::Large {
-                (*this).is_free = free;
-            } else {
-                let mark = (*this).mark(address);
-                *mark = if free { *mark | FREE } else { *mark & LIST };
-            }
+            let mark =
+                if (*this).kind == Kind::Large { &raw mut (*this).state } else { (*this).mark(address) };
+            *mark = if free { *mark | FREE } else { *mark & LIST };
         }
     }
 

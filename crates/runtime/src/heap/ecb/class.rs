@@ -17,11 +17,13 @@ use underbar_ledger::classes::{ClassRow, Sum};
 use underbar_options::{AvailableLists, DEFAULT_LISTS, ListSizes};
 use underbar_sys::lock::Lock;
 
+use super::super::map::PAGE;
 use super::super::object::{DEFAULT, Heap, UNNUMBERED};
 use super::super::private_storage::OWN;
 use super::super::registry;
 use super::super::space::HugePages;
 use super::area::{AREA_BYTES, Area, FRAME_BYTES, Kind, Owner, Uncut};
+use super::given;
 use super::lists::{AVAILABLE, Lists};
 use crate::ledger;
 
@@ -46,6 +48,8 @@ pub struct Class {
     pub lists: Lists,
     /// Bytes of the preallocated area of each ECB.
     pub area_bytes: usize,
+    /// No request finds a ready piece: TRACE, or WITHOUT.
+    pub is_slow: bool,
     /// ECBs alive; relaxed: a hint for how many blocks may wait.
     alive: AtomicUsize,
     /// ECBs created, as far as it matters for who is counted; relaxed.
@@ -115,7 +119,7 @@ pub fn of(name: &[u8]) -> Option<&'static Class> {
         policy
     };
     let mut registry = registry::REGISTRY.lock();
-    let given = MAKING.lock();
+    let making = MAKING.lock();
     if let Some(class) = known(name) {
         return Some(class);
     }
@@ -129,8 +133,10 @@ pub fn of(name: &[u8]) -> Option<&'static Class> {
     }
     let mut kept = [0; NAME];
     kept[..name.len()].copy_from_slice(name);
-    let sizes = given.sizes_of(name);
-    let area_bytes = if given.area_bytes == 0 { AREA_BYTES } else { given.area_bytes };
+    let sizes = making.sizes_of(name);
+    let area_bytes = if making.area_bytes == 0 { AREA_BYTES } else { making.area_bytes };
+    // Under CHECK no buffer is in the last page.
+    let area_bytes = if given::check() > 0 { area_bytes + PAGE } else { area_bytes };
     // SAFETY: new storage of that size, aligned to 64.
     unsafe {
         place.write(Class {
@@ -139,6 +145,7 @@ pub fn of(name: &[u8]) -> Option<&'static Class> {
             heap: handle.heap,
             lists: Lists::new(sizes),
             area_bytes,
+            is_slow: given::is_slow(),
             alive: AtomicUsize::new(0),
             created: AtomicUsize::new(0),
             index,
@@ -157,7 +164,7 @@ pub fn of(name: &[u8]) -> Option<&'static Class> {
     let class = unsafe { &*place };
     ledger::make_class(index, |row| {
         let sizes = core::array::from_fn(|at| class.lists.sizes[at + 1].into());
-        row.begin(name, sizes, class.area_bytes as u64, counted_one_in);
+        row.begin(name, sizes, [class.area_bytes as u64, given::low() as u64], counted_one_in);
     });
     free.store(place, Ordering::Release);
     Some(class)

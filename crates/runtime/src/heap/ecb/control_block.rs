@@ -23,15 +23,19 @@ use underbar_sys::lock::Lock;
 use super::super::gate::Gate;
 use super::super::inbox::Inbox;
 use super::super::map::PAGE;
-use super::area::{Area, FRAME_BYTES, Kind, LIST, PAGE_MARKS};
+use super::super::object::Heap;
+use super::area::{self, Area, FRAME_BYTES, Kind, LIST, PAGE_MARKS};
 use super::chains::{self, Bits, Chains};
 use super::class::Class;
 use super::figures::Ended;
+use super::low::Head;
 use super::piece::Piece;
 use super::tags::{self, Tags};
 
 /// A region has at most this many bytes more than was needed.
 const REGION: usize = 16 << 10;
+/// Of a frame, if one thread alone is in the ECB.
+const REGION_ALONE: usize = 256 << 10;
 /// Remnants that are looked at for one request.
 const TRIES: usize = 8;
 
@@ -53,6 +57,8 @@ pub struct Shared {
     /// Frames and large buffers, the latest first.
     frames: *mut Area,
     larges: *mut Area,
+    /// Of storage below 2 GiB; null: there is none.
+    pub low: *mut Head,
     /// Names of buffers; null: none.
     pub tags: *mut Tags,
     /// Bytes of pages of large buffers, now and at most.
@@ -155,6 +161,7 @@ impl Shared {
         remnants: null_mut(),
         frames: null_mut(),
         larges: null_mut(),
+        low: null_mut(),
         tags: null_mut(),
         large: 0,
         large_peak: 0,
@@ -177,6 +184,7 @@ impl Shared {
     pub fn lose(&mut self) {
         self.at = self.end;
         (self.chains, self.kept_region, self.remnants) = (Chains::NONE, Region::NONE, null_mut());
+        self.lose_low();
     }
 
     /// The end of what was handed out of an area or frame.
@@ -184,11 +192,11 @@ impl Shared {
         if self.area == of { self.at } else { usize::MAX }
     }
 
-    /// What is to be counted of the ECB, which ends.
+    /// The most bytes of storage that the ECB had.
     ///
     /// # Safety
     /// No thread is inside; the area is the block's preallocated one.
-    pub unsafe fn ended(&self, preallocated: &Area) -> Ended {
+    pub unsafe fn most(&self, preallocated: &Area) -> usize {
         let mut most = self.large_peak;
         // SAFETY: frames in the list are this block's.
         match unsafe { self.frames.as_ref() } {
@@ -203,20 +211,38 @@ impl Shared {
                 }
             }
         }
+        most
+    }
+
+    /// What is to be counted of the ECB, which ends.
+    ///
+    /// # Safety
+    /// As [`Self::most`], and its storage has access.
+    pub unsafe fn ended(&self, preallocated: &Area) -> Ended {
+        // SAFETY: the caller's promise.
+        let most = unsafe { self.most(preallocated) };
         // SAFETY: the table is in storage of the ECB, and no thread uses it.
         let expanded_tags = unsafe { !self.tags.is_null() && Tags::capacity(self.tags) > tags::FIRST };
         Ended {
             buffers: self.in_use,
             units: self.units,
             most,
+            low: self.low_handed(),
             expanded_tags,
             with_frame: !self.frames.is_null(),
         }
     }
 
-    /// Frames and large buffers.
-    pub fn beyond(&mut self) -> [*mut Area; 2] {
-        [core::mem::replace(&mut self.frames, null_mut()), core::mem::replace(&mut self.larges, null_mut())]
+    /// Frames, large buffers and pieces below 2 GiB, the first of each.
+    pub fn lists(&self) -> [*mut Area; 3] {
+        [self.frames, self.larges, self.low_areas()]
+    }
+
+    /// The same, which are this block's no more.
+    pub fn beyond(&mut self) -> [*mut Area; 3] {
+        let all = self.lists();
+        (self.frames, self.larges, self.low) = (null_mut(), null_mut(), null_mut());
+        all
     }
 }
 
@@ -226,6 +252,11 @@ impl ControlBlock {
     pub fn class(&self) -> &'static Class {
         // SAFETY: a block that an ECB has, or had, has a class; classes stay for ever.
         unsafe { &*self.class.load(Ordering::Relaxed) }
+    }
+
+    /// The number of the ECB that had the block last, which has ended.
+    pub fn ended_number(&self) -> u64 {
+        u64::from(self.gate.generation().wrapping_sub(1)) << 32 | u64::from(self.index)
     }
 
     /// Has no ECB this block?
@@ -254,7 +285,13 @@ impl ControlBlock {
         let is_next = region.area == shared.area && region.end == shared.at;
         let needed = if is_next { needed } else { bytes };
         // The first page alone: most ECBs of some kinds need no more.
-        let more = if shared.at < area.start() + PAGE { area.start() + PAGE - shared.at } else { REGION };
+        let more = if shared.at < area.start() + PAGE {
+            area.start() + PAGE - shared.at
+        } else if area.kind == Kind::Frame && self.is_threaded.load(Ordering::Relaxed) == 0 {
+            REGION_ALONE
+        } else {
+            REGION
+        };
         let given = needed.max(more).min(shared.end - shared.at);
         let (from, to) = (shared.at, shared.at + given);
         // SAFETY: under the lock.
@@ -288,7 +325,12 @@ impl ControlBlock {
     /// A large buffer of so many bytes; null if there is no memory.
     #[cold]
     pub fn get_large(&self, size: usize, align: usize) -> *mut u8 {
-        let more = size_of::<usize>() + if align > PAGE { align } else { 0 };
+        self.get_large_of(self.class().heap(), size, align)
+    }
+
+    /// The same, with pages of that heap.
+    pub fn get_large_of(&self, heap: &'static Heap, size: usize, align: usize) -> *mut u8 {
+        let more = area::behind() + if align > PAGE { align } else { 0 };
         let Some(bytes) = size.checked_add(more).and_then(|bytes| bytes.checked_next_multiple_of(PAGE))
         else {
             return null_mut();
@@ -297,7 +339,7 @@ impl ControlBlock {
             return null_mut();
         }
         let block = core::ptr::from_ref(self).cast_mut().cast();
-        let area = Area::make(self.class().heap(), Kind::Large, bytes, block, null_mut());
+        let area = Area::make(heap, Kind::Large, bytes, block, null_mut());
         if area.is_null() {
             return null_mut();
         }
@@ -339,7 +381,7 @@ impl ControlBlock {
             }
         }
         // SAFETY: the caller's promise.
-        unsafe { Area::unmake(area, self.class().heap()) };
+        unsafe { Area::unmake(area, Area::heap(area)) };
     }
 
     /// A chain of a list; null if there is none.

@@ -15,7 +15,8 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use underbar_ledger::Key;
 use underbar_ledger::classes::{
-    AVAILABLE, LISTS as PLACES, OF_LISTS, OfList, REQUESTS, SUMS, Sum, USES, list_place, request_row, use_row,
+    AVAILABLE, LISTS as PLACES, OF_LISTS, OfList, REQUESTS, SUMS, Sum, USES, list_place, low_row,
+    request_row, use_row,
 };
 
 use super::super::size::row_of;
@@ -36,6 +37,8 @@ pub struct Ended {
     pub units: i32,
     /// The most bytes of storage that it had.
     pub most: usize,
+    /// The most below 2 GiB.
+    pub low: usize,
     /// Its table of names was made larger.
     pub expanded_tags: bool,
     /// It had a frame.
@@ -155,6 +158,12 @@ impl Figures {
         }
     }
 
+    /// A buffer below 2 GiB was got, or freed.
+    pub fn count_low(&mut self, is_freed: bool) {
+        let sum = if is_freed { Sum::LowFreed } else { Sum::LowGot };
+        self.sums[sum as usize] += 1;
+    }
+
     /// An ECB was created; whether its requests are counted one by one.
     #[inline]
     pub fn count_created(&mut self, class: &Class, counts_each: bool) {
@@ -227,7 +236,7 @@ impl Figures {
         self.request_rows.publish(&mut self.requests, page.map(|page| &page.requests[..]));
         let high_water = core::mem::take(&mut self.high_water);
         if let Some(page) = page {
-            page.raise_high_water(high_water as u64);
+            page.raise_high_water(Sum::HighWater, high_water as u64);
         }
     }
 }
@@ -252,6 +261,16 @@ pub fn publish_created(class: &Class, counts_each: bool) {
     }
 }
 
+/// An ECB of a class ended that had so many bytes below 2 GiB.
+#[cold]
+pub fn publish_low(class: &Class, bytes: usize) {
+    if let Some(page) = class.row() {
+        page.sum(Sum::WithLow).fetch_add(1, Ordering::Relaxed);
+        page.raise_high_water(Sum::LowHighWater, bytes as u64);
+        page.low_uses[low_row(bytes)].fetch_add(1, Ordering::Relaxed);
+    }
+}
+
 /// An ECB of a class was ended by such a thread.
 #[cold]
 pub fn publish_end(class: &Class, ended: Ended) {
@@ -265,7 +284,7 @@ pub fn publish_end(class: &Class, ended: Ended) {
         add(Sum::WithBuffer, ended.most > 0);
         add(Sum::ExpandedTags, ended.expanded_tags);
         add(Sum::WithFrame, ended.with_frame);
-        page.raise_high_water(ended.most as u64);
+        page.raise_high_water(Sum::HighWater, ended.most as u64);
         page.uses[use_row(ended.most)].fetch_add(1, Ordering::Relaxed);
     }
 }

@@ -16,10 +16,14 @@
 //! | `chains` | lists that threads share |
 //! | `area` | pages of an ECB, and marks of its buffers |
 //! | `seat` | a thread's part of the ECB that it is in |
+//! | `carving` | its new buffers |
 //! | `lists`, `piece` | sizes; free buffers |
 //! | `requests` | malloc, free and realloc of buffers |
+//! | `low` | storage below 2 GiB |
 //! | `names`, `tags` | names of buffers |
 //! | `threads` | the end of a thread; forks |
+//! | `given`, `ended` | what ECB says; storage of ended ECBs that is kept without access |
+//! | `traced` | the last requests of each thread |
 //! | `figures` | what is counted and not yet published |
 //!
 //! A buffer belongs to its ECB wherever it is freed or resized: realloc never moves a buffer from one heap to another, since it
@@ -29,11 +33,15 @@
 //! Not here: the C names (`preload`), storage that stays outside by its caller.
 
 mod area;
+mod carving;
 mod chains;
 mod class;
 mod control_block;
+mod ended;
 mod figures;
+mod given;
 mod lists;
+mod low;
 mod names;
 mod piece;
 mod ready;
@@ -41,15 +49,19 @@ mod requests;
 mod seat;
 mod tags;
 mod threads;
+mod traced;
 
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering;
 
 use underbar_options::Settings;
 
+pub use ended::{Stale, find as stale_at};
+pub(super) use low::get_low;
 pub use names::{locate, tag, untag};
-pub(super) use requests::{calloc, fault_of, free, get, malloc, realloc, usable};
+pub(super) use requests::{calloc, fault_of, free, free_by, get_by, malloc, realloc, usable};
 pub(super) use threads::{after_fork_in_child, hold, is_quiet, release, settle, thread_ends};
+pub(super) use traced::tell as tell_trace;
 
 use super::thread::ThreadHeap;
 use super::{home, slot};
@@ -106,9 +118,11 @@ fn innermost(home: *mut ThreadHeap) -> *mut Seat {
     unsafe { (*home).innermost_seat.cast() }
 }
 
-/// Applies AVL and ECB's area: to classes of which no ECB was created yet.
+/// Applies AVL and ECB: to classes of which no ECB was created yet.
 pub(super) fn configure(settings: &Settings) {
-    let area = settings.ecb().area;
+    let ecb = settings.ecb();
+    given::configure(&ecb);
+    let area = ecb.area;
     class::configure(&settings.available_lists(), usize::try_from(area).unwrap_or(0));
 }
 
@@ -206,6 +220,11 @@ pub fn current() -> Number {
     })
 }
 
+/// Whether an ECB serves the calling thread.
+pub(super) fn is_inside() -> bool {
+    here().is_some()
+}
+
 /// The seat in the slot.
 #[inline(always)]
 fn here() -> Option<*mut Seat> {
@@ -281,14 +300,33 @@ pub fn end(number: Number) -> Result<(), Refused> {
             .gate
             .try_close(generation)
             .map_err(|inside| inside.map_or(Refused::Unknown, Refused::Inside))?;
+        if ended::are_kept() {
+            ended::keep(block, first);
+            return Ok(());
+        }
         let class = block.class();
-        let area = block.area.load(Ordering::Relaxed);
+        give_back(block, |ended| (*first).count_end(class, ended));
+        class.ends();
+        (*first).put_ready(core::ptr::from_ref(block).cast_mut());
+    }
+    Ok(())
+}
+
+/// Gives back the storage of an ECB that has ended; `count` gets what is to be counted of it.
+///
+/// # Safety
+/// The gate is closed, and no thread is inside.
+unsafe fn give_back(block: &ControlBlock, count: impl FnOnce(figures::Ended)) {
+    let class = block.class();
+    let area = block.area.load(Ordering::Relaxed);
+    // SAFETY: the caller's promise: the storage is nobody else's.
+    unsafe {
         let (beyond, used) = {
             let mut shared = block.shared.lock();
             shared.leave_kept();
             let ended = shared.ended(&*area);
             let beyond = shared.beyond();
-            (*first).count_end(class, ended);
+            count(ended);
             (*area).clear(shared.used_up_to(area).min((*area).start() + (*area).bytes()));
             let used = shared.used_up_to(beyond[0]);
             shared.begin(area);
@@ -300,7 +338,7 @@ pub fn end(number: Number) -> Result<(), Refused> {
         block.is_threaded.store(0, Ordering::Relaxed);
         // What threads outside freed ends as well.
         let _ = block.returned.take();
-        let [mut frame, mut large] = beyond;
+        let [mut frame, larges, lows] = beyond;
         // The latest frame comes first; those before are full.
         let mut up_to = used;
         while let Some(area) = frame.as_ref() {
@@ -308,14 +346,14 @@ pub fn end(number: Number) -> Result<(), Refused> {
             class.put_frame(core::mem::replace(&mut frame, next), up_to);
             up_to = usize::MAX;
         }
-        while let Some(area) = large.as_ref() {
-            let next = area.next;
-            Area::unmake(core::mem::replace(&mut large, next), class.heap());
+        for mut other in [larges, lows] {
+            while let Some(area) = other.as_ref() {
+                let next = area.next;
+                let heap = Area::heap(other);
+                Area::unmake(core::mem::replace(&mut other, next), heap);
+            }
         }
-        class.ends();
-        (*first).put_ready(core::ptr::from_ref(block).cast_mut());
     }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -37,16 +37,19 @@ pub unsafe fn depth(chain: *mut Piece) -> usize {
     if chain.is_null() { 0 } else { unsafe { (*chain).depth.get() } }
 }
 
-/// Puts a piece before a chain.
+/// Puts a piece before a chain. Returns how many these are now.
 ///
 /// # Safety
 /// The piece is the caller's, unused, and so is the chain.
 #[inline(always)]
-pub unsafe fn push(chain: &mut *mut Cell, piece: *mut Piece) {
+pub unsafe fn push(chain: &mut *mut Cell, piece: *mut Piece) -> usize {
     // SAFETY: the caller's promise.
-    unsafe {
-        (*piece).depth.set(depth(chain.cast()) + 1);
+    let depth = unsafe {
+        let depth = depth(chain.cast()) + 1;
+        (*piece).depth.set(depth);
         (*piece).cell.next.set(*chain);
-    }
+        depth
+    };
     *chain = piece.cast();
+    depth
 }

@@ -11,6 +11,7 @@
 use core::ptr::null_mut;
 
 use underbar_ledger::FaultKind;
+use underbar_ledger::traces::Traced;
 
 use super::super::cell::Cell;
 use super::super::check::{self, Fault};
@@ -18,9 +19,10 @@ use super::super::map::Descriptor;
 use super::super::{out_of_storage_of, slot, usable_size};
 use super::area::{self, Area};
 use super::control_block::ControlBlock;
+use super::low::{self, get_low};
 use super::names::{move_tags, untag_at};
 use super::seat::Seat;
-use super::{enter, here, leave, number_of};
+use super::{enter, here, leave, number_of, traced};
 
 /// A buffer for the thread whose seat is in the slot: as [`super::malloc`], when no piece is ready.
 ///
@@ -84,7 +86,24 @@ pub unsafe fn get(size: usize, align: usize) -> *mut u8 {
     }
 }
 
-/// Gives a buffer back to its ECB. False, with nothing done, if none begins at that address, or its ECB has ended.
+/// As [`get`], for a known caller.
+///
+/// # Safety
+/// As [`get`].
+pub unsafe fn get_by(size: usize, align: usize, caller: usize) -> *mut u8 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let buffer = get(size, align);
+        if traced::are_on() && !buffer.is_null() {
+            let seat: *mut Seat = slot::get().cast();
+            traced::note(Traced::Got, buffer, size, caller, &*(*seat).block);
+        }
+        buffer
+    }
+}
+
+/// Gives a buffer back to its ECB. False, with nothing done, if none begins at that address, or its ECB has ended; or if requests are
+/// traced, since the caller is not known here: then [`free_by`] does it.
 ///
 /// # Safety
 /// As free of C; the descriptor is that of the address's page, and an area's.
@@ -93,8 +112,30 @@ pub unsafe fn free(address: *mut u8, descriptor: *mut Descriptor) -> bool {
     let (area, heap) = (area::of(descriptor), slot::get());
     // SAFETY: the caller's promise; the slot holds the address of a thread's heap.
     unsafe {
-        ((*heap).is_seat && (*heap.cast::<Seat>()).put_plain(area, address))
-            || free_unusual(address, descriptor)
+        // Only a seat has a block.
+        ((*area).has_marks_of((*heap).plain) && (*heap.cast::<Seat>()).put_plain(area, address))
+            || (!traced::are_on() && free_unusual(address, descriptor))
+    }
+}
+
+/// As [`free`], for a known caller.
+///
+/// # Safety
+/// As [`free`].
+#[cold]
+pub unsafe fn free_by(address: *mut u8, descriptor: *mut Descriptor, caller: usize) -> bool {
+    // SAFETY: the caller's promise; no ready piece serves a thread whose requests are traced.
+    unsafe {
+        if !traced::are_on() {
+            return free(address, descriptor);
+        }
+        let block: *const ControlBlock = (*area::of(descriptor)).block().cast();
+        let bytes = usable(address, descriptor);
+        let is_freed = free_unusual(address, descriptor);
+        if is_freed && let Some(block) = block.as_ref() {
+            traced::note(Traced::Freed, address, bytes, caller, block);
+        }
+        is_freed
     }
 }
 
@@ -193,23 +234,39 @@ pub unsafe fn realloc(address: *mut u8, descriptor: *mut Descriptor, size: usize
         if Area::is_free(area, address.addr()) || is_freed_last(list, address) {
             check::end("realloc", fault_of(address.addr(), descriptor), caller);
         }
-        let old = usable(address, descriptor);
-        let is_enough =
-            if list == 0 { size <= old && size >= old / 2 } else { block.class().lists.of(size) == list };
+        let lists = &block.class().lists;
+        let old = if list == 0 { usable(address, descriptor) } else { lists.sizes[list] as usize };
+        let is_enough = if list == 0 { size <= old && size >= old / 2 } else { lists.of(size) == list };
         if is_enough {
             return address;
+        }
+        let seat: *mut Seat = slot::get().cast();
+        if list != 0 && (*area).has_marks_of((*seat).heap.plain) {
+            let same = (*seat).extend(area, list, address, size);
+            if !same.is_null() {
+                return same;
+            }
         }
         let is_here = here().is_some_and(|seat| core::ptr::eq((*seat).block, block));
         if !is_here && enter(number_of(block)).is_err() {
             return out_of_storage_of(block.class().heap());
         }
-        let new = malloc(size);
+        let new = if low::is_low(area) {
+            get_low(Area::heap(area), size).unwrap_or(null_mut())
+        } else {
+            malloc(size)
+        };
         if !new.is_null() {
             core::ptr::copy(address, new, old.min(size));
             if Area::is_tagged(area, address.addr()) {
                 move_tags(block, area, address, new);
             }
-            free(address, descriptor);
+            if traced::are_on() {
+                free_unusual(address, descriptor);
+                traced::note(Traced::Resized, new, size, caller, block);
+            } else {
+                free(address, descriptor);
+            }
         }
         if !is_here {
             let _ = leave();

@@ -14,7 +14,7 @@
 //! thread costs its control block and its storage only.
 //!
 //! Invariant: in a bin, `handed + freed - got` pieces are left, and the first of them says how many these are.
-//! Not here: what threads share (`control_block`), and the calls of programs (the parent).
+//! Not here: where new buffers come from (`carving`), what threads share (`control_block`), and the calls of programs (the parent).
 
 use core::ptr::{null, null_mut};
 use core::sync::atomic::Ordering;
@@ -27,25 +27,22 @@ use super::super::gate::Gate;
 use super::super::map;
 use super::super::object::DEFAULT;
 use super::super::private_storage::OWN;
-use super::super::size::{LARGEST_SMALL, UNITS};
-use super::super::thread::ThreadHeap;
+use super::super::size::UNITS;
+use super::super::thread::{NO_BLOCK, ThreadHeap};
 use super::area::{self, Area, Kind};
 use super::class::Class;
 use super::control_block::{ControlBlock, KEPT, Region, list_of};
 use super::figures::{self, Ended, Figures};
 use super::lists::{LISTS, MARKED};
 use super::piece::{Piece, depth, push};
-use super::ready;
+use super::{low, ready, traced};
 
-/// Bytes of buffers that are carved at a time, at first and at most.
-const CARVED: usize = 512;
-const MOST_CARVED: usize = 2048;
-/// A bin with so many buffers is given to the other threads of the ECB.
+/// Bytes of buffers that are carved at a time, at first.
+pub(super) const CARVED: usize = 512;
+/// A bin with so many buffers is given to the other threads of the ECB, if there are any.
 const MOST_KEPT: usize = 128;
 /// Blocks that wait with a thread for its next ECB.
 const READY: usize = 4;
-/// Threads with a part of one cache line each would wait for each other.
-const LINE: usize = 64;
 
 /// One seat. Its thread's alone.
 #[repr(C)]
@@ -54,19 +51,21 @@ pub struct Seat {
     pub heap: ThreadHeap,
     /// The ECB that the thread is in; null: the seat is empty.
     pub block: *const ControlBlock,
-    region: Region,
+    pub(super) region: Region,
     /// Where [`Seat::bump`] ends, in the region, and marks so that that of an address is at `marks + address / 16`; 0: see `aim`.
-    bump_end: usize,
-    marks: *mut u8,
+    pub(super) bump_end: usize,
+    pub(super) marks: *mut u8,
     /// Lists that the ECB had kept when the thread entered.
     restored: usize,
     /// Lists that had pieces during this visit.
-    touched: u64,
+    pub(super) touched: u64,
     /// Pieces that came into each bin, less those that were given away; pieces that the thread freed.
-    handed: [i32; LISTS],
-    freed: [u32; LISTS],
+    pub(super) handed: [i32; LISTS],
+    pub(super) freed: [u32; LISTS],
     /// Bytes to carve the next time.
-    stride: usize,
+    pub(super) stride: usize,
+    /// A bin with so many buffers is looked at: [`MOST_KEPT`], and more while the thread is alone.
+    most_kept: usize,
     /// The slot before, and the seat that the thread was in.
     pub previous: *mut ThreadHeap,
     pub outer: *mut Seat,
@@ -75,14 +74,17 @@ pub struct Seat {
     /// How often the thread has stepped outside.
     pub outside: u32,
     /// No request finds a ready piece: each is counted, or storage is filled.
-    is_slow: bool,
+    pub(super) is_slow: bool,
     /// Each request is counted by its size.
-    counts_each: bool,
+    pub(super) counts_each: bool,
     /// The class whose tables and figures the seat has.
     class: *const Class,
     pub figures: Figures,
     ready: [*mut ControlBlock; READY],
     waiting: usize,
+    /// Of a first seat: one more than the number of the thread's trace table, 0: none yet; and whether the table names the thread.
+    pub table: u32,
+    pub is_known: bool,
 }
 
 /// Seats of threads that have ended, linked by `deeper`.
@@ -146,6 +148,7 @@ pub fn make(home: *mut ThreadHeap) -> *mut Seat {
                 handed: [0; LISTS],
                 freed: [0; LISTS],
                 stride: CARVED,
+                most_kept: MOST_KEPT,
                 previous: null_mut(),
                 outer: null_mut(),
                 deeper: null_mut(),
@@ -156,12 +159,16 @@ pub fn make(home: *mut ThreadHeap) -> *mut Seat {
                 figures: Figures::NONE,
                 ready: [null_mut(); READY],
                 waiting: 0,
+                table: 0,
+                is_known: false,
             });
             (*seat).heap.is_seat = true;
+            (*seat).heap.is_untraced = !traced::are_on();
         } else {
             spare.0 = (*seat).deeper;
         }
         (*seat).heap.home = home;
+        (*seat).is_known = false;
         (*seat).deeper = null_mut();
     }
     seat
@@ -170,7 +177,7 @@ pub fn make(home: *mut ThreadHeap) -> *mut Seat {
 /// All functions are called by the seat's thread.
 #[allow(clippy::missing_safety_doc, reason = "one contract for all, stated above")]
 impl Seat {
-    fn class(&self) -> &'static Class {
+    pub(super) fn class(&self) -> &'static Class {
         // SAFETY: set when the thread enters; classes stay for ever.
         unsafe { &*self.class }
     }
@@ -210,6 +217,9 @@ impl Seat {
 
     /// An ECB of a class ended.
     pub fn count_end(&mut self, class: &'static Class, ended: Ended) {
+        if ended.low > 0 {
+            figures::publish_low(class, ended.low);
+        }
         if self.has_figures_of(class) {
             self.figures.count_end(ended);
             self.figures.visited(class);
@@ -222,13 +232,15 @@ impl Seat {
     pub fn sit(&mut self, block: &'static ControlBlock, previous: *mut ThreadHeap, outer: *mut Seat) {
         let class = block.class();
         self.counts_each = block.counts_each.load(Ordering::Relaxed) != 0;
-        let is_slow = self.counts_each || class.heap().settings.fills();
+        let is_slow = self.counts_each || class.is_slow || class.heap().settings.fills();
         self.be_of(class, is_slow);
         self.block = block;
+        self.heap.plain = if is_slow { NO_BLOCK } else { core::ptr::from_ref(block).cast() };
         self.previous = previous;
         self.outer = outer;
         self.outside = 0;
         self.stride = CARVED;
+        self.most_kept = MOST_KEPT;
         self.bump_end = 0;
         self.restored = 0;
         if block.kept.load(Ordering::Relaxed) != 0 {
@@ -309,6 +321,7 @@ impl Seat {
             shared.units += units;
         }
         self.block = null();
+        self.heap.plain = NO_BLOCK;
         self.figures.visited(class);
     }
 
@@ -350,224 +363,13 @@ impl Seat {
         }
     }
 
-    /// A buffer, when no piece is ready. Null if there is no memory.
-    #[inline]
-    pub unsafe fn get(&mut self, size: usize, align: usize) -> *mut u8 {
-        let list = self.class().lists.of(size);
-        if self.counts_each {
-            self.figures.count_request(size);
-        }
-        if list == 0 || align > 16 {
-            // SAFETY: the contract above.
-            return unsafe { self.get_unusual(list, size, align) };
-        }
-        let head = self.heap.bins[list];
-        // SAFETY: pieces in our bins are free and ours.
-        unsafe {
-            let buffer = if head.is_null() {
-                self.refill(list)
-            } else {
-                self.heap.bins[list] = (*head).next.get();
-                head.cast()
-            };
-            if list >= MARKED && !buffer.is_null() {
-                Area::set_free(area::of(map::lookup(buffer.addr())), buffer.addr(), false);
-            }
-            buffer
-        }
-    }
-
-    /// New storage for a small buffer, of the region. Null if that takes more than a few steps.
-    #[inline(always)]
-    pub unsafe fn bump(&mut self, size: usize) -> *mut u8 {
-        if size > LARGEST_SMALL {
-            return null_mut();
-        }
-        let list = self.heap.class_of[size.div_ceil(16)] as usize;
-        // Of the seat's class, if it has one: `bump_end` is 0 until then.
-        let at = self.region.at;
-        if self.bump_end == 0 || !self.heap.bins[list].is_null() {
-            return null_mut();
-        }
-        let end = at + self.class().lists.sizes[list] as usize;
-        if end > self.bump_end {
-            return null_mut();
-        }
-        self.region.at = end;
-        self.handed[list] += 1;
-        self.touched |= 1 << list;
-        // SAFETY: the region is ours, and the marks up to `bump_end` are there.
-        unsafe { *self.marks.wrapping_add(at / 16) = list as u8 };
-        at as *mut u8
-    }
-
-    /// Lets [`Self::bump`] serve from the region, as far as its marks are together. Not while each request is counted, nor while there are
-    /// chains, which are used first; and threads that share an ECB carve several buffers at a time, from a cache line of their own.
-    unsafe fn aim(&mut self) {
-        self.bump_end = 0;
-        // SAFETY: the thread is inside; the region is ours, and its marks are there.
-        unsafe {
-            let at = self.region.at;
-            let block = &*self.block;
-            let is_alone = block.is_threaded.load(Ordering::Relaxed) == 0 && block.chains.is_empty();
-            if at >= self.region.end || self.is_slow || !is_alone {
-                return;
-            }
-            let area = &*self.region.area;
-            let together =
-                if area.kind == Kind::Preallocated { (at | (map::PAGE - 1)) + 1 } else { self.region.end };
-            self.marks = area.mark(at).wrapping_sub(at / 16);
-            self.bump_end = together.min(self.region.end);
-        }
-    }
-
-    /// Storage for at least so many bytes in the region. False if there is no memory.
-    fn grant(&mut self, bytes: usize) -> bool {
-        self.bump_end = 0;
-        // SAFETY: the thread is inside.
-        unsafe { &*self.block }.grant(&mut self.region, bytes)
-    }
-
-    /// A piece of an empty bin, and more for the next requests.
-    #[inline(never)]
-    unsafe fn refill(&mut self, list: usize) -> *mut u8 {
-        self.touched |= 1 << list;
-        // SAFETY: the thread is inside, so the block is the ECB's; what comes from it is ours.
-        unsafe {
-            let block = &*self.block;
-            let returned = block.returned.take();
-            if !returned.is_null() {
-                self.collect(returned);
-            }
-            let mut head = self.heap.bins[list];
-            if head.is_null() {
-                let chain = block.take_chain(list);
-                if !chain.is_null() {
-                    self.handed[list] += depth(chain) as i32;
-                    self.figures.count_refill(list, OfList::Shared);
-                }
-                head = chain.cast();
-            }
-            if head.is_null() {
-                if block.is_threaded.load(Ordering::Relaxed) == 0 {
-                    return self.carve_one(list);
-                }
-                head = self.carve(list);
-                if head.is_null() {
-                    return null_mut();
-                }
-            }
-            self.heap.bins[list] = (*head).next.get();
-            head.cast()
-        }
-    }
-
-    /// New storage for one buffer, and for what [`Self::bump`] serves next; null if there is no memory. Alone in the ECB, a thread takes no
-    /// more than is asked for: a piece in a bin is memory that is touched before it is used.
-    unsafe fn carve_one(&mut self, list: usize) -> *mut u8 {
-        let size = self.class().lists.sizes[list] as usize;
-        if self.region.end - self.region.at < size && !self.grant(size) {
-            return null_mut();
-        }
-        let at = self.region.at;
-        self.region.at += size;
-        self.handed[list] += 1;
-        self.figures.count_refill(list, OfList::Carved);
-        // SAFETY: the region is ours, and its marks are there.
-        unsafe {
-            *(*self.region.area).mark(at) = list as u8;
-            self.aim();
-        }
-        at as *mut u8
-    }
-
-    /// New pieces for an empty bin, from a cache line of this thread's; null if there is no memory.
-    unsafe fn carve(&mut self, list: usize) -> *mut Cell {
-        let size = self.class().lists.sizes[list] as usize;
-        self.region.at = self.region.at.next_multiple_of(LINE).min(self.region.end);
-        if self.region.end - self.region.at < size && !self.grant(size) {
-            return null_mut();
-        }
-        let room = (self.region.end - self.region.at) / size;
-        let count = (self.stride / size).clamp(1, room.max(1));
-        if self.stride < MOST_CARVED {
-            self.stride += self.stride / 4;
-        }
-        let first = self.region.at;
-        let mut at = first;
-        // SAFETY: the region is ours, and its marks are there.
-        unsafe {
-            let area = &*self.region.area;
-            let mut left = count;
-            while left > 0 {
-                // Page by page: the marks of a page are together.
-                let mut mark = area.mark(at);
-                let here = ((at | (map::PAGE - 1)) + 1 - at).div_ceil(size).min(left);
-                for _ in 0..here {
-                    let piece: *mut Piece = at as *mut Piece;
-                    at += size;
-                    (*piece).cell.next.set(at as *mut Cell);
-                    (*piece).depth.set(left);
-                    *mark = list as u8;
-                    mark = mark.wrapping_add(size / 16);
-                    left -= 1;
-                }
-            }
-            (*((at - size) as *mut Piece)).cell.next.set(null_mut());
-        }
-        self.region.at = at;
-        self.handed[list] += count as i32;
-        self.figures.count_refill(list, OfList::Carved);
-        first as *mut Cell
-    }
-
-    /// A buffer that is aligned to more than 16 bytes, or has pages of its own.
-    #[cold]
-    unsafe fn get_unusual(&mut self, list: usize, size: usize, align: usize) -> *mut u8 {
-        // SAFETY: the thread is inside.
-        let block = unsafe { &*self.block };
-        if list == 0 || align > map::PAGE {
-            // Those that threads outside freed first: a thread may need large ones only.
-            // SAFETY: the thread is inside.
-            unsafe { self.collect(block.returned.take()) };
-            let buffer = block.get_large(size, align);
-            if !buffer.is_null() {
-                self.figures.count_large(self.class(), size, false);
-                let mut shared = block.shared.lock();
-                shared.in_use += 1;
-                shared.units += (size / 16) as i32;
-            }
-            return buffer;
-        }
-        let size = self.class().lists.sizes[list] as usize;
-        let start = |region: &Region| region.at.next_multiple_of(align);
-        if start(&self.region) + size > self.region.end && !self.grant(size + align) {
-            return null_mut();
-        }
-        let at = start(&self.region);
-        self.region.at = at + size;
-        self.touched |= 1 << list;
-        self.handed[list] += 1;
-        self.figures.count_refill(list, OfList::Carved);
-        // SAFETY: the region is ours, and its marks are there.
-        unsafe { *(*self.region.area).mark(at) = list as u8 };
-        at as *mut u8
-    }
-
-    /// Takes back a buffer of this ECB without a name. False, with nothing done, if that takes more than a look at its mark.
+    /// Takes back a buffer without a name of an area that [`Area::has_marks_of`] this ECB. False, with nothing done, if that takes more
+    /// than a look at its mark.
     #[inline(always)]
     pub unsafe fn put_plain(&mut self, area: *mut Area, buffer: *mut u8) -> bool {
-        // SAFETY: the caller's promise: the area is that of the buffer's page.
+        // SAFETY: the caller's promise: the area is that of the address's page.
         unsafe {
-            let area = &*area;
-            if self.is_slow
-                || area.kind == Kind::Large
-                || !core::ptr::eq(area.block().cast(), self.block)
-                || buffer.addr() & 15 != 0
-            {
-                return false;
-            }
-            let mark = area.mark(buffer.addr());
+            let mark = (*area).mark_of_any(buffer.addr());
             if mark.is_null() {
                 return false;
             }
@@ -582,10 +384,13 @@ impl Seat {
 
     /// Takes back a buffer of this ECB, which is of that list, or large.
     pub unsafe fn put_back(&mut self, area: *mut Area, list: usize, buffer: *mut u8) {
-        // SAFETY: the buffer is free and ours.
+        // SAFETY: the buffer is free and ours; the thread is inside.
         unsafe {
             if list == 0 {
                 self.free_large(area);
+            } else if (*area).kind == Kind::Low {
+                (*self.block).free_low(list, buffer);
+                self.count_low(self.class().lists.sizes[list] as usize, true);
             } else {
                 Area::set_free(area, buffer.addr(), list >= MARKED);
                 self.put(list, buffer);
@@ -597,11 +402,10 @@ impl Seat {
     #[inline(always)]
     pub unsafe fn put(&mut self, list: usize, buffer: *mut u8) {
         // SAFETY: the buffer is free and ours.
-        unsafe { push(&mut self.heap.bins[list], buffer.cast()) };
+        let depth = unsafe { push(&mut self.heap.bins[list], buffer.cast()) };
         self.touched |= 1 << list;
         self.freed[list] += 1;
-        // SAFETY: it is the first one.
-        if unsafe { (*buffer.cast::<Piece>()).depth.get() } >= MOST_KEPT {
+        if depth >= self.most_kept {
             // SAFETY: the contract above.
             unsafe { self.share(list) };
         }
@@ -613,8 +417,10 @@ impl Seat {
         // SAFETY: the thread is inside.
         let block = unsafe { &*self.block };
         if block.is_threaded.load(Ordering::Relaxed) == 0 {
+            self.most_kept *= 2;
             return;
         }
+        self.most_kept = MOST_KEPT;
         let chain: *mut Piece = core::mem::replace(&mut self.heap.bins[list], null_mut()).cast();
         // SAFETY: the pieces are ours.
         unsafe {
@@ -625,7 +431,7 @@ impl Seat {
 
     /// Takes in buffers that threads outside freed.
     #[cold]
-    unsafe fn collect(&mut self, mut cell: *mut Cell) {
+    pub(super) unsafe fn collect(&mut self, mut cell: *mut Cell) {
         while !cell.is_null() {
             // SAFETY: what was returned is free and this ECB's.
             unsafe {
@@ -645,6 +451,9 @@ impl Seat {
         unsafe {
             let block = &*self.block;
             let bytes = (*area).asked;
+            if low::is_low(area) {
+                self.figures.count_low(true);
+            }
             self.figures.count_large(self.class(), bytes, true);
             {
                 let mut shared = block.shared.lock();
@@ -653,6 +462,17 @@ impl Seat {
             }
             block.free_large(area);
         }
+    }
+
+    /// Counts a buffer below 2 GiB, of so many bytes.
+    pub unsafe fn count_low(&mut self, bytes: usize, is_freed: bool) {
+        self.figures.count_low(is_freed);
+        self.figures.count_large(self.class(), bytes, is_freed);
+        let sign = if is_freed { -1 } else { 1 };
+        // SAFETY: the thread is inside.
+        let mut shared = unsafe { &*self.block }.shared.lock();
+        shared.in_use += sign;
+        shared.units += sign * (bytes / 16) as i32;
     }
 
     /// A block that waits with this thread for an ECB of that class; null if none does.

@@ -190,6 +190,23 @@ impl Tags {
         null_mut()
     }
 
+    /// A name of a buffer, the one given last; its length, 0 if there is none.
+    pub unsafe fn name_of(tags: *mut Tags, buffer: usize, name: &mut [u8; LONGEST]) -> usize {
+        // SAFETY: the contract above.
+        unsafe {
+            let mut next = *Self::of_buffer(tags, buffer);
+            while next != NIL {
+                let entry = &*Self::entry(tags, next);
+                if entry.buffer == buffer {
+                    *name = entry.name;
+                    return (entry.length as usize).min(LONGEST);
+                }
+                next = entry.next_of_buffer;
+            }
+        }
+        0
+    }
+
     /// Gives all names of a buffer to another one, which has none.
     pub unsafe fn moved(tags: *mut Tags, old: usize, new: usize) {
         // SAFETY: the contract above.
@@ -296,6 +313,10 @@ mod tests {
             assert!(all(b"OD").is_empty() && all(b"ODD ").is_empty());
             Tags::add(large, 3 * 64, b"EVEN");
             assert_eq!(all(b"EVEN"), [3, 8, 6, 4, 2]);
+            let mut name = [0; LONGEST];
+            assert_eq!(Tags::name_of(large, 3 * 64, &mut name), 4);
+            assert_eq!(&name[..4], b"EVEN");
+            assert_eq!(Tags::name_of(large, 99 * 64, &mut name), 0);
             assert_eq!(Tags::remove(large, 3 * 64), 2, "both names");
             assert_eq!(Tags::remove(large, 3 * 64), 0);
             assert_eq!((all(b"EVEN"), all(b"ODD")), ([8, 6, 4, 2].to_vec(), [7, 5, 1].to_vec()));

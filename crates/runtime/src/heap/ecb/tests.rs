@@ -98,6 +98,37 @@ fn the_buffer_freed_last_is_the_next_one() {
 }
 
 #[test]
+fn a_buffer_that_was_carved_last_grows_in_its_place() {
+    let _turn = turn();
+    let ecb = create(b"SIZES").expect("memory");
+    enter(ecb).expect("alive");
+    let first = filled(20, 3);
+    // SAFETY: the buffer is in use.
+    unsafe { tag(first, b"GROWN").expect("memory") };
+    // From list to list, over the ends of pages and regions.
+    let mut now = (first, 20);
+    let mut stayed = 0;
+    for size in (40..30_000).step_by(200) {
+        // SAFETY: the buffer is in use.
+        let grown = unsafe { realloc(now.0, size) };
+        assert!(holds(grown, now.1, 3), "{size}");
+        // SAFETY: new storage of that size.
+        unsafe { grown.write_bytes(3, size) };
+        stayed += usize::from(grown == now.0);
+        now = (grown, size);
+    }
+    assert!(stayed > 140, "{stayed} of 150");
+    assert_eq!(locate(b"GROWN", null_mut()), Ok(now.0));
+    // Behind another one it moves, and its old place is free.
+    let behind = filled(100, 5);
+    // SAFETY: as above.
+    let moved = unsafe { realloc(now.0, 60_000) };
+    assert!(moved != now.0 && holds(moved, now.1, 3) && holds(behind, 100, 5));
+    assert_eq!(get(now.1), now.0);
+    end(ecb).expect("the thread leaves first");
+}
+
+#[test]
 fn the_next_ecb_of_a_thread_gets_the_same_storage() {
     let _turn = turn();
     let mut places = Vec::new();
@@ -617,4 +648,80 @@ fn chains_of_other_threads_are_counted_as_shared() {
     let figure = |of: OfList| page.of_lists[of as usize][1].load(Ordering::Relaxed);
     assert_eq!((figure(OfList::Got), figure(OfList::Freed), figure(OfList::Shared)), (60, 60, 1));
     end(ecb).expect("nobody is inside");
+}
+
+#[test]
+fn an_ended_ecb_that_is_kept_is_known_by_its_addresses() {
+    let _turn = turn();
+    given::set_check(1 << 20);
+    let ended = |fill: usize| {
+        let ecb = create(b"SIZES").expect("memory");
+        enter(ecb).expect("alive");
+        let (small, large) = (filled(100, 1), filled(400_000, 2));
+        // SAFETY: the buffer is in use.
+        unsafe { tag(small, b"SESSION") }.expect("a name");
+        let frame: Vec<_> = (0..fill).map(|_| filled(1_000, 3)).collect();
+        end(ecb).expect("the thread leaves first");
+        (ecb, small, large, frame.last().copied())
+    };
+    let (ecb, small, large, frame) = ended(100);
+    for (buffer, inside, bytes, name) in [
+        (small, 20, 128, &b"SESSION"[..]),
+        (large, 399_999, 400_000, b""),
+        (frame.expect("some"), 0, 1_024, b""),
+    ] {
+        let stale = stale_at(buffer.addr() + inside).expect("it is kept");
+        assert_eq!((stale.ecb, stale.class.name()), (ecb, &b"SIZES"[..]));
+        assert_eq!((stale.buffer, stale.bytes, &stale.name[..stale.length]), (buffer.addr(), bytes, name));
+        let descriptor = lookup(buffer.addr());
+        // SAFETY: an area's descriptor, which stays readable; what is refused is not freed.
+        assert!(unsafe { !super::free(buffer, descriptor) }, "its ECB has ended");
+    }
+    assert!(stale_at(0x1000).is_none() && stale_at(usize::MAX).is_none());
+    // More than the bound: the oldest serves again, and its storage is whole.
+    for _ in 0..20 {
+        ended(10);
+    }
+    assert!(stale_at(small.addr()).is_none_or(|stale| stale.ecb != ecb));
+    given::set_check(0);
+    assert!(stale_at(small.addr()).is_none());
+}
+
+#[test]
+fn storage_below_2_gib_is_the_ecb_s_and_goes_into_no_other_list() {
+    let _turn = turn();
+    let low = |size: usize| {
+        let buffer = super::super::below::BAR.get(size);
+        assert!(!buffer.is_null() && buffer.addr() < 2 << 30, "{size}: {buffer:?}");
+        // SAFETY: new storage of that size.
+        unsafe { buffer.write_bytes(size as u8, size) };
+        buffer
+    };
+    let sizes = [1, 40, 100, 1_000, 30_000, 100_000, 1 << 20];
+    for _ in 0..3 {
+        let ecb = create(b"SIZES").expect("memory");
+        enter(ecb).expect("alive");
+        let all: Vec<_> = sizes.iter().chain(&sizes).map(|&size| (size, low(size))).collect();
+        for &(size, buffer) in &all {
+            assert_eq!(ecb_of(buffer), ecb, "{size}");
+            assert!(holds(buffer, size, size as u8), "{size}");
+        }
+        // A freed one serves the next request below 2 GiB, and none of malloc.
+        let (first, second) = (all[1].1, all[8].1);
+        give(first);
+        assert_ne!(get(40), first);
+        assert_eq!(low(40), first);
+        // SAFETY: the buffer is in use.
+        let grown = unsafe { realloc(second, 5_000) };
+        assert!(grown.addr() < 2 << 30 && holds(grown, 40, 40));
+        // SAFETY: as above.
+        unsafe { tag(grown, b"LOW") }.expect("a name");
+        // Another thread frees one; it comes back at the next request.
+        let third = all[2].1.addr();
+        thread::scope(|scope| scope.spawn(move || give(third as *mut u8)).join().expect("a thread"));
+        leave().expect("inside");
+        assert_ne!(ecb_of(low(40)), ecb, "outside it is the process's");
+        end(ecb).expect("nobody is inside");
+        assert_eq!(ecb_of(first), 0);
+    }
 }

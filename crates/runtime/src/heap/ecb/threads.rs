@@ -7,7 +7,7 @@ use core::sync::atomic::Ordering;
 
 use super::super::thread::ThreadHeap;
 use super::seat::{self, Seat};
-use super::{class, innermost, ready, stand_up};
+use super::{class, ended, innermost, ready, stand_up};
 
 /// The calling thread ends: it leaves all ECBs.
 ///
@@ -49,7 +49,7 @@ pub(in crate::heap) unsafe fn settle(home: *mut ThreadHeap) {
 
 /// Is no thread in the middle of making or taking control blocks?
 pub(in crate::heap) fn is_quiet() -> bool {
-    let mut is_free = class::MAKING.try_lock().is_some() && seat::is_quiet();
+    let mut is_free = class::MAKING.try_lock().is_some() && seat::is_quiet() && ended::is_quiet();
     class::each(|class| is_free = is_free && class.is_quiet());
     is_free
 }
@@ -62,6 +62,7 @@ pub(in crate::heap) fn hold() {
         class.keep_alive();
     });
     seat::hold();
+    ended::hold();
 }
 
 /// After a fork, in parent and child.
@@ -71,6 +72,7 @@ pub(in crate::heap) fn hold() {
 pub(in crate::heap) unsafe fn release() {
     // SAFETY: the caller's promise.
     unsafe {
+        ended::release();
         seat::release();
         class::each(|class| class.release());
         class::MAKING.release();

@@ -75,6 +75,9 @@ impl Pool {
         Self { current: null_mut(), partial: null_mut(), full: null_mut(), handed: 0, stride: 4 };
 }
 
+/// The address of no control block.
+pub const NO_BLOCK: *const u8 = core::ptr::without_provenance(2);
+
 /// The heap of one thread: its part of a [`Heap`].
 #[repr(C, align(64))]
 pub struct ThreadHeap {
@@ -88,6 +91,10 @@ pub struct ThreadHeap {
     noted_large: usize,
     /// It is a seat in an ECB, which has no extents. Next to what requests read.
     pub is_seat: bool,
+    /// Of a seat: the control block whose buffers it takes back by a look at their marks. Else a place that is none.
+    pub plain: *const u8,
+    /// It is such a seat, and requests are not traced.
+    pub is_untraced: bool,
     /// Replaces `bins` while storage is filled (STORAGE): `bins` stays empty, so that malloc takes the slow path.
     quiet_bins: [*mut Cell; CLASSES],
     pools: [Pool; CLASSES],
@@ -138,6 +145,8 @@ impl ThreadHeap {
             noted: 0,
             noted_large: 0,
             is_seat: false,
+            plain: NO_BLOCK,
+            is_untraced: false,
             quiet_bins: [null_mut(); CLASSES],
             pools: [Pool::NEW; CLASSES],
             tally: Figures::new(None),
