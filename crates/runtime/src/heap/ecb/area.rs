@@ -48,11 +48,11 @@ pub const LIST: u8 = 0x3f;
 const FREE: u8 = 0x40;
 const TAGGED: u8 = 0x80;
 
-/// A bit of a block's address: of a large buffer.
+/// A bit of a block's address: of storage whose buffers are no thread's, a large one or some below 2 GiB.
 const APART: usize = 1;
 
 fn known_for(kind: Kind, block: *mut Owner) -> *mut Owner {
-    if kind == Kind::Large && !block.is_null() { block.map_addr(|address| address | APART) } else { block }
+    if kind >= Kind::Low && !block.is_null() { block.map_addr(|address| address | APART) } else { block }
 }
 
 /// Marks of a page of a preallocated area; null: the page is not in use yet.
