@@ -64,7 +64,7 @@ pub(super) use threads::{after_fork_in_child, hold, is_quiet, release, settle, t
 pub(super) use traced::tell as tell_trace;
 
 use super::thread::ThreadHeap;
-use super::{home, slot};
+use super::{home, object, slot};
 use area::Area;
 use control_block::ControlBlock;
 use seat::Seat;
@@ -309,6 +309,8 @@ pub fn end(number: Number) -> Result<(), Refused> {
         class.ends();
         (*first).put_ready(core::ptr::from_ref(block).cast_mut());
     }
+    // A thread that works in ECBs only has no other business with the heaps.
+    object::heartbeat_if_due();
     Ok(())
 }
 
