@@ -1,7 +1,7 @@
 //! ECBs for people: a line of the summary, and a section of the view with every figure.
 //!
 //! ```text
-//! ECBs      1,200 of 3 classes ended; most of SSL: 900, 96 % of their requests by lists of the thread's own
+//! ECBs      1,200 of 3 classes ended; most of SSL: 902 created; lists of the thread's own filled 96 % of the requests; 2 alive
 //!
 //! server, process 4711, ECBs of class SSL
 //!   ECBs                 102 created, 100 ended, 95 with a buffer, 3 expanded their table of names
@@ -25,7 +25,7 @@ const OWN: usize = ROWS - 1;
 /// The line of the summary: the classes of all processes, and the one whose ECBs are most.
 pub(crate) fn line(report: &Report) -> Option<Line> {
     let all: Vec<&EcbClass> = report.processes.iter().flat_map(|process| &process.ecbs).collect();
-    let most = all.iter().max_by_key(|class| class.ended)?;
+    let most = all.iter().max_by_key(|class| (class.created, class.ended))?;
     let ended = all.iter().fold(0_u64, |sum, class| sum.saturating_add(class.ended));
     let mut names: Vec<&str> = all.iter().map(|class| class.name.as_str()).collect();
     names.sort_unstable();
@@ -37,11 +37,16 @@ pub(crate) fn line(report: &Report) -> Option<Line> {
     let classes = counted(names.len() as u64 + shared, "class", "classes");
     let mut text = format!("{} of {classes} ended", count(ended));
     if names.len() > 1 {
-        text += &format!("; most of {}: {}", clean(&most.name), count(most.ended));
+        text += &format!("; most of {}: {} created", clean(&most.name), count(most.created));
     }
     if sum(|list| list.got) > 0 {
         let own = share(sum(EcbList::own), sum(|list| list.got));
         text += &format!("; lists of the thread's own filled {own} of the requests");
+    }
+    let alive =
+        all.iter().fold(0_u64, |sum, class| sum.saturating_add(class.created.saturating_sub(class.ended)));
+    if alive > 0 {
+        text += &format!("; {} alive, counted when they end", count(alive));
     }
     Some(labelled("ECBs", text))
 }
@@ -228,7 +233,8 @@ mod tests {
     #[test]
     fn the_summary_has_the_largest_class() {
         let line = line(&report()).expect("classes");
-        let expect = "  ECBs      103 of 2 classes ended; most of SSL: 100; lists of the thread's own filled 91 % of the requests\n";
+        let expect = "  ECBs      103 of 2 classes ended; most of SSL: 102 created; lists of the thread's own filled 91 % of \
+                      the requests; 101 alive, counted when they end\n";
         assert_eq!(text(vec![line]), expect);
         assert!(super::line(&sample::getfree()).is_none());
         assert!(render(&sample::getfree(), Page::of_terminal(Some(200), false)).starts_with("No process"));

@@ -71,7 +71,7 @@ pub(super) use threads::{after_fork_in_child, hold, is_quiet, release, settle, t
 pub(super) use traced::tell as tell_trace;
 
 use super::thread::ThreadHeap;
-use super::{home, registry, slot};
+use super::{home, object, registry, slot};
 use area::Area;
 use control_block::ControlBlock;
 use seat::Seat;
@@ -337,8 +337,8 @@ pub fn end(number: Number) -> Result<(), Refused> {
         class.ends();
         (*first).put_ready(core::ptr::from_ref(block).cast_mut());
     }
-    // A class may never need its space again: an end of any class looks at what large ECBs have left.
-    class::each(|class| class.heap().heartbeat_if_due());
+    // A thread that works in ECBs only has no other business with the heaps.
+    object::heartbeat_if_due();
     Ok(())
 }
 
