@@ -320,6 +320,23 @@ fn ended_ecbs_are_kept_up_to_a_bound() {
 }
 
 #[test]
+fn a_program_does_the_same_whatever_is_left_out() {
+    let (program, plugin) = (program(), plugin());
+    for item in ["NOTHING", "ENTRIES", "TAGS", "ALIGN", "LIFO", "SPIN", "TRACE", "LISTS"] {
+        let options = format!("ECB(WITHOUT({item}),TRACE(8))");
+        for arguments in
+            [&["library", &plugin][..], &["forks"], &["forks-busy"], &["jumps"], &["served"], &["low"]]
+        {
+            let found = on_heap(&options, &[&[program.as_str()], arguments].concat());
+            assert!(
+                found.status.success() && found.error.is_empty(),
+                "{arguments:?} under {options}: {found:?}"
+            );
+        }
+    }
+}
+
+#[test]
 fn storage_below_2_gib_ends_with_its_ecb_and_is_reported() {
     ends_with(&["low"], "low\n");
     let (program, file) = (program(), scratch("ecb-low").join("report.json"));

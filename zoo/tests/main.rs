@@ -14,6 +14,7 @@ mod deepbind;
 mod demo;
 mod demo_libraries;
 mod ecb;
+mod ecb_faults;
 mod ecb_servers;
 mod enclaves;
 mod faults;

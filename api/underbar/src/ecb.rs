@@ -33,7 +33,7 @@ use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::fmt;
 use std::marker::PhantomData;
 use std::ptr::{NonNull, null_mut};
-use std::sync::OnceLock;
+use std::sync::{Once, OnceLock};
 
 /// Why a call did not do what was asked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,12 +43,14 @@ pub enum Error {
     Absent,
     /// The thread is in no ECB.
     Outside,
-    /// Another thread is in the ECB.
+    /// A thread is in the ECB: another one, or the caller, which has entered others since.
     Busy,
     /// There is no memory.
     NoMemory,
     /// The ECB has ended; the buffer, or the name, is none; or the ECB has as many pairs as it can have.
     Invalid,
+    /// The name has more than 40 bytes.
+    LongName,
 }
 
 impl fmt::Display for Error {
@@ -56,9 +58,10 @@ impl fmt::Display for Error {
         f.write_str(match self {
             Error::Absent => "ECBs need a program that runs under underbar",
             Error::Outside => "the thread is in no ECB",
-            Error::Busy => "another thread is in the ECB",
+            Error::Busy => "a thread is in the ECB",
             Error::NoMemory => "there is no memory",
             Error::Invalid => "no such ECB, buffer or name",
+            Error::LongName => "a name has at most 40 bytes",
         })
     }
 }
@@ -81,10 +84,14 @@ pub struct Ecb {
 impl Ecb {
     /// An ECB of a class. A class has its own list sizes, and its own lines in reports.
     ///
+    /// The first call puts a hook around that of panics, so that it runs outside of all ECBs. A program that sets another hook later has
+    /// to do so itself ([`outside`]).
+    ///
     /// # Errors
     /// The program does not run under underbar, or there is no memory.
     pub fn new(class: &str) -> Result<Ecb> {
         let functions = Functions::get().ok_or(Error::Absent)?;
+        tell_panics_outside();
         let class = CString::new(class).map_err(|_| Error::Invalid)?;
         // SAFETY: a C string.
         let number = unsafe { (functions.create)(class.as_ptr()) };
@@ -152,6 +159,19 @@ impl Drop for Inside {
     }
 }
 
+/// Panics are told outside of all ECBs, by the hook that is there now: std keeps the tables of symbols that it reads for a backtrace.
+fn tell_panics_outside() {
+    static ONCE: Once = Once::new();
+    if !ONCE.is_completed() && !std::thread::panicking() {
+        ONCE.call_once(|| {
+            outside(|| {
+                let hook = std::panic::take_hook();
+                std::panic::set_hook(Box::new(move |panic| outside(|| hook(panic))));
+            });
+        });
+    }
+}
+
 /// Runs `work` with the process's heap: what it allocates outlives the ECB that the thread is in. Outside of all ECBs it just runs.
 pub fn outside<T>(work: impl FnOnce() -> T) -> T {
     struct Back(&'static Functions);
@@ -191,7 +211,7 @@ pub fn name(name: &str, value: &str) -> Result<()> {
     told(unsafe { (functions.name)(name.as_ptr(), value.as_ptr()) })
 }
 
-/// Gives a buffer of the current ECB a name of 1 to 4,096 bytes.
+/// Gives a buffer of the current ECB a name of 1 to 40 bytes.
 ///
 /// # Errors
 /// The thread is in no ECB, the name is empty or too long, the buffer is none of this ECB.
@@ -220,11 +240,13 @@ fn told(number: c_int) -> Result<()> {
     const EPERM: c_int = 1;
     const ENOMEM: c_int = 12;
     const EBUSY: c_int = 16;
+    const ENAMETOOLONG: c_int = 36;
     match number {
         0 => Ok(()),
         EPERM => Err(Error::Outside),
         ENOMEM => Err(Error::NoMemory),
         EBUSY => Err(Error::Busy),
+        ENAMETOOLONG => Err(Error::LongName),
         _ => Err(Error::Invalid),
     }
 }

@@ -43,6 +43,10 @@ pub const CLASSES_BYTES: usize = 24 * 4096;
 pub const TRACES_OFFSET: usize = CLASSES_OFFSET + SLOTS * CLASSES_BYTES;
 /// Bytes of the trace tables of a process.
 pub const TRACES_BYTES: usize = 16 * 4096;
+/// Offset of the requests of heaps by steps of the first slot's process.
+pub const HEAP_STEPS_OFFSET: usize = TRACES_OFFSET + SLOTS * TRACES_BYTES;
+/// Bytes of the requests of heaps of a process.
+pub const HEAP_STEPS_BYTES: usize = 16 * 4096;
 /// How many owners of other anonymous memory a slot can name.
 pub const OWNERS: usize = 16;
 
@@ -433,9 +437,10 @@ const _: () = assert!(crate::control::WORDS * 8 == OPTIONS_OFFSET - CONTROL_OFFS
 const _: () = assert!(size_of::<Slot>() == crate::heaps::PAGE_OFFSET);
 const _: () = assert!(SLOTS_OFFSET.is_multiple_of(4096));
 
-/// Bytes of a whole ledger file: the slots, behind them the classes of ECBs of each ([`crate::classes`]), and the trace tables of each
-/// ([`crate::traces`]). Space is allocated slot by slot, so most of it is never used.
-pub const FILE_BYTES: usize = TRACES_OFFSET + SLOTS * TRACES_BYTES;
+/// Bytes of a whole ledger file: the slots, behind them the classes of ECBs of each ([`crate::classes`]), the trace tables of each
+/// ([`crate::traces`]), and the requests of heaps of each ([`crate::heap_steps`]). Space is allocated slot by slot, so most of it is never
+/// used.
+pub const FILE_BYTES: usize = HEAP_STEPS_OFFSET + SLOTS * HEAP_STEPS_BYTES;
 
 impl Slot {
     /// A counter's cell.

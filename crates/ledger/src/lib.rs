@@ -27,6 +27,7 @@
 //! | [`pools`] | rows of its heap pools, and its requests by steps of 8 bytes |
 //! | [`classes`], [`pairs`] | pages of its classes of ECBs; rows of ECBs by name-value pairs |
 //! | [`traces`] | trace tables of ECBs: the last requests of each thread |
+//! | [`heap_steps`] | requests of each heap by steps of 8 bytes |
 //! | [`control`] | the control page: settings that the host changes while programs run |
 //! | [`make`] | the first bytes of a new file |
 //! | [`locks`], [`samples`] | files next to it: contended locks, and profile samples of a process |
@@ -40,6 +41,7 @@
 pub mod classes;
 pub mod control;
 pub mod counter;
+pub mod heap_steps;
 pub mod heaps;
 pub mod layout;
 pub mod locks;
@@ -56,6 +58,7 @@ pub mod view;
 pub use classes::Classes;
 pub use control::Control;
 pub use counter::{Counter, Exactness, Fold, Scope, Unit};
+pub use heap_steps::HeapSteps;
 pub use heaps::{HeapKind, Heaps, RowState};
 pub use layout::{AllocatorRole, Directory, FaultKind, Header, Identity, Slot, SlotState};
 pub use pairs::Pairs;

@@ -8,11 +8,12 @@ use core::mem::offset_of;
 
 use crate::classes::{self, ClassRow, OfList, Sum};
 use crate::counter::{Fold, Scope, Writer};
+use crate::heap_steps::HeapSteps;
 use crate::heaps::{self, HeapKind, HeapRow, RowState};
 use crate::layout::{
-    AllocatorRole, CLASSES_BYTES, CLASSES_OFFSET, Directory, Fault, FaultKind, Header, Identity, LEFT, MAGIC,
-    OPTIONS_OFFSET, OPTIONS_ROOM, OWNERS, Owner, SLOT_BYTES, SLOTS, SLOTS_OFFSET, Slot, SlotState,
-    TRACES_BYTES, TRACES_OFFSET, not_below_zero,
+    AllocatorRole, CLASSES_BYTES, CLASSES_OFFSET, Directory, Fault, FaultKind, HEAP_STEPS_BYTES,
+    HEAP_STEPS_OFFSET, Header, Identity, LEFT, MAGIC, OPTIONS_OFFSET, OPTIONS_ROOM, OWNERS, Owner,
+    SLOT_BYTES, SLOTS, SLOTS_OFFSET, Slot, SlotState, TRACES_BYTES, TRACES_OFFSET, not_below_zero,
 };
 use crate::pairs::{self, PairRow, PairSum, Pairs};
 use crate::pools::{self, Head, PoolRow, Pools};
@@ -59,6 +60,8 @@ pub struct SlotView<'a> {
     bytes: &'a [u8],
     /// The pages of its classes of ECBs; empty if the file was not read so far.
     classes: &'a [u8],
+    /// The requests of its heaps by steps; empty as above.
+    heap_steps: &'a [u8],
     /// The pages of its trace tables, likewise.
     traces: &'a [u8],
     /// The state of the slot.
@@ -186,6 +189,24 @@ impl<'a> LedgerView<'a> {
             && word(self.bytes, SLOTS_OFFSET + slot * SLOT_BYTES + offset_of!(Slot, classes)) != 0
     }
 
+    /// Where the requests of heaps of a slot's process are in the file.
+    #[must_use]
+    pub const fn heap_steps_of(slot: usize) -> core::ops::Range<usize> {
+        let at = HEAP_STEPS_OFFSET + slot * HEAP_STEPS_BYTES;
+        at..at + HEAP_STEPS_BYTES
+    }
+
+    /// Whether the process of a slot counts requests of heaps besides its default one.
+    #[must_use]
+    pub fn has_heap_steps(&self, slot: usize) -> bool {
+        let at = SLOTS_OFFSET + slot * SLOT_BYTES;
+        let counts = pools::PAGE_OFFSET + offset_of!(Pools, head) + offset_of!(Head, counts_steps);
+        self.is_used(slot)
+            && [offset_of!(Slot, heaps), offset_of!(Slot, pools), counts]
+                .into_iter()
+                .all(|field| word(self.bytes, at + field) != 0)
+    }
+
     /// Where the trace tables of a slot's process are in the file.
     #[must_use]
     pub const fn traces_of(slot: usize) -> core::ops::Range<usize> {
@@ -220,8 +241,16 @@ impl<'a> LedgerView<'a> {
             let at = SLOTS_OFFSET + slot * SLOT_BYTES;
             let classes = Self::classes_of(slot);
             let classes = bytes.get(classes).unwrap_or(&[]);
+            let heap_steps = bytes.get(Self::heap_steps_of(slot)).unwrap_or(&[]);
             let traces = bytes.get(Self::traces_of(slot)).unwrap_or(&[]);
-            Some(SlotView { bytes: bytes.get(at..at + SLOT_BYTES)?, classes, traces, state, process })
+            Some(SlotView {
+                bytes: bytes.get(at..at + SLOT_BYTES)?,
+                classes,
+                heap_steps,
+                traces,
+                state,
+                process,
+            })
         })
     }
 }
@@ -658,6 +687,24 @@ impl<'a> HeapView<'a> {
     #[must_use]
     pub fn name(&self) -> &'a [u8] {
         self.row.map_or(&[], |at| text(self.slot.bytes, at + offset_of!(HeapRow, name), 32))
+    }
+
+    /// Its requests by steps of 8 bytes; None if the process does not count them, or its file was not read so far. The default heap has
+    /// those of the process less those of the others.
+    pub fn steps(&self) -> Option<impl Iterator<Item = u64> + use<'a>> {
+        let (slot, row) = (self.slot, self.row);
+        let all = slot.steps().filter(|_| slot.heap_steps.len() == HEAP_STEPS_BYTES)?;
+        let of_row = move |at: usize, step: usize| {
+            let row = (at - heaps::PAGE_OFFSET) / size_of::<HeapRow>();
+            not_below_zero(word(slot.heap_steps, row * size_of::<HeapSteps>() + 8 * step))
+        };
+        Some(all.enumerate().map(move |(step, whole)| match row {
+            Some(at) => of_row(at, step),
+            None => {
+                let others = slot.rows().filter_map(|heap| heap.row).map(|at| of_row(at, step));
+                whole.saturating_sub(others.fold(0, u64::saturating_add))
+            }
+        }))
     }
 
     /// A counter's figure; None for a counter that heaps do not have, and for the default heap's peaks, which are known only for

@@ -14,6 +14,7 @@ const ENOMEM: c_int = 12;
 const EBUSY: c_int = 16;
 const EINVAL: c_int = 22;
 const ENOSPC: c_int = 28;
+const ENAMETOOLONG: c_int = 36;
 
 fn number(refused: ecb::Refused) -> c_int {
     match refused {
@@ -22,6 +23,7 @@ fn number(refused: ecb::Refused) -> c_int {
         ecb::Refused::Inside(_) => EBUSY,
         ecb::Refused::Full => ENOSPC,
         ecb::Refused::Unknown | ecb::Refused::Name => EINVAL,
+        ecb::Refused::LongName => ENAMETOOLONG,
     }
 }
 

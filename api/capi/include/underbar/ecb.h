@@ -37,7 +37,7 @@ UNDERBAR_ECB_WEAK int underbar_ecb_enter(underbar_ecb ecb);
 /* Leaves the ECB that was entered last, and returns to the one before. 0; EPERM: the thread is in none. */
 UNDERBAR_ECB_WEAK int underbar_ecb_leave(void);
 /* Ends an ECB: all of its storage is free. If the caller is in it, it leaves it first.
- * 0; EBUSY: another thread is in it, nothing has changed; EINVAL: unknown or ended. */
+ * 0; EBUSY: another thread is in it, or the caller has entered it twice, or others since: nothing has changed; EINVAL: unknown or ended. */
 UNDERBAR_ECB_WEAK int underbar_ecb_end(underbar_ecb ecb);
 /* The ECB that was entered last; 0: none. */
 UNDERBAR_ECB_WEAK underbar_ecb underbar_ecb_current(void);
@@ -57,11 +57,12 @@ UNDERBAR_ECB_WEAK void *underbar_process_calloc(size_t count, size_t size);
 UNDERBAR_ECB_WEAK void *underbar_process_realloc(void *buffer, size_t size);
 
 /* Gives a buffer of the current ECB a name of 1 to 40 bytes. Several buffers may have the same name; a freed buffer has none.
- * 0; EINVAL: not a buffer in use of this ECB, or a wrong length; EPERM: the thread is in no ECB; ENOMEM. */
+ * 0; EINVAL: not a buffer in use of this ECB, or a name of no bytes; ENAMETOOLONG; EPERM: the thread is in no ECB; ENOMEM. */
 UNDERBAR_ECB_WEAK int underbar_ecb_tag(void *buffer, const void *name, size_t length);
 /* Takes the name from a buffer. 0; ENOENT: it has none. EINVAL: not a buffer of an ECB. */
 UNDERBAR_ECB_WEAK int underbar_ecb_untag(void *buffer);
-/* The buffer of this name in the current ECB; null, and ENOENT: there is none; EPERM: the thread is in no ECB. after: null for the first one, the last answer for the next. */
+/* The buffer of this name in the current ECB; null, and ENOENT: there is none; EINVAL, ENAMETOOLONG: the name is none; EPERM: the thread
+ * is in no ECB. after: null for the first one, the last answer for the next. */
 UNDERBAR_ECB_WEAK void *underbar_ecb_locate(const void *name, size_t length, void *after);
 
 /* Creates an ECB and enters it. 0 without underbar, or without storage: the process's heap serves. */
@@ -86,7 +87,8 @@ static inline int underbar_ecb_finish(underbar_ecb ecb) { return ecb ? underbar_
     } while (0)
 
 /* The names of z/TPF. Its macros MALOC, CALOC, RALOC and FREEC are the C functions malloc, calloc, realloc and free here, EHEAPC
- * the functions below. Define UNDERBAR_ECB_NO_TPF if the program has functions of these names. */
+ * the functions below. free gives back what the 64-bit forms gave, as there. tpf_heap_locate_ext is not here: its arguments are in
+ * no public page. Define UNDERBAR_ECB_NO_TPF if the program has functions of these names. */
 #ifndef UNDERBAR_ECB_NO_TPF
 
 #define TPF_EHEAP_NAME_LENGTH 8
@@ -99,7 +101,13 @@ static inline int tpf_eheap_tag(void *buffer, const char name[TPF_EHEAP_NAME_LEN
 static inline void *tpf_eheap_locate(const char name[TPF_EHEAP_NAME_LENGTH]) {
     return underbar_ecb_locate ? underbar_ecb_locate(name, TPF_EHEAP_NAME_LENGTH, NULL) : NULL;
 }
-/* Every address has 64 bits here. Storage below 2 GiB: __malloc31 in underbar/malloc31.h. */
+/* Takes all names from a buffer. 0, or a value of errno; ENOENT: it has none; ENOSYS without underbar. */
+static inline int tpf_eheap_untag(void *buffer) { return underbar_ecb_untag ? underbar_ecb_untag(buffer) : ENOSYS; }
+/* Accepted, without effect: whether storage is checked is said at the start, by HEAPCHK and ECB(CHECK). 0. */
+#define TPF_EHEAP_HEAPCHECK_DISABLE 0
+static inline int tpf_eheap_heapcheck(int what) { return (void)what, 0; }
+/* Every address has 64 bits here. Storage below 2 GiB, which malloc gives there: __malloc31 in underbar/malloc31.h. Inside an ECB it
+ * comes from a part of the ECB, and ends with it. */
 static inline void *malloc64(size_t size) { return malloc(size); }
 static inline void *calloc64(size_t count, size_t size) { return calloc(count, size); }
 static inline void *realloc64(void *buffer, size_t size) { return realloc(buffer, size); }

@@ -29,7 +29,7 @@
 //! | `numbers` | a heap by the number that a program has for it |
 //! | `entering` | which heap serves a thread |
 //! | `ecb` | heaps of units of work |
-//! | `enclave`, `code` | which heap serves a program that is LINKed; whose requests |
+//! | `enclave`, `within`, `code` | which heap serves a program that is LINKed; which a thread is in; whose requests |
 //! | `space` | segments, elements, the HEAP option |
 //! | `check`, `text` | invalid frees, and the message about them |
 //! | `unusual` | requests while storage is filled, checked or traced |
@@ -98,6 +98,7 @@ mod trace;
 mod unusual;
 mod watch;
 mod whole;
+pub mod within;
 mod zone;
 
 use core::hint::assert_unchecked;
@@ -301,10 +302,17 @@ fn element(heap: &'static Heap, size: usize, align: usize) -> Got {
     if size > isize::MAX as usize {
         return out_of_storage();
     }
-    let Some(element) = heap.space.lock().get(size, align) else { return out_of_storage() };
+    let element = heap.space.lock().get(size, align);
+    let Some(element) = element.or_else(|| again(heap, size, align)) else { return out_of_storage() };
     count_element(heap, &element, size);
     coverage::look_if_due::<OurSegments>();
     Got { address: element.address as *mut u8, zero_from: element.zero_from }
+}
+
+/// The kernel has refused storage: once more, if something of other heaps can go back to it.
+#[cold]
+fn again(heap: &'static Heap, size: usize, align: usize) -> Option<Element> {
+    if ecb::make_room() { heap.space.lock().get(size, align) } else { None }
 }
 
 /// Counts a request of `size` bytes that an element serves. Inlined: a call would cost malloc a hundredth.

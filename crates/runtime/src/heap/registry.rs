@@ -11,7 +11,8 @@
 //!
 //! Invariant: a heap is live from `create` until `end`, and the default one always. After its end nothing of it is read except its
 //! generation.
-//! Storage goes back by time only while threads are inside, or use elements of the heap: a heap without activity keeps what it has.
+//! Storage goes back by time only while threads are inside, or use elements of the heap: a heap without activity keeps what it has, until
+//! the kernel refuses more to any heap. Ends of ECBs look at the heaps of all their classes.
 //! Not here: threads that enter and leave (`entering`).
 
 use core::ptr::null_mut;
@@ -46,6 +47,16 @@ pub fn each(mut then: impl FnMut(&'static Heap)) {
         next = heap.next.load(Ordering::Relaxed);
         then(heap);
     }
+}
+
+/// The kernel has refused storage: what is idle in any heap goes back to it. False: there was nothing. Waits for no lock: a heap that
+/// another thread uses keeps what it has.
+#[cold]
+pub fn give_back_idle() -> bool {
+    let Some(_registry) = REGISTRY.try_lock() else { return false };
+    let mut went = false;
+    each(|heap| went |= heap.space.try_lock().is_some_and(|mut space| space.give_back_idle()));
+    went
 }
 
 /// # Safety

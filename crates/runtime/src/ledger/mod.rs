@@ -22,6 +22,7 @@ pub(crate) mod classes;
 pub mod control;
 pub(crate) mod expected;
 mod fold;
+pub(crate) mod heap_steps;
 pub(crate) mod heaps;
 pub(crate) mod inherited;
 pub(crate) mod own_reads;
@@ -34,7 +35,7 @@ pub(crate) mod traces;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use underbar_ledger::classes::{ClassRow, ROWS};
-use underbar_ledger::{Heaps, Key, Pairs, Pools, Slot, Traces};
+use underbar_ledger::{HeapSteps, Heaps, Key, Pairs, Pools, Slot, Traces, heap_steps as steps_of_heaps};
 
 /// The process that took this process's slot, as its number is in the ledger's directory; 0 without a ledger. Written by the thread
 /// that attaches or is a forked child's first; relaxed, since nothing else is read by it.
@@ -60,6 +61,16 @@ pub(crate) fn make_class(class: usize, fill_in: impl FnOnce(&ClassRow)) {
     classes::make(attach::map_class, class, fill_in);
 }
 
+/// The trace tables of ECBs, made if there are none yet; see [`traces::get`].
+pub(crate) fn trace_tables() -> Option<&'static Traces> {
+    traces::get(attach::map_traces)
+}
+
+/// A row of heaps begins with another kind or name; see [`heap_steps::begin`].
+pub(crate) fn begin_heap_steps(row: usize) {
+    heap_steps::begin(attach::map_heap_steps, row);
+}
+
 /// The pages of ECBs by name-value pairs, made if there are none yet. Called by the thread that has the lock of the classes.
 pub(crate) fn pages_of_pairs() -> &'static Pairs {
     pairs::pages_or_new(attach::map_pairs)
@@ -78,6 +89,8 @@ pub(crate) struct Guard {
     pairs: AtomicPtr<Pairs>,
     /// Null without a page of that class, and in such a child.
     classes: [AtomicPtr<ClassRow>; ROWS],
+    /// Null without a page of requests of that row's heaps, and in such a child.
+    heap_steps: [AtomicPtr<HeapSteps>; steps_of_heaps::ROWS],
     /// Null without trace tables, and in such a child.
     traces: AtomicPtr<Traces>,
 }
@@ -90,6 +103,7 @@ static FIRST: Guard = Guard {
     pools: AtomicPtr::new(core::ptr::null_mut()),
     pairs: AtomicPtr::new(core::ptr::null_mut()),
     classes: [const { AtomicPtr::new(core::ptr::null_mut()) }; ROWS],
+    heap_steps: [const { AtomicPtr::new(core::ptr::null_mut()) }; steps_of_heaps::ROWS],
     traces: AtomicPtr::new(core::ptr::null_mut()),
 };
 /// The guard in use. Changed when the ledger is attached; read by every thread, relaxed: both guards are valid for ever.

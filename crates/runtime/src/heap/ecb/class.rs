@@ -17,11 +17,11 @@ use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
 use underbar_ledger::HeapKind;
 use underbar_ledger::classes::{ClassRow, OTHERS, SHARING, Sum};
-use underbar_options::{AvailableLists, DEFAULT_LISTS, ListSizes};
+use underbar_options::{AvailableLists, DEFAULT_LISTS, ListSizes, Without};
 use underbar_sys::lock::Lock;
 
 use super::super::map::PAGE;
-use super::super::object::{DEFAULT, Heap, UNNUMBERED};
+use super::super::object::{self, DEFAULT, Heap, UNNUMBERED};
 use super::super::private_storage::OWN;
 use super::super::registry;
 use super::super::space::HugePages;
@@ -53,6 +53,8 @@ pub struct Class {
     pub area_bytes: usize,
     /// No request finds a ready piece: TRACE, or WITHOUT.
     pub is_slow: bool,
+    /// Control entries are made when an ECB begins: WITHOUT(ENTRIES).
+    pub makes_entries: bool,
     /// ECBs alive; relaxed: a hint for how many blocks may wait.
     alive: AtomicUsize,
     /// ECBs created, as far as it matters for who is counted; relaxed.
@@ -151,6 +153,7 @@ pub fn of(name: &[u8]) -> Option<&'static Class> {
             lists: Lists::new(sizes),
             area_bytes,
             is_slow: given::is_slow(),
+            makes_entries: given::without() == Without::Entries,
             alive: AtomicUsize::new(0),
             created: AtomicUsize::new(0),
             index,
@@ -175,6 +178,7 @@ pub fn of(name: &[u8]) -> Option<&'static Class> {
     if index == CLASSES - 1 {
         shares(class, asked);
     }
+    object::lasts(class.heap);
     Some(class)
 }
 
@@ -306,6 +310,25 @@ impl Class {
         waiting.frame_count += 1;
     }
 
+    /// Gives the frames that wait to the heap of the class. False: none waits.
+    #[cold]
+    pub fn give_back_frames(&self) -> bool {
+        let mut frame = {
+            let mut waiting = self.waiting.lock();
+            waiting.frame_count = 0;
+            core::mem::replace(&mut waiting.frames, null_mut())
+        };
+        let went = !frame.is_null();
+        // SAFETY: frames that waited are ours now, and nothing in them is in use.
+        unsafe {
+            while let Some(area) = frame.as_ref() {
+                let next = area.next;
+                Area::unmake(core::mem::replace(&mut frame, next), self.heap);
+            }
+        }
+        went
+    }
+
     /// An ECB begins. Whether it is to be counted request by request.
     pub fn begins(&self) -> bool {
         self.alive.fetch_add(1, Ordering::Relaxed);
@@ -345,8 +368,35 @@ impl Class {
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::{Disposition, ONE_AT_A_TIME};
     use super::*;
     use underbar_options::{ProgramName, Settings, WhereSet};
+
+    /// Storage that a burst of ECBs leaves goes back although no thread works with the class any more.
+    #[test]
+    fn threads_elsewhere_look_after_idle_storage_of_a_class() {
+        let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let class = of(b"SIZES").expect("memory");
+        let before = class.heap().space.lock().policy().disposition;
+        let dispose = |how| class.heap().space.lock().change_disposition(how);
+        dispose(Disposition::Auto);
+        DEFAULT.space.lock().heartbeat();
+        let next = || class.heap().next_look.load(Ordering::Relaxed);
+        for _ in 0..2 {
+            let frames: std::vec::Vec<_> = (0..20).map(|_| class.take_frame(core::ptr::null_mut())).collect();
+            for frame in frames {
+                // SAFETY: nothing is in the frame, whose marks are clear.
+                unsafe { class.put_frame(frame, usize::MAX) };
+            }
+            assert!(DEFAULT.next_look.load(Ordering::Relaxed) <= next() && next() < u64::MAX);
+            // The time has come.
+            class.heap().next_look.store(1, Ordering::Relaxed);
+            DEFAULT.next_look.store(1, Ordering::Relaxed);
+            object::heartbeat_if_due();
+            assert!(next() > 1, "a look was taken");
+        }
+        dispose(before);
+    }
 
     #[test]
     fn a_class_has_its_own_sizes_or_those_of_all_others() {

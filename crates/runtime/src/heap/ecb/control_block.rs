@@ -28,7 +28,7 @@ use super::area::{self, Area, FRAME_BYTES, Kind, LIST, PAGE_MARKS};
 use super::chains::{self, Bits, Chains};
 use super::class::Class;
 use super::figures::Ended;
-use super::low::Head;
+use super::head::Head;
 use super::named::Named;
 use super::piece::Piece;
 use super::tags::{self, Tags};
@@ -151,6 +151,9 @@ pub struct ControlBlock {
     pub index: u32,
 }
 
+// Each ECB takes one: a further line would be a further line of each.
+const _: () = assert!(size_of::<ControlBlock>() <= 576);
+
 impl Shared {
     /// No storage.
     pub const NONE: Self = Self {
@@ -187,7 +190,10 @@ impl Shared {
     pub fn lose(&mut self) {
         self.at = self.end;
         (self.chains, self.kept_region, self.remnants) = (Chains::NONE, Region::NONE, null_mut());
-        self.lose_low();
+        // SAFETY: null, or the head of this block, under the lock.
+        if let Some(head) = unsafe { self.low.as_mut() } {
+            head.lose();
+        }
     }
 
     /// The end of what was handed out of an area or frame.
@@ -251,7 +257,8 @@ impl Shared {
             buffers: self.in_use,
             units: self.units,
             most,
-            low: self.low_handed(),
+            // SAFETY: null, or the head of this block.
+            low: unsafe { self.low.as_ref() }.map_or(0, |head| head.handed),
             expanded_tags,
             with_frame: !self.frames.is_null(),
         }
@@ -259,7 +266,9 @@ impl Shared {
 
     /// Frames, large buffers and pieces below 2 GiB, the first of each.
     pub fn lists(&self) -> [*mut Area; 3] {
-        [self.frames, self.larges, self.low_areas()]
+        // SAFETY: null, or the head of this block, under the lock; it has access.
+        let lows = unsafe { self.low.as_ref() }.map_or(null_mut(), |head| head.areas);
+        [self.frames, self.larges, lows]
     }
 
     /// The same, which are this block's no more.

@@ -19,12 +19,13 @@
 //! | `carving` | its new buffers |
 //! | `lists`, `piece` | sizes; free buffers |
 //! | `requests` | malloc, free and realloc of buffers |
-//! | `low` | storage below 2 GiB |
+//! | `low`, `head` | storage below 2 GiB |
 //! | `names`, `tags` | names of buffers |
 //! | `pairs`, `named` | name-value pairs of ECBs; what is counted for them |
 //! | `threads` | the end of a thread; forks |
 //! | `given`, `ended` | what ECB says; storage of ended ECBs that is kept without access |
 //! | `traced` | the last requests of each thread |
+//! | `without` | what a demo leaves out |
 //! | `figures` | what is counted and not yet published |
 //!
 //! A buffer belongs to its ECB wherever it is freed or resized: realloc never moves a buffer from one heap to another, since it
@@ -41,6 +42,7 @@ mod control_block;
 mod ended;
 mod figures;
 mod given;
+mod head;
 mod lists;
 mod low;
 mod named;
@@ -53,6 +55,7 @@ mod seat;
 mod tags;
 mod threads;
 mod traced;
+mod without;
 
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering;
@@ -68,7 +71,7 @@ pub(super) use threads::{after_fork_in_child, hold, is_quiet, release, settle, t
 pub(super) use traced::tell as tell_trace;
 
 use super::thread::ThreadHeap;
-use super::{home, slot};
+use super::{home, object, registry, slot};
 use area::Area;
 use control_block::ControlBlock;
 use seat::Seat;
@@ -84,10 +87,12 @@ pub enum Refused {
     Outside,
     /// There is no memory, or the thread has ended as far as we were told.
     NoMemory,
-    /// The name is empty or too long.
+    /// The name is empty.
     Name,
     /// The ECB has as many name-value pairs as it can have.
     Full,
+    /// The name is too long.
+    LongName,
 }
 
 /// The number of an ECB: its generation, and the index of its control block. 0 is none.
@@ -134,6 +139,13 @@ pub(super) fn configure(settings: &Settings) {
 
 /// Creates an ECB of a class.
 pub fn create(class: &[u8]) -> Result<Number, Refused> {
+    match create_once(class) {
+        Err(Refused::NoMemory) if make_room() => create_once(class),
+        result => result,
+    }
+}
+
+fn create_once(class: &[u8]) -> Result<Number, Refused> {
     let home = home().ok_or(Refused::NoMemory)?;
     let seat = first_seat(home);
     if seat.is_null() {
@@ -151,6 +163,9 @@ pub fn create(class: &[u8]) -> Result<Number, Refused> {
         block.counts_each.store(counts_each.into(), Ordering::Relaxed);
         (*seat).count_created(class, counts_each);
         let area = block.area.load(Ordering::Relaxed);
+        if class.makes_entries {
+            without::make_entries(area);
+        }
         (*area).set_block(core::ptr::from_ref(block).cast_mut().cast());
         Ok(number_of(block))
     }
@@ -158,6 +173,13 @@ pub fn create(class: &[u8]) -> Result<Number, Refused> {
 
 /// From now on the calling thread gets its storage from that ECB.
 pub fn enter(number: Number) -> Result<(), Refused> {
+    match enter_once(number) {
+        Err(Refused::NoMemory) if make_room() => enter_once(number),
+        result => result,
+    }
+}
+
+fn enter_once(number: Number) -> Result<(), Refused> {
     let home = home().ok_or(Refused::NoMemory)?;
     let (block, generation) = block_of(number)?;
     let outer = innermost(home);
@@ -315,6 +337,8 @@ pub fn end(number: Number) -> Result<(), Refused> {
         class.ends();
         (*first).put_ready(core::ptr::from_ref(block).cast_mut());
     }
+    // A thread that works in ECBs only has no other business with the heaps.
+    object::heartbeat_if_due();
     Ok(())
 }
 
@@ -363,6 +387,15 @@ unsafe fn give_back(block: &ControlBlock, count: impl FnOnce(figures::Ended)) {
             }
         }
     }
+}
+
+/// The kernel has refused storage: frames that wait for an ECB, and what is idle in any heap, go back to it. False: there was nothing.
+/// The caller holds no lock of a heap.
+#[cold]
+pub(super) fn make_room() -> bool {
+    let mut went = false;
+    class::each(|class| went |= class.give_back_frames());
+    registry::give_back_idle() || went
 }
 
 #[cfg(test)]

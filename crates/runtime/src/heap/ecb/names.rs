@@ -55,15 +55,22 @@ fn own_buffer(seat: *mut Seat, buffer: *mut u8) -> Result<*mut Area, Refused> {
     }
 }
 
+/// Has a name its least and most bytes?
+fn check(name: &[u8]) -> Result<(), Refused> {
+    match name.len() {
+        0 => Err(Refused::Name),
+        1..=tags::LONGEST => Ok(()),
+        _ => Err(Refused::LongName),
+    }
+}
+
 /// Names a buffer of the ECB that the thread is in. A buffer may have several names, and a name several buffers.
 ///
 /// # Safety
 /// The buffer is in use.
 pub unsafe fn tag(buffer: *mut u8, name: &[u8]) -> Result<(), Refused> {
     let seat = here().ok_or(Refused::Outside)?;
-    if name.is_empty() || name.len() > tags::LONGEST {
-        return Err(Refused::Name);
-    }
+    check(name)?;
     let area = own_buffer(seat, buffer)?;
     // SAFETY: the seat is this thread's, which is inside.
     unsafe {
@@ -126,9 +133,7 @@ pub unsafe fn untag(buffer: *mut u8) -> Result<bool, Refused> {
 /// The buffer of that name that was tagged last, or the next one behind `after`; null if there is none.
 pub fn locate(name: &[u8], after: *mut u8) -> Result<*mut u8, Refused> {
     let seat = here().ok_or(Refused::Outside)?;
-    if name.is_empty() || name.len() > tags::LONGEST {
-        return Err(Refused::Name);
-    }
+    check(name)?;
     // SAFETY: the seat is this thread's, which is inside; the table is used under its lock.
     unsafe {
         let shared = (*(*seat).block).shared.lock();

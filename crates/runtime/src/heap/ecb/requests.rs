@@ -22,7 +22,7 @@ use super::control_block::ControlBlock;
 use super::low::{self, get_low};
 use super::names::{move_tags, untag_at};
 use super::seat::Seat;
-use super::{enter, here, leave, number_of, traced};
+use super::{enter, here, leave, make_room, number_of, traced};
 
 /// A buffer for the thread whose seat is in the slot: as [`super::malloc`], when no piece is ready.
 ///
@@ -81,7 +81,10 @@ pub unsafe fn get(size: usize, align: usize) -> *mut u8 {
     // SAFETY: the caller's promise.
     unsafe {
         let seat: *mut Seat = slot::get().cast();
-        let buffer = (*seat).get(size, align);
+        let mut buffer = (*seat).get(size, align);
+        if buffer.is_null() && make_room() {
+            buffer = (*seat).get(size, align);
+        }
         if buffer.is_null() { out_of_storage_of((*seat).heap.heap) } else { buffer }
     }
 }

@@ -20,6 +20,7 @@ use core::ptr::{null, null_mut};
 use core::sync::atomic::Ordering;
 
 use underbar_ledger::classes::OfList;
+use underbar_options::Without;
 use underbar_sys::lock::Lock;
 
 use super::super::cell::Cell;
@@ -33,9 +34,9 @@ use super::area::{self, Area, Kind};
 use super::class::Class;
 use super::control_block::{ControlBlock, KEPT, Region, list_of};
 use super::figures::{self, Ended, Figures};
-use super::lists::{LISTS, MARKED};
+use super::lists::{Aside, LISTS, MARKED};
 use super::piece::{Piece, depth, push};
-use super::{low, ready, traced};
+use super::{given, low, ready, traced};
 
 /// Bytes of buffers that are carved at a time, at first.
 pub(super) const CARVED: usize = 512;
@@ -85,6 +86,9 @@ pub struct Seat {
     /// Of a first seat: one more than the number of the thread's trace table, 0: none yet; and whether the table names the thread.
     pub table: u32,
     pub is_known: bool,
+    /// What is left out; and freed buffers that wait for it, null: none.
+    pub without: Without,
+    pub aside: *mut Aside,
 }
 
 /// Seats of threads that have ended, linked by `deeper`.
@@ -161,6 +165,8 @@ pub fn make(home: *mut ThreadHeap) -> *mut Seat {
                 waiting: 0,
                 table: 0,
                 is_known: false,
+                without: given::without(),
+                aside: null_mut(),
             });
             (*seat).heap.is_seat = true;
             (*seat).heap.is_untraced = !traced::are_on();
@@ -266,7 +272,10 @@ impl Seat {
     /// The thread leaves the ECB: its lists and the rest of its region become the others'.
     pub unsafe fn stand_up(&mut self) {
         // SAFETY: the thread is inside, so the block is the ECB's.
-        let block = unsafe { &*self.block };
+        let block = unsafe {
+            self.take_all_aside();
+            &*self.block
+        };
         let class = self.class();
         let mut touched = core::mem::take(&mut self.touched);
         {
@@ -339,6 +348,8 @@ impl Seat {
     pub unsafe fn settle(&mut self) {
         // SAFETY: null, or the block of the ECB that the thread is in.
         if let Some(block) = unsafe { self.block.as_ref() } {
+            // SAFETY: the thread is inside.
+            unsafe { self.take_all_aside() };
             let mut shared = block.shared.try_lock();
             let mut touched = self.touched;
             while touched != 0 {
@@ -385,11 +396,12 @@ impl Seat {
             if list == 0 {
                 self.free_large(area);
             } else if (*area).kind == Kind::Low {
-                (*self.block).free_low(list, buffer);
+                (*self.block).free_low(area, list, buffer);
                 self.count_low(self.class().lists.sizes[list] as usize, true);
             } else {
                 Area::set_free(area, buffer.addr(), list >= MARKED);
                 self.put(list, buffer);
+                self.freed_without(list);
             }
         }
     }
@@ -409,7 +421,7 @@ impl Seat {
 
     /// Gives a long list to the other threads of the ECB, if there are any.
     #[cold]
-    unsafe fn share(&mut self, list: usize) {
+    pub(super) unsafe fn share(&mut self, list: usize) {
         // SAFETY: the thread is inside.
         let block = unsafe { &*self.block };
         if block.is_threaded.load(Ordering::Relaxed) == 0 {

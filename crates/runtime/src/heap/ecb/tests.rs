@@ -427,11 +427,10 @@ fn buffers_are_found_by_their_names() {
         assert_eq!(tag(outside, b"X"), Err(Refused::Unknown), "not of this ECB");
         let buffer = get(10);
         assert_eq!(tag(buffer.add(16), b"X"), Err(Refused::Unknown), "not where a buffer begins");
-        for name in [&[][..], &[b'N'; 4_096], &[b'N'; 41]] {
-            assert_eq!(
-                (tag(buffer, name), locate(name, null_mut())),
-                (Err(Refused::Name), Err(Refused::Name))
-            );
+        for (name, refused) in
+            [(&[][..], Refused::Name), (&[b'N'; 4_096], Refused::LongName), (&[b'N'; 41], Refused::LongName)]
+        {
+            assert_eq!((tag(buffer, name), locate(name, null_mut())), (Err(refused), Err(refused)));
         }
         let all: Vec<_> = (0..1_000_u32)
             .map(|number| {
@@ -721,6 +720,14 @@ fn storage_below_2_gib_is_the_ecb_s_and_goes_into_no_other_list() {
         // Another thread frees one; it comes back at the next request.
         let third = all[2].1.addr();
         thread::scope(|scope| scope.spawn(move || give(third as *mut u8)).join().expect("a thread"));
+        // The next request that no ready piece serves takes it in.
+        get(200_000);
+        let again: Vec<_> = (0..3).map(|_| (low(100), low(1))).collect();
+        assert!(again.iter().all(|two| two.0.addr() != two.1.addr()));
+        for (a, b) in again {
+            give(a);
+            give(b);
+        }
         leave().expect("inside");
         assert_ne!(ecb_of(low(40)), ecb, "outside it is the process's");
         end(ecb).expect("nobody is inside");

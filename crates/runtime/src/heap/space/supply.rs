@@ -384,6 +384,15 @@ impl Space {
         self.idle_bytes + self.parked.bytes
     }
 
+    /// Gives back all that is not needed now. False: there was nothing, or the program has given up the right to it.
+    #[cold]
+    pub fn give_back_idle(&mut self) -> bool {
+        let before = self.bytes;
+        self.release_parked(0);
+        self.return_idle(0);
+        self.bytes < before
+    }
+
     /// Gives back segments that have been idle for long, and more, oldest first, until at most `keep` bytes are idle.
     pub fn return_idle(&mut self, keep: usize) {
         if sandbox::is_silent() {

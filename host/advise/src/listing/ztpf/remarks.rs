@@ -182,16 +182,15 @@ fn of_system_heap(heap: SystemHeap) -> (Line, String, String) {
     };
     // The ratio of two figures, in each column that has both; with words before it if there is one.
     let shares = |words: &str, columns: &[Storage; 2], two: fn(&Storage) -> [&Figure; 2]| {
-        let share = |(width, of): (&str, &Storage)| {
+        let of_column = |(width, of): (&str, &Storage)| {
             let [part, whole] = two(of);
             if part.certainty == Certainty::Unknown || whole.value == 0 {
                 return None;
             }
             let sure = if part.is_likely() || whole.is_likely() { "?" } else { "" };
-            let of_10_000 = u128::from(part.value) * 10_000 / u128::from(whole.value);
-            Some(format!("{width} {}.{:02} %{sure}", of_10_000 / 100, of_10_000 % 100))
+            Some(format!("{width} {}{sure}", share(part.value, whole.value)))
         };
-        let both: Vec<String> = ["31-bit", "64-bit"].into_iter().zip(columns).filter_map(share).collect();
+        let both: Vec<String> = ["31-bit", "64-bit"].into_iter().zip(columns).filter_map(of_column).collect();
         if both.is_empty() { String::new() } else { format!(" {words}: {}.", both.join(", ")) }
     };
     let now = format!("system heap in use: {}", row([&whole[0].used_last, &whole[1].used_last]));
