@@ -164,6 +164,17 @@ fn storage_below_2_gib_is_what_the_reports_of_31_bit_storage_have() {
     let expect = [
         (Table::Preallocated, vec![(0, false, 93), (4_096, false, 5), (20_480, false, 1), (32_768, true, 1)]),
         (Table::Virtual, vec![(40_960, false, 1)]),
+        (
+            Table::Preallocated64,
+            vec![
+                (0, false, 5),
+                (4_096, false, 60),
+                (8_192, false, 25),
+                (12_288, false, 6),
+                (32_768, true, 4),
+            ],
+        ),
+        (Table::Virtual64, vec![(40_960, false, 2), (53_248, false, 1), (516_096, true, 1)]),
     ];
     assert_eq!(rows, expect);
     assert!(tables.iter().all(|table| table.sound && table.doubts.is_empty()));

@@ -78,12 +78,19 @@ impl Diff {
     #[must_use]
     pub fn new(old: &Report, new: &Report, threshold_percent: f64, gates: Vec<Gate>) -> Diff {
         let least = 1.0 + threshold_percent.max(0.0) / 100.0;
-        let of_classes = ecb_sums::of_classes(old, new).into_iter().map(|[old, new]| (old, new));
-        let changes = of_report(old)
-            .into_iter()
-            .zip(of_report(new))
-            .chain(of_classes)
-            .map(|(old, new)| Change { key: old.key, unit: old.unit, old: old.value, new: new.value });
+        let of_report = of_report(old).into_iter().zip(of_report(new)).map(|(old, new)| Change {
+            key: old.key,
+            unit: old.unit,
+            old: old.value,
+            new: new.value,
+        });
+        let of_classes = ecb_sums::of_classes(old, new).into_iter().map(|(key, unit, [old, new])| Change {
+            key: key.into(),
+            unit,
+            old,
+            new,
+        });
+        let changes = of_report.chain(of_classes);
         // underbar's own reads say nothing about the program.
         let own = Key::OwnReads.entry().key;
         // Requests by size: a few more or less of a rare size are no change. The threshold is of all requests.

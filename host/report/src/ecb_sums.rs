@@ -10,8 +10,7 @@
 
 use underbar_ledger::Unit;
 
-use crate::ecbs::{EcbClass, EcbList, FIGURES};
-use crate::figure_paths::Figure;
+use crate::ecbs::{self, EcbClass, EcbList, FIGURES};
 use crate::model::Report;
 
 /// A figure that classes have.
@@ -88,8 +87,14 @@ pub(crate) fn value(report: &Report, key: &str) -> Option<u64> {
     sum.of(classes(report).filter(|class| class.name == name))
 }
 
-/// The figures of each class that one of the reports has: those of the first report, those of the second one.
-pub(crate) fn of_classes(old: &Report, new: &Report) -> Vec<[Figure; 2]> {
+/// The explanation of such a key: that of the figure.
+pub(crate) fn explain(key: &str) -> Option<String> {
+    let (class, sum) = parse(key)?;
+    Some(format!("{key}: class {class}\n{}", ecbs::explain(sum.key)?))
+}
+
+/// The figures of each class that one of the reports has: key, what it counts, in the first report, in the second one.
+pub(crate) fn of_classes(old: &Report, new: &Report) -> Vec<(String, Unit, [Option<u64>; 2])> {
     let mut names: Vec<&str> = Vec::new();
     for class in classes(old).chain(classes(new)) {
         if !names.contains(&class.name.as_str()) {
@@ -100,12 +105,8 @@ pub(crate) fn of_classes(old: &Report, new: &Report) -> Vec<[Figure; 2]> {
         let name = name.to_string();
         SUMS.iter().map(move |sum| {
             let key = sum.key_of(&name);
-            [old, new].map(|report| Figure {
-                value: value(report, &key),
-                key: key.clone().into(),
-                label: sum.label(),
-                unit: sum.unit,
-            })
+            let values = [old, new].map(|report| value(report, &key));
+            (key, sum.unit, values)
         })
     };
     names.iter().flat_map(figures).collect()
@@ -138,7 +139,9 @@ mod tests {
         assert!(SUMS.iter().all(|sum| !sum.label().is_empty()));
         let all = of_classes(&report, &sample::getfree());
         assert_eq!(all.len(), 2 * SUMS.len());
-        let frames = all.iter().find(|two| two[0].key == "ecbs.SSL.frames").expect("there");
-        assert_eq!([frames[0].value, frames[1].value], [Some(7), None]);
+        let frames = all.iter().find(|figure| figure.0 == "ecbs.SSL.frames").expect("there");
+        assert_eq!((frames.1, frames.2), (Unit::Count, [Some(7), None]));
+        let text = explain("ecbs.SSL.frames").expect("a figure");
+        assert!(text.starts_with("ecbs.SSL.frames: class SSL\necbs.frames: frames\n"), "{text}");
     }
 }

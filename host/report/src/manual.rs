@@ -12,7 +12,7 @@ use crate::figures::{areas, split};
 use crate::lock::columns::{self, COLUMNS};
 use crate::steps::STEPS;
 use crate::tree::TREE;
-use crate::{ecbs, pools, remedies};
+use crate::{ecb_sums, ecbs, pools, remedies};
 
 /// How far a figure can be trusted, in words.
 #[must_use]
@@ -64,7 +64,8 @@ pub fn explain(key: &str) -> Option<String> {
             absent.key, absent.why
         ));
     }
-    if let Some(text) = pools::explain(key).or_else(|| ecbs::explain(key)) {
+    if let Some(text) = pools::explain(key).or_else(|| ecbs::explain(key)).or_else(|| ecb_sums::explain(key))
+    {
         return Some(text);
     }
     if key == REQUEST_SIZES || key == COMMON.key {

@@ -50,6 +50,10 @@ pub enum Table {
     Preallocated,
     /// ECBs that exceeded it, by their total use, in bytes.
     Virtual,
+    /// ECBs by their use of the preallocated 64-bit heap, in bytes: printed by underbar.
+    Preallocated64,
+    /// ECBs that exceeded that one.
+    Virtual64,
 }
 
 impl Table {
@@ -60,6 +64,8 @@ impl Table {
             Self::RequestSizes => "ECB HEAP REQUEST SIZE",
             Self::Preallocated => "31-BIT PREALLOCATED ECB HEAP STORAGE USAGE",
             Self::Virtual => "31-BIT VIRTUAL ECB HEAP STORAGE USAGE",
+            Self::Preallocated64 => "64-BIT PREALLOCATED ECB HEAP STORAGE USAGE",
+            Self::Virtual64 => "64-BIT VIRTUAL ECB HEAP STORAGE USAGE",
         }
     }
 }

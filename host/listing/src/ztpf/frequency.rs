@@ -30,7 +30,8 @@ const PAGE: u64 = 90;
 
 /// The table whose title is in squeezed text, and whether the text is the title alone.
 pub(crate) fn title(text: &[u8]) -> Option<(Table, bool)> {
-    let tables = [Table::RequestSizes, Table::Preallocated, Table::Virtual];
+    let tables =
+        [Table::RequestSizes, Table::Preallocated, Table::Virtual, Table::Preallocated64, Table::Virtual64];
     let (table, (start, end)) = tables.into_iter().find_map(|table| {
         let label = squeezed(format!("TPF {} REPORT", table.title()).as_bytes());
         Some((table, stands(text, &label, 2)?))
@@ -152,7 +153,7 @@ impl Open {
         match self.found.table {
             Table::RequestSizes => Some(row.kb),
             // The unit is printed in each row of these.
-            Table::Preallocated | Table::Virtual => row.kb.then_some(true),
+            _ => row.kb.then_some(true),
         }
     }
 

@@ -108,9 +108,9 @@ fn neighbours(report: &Frequencies, from: At, limit: At) -> bool {
         Table::RequestSizes if is_there(32) => FINE.windows(2).any(|known| known == two),
         // Classes of 128 are the only ones with this limit.
         Table::RequestSizes => is_there(384) && two[1] - two[0] == 128,
-        Table::Preallocated if from == BELOW => limit == (1, 0),
-        Table::Virtual if from == BELOW => false,
-        Table::Preallocated | Table::Virtual => two == [0, 24 * KB] || two[1] - two[0] == 8 * KB,
+        Table::Preallocated | Table::Preallocated64 if from == BELOW => limit == (1, 0),
+        Table::Virtual | Table::Virtual64 if from == BELOW => false,
+        _ => two == [0, 24 * KB] || two[1] - two[0] == 8 * KB,
     }
 }
 

@@ -35,6 +35,8 @@ pub(super) fn compare(old: &Collected, new: &Collected, comparison: &mut Compari
         (Table::RequestSizes, "requests by size"),
         (Table::Preallocated, "use of the preallocated 31-bit heap"),
         (Table::Virtual, "ECBs that exceeded the preallocated 31-bit heap"),
+        (Table::Preallocated64, "use of the preallocated 64-bit heap"),
+        (Table::Virtual64, "ECBs that exceeded the preallocated 64-bit heap"),
     ] {
         let name = |one: &Reports<'_>| format!("{}: {what}", name(one.set));
         for pair in paired(reports(old, table), reports(new, table), |one, two| one.set == two.set) {
@@ -124,13 +126,17 @@ fn area(subject: &mut Subject, table: Table, old: &Frequencies, new: &Frequencie
     subject.group("ECBS");
     subject.row("ECBs", all(old), all(new));
     let words = match table {
-        Table::Virtual => ["Above the last class", "Share above the last class", "Last class (bytes)"],
+        Table::Virtual | Table::Virtual64 => {
+            ["Above the last class", "Share above the last class", "Last class (bytes)"]
+        }
         _ => ["Exceed the area", "Share that exceeds the area", "Area (bytes)"],
     };
     subject.row(words[0], count(&one), count(&two));
     subject.row(words[1], share(old, &one), share(new, &two));
     subject.row(words[2], limit(&one), limit(&two));
-    if table == Table::Preallocated && one.zip(two).is_some_and(|(one, two)| one.limit != two.limit) {
+    if matches!(table, Table::Preallocated | Table::Preallocated64)
+        && one.zip(two).is_some_and(|(one, two)| one.limit != two.limit)
+    {
         subject.notes.push("The areas differ: what exceeds is of each its own area.".to_owned());
     }
 }

@@ -117,7 +117,8 @@ fn pairs(collected: &Collected) -> (Vec<Pair<'_>>, Vec<(usize, &Frequencies)>) {
                     None => rest.push((*file, report)),
                 }
             }
-            Table::RequestSizes => {}
+            // PEH is the size of the 31-bit area.
+            Table::RequestSizes | Table::Preallocated64 | Table::Virtual64 => {}
         }
     }
     rest.retain(|(file, report)| {
