@@ -44,6 +44,12 @@ const BY_DESIGN: &[(&str, &str, &str, &str)] = &[
         "check",
         "damage that is found here ends the program, in words about cells",
     ),
+    (
+        "crates/runtime/heap",
+        "check",
+        "ecb",
+        "the words about storage of an ended ECB name it, and ECBs end the program for wrong frees",
+    ),
 ];
 
 /// The uses of the table.

@@ -184,6 +184,23 @@ fn tls_counts_requests_and_every_message_is_answered() {
 }
 
 #[test]
+fn a_server_that_leaks_keeps_nothing_of_its_ecbs() {
+    let json = demo(&["requests", "--runs", "1"]);
+    passed(&json, "one_class_has_nearly_all");
+    passed(&json, "what_leaks_comes_back");
+    let pages = json["pages"].as_array().expect("pages");
+    assert!(pages[2].as_str().is_some_and(|text| text.contains("Suggested: AVL(HTTP,")), "{pages:?}");
+}
+
+#[test]
+fn each_buffer_is_located_and_each_item_is_left_out() {
+    passed(&demo(&["locate", "--runs", "1"]), "found");
+    let json = demo(&["pj47265", "--runs", "1"]);
+    passed(&json, "all_ran");
+    assert_eq!(json["tables"][0]["arms"].as_array().map(Vec::len), Some(14));
+}
+
+#[test]
 fn dsa_runs_the_same_program_under_every_fill() {
     let json = demo(&["dsa", "--runs", "1"]);
     passed(&json, "nothing_live_is_touched");

@@ -320,6 +320,23 @@ fn ended_ecbs_are_kept_up_to_a_bound() {
 }
 
 #[test]
+fn a_program_does_the_same_whatever_is_left_out() {
+    let (program, plugin) = (program(), plugin());
+    for item in ["NOTHING", "ENTRIES", "TAGS", "ALIGN", "LIFO", "SPIN", "TRACE", "LISTS"] {
+        let options = format!("ECB(WITHOUT({item}),TRACE(8))");
+        for arguments in
+            [&["library", &plugin][..], &["forks"], &["forks-busy"], &["jumps"], &["served"], &["low"]]
+        {
+            let found = on_heap(&options, &[&[program.as_str()], arguments].concat());
+            assert!(
+                found.status.success() && found.error.is_empty(),
+                "{arguments:?} under {options}: {found:?}"
+            );
+        }
+    }
+}
+
+#[test]
 fn storage_below_2_gib_ends_with_its_ecb_and_is_reported() {
     ends_with(&["low"], "low\n");
     let (program, file) = (program(), scratch("ecb-low").join("report.json"));
@@ -395,4 +412,63 @@ fn the_report_of_ecbs_is_what_the_program_did() {
     assert!(found.output.contains("z/TPF, set SSL") && found.output.contains("HAVSZ1"), "{found:?}");
     let found = left(Command::new(underbar()).arg("advise").arg(&file));
     assert!(found.output.contains("AVL(SSL,"), "{found:?}");
+}
+
+/// The report of a run of the program, with what it printed.
+fn reported(what: &str, name: &str) -> (std::path::PathBuf, Value, String) {
+    let file = scratch(name).join("report.json");
+    let found = left(&mut run(&["--json", "-o", file.to_str().expect("text")], &[&program(), what]));
+    assert!(found.status.success(), "{found:?}");
+    let text = std::fs::read_to_string(&file).expect("a report");
+    let report: Value = serde_json::from_str(&text).expect("JSON");
+    (file, report["processes"][0]["ecbs"].clone(), found.output)
+}
+
+/// The program counts for itself what it asks for.
+#[test]
+fn ecbs_are_reported_by_their_name_value_pairs() {
+    let (file, classes, printed) = reported("pairs", "ecb-pairs");
+    let pairs = classes[0]["pairs"].as_array().expect("pairs");
+    let counted: Vec<String> = pairs
+        .iter()
+        .map(|pair| {
+            let text = |key: &str| pair[key].as_str().expect("text").to_owned();
+            let list = |at: usize, key: &str| pair["lists"][at][key].as_u64().expect("a number");
+            let (small, large) = (list(1, "got"), list(4, "got"));
+            assert_eq!(pair["bytes"], json!(small * 64 + large * 512), "{pair}");
+            let high_water = pair["high_water"].as_u64().expect("a number");
+            assert!((64 * 3 + 512..4_096).contains(&high_water), "{pair}");
+            assert_eq!(pair["with_buffer"], pair["ecbs"], "{pair}");
+            format!(
+                "{} {} {} {small} {large} {}\n",
+                text("name"),
+                text("value"),
+                pair["ecbs"],
+                list(1, "freed")
+            )
+        })
+        .collect();
+    let mut expected: Vec<&str> = printed.split_inclusive('\n').collect();
+    let mut found: Vec<&str> = counted.iter().map(String::as_str).collect();
+    expected.sort_unstable();
+    found.sort_unstable();
+    assert_eq!(found, expected, "{pairs:#?}");
+    let mut command = Command::new(underbar());
+    command.args(["report", "--report", "all"]).arg(&file);
+    let text = left(&mut command).output;
+    assert!(text.contains("TRANSACTION PAY              50 ECBs, 550 buffers of"), "{text}");
+}
+
+#[test]
+fn classes_beyond_the_last_row_are_told() {
+    let (file, classes, _) = reported("classes", "ecb-many-classes");
+    let all = classes.as_array().expect("classes");
+    let last = all.last().expect("some");
+    assert_eq!(
+        (all.len(), &last["name"], &last["sharing"], &last["ended"]),
+        (16, &json!("(others)"), &json!(15), &json!(30))
+    );
+    assert_eq!((&all[14]["name"], &all[14]["sharing"]), (&json!("CLASS14"), &json!(0)));
+    let text = left(Command::new(underbar()).args(["report"]).arg(&file)).output;
+    assert!(text.contains("60 of 30 classes ended"), "{text}");
 }

@@ -49,6 +49,8 @@ fn programs() -> &'static (String, String) {
         compile(&[&shared[..], &checked].concat());
         let escaping = ["-o", &path("library/escapes.so"), &source("escapes.cpp"), "-lstdc++"];
         compile(&[&shared[..], &escaping].concat());
+        let libraries = ["-o", &path("library/libraries.so"), &source("libraries.cpp"), "-lstdc++", "-ldl"];
+        compile(&[&shared[..], &libraries].concat());
         fs::write(place.join("no_main.c"), "int entry(void) { return 7; }\n").expect("written");
         compile(&[&shared[..], &["-o", &path("library/no_main.so"), &path("no_main.c")]].concat());
         let library = text(c_library());
@@ -117,6 +119,16 @@ fn a_job_that_leaves_in_an_odd_way_ends_and_its_caller_lives_on() {
     }
 }
 
+/// What the C++ library and OpenSSL keep is the process's: the next job uses it, and so do their functions at the end of the process.
+#[test]
+fn what_libraries_keep_of_a_job_that_leaks_stays() {
+    let library = &programs().1;
+    holds(&plain(&[&odd_caller(), library, "libraries"]), "plain");
+    for options in OPTIONS.into_iter().chain(STACKS) {
+        holds(&on_heap(options, &[&odd_caller(), library, "libraries"]), options);
+    }
+}
+
 /// No heap of a job is left, whatever way it took.
 #[test]
 fn the_heaps_of_jobs_that_left_in_odd_ways_have_ended() {
@@ -133,6 +145,14 @@ fn the_heaps_of_jobs_that_left_in_odd_ways_have_ended() {
             assert!(has_own && figure("used") == 0, "{part}: {heap:#}");
         }
     }
+}
+
+/// Under HEAPZONES a job is named as the program that got and freed the element: the system's loader does not know its code.
+#[test]
+fn a_job_that_writes_past_an_element_is_named() {
+    let found = on_heap("HEAPZONES(,,16)", &[&odd_caller(), &programs().1, "overruns"]);
+    let says = " (100 bytes) was written past its end, got by odd+0x";
+    assert!(found.error.contains(says) && found.error.contains(", called by odd+0x"), "{found:?}");
 }
 
 /// The overflow of a job's own stack is named, in whatever thread it runs; the process dies of the same signal as plain.
@@ -261,6 +281,29 @@ fn a_report_has_the_enclaves() {
     assert_eq!((of_services("creates"), of_services("discards")), (60, 60));
 }
 
+/// Under RPTSTG(ON) each heap has its requests by steps of 8 bytes: those of the enclaves are exact, and all heaps together have those of
+/// the process.
+#[test]
+fn the_requests_of_an_enclave_are_known_by_their_size() {
+    let report = report("RPTSTG(ON)", "each");
+    let processes = report["processes"].as_array().expect("processes").iter();
+    let process = processes
+        .filter(|process| process["heaps"].is_array())
+        .max_by_key(|process| process["counters"]["heap"]["gets"].as_u64());
+    let process = process.expect("one with enclaves");
+    let sum = |ranges: &Value| -> u64 {
+        ranges.as_object().expect("ranges").values().filter_map(Value::as_u64).sum()
+    };
+    let heaps = process["heaps"].as_array().expect("heaps");
+    let job = heaps.iter().find(|heap| heap["kind"] == "enclave").expect("the enclaves");
+    // Blocks of 400 bytes: one before each `main`, and 3,000 in each of the ways that leak.
+    assert_eq!(job["ranges"]["up_to_400"], 3 * (7 + 8 * 3_000), "{job:#}");
+    assert_eq!(job["ranges"]["up_to_32"], 3 * 8, "{job:#}");
+    assert_eq!(sum(&job["ranges"]), job["counters"]["heap"]["gets"].as_u64().expect("a figure"));
+    let of_heaps: u64 = heaps.iter().map(|heap| sum(&heap["ranges"])).sum();
+    assert_eq!(of_heaps, sum(&process["ranges"]), "{heaps:#?}");
+}
+
 /// The storage report has one for each enclave, and `advise` reads the same figures in it.
 #[test]
 fn a_storage_report_of_an_enclave_is_read_back() {
@@ -282,4 +325,58 @@ fn a_storage_report_of_an_enclave_is_read_back() {
     let job =
         programs.iter().find(|program| program["program"] == "job").unwrap_or_else(|| panic!("{json:#}"));
     assert_eq!(job["areas"][0]["used"].to_string(), used, "{job}");
+}
+
+/// The numbers that a storage report prints in areas with labels, in its order. `M` is for a size above the bar.
+fn printed(text: &str) -> Vec<u64> {
+    let mut is_in_pools = false;
+    let lines = text.lines().filter(|line| {
+        is_in_pools |= line.contains("HEAPPOOLS");
+        is_in_pools &= !line.contains("Largest number") && !line.starts_with("Storage Report");
+        !is_in_pools && line.starts_with("      ") && line.contains(": ") && !line.contains("none:")
+    });
+    let value = |line: &str| {
+        let value = line.rsplit(' ').next().expect("a value");
+        let number = |text: &str| text.parse::<u64>().expect("a number");
+        value.strip_suffix('M').map_or_else(|| number(value), |m| number(m) << 20)
+    };
+    lines.map(value).collect()
+}
+
+/// Of a program with threads, pools, additional heaps, children and enclaves, every figure of both layouts is read back, without a
+/// doubt; and an area of zeros says who did not ask for it.
+#[test]
+fn both_layouts_of_a_threaded_pooled_linking_program_are_read_back() {
+    use underbar_listing::{Item, read};
+    let (caller, library) = programs();
+    for options in
+        ["HEAPPOOLS(ON),RPTSTG(ON),THREADSTACK(ON,64K,16K,,KEEP),STACK(64K,16K)", "HEAP(64K,32K,,KEEP)", ""]
+    {
+        for layout in ["le", "amode64"] {
+            let file = folder().join(format!("enclaves-{layout}-{}-{}", options.len(), std::process::id()));
+            let mut run = Command::new(underbar());
+            run.args(["run", "--opts", options, "--report", layout, "-o"]).arg(&file);
+            run.args(["--", caller, library, "each"]);
+            let result = left(run.env_remove("LD_PRELOAD").env_remove("UNDERBAR_OPTS"));
+            assert_eq!(code(result.status), 0, "{}", result.error);
+            let text = fs::read_to_string(&file).expect("a report");
+            fs::remove_file(&file).expect("removed");
+            let mut figures = Vec::new();
+            for item in read(text.as_bytes()) {
+                let Item::Storage(report) = item else { continue };
+                assert_eq!(report.doubts, [], "{layout} under {options}:\n{text}");
+                let sections = report.sections.iter().flat_map(|section| &section.figures);
+                figures.extend(sections.map(|(_, figure)| figure.value));
+            }
+            assert_eq!(figures, printed(&text), "{layout} under {options}:\n{text}");
+            let areas = text.split(" statistics:\n").skip(1);
+            for area in areas {
+                let lines = area.lines().take_while(|line| line.starts_with("      "));
+                let counted: Vec<&str> = lines.filter(|line| !line.contains(" size: ")).collect();
+                let is_zero = counted.iter().all(|line| line.ends_with(" 0") || line.ends_with(" 0M"));
+                let says = area.trim_start().starts_with("none: no program asked for it");
+                assert!(!is_zero || says, "{layout} under {options}: {area}");
+            }
+        }
+    }
 }

@@ -8,7 +8,7 @@ use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use underbar_zoo::{Left, code, left, program, scratch, underbar};
+use underbar_zoo::{Left, code, compiled, left, program, scratch, underbar};
 
 fn text(path: &Path) -> &str {
     path.to_str().expect("a path of text")
@@ -193,6 +193,59 @@ fn suggestions_are_tried_with_their_reasons() {
     // The suggestion repairs the damage of the options: far fewer faults than default.
     assert!(verdict["tuned_default"]["primary"]["finding"].get("better").is_some(), "{verdict}");
     assert_eq!(verdict["tuned_plain"]["output"]["equal"]["runs"], 16);
+}
+
+/// A program whose ECBs ask for 33 and 65 bytes, which the usual lists serve with 64 and 128; and its arguments: units, requests of
+/// each size, and KB of units of another class.
+fn sizes_of_ecbs(arguments: [&str; 3]) -> Vec<String> {
+    let include = concat!("-I", env!("CARGO_MANIFEST_DIR"), "/../api/capi/include");
+    let program = compiled("heap/ecb_sizes", "heap-ecb-sizes", &["-fno-builtin", include]);
+    [vec![text(&program).to_owned()], arguments.map(str::to_owned).to_vec()].concat()
+}
+
+#[test]
+fn sizes_of_lists_are_suggested_tried_and_kept() {
+    let folder = scratch("tune-avl");
+    let program = sizes_of_ecbs(["60", "10000", "0"]);
+    let program: Vec<&str> = program.iter().map(String::as_str).collect();
+    let flags =
+        ["tune", "--json", "--runs", "8", "--primary", "rss", "--try", "AVL(BAD,4K)", "--require-gain", "--"];
+    let result = underbar_in(&folder, &[&flags[..], &program[..]].concat());
+    assert_eq!(code(result.status), 0, "{result:?}");
+    let all = json(&result);
+    let tried = all["tried"].as_array().expect("a list");
+    let of = |options: &str| {
+        tried
+            .iter()
+            .find(|set| set["options"].as_str().is_some_and(|text| text.contains(options)))
+            .expect(options)
+    };
+    let (good, wrong) = (of("AVL(BAD,48,80)"), of("AVL(BAD,4K)"));
+    assert!(good["verdict"]["tuned_default"]["primary"]["finding"].get("better").is_some(), "{good}");
+    assert!(wrong["verdict"]["tuned_default"]["primary"]["finding"].get("worse").is_some(), "{wrong}");
+    let file = fs::read_to_string(folder.join("underbar.opts")).expect("written");
+    assert!(file.ends_with("\nAVL(BAD,48,80)\n"), "{file}");
+    assert!(file.contains("\n# tpf-avl-size: "), "{file}");
+    // The next run has the sizes.
+    let used = underbar_in(
+        &folder,
+        &[&["run", "--json", "--opts-file", "underbar.opts"][..], &program[..]].concat(),
+    );
+    assert!(used.error.contains("\"sizes\":[48,80]"), "{}", used.error);
+}
+
+#[test]
+fn the_area_of_ecbs_is_suggested_and_tried() {
+    let folder = scratch("tune-area");
+    let program = sizes_of_ecbs(["2", "100", "60"]);
+    let program: Vec<&str> = program.iter().map(String::as_str).collect();
+    let flags = ["tune", "--json", "--runs", "8", "--primary", "faults", "--"];
+    let result = underbar_in(&folder, &[&flags[..], &program[..]].concat());
+    assert_eq!(code(result.status), 0, "{result:?}");
+    let all = json(&result);
+    let set = &all["tried"][0];
+    assert_eq!(set["options"], "[heap-ecb-sizes]\nECB(64K)", "{all:#}");
+    assert_eq!(set["verdict"]["runs"]["rounds"].as_array().map(Vec::len), Some(8), "{set}");
 }
 
 #[test]

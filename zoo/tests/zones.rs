@@ -45,6 +45,16 @@ fn a_byte_past_the_end_is_found_at_the_free_with_who_got_the_element() {
     }
 }
 
+/// In a thread that has entered another heap, too: the C library is named, not underbar, which serves it from the process's heap.
+#[test]
+fn what_the_c_library_got_is_named_so_in_a_thread_with_a_heap_of_its_own() {
+    for options in ["HEAPZONES(,,16)", "THREADHEAP(64K,64K),HEAPZONES(,,16)"] {
+        let found = under(options, "of-library", "100");
+        is_ended(&found, " (7 bytes) was written past its end, got by libc.so.6+0x");
+        assert!(found.error.contains(", called by the program itself+0x"), "{found:?}");
+    }
+}
+
 #[test]
 fn under_msg_quiet_and_trace_the_program_goes_on() {
     for bytes in SIZES {

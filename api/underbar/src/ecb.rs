@@ -47,7 +47,7 @@ pub enum Error {
     Busy,
     /// There is no memory.
     NoMemory,
-    /// The ECB has ended; or the buffer, or the name, is none.
+    /// The ECB has ended; the buffer, or the name, is none; or the ECB has as many pairs as it can have.
     Invalid,
     /// The name has more than 40 bytes.
     LongName,
@@ -197,6 +197,20 @@ pub fn current() -> Option<u64> {
     (number != 0).then_some(number)
 }
 
+/// Attaches a name-value pair to the current ECB, such as `TRANSACTION` and `PAY`, in place of its pair of that name: reports then have the
+/// ECBs of each pair. An empty value takes the pair away. Name and value have at most 32 bytes, and an ECB has at most 4 pairs.
+///
+/// # Errors
+/// The thread is in no ECB; the name is empty, one of both is too long or has a zero byte, or it would be the fifth pair.
+pub fn name(name: &str, value: &str) -> Result<()> {
+    let functions = Functions::get().ok_or(Error::Absent)?;
+    // The ECB's figures are those of the program.
+    let text = |text| outside(|| CString::new(text)).map_err(|_| Error::Invalid);
+    let (name, value) = (text(name)?, text(value)?);
+    // SAFETY: two C strings.
+    told(unsafe { (functions.name)(name.as_ptr(), value.as_ptr()) })
+}
+
 /// Gives a buffer of the current ECB a name of 1 to 40 bytes.
 ///
 /// # Errors
@@ -245,6 +259,7 @@ struct Functions {
     leave: unsafe extern "C" fn() -> c_int,
     end: unsafe extern "C" fn(u64) -> c_int,
     current: unsafe extern "C" fn() -> u64,
+    name: unsafe extern "C" fn(*const c_char, *const c_char) -> c_int,
     step_outside: unsafe extern "C" fn(),
     step_inside: unsafe extern "C" fn(),
     tag: unsafe extern "C" fn(*mut c_void, *const c_void, usize) -> c_int,
@@ -272,6 +287,7 @@ impl Functions {
                 leave: function(find(c"underbar_ecb_leave")?),
                 end: function(find(c"underbar_ecb_end")?),
                 current: function(find(c"underbar_ecb_current")?),
+                name: function(find(c"underbar_ecb_name")?),
                 step_outside: function(find(c"underbar_ecb_step_outside")?),
                 step_inside: function(find(c"underbar_ecb_step_inside")?),
                 tag: function(find(c"underbar_ecb_tag")?),

@@ -1,7 +1,7 @@
 //! Classes of ECBs of a process: a page for each, behind all slots of the file.
 //!
 //! ```text
-//! slots | slot 0: class 0 | class 1 | ... | class 11 | slot 1: ...        a page is allocated when its class is made
+//! slots | slot 0: class 0 | class 1 | ... | class 15 | pairs | slot 1: ...        a page is allocated when its class is made
 //!
 //! page  name, sizes of AVL1 to AVL5, sums | ended ECBs by use, in steps of 4 KiB | requests by steps of 16 bytes
 //! ```
@@ -11,17 +11,21 @@
 //! Invariant: [`Slot::classes`] is 0, or the number of classes up to the last one that has a page, as all before it have; it is stored
 //! last, with Release. What several threads count is added from time to time, so that sums of one row may be some visits apart until all threads
 //! have settled.
-//! Not here: when figures are counted and added (`runtime`), and their display (`report`).
+//! Not here: ECBs by name-value pairs ([`crate::pairs`]), when figures are counted and added (`runtime`), and their display (`report`).
 //!
 //! [`Slot::classes`]: crate::Slot::classes
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use crate::layout::{CLASSES_BYTES, not_below_zero};
+use crate::layout::not_below_zero;
 use crate::text::Text;
 
-/// Classes of a process. Later ones share the last page.
-pub const ROWS: usize = 12;
+/// Classes of a process that have a page: the last one is of all classes beyond those before it, and is named [`OTHERS`].
+pub const ROWS: usize = 16;
+/// The name of the last one.
+pub const OTHERS: &[u8] = b"(others)";
+/// Classes that share the last page are told apart up to this number.
+pub const SHARING: usize = 64;
 /// Available lists of a class.
 pub const AVAILABLE: usize = 5;
 /// The available lists, and all other sizes together.
@@ -122,6 +126,8 @@ pub struct ClassRow {
     pub of_lists: [[AtomicU64; LISTS]; OF_LISTS],
     /// Ended ECBs by the most storage that they had, see [`use_row`].
     pub uses: [AtomicU64; USES],
+    /// Classes that share this page, [`SHARING`] at most; 0 but for the last page. Any thread raises it, relaxed, once for a class.
+    pub sharing: AtomicU64,
     /// Requests of ECBs that were counted, see [`request_row`].
     pub requests: [AtomicU64; REQUESTS],
     /// Bytes of a piece of an ECB's part below 2 GiB. Written once.
@@ -134,7 +140,7 @@ pub struct ClassRow {
 #[repr(C, align(4096))]
 pub struct Classes(pub [ClassRow; ROWS]);
 
-const _: () = assert!(size_of::<ClassRow>() == 4096 && size_of::<Classes>() == CLASSES_BYTES);
+const _: () = assert!(size_of::<ClassRow>() == 4096 && size_of::<Classes>() == crate::pairs::OFFSET);
 const _: () = assert!(ALL_SUMS[SUMS - 1] as usize == SUMS - 1 && OfList::Carved as usize == OF_LISTS - 1);
 
 /// The row of an ECB that had so many bytes of storage at most.
@@ -206,6 +212,7 @@ impl ClassRow {
         }
         self.area.store(area, Ordering::Relaxed);
         self.low.store(low, Ordering::Relaxed);
+        self.sharing.store(0, Ordering::Relaxed);
         self.counted_one_in.store(counted_one_in, Ordering::Relaxed);
         self.name.store(name);
     }
@@ -215,6 +222,7 @@ impl ClassRow {
         let areas = [&parent.area, &parent.low].map(get);
         self.begin(b"", parent.sizes.each_ref().map(get), areas, get(&parent.counted_one_in));
         self.name.copy(&parent.name);
+        self.sharing.store(get(&parent.sharing), Ordering::Relaxed);
         self.sum(Sum::Created).store(alive, Ordering::Relaxed);
     }
 
@@ -258,6 +266,7 @@ impl ClassRow {
         for (mark, most) in marks.into_iter().zip(most) {
             self.sum(mark).store(most, Ordering::Relaxed);
         }
+        self.sharing.fetch_max(get(&other.sharing), Ordering::Relaxed);
     }
 }
 
@@ -291,6 +300,7 @@ mod tests {
             name: Text(core::array::from_fn(|_| word())),
             sizes: core::array::from_fn(|_| word()),
             area: word(),
+            sharing: word(),
             counted_one_in: word(),
             sums: core::array::from_fn(|_| word()),
             of_lists: core::array::from_fn(|_| core::array::from_fn(|_| word())),

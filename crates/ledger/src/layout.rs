@@ -37,12 +37,16 @@ pub const SLOTS_OFFSET: usize = OPTIONS_OFFSET + OPTIONS_ROOM;
 pub const SLOT_BYTES: usize = 16384;
 /// Offset of the classes of ECBs of the first slot's process.
 pub const CLASSES_OFFSET: usize = SLOTS_OFFSET + SLOTS * SLOT_BYTES;
-/// Bytes of the classes of a process.
-pub const CLASSES_BYTES: usize = 12 * 4096;
+/// Bytes of the classes of a process, and of its ECBs by name-value pairs ([`crate::pairs`]).
+pub const CLASSES_BYTES: usize = 24 * 4096;
 /// Offset of the trace tables of the first slot's process.
 pub const TRACES_OFFSET: usize = CLASSES_OFFSET + SLOTS * CLASSES_BYTES;
 /// Bytes of the trace tables of a process.
 pub const TRACES_BYTES: usize = 16 * 4096;
+/// Offset of the requests of heaps by steps of the first slot's process.
+pub const HEAP_STEPS_OFFSET: usize = TRACES_OFFSET + SLOTS * TRACES_BYTES;
+/// Bytes of the requests of heaps of a process.
+pub const HEAP_STEPS_BYTES: usize = 16 * 4096;
 /// How many owners of other anonymous memory a slot can name.
 pub const OWNERS: usize = 16;
 
@@ -410,6 +414,9 @@ pub struct Slot {
     /// How many classes of ECBs the process has made that have a page, as all before them; 0: none. Stored with Release when the page
     /// is set up; only the owning process writes, under a lock.
     pub classes: AtomicU64,
+    /// 1: there are rows of ECBs by name-value pairs; 0: their pages were never made. Stored with Release when they are set up; only the
+    /// owning process writes.
+    pub pairs: AtomicU64,
     /// 1: the process has trace tables of ECBs ([`crate::traces`]); 0: their pages were never made. Stored with Release when they are
     /// mapped; only the owning process writes.
     pub traces: AtomicU64,
@@ -430,9 +437,10 @@ const _: () = assert!(crate::control::WORDS * 8 == OPTIONS_OFFSET - CONTROL_OFFS
 const _: () = assert!(size_of::<Slot>() == crate::heaps::PAGE_OFFSET);
 const _: () = assert!(SLOTS_OFFSET.is_multiple_of(4096));
 
-/// Bytes of a whole ledger file: the slots, behind them the classes of ECBs of each ([`crate::classes`]), and the trace tables of each
-/// ([`crate::traces`]). Space is allocated slot by slot, so most of it is never used.
-pub const FILE_BYTES: usize = TRACES_OFFSET + SLOTS * TRACES_BYTES;
+/// Bytes of a whole ledger file: the slots, behind them the classes of ECBs of each ([`crate::classes`]), the trace tables of each
+/// ([`crate::traces`]), and the requests of heaps of each ([`crate::heap_steps`]). Space is allocated slot by slot, so most of it is never
+/// used.
+pub const FILE_BYTES: usize = HEAP_STEPS_OFFSET + SLOTS * HEAP_STEPS_BYTES;
 
 impl Slot {
     /// A counter's cell.
@@ -516,6 +524,7 @@ impl Slot {
         self.heaps.store(0, relaxed);
         self.pools.store(0, relaxed);
         self.classes.store(0, relaxed);
+        self.pairs.store(0, relaxed);
         self.traces.store(0, relaxed);
         self.heading.store(b"");
     }

@@ -12,8 +12,8 @@
 //!     28672   its heaps   rows of heaps besides the default one, if it creates any
 //!     32768   its pools   rows of heap pools, if it has HEAPPOOLS
 //!     40960   Slot 1      ...
-//!   4218880   classes of ECBs, of the process of each slot that has some
-//!  16801792   trace tables of ECBs, of the process of each slot that has some
+//!   4218880   classes of ECBs, of the process of each slot that has some, and ECBs by name-value pairs
+//!  29384704   trace tables of ECBs, of the process of each slot that has some
 //! ```
 //!
 //! | module | holds |
@@ -25,8 +25,9 @@
 //! | [`text`] | texts in the file |
 //! | [`heaps`] | rows of a process's heaps |
 //! | [`pools`] | rows of its heap pools, and its requests by steps of 8 bytes |
-//! | [`classes`] | pages of its classes of ECBs |
+//! | [`classes`], [`pairs`] | pages of its classes of ECBs; rows of ECBs by name-value pairs |
 //! | [`traces`] | trace tables of ECBs: the last requests of each thread |
+//! | [`heap_steps`] | requests of each heap by steps of 8 bytes |
 //! | [`control`] | the control page: settings that the host changes while programs run |
 //! | [`make`] | the first bytes of a new file |
 //! | [`locks`], [`samples`] | files next to it: contended locks, and profile samples of a process |
@@ -40,10 +41,12 @@
 pub mod classes;
 pub mod control;
 pub mod counter;
+pub mod heap_steps;
 pub mod heaps;
 pub mod layout;
 pub mod locks;
 pub mod make;
+pub mod pairs;
 pub mod pools;
 pub mod samples;
 pub mod sizes;
@@ -55,8 +58,10 @@ pub mod view;
 pub use classes::Classes;
 pub use control::Control;
 pub use counter::{Counter, Exactness, Fold, Scope, Unit};
+pub use heap_steps::HeapSteps;
 pub use heaps::{HeapKind, Heaps, RowState};
 pub use layout::{AllocatorRole, Directory, FaultKind, Header, Identity, Slot, SlotState};
+pub use pairs::Pairs;
 pub use pools::Pools;
 pub use table::{COUNTERS, Key, TABLE};
 pub use traces::Traces;

@@ -40,6 +40,15 @@ impl<const WORDS: usize> Text<WORDS> {
         }
     }
 
+    /// The text without its zeros, in `room`, which has at least its bytes.
+    pub fn read<'a>(&self, room: &'a mut [u8]) -> &'a [u8] {
+        for (bytes, word) in room.chunks_exact_mut(8).zip(&self.0) {
+            bytes.copy_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
+        }
+        let length = room.iter().position(|byte| *byte == 0).unwrap_or(room.len());
+        &room[..length]
+    }
+
     /// True if it holds this text, cut like it.
     #[must_use]
     pub fn is(&self, text: &[u8]) -> bool {

@@ -8,12 +8,14 @@ use core::mem::offset_of;
 
 use crate::classes::{self, ClassRow, OfList, Sum};
 use crate::counter::{Fold, Scope, Writer};
+use crate::heap_steps::HeapSteps;
 use crate::heaps::{self, HeapKind, HeapRow, RowState};
 use crate::layout::{
-    AllocatorRole, CLASSES_BYTES, CLASSES_OFFSET, Directory, Fault, FaultKind, Header, Identity, LEFT, MAGIC,
-    OPTIONS_OFFSET, OPTIONS_ROOM, OWNERS, Owner, SLOT_BYTES, SLOTS, SLOTS_OFFSET, Slot, SlotState,
-    TRACES_BYTES, TRACES_OFFSET, not_below_zero,
+    AllocatorRole, CLASSES_BYTES, CLASSES_OFFSET, Directory, Fault, FaultKind, HEAP_STEPS_BYTES,
+    HEAP_STEPS_OFFSET, Header, Identity, LEFT, MAGIC, OPTIONS_OFFSET, OPTIONS_ROOM, OWNERS, Owner,
+    SLOT_BYTES, SLOTS, SLOTS_OFFSET, Slot, SlotState, TRACES_BYTES, TRACES_OFFSET, not_below_zero,
 };
+use crate::pairs::{self, PairRow, PairSum, Pairs};
 use crate::pools::{self, Head, PoolRow, Pools};
 use crate::sizes;
 use crate::table::{FINGERPRINT, Key, LAYOUT_VERSION};
@@ -58,6 +60,8 @@ pub struct SlotView<'a> {
     bytes: &'a [u8],
     /// The pages of its classes of ECBs; empty if the file was not read so far.
     classes: &'a [u8],
+    /// The requests of its heaps by steps; empty as above.
+    heap_steps: &'a [u8],
     /// The pages of its trace tables, likewise.
     traces: &'a [u8],
     /// The state of the slot.
@@ -185,6 +189,24 @@ impl<'a> LedgerView<'a> {
             && word(self.bytes, SLOTS_OFFSET + slot * SLOT_BYTES + offset_of!(Slot, classes)) != 0
     }
 
+    /// Where the requests of heaps of a slot's process are in the file.
+    #[must_use]
+    pub const fn heap_steps_of(slot: usize) -> core::ops::Range<usize> {
+        let at = HEAP_STEPS_OFFSET + slot * HEAP_STEPS_BYTES;
+        at..at + HEAP_STEPS_BYTES
+    }
+
+    /// Whether the process of a slot counts requests of heaps besides its default one.
+    #[must_use]
+    pub fn has_heap_steps(&self, slot: usize) -> bool {
+        let at = SLOTS_OFFSET + slot * SLOT_BYTES;
+        let counts = pools::PAGE_OFFSET + offset_of!(Pools, head) + offset_of!(Head, counts_steps);
+        self.is_used(slot)
+            && [offset_of!(Slot, heaps), offset_of!(Slot, pools), counts]
+                .into_iter()
+                .all(|field| word(self.bytes, at + field) != 0)
+    }
+
     /// Where the trace tables of a slot's process are in the file.
     #[must_use]
     pub const fn traces_of(slot: usize) -> core::ops::Range<usize> {
@@ -219,8 +241,16 @@ impl<'a> LedgerView<'a> {
             let at = SLOTS_OFFSET + slot * SLOT_BYTES;
             let classes = Self::classes_of(slot);
             let classes = bytes.get(classes).unwrap_or(&[]);
+            let heap_steps = bytes.get(Self::heap_steps_of(slot)).unwrap_or(&[]);
             let traces = bytes.get(Self::traces_of(slot)).unwrap_or(&[]);
-            Some(SlotView { bytes: bytes.get(at..at + SLOT_BYTES)?, classes, traces, state, process })
+            Some(SlotView {
+                bytes: bytes.get(at..at + SLOT_BYTES)?,
+                classes,
+                heap_steps,
+                traces,
+                state,
+                process,
+            })
         })
     }
 }
@@ -389,7 +419,18 @@ impl<'a> SlotView<'a> {
     pub fn classes(&self) -> impl Iterator<Item = ClassView<'a>> + use<'a> {
         let made = usize::try_from(word(self.bytes, offset_of!(Slot, classes))).unwrap_or(0);
         let pages = self.classes.as_chunks::<{ size_of::<ClassRow>() }>().0;
-        pages.iter().take(made).map(|page| ClassView { page }).filter(|class| !class.name().is_empty())
+        let all = pages.iter().take(classes::ROWS).take(made).enumerate();
+        all.map(|(index, page)| ClassView { page, index }).filter(|class| !class.name().is_empty())
+    }
+
+    /// ECBs by name-value pairs, of all classes: rows that count at least one ECB. Empty if the program attached none.
+    pub fn pairs(&self) -> impl Iterator<Item = PairView<'a>> + use<'a> {
+        let are_there = word(self.bytes, offset_of!(Slot, pairs)) != 0;
+        let pages = self.classes.get(pairs::OFFSET..).unwrap_or(&[]);
+        let rows =
+            pages.get(offset_of!(Pairs, rows)..).unwrap_or(&[]).as_chunks::<{ size_of::<PairRow>() }>().0;
+        let rows = rows.iter().take(if are_there { pairs::ROWS } else { 0 });
+        rows.map(|row| PairView { row }).filter(|row| row.sum(PairSum::Ecbs) > 0)
     }
 
     /// The threads that have a trace table, each with its last requests, the newest first.
@@ -487,9 +528,22 @@ impl<'a> TraceView<'a> {
 #[derive(Clone, Copy)]
 pub struct ClassView<'a> {
     page: &'a [u8],
+    index: usize,
 }
 
 impl<'a> ClassView<'a> {
+    /// Its number among the classes of the process.
+    #[must_use]
+    pub fn index(&self) -> usize {
+        self.index
+    }
+
+    /// Classes that share its page.
+    #[must_use]
+    pub fn sharing(&self) -> u64 {
+        self.figure(offset_of!(ClassRow, sharing))
+    }
+
     /// Its name.
     #[must_use]
     pub fn name(&self) -> &'a [u8] {
@@ -559,6 +613,40 @@ impl<'a> ClassView<'a> {
     }
 }
 
+/// ECBs of a class with a name-value pair: [`PairRow`] as the host reads it.
+#[derive(Clone, Copy)]
+pub struct PairView<'a> {
+    row: &'a [u8],
+}
+
+impl<'a> PairView<'a> {
+    /// The number of its class.
+    #[must_use]
+    pub fn class(&self) -> u64 {
+        word(self.row, offset_of!(PairRow, class))
+    }
+
+    /// Name and value; None: ECBs whose pairs have no row.
+    #[must_use]
+    pub fn pair(&self) -> Option<(&'a [u8], &'a [u8])> {
+        let name = text(self.row, offset_of!(PairRow, name), pairs::BYTES);
+        (!name.is_empty()).then(|| (name, text(self.row, offset_of!(PairRow, value), pairs::BYTES)))
+    }
+
+    /// A sum.
+    #[must_use]
+    pub fn sum(&self, sum: PairSum) -> u64 {
+        not_below_zero(word(self.row, offset_of!(PairRow, sums) + 8 * sum as usize))
+    }
+
+    /// Buffers that each list dispensed, and those that were freed; the last one is of all that are not available lists.
+    #[must_use]
+    pub fn lists(&self) -> [[u64; classes::LISTS]; 2] {
+        [offset_of!(PairRow, got), offset_of!(PairRow, freed)]
+            .map(|at| core::array::from_fn(|list| not_below_zero(word(self.row, at + 8 * list))))
+    }
+}
+
 /// A heap pool of a process: [`PoolRow`] as the host reads it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolView {
@@ -599,6 +687,24 @@ impl<'a> HeapView<'a> {
     #[must_use]
     pub fn name(&self) -> &'a [u8] {
         self.row.map_or(&[], |at| text(self.slot.bytes, at + offset_of!(HeapRow, name), 32))
+    }
+
+    /// Its requests by steps of 8 bytes; None if the process does not count them, or its file was not read so far. The default heap has
+    /// those of the process less those of the others.
+    pub fn steps(&self) -> Option<impl Iterator<Item = u64> + use<'a>> {
+        let (slot, row) = (self.slot, self.row);
+        let all = slot.steps().filter(|_| slot.heap_steps.len() == HEAP_STEPS_BYTES)?;
+        let of_row = move |at: usize, step: usize| {
+            let row = (at - heaps::PAGE_OFFSET) / size_of::<HeapRow>();
+            not_below_zero(word(slot.heap_steps, row * size_of::<HeapSteps>() + 8 * step))
+        };
+        Some(all.enumerate().map(move |(step, whole)| match row {
+            Some(at) => of_row(at, step),
+            None => {
+                let others = slot.rows().filter_map(|heap| heap.row).map(|at| of_row(at, step));
+                whole.saturating_sub(others.fold(0, u64::saturating_add))
+            }
+        }))
     }
 
     /// A counter's figure; None for a counter that heaps do not have, and for the default heap's peaks, which are known only for
@@ -812,6 +918,33 @@ mod tests {
     }
 
     #[test]
+    fn pairs_are_read_if_the_process_made_some() {
+        let mut bytes = ledger();
+        let at = LedgerView::classes_of(3).start + pairs::OFFSET + offset_of!(Pairs, rows);
+        let row = at + (classes::ROWS + 2) * size_of::<PairRow>();
+        let mut put = |at: usize, value: u64| bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
+        put(row + offset_of!(PairRow, class), 1);
+        put(row + offset_of!(PairRow, name), u64::from_le_bytes(*b"USER\0\0\0\0"));
+        put(row + offset_of!(PairRow, value), u64::from_le_bytes(*b"ANN\0\0\0\0\0"));
+        put(row + offset_of!(PairRow, sums) + 8 * PairSum::Ecbs as usize, 7);
+        put(row + offset_of!(PairRow, freed) + 8, 5);
+        put(at + offset_of!(PairRow, sums), 2);
+        let read = |bytes: &[u8]| {
+            let slot = LedgerView::new(bytes).expect("good").slots().next().expect("a slot");
+            let of = |pair: PairView<'_>| {
+                let pair_of = pair.pair().map(|(name, value)| (name.to_vec(), value.to_vec()));
+                (pair.class(), pair_of, pair.sum(PairSum::Ecbs), pair.lists()[1][1])
+            };
+            slot.pairs().map(of).collect::<Vec<_>>()
+        };
+        assert_eq!(read(&bytes), []);
+        bytes[SLOTS_OFFSET + 3 * SLOT_BYTES + offset_of!(Slot, pairs)] = 1;
+        let ann = (1, Some((b"USER".to_vec(), b"ANN".to_vec())), 7, 5);
+        assert_eq!(read(&bytes), [(0, None, 2, 0), ann]);
+        assert_eq!(read(&bytes[..row]), [], "cut");
+    }
+
+    #[test]
     fn a_cut_or_foreign_or_older_file_is_refused() {
         let good = ledger();
         assert_eq!(LedgerView::new(&good[..4096]).err(), Some(LedgerError::Short));
@@ -847,6 +980,9 @@ mod tests {
                 }
                 for class in slot.classes() {
                     let _ = (class.name(), class.sum(Sum::Counted), class.uses(), class.requests());
+                }
+                for pair in slot.pairs() {
+                    let _ = (pair.class(), pair.pair(), pair.sum(PairSum::Bytes), pair.lists());
                 }
                 for heap in slot.heaps() {
                     let _ = (heap.name(), crate::table::KEYS.map(|key| heap.get(key)));

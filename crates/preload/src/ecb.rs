@@ -13,6 +13,7 @@ const ENOENT: c_int = 2;
 const ENOMEM: c_int = 12;
 const EBUSY: c_int = 16;
 const EINVAL: c_int = 22;
+const ENOSPC: c_int = 28;
 const ENAMETOOLONG: c_int = 36;
 
 fn number(refused: ecb::Refused) -> c_int {
@@ -20,6 +21,7 @@ fn number(refused: ecb::Refused) -> c_int {
         ecb::Refused::Outside => EPERM,
         ecb::Refused::NoMemory => ENOMEM,
         ecb::Refused::Inside(_) => EBUSY,
+        ecb::Refused::Full => ENOSPC,
         ecb::Refused::Unknown | ecb::Refused::Name => EINVAL,
         ecb::Refused::LongName => ENAMETOOLONG,
     }
@@ -33,8 +35,7 @@ fn answer(result: Result<(), ecb::Refused>) -> c_int {
 #[cfg_attr(feature = "artifact", unsafe(no_mangle))]
 unsafe extern "C" fn underbar_ecb_create(class: *const c_char) -> u64 {
     // SAFETY: the caller's contract: null or a C string.
-    let name = if class.is_null() { &[] } else { unsafe { CStr::from_ptr(class) }.to_bytes() };
-    ecb::create(name).unwrap_or_else(|refused| {
+    ecb::create(unsafe { text(class) }).unwrap_or_else(|refused| {
         errno::set_errno(number(refused));
         0
     })
@@ -62,6 +63,13 @@ extern "C" fn underbar_ecb_end(ecb: u64) -> c_int {
 #[cfg_attr(feature = "artifact", unsafe(no_mangle))]
 extern "C" fn underbar_ecb_current() -> u64 {
     ecb::current()
+}
+
+/// underbar_ecb_name: null as a value is an empty one.
+#[cfg_attr(feature = "artifact", unsafe(no_mangle))]
+unsafe extern "C" fn underbar_ecb_name(name: *const c_char, value: *const c_char) -> c_int {
+    // SAFETY: the caller's contract: null or C strings.
+    answer(unsafe { ecb::name(text(name), text(value)) })
 }
 
 /// underbar_ecb_step_outside.
@@ -134,6 +142,13 @@ unsafe extern "C" fn underbar_ecb_locate(
             null_mut()
         }
     }
+}
+
+/// # Safety
+/// Null, for an empty text, or a C string.
+unsafe fn text<'a>(text: *const c_char) -> &'a [u8] {
+    // SAFETY: the caller's promise.
+    if text.is_null() { &[] } else { unsafe { CStr::from_ptr(text) }.to_bytes() }
 }
 
 /// # Safety

@@ -27,7 +27,7 @@ use underbar_options::{Size, StackSize};
 use underbar_sys::syscall::{self, number, syscall3};
 
 use crate::action::{self, Action, DEFAULT, SA_ONSTACK, SA_RESETHAND};
-use crate::heap::enclave;
+use crate::heap::within;
 use crate::orders::Orders;
 use crate::{coverage, ledger, sandbox};
 
@@ -283,7 +283,7 @@ fn note(owner: &Owner, size: usize, address: usize, instruction: usize) {
     let mut room = [0; 32];
     let code = coverage::code_at(instruction, &mut room);
     let code = code.as_ref().map(|code| (code.module, code.offset as u64));
-    let known = if owner.is_linked { enclave::name() } else { None };
+    let known = if owner.is_linked { within::name() } else { None };
     let program = match &known {
         Some(name) => Some((name.split(|&byte| byte == 0).next().unwrap_or_default(), 0)),
         None => owner.is_linked.then_some((&b"a program"[..], 0)),

@@ -22,6 +22,20 @@ const FREE: u32 = 0;
 /// A bit in addition to the owner: a thread may sleep.
 const AWAITED: u32 = 1 << 31;
 
+/// How often a thread looks at a taken lock before it sleeps. Written once, before there are threads; relaxed.
+#[cfg(not(loom))]
+static SPINS: AtomicU32 = AtomicU32::new(64);
+
+/// Sets how often a thread looks at a taken lock before it sleeps: to measure what that spares.
+#[cfg(not(loom))]
+pub fn set_spins(spins: u32) {
+    SPINS.store(spins, Ordering::Relaxed);
+}
+
+/// The same for a model, whose threads do not spin.
+#[cfg(loom)]
+pub fn set_spins(_: u32) {}
+
 /// The ordering that makes writes under the lock visible to the next owner.
 #[inline(always)]
 fn given_up() -> Ordering {
@@ -100,7 +114,7 @@ impl<T> Lock<T> {
     fn wait(&self) {
         // A short spin first: the runtime holds its locks for well under a microsecond.
         #[cfg(not(loom))]
-        for _ in 0..64 {
+        for _ in 0..SPINS.load(Ordering::Relaxed) {
             core::hint::spin_loop();
             if self.word.load(Ordering::Relaxed) == FREE && self.take(me()) {
                 return;

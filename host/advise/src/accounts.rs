@@ -24,17 +24,20 @@ pub fn advise(report: &Report) -> Vec<Advice> {
                 Apply::Accounts { area: Area::Heap, .. } | Apply::Supply(_) | Apply::Ecbs(..)
                     if elsewhere =>
                 {
-                    None
+                    Vec::new()
                 }
-                Apply::Accounts { rule: apply, .. } | Apply::Ecbs(apply, _) => apply(&case),
+                Apply::Accounts { rule: apply, .. } => apply(&case).into_iter().collect(),
+                Apply::Ecbs(apply, _) => apply(&case),
                 // The advised sizes hold all requests.
-                Apply::Supply(apply) if !is_sized => heap::supplied(&case, apply),
-                _ => None,
+                Apply::Supply(apply) if !is_sized => heap::supplied(&case, apply).into_iter().collect(),
+                _ => Vec::new(),
             };
-            let Some(found) = found else { continue };
-            elsewhere |= rule.id == "coverage";
-            is_sized |= rule.id == "heap-size" && found.option.is_some();
-            suggestions.push(Advice { target: program.name.clone(), ..rule.gives(Platform::Linux, found) });
+            for found in found {
+                elsewhere |= rule.id == "coverage";
+                is_sized |= rule.id == "heap-size" && found.option.is_some();
+                suggestions
+                    .push(Advice { target: program.name.clone(), ..rule.gives(Platform::Linux, found) });
+            }
         }
     }
     suggestions

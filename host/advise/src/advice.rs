@@ -59,6 +59,14 @@ impl Setting {
         Self { option, sub_options: sub_options.into() }
     }
 
+    /// Whether both set the same: one option, and of AVL the sizes of one class.
+    #[must_use]
+    pub fn is_of(&self, other: &Setting) -> bool {
+        let class =
+            |setting: &Setting| (setting.option == "AVL").then(|| setting.sub_options.first().cloned());
+        self.option == other.option && class(self) == class(other)
+    }
+
     /// Fills the open sub-options of this setting from another setting of the same option.
     pub fn merge(&mut self, other: &Setting) {
         for (at, theirs) in other.sub_options.iter().enumerate() {

@@ -102,19 +102,51 @@ fn evidence(class: &EcbClass) -> Vec<Evidence> {
     all.into_iter().map(|(key, figure)| Evidence::Counter { key, figure }).collect()
 }
 
-/// Rule `tpf-avl-size` for a run: the class whose sizes can spare most.
-pub fn sizes(case: &Case<'_>) -> Option<Advice> {
+/// Rule `tpf-avl-size` for a run: each class whose sizes are worth a change, that which can spare most first; if there is none, that one alone.
+pub fn sizes(case: &Case<'_>) -> Vec<Advice> {
+    let mut found: Vec<(u128, Advice)> = classes(case).iter().filter_map(sizes_of).collect();
+    found.sort_by_key(|(spared, _)| std::cmp::Reverse(*spared));
+    let count = found.iter().filter(|(_, advice)| advice.option.is_some()).count().max(1);
+    let mut all: Vec<Advice> = found.into_iter().map(|(_, advice)| advice).collect();
+    all.sort_by_key(|advice| advice.option.is_none());
+    all.truncate(count);
+    if all.is_empty() { uncounted(case).into_iter().collect() } else { all }
+}
+
+/// A class whose ECBs are so few that none of them was counted by size.
+fn uncounted(case: &Case<'_>) -> Option<Advice> {
+    let got = |class: &EcbClass| class.lists.iter().fold(0_u64, |sum, list| sum.saturating_add(list.got));
     let all = classes(case);
-    let enough =
-        all.iter().map(|class| (class, requests(class))).filter(|(_, requests)| number(requests) >= FEW);
-    let spared = |(class, requests): &(&EcbClass, Vec<Class>)| {
-        let every = u128::from(class.counted_one_in.max(1));
-        let spared = handed_out(requests, &class.sizes).saturating_sub(handed_out(requests, &best(requests)));
-        spared.saturating_mul(every)
+    let class =
+        all.iter().filter(|class| class.counted == 0 && got(class) >= FEW).max_by_key(|class| got(class))?;
+    let ecbs = match class.created {
+        1 => "the ECB".to_owned(),
+        created => format!("the {} ECBs", count(created)),
     };
-    let (class, requests) = enough.max_by_key(spared)?;
+    Some(Advice {
+        kind: Kind::NoChange,
+        now: setting(&class.name, &class.sizes).to_string(),
+        reason: format!(
+            "The requests in {ecbs} of class {} were not counted by size: that is done in one ECB of {}. RPTSTG(ON) counts all.",
+            class.name, class.counted_one_in
+        ),
+        evidence: evidence(class),
+        risk: "None: nothing is set.".to_owned(),
+        ..Advice::default()
+    })
+}
+
+/// The advice for a class that has enough requests, and the bytes that it spares.
+fn sizes_of(class: &EcbClass) -> Option<(u128, Advice)> {
+    let requests = requests(class);
+    if number(&requests) < FEW {
+        return None;
+    }
     let proposed = best(&requests);
     let (old, new) = (handed_out(&requests, &class.sizes), handed_out(&requests, &proposed));
+    // Of all ECBs that were created.
+    let every = u128::from(class.created / class.counted.max(1)).max(1);
+    let spared = old.saturating_sub(new).saturating_mul(every);
     let now = setting(&class.name, &class.sizes);
     let words = |sum: u128| bytes(u64::try_from(sum).unwrap_or(u64::MAX));
     let risk = "The next run's ECBs may ask for other sizes. What no available list holds is served by lists of other sizes, a quarter larger than the \
@@ -129,7 +161,7 @@ pub fn sizes(case: &Case<'_>) -> Option<Advice> {
     );
     if !is_plain(&class.name) || old.saturating_sub(new).saturating_mul(u128::from(WORTH)) <= old {
         let reason = format!("{of}; the best sizes would not spare one byte in {WORTH} of {}.", words(old));
-        return Some(Advice { kind: Kind::NoChange, reason, ..found });
+        return Some((spared, Advice { kind: Kind::NoChange, reason, ..found }));
     }
     let is_lower =
         proposed.len() >= class.sizes.len() && proposed.iter().zip(&class.sizes).all(|(new, old)| new <= old);
@@ -139,17 +171,22 @@ pub fn sizes(case: &Case<'_>) -> Option<Advice> {
         (_, true) => Kind::Raise,
         _ => Kind::Change,
     };
-    Some(Advice {
+    let advice = Advice {
         kind,
         option: Some(setting(&class.name, &proposed)),
         reason: format!("{of}; of all ways to cut them into {LISTS} lists these sizes waste least."),
         effect: format!("bytes handed out for these requests {} -> {}.", words(old), words(new)),
         ..found
-    })
+    };
+    Some((spared, advice))
 }
 
 /// Rule `tpf-population` for a run: classes that waste much under the sizes that are best for all classes together.
-pub fn own_sizes(case: &Case<'_>) -> Option<Advice> {
+pub fn own_sizes(case: &Case<'_>) -> Vec<Advice> {
+    compared(case).into_iter().collect()
+}
+
+fn compared(case: &Case<'_>) -> Option<Advice> {
     let all: Vec<(EcbClass, Vec<Class>)> = classes(case)
         .into_iter()
         .map(|class| {
@@ -195,8 +232,8 @@ pub fn own_sizes(case: &Case<'_>) -> Option<Advice> {
         (
             Kind::Change,
             format!(
-                "Sizes of their own spare bytes that common sizes ({sizes}) hand out in vain: {}. AVL(class,...) sets them, by \
-                 tpf-avl-size one class after the other.",
+                "Sizes of their own spare bytes that common sizes ({sizes}) hand out in vain: {}. AVL(class,...) sets them: see \
+                 tpf-avl-size.",
                 deserve.join(", ")
             ),
         )
@@ -205,7 +242,11 @@ pub fn own_sizes(case: &Case<'_>) -> Option<Advice> {
 }
 
 /// Rule `tpf-preallocated` for a run.
-pub fn area(case: &Case<'_>) -> Option<Advice> {
+pub fn area(case: &Case<'_>) -> Vec<Advice> {
+    preallocated(case).into_iter().collect()
+}
+
+fn preallocated(case: &Case<'_>) -> Option<Advice> {
     let all = classes(case);
     let figure = |key, value| Figure::counter(key, value, Certainty::Likely);
     let of = |class: &EcbClass| AreaUse {
@@ -225,7 +266,7 @@ pub fn area(case: &Case<'_>) -> Option<Advice> {
     if ecbs < FEW_ECBS {
         return None;
     }
-    let exceed = used.exceed(present);
+    let exceed = all.iter().map(EcbClass::exceeded).fold(0, u64::saturating_add);
     let found = Advice {
         now: format!("ECB({})", size(present)),
         evidence: vec![
@@ -314,6 +355,38 @@ mod tests {
         let all = [1, 65, 256, 257, 321, 512, 513, 640, 1_025, 4_096].map(|request| buffer(request, &[]));
         assert_eq!(all, [64, 128, 256, 320, 384, 512, 640, 640, 1_280, 4_096]);
         assert_eq!((buffer(33, &[32, 48]), buffer(49, &[32, 48])), (48, 64));
+    }
+
+    #[test]
+    fn few_ecbs_are_counted_by_an_option() {
+        let few = EcbClass { created: 20, counted: 0, ..class("FEW", &[], &[]) };
+        let found = said("tpf-avl-size", vec![few.clone()]).expect("a reason");
+        assert_eq!((found.kind, found.option), (Kind::NoChange, None));
+        assert!(
+            found.reason.starts_with("The requests in the 20 ECBs of class FEW were not counted"),
+            "{}",
+            found.reason
+        );
+        let sized = class("SSL", &[(48, 900)], &[]);
+        assert_eq!(sized_of(vec![few, sized]), "AVL(SSL,48)");
+    }
+
+    fn sized_of(classes: Vec<EcbClass>) -> String {
+        sized("tpf-avl-size", classes).expect("advice").1
+    }
+
+    #[test]
+    fn each_class_that_is_worth_a_change_has_its_sizes() {
+        let (one, two) = (class("ONE", &[(48, 900)], &[]), class("TWO", &[(80, 900), (112, 900)], &[]));
+        let alike = class("ALIKE", &[(64, 900)], &[]);
+        let mut process = sample::heap("/bin/server", 40 << 20, 4, 64 << 20, (0, 0));
+        process.ecbs = vec![one, alike, two];
+        let all = advise(&sample::report(vec![process]));
+        let options: Vec<String> =
+            all.iter().filter(|advice| advice.rule == "tpf-avl-size").filter_map(Advice::suggested).collect();
+        assert_eq!(options, ["AVL(TWO,80,112)", "AVL(ONE,48)"]);
+        let merged = crate::lines::merged(&all);
+        assert!(merged[0].text().ends_with("AVL(TWO,80,112),AVL(ONE,48)"), "{}", merged[0].text());
     }
 
     #[test]

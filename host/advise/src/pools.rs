@@ -50,7 +50,7 @@ pub fn apply(case: &Case<'_>) -> Option<Advice> {
     let threads = process.counters.get(Key::ThreadsPeak).max(1);
     let initial = pools.initial_size.map(|now| heap_to_be(case).unwrap_or(now));
     let in_force = Shares { case, pools, threads, initial };
-    if let Some(other) = process.ranges.as_ref().and_then(|ranges| in_force.other_sizes(&sizes, ranges)) {
+    if let Some(other) = process.ranges_of_pools().and_then(|ranges| in_force.other_sizes(&sizes, ranges)) {
         return Some(other);
     }
     Some(in_force.shares(&sizes))

@@ -49,7 +49,7 @@ pub enum Apply {
     /// To the supply of requests, by a heap of a run or by the available lists of a system.
     Supply(fn(&Supply) -> Option<Advice>),
     /// To the ECBs of a run, or to everything read from listings.
-    Ecbs(fn(&Case<'_>) -> Option<Advice>, fn(&Collected) -> Vec<Advice>),
+    Ecbs(fn(&Case<'_>) -> Vec<Advice>, fn(&Collected) -> Vec<Advice>),
     /// To everything read from listings.
     Listings(fn(&Collected) -> Vec<Advice>),
     /// To the option texts of listings. Such a check sets nothing.

@@ -578,7 +578,7 @@ pub static RULES: [Rule; 57] = [
         formula: "Of all ways to cut the classes into as many runs as there are lists (4, or as many as the listing shows) the \
                   one with the least sum of requests times (size - class limit), found exactly by dynamic programming. The \
                   lists hold all requests but one in 1,000. Sizes are class limits, multiples of 32. For a run: \
-                  AVL(class,s1,...,s5) of the class that can spare most, multiples of 16, by the requests of up to 4096 bytes of the ECBs \
+                  AVL(class,s1,...,s5) of each class that spares enough, multiples of 16, by the requests of up to 4096 bytes of the ECBs \
                   that were counted one by one.",
         stop: "The present sizes waste no more for certain: no change. Of a report with classes of 128 of which the first holds half \
                of the requests no sizes are taken where the present ones are not known.",

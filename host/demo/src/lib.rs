@@ -6,6 +6,7 @@
 //!      ├─ document  the figures that the documents print
 //!      ├─ getfree, keepfree, simple, heappools, dsa, additional, lock
 //!      ├─ tls       a program of C over OpenSSL          share     the heap's part of its instructions
+//!      ├─ requests, locate, pj47265     a program of C, ecbs
 //!      └─ load_blocksize, load_pdse, directory, tracks, survey     article   the figures that it prints
 //!           ├─ workshop   libraries in a temporary folder          module    programs without a compiler
 //!           └─ loads      arms, columns and checks of LOADs
@@ -23,6 +24,7 @@ mod article;
 mod directory;
 mod document;
 mod dsa;
+mod ecbs;
 mod enclaves;
 mod getfree;
 mod heappools;
@@ -30,13 +32,16 @@ mod keepfree;
 mod load_blocksize;
 mod load_pdse;
 mod loads;
+mod locate;
 mod lock;
 mod measure;
 mod module;
 mod output;
 mod peers;
+mod pj47265;
 pub mod programs;
 mod progress;
+mod requests;
 pub mod share;
 mod simple;
 mod survey;
@@ -75,7 +80,7 @@ pub struct Entry {
 }
 
 /// All demos.
-pub static DEMOS: [Entry; 15] = [
+pub static DEMOS: [Entry; 18] = [
     Entry {
         name: "simple",
         about: "a small program: its storage report, and the sizes that it needs",
@@ -116,6 +121,21 @@ pub static DEMOS: [Entry; 15] = [
         name: "tls",
         about: "messages over TLS: an ECB for each connection, and other heaps",
         run: tls::run,
+    },
+    Entry {
+        name: "requests",
+        about: "a server that leaks, an ECB for each request; sizes of its requests",
+        run: requests::run,
+    },
+    Entry {
+        name: "locate",
+        about: "a buffer found by its name among 10, 1,000 and 100,000",
+        run: locate::run,
+    },
+    Entry {
+        name: "pj47265",
+        about: "each item of the document on ECBs, measured by leaving it out",
+        run: pj47265::run,
     },
     Entry { name: "enclaves", about: "programs in each other, by LINK and by CALL", run: enclaves::run },
     Entry {

@@ -244,10 +244,11 @@ pub fn read(file: &File) -> io::Result<Vec<u8>> {
     }
     read_behind(file, &mut bytes, &used, |view, slot| view.has_classes(slot), LedgerView::classes_of)?;
     read_behind(file, &mut bytes, &used, |view, slot| view.has_traces(slot), LedgerView::traces_of)?;
+    read_behind(file, &mut bytes, &used, |view, slot| view.has_heap_steps(slot), LedgerView::heap_steps_of)?;
     Ok(bytes)
 }
 
-/// Reads what slots have behind all slots: their classes of ECBs, or their trace tables.
+/// Reads what slots have behind all slots: their classes of ECBs, their trace tables, or the requests of their heaps.
 fn read_behind(
     file: &File,
     bytes: &mut Vec<u8>,

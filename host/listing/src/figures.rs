@@ -390,9 +390,11 @@ fn contradictions(kind: Kind, figure: &dyn Fn(Field) -> Option<u64>) -> Vec<(Vec
 }
 
 fn check(report: &mut StorageReport, section: &mut Section) {
-    for of in [contradictions, refuted] {
-        let figure = |field: Field| section.any(field).map(|figure| figure.value);
-        let all = of(section.kind, &figure);
-        drop_refuted(report, section, all);
-    }
+    let own = report.is_own();
+    let figure = |field: Field| section.any(field).map(|figure| figure.value);
+    let all = contradictions(section.kind, &figure);
+    drop_refuted(report, section, all);
+    let figure = |field: Field| section.any(field).map(|figure| figure.value);
+    let all = refuted(section.kind, own, &figure);
+    drop_refuted(report, section, all);
 }

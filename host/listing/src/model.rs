@@ -158,6 +158,11 @@ pub struct StorageReport {
 }
 
 impl StorageReport {
+    /// Whether it is a report of underbar.
+    pub(crate) fn is_own(&self) -> bool {
+        self.release.as_ref().is_some_and(|words| words.starts_with("underbar"))
+    }
+
     /// A section, if it is there.
     #[must_use]
     pub fn section(&self, kind: Kind) -> Option<&Section> {

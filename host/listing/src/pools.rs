@@ -167,7 +167,7 @@ pub(crate) fn line(report: &mut StorageReport, number: u64, text: &[u8], heap: O
     let words = without_log(split(text).collect());
     let count = words.iter().filter(|one| matches!(word(one), Word::Number(_))).count();
     report.pools_have_counts |=
-        is_own(report) && words.eq(&COLUMNS_OF_COUNTS.each_ref().map(|word| word.as_bytes()));
+        report.is_own() && words.eq(&COLUMNS_OF_COUNTS.each_ref().map(|word| word.as_bytes()));
     // The column headings have no number; text recognition may turn a part of one into a word.
     if !(5..=9).contains(&words.len()) || count * 2 <= words.len() {
         return false;
@@ -176,7 +176,7 @@ pub(crate) fn line(report: &mut StorageReport, number: u64, text: &[u8], heap: O
         not_read(report, Doubtful::NotANumber, number, DAMAGED.to_owned());
         return true;
     }
-    let own = is_own(report);
+    let own = report.is_own();
     if report.pools_have_counts
         && let Some(pool) = numbers::<6>(&words.join(&b' ')).and_then(of_counts)
     {
@@ -223,11 +223,6 @@ fn without_log(words: Vec<&[u8]>) -> Vec<&[u8]> {
 /// The cells per extent of a heap of this size.
 fn expected(heap: Option<u64>, percent: u64, element: u64) -> Option<u64> {
     heap.map(|initial| (initial.saturating_mul(percent) / 100 / element.max(1)).max(LEAST_CELLS))
-}
-
-/// Is it a report of underbar?
-fn is_own(report: &StorageReport) -> bool {
-    report.release.as_ref().is_some_and(|words| words.starts_with("underbar"))
 }
 
 /// A row of underbar's HEAPPOOLS64, whose extents are a number of cells.

@@ -232,8 +232,7 @@ impl Storage {
         {
             section.cut &= !section.kind.is_some_and(|kind| follows(kind, *next));
         }
-        let own =
-            |open: &Open| open.report.release.as_ref().is_some_and(|words| words.starts_with("underbar"));
+        let own = |open: &Open| open.report.is_own();
         let known = match title {
             Title::Known(kind) if kind.is_ours() => self.open.as_ref().is_some_and(own).then_some(kind),
             Title::Known(kind) | Title::Cut(kind) => Some(kind),

@@ -1,8 +1,10 @@
 //! Reports of ECBs in the layouts of z/TPF, as our own runs print them, are read back into the same figures.
 
-use underbar_listing::model::ztpf::{Found, Frequencies, Table};
+use underbar_listing::model::ztpf::{
+    EcbRow, Found, Frequencies, ListRow, Lists as FoundLists, MetricRow, Metrics, Table,
+};
 use underbar_listing::{Item, read};
-use underbar_report::ecbs::{EcbClass, Rows};
+use underbar_report::ecbs::{EcbClass, EcbList, Rows};
 use underbar_report::ztpf::{Layout, render};
 use underbar_report::{Report, sample};
 
@@ -45,6 +47,106 @@ fn classes() -> Vec<EcbClass> {
         all.push(class);
     }
     all
+}
+
+/// Of each list: its number, and requests by own, by shared lists, by new storage, freed, dispensed; then the rows about ECBs.
+type Lists = (Vec<(Option<u64>, [u64; 5])>, Vec<(EcbRow, u64)>);
+
+fn read_lists(lists: &FoundLists) -> Lists {
+    let row = |row: &ListRow| {
+        assert_eq!((row.own_31.value, row.shared_31.value), (0, 0));
+        let figures = [&row.own_64, &row.shared_64, &row.new_storage, &row.freed, &row.dispensed];
+        (row.list.map(u64::from), figures.map(|figure| figure.value))
+    };
+    (
+        lists.rows.iter().map(row).collect(),
+        lists.ecbs.iter().map(|(row, _, high)| (*row, high.value)).collect(),
+    )
+}
+
+fn printed_lists(class: &EcbClass) -> Lists {
+    let is_there = |list: &&EcbList| list.list.is_none_or(|number| number as usize <= class.sizes.len());
+    let row = |list: &EcbList| (list.list, [list.own(), list.shared, list.carved, list.freed, list.got]);
+    let ecbs = [
+        (EcbRow::WithBuffer, class.with_buffer),
+        (EcbRow::ExpandedTable, class.expanded_tags),
+        (EcbRow::WithFrame, class.with_frame),
+        (EcbRow::Frames, class.frames),
+        (EcbRow::HighWater, class.high_water),
+    ];
+    (class.lists.iter().filter(is_there).map(row).collect(), ecbs.into())
+}
+
+/// Name, value, and the figures that are in every row: ECBs, high-water mark, dispensed and freed of the second list and all others.
+type Pairs = Vec<(String, String, [u64; 6])>;
+
+fn read_pairs(metrics: &Metrics) -> Pairs {
+    let row = |row: &MetricRow| {
+        let of =
+            |name: &str| row.values.iter().find(|(known, _)| known == name).map_or(u64::MAX, |value| value.1);
+        let names =
+            ["ECBS", "HIGH_WATER_64", "AVL2_DISPENSED", "AVL2_FREED", "OTHER_DISPENSED", "OTHER_FREED"];
+        let (name, value) = row.pair.clone().unwrap_or_default();
+        (name, value, names.map(of))
+    };
+    metrics.rows.iter().map(row).collect()
+}
+
+fn printed_pairs(class: &EcbClass) -> Pairs {
+    let of_list = |list: &EcbList| [list.got, list.freed];
+    let ([second, last], text) = ([1, 5].map(|at| of_list(&class.lists[at])), String::new);
+    let mut all =
+        vec![(text(), text(), [class.ended, class.high_water, second[0], second[1], last[0], last[1]])];
+    for pair in &class.pairs {
+        let name = pair.name.clone().unwrap_or_else(|| "*OTHERS".to_owned());
+        let lists = [1, 5].map(|at| [pair.lists[at].got, pair.lists[at].freed]);
+        let [second, last] = lists;
+        let figures = [pair.ecbs, pair.high_water, second[0], second[1], last[0], last[1]];
+        all.push((name, pair.value.clone().unwrap_or_default(), figures));
+    }
+    all
+}
+
+/// A line that lost its end, or a digit, gives no figure.
+#[test]
+fn damaged_displays_give_no_figure() {
+    let text = render(&report(vec![sample::ecbs()]), Layout::Pj47265);
+    let lists = |text: &str| {
+        found(text).into_iter().find_map(|found| match found {
+            Found::Lists(lists) => Some(lists),
+            _ => None,
+        })
+    };
+    let whole = lists(&text).expect("the display");
+    for (good, bad, rows, ecbs) in [
+        ("         9600\n", "         960\n", 5, 5),
+        ("         9600\n", "         96O0\n", 5, 5),
+        ("         9000         9600\n", "         9000\n", 5, 5),
+        ("                           95\n", "                           9S\n", 6, 4),
+        ("FREED    DISPENSED", "FREED", 0, 0),
+    ] {
+        let damaged = text.replacen(good, bad, 1);
+        assert_ne!(damaged, text, "{good}");
+        let found = lists(&damaged).expect("the display");
+        assert_eq!((found.rows.len(), found.ecbs.len()), (rows, ecbs), "{bad}");
+        assert_eq!(found.doubts.len(), whole.doubts.len() + 1, "{bad}: {:#?}", found.doubts);
+    }
+}
+
+/// Names and values may have what separates fields.
+#[test]
+fn names_and_values_with_commas_quotes_and_braces_are_read_back() {
+    let mut class = sample::ecbs();
+    for (pair, value) in class.pairs.iter_mut().zip(["a,b", "{\"x\":1}"]) {
+        pair.value = Some(value.to_owned());
+        pair.name = Some(format!("\"{value}"));
+    }
+    let text = render(&report(vec![class.clone()]), Layout::Pj47265);
+    let metrics = found(&text).into_iter().find_map(|found| match found {
+        Found::Metrics(metrics) => Some(metrics),
+        _ => None,
+    });
+    assert_eq!(read_pairs(&metrics.expect("name-value pairs")), printed_pairs(&class), "{text}");
 }
 
 #[test]
@@ -117,6 +219,15 @@ fn what_is_printed_is_read_back() {
             let lists = lists.expect("the display");
             assert_eq!(lists.set.as_deref(), Some(class.name.as_str()));
             assert_eq!(lists.sizes.iter().map(|(_, size)| size.value).collect::<Vec<_>>(), class.sizes);
+            assert_eq!(read_lists(lists), printed_lists(&class), "{text}");
+            assert!(lists.doubts.is_empty(), "{text}\n{:#?}", lists.doubts);
+            let metrics = all.iter().find_map(|found| match found {
+                Found::Metrics(metrics) => Some(metrics),
+                _ => None,
+            });
+            let metrics = metrics.expect("name-value pairs");
+            assert!(metrics.doubts.is_empty(), "{text}\n{:#?}", metrics.doubts);
+            assert_eq!(read_pairs(metrics), printed_pairs(&class), "{text}");
         }
     }
 }

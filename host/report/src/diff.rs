@@ -5,11 +5,13 @@
 //! threshold of all requests.
 //! Invariant: a difference of two single runs has no interval, and every form of it says so.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 use underbar_ledger::{Key, Unit, sizes};
 
+use crate::ecb_sums;
 pub use crate::figure_paths::{Figure, keys, of_report};
 use crate::gate::{Gate, Outcome};
 use crate::model::Report;
@@ -24,10 +26,10 @@ pub const NO_INTERVAL: &str =
     "One run each, no interval: a small difference may be chance. `underbar compare` gives one.";
 
 /// One figure in two reports.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Change {
     /// Key path.
-    pub key: &'static str,
+    pub key: Cow<'static, str>,
     /// What it counts.
     pub unit: Unit,
     /// In the old report.
@@ -76,19 +78,19 @@ impl Diff {
     #[must_use]
     pub fn new(old: &Report, new: &Report, threshold_percent: f64, gates: Vec<Gate>) -> Diff {
         let least = 1.0 + threshold_percent.max(0.0) / 100.0;
-        let changes = of_report(old).into_iter().zip(of_report(new)).map(|(old, new)| Change {
-            key: old.key,
-            unit: old.unit,
-            old: old.value,
-            new: new.value,
-        });
+        let of_classes = ecb_sums::of_classes(old, new).into_iter().map(|[old, new]| (old, new));
+        let changes = of_report(old)
+            .into_iter()
+            .zip(of_report(new))
+            .chain(of_classes)
+            .map(|(old, new)| Change { key: old.key, unit: old.unit, old: old.value, new: new.value });
         // underbar's own reads say nothing about the program.
         let own = Key::OwnReads.entry().key;
         // Requests by size: a few more or less of a rare size are no change. The threshold is of all requests.
         let of = |report: &Report| report.tree.sizes.as_ref().map_or(0, Sizes::total);
         let requests = of(old).max(of(new)) as f64 * (least - 1.0);
         let is_many = |change: &Change| {
-            sizes::find(change.key).is_none()
+            sizes::find(&change.key).is_none()
                 || change.old.zip(change.new).is_none_or(|(old, new)| old.abs_diff(new) as f64 > requests)
         };
         let (mut changed, rest): (Vec<_>, Vec<_>) =
@@ -117,7 +119,7 @@ impl Diff {
     #[must_use]
     pub fn to_text(&self, all: bool) -> String {
         let mut text = format!("old: {}\nnew: {}\n{NO_INTERVAL}\n\n", self.commands[0], self.commands[1]);
-        let listed = |text: &mut String, changes: &[Change]| {
+        let listed = |text: &mut String, changes: &[&Change]| {
             for change in changes {
                 let shown = |figure: Option<u64>| {
                     figure.map_or("-".to_owned(), |figure| in_units(change.unit, figure))
@@ -134,11 +136,11 @@ impl Diff {
             }
         };
         let _ = writeln!(text, "{:<32} {:>16} {:>16} {:>9}", "figure", "old", "new", "new/old");
-        listed(&mut text, &self.changed);
+        listed(&mut text, &self.changed.iter().collect::<Vec<_>>());
         if all {
             let is_row =
-                |change: &&Change| sizes::find(change.key).is_none() || change.old.max(change.new) > Some(0);
-            let rest: Vec<Change> = self.rest.iter().filter(is_row).copied().collect();
+                |change: &&Change| sizes::find(&change.key).is_none() || change.old.max(change.new) > Some(0);
+            let rest: Vec<&Change> = self.rest.iter().filter(is_row).collect();
             listed(&mut text, &rest);
         } else {
             let _ = writeln!(
@@ -257,8 +259,9 @@ gate heap.segments_allocated > 100: passed
             report
         };
         let (old, new) = (report(3, 1_000), report(90, 1_200));
-        let keys = |threshold| -> Vec<&str> {
-            Diff::new(&old, &new, threshold, Vec::new()).changed.iter().map(|change| change.key).collect()
+        let keys = |threshold| -> Vec<String> {
+            let diff = Diff::new(&old, &new, threshold, Vec::new());
+            diff.changed.iter().map(|change| change.key.to_string()).collect()
         };
         assert_eq!(keys(1.0), ["sizes.up_to_64"]);
         assert_eq!(keys(0.0), ["sizes.up_to_16", "sizes.up_to_64"]);
@@ -269,6 +272,40 @@ gate heap.segments_allocated > 100: passed
         unknown.tree.sizes = None;
         let diff = Diff::new(&unknown, &new, 1.0, Vec::new());
         assert_eq!(diff.changed.len(), sizes::ROWS);
+    }
+
+    #[test]
+    fn classes_of_ecbs_are_compared() {
+        let (mut old, mut new) = (sample::getfree(), sample::getfree());
+        old.processes[0].ecbs = vec![sample::ecbs()];
+        new.processes[0].ecbs = vec![sample::ecbs(), sample::ecbs()];
+        new.processes[0].ecbs[0].high_water *= 2;
+        new.processes[0].ecbs[1].name = "JAVA-1".to_owned();
+        let decide = |text: &str| {
+            let gate = Gate::parse(text).expect(text);
+            Diff::new(&old, &new, 1.0, vec![gate]).outcome()
+        };
+        for (text, outcome) in [
+            ("ecbs.high_water > +50%", Outcome::Failed),
+            ("ecbs.SSL.high_water > +100%", Outcome::Passed),
+            ("ecbs.SSL.high_water > 2M", Outcome::Failed),
+            ("ecbs.SSL.frames > +0", Outcome::Passed),
+            ("ecbs.frames > +0", Outcome::Failed),
+            ("ecbs.SSL.got >= 10020", Outcome::Failed),
+            ("ecbs.JAVA-1.frames > 4", Outcome::Failed),
+            ("ecbs.JAVA-1.frames > +5%", Outcome::Unknown),
+            ("ecbs.HTTP.frames > 4", Outcome::Unknown),
+        ] {
+            assert_eq!(decide(text), outcome, "{text}");
+        }
+        let text = Diff::new(&old, &new, 1.0, Vec::new()).to_text(false);
+        let lines = [
+            "\necbs.SSL.high_water                      1.34 MiB         2.67 MiB     2.000\n",
+            "\necbs.JAVA-1.frames                              -                5         -\n",
+        ];
+        for line in lines {
+            assert!(text.contains(line), "{line}{text}");
+        }
     }
 
     #[test]

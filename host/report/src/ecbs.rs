@@ -10,7 +10,8 @@
 //! the number; under RPTSTG(ON) in all of them.
 //!
 //! Invariant: absent for a process that made no class.
-//! Not here: the layouts of z/TPF ([`crate::ztpf`]), lines for people ([`crate::ecb_lines`]).
+//! Not here: ECBs by name-value pairs ([`crate::ecb_pairs`]), the layouts of z/TPF ([`crate::ztpf`]), lines for people
+//! ([`crate::ecb_lines`]).
 
 use std::collections::BTreeMap;
 
@@ -18,7 +19,9 @@ use serde::de::{Deserialize, Deserializer};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value, json};
 use underbar_ledger::classes::{OfList, Sum, low_limit, request_limit, use_limit};
-use underbar_ledger::view::ClassView;
+use underbar_ledger::view::{ClassView, SlotView};
+
+use crate::ecb_pairs::{self, EcbPair};
 
 /// One class.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -65,12 +68,18 @@ pub struct EcbClass {
     /// Ended ECBs by the most storage that they had there.
     #[serde(default)]
     pub low_uses: Rows,
+    /// Classes that have their figures here, as there was no room for more of them; 0 if it is one class.
+    #[serde(default)]
+    pub sharing: u64,
     /// The available lists, and the others together.
     pub lists: Vec<EcbList>,
     /// Ended ECBs by the most storage that they had.
     pub uses: Rows,
     /// Requests of the ECBs that were counted.
     pub requests: Rows,
+    /// Its ECBs by the name-value pairs that the program attached to them; absent without any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pairs: Vec<EcbPair>,
 }
 
 /// What a list did.
@@ -217,7 +226,20 @@ impl EcbClass {
             lists: (0..got.len()).map(list).collect(),
             uses: Rows::of(&class.uses(), use_limit),
             requests: Rows::of(&class.requests(), request_limit),
+            sharing: class.sharing(),
+            pairs: Vec::new(),
         }
+    }
+
+    /// The classes of a slot.
+    pub(crate) fn of_slot(slot: &SlotView<'_>) -> Vec<Self> {
+        let with_pairs = |class: ClassView<'_>| {
+            let rows = slot.pairs().filter(|row| row.class() == class.index() as u64);
+            let mut pairs: Vec<EcbPair> = rows.map(|row| EcbPair::of(&row)).collect();
+            pairs.sort_by_key(|pair| pair.name.is_none());
+            Self { pairs, ..Self::of(&class) }
+        };
+        slot.classes().map(with_pairs).collect()
     }
 
     /// Adds the figures of the same class in another process.
@@ -240,6 +262,8 @@ impl EcbClass {
         self.high_water = self.high_water.max(other.high_water);
         self.low_high_water = self.low_high_water.max(other.low_high_water);
         self.low_uses.add(&other.low_uses);
+        self.sharing = self.sharing.max(other.sharing);
+        ecb_pairs::add(&mut self.pairs, &other.pairs);
         for (list, more) in self.lists.iter_mut().zip(&other.lists) {
             list.got = list.got.saturating_add(more.got);
             list.freed = list.freed.saturating_add(more.freed);
@@ -248,6 +272,15 @@ impl EcbClass {
         }
         self.uses.add(&other.uses);
         self.requests.add(&other.requests);
+    }
+
+    /// Ended ECBs that had more than their area: by their use, or, if the area is larger than what is counted by steps, by their frames.
+    #[must_use]
+    pub fn exceeded(&self) -> u64 {
+        match self.uses.above {
+            Some((limit, _)) if limit < self.area => self.with_frame,
+            _ => self.uses.beyond(self.area),
+        }
     }
 
     /// Whether another class has the same name, sizes and area, so that both may be added.
@@ -266,52 +299,93 @@ pub struct EcbFigure {
     pub label: &'static str,
     /// Its meaning.
     pub meaning: &'static str,
-    /// Whether each list has one.
-    pub of_list: bool,
+    /// What it is of.
+    pub of: Of,
+}
+
+/// What a figure is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Of {
+    /// A class.
+    Class,
+    /// A list of a class.
+    List,
+    /// The ECBs of a class with a name-value pair.
+    Pair,
+    /// A list, of these ECBs.
+    PairList,
+}
+
+impl Of {
+    /// In words.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Class => "class",
+            Self::List => "list",
+            Self::Pair => "pair",
+            Self::PairList => "list of a pair",
+        }
+    }
 }
 
 macro_rules! figures {
-    ($($key:literal, $label:literal, $of_list:literal, $meaning:literal;)*) => {
+    ($($key:literal, $label:literal, $of:ident, $meaning:literal;)*) => {
         /// All figures.
         pub static FIGURES: [EcbFigure; [$($key),*].len()] =
-            [$(EcbFigure { key: $key, label: $label, meaning: $meaning, of_list: $of_list }),*];
+            [$(EcbFigure { key: $key, label: $label, meaning: $meaning, of: Of::$of }),*];
     };
 }
 
 figures! {
-    "ecbs.area", "preallocated", false, "Bytes of the preallocated area with which an ECB begins.";
-    "ecbs.created", "created", false, "ECBs that were created. A child by fork begins with those that are alive in it.";
-    "ecbs.ended", "ended", false, "ECBs that ended: exact when the threads that ended them have ended or settled, else within 64 of each.";
-    "ecbs.with_buffer", "with a buffer", false, "Ended ECBs that had at least one buffer.";
-    "ecbs.expanded_tags", "tag tables expanded", false, "Ended ECBs whose table of names was made larger.";
-    "ecbs.with_frame", "with a frame", false, "Ended ECBs that had at least one frame of 1 MiB.";
-    "ecbs.frames", "frames", false, "Frames of 1 MiB that were obtained.";
-    "ecbs.high_water", "high-water mark", false, "The most bytes of storage that one ended ECB had: what was handed out of its area and its frames, and the pages of large buffers.";
-    "ecbs.low", "below 2 GiB", false, "Bytes that the part of an ECB below 2 GiB takes at a time.";
-    "ecbs.with_low", "with storage below 2 GiB", false, "Ended ECBs that had storage below 2 GiB (__malloc31).";
-    "ecbs.low_high_water", "high-water mark below 2 GiB", false, "The most bytes below 2 GiB that one ended ECB had: what was handed out of its part there. Buffers with pages of their own are in the other high-water mark.";
-    "ecbs.low_got", "dispensed below 2 GiB", false, "Buffers below 2 GiB that were dispensed. They count under the other sizes of the lists, too.";
-    "ecbs.low_freed", "freed below 2 GiB", false, "Buffers below 2 GiB that the program freed; not those that were in use when their ECB ended.";
-    "ecbs.counted", "counted one by one", false, "ECBs whose requests were counted by size: a sample, or all of them under RPTSTG(ON).";
-    "ecbs.counted_one_in", "one in", false, "One ECB in so many is counted request by request; 1 under RPTSTG(ON).";
-    "ecbs.got", "dispensed", true, "Buffers that the list dispensed.";
-    "ecbs.freed", "freed", true, "Buffers that the program freed; not those that were in use when their ECB ended.";
-    "ecbs.shared", "by shared lists", true, "Requests that were filled by buffers that another thread, or an earlier visit, left to all threads of the ECB.";
-    "ecbs.carved", "new storage", true, "Requests for which the thread made room for new buffers. Its own list, or what is left of that room, filled all others.";
+    "ecbs.area", "preallocated", Class, "Bytes of the preallocated area with which an ECB begins.";
+    "ecbs.created", "created", Class, "ECBs that were created. A child by fork begins with those that are alive in it.";
+    "ecbs.ended", "ended", Class, "ECBs that ended: exact when the threads that ended them have ended or settled, else within 64 of each.";
+    "ecbs.with_buffer", "with a buffer", Class, "Ended ECBs that had at least one buffer.";
+    "ecbs.expanded_tags", "tag tables expanded", Class, "Ended ECBs whose table of names was made larger.";
+    "ecbs.with_frame", "with a frame", Class, "Ended ECBs that had at least one frame of 1 MiB.";
+    "ecbs.frames", "frames", Class, "Frames of 1 MiB that were obtained.";
+    "ecbs.high_water", "high-water mark", Class, "The most bytes of storage that one ended ECB had: what was handed out of its area and its frames, and the pages of large buffers.";
+    "ecbs.low", "below 2 GiB", Class, "Bytes that the part of an ECB below 2 GiB takes at a time.";
+    "ecbs.with_low", "with storage below 2 GiB", Class, "Ended ECBs that had storage below 2 GiB (__malloc31).";
+    "ecbs.low_high_water", "high-water mark below 2 GiB", Class, "The most bytes below 2 GiB that one ended ECB had: what was handed out of its part there. Buffers with pages of their own are in the other high-water mark.";
+    "ecbs.low_got", "dispensed below 2 GiB", Class, "Buffers below 2 GiB that were dispensed. They count under the other sizes of the lists, too.";
+    "ecbs.low_freed", "freed below 2 GiB", Class, "Buffers below 2 GiB that the program freed; not those that were in use when their ECB ended.";
+    "ecbs.counted", "counted one by one", Class, "ECBs whose requests were counted by size: a sample, or all of them under RPTSTG(ON).";
+    "ecbs.counted_one_in", "one in", Class, "One ECB in so many is counted request by request; 1 under RPTSTG(ON).";
+    "ecbs.sharing", "classes together", Class, "Classes whose figures are in this row: it is the last one, of all classes beyond the first 15. Counted up to 64; 0 in other rows.";
+    "ecbs.got", "dispensed", List, "Buffers that the list dispensed.";
+    "ecbs.freed", "freed", List, "Buffers that the program freed; not those that were in use when their ECB ended.";
+    "ecbs.shared", "by shared lists", List, "Requests that were filled by buffers that another thread, or an earlier visit, left to all threads of the ECB.";
+    "ecbs.carved", "new storage", List, "Requests for which the thread made room for new buffers. Its own list, or what is left of that room, filled all others.";
+    "ecbs.pairs.ecbs", "ECBs", Pair, "Ended ECBs that had the pair. An ECB counts in the row of each of its pairs.";
+    "ecbs.pairs.with_buffer", "with a buffer", Pair, "Those that had at least one buffer.";
+    "ecbs.pairs.expanded_tags", "tag tables expanded", Pair, "Those whose table of names was made larger.";
+    "ecbs.pairs.with_frame", "with a frame", Pair, "Those that had at least one frame of 1 MiB.";
+    "ecbs.pairs.frames", "frames", Pair, "Frames of 1 MiB that they obtained.";
+    "ecbs.pairs.high_water", "high-water mark", Pair, "The most bytes of storage that one of them had.";
+    "ecbs.pairs.bytes", "bytes dispensed", Pair, "Bytes of the buffers that were dispensed to them: a list's buffer counts as it is, one with pages of its own or below 2 GiB as what was asked for.";
+    "ecbs.pairs.lists.got", "dispensed", PairList, "Buffers that the list dispensed to them, from the visit on in which a pair was attached.";
+    "ecbs.pairs.lists.freed", "freed", PairList, "Buffers that they freed; not those that were in use when their ECB ended.";
 }
 
 /// The explanation of a figure; None if there is no such key.
 #[must_use]
 pub fn explain(key: &str) -> Option<String> {
     let figure = FIGURES.iter().find(|figure| figure.key == key)?;
-    let of = if figure.of_list { "each list of a class" } else { "each class" };
-    Some(format!("{key}: {}\nOf {of} of ECBs\n\n{}\n", figure.label, figure.meaning))
+    let of = match figure.of {
+        Of::Class => "each class of ECBs",
+        Of::List => "each list of a class of ECBs",
+        Of::Pair => "each name-value pair of the ECBs of a class",
+        Of::PairList => "each list, for the ECBs of a class with a name-value pair",
+    };
+    Some(format!("{key}: {}\nOf {of}\n\n{}\n", figure.label, figure.meaning))
 }
 
 /// The schema of the classes.
 pub(crate) fn schema() -> Value {
-    let of = |of_list: bool| -> Map<String, Value> {
-        let figures = FIGURES.iter().filter(|figure| figure.of_list == of_list);
+    let of = |of: Of| -> Map<String, Value> {
+        let figures = FIGURES.iter().filter(|figure| figure.of == of);
         figures
             .map(|figure| {
                 let name = figure.key.split('.').next_back().unwrap_or_default().to_owned();
@@ -327,24 +401,23 @@ pub(crate) fn schema() -> Value {
             "additionalProperties": {"type": "integer", "minimum": 0},
         })
     };
-    let mut list = of(true);
-    list.insert(
-        "list".to_owned(),
-        json!({"type": ["integer", "null"], "minimum": 1,
-            "description": "The number of the available list; null for all other sizes together."}),
-    );
-    let list_names: Vec<String> = list.keys().cloned().collect();
-    let mut class = of(false);
+    let with_number = |mut list: Map<String, Value>| {
+        list.insert(
+            "list".to_owned(),
+            json!({"type": ["integer", "null"], "minimum": 1,
+                "description": "The number of the available list; null for all other sizes together."}),
+        );
+        let names: Vec<String> = list.keys().cloned().collect();
+        json!({"type": "array", "items": {"type": "object", "description": "A list.", "properties": list, "required": names}})
+    };
+    let mut class = of(Of::Class);
     class.insert("name".to_owned(), json!({"type": "string", "description": "Its name."}));
     class.insert(
         "sizes".to_owned(),
         json!({"type": "array", "items": {"type": "integer", "minimum": 0},
             "description": "Bytes of a buffer of each available list, from AVL1 on."}),
     );
-    class.insert(
-        "lists".to_owned(),
-        json!({"type": "array", "items": {"type": "object", "description": "A list.", "properties": list, "required": list_names}}),
-    );
+    class.insert("lists".to_owned(), with_number(of(Of::List)));
     class.insert(
         "uses".to_owned(),
         rows("Ended ECBs by the most storage that they had, in steps of 4 KiB. A row without ECBs is left out."),
@@ -360,7 +433,23 @@ pub(crate) fn schema() -> Value {
              4096, then by powers of two. A row without requests is left out.",
         ),
     );
-    let names: Vec<String> = class.keys().cloned().collect();
+    // Reports of the first form have no `sharing`.
+    let names: Vec<String> = class.keys().filter(|name| *name != "sharing").cloned().collect();
+    let mut pair = of(Of::Pair);
+    for (name, words) in [("name", "The name"), ("value", "The value")] {
+        let words = format!("{words}; null: pairs for which there was no row left.");
+        pair.insert(name.to_owned(), json!({"type": ["string", "null"], "description": words}));
+    }
+    pair.insert("lists".to_owned(), with_number(of(Of::PairList)));
+    let pair_names: Vec<String> = pair.keys().cloned().collect();
+    class.insert(
+        "pairs".to_owned(),
+        json!({"type": "array",
+            "description": "Its ended ECBs by the name-value pairs that the program attached to them; absent without any, and where a \
+                            process without pairs is folded with others. An ECB counts in each of its pairs. Under no name: pairs \
+                            for which there was no row left.",
+            "items": {"type": "object", "description": "A pair.", "properties": pair, "required": pair_names}}),
+    );
     json!({
         "type": "array",
         "description": "Its classes of ECBs; absent where it made none, and where processes with other classes are folded.",
@@ -386,15 +475,23 @@ mod tests {
     fn every_figure_of_a_class_is_explained() {
         let json = serde_json::to_value(sample::ecbs()).expect("plain");
         let of = |value: &Value| value.as_object().expect("an object").clone();
-        let numbers =
-            of(&json).into_iter().chain(of(&json["lists"][0])).filter(|(_, value)| value.is_number());
-        let mut keys: Vec<String> =
-            numbers.map(|(name, _)| format!("ecbs.{name}")).filter(|key| key != "ecbs.list").collect();
+        let pair = &json["pairs"][0];
+        let parts = [
+            ("ecbs", of(&json)),
+            ("ecbs", of(&json["lists"][0])),
+            ("ecbs.pairs", of(pair)),
+            ("ecbs.pairs.lists", of(&pair["lists"][0])),
+        ];
+        let all =
+            parts.into_iter().flat_map(|(prefix, part)| part.into_iter().map(move |field| (prefix, field)));
+        let numbers = all.filter(|(_, (name, value))| value.is_number() && name != "list");
+        let mut keys: Vec<String> = numbers.map(|(prefix, (name, _))| format!("{prefix}.{name}")).collect();
         keys.sort();
         let mut known: Vec<&str> = FIGURES.iter().map(|figure| figure.key).collect();
         known.sort_unstable();
         assert_eq!(keys, known);
         assert!(explain("ecbs.frames").is_some_and(|text| text.contains("each class")));
+        assert!(explain("ecbs.pairs.bytes").is_some_and(|text| text.contains("each name-value pair")));
         assert_eq!(explain("ecbs"), None);
     }
 
@@ -412,5 +509,7 @@ mod tests {
             (2 * one.uses.beyond(32_768), 2 * one.lists[1].own())
         );
         assert_eq!(one.requests.between(32, 64), 900 + 60);
+        let large = EcbClass { area: 1 << 20, ..one.clone() };
+        assert_eq!((one.exceeded(), large.exceeded()), (4, one.with_frame));
     }
 }

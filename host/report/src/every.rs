@@ -26,6 +26,7 @@ use crate::absent::ABSENT;
 use crate::figures::{Figures, split};
 use crate::model::Report;
 use crate::page::{Line, Page, Tone, clean, labelled, paint};
+use crate::pools::Ranges;
 use crate::program::Program;
 use crate::request_sizes::{Counted, section};
 use crate::sizes::Sizes;
@@ -54,9 +55,11 @@ pub fn render(report: &Report, page: Page<'_>) -> String {
         lines.extend(not_asked_for(report, &program.name));
         requests(&mut lines, &program.name, (program.sizes.as_ref(), program.unfinished), page);
     }
-    for (words, figures) in heaps::sections(report) {
+    for (words, figures, ranges) in heaps::sections(report) {
         lines.push(heading(&words));
         rows(&mut lines, crate::heap::keys().map(|key| (key, figures.known(key))));
+        let most = ranges.map(Ranges::most).filter(|words| !words.is_empty());
+        lines.extend(most.map(|words| labelled("requests", words)));
     }
     lines.extend(pool_lines::sections(report));
     lines.extend(ecb_lines::sections(report));

@@ -1,20 +1,23 @@
-//! All figures of a report by their key paths, for differences and gates.
+//! All figures of a report by their key paths, for differences and gates. Figures of a class of ECBs have a key with its name.
 //!
 //! Not here: two reports (`diff`), and expressions (`gate`).
+
+use std::borrow::Cow;
 
 use underbar_ledger::table::KEYS;
 use underbar_ledger::{TABLE, Unit, sizes};
 
+use crate::ecb_sums;
 use crate::lock::columns::sums;
 use crate::model::Report;
 use crate::steps::STEPS;
 use crate::tree::TREE;
 
 /// One figure of a report, by its key path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Figure {
     /// Key path.
-    pub key: &'static str,
+    pub key: Cow<'static, str>,
     /// The words printed for it.
     pub label: &'static str,
     /// What it counts.
@@ -24,14 +27,15 @@ pub struct Figure {
 }
 
 /// All key paths that can be compared: step timings, then the tree and its counters, its requests by size, then figures of all
-/// locks together.
+/// locks together, and of all ECBs. [`ecb_sums`] has those of a class.
 pub fn keys() -> impl Iterator<Item = &'static str> {
     keys_and_units().map(|(key, _)| key)
 }
 
 /// What the figure of a key counts.
 pub(crate) fn unit_of(key: &str) -> Option<Unit> {
-    keys_and_units().find(|(known, _)| *known == key).map(|(_, unit)| unit)
+    let known = keys_and_units().find(|(known, _)| *known == key).map(|(_, unit)| unit);
+    known.or_else(|| ecb_sums::parse(key).map(|(_, sum)| sum.unit))
 }
 
 fn keys_and_units() -> impl Iterator<Item = (&'static str, Unit)> {
@@ -39,20 +43,21 @@ fn keys_and_units() -> impl Iterator<Item = (&'static str, Unit)> {
     let tree = TREE.iter().map(|figure| (figure.key, Unit::Count));
     let counters = TABLE.iter().map(|entry| (entry.key, entry.unit));
     let requests = sizes::TABLE.iter().map(|row| (row.key, sizes::COMMON.unit));
-    steps.chain(tree).chain(counters).chain(requests).chain(sums().map(|sum| (sum.key, sum.unit)))
+    let ecbs = ecb_sums::SUMS.iter().map(|sum| (sum.key, sum.unit));
+    steps.chain(tree).chain(counters).chain(requests).chain(sums().map(|sum| (sum.key, sum.unit))).chain(ecbs)
 }
 
 /// All figures of a report, in the order of [`keys`].
 #[must_use]
 pub fn of_report(report: &Report) -> Vec<Figure> {
     let steps = STEPS.iter().map(|step| Figure {
-        key: step.key,
+        key: step.key.into(),
         label: step.label,
         unit: step.unit,
         value: report.steps.as_ref().and_then(step.get),
     });
     let tree = TREE.iter().map(|of| Figure {
-        key: of.key,
+        key: of.key.into(),
         label: of.label,
         unit: Unit::Count,
         value: Some((of.get)(&report.tree)),
@@ -60,23 +65,29 @@ pub fn of_report(report: &Report) -> Vec<Figure> {
     let counters = KEYS.into_iter().map(|key| {
         let entry = key.entry();
         Figure {
-            key: entry.key,
+            key: entry.key.into(),
             label: entry.label,
             unit: entry.unit,
             value: report.tree.counters.known(key),
         }
     });
     let requests = sizes::TABLE.iter().enumerate().map(|(at, row)| Figure {
-        key: row.key,
+        key: row.key.into(),
         label: sizes::COMMON.label,
         unit: sizes::COMMON.unit,
         value: report.tree.sizes.as_ref().map(|sizes| sizes.get(at)),
     });
     let locks = sums().map(|sum| Figure {
-        key: sum.key,
+        key: sum.key.into(),
         label: sum.label,
         unit: sum.unit,
         value: sum.of_report(report),
     });
-    steps.chain(tree).chain(counters).chain(requests).chain(locks).collect()
+    let ecbs = ecb_sums::SUMS.iter().map(|sum| Figure {
+        key: sum.key.into(),
+        label: sum.label(),
+        unit: sum.unit,
+        value: sum.of_report(report),
+    });
+    steps.chain(tree).chain(counters).chain(requests).chain(locks).chain(ecbs).collect()
 }

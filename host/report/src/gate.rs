@@ -5,15 +5,19 @@
 //! heap.segments_allocated > 100        more than 100, whatever the old figure was
 //! steps.peak_resident_bytes > +10M     more than 10 MiB above the old figure
 //! steps.elapsed_ns > 2s                longer than two seconds
+//! ecbs.SSL.high_water > +10%           of a class of ECBs
 //! ```
 //!
 //! A gate *fails* if its expression is true. A sign before the value makes it relative to the old figure. K, M and G, or KiB,
 //! MiB and GiB as in reports, are powers of 1024; ns, us, ms and s are times. Arithmetic is in integers, so that a limit is met
 //! exactly.
 
-use crate::absent;
+use std::borrow::Cow;
+
 use underbar_ledger::Unit;
 
+use crate::absent;
+use crate::ecb_sums;
 use crate::figure_paths::{Figure, keys, of_report, unit_of};
 use crate::model::Report;
 
@@ -23,7 +27,7 @@ pub struct Gate {
     /// As written.
     pub text: String,
     /// The figure that is tested.
-    pub key: &'static str,
+    pub key: Cow<'static, str>,
     comparison: Comparison,
     value: Value,
 }
@@ -73,7 +77,7 @@ pub enum GateError {
     /// The value is a time and the figure is not; or the value is a size and the figure is a time.
     OtherUnit {
         /// The key.
-        key: &'static str,
+        key: String,
         /// What the figure counts.
         unit: &'static str,
         /// Where, counted in characters from 0.
@@ -166,10 +170,14 @@ impl Gate {
     pub fn parse(text: &str) -> Result<Gate, GateError> {
         let at = |rest: &str| text[..text.len() - rest.len()].chars().count();
         let rest = text.trim_start();
-        let end =
-            rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '.')).unwrap_or(rest.len());
+        // Names of classes may have a hyphen.
+        let is_of_ecbs = rest.starts_with("ecbs.");
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.' || is_of_ecbs && c == '-';
+        let end = rest.find(|c| !is_name(c)).unwrap_or(rest.len());
         let (name, rest) = rest.split_at(end);
-        let key = keys().find(|key| *key == name).ok_or_else(|| match absent::find(name) {
+        let known = keys().find(|key| *key == name).map(Cow::Borrowed);
+        let of_class = || ecb_sums::parse(name).map(|_| Cow::Owned(name.to_owned()));
+        let key = known.or_else(of_class).ok_or_else(|| match absent::find(name) {
             Some(absent) => GateError::NoFigure { key: absent.key, why: absent.why },
             None => GateError::UnknownKey { key: name.to_owned(), nearest: nearest(name, keys()) },
         })?;
@@ -189,10 +197,10 @@ impl Gate {
         let rest = rest.trim_start();
         let value = parse_value(rest.trim_end())
             .ok_or_else(|| GateError::BadValue { value: rest.trim_end().to_owned(), at: at(rest) })?;
-        if let Some(unit) = unit_of(key)
+        if let Some(unit) = unit_of(&key)
             && is_of_another(rest.trim_end(), unit)
         {
-            return Err(GateError::OtherUnit { key, unit: unit.name(), at: at(rest) });
+            return Err(GateError::OtherUnit { key: key.into_owned(), unit: unit.name(), at: at(rest) });
         }
         Ok(Gate { text: text.trim().to_owned(), key, comparison, value })
     }
@@ -201,7 +209,8 @@ impl Gate {
     #[must_use]
     pub fn decide(&self, old: &Report, new: &Report) -> Outcome {
         let figure = |report| {
-            of_report(report).into_iter().find(|figure: &Figure| figure.key == self.key).and_then(|f| f.value)
+            let figure = of_report(report).into_iter().find(|figure: &Figure| figure.key == self.key);
+            figure.map_or_else(|| ecb_sums::value(report, &self.key), |figure| figure.value)
         };
         let Some(new) = figure(new).map(i128::from) else { return Outcome::Unknown };
         // new ? limit, both scaled by the same number so that percentages stay integers.

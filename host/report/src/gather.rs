@@ -140,7 +140,7 @@ fn section(slot: &SlotView<'_>, began_ns: u64, alive: &impl Fn(&SlotView<'_>) ->
         pools: Pools::of_slot(slot),
         ranges: Ranges::of_slot(slot),
         ecb_traces: slot.traces().map(|table| EcbTrace::of(&table)).collect(),
-        ecbs: slot.classes().map(|class| EcbClass::of(&class)).collect(),
+        ecbs: EcbClass::of_slot(slot),
         heaps: slot.heaps().map(|heap| Heap::of(&heap)).collect(),
         none: Vec::new(),
         owners: slot

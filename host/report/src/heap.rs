@@ -13,6 +13,7 @@ use underbar_ledger::{HeapKind, Key, RowState, Scope};
 
 use crate::figures::split;
 use crate::page::clean;
+use crate::pools::Ranges;
 use crate::units::count;
 
 /// One heap.
@@ -29,6 +30,9 @@ pub struct Heap {
     pub created: u64,
     /// Its counters.
     pub counters: HeapFigures,
+    /// Its requests by ranges of 8 bytes; absent without RPTSTG(ON).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ranges: Option<Ranges>,
 }
 
 const fn one() -> u64 {
@@ -148,6 +152,7 @@ impl Heap {
             ended: heap.state == RowState::Ended,
             created: heap.created,
             counters: HeapFigures(figures),
+            ranges: heap.steps().map(Ranges::of_steps),
         }
     }
 

@@ -5,6 +5,7 @@
 //!
 //! server, process 4711, heap parser (enclave)                                              --all
 //!   heap.gets                            50,002           Successful Get Heap requests
+//!   requests  33-40: 40,000, 17-24: 10,002                                                 under RPTSTG(ON)
 //! ```
 //!
 //! A process with its default heap only has no such list.
@@ -15,6 +16,7 @@ use underbar_ledger::Key;
 use crate::heap::HeapFigures;
 use crate::model::{Process, Report};
 use crate::page::{Line, Page, clean, clip, labelled};
+use crate::pools::Ranges;
 use crate::units::bytes;
 
 /// The line in the summary: the heaps of the first process that has more than one, and the bytes in use of each.
@@ -34,8 +36,8 @@ pub(crate) fn line(report: &Report, page: Page<'_>) -> Option<Line> {
     Some(labelled("heaps", clip(&heaps.join(", "), page.columns.saturating_sub(indent))))
 }
 
-/// Each heap of each process that has more than one, with the heading of its figures.
-pub(crate) fn sections(report: &Report) -> impl Iterator<Item = (String, &HeapFigures)> {
+/// Each heap of each process that has more than one, with the heading of its figures, and its requests by ranges of 8 bytes.
+pub(crate) fn sections(report: &Report) -> impl Iterator<Item = (String, &HeapFigures, Option<&Ranges>)> {
     report.processes.iter().flat_map(|process: &Process| {
         process.heaps.iter().map(move |heap| {
             let ended = if heap.ended { ", ended" } else { "" };
@@ -45,7 +47,7 @@ pub(crate) fn sections(report: &Report) -> impl Iterator<Item = (String, &HeapFi
                 process.process,
                 heap.words()
             );
-            (head, &heap.counters)
+            (head, &heap.counters, heap.ranges.as_ref())
         })
     })
 }
@@ -140,6 +142,41 @@ pub(crate) mod tests {
         assert_eq!(Report::from_json(report.to_json().as_bytes()).expect("what was written"), report);
         let error = serde_json::from_str::<HeapFigures>(r#"{"heap": {"gets": -7}}"#).expect_err("negative");
         assert!(error.to_string().contains("heap.gets is -7"), "{error}");
+    }
+
+    /// 70 requests of 33 to 40 bytes and 5 of 1 to 8 in all, of which the heap `parser` has 60 and none.
+    #[test]
+    fn each_heap_has_its_requests_by_ranges() {
+        use underbar_ledger::heap_steps::HeapSteps;
+        use underbar_ledger::pools::{self, Head, Pools};
+        let mut bytes = written(b"parser", 40 << 20);
+        assert!(
+            report(&bytes)
+                .processes
+                .iter()
+                .all(|process| process.heaps.iter().all(|heap| heap.ranges.is_none()))
+        );
+        let slot = SLOTS_OFFSET + SLOT_BYTES;
+        let pages = slot + pools::PAGE_OFFSET;
+        let mut put = |at: usize, value: u64| bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
+        put(slot + offset_of!(Slot, pools), 1);
+        put(pages + offset_of!(Pools, head) + offset_of!(Head, counts_steps), 1);
+        put(pages + offset_of!(Pools, steps) + 8 * 4, 70);
+        put(pages + offset_of!(Pools, steps), 5);
+        let steps = LedgerView::heap_steps_of(1);
+        put(steps.start + 8 * 4, 60);
+        put(steps.start + size_of::<HeapSteps>() + 8 * 4, 3);
+        let report = report(&bytes);
+        let server = report.processes.iter().find(|process| process.process == 11).expect("the server");
+        let ranges: Vec<Vec<(u64, u64)>> = server
+            .heaps
+            .iter()
+            .map(|heap| heap.ranges.as_ref().expect("counted").0.clone().into_iter().collect())
+            .collect();
+        assert_eq!(ranges, [vec![(8, 5), (40, 7)], vec![(40, 60)], vec![(40, 3)]]);
+        let text = crate::every::render(&report, Page::of_terminal(None, false));
+        assert!(text.contains("  requests  33-40: 7, 1-8: 5\n"), "{text}");
+        assert_eq!(Report::from_json(report.to_json().as_bytes()).expect("what was written"), report);
     }
 
     /// Names are the program's, and figures may be damaged: neither may control a terminal or make a line too long.

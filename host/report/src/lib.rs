@@ -31,7 +31,7 @@
 //! | [`lock`] | locks: which threads waited for which lock, and for which holder |
 //! | [`locks`], [`spread`] | the locks of one process as a part of the report; percentiles of their waits |
 //! | [`sizes`], `request_sizes` | requests by size; their lines |
-//! | [`ecbs`], [`ecb_lines`], [`ztpf`] | classes of ECBs; their lines; their reports in the layouts of z/TPF |
+//! | [`ecbs`], [`ecb_pairs`], [`ecb_lines`], `ecb_sums`, [`ztpf`] | classes of ECBs, also by name-value pairs; their lines; their figures in comparisons; their reports in the layouts of z/TPF |
 //! | [`ecb_trace`] | the last requests of threads in ECBs |
 //! | [`pools`], `pool_lines` | heap pools, and requests by ranges of 8 bytes; their lines |
 //! | [`storage`], [`supply`] | storage areas, and how the heap served requests, for rules that read the model |
@@ -45,6 +45,8 @@
 pub mod absent;
 pub mod diff;
 pub mod ecb_lines;
+pub mod ecb_pairs;
+mod ecb_sums;
 pub mod ecb_trace;
 pub mod ecbs;
 pub mod every;

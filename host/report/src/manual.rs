@@ -238,12 +238,11 @@ pub fn counters() -> String {
         let _ = writeln!(text, "- `{}`: {}", step.key, step.meaning);
     }
     text.push_str(
-        "\n## ecbs\n\nFigures of each class of ECBs of a process, and of its lists. All are sums from the start of the process on.\n\n\
+        "\n## ecbs\n\nFigures of each class of ECBs of a process, of its lists, and of its ECBs by name-value pairs. All are sums from the start of the process on.\n\n\
          | key | printed as | of |\n|---|---|---|\n",
     );
     for figure in &ecbs::FIGURES {
-        let of = if figure.of_list { "list" } else { "class" };
-        let _ = writeln!(text, "| `{}` | {} | {of} |", figure.key, figure.label);
+        let _ = writeln!(text, "| `{}` | {} | {} |", figure.key, figure.label, figure.of.words());
     }
     text.push('\n');
     for figure in &ecbs::FIGURES {

@@ -293,6 +293,13 @@ pub struct Owner {
 }
 
 impl Process {
+    /// The requests by ranges of 8 bytes that its pools serve: those of its default heap.
+    #[must_use]
+    pub fn ranges_of_pools(&self) -> Option<&Ranges> {
+        let default = self.heaps.iter().find(|heap| heap.kind == crate::heap::Kind::Default);
+        default.and_then(|heap| heap.ranges.as_ref()).or(self.ranges.as_ref())
+    }
+
     /// The program's name: the name by which it was started, or its file's name.
     #[must_use]
     pub fn name(&self) -> &str {

@@ -119,6 +119,9 @@ impl Pool {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ranges(pub BTreeMap<u64, u64>);
 
+/// So many ranges are shown.
+const MOST: usize = 5;
+
 /// The beginning of a range's name; its largest size follows.
 const UP_TO: &str = "up_to_";
 
@@ -126,8 +129,23 @@ impl Ranges {
     /// The requests of a slot; None if they are not counted.
     #[must_use]
     pub fn of_slot(slot: &SlotView<'_>) -> Option<Self> {
-        let counted = slot.steps()?.zip(1_u64..).filter(|(requests, _)| *requests > 0);
-        Some(Self(counted.map(|(requests, step)| (step * STEP as u64, requests)).collect()))
+        Some(Self::of_steps(slot.steps()?))
+    }
+
+    /// The requests by step, the smallest sizes first.
+    pub(crate) fn of_steps(steps: impl Iterator<Item = u64>) -> Self {
+        let counted = steps.zip(1_u64..).filter(|(requests, _)| *requests > 0);
+        Self(counted.map(|(requests, step)| (step * STEP as u64, requests)).collect())
+    }
+
+    /// The ranges with the most requests, as words.
+    pub(crate) fn most(&self) -> String {
+        let mut all: Vec<(u64, u64)> = self.0.iter().map(|(&limit, &requests)| (requests, limit)).collect();
+        all.sort_unstable_by_key(|&(requests, limit)| (std::cmp::Reverse(requests), limit));
+        let words = all.iter().take(MOST).map(|&(requests, limit)| {
+            format!("{}-{limit}: {}", limit.saturating_sub(STEP as u64 - 1), crate::units::count(requests))
+        });
+        words.collect::<Vec<_>>().join(", ")
     }
 
     /// The ranges in which sizes above `from`, up to `to`, are: smallest and largest size, and requests.

@@ -5,6 +5,7 @@
 
 use underbar_ledger::Key;
 
+use crate::ecb_pairs::{EcbPair, PairList};
 use crate::ecbs::{EcbClass, EcbList, Rows};
 use crate::figures::Figures;
 use crate::model::{End, Host, OptionInForce, Options, Owner, Process, Report, Run, SCHEMA, State, Tree};
@@ -67,6 +68,7 @@ pub fn ecbs() -> EcbClass {
         low_got: 0,
         low_freed: 0,
         low_uses: Rows::default(),
+        sharing: 0,
         lists: vec![
             list(Some(1), 300, 200, 10, 40),
             list(Some(2), 9_600, 9_000, 200, 500),
@@ -85,6 +87,11 @@ pub fn ecbs() -> EcbClass {
             up_to: [(16, 10), (32, 20), (48, 900), (64, 60), (208, 7), (8_192, 5)].into_iter().collect(),
             above: None,
         },
+        pairs: vec![
+            pair(Some(("TRANSACTION", "PAY")), [30, 29, 1, 1, 2, 1_400_000, 819_200], [6_000, 5_500]),
+            pair(Some(("TRANSACTION", "LOG, and more")), [60, 59, 0, 0, 0, 8_192, 230_400], [3_600, 3_500]),
+            pair(None, [10, 7, 2, 3, 3, 90_000, 4_480], [70, 0]),
+        ],
     }
 }
 
@@ -99,6 +106,20 @@ pub fn ecbs_with_low() -> EcbClass {
         low_uses: Rows { up_to: [(4_096, 5), (20_480, 1), (40_960, 1)].into_iter().collect(), above: None },
         ..ecbs()
     }
+}
+
+/// ECBs with a pair, whose buffers are all of the second list.
+fn pair(of: Option<(&str, &str)>, sums: [u64; 7], of_list: [u64; 2]) -> EcbPair {
+    let [ecbs, with_buffer, expanded_tags, with_frame, frames, high_water, bytes] = sums;
+    let (name, value) = of.map(|(name, value)| (name.to_owned(), value.to_owned())).unzip();
+    let figure = |number: u64, figure: u64| if number == 2 { figure } else { 0 };
+    let list = |number: u64| PairList {
+        list: (number < 6).then_some(number),
+        got: figure(number, of_list[0]),
+        freed: figure(number, of_list[1]),
+    };
+    let lists = (1..=6).map(list).collect();
+    EcbPair { name, value, ecbs, with_buffer, expanded_tags, with_frame, frames, high_water, bytes, lists }
 }
 
 /// Pools of two sizes, of which the first one needed more than its extents.

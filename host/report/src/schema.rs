@@ -385,7 +385,7 @@ fn heap() -> Value {
         (!properties.is_empty())
             .then(|| (area.to_owned(), optional("Null where not known apart.", properties)))
     };
-    object(
+    let mut heap = object(
         "A heap. Of the default heap the sums are what the others leave of the process's.",
         json!({
             "kind": {"enum": heap::KINDS.map(|(_, word)| word)},
@@ -393,8 +393,11 @@ fn heap() -> Value {
             "ended": {"type": "boolean", "description": "Whether all of its storage was given back."},
             "created": json!({"type": "integer", "minimum": 0, "description": "How many heaps of this kind and name there were, one after the other; the counters are those of all."}),
             "counters": optional("Counters by area.", areas().into_iter().filter_map(area).collect()),
+            "ranges": pools::ranges_schema(),
         }),
-    )
+    );
+    not_required(&mut heap, "ranges");
+    heap
 }
 
 fn figure(unit: Unit, meaning: &str, live: Option<Exactness>) -> Value {

@@ -12,24 +12,29 @@
 //!         4KB            3       27.00%   |***                 cut off to whole percents (PJ48166)
 //!
 //! DECB0125I ... COUNT OF ECB HEAP AVAILABLE LIST REQUESTS FILLED FOR
+//!
+//! COLLECTION_ID,ECB_SVM,ECB_OWNER_NAME,NVP_NAME,NVP_VALUE,COUNT1,INTEGER_METRICS                                a table of name-value pairs
 //! ```
 //!
 //! Titles, headings, the order of classes, the diagram and how percentages are cut are documented. Not documented are classes above
-//! 1024 bytes (here steps of 256 up to 4096, then powers of two), the columns of the display, and a report of each class of ECBs:
-//! z/TPF names a set of sizes, which is the class here. The reports of 31-bit storage have that of __malloc31, and a report with the title
-//! of 64-bit storage follows. A class without storage below 2 GiB has the figures of all its storage there: titles stay as they are.
+//! 1024 bytes (here steps of 256 up to 4096, then powers of two), the columns of the display, names in INTEGER_METRICS, and a report of each
+//! class of ECBs: z/TPF names a set of sizes, which is the class here. The reports of 31-bit storage have that of __malloc31, and a report
+//! with the title of 64-bit storage follows. A class without storage below 2 GiB has the figures of all its storage there: titles stay as
+//! they are.
 //!
 //! Invariant: our own reader of listings finds the same figures (`host/listing/tests/ecbs.rs`).
 //! Not here: the figures ([`crate::ecbs`]).
 
 use std::fmt::Write as _;
 
-use underbar_ledger::classes::USE_STEP;
+use underbar_ledger::classes::{USE_STEP, USES};
 
 use crate::ecb_lines::sampled;
+use crate::ecb_pairs::EcbPair;
 use crate::ecbs::{EcbClass, Rows};
 use crate::le;
 use crate::model::{Process, Report};
+use crate::page::clean;
 
 /// The classes of the request size report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,8 +55,8 @@ const BAR: u64 = 50;
 const LEAST_VIRTUAL: usize = 5;
 /// Rows of the virtual report, at most.
 const MOST_VIRTUAL: u64 = 1024;
-/// The largest preallocated area, in bytes.
-const LARGEST_AREA: u64 = 1 << 20;
+/// The largest use that is counted by its step, in bytes.
+const LARGEST_STEP: u64 = ((USES - 2) * USE_STEP) as u64;
 
 /// The reports of all classes of all processes.
 #[must_use]
@@ -81,6 +86,7 @@ fn one(text: &mut String, report: &Report, process: &Process, class: &EcbClass, 
     requests(text, class, layout);
     preallocated(text, class);
     lists(text, class);
+    pairs(text, process, class);
 }
 
 /// The name of the set of sizes: letters, digits and underscores.
@@ -180,15 +186,16 @@ fn usages(text: &mut String, class: &EcbClass, kind: &str, area: u64, uses: &Row
     let rows = |from: u64, to: u64| -> Vec<(u64, u64)> {
         (from..=to).map(|row| (row * step, uses.up_to.get(&(row * step)).copied().unwrap_or(0))).collect()
     };
-    // A damaged ledger or report may have any figure here.
-    let (area, exceed) = (area.min(LARGEST_AREA) / step, uses.beyond(area));
+    // Beyond the largest step it is not known who exceeded the area: the last row is of those above that step. A damaged ledger or report may
+    // have any figure here.
+    let (area, exceed) = (area.min(LARGEST_STEP) / step, uses.beyond(area.min(LARGEST_STEP)));
     let _ = writeln!(
         text,
         "TPF {kind} PREALLOCATED ECB HEAP STORAGE USAGE REPORT    SYSTEM  WIDE\nSETNAME = {}\n",
         set(class)
     );
     usage(text, &rows(0, area), exceed);
-    if exceed > 0 {
+    if exceed > 0 && class.area < LARGEST_STEP {
         let last = match uses.above {
             Some((limit, _)) => limit / step,
             None => uses.up_to.keys().last().map_or(area, |last| last / step),
@@ -216,35 +223,127 @@ fn lists(text: &mut String, class: &EcbClass) {
     );
     let _ = writeln!(
         text,
-        "LIST         31 BIT  SHARED AVLS       64 BIT  SHARED AVLS        FREED  NEW STORAGE"
+        "LIST         31 BIT  SHARED AVLS       64 BIT  SHARED AVLS  NEW STORAGE        FREED    DISPENSED"
     );
     // Which list a buffer below 2 GiB is of is not counted: they are with the others.
     for list in &class.lists {
-        let is_other = list.list.is_none();
-        let low = if is_other { class.low_got.min(list.carved) } else { 0 };
-        let name = match list.list {
-            Some(number) if number as usize > class.sizes.len() => continue,
-            Some(number) => format!("AVL{number}"),
-            None => "OTHER".to_owned(),
-        };
+        let low = if list.list.is_none() { class.low_got.min(list.carved) } else { 0 };
+        let Some(name) = list_name(class, list.list) else { continue };
+        let [freed, got] = [list.freed, list.own().saturating_add(list.shared).saturating_add(list.carved)];
         let _ = writeln!(
             text,
-            "{name:<6}{:>13}{:>13}{:>13}{:>13}{:>13}{:>13}",
+            "{name:<6}{:>13}{:>13}{:>13}{:>13}{:>13}{freed:>13}{got:>13}",
             0,
             low,
             list.own(),
             list.shared,
-            list.freed,
             list.carved - low
         );
     }
     let _ = writeln!(
         text,
-        "\nECBS WITH AT LEAST ONE BUFFER                {:>13}\nECBS THAT EXPANDED THE HASH TABLE            {:>13}\n\
-         ECBS WITH AT LEAST ONE 1 MB FRAME            {:>13}\n1 MB FRAMES OBTAINED                         {:>13}\n\
-         HIGH-WATER MARK OF ONE ECB, BYTES            {:>13}\nEND OF DISPLAY\n",
-        class.with_buffer, class.expanded_tags, class.with_frame, class.frames, class.high_water
+        "\n{:<48}{:>10}\n{:<48}{:>10}\n\n{:<38}{:>10}{:>16}",
+        "ECBS WITH AT LEAST ONE BUFFER",
+        class.with_buffer,
+        "ECBS THAT EXPANDED THE HASH TABLE",
+        class.expanded_tags,
+        "",
+        "31-BIT",
+        "64-BIT"
     );
+    // Storage below 2 GiB comes in smaller pieces than frames.
+    for (label, low, figure) in [
+        ("ECBS WITH AT LEAST ONE 1 MB FRAME", 0, class.with_frame),
+        ("1 MB FRAMES OBTAINED", 0, class.frames),
+        ("HIGH-WATER MARK OF ONE ECB, BYTES", class.low_high_water, class.high_water),
+    ] {
+        let _ = writeln!(text, "{label:<38}{low:>10}{figure:>16}");
+    }
+    text.push_str("END OF DISPLAY\n\n");
+}
+
+/// The name of a list in a row; None if the class has no such list.
+fn list_name(class: &EcbClass, list: Option<u64>) -> Option<String> {
+    match list {
+        Some(number) if number as usize > class.sizes.len() => None,
+        Some(number) => Some(format!("AVL{number}")),
+        None => Some("OTHER".to_owned()),
+    }
+}
+
+/// A table of name-value pairs: the class as an owner, then each of its pairs.
+fn pairs(text: &mut String, process: &Process, class: &EcbClass) {
+    text.push_str("COLLECTION_ID,ECB_SVM,ECB_OWNER_NAME,NVP_NAME,NVP_VALUE,COUNT1,INTEGER_METRICS\n");
+    let mut row = |pair: Option<&EcbPair>| {
+        let (name, value) = match pair {
+            None => (String::new(), String::new()),
+            Some(EcbPair { name: Some(name), value: Some(value), .. }) => (quoted(name), quoted(value)),
+            Some(_) => ("*OTHERS".to_owned(), String::new()),
+        };
+        let metrics = metrics(class, pair);
+        let json: Vec<String> = metrics.iter().map(|(name, figure)| format!("\"{name}\":{figure}")).collect();
+        let _ = writeln!(
+            text,
+            "P{},,{},{name},{value},{},{{{}}}",
+            process.process,
+            quoted(&class.name),
+            metrics.len(),
+            json.join(",")
+        );
+    };
+    row(None);
+    class.pairs.iter().for_each(|pair| row(Some(pair)));
+    text.push('\n');
+}
+
+/// A field in quotes.
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", clean(text).replace('"', "\"\""))
+}
+
+/// The figures of a row: what the document lists for name-value pairs, for all ECBs of the class or for those with a pair.
+fn metrics(class: &EcbClass, pair: Option<&EcbPair>) -> Vec<(String, u64)> {
+    let figures = match pair {
+        None => [
+            class.ended,
+            class.with_buffer,
+            class.expanded_tags,
+            class.with_frame,
+            class.frames,
+            class.high_water,
+        ],
+        Some(pair) => {
+            [pair.ecbs, pair.with_buffer, pair.expanded_tags, pair.with_frame, pair.frames, pair.high_water]
+        }
+    };
+    let [ecbs, with_buffer, expanded_tags, with_frame, frames, high_water] = figures;
+    let mut all: Vec<(String, u64)> = [
+        ("ECBS", ecbs),
+        ("ECBS_WITH_BUFFER", with_buffer),
+        ("ECBS_EXPANDED_TABLE", expanded_tags),
+        ("ECBS_WITH_FRAME_31", 0),
+        ("ECBS_WITH_FRAME_64", with_frame),
+        ("FRAMES_31", 0),
+        ("FRAMES_64", frames),
+        ("HIGH_WATER_64", high_water),
+    ]
+    .map(|(name, figure)| (name.to_owned(), figure))
+    .into();
+    // Of a pair it is not counted.
+    if pair.is_none() || class.with_low == 0 {
+        all.push(("HIGH_WATER_31".to_owned(), class.low_high_water));
+    }
+    all.extend(pair.map(|pair| ("BYTES_DISPENSED".to_owned(), pair.bytes)));
+    let lists: Vec<(Option<u64>, [u64; 2])> = match pair {
+        None => class.lists.iter().map(|list| (list.list, [list.got, list.freed])).collect(),
+        Some(pair) => pair.lists.iter().map(|list| (list.list, [list.got, list.freed])).collect(),
+    };
+    for (list, [got, freed]) in lists {
+        if let Some(name) = list_name(class, list) {
+            all.extend([(format!("{name}_DISPENSED"), got), (format!("{name}_FREED"), freed)]);
+        }
+    }
+    all
 }
 
 #[cfg(test)]
@@ -294,6 +393,16 @@ mod tests {
         assert_eq!(limits(Layout::Pj47265, u64::MAX).last(), Some(&(64 << 20)));
     }
 
+    /// ECBs above the last step may have fitted into a large area.
+    #[test]
+    fn an_area_beyond_the_steps_is_not_said_to_be_exceeded() {
+        let mut report = sample::getfree();
+        report.processes[0].ecbs = vec![EcbClass { area: 1 << 20, ..sample::ecbs() }];
+        let text = render(&report, Layout::Pj47265);
+        assert!(text.contains("     > 504KB            1        1.00%   |\n"), "{text}");
+        assert!(!text.contains("EXCEEDED"), "{text}");
+    }
+
     #[test]
     fn a_report_of_each_class() {
         let mut report = sample::getfree();
@@ -306,13 +415,18 @@ mod tests {
             "          32           30        2.99%\n          64          960       95.81%\n",
             "        32KB            0        0.00%   |\n      > 32KB            4        4.00%   |",
             "       504KB            0        0.00%   |\n     > 504KB            1       25.00%   |*\n",
-            "AVL2              0            0         8900          200         9000          500\n",
-            "1 MB FRAMES OBTAINED                                     5\n",
+            "AVL2              0            0         8900          200          500         9000         9600\n",
+            "ECBS WITH AT LEAST ONE BUFFER                           95\n",
+            "1 MB FRAMES OBTAINED                           0               5\n",
+            "\nP4711,,\"SSL\",,,21,{\"ECBS\":100,\"ECBS_WITH_BUFFER\":95,\"ECBS_EXPANDED_TABLE\":3,\"ECBS_WITH_FRAME_31\":0,\"ECBS_WITH_FRAME_64\":4,",
+            "\nP4711,,\"SSL\",\"TRANSACTION\",\"LOG, and more\",22,{\"ECBS\":60,",
+            "\"BYTES_DISPENSED\":230400,\"AVL1_DISPENSED\":0,\"AVL1_FREED\":0,\"AVL2_DISPENSED\":3600,\"AVL2_FREED\":3500,",
+            "\nP4711,,\"SSL\",*OTHERS,,22,{\"ECBS\":10,",
         ] {
             assert!(text.contains(part), "{part}\n{text}");
         }
         assert!(render(&report, Layout::Previous).contains("         128          990       98.80%\n"));
-        assert!(!text.contains("64-BIT"));
+        assert!(!text.contains("TPF 64-BIT"));
         report.processes[0].ecbs = vec![sample::ecbs_with_low()];
         let text = render(&report, Layout::Pj47265);
         let low = text.split("TPF 64-BIT").next().expect("a first part");
@@ -325,8 +439,14 @@ mod tests {
             assert!(low.contains(part), "{part}\n{text}");
         }
         assert!(
+            text.contains("HIGH-WATER MARK OF ONE ECB, BYTES          40960         1400000\n"),
+            "{text}"
+        );
+        let rows: Vec<&str> = text.lines().filter(|line| line.starts_with("P4711,")).collect();
+        assert!(rows[0].contains("\"HIGH_WATER_31\":40960") && !rows[1].contains("HIGH_WATER_31"), "{text}");
+        assert!(
             text.contains(
-                "OTHER             0           50            0            0           20            0"
+                "OTHER             0           50            0            0            0           20           50"
             ),
             "{text}"
         );

@@ -63,6 +63,13 @@ int main(int count, char **words) {
         return 1;
     }
     if (!strcmp(how, "overflows")) return sinks_for_ever(0);
+    if (!strcmp(how, "overruns")) {
+        static char *volatile block;
+        block = malloc(100);
+        block[100] = 1;
+        free(block);
+        return 7;
+    }
     if (!strcmp(how, "through")) return ((int (*)(void))given)();
     if (!strcmp(how, "waits")) {
         *(volatile int *)given = 1;

@@ -131,6 +131,8 @@ static void once(const char *part) {
     } else if (!strcmp(part, "threads")) {
         cancel();
         end_thread();
+    } else if (!strcmp(part, "libraries")) {
+        CHECK(run("libraries", "", NULL) == 7);
     } else if (!strcmp(part, "ends")) {
         CHECK(run("odd_checked", "inside", NULL) == 7);
         CHECK(run("odd", "inside", NULL) == 7);
@@ -148,8 +150,8 @@ int main(int count, char **words) {
     CHECK(count > 2 && underbar_library_open(words[1], UNDERBAR_FREEZE, &library) == 0);
     struct rlimit none = {0, 0};
     setrlimit(RLIMIT_CORE, &none);
-    /* Two that end the process, by the same signal as without underbar. */
-    if (!strcmp(words[2], "overflows")) return run("odd", "overflows", NULL);
+    /* These end the process: two by the same signal as without underbar, one under HEAPZONES. */
+    if (!strcmp(words[2], "overflows") || !strcmp(words[2], "overruns")) return run("odd", words[2], NULL);
     if (!strcmp(words[2], "overflows-in-thread")) {
         pthread_t id;
         CHECK(!pthread_create(&id, NULL, thread, "overflows"));

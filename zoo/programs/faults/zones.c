@@ -34,6 +34,14 @@ static void *in_thread(void *block) {
     return NULL;
 }
 
+static void *of_library(void *text) {
+    /* Storage that the C library gets. */
+    char *copy = strdup(text);
+    copy[strlen(copy) + 1] = 1;
+    freed_here(copy);
+    return NULL;
+}
+
 int main(int count, char **words) {
     if (count != 3) return 2;
     const char *what = words[1];
@@ -54,6 +62,9 @@ int main(int count, char **words) {
         pthread_t thread;
         block[bytes + 7] = 0;
         if (pthread_create(&thread, NULL, in_thread, block) != 0 || pthread_join(thread, NULL) != 0) abort();
+    } else if (strcmp(what, "of-library") == 0) {
+        pthread_t thread;
+        if (pthread_create(&thread, NULL, of_library, "a text") != 0 || pthread_join(thread, NULL) != 0) abort();
     } else if (strcmp(what, "kept") == 0) {
         /* Never freed: only a walk finds it. */
         block[bytes] = 1;

@@ -406,6 +406,61 @@ static void stale(const char *where, const char *how, const char *who) {
     printf("not noticed: %d\n", buffer[20]);
 }
 
+/* What the ECBs of a pair should count: the program knows what it asked for. */
+struct tally {
+    const char *name, *value;
+    unsigned ecbs, small, large, freed;
+};
+
+static void count(struct tally *tally, unsigned small) {
+    tally->ecbs++;
+    tally->small += small;
+    tally->large++;
+    tally->freed += 2;
+}
+
+/* 200 ECBs of class BANK with pairs: each gets small buffers of 48 bytes and one of 300, and frees two. Some change their mind. */
+static void paired(void) {
+    struct tally pay = {"TRANSACTION", "PAY", 0, 0, 0, 0}, log = {"TRANSACTION", "LOG", 0, 0, 0, 0}, web = {"CHANNEL", "WEB", 0, 0, 0, 0};
+    for (unsigned number = 0; number < 200; number++) {
+        underbar_ecb ecb = inside("BANK");
+        int is_pay = number % 4 == 0;
+        CHECK(underbar_ecb_name("TRANSACTION", number % 3 ? "LOG" : "PAY") == 0);
+        CHECK(underbar_ecb_name("TRANSACTION", is_pay ? "PAY" : "LOG") == 0);
+        if (number % 2) CHECK(underbar_ecb_name("CHANNEL", "WEB") == 0);
+        CHECK(underbar_ecb_name("NONE", "X") == 0 && underbar_ecb_name("NONE", NULL) == 0);
+        unsigned small = is_pay ? 10 : 3;
+        void *buffers[10];
+        for (unsigned at = 0; at < small; at++) buffers[at] = got(48);
+        got(300);
+        free(buffers[0]);
+        free(buffers[1]);
+        count(is_pay ? &pay : &log, small);
+        if (number % 2) count(&web, small);
+        CHECK(underbar_ecb_end(ecb) == 0);
+    }
+    CHECK(underbar_ecb_name("TRANSACTION", "PAY") == EPERM);
+    underbar_ecb ecb = inside("BANK");
+    CHECK(underbar_ecb_name("", "X") == EINVAL && underbar_ecb_name(NULL, "X") == EINVAL);
+    CHECK(underbar_ecb_name("a name that has more than 32 bytes", "X") == EINVAL);
+    CHECK(underbar_ecb_leave() == 0 && underbar_ecb_end(ecb) == 0);
+    struct tally *all[] = {&pay, &web, &log};
+    for (int at = 0; at < 3; at++)
+        printf("%s %s %u %u %u %u\n", all[at]->name, all[at]->value, all[at]->ecbs, all[at]->small, all[at]->large, all[at]->freed);
+}
+
+/* Two ECBs of each of 30 classes. */
+static void classes(void) {
+    for (int number = 0; number < 60; number++) {
+        char name[16];
+        snprintf(name, sizeof name, "CLASS%d", number / 2);
+        underbar_ecb ecb = inside(name);
+        got(48);
+        CHECK(underbar_ecb_end(ecb) == 0);
+    }
+    puts("classes");
+}
+
 int main(int count, char **arguments) {
     setvbuf(stdout, NULL, _IOLBF, 0);
     const char *what = count > 1 ? arguments[1] : "";
@@ -523,6 +578,10 @@ int main(int count, char **arguments) {
     } else if (!strcmp(what, "served")) {
         served();
         puts("served");
+    } else if (!strcmp(what, "pairs")) {
+        paired();
+    } else if (!strcmp(what, "classes")) {
+        classes();
     } else if (!strcmp(what, "left")) {
         for (int at = 0; at < 1000; at++) {
             inside("LEFT");

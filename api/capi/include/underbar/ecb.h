@@ -42,6 +42,12 @@ UNDERBAR_ECB_WEAK int underbar_ecb_end(underbar_ecb ecb);
 /* The ECB that was entered last; 0: none. */
 UNDERBAR_ECB_WEAK underbar_ecb underbar_ecb_current(void);
 
+/* Attaches a name-value pair to the current ECB, as ("TRANSACTION", "PAY"): reports then have the ECBs of each pair. It replaces the
+ * ECB's pair of that name; NULL as a value takes it away. Name and value have at most 32 bytes, an ECB at most 4 pairs. What has a
+ * row of its own: see docs/ecb.md. 0; EINVAL: a name of no byte, or one that is too long; ENOSPC: a fifth pair; EPERM: the thread is
+ * in no ECB. */
+UNDERBAR_ECB_WEAK int underbar_ecb_name(const char *name, const char *value);
+
 /* Between these two the calling thread is served from the process's heap. Pairs may be nested. */
 UNDERBAR_ECB_WEAK void underbar_ecb_step_outside(void);
 UNDERBAR_ECB_WEAK void underbar_ecb_step_inside(void);
@@ -81,7 +87,8 @@ static inline int underbar_ecb_finish(underbar_ecb ecb) { return ecb ? underbar_
     } while (0)
 
 /* The names of z/TPF. Its macros MALOC, CALOC, RALOC and FREEC are the C functions malloc, calloc, realloc and free here, EHEAPC
- * the functions below. Define UNDERBAR_ECB_NO_TPF if the program has functions of these names. */
+ * the functions below. free gives back what the 64-bit forms gave, as there. tpf_heap_locate_ext is not here: its arguments are in
+ * no public page. Define UNDERBAR_ECB_NO_TPF if the program has functions of these names. */
 #ifndef UNDERBAR_ECB_NO_TPF
 
 #define TPF_EHEAP_NAME_LENGTH 8
@@ -94,7 +101,13 @@ static inline int tpf_eheap_tag(void *buffer, const char name[TPF_EHEAP_NAME_LEN
 static inline void *tpf_eheap_locate(const char name[TPF_EHEAP_NAME_LENGTH]) {
     return underbar_ecb_locate ? underbar_ecb_locate(name, TPF_EHEAP_NAME_LENGTH, NULL) : NULL;
 }
-/* Every address has 64 bits here. Storage below 2 GiB: __malloc31 in underbar/malloc31.h. */
+/* Takes all names from a buffer. 0, or a value of errno; ENOENT: it has none; ENOSYS without underbar. */
+static inline int tpf_eheap_untag(void *buffer) { return underbar_ecb_untag ? underbar_ecb_untag(buffer) : ENOSYS; }
+/* Accepted, without effect: whether storage is checked is said at the start, by HEAPCHK and ECB(CHECK). 0. */
+#define TPF_EHEAP_HEAPCHECK_DISABLE 0
+static inline int tpf_eheap_heapcheck(int what) { return (void)what, 0; }
+/* Every address has 64 bits here. Storage below 2 GiB, which malloc gives there: __malloc31 in underbar/malloc31.h. Inside an ECB it
+ * comes from a part of the ECB, and ends with it. */
 static inline void *malloc64(size_t size) { return malloc(size); }
 static inline void *calloc64(size_t count, size_t size) { return calloc(count, size); }
 static inline void *realloc64(void *buffer, size_t size) { return realloc(buffer, size); }

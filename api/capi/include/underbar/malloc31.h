@@ -5,7 +5,8 @@
  *
  *     void *address = __malloc31 ? __malloc31(4000) : NULL;
  *
- * free gives the storage back, and realloc keeps it below the same limit. Without room the result is null, and errno is ENOMEM:
+ * free gives the storage back, and realloc keeps it below the same limit. Inside an ECB (underbar/ecb.h) __malloc31 gets storage that ends
+ * with the ECB. Without room the result is null, and errno is ENOMEM:
  * below the line there are 16 MiB less vm.mmap_min_addr, and less the program itself if it is linked to fixed addresses.
  */
 #ifndef UNDERBAR_MALLOC31_H

@@ -44,7 +44,7 @@ use crate::{faults, ledger, sandbox};
 use mappings::{Kind, List, Mapping, each_mapping};
 pub use owners::{Code, code_at, stack};
 use owners::{Who, maker_of};
-pub(crate) use owners::{module_name, module_start};
+pub(crate) use owners::{module_around, module_name, module_start};
 use pages::Pages;
 
 /// Below this much resident memory a process is not looked at.

@@ -165,6 +165,16 @@ pub fn code_at(address: usize, room: &mut [u8; 32]) -> Option<Code<'_>> {
     Some(Code { module: module_name(object.start, room), offset: address - base })
 }
 
+/// Where the module that contains an address begins and ends, and what its addresses in the file are short of.
+pub(crate) fn module_around(address: usize) -> Option<(usize, usize, usize)> {
+    let object = object_of(address)?;
+    if object.link.is_null() {
+        return None;
+    }
+    // SAFETY: the loader keeps the description for as long as the module is loaded.
+    Some((object.start, object.end, unsafe { (*object.link).base }))
+}
+
 /// Start of the module that contains an address.
 pub(crate) fn module_start(address: usize) -> Option<usize> {
     object_of(address).map(|object| object.start)

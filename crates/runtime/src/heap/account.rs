@@ -64,6 +64,10 @@ impl Account {
             page.open_others();
             ROWS
         });
+        let word = page.rows.get(place).map(|row| row.word.load(Ordering::Relaxed));
+        if word.is_none_or(|word| HeapRow::heaps_of(word) == 1) {
+            ledger::begin_heap_steps(place);
+        }
         self.place.store(place, Ordering::Relaxed);
         self.is_additional.store(kind == HeapKind::Additional, Ordering::Relaxed);
         self.is_of_thread.store(kind == HeapKind::Thread, Ordering::Relaxed);
@@ -101,6 +105,13 @@ impl Account {
     pub fn row(&self) -> Option<&'static HeapRow> {
         let place = self.place.load(Ordering::Relaxed);
         if place == NONE { None } else { row_at(place) }
+    }
+
+    /// Counts a request of this step in the row (RPTSTG).
+    pub fn count_step(&self, step: usize) {
+        if let Some(page) = ledger::heap_steps::page(self.place.load(Ordering::Relaxed)) {
+            page.0[step].fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     /// Adds to a counter of the row.

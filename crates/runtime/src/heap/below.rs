@@ -22,7 +22,9 @@ use underbar_options::HeapBelow;
 
 use super::object::{DEFAULT, Heap};
 use super::space::{Disposition, Policy};
-use super::{OurSegments, count_element, ecb, obey_if_changed, out_of_storage_of, registry, usable_size};
+use super::{
+    OurSegments, count_element, ecb, obey_if_changed, out_of_storage_of, pools, registry, usable_size,
+};
 use crate::{coverage, start};
 
 /// One of the two heaps.
@@ -115,6 +117,7 @@ fn get_from(heap: &Heap, size: usize) -> *mut u8 {
     let element = heap.space.lock().get_with_zone(size, 16, 0);
     let Some(element) = element else { return out_of_storage_of(heap) };
     count_element(heap, &element, size);
+    pools::count_if_each(heap, size);
     coverage::look_if_due::<OurSegments>();
     let address = element.address as *mut u8;
     if let Some(fill) = heap.settings.fill_get() {

@@ -45,7 +45,9 @@ use super::space::{self, PARKED};
 use super::text::Text;
 use super::thread::FILLING;
 use super::trace::{self, Callers, Kind, Site};
-use crate::{coverage, ledger};
+use super::within;
+use crate::coverage::{self, Code};
+use crate::ledger;
 
 /// A fault, as found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -230,13 +232,21 @@ fn origin(fault: &Fault) -> Option<(&'static str, Callers)> {
 fn names(text: &mut Text, how: &str, callers: &Callers) {
     for (at, &caller) in callers.0.iter().enumerate() {
         let mut room = [0; 32];
-        let Some(code) = coverage::code_at(caller, &mut room) else { break };
+        let Some(code) = code_at(caller, &mut room) else { break };
         match at {
             0 => text.put(", ").put(how).put(" "),
             _ => text.put(" < "),
         };
         text.put_bytes(code.module).put("+").address(code.offset);
     }
+}
+
+/// The owner of the code at an address: the program of the thread's enclave, which the system's loader does not know, or a module.
+fn code_at(address: usize, room: &mut [u8; 32]) -> Option<Code<'_>> {
+    let Some((name, offset)) = within::place_of(address) else { return coverage::code_at(address, room) };
+    *room = name;
+    let length = room.iter().position(|&byte| byte == 0).unwrap_or(room.len());
+    Some(Code { module: &room[..length], offset })
 }
 
 /// Names of what is no function: an access by an instruction.
@@ -342,8 +352,8 @@ fn record(finding: &Finding) {
     let origin = origin(fault);
     let mut rooms = [[0; 32]; 2];
     let [room, other_room] = &mut rooms;
-    let caller = coverage::code_at(callers.0[0], room);
-    let made = origin.and_then(|(_, callers)| coverage::code_at(callers.0[0], other_room));
+    let caller = code_at(callers.0[0], room);
+    let made = origin.and_then(|(_, callers)| code_at(callers.0[0], other_room));
     ledger::slot().fault.store(
         fault.kind,
         function,

@@ -28,6 +28,11 @@ impl Code {
         self.length.load(Ordering::Relaxed) != 0
     }
 
+    /// How far behind its start an address is; None: it is not in it.
+    pub fn offset_of(&self, address: usize) -> Option<usize> {
+        self.has(address).then(|| address.wrapping_sub(self.start.load(Ordering::Relaxed)))
+    }
+
     /// Whether an address is in it.
     #[inline(always)]
     pub fn has(&self, address: usize) -> bool {
@@ -45,6 +50,7 @@ mod tests {
         assert!([0, 1, usize::MAX].iter().all(|address| !code.has(*address)));
         code.set(0x1000, 0x3000);
         assert_eq!([0xfff, 0x1000, 0x2fff, 0x3000].map(|at| code.has(at)), [false, true, true, false]);
+        assert_eq!([0xfff, 0x1010, 0x3000].map(|at| code.offset_of(at)), [None, Some(0x10), None]);
         code.set(0x3000, 0x1000);
         assert!(!code.has(0x2000), "no range at all");
     }

@@ -14,7 +14,7 @@
 //! A thread that is made inside an enclave is inside, too, from before it begins until it has ended: the heap does not end under it.
 //!
 //! Invariant: the word is 0, or the address of a heap of this thread, which is inside that heap.
-//! Not here: the C names (`preload`), the ends of programs (`fetch::enclave`), heaps that a program creates itself.
+//! Not here: the word (`within`), the C names (`preload`), the ends of programs (`fetch::enclave`), heaps that a program creates itself.
 
 use core::ffi::c_void;
 use core::ptr::null;
@@ -26,13 +26,10 @@ use super::entering::{self, Entered};
 use super::gate::Gate;
 use super::numbers;
 use super::object::{DEFAULT, Heap};
+use super::realloc::realloc_by;
 use super::registry::{self, Handle, Refused};
-use super::slot;
 use super::thread::ThreadHeap;
-use crate::thread_word::thread_word;
-
-thread_word!(here, set_here, "underbar_thread_enclave", "0");
-
+use super::{slot, unusual, within};
 const NONE: Enclave = Enclave { heap: null(), generation: 0 };
 
 fn handle_of(enclave: Enclave) -> Option<Handle> {
@@ -66,19 +63,19 @@ pub fn enter(enclave: Enclave) -> Option<usize> {
     let Entered { previous } = entering::enter(handle_of(enclave)?).ok()?;
     let inner = slot::get();
     slot::set(previous);
-    let outer = here();
-    set_here(inner as usize);
+    let outer = within::get();
+    within::set(inner as usize);
     Some(outer)
 }
 
 /// Undoes the last [`enter`] of the calling thread, which returned that value.
 pub fn leave(outer: usize) {
-    let inner = here();
+    let inner = within::get();
     if inner != 0 {
         let previous = slot::get();
         slot::set(inner as *const ThreadHeap);
         entering::leave(Entered { previous });
-        set_here(outer);
+        within::set(outer);
     }
 }
 
@@ -89,15 +86,10 @@ pub fn threads_inside(enclave: Enclave) -> usize {
 
 /// The heap of the enclave that the calling thread is in.
 pub fn current() -> Option<Handle> {
-    let inner = here() as *const ThreadHeap;
+    let inner = within::get() as *const ThreadHeap;
     // SAFETY: null, or a heap of this thread, in an enclave that does not end while the thread is inside.
     let heap = unsafe { inner.as_ref() }?.heap;
     Some(Handle { heap, generation: heap.gate.generation() })
-}
-
-/// The name of that enclave, cut to 32 bytes, with zeros after it; None outside of enclaves, and if it has no row of accounts.
-pub fn name() -> Option<[u8; 32]> {
-    current()?.heap.account.row().map(|row| row.name.bytes())
 }
 
 /// Ends an enclave, and the heaps that its program has created. False if threads are inside: then it goes on. After the program has
@@ -111,7 +103,7 @@ pub fn end(enclave: Enclave) -> bool {
 
 /// The calling thread ends, and with it its parts of all heaps.
 pub(super) fn thread_ends() {
-    set_here(0);
+    within::set(0);
 }
 
 /// The enclave of a thread's creator, on its way to the thread. The creator has entered the gate for it.
@@ -154,7 +146,7 @@ impl Inherited {
 /// programs.
 #[inline(always)]
 fn of(caller: usize) -> *const ThreadHeap {
-    let inner = here() as *const ThreadHeap;
+    let inner = within::get() as *const ThreadHeap;
     // An ECB that the thread has entered serves it before an enclave does.
     // SAFETY: heaps of this thread, which is inside them.
     let serves = !inner.is_null() && unsafe { (*inner).heap.code.has(caller) && !(*slot::get()).is_seat };
@@ -167,13 +159,9 @@ pub fn serves(caller: usize) -> bool {
     !of(caller).is_null()
 }
 
-/// Runs `work` with the heap of the enclave in the thread's slot, if the caller is the enclave's program.
+/// Runs `work` with the heap of an enclave in the thread's slot.
 #[inline(always)]
-fn inside<T>(caller: usize, work: impl FnOnce() -> T) -> T {
-    let inner = of(caller);
-    if inner.is_null() {
-        return work();
-    }
+fn inside<T>(inner: *const ThreadHeap, work: impl FnOnce() -> T) -> T {
     let outer = slot::get();
     slot::set(inner);
     let result = work();
@@ -186,8 +174,15 @@ fn inside<T>(caller: usize, work: impl FnOnce() -> T) -> T {
 /// # Safety
 /// As malloc of C.
 pub unsafe extern "C" fn malloc(size: usize, caller: usize) -> *mut u8 {
+    let inner = of(caller);
     // SAFETY: the caller's promise.
-    inside(caller, || unsafe { super::malloc(size) })
+    unsafe {
+        if inner.is_null() {
+            unusual::malloc_from(size, caller)
+        } else {
+            inside(inner, || unusual::malloc_from(size, caller))
+        }
+    }
 }
 
 /// As [`super::calloc`], for a function that returns to `caller`.
@@ -195,8 +190,15 @@ pub unsafe extern "C" fn malloc(size: usize, caller: usize) -> *mut u8 {
 /// # Safety
 /// As calloc of C.
 pub unsafe extern "C" fn calloc(count: usize, size: usize, caller: usize) -> *mut u8 {
+    let inner = of(caller);
     // SAFETY: the caller's promise.
-    inside(caller, || unsafe { super::calloc(count, size) })
+    unsafe {
+        if inner.is_null() {
+            unusual::calloc_from(count, size, caller)
+        } else {
+            inside(inner, || unusual::calloc_from(count, size, caller))
+        }
+    }
 }
 
 /// As [`super::realloc()`], for a function that returns to `caller`. A block of another heap that moves comes to the enclave.
@@ -204,8 +206,15 @@ pub unsafe extern "C" fn calloc(count: usize, size: usize, caller: usize) -> *mu
 /// # Safety
 /// As realloc of C.
 pub unsafe extern "C" fn realloc(address: *mut u8, size: usize, caller: usize) -> *mut u8 {
+    let inner = of(caller);
     // SAFETY: the caller's promise.
-    inside(caller, || unsafe { super::realloc(address, size) })
+    unsafe {
+        if inner.is_null() {
+            realloc_by(address, size, caller)
+        } else {
+            inside(inner, || realloc_by(address, size, caller))
+        }
+    }
 }
 
 /// As [`super::aligned`], for a function that returns to `caller`. The alignment is a power of two.
@@ -213,8 +222,15 @@ pub unsafe extern "C" fn realloc(address: *mut u8, size: usize, caller: usize) -
 /// # Safety
 /// As aligned_alloc of C.
 pub unsafe fn aligned(alignment: usize, size: usize, caller: usize) -> *mut u8 {
+    let inner = of(caller);
     // SAFETY: the caller's promise.
-    inside(caller, || unsafe { super::aligned(alignment, size) })
+    unsafe {
+        if inner.is_null() {
+            unusual::aligned_from(alignment, size, caller)
+        } else {
+            inside(inner, || unusual::aligned_from(alignment, size, caller))
+        }
+    }
 }
 
 /// A copy of `length` bytes, and a zero of `end` bytes after them; null if there is no storage. For functions of the C library that

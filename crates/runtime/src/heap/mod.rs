@@ -29,7 +29,7 @@
 //! | `numbers` | a heap by the number that a program has for it |
 //! | `entering` | which heap serves a thread |
 //! | `ecb` | heaps of units of work |
-//! | `enclave`, `code` | which heap serves a program that is LINKed; whose requests |
+//! | `enclave`, `within`, `code` | which heap serves a program that is LINKed; which a thread is in; whose requests |
 //! | `space` | segments, elements, the HEAP option |
 //! | `check`, `text` | invalid frees, and the message about them |
 //! | `unusual` | requests while storage is filled, checked or traced |
@@ -98,6 +98,7 @@ mod trace;
 mod unusual;
 mod watch;
 mod whole;
+pub mod within;
 mod zone;
 
 use core::hint::assert_unchecked;

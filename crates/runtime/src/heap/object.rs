@@ -36,7 +36,8 @@ pub struct Heap {
     /// Its settings.
     pub settings: Settings,
     /// When a thread should next look at idle, parked or free storage: nanoseconds of the coarse clock, `u64::MAX` for never.
-    /// Written under the lock of `space`, relaxed: a hint.
+    /// That of the default heap is no later than those of heaps that last. Written under the lock of `space`, and of a lasting heap's,
+    /// relaxed: a hint.
     pub next_look: AtomicU64,
     /// Entered by threads that get storage from it, and closed at its end.
     pub gate: Line<Gate>,
@@ -51,7 +52,7 @@ pub struct Heap {
     /// Neighbours in a list of the registry; under its lock.
     pub next: AtomicPtr<Heap>,
     pub previous: AtomicPtr<Heap>,
-    /// The next of the heaps that their threads have left (`of_threads`); under the same lock.
+    /// The next of the heaps that their threads have left (`of_threads`), under the same lock; or that last, see [`lasts`].
     pub left: AtomicPtr<Heap>,
     /// Its number, by which a program names it: 0 for the default heap, [`UNNUMBERED`] if it has none. Written under the lock of
     /// the registry before any thread knows the heap; relaxed.
@@ -193,6 +194,10 @@ impl Heap {
             && let Some(mut space) = self.space.try_lock()
         {
             space.heartbeat();
+            drop(space);
+            if core::ptr::eq(self, &DEFAULT) {
+                look_at_lasting();
+            }
         }
     }
 }
@@ -302,6 +307,38 @@ pub fn heartbeat_if_due() {
     if !core::ptr::eq(here, &DEFAULT) {
         DEFAULT.heartbeat_if_due();
     }
+}
+
+/// Heaps that are never ended and that threads may have left: those of classes of ECBs, linked by `left`. Written under the lock under
+/// which classes are made (Release), read by any thread (Acquire).
+static LASTING: AtomicPtr<Heap> = AtomicPtr::new(core::ptr::null_mut());
+
+/// A heap lasts: threads that have business with the default heap only look after its idle storage, too. Once for each heap, under one
+/// lock.
+pub fn lasts(heap: &'static Heap) {
+    heap.left.store(LASTING.load(Ordering::Relaxed), Ordering::Relaxed);
+    LASTING.store(core::ptr::from_ref(heap).cast_mut(), Ordering::Release);
+}
+
+fn each_lasting(mut then: impl FnMut(&'static Heap)) {
+    let mut next = LASTING.load(Ordering::Acquire);
+    // SAFETY: heaps stay where they are for ever.
+    while let Some(heap) = unsafe { next.as_ref() } {
+        then(heap);
+        next = heap.left.load(Ordering::Relaxed);
+    }
+}
+
+#[cold]
+fn look_at_lasting() {
+    each_lasting(Heap::heartbeat_if_due);
+}
+
+/// When the first of the lasting heaps needs a look; `u64::MAX`: none does.
+pub fn next_look_of_lasting() -> u64 {
+    let mut next = u64::MAX;
+    each_lasting(|heap| next = next.min(heap.next_look.load(Ordering::Relaxed)));
+    next
 }
 
 /// The heap that serves the calling thread's requests.

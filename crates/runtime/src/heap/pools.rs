@@ -249,6 +249,14 @@ pub fn count(heap: &Heap, size: usize, has_pools: bool) {
         && let Some(step) = step_of(size)
     {
         pages.steps[step].fetch_add(1, Ordering::Relaxed);
+        heap.account.count_step(step);
+    }
+}
+
+/// Counts a request that an element serves, in a heap that counts requests one by one.
+pub fn count_if_each(heap: &Heap, size: usize) {
+    if heap.settings.counts_each() {
+        count(heap, size, false);
     }
 }
 

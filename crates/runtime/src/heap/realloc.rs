@@ -26,11 +26,15 @@ check::with_caller! {
     realloc = realloc_by;
 }
 
-unsafe extern "C" fn realloc_by(address: *mut u8, size: usize, caller: usize) -> *mut u8 {
+/// As [`realloc`], for a function that returns to `caller`.
+///
+/// # Safety
+/// As realloc of C.
+pub unsafe extern "C" fn realloc_by(address: *mut u8, size: usize, caller: usize) -> *mut u8 {
     // SAFETY: as malloc and free; the element is the caller's.
     unsafe {
         if address.is_null() {
-            return malloc(size);
+            return unusual::malloc_from(size, caller);
         }
         if size == 0 {
             free(address);

@@ -38,7 +38,7 @@ use super::registry::Handle;
 use super::registry::REGISTRY;
 use super::space::{Disposition, Element, Policy, Space};
 use super::zone::{self, State};
-use super::{OurSegments, count_element, use_elements, whole};
+use super::{OurSegments, count_element, pools, use_elements, whole};
 use crate::{coverage, ledger, start};
 
 type Answer<T> = Result<T, &'static Condition>;
@@ -200,6 +200,7 @@ impl Inside {
         let element = get_from(&mut heap.space.lock(), size);
         let element = element.inspect_err(|_| heap.add(Key::HeapFailedGets, 1))?;
         count_element(heap, &element, size);
+        pools::count_if_each(heap, size);
         // SAFETY: the element is new, and nobody else's.
         unsafe { fill(heap.settings.fill_get(), element.address, 0) };
         Ok(element.address as *mut u8)
@@ -231,6 +232,7 @@ impl Inside {
             let freed = space.free(address).unwrap_or(0);
             drop(space);
             count_element(heap, &element, size);
+            pools::count_if_each(heap, size);
             count_free(heap, freed);
             heap.add(Key::HeapMoved, 1);
             fill(heap.settings.fill_get(), element.address, old);

@@ -86,6 +86,45 @@ unsafe extern "C" fn aligned_by(align: usize, size: usize, caller: usize, frame:
     got.address
 }
 
+/// malloc for a caller that is not the one on the stack.
+///
+/// # Safety
+/// As malloc of C.
+pub unsafe fn malloc_from(size: usize, caller: usize) -> *mut u8 {
+    // SAFETY: the caller's promise.
+    unsafe { if is_special() { malloc_by(size, 0, caller, 0) } else { super::malloc(size) } }
+}
+
+/// calloc, as above.
+///
+/// # Safety
+/// As calloc of C.
+pub unsafe fn calloc_from(count: usize, size: usize, caller: usize) -> *mut u8 {
+    // SAFETY: the caller's promise; too large a product is refused there.
+    unsafe {
+        if is_special() && count.checked_mul(size).is_some() {
+            calloc_by(count, size, caller, 0)
+        } else {
+            super::calloc(count, size)
+        }
+    }
+}
+
+/// aligned_alloc, as above. The alignment is a power of two.
+///
+/// # Safety
+/// As aligned_alloc of C.
+pub unsafe fn aligned_from(align: usize, size: usize, caller: usize) -> *mut u8 {
+    // SAFETY: the caller's promise.
+    unsafe { if is_special() { aligned_by(align, size, caller, 0) } else { super::aligned(align, size) } }
+}
+
+/// Whether requests of the calling thread go this way, and need their caller.
+fn is_special() -> bool {
+    let settings = &object::current().settings;
+    settings.are_special() && !settings.serves_ecbs()
+}
+
 /// Serves a request, watched or not.
 fn serve(function: &'static str, size: usize, align: usize, site: &Site) -> Got {
     start::ensure();
@@ -110,9 +149,7 @@ fn watched(function: &'static str, heap: &Heap, size: usize, align: usize, site:
     let element = heap.space.lock().get_with_zone(size, align, site.caller);
     let Some(element) = element else { return out_of_storage() };
     count_element(heap, &element, size);
-    if heap.settings.counts_each() {
-        pools::count(heap, size, false);
-    }
+    pools::count_if_each(heap, size);
     coverage::look_if_due::<OurSegments>();
     trace::note(Kind::Got, element.address, size, site);
     Got { address: element.address as *mut u8, zero_from: element.zero_from }

@@ -25,14 +25,14 @@ use underbar_ledger::layout::{
     CONTROL_OFFSET, ENDED_UNTIMED, FILE_BYTES, OPTIONS_OFFSET, OPTIONS_ROOM, SLOT_BYTES, SLOTS, SLOTS_OFFSET,
 };
 use underbar_ledger::{
-    Header, Heaps, Identity, Key, LedgerView, Pools, Slot, SlotState, Traces, classes::ClassRow,
-    heaps as heap_rows, make, pools as pool_rows,
+    Header, HeapSteps, Heaps, Identity, Key, LedgerView, Pairs, Pools, Slot, SlotState, Traces,
+    classes::ClassRow, heaps as heap_rows, make, pairs as pair_rows, pools as pool_rows,
 };
 use underbar_sys::{file, syscall};
 
 use super::{
-    Guard, PROCESS, allocator, arguments, classes, fold, heaps, inherited, pools, private, program, traces,
-    use_slot,
+    Guard, PROCESS, allocator, arguments, classes, fold, heap_steps, heaps, inherited, pairs, pools, private,
+    program, traces, use_slot,
 };
 use crate::sandbox;
 
@@ -271,11 +271,27 @@ pub(super) fn map_class(class: usize) -> Option<&'static ClassRow> {
     Some(unsafe { &*page.cast::<ClassRow>() })
 }
 
+/// The page of requests of a row's heaps that belongs to this process's slot, as above.
+pub(super) fn map_heap_steps(row: usize) -> Option<&'static HeapSteps> {
+    let at = LedgerView::heap_steps_of(own_place()?).start + row * size_of::<HeapSteps>();
+    let page = map_new(at, size_of::<HeapSteps>())?;
+    // SAFETY: mapped, allocated, made of atomics, and never unmapped.
+    Some(unsafe { &*page.cast::<HeapSteps>() })
+}
+
 /// The trace tables of ECBs that belong to this process's slot, as above.
 pub(super) fn map_traces() -> Option<&'static Traces> {
     let page = map_new(LedgerView::traces_of(own_place()?).start, size_of::<Traces>())?;
     // SAFETY: mapped, allocated, made of atomics, and never unmapped.
     Some(unsafe { &*page.cast::<Traces>() })
+}
+
+/// The pages of ECBs by name-value pairs that belong to this process's slot, as above.
+pub(super) fn map_pairs() -> Option<&'static Pairs> {
+    let at = LedgerView::classes_of(own_place()?).start + pair_rows::OFFSET;
+    let pages = map_new(at, size_of::<Pairs>())?;
+    // SAFETY: mapped, allocated, made of atomics, and never unmapped.
+    Some(unsafe { &*pages.cast::<Pairs>() })
 }
 
 /// The place of this process's slot in the file; None if it has none, or no page can be had.
@@ -406,7 +422,9 @@ pub fn in_child() -> &'static Slot {
     heaps::in_child(map_heaps);
     pools::in_child(map_pools);
     classes::in_child(map_class);
-    traces::in_child();
+    heap_steps::in_child(map_heap_steps);
+    pairs::in_child(map_pairs);
+    traces::in_child(map_traces);
     super::slot()
 }
 

@@ -12,7 +12,7 @@
 use core::sync::atomic::Ordering;
 
 use underbar_ledger::layout::{Directory, FILE_BYTES, SLOT_BYTES, SLOTS, SLOTS_OFFSET};
-use underbar_ledger::{Classes, Header, Identity, LedgerView, Pools, Slot, SlotState, pools};
+use underbar_ledger::{Classes, Header, Identity, LedgerView, Pairs, Pools, Slot, SlotState, pairs, pools};
 use underbar_sys::syscall;
 
 /// Adds an ended process to its program's aggregate and claims its slot; `map` maps the whole file.
@@ -29,7 +29,11 @@ pub(super) fn fold(header: &Header, me: Identity, map: impl FnOnce() -> Option<*
         // SAFETY: as above; only those of slots that have classes are requested.
         let classes_of =
             |place: usize| unsafe { &*whole.add(LedgerView::classes_of(place).start).cast::<Classes>() };
-        fold_into(&header.directory, me, slot, (pools_of, classes_of))
+        // SAFETY: as above; only those of slots that have pairs are requested.
+        let pairs_of = |place: usize| unsafe {
+            &*whole.add(LedgerView::classes_of(place).start + pairs::OFFSET).cast::<Pairs>()
+        };
+        fold_into(&header.directory, me, slot, (pools_of, classes_of, pairs_of))
     });
     if let Some(whole) = whole {
         // SAFETY: mapped above; no other code knows of it.
@@ -66,9 +70,14 @@ fn fold_into<'a>(
     directory: &Directory,
     me: Identity,
     slot: impl Fn(usize) -> &'a Slot,
-    (pools_of, classes_of): (impl Fn(usize) -> &'a Pools, impl Fn(usize) -> &'a Classes),
+    (pools_of, classes_of, pairs_of): (
+        impl Fn(usize) -> &'a Pools,
+        impl Fn(usize) -> &'a Classes,
+        impl Fn(usize) -> &'a Pairs,
+    ),
 ) -> Option<usize> {
     let classes = |place: usize| slot(place).classes.load(Ordering::Acquire);
+    let has_pairs = |place: usize| slot(place).pairs.load(Ordering::Acquire) != 0;
     let has_pools = |place: usize| slot(place).pools.load(Ordering::Acquire) != 0;
     for place in 0..SLOTS {
         let Some((state, process)) = directory.get(place) else { continue };
@@ -100,6 +109,10 @@ fn fold_into<'a>(
                 let made = [classes(aggregate), classes(place)];
                 if made[0] != 0 && !classes_of(aggregate).fold(classes_of(place), made) {
                     slot(aggregate).classes.store(0, Ordering::Relaxed);
+                    slot(aggregate).pairs.store(0, Ordering::Relaxed);
+                }
+                if has_pairs(aggregate) && has_pairs(place) {
+                    pairs_of(aggregate).fold(pairs_of(place));
                 }
                 let _ = directory.change(place, (SlotState::Folding, me), (SlotState::Claimed, me));
                 return Some(place);

@@ -12,7 +12,7 @@
 //! Invariant: in every state there is a slot to write to; nothing here allocates, formats or waits.
 //! Not here: which file (`path`), finding and folding slots in it (`attach`, `expected`, `inherited`, `fold`), the identity of the program (`program`), its
 //! arguments (`arguments`) and allocator (`allocator`), files next to it (`beside`), rows of heaps (`heaps`) and of heap pools
-//! (`pools`), pages of classes of ECBs (`classes`), their trace tables (`traces`), the host's changes (`control`), reads of underbar itself (`own_reads`).
+//! (`pools`), pages of classes of ECBs (`classes`) and of their name-value pairs (`pairs`), their trace tables (`traces`), the host's changes (`control`), reads of underbar itself (`own_reads`).
 
 pub(crate) mod allocator;
 pub(crate) mod arguments;
@@ -22,9 +22,11 @@ pub(crate) mod classes;
 pub mod control;
 pub(crate) mod expected;
 mod fold;
+pub(crate) mod heap_steps;
 pub(crate) mod heaps;
 pub(crate) mod inherited;
 pub(crate) mod own_reads;
+pub(crate) mod pairs;
 pub(crate) mod path;
 pub(crate) mod pools;
 pub mod program;
@@ -33,7 +35,7 @@ pub(crate) mod traces;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use underbar_ledger::classes::{ClassRow, ROWS};
-use underbar_ledger::{Heaps, Key, Pools, Slot, Traces};
+use underbar_ledger::{HeapSteps, Heaps, Key, Pairs, Pools, Slot, Traces, heap_steps as steps_of_heaps};
 
 /// The process that took this process's slot, as its number is in the ledger's directory; 0 without a ledger. Written by the thread
 /// that attaches or is a forked child's first; relaxed, since nothing else is read by it.
@@ -59,6 +61,21 @@ pub(crate) fn make_class(class: usize, fill_in: impl FnOnce(&ClassRow)) {
     classes::make(attach::map_class, class, fill_in);
 }
 
+/// The trace tables of ECBs, made if there are none yet; see [`traces::get`].
+pub(crate) fn trace_tables() -> Option<&'static Traces> {
+    traces::get(attach::map_traces)
+}
+
+/// A row of heaps begins with another kind or name; see [`heap_steps::begin`].
+pub(crate) fn begin_heap_steps(row: usize) {
+    heap_steps::begin(attach::map_heap_steps, row);
+}
+
+/// The pages of ECBs by name-value pairs, made if there are none yet. Called by the thread that has the lock of the classes.
+pub(crate) fn pages_of_pairs() -> &'static Pairs {
+    pairs::pages_or_new(attach::map_pairs)
+}
+
 /// Words that a fork wipes, if the kernel can: so they have a page to themselves.
 #[repr(C)]
 pub(crate) struct Guard {
@@ -68,8 +85,12 @@ pub(crate) struct Guard {
     heaps: AtomicPtr<Heaps>,
     /// Null without pages of heap pools, and in such a child.
     pools: AtomicPtr<Pools>,
+    /// Null without pages of name-value pairs, and in such a child. Stored with Release when the pages are wiped.
+    pairs: AtomicPtr<Pairs>,
     /// Null without a page of that class, and in such a child.
     classes: [AtomicPtr<ClassRow>; ROWS],
+    /// Null without a page of requests of that row's heaps, and in such a child.
+    heap_steps: [AtomicPtr<HeapSteps>; steps_of_heaps::ROWS],
     /// Null without trace tables, and in such a child.
     traces: AtomicPtr<Traces>,
 }
@@ -80,7 +101,9 @@ static FIRST: Guard = Guard {
     slot: AtomicPtr::new((&raw const PRIVATE).cast_mut()),
     heaps: AtomicPtr::new(core::ptr::null_mut()),
     pools: AtomicPtr::new(core::ptr::null_mut()),
+    pairs: AtomicPtr::new(core::ptr::null_mut()),
     classes: [const { AtomicPtr::new(core::ptr::null_mut()) }; ROWS],
+    heap_steps: [const { AtomicPtr::new(core::ptr::null_mut()) }; steps_of_heaps::ROWS],
     traces: AtomicPtr::new(core::ptr::null_mut()),
 };
 /// The guard in use. Changed when the ledger is attached; read by every thread, relaxed: both guards are valid for ever.

@@ -15,7 +15,10 @@ use core::sync::atomic::Ordering;
 use underbar_ledger::Traces;
 use underbar_sys::lock::Lock;
 
-use super::{attach, guard};
+use super::guard;
+
+/// Maps the tables that belong to this process's slot; None if it has no slot, or none can be had.
+pub(super) type Map = fn() -> Option<&'static Traces>;
 
 /// SAFETY: the pages are made of atomics only, for which zero is a value.
 static PRIVATE: Traces = unsafe { core::mem::zeroed() };
@@ -23,14 +26,14 @@ static PRIVATE: Traces = unsafe { core::mem::zeroed() };
 static IS_MADE: Lock<bool> = Lock::new(false);
 
 /// The tables, made if there are none yet. None in a child that has none yet.
-pub(crate) fn get() -> Option<&'static Traces> {
+pub(super) fn get(map: Map) -> Option<&'static Traces> {
     // SAFETY: null, the private pages, or pages that stay mapped.
     let there = unsafe { guard().traces.load(Ordering::Relaxed).as_ref() };
-    if there.is_some() { there } else { make() }
+    if there.is_some() { there } else { make(map) }
 }
 
 #[cold]
-fn make() -> Option<&'static Traces> {
+fn make(map: Map) -> Option<&'static Traces> {
     // A child whose fork was not announced has its own pages from then on.
     super::slot();
     let mut is_made = IS_MADE.try_lock()?;
@@ -39,12 +42,12 @@ fn make() -> Option<&'static Traces> {
         return unsafe { guard().traces.load(Ordering::Relaxed).as_ref() };
     }
     *is_made = true;
-    Some(set())
+    Some(set(map))
 }
 
 /// Maps pages and uses them; the host may look at them.
-fn set() -> &'static Traces {
-    let mapped = attach::map_traces();
+fn set(map: Map) -> &'static Traces {
+    let mapped = map();
     let pages = mapped.unwrap_or(&PRIVATE);
     guard().traces.store(core::ptr::from_ref(pages).cast_mut(), Ordering::Relaxed);
     if mapped.is_some() {
@@ -54,10 +57,10 @@ fn set() -> &'static Traces {
 }
 
 /// In a child by fork that has a slot of its own.
-pub(super) fn in_child() {
+pub(super) fn in_child(map: Map) {
     guard().traces.store(null_mut(), Ordering::Relaxed);
     // If the fork came in the middle, another thread made them, and is gone.
     if IS_MADE.try_lock().is_none_or(|is_made| *is_made) {
-        set();
+        set(map);
     }
 }

@@ -72,7 +72,7 @@ pub fn merged<'a>(suggestions: impl IntoIterator<Item = &'a Advice>) -> Vec<Prog
             programs.len() - 1
         });
         let settings = &mut programs[at].settings;
-        match settings.iter_mut().find(|(known, _)| known.option == setting.option) {
+        match settings.iter_mut().find(|(known, _)| known.is_of(setting)) {
             Some((known, from)) => {
                 known.merge(setting);
                 from.push(suggestion.clone());

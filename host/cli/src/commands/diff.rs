@@ -21,6 +21,7 @@ use crate::say::{Kind, say};
 Examples:
   underbar diff old.json new.json
   underbar diff --fail-on 'heap.used_peak > +5%' --fail-on 'heap.segments_allocated > 100' old.json new.json
+  underbar diff --fail-on 'ecbs.SSL.high_water > +10%' old.json new.json
   underbar diff --all --json old.json new.json
   underbar diff joblog-before.txt joblog-after.txt
 
@@ -29,7 +30,7 @@ request sizes, usage of the preallocated heap, sizes of available lists, instruc
 parameters, switches. A comparison of one run with one run has no interval.
 
 EXPR is a key, one of > >= < <= == != and a value: 100, 64M, 2s. A value with a sign is relative to OLD: +5%, -10M.
-`underbar explain` lists the keys.
+`underbar explain` lists the keys. `ecbs.frames` is of all ECBs, `ecbs.SSL.frames` of a class.
 
 Exit status: 0 no gate failed, 1 a gate failed, 2 wrong usage, a file that cannot be read, or a gate on a figure that
 a report does not have.")]

@@ -149,8 +149,51 @@ pub struct Lists {
     pub set: Option<String>,
     /// Buffer sizes: number of the list, bytes.
     pub sizes: Vec<(u8, Figure)>,
+    /// Requests by list, where the columns are those of underbar.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rows: Vec<ListRow>,
+    /// ECBs and their frames: 31-bit, 64-bit; both are the same figure where one is printed for all.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ecbs: Vec<(EcbRow, Figure, Figure)>,
     /// Its doubts.
     pub doubts: Vec<Doubt>,
+}
+
+/// Requests that a list filled.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ListRow {
+    /// The number of the list; None: all other sizes.
+    pub list: Option<u8>,
+    /// By thread-unique lists, in 31-bit storage.
+    pub own_31: Figure,
+    /// By shared lists, in 31-bit storage.
+    pub shared_31: Figure,
+    /// By thread-unique lists, in 64-bit storage.
+    pub own_64: Figure,
+    /// By shared lists, in 64-bit storage.
+    pub shared_64: Figure,
+    /// By new storage.
+    pub new_storage: Figure,
+    /// Buffers that were freed.
+    pub freed: Figure,
+    /// Buffers that were dispensed: the sum of the first five.
+    pub dispensed: Figure,
+}
+
+/// A row about the ECBs of a display.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EcbRow {
+    /// ECBs with at least one buffer.
+    WithBuffer,
+    /// ECBs that expanded the hash table of tags.
+    ExpandedTable,
+    /// ECBs with at least one frame of 1 MB.
+    WithFrame,
+    /// Frames of 1 MB.
+    Frames,
+    /// The most bytes of one ECB.
+    HighWater,
 }
 
 /// A row of the display of the system heap.
@@ -193,6 +236,9 @@ pub struct MetricRow {
     pub ecb: Option<String>,
     /// The owner name in effect.
     pub owner: Option<String>,
+    /// The name and the value by which it was collected (columns NVP_NAME and NVP_VALUE).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pair: Option<(String, String)>,
     /// Its counters, cumulative.
     pub values: Vec<(String, u64)>,
     /// Its place in the listing.

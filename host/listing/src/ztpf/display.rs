@@ -17,6 +17,21 @@ pub(crate) fn shown(found: &Found, text: &mut String) -> Result {
             let who = part("ECB", &found.ecb) + &part("main thread", &found.main) + &part("set", &found.set);
             writeln!(text, "lists of one ECB, lines {first} to {last}{who}")?;
             sizes(&found.sizes, text)?;
+            for row in &found.rows {
+                let list = row.list.map_or("other sizes".to_owned(), |list| format!("AVL{list}"));
+                writeln!(
+                    text,
+                    "  {list}: dispensed {}, of these by shared lists {} and {}, by new storage {}; freed {}",
+                    number(&row.dispensed),
+                    number(&row.shared_31),
+                    number(&row.shared_64),
+                    number(&row.new_storage),
+                    number(&row.freed)
+                )?;
+            }
+            for (row, low, high) in &found.ecbs {
+                writeln!(text, "  {row:?}: 31-bit {}, 64-bit {}", number(low), number(high))?;
+            }
         }
         Found::SystemHeap(found) => {
             writeln!(text, "system heap, lines {} to {}", found.lines.0, found.lines.1)?;

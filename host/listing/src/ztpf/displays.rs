@@ -1,7 +1,13 @@
 //! Displays of commands: `ZDECB HAVL` (DECB0125I) and `ZSTAT SYSHEAP` (STAT0126I).
 //!
 //! Invariant: a figure of the system heap has its label on its line and its column's label above it.
-//! Not here: the counts of `ZDECB HAVL`; public sources show only the labels of their columns.
+//! The counts of `ZDECB HAVL` are read where its columns are those of underbar (`report::ztpf`); public sources show only the first
+//! labels of those of z/TPF:
+//!
+//! ```text
+//! LIST         31 BIT  SHARED AVLS       64 BIT  SHARED AVLS  NEW STORAGE        FREED    DISPENSED
+//! AVL1              0            0          250           10           40          200          300      the last one is a sum
+//! ```
 
 use super::row::plain;
 use super::sizes::Sizes;
@@ -9,7 +15,7 @@ use super::text::{squeezed, stands};
 use super::widths::Widths;
 use super::{DOUBTS, Step, set_name};
 use crate::lines::Line;
-use crate::model::ztpf::{Found, Lists as FoundLists, SystemHeap as FoundHeap, SystemRow};
+use crate::model::ztpf::{EcbRow, Found, ListRow, Lists as FoundLists, SystemHeap as FoundHeap, SystemRow};
 use crate::model::{Doubt, Doubtful, Figure};
 use crate::words::{evidence, find, has, split};
 
@@ -19,7 +25,35 @@ pub(crate) struct Lists {
     sizes: Sizes,
     widths: Widths,
     columns: bool,
+    /// The columns are those of underbar.
+    known: bool,
 }
+
+/// The labels of underbar's columns.
+const COLUMNS: [&[u8]; 13] = [
+    b"LIST",
+    b"31",
+    b"BIT",
+    b"SHARED",
+    b"AVLS",
+    b"64",
+    b"BIT",
+    b"SHARED",
+    b"AVLS",
+    b"NEW",
+    b"STORAGE",
+    b"FREED",
+    b"DISPENSED",
+];
+
+/// Labels of the rows about ECBs, and how many figures follow.
+const ECB_ROWS: [(&str, EcbRow, usize); 5] = [
+    ("ecbs with at least one buffer", EcbRow::WithBuffer, 1),
+    ("ecbs that expanded the hash table", EcbRow::ExpandedTable, 1),
+    ("ecbs with at least one 1 mb frame", EcbRow::WithFrame, 2),
+    ("1 mb frames obtained", EcbRow::Frames, 2),
+    ("high-water mark of one ecb, bytes", EcbRow::HighWater, 2),
+];
 
 impl Lists {
     pub(crate) fn new(line: Line<'_>) -> Self {
@@ -32,9 +66,11 @@ impl Lists {
             main: None,
             set: None,
             sizes: Vec::new(),
+            rows: Vec::new(),
+            ecbs: Vec::new(),
             doubts: Vec::new(),
         };
-        Self { found, sizes: Sizes::default(), widths, columns: false }
+        Self { found, sizes: Sizes::default(), widths, columns: false, known: false }
     }
 
     pub(crate) fn line(&mut self, line: Line<'_>) -> Step {
@@ -56,10 +92,56 @@ impl Lists {
             self.found.main = address(&line.text[main + 15..]).filter(|_| line.whole);
         } else if has(line.text, "shared avls") {
             self.columns = true;
-            let words = "counts of the lists: layout not known, not read".to_owned();
-            self.found.doubts.push(Doubt { kind: Doubtful::LayoutNotKnown, line: line.number, words });
+            self.known = line.whole && split(line.text).eq(COLUMNS);
+            if !self.known {
+                let words = "counts of the lists: layout not known, not read".to_owned();
+                self.found.doubts.push(Doubt { kind: Doubtful::LayoutNotKnown, line: line.number, words });
+            }
+        } else if self.known {
+            return self.counts(line);
         } else {
             return Step::Passed;
+        }
+        self.found.lines.1 = line.number;
+        Step::Taken
+    }
+
+    /// A row of a list, or about the ECBs.
+    fn counts(&mut self, line: Line<'_>) -> Step {
+        let wrong = if let Some((row, behind, count)) = ecb_row(line.text) {
+            let figures: Option<Vec<Figure>> = split(behind).map(|word| figure(line, word)).collect();
+            match figures.as_deref() {
+                Some([one]) if count == 1 && line.whole => {
+                    self.found.ecbs.push((row, one.clone(), one.clone()));
+                    None
+                }
+                Some([low, high]) if count == 2 && line.whole => {
+                    self.found.ecbs.push((row, low.clone(), high.clone()));
+                    None
+                }
+                _ => Some("a row about the ECBs is cut or damaged: not read"),
+            }
+        } else {
+            let mut words = split(line.text);
+            let list = match words.next() {
+                Some(b"OTHER") => None,
+                Some([b'A', b'V', b'L', digit @ b'1'..=b'9']) => Some(digit - b'0'),
+                _ => return Step::Passed,
+            };
+            let figures: Option<Vec<Figure>> = words.map(|word| figure(line, word)).collect();
+            match figures.and_then(|figures| row_of(list, figures)) {
+                Some(row) => {
+                    self.found.rows.push(row);
+                    None
+                }
+                None => Some("a row of a list is cut or damaged, or contradicts its sum: not read"),
+            }
+        };
+        if let Some(words) = wrong
+            && self.found.doubts.len() < DOUBTS
+        {
+            let words = words.to_owned();
+            self.found.doubts.push(Doubt { kind: Doubtful::NotANumber, line: line.number, words });
         }
         self.found.lines.1 = line.number;
         Step::Taken
@@ -75,6 +157,28 @@ impl Lists {
         }
         Found::Lists(self.found)
     }
+}
+
+/// The row that a line is, the text behind its label, and how many figures it has.
+fn ecb_row(text: &[u8]) -> Option<(EcbRow, &[u8], usize)> {
+    ECB_ROWS.iter().find_map(|(label, row, count)| {
+        let at = find(text, label.as_bytes()).filter(|at| text[..*at].trim_ascii().is_empty())?;
+        Some((*row, &text[at + label.len()..], *count))
+    })
+}
+
+fn figure(line: Line<'_>, word: &[u8]) -> Option<Figure> {
+    let value = plain(word)?;
+    Some(Figure { value, evidence: evidence(line.number, line.text), likely: false })
+}
+
+/// A row whose figures fit to their sum.
+fn row_of(list: Option<u8>, figures: Vec<Figure>) -> Option<ListRow> {
+    let [own_31, shared_31, own_64, shared_64, new_storage, freed, dispensed] = figures.try_into().ok()?;
+    let row = ListRow { list, own_31, shared_31, own_64, shared_64, new_storage, freed, dispensed };
+    let parts = [&row.own_31, &row.shared_31, &row.own_64, &row.shared_64, &row.new_storage];
+    let sum = parts.iter().try_fold(0_u64, |sum, part| sum.checked_add(part.value))?;
+    (sum == row.dispensed.value).then_some(row)
 }
 
 /// Labels of the system heap.

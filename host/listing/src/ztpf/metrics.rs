@@ -10,7 +10,9 @@
 //!
 //! Invariant: a row's counters are whole objects, and as many as COUNT1 states if it is there; a row with more or
 //! fewer fields than headers has no names for them.
-//! Not here: the counters of the heap of ECBs; no public source names them.
+//! Columns NVP_NAME and NVP_VALUE, by which underbar prints pairs, are read as the pair of the row.
+//!
+//! Not here: the counters of the heap of ECBs on z/TPF; no public source names them.
 
 use super::{DOUBTS, Step};
 use crate::lines::Line;
@@ -107,9 +109,13 @@ impl Open {
         let named = all.len() == self.headers.len();
         let field = |name: &str| {
             let at = self.headers.iter().position(|header| header == name).filter(|_| named)?;
-            Some(String::from_utf8_lossy(unquoted(all[at])).into_owned()).filter(|value| !value.is_empty())
+            let text = String::from_utf8_lossy(unquoted(all[at])).replace("\"\"", "\"");
+            Some(text).filter(|value| !value.is_empty())
         };
-        let values = values(line.text).ok_or("its counters are cut or damaged")?;
+        // A value of another column may have braces, too.
+        let counters = self.headers.iter().position(|header| header == "INTEGER_METRICS").filter(|_| named);
+        let values =
+            values(counters.map_or(line.text, |at| all[at])).ok_or("its counters are cut or damaged")?;
         if field("COUNT1").is_some_and(|count| count != values.len().to_string()) {
             return Err("COUNT1 says another number of counters");
         }
@@ -120,6 +126,7 @@ impl Open {
         Ok(MetricRow {
             ecb,
             owner: field("ECB_OWNER_NAME"),
+            pair: field("NVP_NAME").map(|name| (name, field("NVP_VALUE").unwrap_or_default())),
             values,
             evidence: evidence(line.number, line.text),
         })
@@ -152,8 +159,8 @@ fn fields(text: &[u8], separator: Separator) -> Vec<&[u8]> {
         };
         match byte {
             b'"' if depth == 0 => quoted = !quoted,
-            b'{' => depth += 1,
-            b'}' => depth = depth.saturating_sub(1),
+            b'{' if !quoted => depth += 1,
+            b'}' if !quoted => depth = depth.saturating_sub(1),
             _ if parts && depth == 0 && !quoted => {
                 all.push(text[from..at].trim_ascii());
                 from = at + 1;

@@ -258,12 +258,7 @@ pub(super) fn figure(report: &Report, process: &Process, source: Source) -> u64 
     let counters = &process.counters;
     match source {
         Counter(key) => counters.get(key),
-        Less(all, part) => {
-            let kinds = [Kind::Enclave, Kind::Thread, Kind::Line];
-            let apart =
-                kinds.into_iter().map(|kind| of_kind(process, kind, all)).fold(0, u64::saturating_add);
-            counters.get(all).saturating_sub(counters.get(part)).saturating_sub(apart)
-        }
+        Less(all, part) => less(process, all, part) + if all == Key::HeapGets { had(process) } else { 0 },
         Both(one, other) => counters.get(one).saturating_add(counters.get(other)),
         Of(kind, key) => of_kind(process, kind, key),
         Governed(all, first) => counters.get(if report.threads_are_governed() { first } else { all }),
@@ -285,6 +280,20 @@ pub(super) fn figure(report: &Report, process: &Process, source: Source) -> u64 
             0
         }
     }
+}
+
+/// A counter less its part in another one, and less that of other heaps.
+fn less(process: &Process, all: Key, part: Key) -> u64 {
+    let kinds = [Kind::Enclave, Kind::Thread, Kind::Line];
+    let apart = kinds.into_iter().map(|kind| of_kind(process, kind, all)).fold(0, u64::saturating_add);
+    process.counters.get(all).saturating_sub(process.counters.get(part)).saturating_sub(apart)
+}
+
+/// The elements that a child by fork had of its parent, if it freed more than it got: they were got, too.
+pub(super) fn had(process: &Process) -> u64 {
+    let gets = less(process, Key::HeapGets, Key::AdditionalGets);
+    let frees = less(process, Key::HeapFrees, Key::AdditionalFrees);
+    if frees > gets { process.counters.get(Key::HeapInherited) } else { 0 }
 }
 
 /// A counter of all heaps of a kind; 0 if the process has none.
@@ -326,6 +335,17 @@ mod tests {
         assert!(
             absent.clone().count() > 0 && absent.into_iter().all(|section| matches!(section.asked, Never))
         );
+    }
+
+    #[test]
+    fn a_child_that_frees_what_it_had_of_its_parent_got_it() {
+        let mut report = crate::sample::getfree();
+        let gets =
+            |report: &Report| figure(report, &report.processes[0], Less(Key::HeapGets, Key::AdditionalGets));
+        report.processes[0].counters.set(Key::HeapInherited, 700);
+        assert_eq!(gets(&report), 50_002);
+        report.processes[0].counters.set(Key::HeapGets, 49_500);
+        assert_eq!(gets(&report), 50_200);
     }
 
     #[test]

@@ -198,6 +198,9 @@ fn notes(report: &Report, process: &Process) -> Vec<String> {
     );
     notes.push(of_threads(process));
     notes.push(below_the_line(process));
+    if let had @ 1.. = areas::had(process) {
+        notes.push(format!("HEAP: the requests count {had} elements that the process had of its parent."));
+    }
     if counters.get(Key::AdditionalCreates) > 0 {
         notes.push("HEAP, total heap storage used: with the additional heaps, at one time.".to_owned());
     }

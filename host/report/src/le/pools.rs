@@ -61,7 +61,7 @@ fn statistics(text: &mut String, process: &Process, pools: &Pools) {
             line(text, 6, &format!("Pool {number:<6} size: {:>5} Get requests", pool.cell), pool.gets);
         }
         let Some(pool) = same.first() else { continue };
-        if let Some(ranges) = &process.ranges {
+        if let Some(ranges) = process.ranges_of_pools() {
             for (from, to, requests) in ranges.between(below, pool.element) {
                 let label = format!("Successful Get Heap requests: {from:>5}-{to:<5}");
                 let width = VALUE_ENDS.saturating_sub(6 + label.len() + 1);
@@ -102,7 +102,7 @@ fn suggestions(text: &mut String, process: &Process, pools: &Pools, short: &str)
     let what = if pools.initial_size.is_some() { "Percentages" } else { "Cell Counts" };
     let _ = writeln!(text, "      Suggested {what} for current Cell Sizes:");
     let _ = writeln!(text, "        {}", option(short, &shares));
-    let chosen = process.ranges.as_ref().and_then(|ranges| pools.suggested_sizes(ranges));
+    let chosen = process.ranges_of_pools().and_then(|ranges| pools.suggested_sizes(ranges));
     if let Some(chosen) = chosen {
         let chosen: Vec<(u64, Option<u64>)> = chosen.into_iter().map(|cell| (cell, None)).collect();
         let _ = writeln!(text, "      Suggested Cell Sizes:");

@@ -96,8 +96,13 @@ impl Seat {
             return null_mut();
         }
         let size = self.class().lists.sizes[list] as usize;
-        if self.region.end - self.region.at < size && !self.grant(size) {
-            return null_mut();
+        if self.region.end - self.region.at < size {
+            // What threads outside freed comes before new storage, and takes more than a few steps.
+            // SAFETY: the thread is inside.
+            let is_returned = unsafe { !(*self.block).returned.waiting().is_null() };
+            if is_returned || !self.grant(size) {
+                return null_mut();
+            }
         }
         let at = self.region.at;
         self.region.at += size;
@@ -140,7 +145,7 @@ impl Seat {
     }
 
     /// Lets [`Self::bump`] serve from the region, as far as its marks are together. Not while each request is counted, nor while there are
-    /// chains, which are used first; and threads that share an ECB carve several buffers at a time, from a cache line of their own.
+    /// chains or buffers that threads outside freed, which are used first; and threads that share an ECB carve several buffers at a time, from a cache line of their own.
     pub unsafe fn aim(&mut self) {
         self.bump_end = 0;
         // SAFETY: the thread is inside; the region is ours, and its marks are there.
@@ -148,7 +153,7 @@ impl Seat {
             let at = self.region.at;
             let block = &*self.block;
             let is_alone = block.is_threaded.load(Ordering::Relaxed) == 0 && block.chains.is_empty();
-            if at >= self.region.end || self.is_slow || !is_alone {
+            if at >= self.region.end || self.is_slow || !is_alone || !block.returned.waiting().is_null() {
                 return;
             }
             let area = &*self.region.area;
@@ -160,7 +165,7 @@ impl Seat {
     }
 
     /// Storage for at least so many bytes in the region. False if there is no memory.
-    fn grant(&mut self, bytes: usize) -> bool {
+    pub(super) fn grant(&mut self, bytes: usize) -> bool {
         self.bump_end = 0;
         // SAFETY: the thread is inside.
         unsafe { &*self.block }.grant(&mut self.region, bytes)
@@ -177,6 +182,7 @@ impl Seat {
             if !returned.is_null() {
                 self.collect(returned);
             }
+            self.take_aside(list);
             let mut head = self.heap.bins[list];
             if head.is_null() {
                 let chain = block.take_chain(list);
@@ -190,7 +196,7 @@ impl Seat {
                 if block.is_threaded.load(Ordering::Relaxed) == 0 {
                     return self.carve_one(list);
                 }
-                head = self.carve(list);
+                head = if self.takes_one() { self.carve_next(list) } else { self.carve(list) };
                 if head.is_null() {
                     return null_mut();
                 }
@@ -272,8 +278,8 @@ impl Seat {
             if !buffer.is_null() {
                 self.figures.count_large(self.class(), size, false);
                 let mut shared = block.shared.lock();
-                shared.in_use += 1;
-                shared.units += (size / 16) as i32;
+                // SAFETY: under the lock.
+                shared.count(unsafe { block.named() }, 0, size, (1, 0));
             }
             return buffer;
         }

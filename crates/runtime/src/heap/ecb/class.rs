@@ -6,19 +6,22 @@
 //!      '-- waiting: control blocks for its next ECBs
 //! ```
 //!
+//! The last class is that of all names for which there is no other. It has a name of its own, so that its figures are not taken for
+//! those of one of them.
+//!
 //! Invariant: a class is never removed.
 //! Not here: control blocks that wait (`ready`), and an ECB that is alive (`control_block`).
 
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
 use underbar_ledger::HeapKind;
-use underbar_ledger::classes::{ClassRow, Sum};
-use underbar_options::{AvailableLists, DEFAULT_LISTS, ListSizes};
+use underbar_ledger::classes::{ClassRow, OTHERS, SHARING, Sum};
+use underbar_options::{AvailableLists, DEFAULT_LISTS, ListSizes, Without};
 use underbar_sys::lock::Lock;
 
 use super::super::map::PAGE;
-use super::super::object::{DEFAULT, Heap, UNNUMBERED};
+use super::super::object::{self, DEFAULT, Heap, UNNUMBERED};
 use super::super::private_storage::OWN;
 use super::super::registry;
 use super::super::space::HugePages;
@@ -27,7 +30,7 @@ use super::given;
 use super::lists::{AVAILABLE, Lists};
 use crate::ledger;
 
-/// Classes with a row of their own; later ones share the last.
+/// Classes; the last one is shared.
 pub const CLASSES: usize = underbar_ledger::classes::ROWS;
 /// Bytes of the name of a class that are kept.
 pub const NAME: usize = 32;
@@ -50,6 +53,8 @@ pub struct Class {
     pub area_bytes: usize,
     /// No request finds a ready piece: TRACE, or WITHOUT.
     pub is_slow: bool,
+    /// Control entries are made when an ECB begins: WITHOUT(ENTRIES).
+    pub makes_entries: bool,
     /// ECBs alive; relaxed: a hint for how many blocks may wait.
     alive: AtomicUsize,
     /// ECBs created, as far as it matters for who is counted; relaxed.
@@ -124,6 +129,8 @@ pub fn of(name: &[u8]) -> Option<&'static Class> {
         return Some(class);
     }
     let index = ALL.iter().position(|class| class.load(Ordering::Relaxed).is_null())?;
+    let asked = name;
+    let name = if index == CLASSES - 1 { OTHERS } else { name };
     let free = &ALL[index];
     let handle = registry::create_in(&mut registry, HeapKind::Class, name, policy, UNNUMBERED)?;
     handle.heap.settings.serve_ecbs();
@@ -146,6 +153,7 @@ pub fn of(name: &[u8]) -> Option<&'static Class> {
             lists: Lists::new(sizes),
             area_bytes,
             is_slow: given::is_slow(),
+            makes_entries: given::without() == Without::Entries,
             alive: AtomicUsize::new(0),
             created: AtomicUsize::new(0),
             index,
@@ -167,12 +175,16 @@ pub fn of(name: &[u8]) -> Option<&'static Class> {
         row.begin(name, sizes, [class.area_bytes as u64, given::low() as u64], counted_one_in);
     });
     free.store(place, Ordering::Release);
+    if index == CLASSES - 1 {
+        shares(class, asked);
+    }
+    object::lasts(class.heap);
     Some(class)
 }
 
 /// A class that is there; the last one, if there is room for no other.
 fn known(name: &[u8]) -> Option<&'static Class> {
-    let mut last = None;
+    let mut last: Option<&'static Class> = None;
     for class in &ALL {
         // SAFETY: classes stay for ever.
         let class = unsafe { class.load(Ordering::Acquire).as_ref() }?;
@@ -181,7 +193,38 @@ fn known(name: &[u8]) -> Option<&'static Class> {
         }
         last = Some(class);
     }
+    if let Some(last) = last {
+        shares(last, name);
+    }
     last
+}
+
+/// Names that share the last class, as hashes. Any thread claims a place, relaxed: nothing is read by it.
+static NAMES: [AtomicU64; SHARING] = [const { AtomicU64::new(0) }; SHARING];
+
+/// Counts a name that shares the last class, once.
+#[cold]
+fn shares(class: &Class, name: &[u8]) {
+    let hash = name.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)
+    }) | 1;
+    for place in &NAMES {
+        let mut found = place.load(Ordering::Relaxed);
+        if found == 0 {
+            match place.compare_exchange(0, hash, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => {
+                    if let Some(row) = class.row() {
+                        row.sharing.fetch_add(1, Ordering::Relaxed);
+                    }
+                    return;
+                }
+                Err(other) => found = other,
+            }
+        }
+        if found == hash {
+            return;
+        }
+    }
 }
 
 /// Calls `then` for each class.
@@ -198,6 +241,11 @@ impl Class {
     /// Its name.
     pub fn name(&self) -> &[u8] {
         &self.name[..self.length]
+    }
+
+    /// Its number among the classes.
+    pub fn index(&self) -> usize {
+        self.index
     }
 
     /// Its heap, with its row in the ledger.
@@ -320,8 +368,35 @@ impl Class {
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::{Disposition, ONE_AT_A_TIME};
     use super::*;
     use underbar_options::{ProgramName, Settings, WhereSet};
+
+    /// Storage that a burst of ECBs leaves goes back although no thread works with the class any more.
+    #[test]
+    fn threads_elsewhere_look_after_idle_storage_of_a_class() {
+        let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let class = of(b"SIZES").expect("memory");
+        let before = class.heap().space.lock().policy().disposition;
+        let dispose = |how| class.heap().space.lock().change_disposition(how);
+        dispose(Disposition::Auto);
+        DEFAULT.space.lock().heartbeat();
+        let next = || class.heap().next_look.load(Ordering::Relaxed);
+        for _ in 0..2 {
+            let frames: std::vec::Vec<_> = (0..20).map(|_| class.take_frame(core::ptr::null_mut())).collect();
+            for frame in frames {
+                // SAFETY: nothing is in the frame, whose marks are clear.
+                unsafe { class.put_frame(frame, usize::MAX) };
+            }
+            assert!(DEFAULT.next_look.load(Ordering::Relaxed) <= next() && next() < u64::MAX);
+            // The time has come.
+            class.heap().next_look.store(1, Ordering::Relaxed);
+            DEFAULT.next_look.store(1, Ordering::Relaxed);
+            object::heartbeat_if_due();
+            assert!(next() > 1, "a look was taken");
+        }
+        dispose(before);
+    }
 
     #[test]
     fn a_class_has_its_own_sizes_or_those_of_all_others() {

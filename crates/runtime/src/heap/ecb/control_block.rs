@@ -28,7 +28,8 @@ use super::area::{self, Area, FRAME_BYTES, Kind, LIST, PAGE_MARKS};
 use super::chains::{self, Bits, Chains};
 use super::class::Class;
 use super::figures::Ended;
-use super::low::Head;
+use super::head::Head;
+use super::named::Named;
 use super::piece::Piece;
 use super::tags::{self, Tags};
 
@@ -142,11 +143,16 @@ pub struct ControlBlock {
     pub kept: AtomicU8,
     /// More than one thread has been inside: buffers of different threads share no cache line. Relaxed: a hint.
     pub is_threaded: AtomicU8,
+    /// Its name-value pairs, and what is counted for them; null: it never had any. Written once, and used, under the lock of `shared`.
+    pub named: AtomicPtr<Named>,
     /// Each request is counted by its size. Written before a thread enters.
     pub counts_each: AtomicU8,
     /// Its place in the table of control blocks.
     pub index: u32,
 }
+
+// Each ECB takes one: a further line would be a further line of each.
+const _: () = assert!(size_of::<ControlBlock>() <= 576);
 
 impl Shared {
     /// No storage.
@@ -184,12 +190,36 @@ impl Shared {
     pub fn lose(&mut self) {
         self.at = self.end;
         (self.chains, self.kept_region, self.remnants) = (Chains::NONE, Region::NONE, null_mut());
-        self.lose_low();
+        // SAFETY: null, or the head of this block, under the lock.
+        if let Some(head) = unsafe { self.low.as_mut() } {
+            head.lose();
+        }
     }
 
     /// The end of what was handed out of an area or frame.
     pub fn used_up_to(&self, of: *mut Area) -> usize {
         if self.area == of { self.at } else { usize::MAX }
+    }
+
+    /// So many buffers of a list of that size were got and freed in this ECB. A list number of 0 is for buffers with pages of their own.
+    #[inline]
+    pub fn count(&mut self, named: Option<&mut Named>, list: usize, size: usize, (gets, frees): (u32, u32)) {
+        let change = gets as i32 - frees as i32;
+        self.in_use += change;
+        self.units += change * (size / 16) as i32;
+        if let Some(named) = named {
+            named.count(list, size, (gets, frees));
+        }
+    }
+
+    /// Frames of 1 MiB that it has.
+    pub fn frames(&self) -> u64 {
+        let (mut count, mut frame) = (0, self.frames);
+        // SAFETY: frames in the list are this block's.
+        while let Some(next) = unsafe { frame.as_ref() } {
+            (count, frame) = (count + 1, next.next);
+        }
+        count
     }
 
     /// The most bytes of storage that the ECB had.
@@ -227,7 +257,8 @@ impl Shared {
             buffers: self.in_use,
             units: self.units,
             most,
-            low: self.low_handed(),
+            // SAFETY: null, or the head of this block.
+            low: unsafe { self.low.as_ref() }.map_or(0, |head| head.handed),
             expanded_tags,
             with_frame: !self.frames.is_null(),
         }
@@ -235,7 +266,9 @@ impl Shared {
 
     /// Frames, large buffers and pieces below 2 GiB, the first of each.
     pub fn lists(&self) -> [*mut Area; 3] {
-        [self.frames, self.larges, self.low_areas()]
+        // SAFETY: null, or the head of this block, under the lock; it has access.
+        let lows = unsafe { self.low.as_ref() }.map_or(null_mut(), |head| head.areas);
+        [self.frames, self.larges, lows]
     }
 
     /// The same, which are this block's no more.
@@ -257,6 +290,17 @@ impl ControlBlock {
     /// The number of the ECB that had the block last, which has ended.
     pub fn ended_number(&self) -> u64 {
         u64::from(self.gate.generation().wrapping_sub(1)) << 32 | u64::from(self.index)
+    }
+
+    /// Its name-value pairs; None: it never had any.
+    ///
+    /// # Safety
+    /// The caller has the lock of `shared`, and no other reference to them.
+    #[inline]
+    #[allow(clippy::mut_from_ref, reason = "under the lock there is one reference at a time")]
+    pub unsafe fn named(&self) -> Option<&mut Named> {
+        // SAFETY: the caller's promise; they stay for ever.
+        unsafe { self.named.load(Ordering::Relaxed).as_mut() }
     }
 
     /// Has no ECB this block?

@@ -30,8 +30,8 @@ use super::{Number, give_back, given};
 
 /// The byte in storage of an ended ECB.
 const FILL: u8 = 0xde;
-/// Blocks that are kept, at most: each takes several of the mappings that the kernel grants, 65,530 as a rule.
-const MOST: usize = 4096;
+/// Areas that are kept, at most: each may take two of the mappings that the kernel grants a process, 65,530 as a rule.
+const MOST: usize = 16_384;
 /// How often a handler looks whether the list is free.
 const TRIES: usize = 10_000;
 
@@ -39,7 +39,7 @@ const TRIES: usize = 10_000;
 struct List {
     oldest: *mut ControlBlock,
     newest: *mut ControlBlock,
-    count: usize,
+    areas: usize,
     bytes: usize,
 }
 
@@ -47,7 +47,7 @@ struct List {
 unsafe impl Send for List {}
 
 /// Only locks of blocks are taken after it.
-static LIST: Lock<List> = Lock::new(List { oldest: null_mut(), newest: null_mut(), count: 0, bytes: 0 });
+static LIST: Lock<List> = Lock::new(List { oldest: null_mut(), newest: null_mut(), areas: 0, bytes: 0 });
 
 /// Whether ended ECBs are kept.
 #[inline]
@@ -83,13 +83,16 @@ pub unsafe fn keep(block: &'static ControlBlock, first: *mut Seat) {
     let class = block.class();
     // SAFETY: the caller's promise: the ECB is this thread's alone.
     unsafe {
-        let bytes = {
+        let cost = {
             let mut shared = block.shared.lock();
             shared.leave_kept();
             let ended = shared.ended(&*block.area.load(Ordering::Relaxed));
+            if let Some(named) = block.named() {
+                named.ended(&ended, shared.frames());
+            }
             (*first).count_end(class, ended);
             take_access(block, &shared);
-            cost(ended.most)
+            cost(block, &shared)
         };
         block.chains.clear();
         block.kept.store(0, Ordering::Relaxed);
@@ -97,7 +100,7 @@ pub unsafe fn keep(block: &'static ControlBlock, first: *mut Seat) {
         // What threads outside freed has ended as well.
         let _ = block.returned.take();
         class.ends();
-        add(core::ptr::from_ref(block).cast_mut(), bytes);
+        add(core::ptr::from_ref(block).cast_mut(), cost);
         while let Some(oldest) = take_oldest() {
             give_access(&*oldest);
             give_back(&*oldest, |_| ());
@@ -106,12 +109,21 @@ pub unsafe fn keep(block: &'static ControlBlock, first: *mut Seat) {
     }
 }
 
-/// Bytes that a block counts for.
-fn cost(most: usize) -> usize {
-    most.next_multiple_of(PAGE).max(PAGE)
+/// Areas and bytes of a block.
+///
+/// # Safety
+/// No thread is inside; the guarded part is the block's.
+unsafe fn cost(block: &ControlBlock, shared: &Shared) -> (usize, usize) {
+    let mut areas = 0;
+    // SAFETY: the caller's promise.
+    let most = unsafe {
+        each_area(block, shared, |_| areas += 1);
+        shared.most(&*block.area.load(Ordering::Relaxed))
+    };
+    (areas, most.next_multiple_of(PAGE).max(PAGE))
 }
 
-fn add(block: *mut ControlBlock, bytes: usize) {
+fn add(block: *mut ControlBlock, (areas, bytes): (usize, usize)) {
     let mut list = LIST.lock();
     // SAFETY: blocks in the list stay, and the new one is the caller's.
     unsafe {
@@ -122,14 +134,14 @@ fn add(block: *mut ControlBlock, bytes: usize) {
         }
     }
     list.newest = block;
-    list.count += 1;
+    list.areas += areas;
     list.bytes += bytes;
 }
 
 /// Takes the oldest block, if too much is kept.
 fn take_oldest() -> Option<*mut ControlBlock> {
     let mut list = LIST.lock();
-    let is_too_much = list.bytes > given::check() || list.count > MOST;
+    let is_too_much = list.bytes > given::check() || list.areas > MOST;
     if !is_too_much || list.oldest.is_null() {
         return None;
     }
@@ -137,13 +149,13 @@ fn take_oldest() -> Option<*mut ControlBlock> {
     // SAFETY: blocks in the list stay, and are the list's.
     unsafe {
         list.oldest = (*oldest).next_ready.load(Ordering::Relaxed);
-        let most = (*oldest).shared.lock().most(&*(*oldest).area.load(Ordering::Relaxed));
-        list.bytes -= cost(most).min(list.bytes);
+        let (areas, bytes) = cost(&*oldest, &(*oldest).shared.lock());
+        list.areas -= areas.min(list.areas);
+        list.bytes -= bytes.min(list.bytes);
     }
     if list.oldest.is_null() {
         list.newest = null_mut();
     }
-    list.count -= 1;
     Some(oldest)
 }
 

@@ -6,6 +6,9 @@
 use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
 use underbar_options::{Ecb, Without};
+use underbar_sys::lock;
+
+use super::super::private_storage::OWN;
 
 /// Bytes of ended ECBs that are kept without access; 0: none.
 static CHECK: AtomicUsize = AtomicUsize::new(0);
@@ -33,6 +36,9 @@ pub fn configure(ecb: &Ecb<'_>) {
     }
     if ecb.without != Without::Usual {
         WITHOUT.store(ecb.without as u8, Ordering::Relaxed);
+        if ecb.without == Without::Spin {
+            lock::set_spins(0);
+        }
     }
 }
 
@@ -66,6 +72,11 @@ pub fn without() -> Without {
     .into_iter()
     .find(|item| *item as u8 == without)
     .unwrap_or_default()
+}
+
+/// Storage for ever, zeroed; null if there is none.
+pub fn storage(bytes: usize) -> *mut u8 {
+    OWN.lock().get(bytes)
 }
 
 /// Whether no request may find a ready piece, so that it goes where it is noted, or where something is left out.

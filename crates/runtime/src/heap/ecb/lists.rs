@@ -9,6 +9,7 @@
 //! Invariant: a buffer of `sizes[list]` bytes holds each request for which `of` names that list.
 //! Not here: requests above [`LARGEST`], which get pages of their own (`area`).
 
+use super::super::cell::Cell;
 use super::super::size::{LARGEST_SMALL, UNITS};
 use super::super::thread::BINS;
 pub use super::chains::AVAILABLE;
@@ -33,6 +34,9 @@ pub struct Lists {
     /// The list for a request of `16 * units - 15` to `16 * units` bytes, up to [`LARGEST_SMALL`].
     pub of_units: [u8; UNITS],
 }
+
+/// Freed buffers of a thread that wait, by list, the newest first (`without`).
+pub struct Aside(pub [*mut Cell; LISTS]);
 
 impl Lists {
     /// With available lists of these sizes: ascending multiples of 16, at least 32 and at most 64K; 0s at the end.

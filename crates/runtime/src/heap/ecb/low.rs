@@ -13,31 +13,16 @@
 
 use core::ptr::null_mut;
 
-use underbar_ledger::FaultKind;
 use underbar_ledger::traces::Traced;
 
-use super::super::check::{self, Fault};
-use super::super::map::PAGE;
+use super::super::map::{self, PAGE};
 use super::super::object::Heap;
 use super::super::out_of_storage_of;
-use super::area::{Area, GRAIN, Kind, LOW_HEAD, behind};
+use super::area::{self, Area, GRAIN, Kind, LOW_HEAD, behind};
 use super::control_block::{ControlBlock, Shared};
-use super::lists::LISTS;
-use super::piece::{Piece, push};
+use super::head::Head;
+use super::piece::push;
 use super::{given, here, traced};
-
-/// At the beginning of the first piece, behind its marks. Under the lock of the control block.
-pub struct Head {
-    /// The newest piece, and what is not handed out of it.
-    areas: *mut Area,
-    at: usize,
-    end: usize,
-    /// Bytes handed out of all pieces.
-    handed: usize,
-    lists: [*mut Piece; LISTS],
-}
-
-const _: () = assert!(size_of::<Head>() <= LOW_HEAD);
 
 /// Storage below the limit of that heap for the thread that is in an ECB, from the ECB. None if it is in none. Null, with errno ENOMEM,
 /// if there is no memory.
@@ -78,6 +63,7 @@ impl ControlBlock {
                 let piece = head.lists[list];
                 if !piece.is_null() {
                     head.lists[list] = (*piece).cell.next.get().cast();
+                    Area::set_free(area::of(map::lookup(piece.addr())), piece.addr(), false);
                     return piece.cast();
                 }
             }
@@ -113,7 +99,7 @@ impl ControlBlock {
                 }
                 None => {
                     shared.low = (*area).head().cast();
-                    shared.low.write(Head { areas: area, at, end, handed: 0, lists: [null_mut(); LISTS] });
+                    shared.low.write(Head::new(area, at, end));
                 }
             }
         }
@@ -123,47 +109,17 @@ impl ControlBlock {
     /// Takes a buffer back, which is of that list.
     ///
     /// # Safety
-    /// It is in a piece of this block, and nobody uses it.
+    /// It is in that piece of this block, and nobody uses it.
     #[cold]
-    pub unsafe fn free_low(&self, list: usize, buffer: *mut u8) {
+    pub unsafe fn free_low(&self, area: *mut Area, list: usize, buffer: *mut u8) {
         let mut shared = self.shared.lock();
         // SAFETY: the caller's promise; the head is this block's, under the lock.
         unsafe {
             let head = &mut *shared.low;
-            if head.lists[list].cast() == buffer {
-                let address = buffer.addr();
-                check::end(
-                    "free",
-                    Fault { kind: FaultKind::DoubleFree, address, block: address, bytes: 0 },
-                    0,
-                );
-            }
+            Area::set_free(area, buffer.addr(), true);
             let mut chain = head.lists[list].cast();
             push(&mut chain, buffer.cast());
             head.lists[list] = chain.cast();
-        }
-    }
-}
-
-impl Shared {
-    /// The newest piece; null if there is none.
-    pub fn low_areas(&self) -> *mut Area {
-        // SAFETY: null, or the head of this block, under the lock.
-        unsafe { self.low.as_ref() }.map_or(null_mut(), |head| head.areas)
-    }
-
-    /// Bytes that were handed out.
-    pub fn low_handed(&self) -> usize {
-        // SAFETY: as above.
-        unsafe { self.low.as_ref() }.map_or(0, |head| head.handed)
-    }
-
-    /// In a forked child, after a thread that is gone was in the middle of something: what is free is not used.
-    pub fn lose_low(&mut self) {
-        // SAFETY: as above.
-        if let Some(head) = unsafe { self.low.as_mut() } {
-            head.at = head.end;
-            head.lists = [null_mut(); LISTS];
         }
     }
 }

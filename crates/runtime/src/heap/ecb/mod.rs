@@ -19,11 +19,13 @@
 //! | `carving` | its new buffers |
 //! | `lists`, `piece` | sizes; free buffers |
 //! | `requests` | malloc, free and realloc of buffers |
-//! | `low` | storage below 2 GiB |
+//! | `low`, `head` | storage below 2 GiB |
 //! | `names`, `tags` | names of buffers |
+//! | `pairs`, `named` | name-value pairs of ECBs; what is counted for them |
 //! | `threads` | the end of a thread; forks |
 //! | `given`, `ended` | what ECB says; storage of ended ECBs that is kept without access |
 //! | `traced` | the last requests of each thread |
+//! | `without` | what a demo leaves out |
 //! | `figures` | what is counted and not yet published |
 //!
 //! A buffer belongs to its ECB wherever it is freed or resized: realloc never moves a buffer from one heap to another, since it
@@ -40,9 +42,12 @@ mod control_block;
 mod ended;
 mod figures;
 mod given;
+mod head;
 mod lists;
 mod low;
+mod named;
 mod names;
+mod pairs;
 mod piece;
 mod ready;
 mod requests;
@@ -50,6 +55,7 @@ mod seat;
 mod tags;
 mod threads;
 mod traced;
+mod without;
 
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering;
@@ -59,12 +65,13 @@ use underbar_options::Settings;
 pub use ended::{Stale, find as stale_at};
 pub(super) use low::get_low;
 pub use names::{locate, tag, untag};
+pub use pairs::name;
 pub(super) use requests::{calloc, fault_of, free, free_by, get_by, malloc, realloc, usable};
 pub(super) use threads::{after_fork_in_child, hold, is_quiet, release, settle, thread_ends};
 pub(super) use traced::tell as tell_trace;
 
 use super::thread::ThreadHeap;
-use super::{home, registry, slot};
+use super::{home, object, registry, slot};
 use area::Area;
 use control_block::ControlBlock;
 use seat::Seat;
@@ -82,6 +89,8 @@ pub enum Refused {
     NoMemory,
     /// The name is empty.
     Name,
+    /// The ECB has as many name-value pairs as it can have.
+    Full,
     /// The name is too long.
     LongName,
 }
@@ -154,6 +163,9 @@ fn create_once(class: &[u8]) -> Result<Number, Refused> {
         block.counts_each.store(counts_each.into(), Ordering::Relaxed);
         (*seat).count_created(class, counts_each);
         let area = block.area.load(Ordering::Relaxed);
+        if class.makes_entries {
+            without::make_entries(area);
+        }
         (*area).set_block(core::ptr::from_ref(block).cast_mut().cast());
         Ok(number_of(block))
     }
@@ -325,8 +337,8 @@ pub fn end(number: Number) -> Result<(), Refused> {
         class.ends();
         (*first).put_ready(core::ptr::from_ref(block).cast_mut());
     }
-    // A class may never need its space again: an end of any class looks at what large ECBs have left.
-    class::each(|class| class.heap().heartbeat_if_due());
+    // A thread that works in ECBs only has no other business with the heaps.
+    object::heartbeat_if_due();
     Ok(())
 }
 
@@ -343,6 +355,9 @@ unsafe fn give_back(block: &ControlBlock, count: impl FnOnce(figures::Ended)) {
             let mut shared = block.shared.lock();
             shared.leave_kept();
             let ended = shared.ended(&*area);
+            if let Some(named) = block.named() {
+                named.ended(&ended, shared.frames());
+            }
             let beyond = shared.beyond();
             count(ended);
             (*area).clear(shared.used_up_to(area).min((*area).start() + (*area).bytes()));

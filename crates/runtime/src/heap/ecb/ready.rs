@@ -6,7 +6,8 @@
 //! ```
 //!
 //! An ECB that ends leaves its control block and its area to the next one of the class: first to one of the same thread, without a
-//! lock. As many wait as ECBs are alive, and at least [`LEAST_READY`]; the pages of further ones go back to the kernel.
+//! lock. As many wait as ECBs are alive, and at least [`LEAST_READY`]; the pages of further ones go back to the kernel, and where twice
+//! as many wait, those of one more at each end.
 //!
 //! Invariant: a block that waits has a closed generation, a clear area, and no thread inside. A control block is never unmapped.
 //! Not here: an ECB that is alive (`control_block`).
@@ -23,7 +24,7 @@ use super::super::map::PAGE;
 use super::super::private_storage::OWN;
 use super::area::{Area, PAGE_MARKS};
 use super::chains::Bits;
-use super::class::{Class, MAKING};
+use super::class::{Class, MAKING, Waiting};
 use super::control_block::{ControlBlock, Shared};
 use crate::sandbox;
 
@@ -112,14 +113,31 @@ pub unsafe fn put(block: *mut ControlBlock) {
             waiting.count += 1;
             return;
         }
+        clean(&mut waiting, block);
+        if waiting.count > 2 * most {
+            let further: *mut ControlBlock = waiting.first.cast();
+            waiting.first = (*further).next_ready.load(Ordering::Relaxed).cast();
+            waiting.count -= 1;
+            clean(&mut waiting, further);
+        }
+    }
+}
+
+/// Gives the pages of a block back.
+///
+/// # Safety
+/// As [`put`].
+unsafe fn clean(waiting: &mut Waiting, block: *mut ControlBlock) {
+    // SAFETY: the caller's promise; the area is the block's.
+    unsafe {
         let area = (*block).area.load(Ordering::Relaxed);
         // The last page ends with the header of the next block.
         let pages = (*area).bytes() - PAGE;
         // If the kernel refuses, the pages stay.
         let _ = syscall::madvise((*area).start() as *mut u8, pages, syscall::MADV_DONTNEED);
         (*block).next_ready.store(waiting.clean.cast(), Ordering::Relaxed);
-        waiting.clean = block.cast();
     }
+    waiting.clean = block.cast();
 }
 
 /// A block that no ECB ever had.
@@ -149,6 +167,7 @@ fn new_block(class: &'static Class) -> *mut ControlBlock {
             chains: Bits::new(),
             kept: AtomicU8::new(0),
             is_threaded: AtomicU8::new(0),
+            named: AtomicPtr::new(null_mut()),
             counts_each: AtomicU8::new(0),
             index,
         });

@@ -20,6 +20,7 @@ use core::ptr::{null, null_mut};
 use core::sync::atomic::Ordering;
 
 use underbar_ledger::classes::OfList;
+use underbar_options::Without;
 use underbar_sys::lock::Lock;
 
 use super::super::cell::Cell;
@@ -33,9 +34,9 @@ use super::area::{self, Area, Kind};
 use super::class::Class;
 use super::control_block::{ControlBlock, KEPT, Region, list_of};
 use super::figures::{self, Ended, Figures};
-use super::lists::{LISTS, MARKED};
+use super::lists::{Aside, LISTS, MARKED};
 use super::piece::{Piece, depth, push};
-use super::{low, ready, traced};
+use super::{given, low, ready, traced};
 
 /// Bytes of buffers that are carved at a time, at first.
 pub(super) const CARVED: usize = 512;
@@ -85,6 +86,9 @@ pub struct Seat {
     /// Of a first seat: one more than the number of the thread's trace table, 0: none yet; and whether the table names the thread.
     pub table: u32,
     pub is_known: bool,
+    /// What is left out; and freed buffers that wait for it, null: none.
+    pub without: Without,
+    pub aside: *mut Aside,
 }
 
 /// Seats of threads that have ended, linked by `deeper`.
@@ -161,6 +165,8 @@ pub fn make(home: *mut ThreadHeap) -> *mut Seat {
                 waiting: 0,
                 table: 0,
                 is_known: false,
+                without: given::without(),
+                aside: null_mut(),
             });
             (*seat).heap.is_seat = true;
             (*seat).heap.is_untraced = !traced::are_on();
@@ -266,12 +272,16 @@ impl Seat {
     /// The thread leaves the ECB: its lists and the rest of its region become the others'.
     pub unsafe fn stand_up(&mut self) {
         // SAFETY: the thread is inside, so the block is the ECB's.
-        let block = unsafe { &*self.block };
+        let block = unsafe {
+            self.take_all_aside();
+            &*self.block
+        };
         let class = self.class();
-        let (mut buffers, mut units) = (0, 0);
         let mut touched = core::mem::take(&mut self.touched);
         {
             let mut shared = block.shared.lock();
+            // SAFETY: under the lock.
+            let mut named = unsafe { block.named() };
             // Other threads, if there were any, would not look at the lists that are kept, and may have kept theirs meanwhile.
             let is_alone = block.is_threaded.load(Ordering::Relaxed) == 0;
             let mut keeping = 0;
@@ -296,8 +306,7 @@ impl Seat {
                 let chain: *mut Piece = core::mem::replace(&mut self.heap.bins[list], null_mut()).cast();
                 // SAFETY: the bin's pieces are ours.
                 let (gets, frees, size) = unsafe { self.counted(list, chain) };
-                buffers += gets as i32 - frees as i32;
-                units += (gets as i32 - frees as i32) * (size / 16) as i32;
+                shared.count(named.as_deref_mut(), list, size as usize, (gets, frees));
                 let left = core::mem::take(&mut self.handed[list]);
                 if chain.is_null() {
                     continue;
@@ -317,8 +326,6 @@ impl Seat {
                 shared.leave(region);
             }
             self.bump_end = 0;
-            shared.in_use += buffers;
-            shared.units += units;
         }
         self.block = null();
         self.heap.plain = NO_BLOCK;
@@ -341,7 +348,9 @@ impl Seat {
     pub unsafe fn settle(&mut self) {
         // SAFETY: null, or the block of the ECB that the thread is in.
         if let Some(block) = unsafe { self.block.as_ref() } {
-            let (mut buffers, mut units) = (0, 0);
+            // SAFETY: the thread is inside.
+            unsafe { self.take_all_aside() };
+            let mut shared = block.shared.try_lock();
             let mut touched = self.touched;
             while touched != 0 {
                 let list = touched.trailing_zeros() as usize;
@@ -349,12 +358,10 @@ impl Seat {
                 let chain: *mut Piece = self.heap.bins[list].cast();
                 // SAFETY: the bin's pieces are ours.
                 let (gets, frees, size) = unsafe { self.counted(list, chain) };
-                buffers += gets as i32 - frees as i32;
-                units += (gets as i32 - frees as i32) * (size / 16) as i32;
-            }
-            if let Some(mut shared) = block.shared.try_lock() {
-                shared.in_use += buffers;
-                shared.units += units;
+                if let Some(shared) = &mut shared {
+                    // SAFETY: under the lock.
+                    shared.count(unsafe { block.named() }, list, size as usize, (gets, frees));
+                }
             }
         }
         // SAFETY: null or a class.
@@ -389,11 +396,12 @@ impl Seat {
             if list == 0 {
                 self.free_large(area);
             } else if (*area).kind == Kind::Low {
-                (*self.block).free_low(list, buffer);
+                (*self.block).free_low(area, list, buffer);
                 self.count_low(self.class().lists.sizes[list] as usize, true);
             } else {
                 Area::set_free(area, buffer.addr(), list >= MARKED);
                 self.put(list, buffer);
+                self.freed_without(list);
             }
         }
     }
@@ -413,7 +421,7 @@ impl Seat {
 
     /// Gives a long list to the other threads of the ECB, if there are any.
     #[cold]
-    unsafe fn share(&mut self, list: usize) {
+    pub(super) unsafe fn share(&mut self, list: usize) {
         // SAFETY: the thread is inside.
         let block = unsafe { &*self.block };
         if block.is_threaded.load(Ordering::Relaxed) == 0 {
@@ -455,11 +463,7 @@ impl Seat {
                 self.figures.count_low(true);
             }
             self.figures.count_large(self.class(), bytes, true);
-            {
-                let mut shared = block.shared.lock();
-                shared.in_use -= 1;
-                shared.units -= (bytes / 16) as i32;
-            }
+            block.shared.lock().count(block.named(), 0, bytes, (0, 1));
             block.free_large(area);
         }
     }
@@ -468,11 +472,12 @@ impl Seat {
     pub unsafe fn count_low(&mut self, bytes: usize, is_freed: bool) {
         self.figures.count_low(is_freed);
         self.figures.count_large(self.class(), bytes, is_freed);
-        let sign = if is_freed { -1 } else { 1 };
-        // SAFETY: the thread is inside.
-        let mut shared = unsafe { &*self.block }.shared.lock();
-        shared.in_use += sign;
-        shared.units += sign * (bytes / 16) as i32;
+        let change = if is_freed { (0, 1) } else { (1, 0) };
+        // SAFETY: the thread is inside; under the lock.
+        unsafe {
+            let block = &*self.block;
+            block.shared.lock().count(block.named(), 0, bytes, change);
+        }
     }
 
     /// A block that waits with this thread for an ECB of that class; null if none does.

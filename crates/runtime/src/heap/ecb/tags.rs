@@ -13,6 +13,10 @@
 
 use core::ptr::null_mut;
 
+use underbar_options::Without;
+
+use super::given;
+
 /// The longest name.
 pub const LONGEST: usize = 40;
 /// Entries of the first table.
@@ -39,6 +43,8 @@ pub struct Tags {
     used: usize,
     free: u32,
     pub count: usize,
+    /// Bits of a hash that choose a list of names: all that there are, or none (WITHOUT(TAGS)).
+    mask: usize,
 }
 
 /// Bytes of a table.
@@ -72,7 +78,8 @@ impl Tags {
         let tags: *mut Tags = place.cast();
         // SAFETY: the caller's promise.
         unsafe {
-            tags.write(Tags { capacity, used: 0, free: NIL, count: 0 });
+            let mask = if given::without() == Without::Tags { 0 } else { 2 * capacity - 1 };
+            tags.write(Tags { capacity, used: 0, free: NIL, count: 0, mask });
             Self::lists(tags).write_bytes(0xff, 4 * capacity);
         }
         tags
@@ -89,7 +96,7 @@ impl Tags {
 
     unsafe fn of_name(tags: *mut Tags, hash: u32) -> *mut u32 {
         // SAFETY: the contract above.
-        unsafe { Self::lists(tags).add(hash as usize & (2 * (*tags).capacity - 1)) }
+        unsafe { Self::lists(tags).add(hash as usize & (*tags).mask) }
     }
 
     unsafe fn of_buffer(tags: *mut Tags, buffer: usize) -> *mut u32 {

@@ -10,7 +10,9 @@ use super::super::map::{AREA, lookup};
 use super::super::{ONE_AT_A_TIME, free, malloc, realloc, usable_size};
 use super::*;
 
-// There are twelve classes: where the class does not matter, tests share SIZES.
+// There are fifteen classes and one for all others: where the class does not matter, tests share SIZES.
+
+mod pairs;
 
 fn turn() -> std::sync::MutexGuard<'static, ()> {
     ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
@@ -718,6 +720,14 @@ fn storage_below_2_gib_is_the_ecb_s_and_goes_into_no_other_list() {
         // Another thread frees one; it comes back at the next request.
         let third = all[2].1.addr();
         thread::scope(|scope| scope.spawn(move || give(third as *mut u8)).join().expect("a thread"));
+        // The next request that no ready piece serves takes it in.
+        get(200_000);
+        let again: Vec<_> = (0..3).map(|_| (low(100), low(1))).collect();
+        assert!(again.iter().all(|two| two.0.addr() != two.1.addr()));
+        for (a, b) in again {
+            give(a);
+            give(b);
+        }
         leave().expect("inside");
         assert_ne!(ecb_of(low(40)), ecb, "outside it is the process's");
         end(ecb).expect("nobody is inside");

@@ -10,10 +10,10 @@
 //! Invariant: a table has one writer, its thread, so that no cache line is shared; under WITHOUT(TRACE) all threads have one table.
 //! Not here: the pages (`ledger::traces`), their structure (`underbar_ledger::traces`).
 
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use underbar_ledger::Traces;
-use underbar_ledger::traces::{ENTRIES, MODULE_SHIFT, Table, Traced};
+use underbar_ledger::traces::{ENTRIES, MODULE_SHIFT, MODULES, Table, Traced};
 use underbar_options::Without;
 use underbar_sys::syscall;
 
@@ -34,7 +34,7 @@ pub fn are_on() -> bool {
 /// Notes a request of the calling thread for a buffer of that ECB.
 #[cold]
 pub fn note(kind: Traced, buffer: *mut u8, bytes: usize, caller: usize, block: &ControlBlock) {
-    let Some(traces) = ledger::traces::get() else { return };
+    let Some(traces) = ledger::trace_tables() else { return };
     let Some(table) = own_table(traces) else { return };
     let is_shared = given::without() == Without::Trace;
     let requests = &table.requests;
@@ -67,20 +67,49 @@ fn own_table(traces: &'static Traces) -> Option<&'static Table> {
     Some(table)
 }
 
+/// Where a module is in memory, at the place of its name in the tables. `start` is stored last (Release), the others before it; read by
+/// any thread (Acquire). A module that is unloaded stays: then another one at its addresses has its name.
+struct Range {
+    start: AtomicUsize,
+    end: AtomicUsize,
+    base: AtomicUsize,
+}
+
+static RANGES: [Range; MODULES] =
+    [const { Range { start: AtomicUsize::new(0), end: AtomicUsize::new(0), base: AtomicUsize::new(0) } };
+        MODULES];
+/// Places that threads have taken. Any thread; relaxed: it only distributes places.
+static TAKEN: AtomicUsize = AtomicUsize::new(0);
+
 /// The word for a caller: its module and the address in it, or a plain address.
 fn place_of(traces: &Traces, caller: usize) -> u64 {
     const PLAIN: u64 = (1 << MODULE_SHIFT) - 1;
-    let mut room = [0; 32];
-    let Some(code) = coverage::code_at(caller, &mut room) else { return caller as u64 & PLAIN };
-    for (at, name) in traces.modules.iter().enumerate() {
-        if name.is_empty() {
-            name.store(code.module);
-        }
-        if name.is(code.module) {
-            return (at as u64 + 1) << MODULE_SHIFT | code.offset as u64 & PLAIN;
-        }
+    let is_there = |range: &Range| {
+        let start = range.start.load(Ordering::Acquire);
+        start != 0 && (start..range.end.load(Ordering::Relaxed)).contains(&caller)
+    };
+    let taken = TAKEN.load(Ordering::Relaxed).min(MODULES);
+    let Some(at) = RANGES[..taken].iter().position(is_there).or_else(|| new_module(caller)) else {
+        return caller as u64 & PLAIN;
+    };
+    // In a child by fork the tables are new ones.
+    if traces.modules[at].is_empty() {
+        let mut room = [0; 32];
+        traces.modules[at].store(coverage::module_name(caller, &mut room));
     }
-    caller as u64 & PLAIN
+    (at as u64 + 1) << MODULE_SHIFT | (caller - RANGES[at].base.load(Ordering::Relaxed)) as u64 & PLAIN
+}
+
+/// A place for the module of a caller. None if it is in none, or there are too many.
+#[cold]
+fn new_module(caller: usize) -> Option<usize> {
+    let (start, end, base) = coverage::module_around(caller)?;
+    let at = TAKEN.fetch_add(1, Ordering::Relaxed);
+    let range = RANGES.get(at)?;
+    range.end.store(end, Ordering::Relaxed);
+    range.base.store(base, Ordering::Relaxed);
+    range.start.store(start, Ordering::Release);
+    Some(at)
 }
 
 /// Prints the calling thread's requests to standard error, the newest first.
@@ -88,7 +117,7 @@ pub fn tell() {
     if !are_on() {
         return;
     }
-    let Some(traces) = ledger::traces::get() else { return };
+    let Some(traces) = ledger::trace_tables() else { return };
     let Some(table) = own_table(traces) else { return };
     let (requests, limit) = (table.requests.load(Ordering::Relaxed), table.limit.load(Ordering::Relaxed));
     let last = requests.min(limit);

@@ -19,14 +19,14 @@
 //! Not here: segments that are wholly free (`supply`), and the threads that run a look (`parked`).
 
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicPtr, AtomicU16, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU16, AtomicU64, Ordering};
 
 use underbar_ledger::Key;
 use underbar_sys::{clock, syscall};
 
 use super::super::block::Block;
 use super::super::map::PAGE;
-use super::super::object::Heap;
+use super::super::object::{DEFAULT, Heap, next_look_of_lasting};
 use super::super::private_storage::OWN;
 use super::segment::{FREE_HEAD, segment_of};
 use super::{Disposition, MIB, Space};
@@ -172,15 +172,22 @@ impl Space {
 
     /// Requests a look at that time at the latest.
     pub(super) fn look_at(&self, nanoseconds: u64) {
-        let next = &self.heap().next_look;
-        if nanoseconds < next.load(Ordering::Relaxed) {
-            next.store(nanoseconds, Ordering::Relaxed);
+        let lower = |next: &AtomicU64| {
+            if nanoseconds < next.load(Ordering::Relaxed) {
+                next.store(nanoseconds, Ordering::Relaxed);
+            }
+        };
+        lower(&self.heap().next_look);
+        if self.heap().settings.serves_ecbs() {
+            lower(&DEFAULT.next_look);
         }
     }
 
     /// After a look: the next one is not needed before that time.
     pub(super) fn looked_until(&self, nanoseconds: u64) {
-        self.heap().next_look.store(nanoseconds, Ordering::Relaxed);
+        let is_default = core::ptr::eq(self.heap, &DEFAULT);
+        let lasting = if is_default { next_look_of_lasting() } else { u64::MAX };
+        self.heap().next_look.store(nanoseconds.min(lasting), Ordering::Relaxed);
     }
 
     /// Notes that the bytes of a range, which was in use, are free now, inside a free block of `free` bytes. That block is joined

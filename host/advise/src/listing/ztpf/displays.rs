@@ -4,7 +4,9 @@
 
 use std::collections::BTreeMap;
 
-use underbar_listing::model::ztpf::{Found, Metrics, SystemHeap as FoundHeap, SystemRow};
+use underbar_listing::model::ztpf::{
+    Found, ListRow, Lists, MetricRow, Metrics, SystemHeap as FoundHeap, SystemRow,
+};
 use underbar_model::{AvailableList, Figure, Storage};
 
 use super::super::Collected;
@@ -21,6 +23,8 @@ pub(crate) struct Set {
     pub name: Option<String>,
     /// The lists.
     pub lists: Vec<AvailableList>,
+    /// Buffers that its lists dispensed: all, those of shared lists, those of new storage; None where the counts are not known.
+    pub dispensed: Option<[u64; 3]>,
     /// The display's first line.
     pub title: Line,
 }
@@ -37,9 +41,17 @@ pub(crate) fn sets(collected: &Collected) -> impl Iterator<Item = Set> {
         Some(Set {
             name: found.set.clone(),
             lists: found.sizes.iter().map(list).collect(),
+            dispensed: dispensed(found),
             title: collected.line(*file, &found.title),
         })
     })
+}
+
+fn dispensed(found: &Lists) -> Option<[u64; 3]> {
+    let sum = |of: fn(&ListRow) -> u64| found.rows.iter().map(of).fold(0, u64::saturating_add);
+    let shared = sum(|row| row.shared_31.value.saturating_add(row.shared_64.value));
+    (!found.rows.is_empty())
+        .then(|| [sum(|row| row.dispensed.value), shared, sum(|row| row.new_storage.value)])
 }
 
 /// The lists of the system, as its memory configuration has them. If that lacks a size, the reports of the population of the system
@@ -70,6 +82,8 @@ pub(crate) struct Pairs {
     pub title: Line,
     /// Rows.
     pub rows: u64,
+    /// Rows of underbar: a class or a pair, its ECBs, and the buffers dispensed to them.
+    pub of_classes: Vec<(String, u64, u64)>,
     /// Whether a row names its ECB; changes are only known within ECBs.
     pub has_ecbs: bool,
     /// Sums of the changes within ECBs, of counters with AVL or HEAP in their name.
@@ -108,10 +122,26 @@ fn pairs(collected: &Collected, file: usize, metrics: &Metrics) -> Pairs {
     let figure = |sum: u64| Figure::line(title.clone(), sum, false);
     Pairs {
         rows: metrics.rows.len() as u64,
+        of_classes: metrics.rows.iter().filter_map(of_class).collect(),
         has_ecbs: metrics.rows.iter().any(|row| row.ecb.is_some()),
         changes: sums.into_iter().map(|(name, sum)| (name.to_owned(), figure(sum))).collect(),
         title,
     }
+}
+
+/// A row with the names that underbar prints.
+fn of_class(row: &MetricRow) -> Option<(String, u64, u64)> {
+    let ecbs = row.values.iter().find(|(name, _)| name == "ECBS")?.1;
+    let buffers =
+        row.values.iter().filter(|(name, _)| name.ends_with("_DISPENSED") && !name.starts_with("BYTES"));
+    let buffers = buffers.fold(0_u64, |sum, (_, value)| sum.saturating_add(*value));
+    let owner = row.owner.as_deref().unwrap_or_default();
+    let name = match &row.pair {
+        None => format!("class {owner}"),
+        Some((name, value)) if value.is_empty() => name.clone(),
+        Some((name, value)) => format!("{name}={value}"),
+    };
+    Some((name, ecbs, buffers))
 }
 
 fn system_heap(collected: &Collected, file: usize, heap: &FoundHeap) -> SystemHeap {

@@ -113,6 +113,14 @@ pub(crate) fn sets(collected: &Collected) -> Vec<Advice> {
             ),
             None => "The display does not say to which set these sizes belong.".to_owned(),
         };
+        if let Some([all, shared, new]) = set.dispensed {
+            said.reason += &format!(
+                " Its lists dispensed {}: {} by shared lists, {} by new storage.",
+                counted(all, "buffer", "buffers"),
+                share(shared, all),
+                share(new, all)
+            );
+        }
         said.certainty = "none: nothing is set".to_owned();
         said
     };
@@ -143,6 +151,15 @@ fn of_pairs(pairs: Pairs) -> (Line, String, String) {
         changes => changes.join(", "),
     };
     let now = counted(pairs.rows, "row of name-value pairs", "rows of name-value pairs");
+    if !pairs.of_classes.is_empty() {
+        let rows = pairs.of_classes.iter().take(12).map(|(name, ecbs, buffers)| {
+            let buffers = counted(*buffers, "buffer", "buffers");
+            format!("{name} {}, {buffers} dispensed", counted(*ecbs, "ECB", "ECBs"))
+        });
+        let rows: Vec<String> = rows.collect();
+        let reason = format!("Sums of ended ECBs, as underbar prints them: {}.", rows.join("; "));
+        return (pairs.title, now, reason);
+    }
     let reason = format!(
         "Changes within ECBs: {shown}. Which counters are about the heap of ECBs is in no public source, so nothing is \
          set by them."
@@ -165,16 +182,15 @@ fn of_system_heap(heap: SystemHeap) -> (Line, String, String) {
     };
     // The ratio of two figures, in each column that has both; with words before it if there is one.
     let shares = |words: &str, columns: &[Storage; 2], two: fn(&Storage) -> [&Figure; 2]| {
-        let share = |(width, of): (&str, &Storage)| {
+        let of_column = |(width, of): (&str, &Storage)| {
             let [part, whole] = two(of);
             if part.certainty == Certainty::Unknown || whole.value == 0 {
                 return None;
             }
             let sure = if part.is_likely() || whole.is_likely() { "?" } else { "" };
-            let of_10_000 = u128::from(part.value) * 10_000 / u128::from(whole.value);
-            Some(format!("{width} {}.{:02} %{sure}", of_10_000 / 100, of_10_000 % 100))
+            Some(format!("{width} {}{sure}", share(part.value, whole.value)))
         };
-        let both: Vec<String> = ["31-bit", "64-bit"].into_iter().zip(columns).filter_map(share).collect();
+        let both: Vec<String> = ["31-bit", "64-bit"].into_iter().zip(columns).filter_map(of_column).collect();
         if both.is_empty() { String::new() } else { format!(" {words}: {}.", both.join(", ")) }
     };
     let now = format!("system heap in use: {}", row([&whole[0].used_last, &whole[1].used_last]));

@@ -307,7 +307,7 @@ fn what_has_no_rule_is_shown_and_sets_nothing() {
     let said = check("tpf-read-only", heap, Some((Kind::NoAdvice, ""))).expect("said");
     assert_eq!(said.now, "system heap in use: 31-bit 620 KB, 64-bit 20,480 KB");
     assert!(
-        said.reason.contains("In use now of the most: 31-bit 8.98 %, 64-bit 50.00 %."),
+        said.reason.contains("In use now of the most: 31-bit 8.99 %, 64-bit 50.00 %."),
         "{}",
         said.reason
     );
