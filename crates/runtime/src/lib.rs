@@ -67,6 +67,7 @@ pub mod seccomp;
 mod serving;
 #[cfg(not(loom))]
 pub mod stack;
+#[cfg(not(loom))]
 mod stale;
 #[cfg(not(loom))]
 pub mod start;
