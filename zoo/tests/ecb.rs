@@ -212,6 +212,17 @@ fn storage_of_an_ended_ecb_that_is_still_used_is_named() {
         assert_eq!(found.status.code(), Some(7), "{how}: {found:?}");
         assert!(found.output.ends_with(output) && found.error.is_empty() != is_told, "{how}: {found:?}");
     }
+    for options in ["", "ECB(CHECK)"] {
+        let found = on_heap(options, &[&program, "stale", "area", "kill", "ignored"]);
+        assert!(
+            options.is_empty() == found.status.success() && found.output.lines().count() <= 2,
+            "{found:?}"
+        );
+        assert_eq!(found.status.signal(), (!options.is_empty()).then_some(SIGSEGV), "{found:?}");
+    }
+    let found = on_heap("ECB(CHECK)", &[&program, "stale", "area", "read", "once"]);
+    assert_eq!(found.status.code(), Some(8), "{found:?}");
+    assert!(found.error.contains("of class GONE has ended"), "{found:?}");
     for how in ["null", "kill"] {
         for options in ["ECB(CHECK)", "ECB(CHECK),STACK(1M)"] {
             let found = on_heap(options, &[&program, "stale", "area", how, "plain"]);

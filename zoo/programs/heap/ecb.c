@@ -378,6 +378,13 @@ static void handled(int number, siginfo_t *info, void *context) {
     _exit(7);
 }
 
+static volatile sig_atomic_t was_sent;
+
+/* The first one is sent; the second one is a fault. */
+static void ended_well(int number) {
+    if (was_sent++) _exit(number == SIGSEGV ? 8 : 4);
+}
+
 /* Uses storage of an ended ECB: WHERE is area, frame or large, HOW read or write, and by whom. */
 static void stale(const char *where, const char *how, const char *who) {
     if (!strcmp(who, "handled")) {
@@ -385,6 +392,14 @@ static void stale(const char *where, const char *how, const char *who) {
         CHECK(sigaction(SIGSEGV, &action, &before) == 0 && before.sa_handler == SIG_DFL);
         CHECK(sigaction(SIGSEGV, NULL, &before) == 0 && before.sa_sigaction == handled);
         CHECK(before.sa_flags & SA_SIGINFO);
+    } else if (!strcmp(who, "ignored")) {
+        CHECK(signal(SIGSEGV, SIG_IGN) == SIG_DFL && signal(SIGSEGV, SIG_IGN) == SIG_IGN);
+    } else if (!strcmp(who, "once")) {
+        struct sigaction before;
+        CHECK(sysv_signal(SIGSEGV, ended_well) == SIG_DFL);
+        kill(getpid(), SIGSEGV);
+        CHECK(sigaction(SIGSEGV, NULL, &before) == 0 && before.sa_handler == SIG_DFL);
+        CHECK(signal(SIGSEGV, ended_well) == SIG_DFL);
     } else {
         CHECK(signal(SIGSEGV, SIG_DFL) == SIG_DFL);
     }
