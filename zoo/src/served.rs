@@ -92,6 +92,14 @@ impl Client {
         response
     }
 
+    /// Waits for the end of the connection. False: the server sends something.
+    ///
+    /// # Panics
+    /// If the connection cannot be read.
+    pub fn is_at_end(&mut self) -> bool {
+        self.stream.fill_buf().expect("a connection").is_empty()
+    }
+
     /// The response to a GET of a path.
     pub fn get(&mut self, path: &str) -> Vec<u8> {
         self.send(format!("GET {path} HTTP/1.1\r\nHost: zoo\r\n\r\n").as_bytes());

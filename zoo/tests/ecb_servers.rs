@@ -5,7 +5,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 use underbar_sys::signal::name::{KILL, QUIT, TERM};
@@ -157,6 +157,31 @@ fn a_server_on_hyper_answers_the_same_with_an_ecb_for_each_request() {
             assert!(classes.is_empty(), "{classes:?}");
         }
     }
+}
+
+#[test]
+fn a_server_on_hyper_goes_on_after_a_panic_in_an_ecb() {
+    const PANICS: usize = 20;
+    let Some(server) = http("a server on hyper that panics") else { return };
+    let report = scratch("ecb-http-panics").join("report.json");
+    let flags = ["-q", "--json", "-o", report.to_str().expect("text"), "--opts", "STORAGE(AA,55)"];
+    let mut command = run(&flags, &[server.to_str().expect("text"), "--ecb"]);
+    let running = Http::start(command.env("RUST_BACKTRACE", "1").stderr(Stdio::null()));
+    let expect = when_ready(running.port).get("/table?rows=40");
+    for number in 0..PANICS {
+        let mut client = when_ready(running.port);
+        client.send(format!("GET /panic?{number} HTTP/1.1\r\nHost: zoo\r\n\r\n").as_bytes());
+        assert!(client.is_at_end());
+        assert_eq!(when_ready(running.port).get("/table?rows=40"), expect);
+    }
+    running.end();
+    // An ECB whose work panics does not end: the panic's message is in it.
+    let class = &classes(&report)[0];
+    assert_eq!(
+        class["created"].as_u64(),
+        class["ended"].as_u64().map(|ended| ended + PANICS as u64),
+        "{class}"
+    );
 }
 
 #[test]

@@ -155,6 +155,20 @@ fn a_job_that_writes_past_an_element_is_named() {
     assert!(found.error.contains(says) && found.error.contains(", called by odd+0x"), "{found:?}");
 }
 
+/// A signal in a job ends the process, and the report says which program was LINKed.
+#[test]
+fn a_signal_in_a_job_ends_the_process_and_the_report_names_the_job() {
+    const SIGABRT: i32 = 6;
+    let file = folder().join(format!("enclaves-aborts-{}", std::process::id()));
+    let mut run = Command::new(underbar());
+    run.args(["run", "-o"]).arg(&file).args(["--", &odd_caller(), &programs().1, "aborts"]);
+    let result = left(run.env_remove("LD_PRELOAD").env_remove("UNDERBAR_OPTS"));
+    let report = fs::read_to_string(&file).expect("a report");
+    fs::remove_file(&file).expect("removed");
+    assert_eq!(code(result.status), -SIGABRT, "{}", result.error);
+    assert!(report.contains("ended without notice while odd was LINKed"), "{report}");
+}
+
 /// The overflow of a job's own stack is named, in whatever thread it runs; the process dies of the same signal as plain.
 #[test]
 fn the_overflow_of_a_job_s_own_stack_is_named() {
@@ -242,12 +256,11 @@ fn the_segments_of_a_job_s_stack_are_counted() {
 fn many_links_are_named_in_the_advice() {
     let (caller, library) = programs();
     let says = |options: &str, part: &str| {
-        let mut run = Command::new(underbar());
-        let json = ["run", "--json", "--opts", options, "-o", "/dev/stdout", "--", caller, library, part];
-        let result = left(run.args(json).env_remove("LD_PRELOAD").env_remove("UNDERBAR_OPTS"));
-        let report = result.output.lines().find(|line| line.starts_with('{')).expect("a report").to_owned();
         let file = folder().join(format!("enclaves-advice-{}-{part}.json", std::process::id()));
-        fs::write(&file, report).expect("written");
+        let mut run = Command::new(underbar());
+        run.args(["run", "--json", "--opts", options, "-o"]).arg(&file).args(["--", caller, library, part]);
+        let result = left(run.env_remove("LD_PRELOAD").env_remove("UNDERBAR_OPTS"));
+        assert_eq!(code(result.status), 0, "{part}: {}", result.error);
         let advice = left(Command::new(underbar()).arg("advise").arg(&file));
         fs::remove_file(&file).expect("removed");
         advice.output

@@ -3,7 +3,7 @@
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 
-use underbar_zoo::heap::{on_heap, plain, text};
+use underbar_zoo::heap::{cpp, on_heap, plain, text};
 use underbar_zoo::{Left, compiled, left, run, scratch, underbar};
 
 const SIGABRT: i32 = 6;
@@ -52,6 +52,16 @@ fn what_the_c_library_got_is_named_so_in_a_thread_with_a_heap_of_its_own() {
         let found = under(options, "of-library", "100");
         is_ended(&found, " (7 bytes) was written past its end, got by libc.so.6+0x");
         assert!(found.error.contains(", called by the program itself+0x"), "{found:?}");
+    }
+}
+
+/// Aligned operator new names its caller, too, and not underbar's own function.
+#[test]
+fn who_got_an_aligned_object_is_named() {
+    let program = cpp("aligned_new", &["-std=c++17", "-O1"]);
+    for options in ["HEAPZONES(,,16)", "THREADHEAP(64K,64K),HEAPZONES(,,16)"] {
+        let found = on_heap(options, &[&program]);
+        is_ended(&found, " (64 bytes) was written past its end, got by the program itself+0x");
     }
 }
 

@@ -214,6 +214,13 @@ unsafe extern "C" {
     fn _Unwind_DeleteException(exception: *mut c_void);
 }
 
+// It unwinds through LINK and its callers. Under `panic = "abort"` the compiler puts code that aborts around a call of a function that may
+// unwind; around others there is none, and the frames have nothing to drop.
+#[cfg(panic = "unwind")]
 unsafe extern "C-unwind" {
+    fn _Unwind_Resume(exception: *mut c_void) -> !;
+}
+#[cfg(not(panic = "unwind"))]
+unsafe extern "C" {
     fn _Unwind_Resume(exception: *mut c_void) -> !;
 }

@@ -179,6 +179,19 @@ pub(crate) mod tests {
         assert_eq!(Report::from_json(report.to_json().as_bytes()).expect("what was written"), report);
     }
 
+    /// The second process was killed in the enclave `parser`.
+    #[test]
+    fn the_program_that_was_linked_when_the_process_ended_is_named() {
+        let report = Report::from_ledger(
+            &LedgerView::new(&written(b"parser", 40 << 20)).expect("a good ledger"),
+            Facts::default(),
+            |_| false,
+        );
+        let page = Page { columns: 120, ..Page::of_terminal(None, false) };
+        let text = crate::summary::render_on(&report, &[], page);
+        assert!(text.contains("ended without notice while parser was LINKed"), "{text}");
+    }
+
     /// Names are the program's, and figures may be damaged: neither may control a terminal or make a line too long.
     #[test]
     fn damaged_rows_give_a_report_all_the_same() {

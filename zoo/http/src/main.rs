@@ -14,6 +14,7 @@
 //! |---|---|
 //! | `GET /table?rows=N` | a table of N rows, sorted |
 //! | `POST /json` | the JSON of the body, its objects sorted, with the sum of its numbers |
+//! | `GET /panic` | none: the work panics, and the connection ends |
 //!
 //! Invariant: answers depend on the request alone: there is no date, and no order of a hash table.
 //! Not here: the load and the comparison (`zoo/tests/ecb_servers.rs`, `bench/src/ecb/soak`).

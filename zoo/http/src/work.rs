@@ -34,6 +34,7 @@ pub async fn answer(question: &Question, leak: usize) -> Answer {
     match (question.is_post, question.path.as_str()) {
         (false, "/table") => table(&question.query).await,
         (true, "/json") => sorted(&question.body),
+        (false, "/panic") => panic!("as asked: {}", question.query),
         _ => Answer { status: 404, kind: "text/plain", body: format!("no {}\n", question.path).into_bytes() },
     }
 }

@@ -62,6 +62,7 @@ int main(int count, char **words) {
         raise(SIGUSR1);
         return 1;
     }
+    if (!strcmp(how, "aborts")) abort();
     if (!strcmp(how, "overflows")) return sinks_for_ever(0);
     if (!strcmp(how, "overruns")) {
         static char *volatile block;

@@ -150,8 +150,10 @@ int main(int count, char **words) {
     CHECK(count > 2 && underbar_library_open(words[1], UNDERBAR_FREEZE, &library) == 0);
     struct rlimit none = {0, 0};
     setrlimit(RLIMIT_CORE, &none);
-    /* These end the process: two by the same signal as without underbar, one under HEAPZONES. */
-    if (!strcmp(words[2], "overflows") || !strcmp(words[2], "overruns")) return run("odd", words[2], NULL);
+    /* These end the process: by the same signal as without underbar, or under HEAPZONES. */
+    const char *ends[] = {"overflows", "overruns", "aborts"};
+    for (int i = 0; i < 3; i++)
+        if (!strcmp(words[2], ends[i])) return run("odd", ends[i], NULL);
     if (!strcmp(words[2], "overflows-in-thread")) {
         pthread_t id;
         CHECK(!pthread_create(&id, NULL, thread, "overflows"));

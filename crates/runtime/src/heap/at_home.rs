@@ -196,18 +196,13 @@ unsafe extern "C" fn pvalloc_by(size: usize, caller: usize) -> *mut u8 {
     unsafe { memalign_by(4096, size, caller) }
 }
 
-/// An aligned form of operator new, for an alignment that is a power of two.
+/// An aligned form of operator new, for an alignment that is a power of two, and that caller.
 ///
 /// # Safety
 /// As aligned_alloc of C.
-pub unsafe fn aligned_for_new(alignment: usize, size: usize) -> *mut u8 {
+pub unsafe fn aligned_for_new(alignment: usize, size: usize, caller: usize) -> *mut u8 {
     // SAFETY: the caller's promise.
-    unsafe {
-        match away() {
-            None => super::aligned(alignment, size),
-            Some(away) => at_home(away, || super::aligned(alignment, size)),
-        }
-    }
+    unsafe { memalign_by(alignment, size, caller) }
 }
 
 #[cfg(test)]
@@ -246,7 +241,7 @@ mod tests {
                 aligned,
                 valloc(100),
                 pvalloc(100),
-                aligned_for_new(64, 100),
+                aligned_for_new(64, 100, 0),
             ];
             assert!(reallocarray(null_mut(), usize::MAX, 2).is_null());
             assert!(core::ptr::eq(slot::get(), here));

@@ -20,7 +20,7 @@
 use core::arch::naked_asm;
 use core::ffi::CStr;
 
-use super::at_home;
+use super::{at_home, unusual};
 use crate::next::Next;
 
 /// The forms of operator new, in the order of [`NEXT`].
@@ -65,13 +65,19 @@ extern "C" fn get(size: usize) -> *mut u8 {
     unsafe { super::malloc_for_new(size) }
 }
 
-extern "C" fn get_aligned(size: usize, align: usize) -> *mut u8 {
+/// Passes on the return address of operator new, which is behind the three arguments that the slow path keeps.
+#[unsafe(naked)]
+unsafe extern "C" fn get_aligned(_size: usize, _align: usize) -> *mut u8 {
+    naked_asm!("mov rdx, qword ptr [rsp + 32]", "jmp {}", sym get_aligned_by)
+}
+
+extern "C" fn get_aligned_by(size: usize, align: usize, caller: usize) -> *mut u8 {
     if !align.is_power_of_two() {
         // The C++ library handles an invalid alignment.
         return core::ptr::null_mut();
     }
     // SAFETY: the alignment was checked.
-    unsafe { super::aligned(align, size) }
+    unsafe { unusual::aligned_from(align, size, caller) }
 }
 
 extern "C" fn get_at_home(size: usize) -> *mut u8 {
@@ -79,12 +85,18 @@ extern "C" fn get_at_home(size: usize) -> *mut u8 {
     unsafe { at_home::malloc_for_new(size) }
 }
 
-extern "C" fn get_aligned_at_home(size: usize, align: usize) -> *mut u8 {
+/// As [`get_aligned`].
+#[unsafe(naked)]
+unsafe extern "C" fn get_aligned_at_home(_size: usize, _align: usize) -> *mut u8 {
+    naked_asm!("mov rdx, qword ptr [rsp + 32]", "jmp {}", sym get_aligned_at_home_by)
+}
+
+extern "C" fn get_aligned_at_home_by(size: usize, align: usize, caller: usize) -> *mut u8 {
     if !align.is_power_of_two() {
         return core::ptr::null_mut();
     }
     // SAFETY: the alignment was checked.
-    unsafe { at_home::aligned_for_new(align, size) }
+    unsafe { at_home::aligned_for_new(align, size, caller) }
 }
 
 /// Defines a slow path: `get(size, second)`, and the jump if that gives nothing.

@@ -16,6 +16,7 @@ use underbar_model::Area;
 use underbar_options::LEAST_THREAD_STACK;
 
 use super::{Advice, LINES, runs};
+use crate::heap::Kind;
 use crate::lock;
 use crate::memory;
 use crate::model::{Process, Report, Role, State};
@@ -213,6 +214,17 @@ fn frames(report: &Report, program: &Program) -> Option<Line> {
     })
 }
 
+/// The programs that were LINKed when a process ended, the outermost first; at most three of them.
+fn in_enclaves(process: &Process) -> String {
+    let live = process.heaps.iter().filter(|heap| heap.kind == Kind::Enclave && !heap.ended);
+    let names: Vec<String> = live.take(3).map(|heap| clean(&heap.name)).collect();
+    match names.len() {
+        0 => String::new(),
+        1 => format!(" while {} was LINKed", names[0]),
+        _ => format!(" while {} were LINKed", names.join(", ")),
+    }
+}
+
 /// What is missing from the figures above. A death by signal looks the same as a system call that ends the process without the C
 /// library.
 fn killed(report: &Report, program: &Program) -> Option<Line> {
@@ -220,8 +232,8 @@ fn killed(report: &Report, program: &Program) -> Option<Line> {
     let mut all = report.processes.iter().filter(is_killed);
     let first = all.next()?;
     let who = match 1 + all.count() {
-        1 if program.processes <= 1 => "ended without notice".to_owned(),
-        1 => format!("process {} ended without notice", first.process),
+        1 if program.processes <= 1 => format!("ended without notice{}", in_enclaves(first)),
+        1 => format!("process {} ended without notice{}", first.process, in_enclaves(first)),
         number => format!("{number} processes ended without notice"),
     };
     Some(warning("note", format!("{who}: last gets and frees may be missing (explain heap.gets)")))

@@ -145,7 +145,8 @@ impl Seat {
     }
 
     /// Lets [`Self::bump`] serve from the region, as far as its marks are together. Not while each request is counted, nor while there are
-    /// chains or buffers that threads outside freed, which are used first; and threads that share an ECB carve several buffers at a time, from a cache line of their own.
+    /// chains or buffers that threads outside freed, which are used first; and threads that share an ECB carve several buffers at a time,
+    /// from a cache line of their own.
     pub unsafe fn aim(&mut self) {
         self.bump_end = 0;
         // SAFETY: the thread is inside; the region is ours, and its marks are there.
