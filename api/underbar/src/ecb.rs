@@ -49,7 +49,7 @@ pub enum Error {
     NoMemory,
     /// The ECB has ended; the buffer, or the name, is none; or the ECB has as many pairs as it can have.
     Invalid,
-    /// The name has more than 40 bytes.
+    /// The name has more than 40 bytes, or the name or value of a pair more than 32.
     LongName,
 }
 
@@ -61,7 +61,7 @@ impl fmt::Display for Error {
             Error::Busy => "a thread is in the ECB",
             Error::NoMemory => "there is no memory",
             Error::Invalid => "no such ECB, buffer or name",
-            Error::LongName => "a name has at most 40 bytes",
+            Error::LongName => "a name of a buffer has at most 40 bytes, a pair 32 on each side",
         })
     }
 }

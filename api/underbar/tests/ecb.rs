@@ -78,6 +78,21 @@ fn inside() {
     }
     assert_eq!(ecb::locate(b"SESSION").next(), None, "outside of all ECBs");
 
+    // Name-value pairs: four at most, each with one value.
+    // SAFETY: nothing of it is kept.
+    unsafe {
+        ecb.run(|| {
+            for pair in ["A", "B", "C", "D", "A"] {
+                assert_eq!(ecb::name(pair, "1"), Ok(()));
+            }
+            assert_eq!(ecb::name("E", "1"), Err(Error::Invalid));
+            assert_eq!((ecb::name("D", ""), ecb::name("E", "1")), (Ok(()), Ok(())));
+            assert_eq!(ecb::name("", "1"), Err(Error::Invalid));
+            assert_eq!(ecb::name("A", &"1".repeat(33)), Err(Error::LongName));
+        });
+    }
+    assert_eq!(ecb::name("A", "1"), Err(Error::Outside));
+
     // It does not end while a thread is in it.
     let barrier = Barrier::new(2);
     thread::scope(|scope| {

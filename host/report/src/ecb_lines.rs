@@ -4,7 +4,7 @@
 //! ECBs      1,200 of 3 classes ended; most of SSL: 902 created; lists of the thread's own filled 96 % of the requests; 2 alive
 //!
 //! server, process 4711, ECBs of class SSL
-//!   ECBs                 102 created, 100 ended, 95 with a buffer, 3 expanded their table of names
+//!   ECBs                 102 created, 100 ended; of these 95 had a buffer, 3 expanded their table of names
 //!   AVL1 32              300 dispensed, 200 freed; by own lists 250, by shared ones 10, by new storage 40
 //!   TRANSACTION PAY       30 ECBs, 6,000 buffers of 800 KiB dispensed, 5,500 freed; at most 1.34 MiB of one
 //! ```
@@ -84,7 +84,7 @@ fn of_class(class: &EcbClass) -> Vec<Line> {
         row(
             "ECBs",
             format!(
-                "{:>12} created, {} ended, {} with a buffer, {} expanded their table of names",
+                "{:>12} created, {} ended; of these {} had a buffer, {} expanded their table of names",
                 count(class.created),
                 count(ended),
                 count(class.with_buffer),
@@ -94,7 +94,7 @@ fn of_class(class: &EcbClass) -> Vec<Line> {
         row(
             "storage",
             format!(
-                "{:>12} preallocated, {} needed more; {} with frames, {}; at most {}",
+                "{:>12} preallocated, {} needed more; {} with frames, {}; at most {} of one that ended",
                 bytes(class.area),
                 counted(class.exceeded(), "ECB", "ECBs"),
                 count(class.with_frame),
@@ -245,7 +245,7 @@ mod tests {
         let shown = text(sections(&report()));
         for part in [
             "ECBs of class SSL",
-            "102 created, 100 ended, 95 with a buffer, 3 expanded",
+            "102 created, 100 ended; of these 95 had a buffer, 3 expanded",
             "32 KiB preallocated, 4 ECBs needed more; 4 with frames, 5 frames; at most 1.34 MiB",
             "below 2 GiB                       70 dispensed, 14 freed; 7 ECBs had some, at most 40 KiB",
             "AVL2 64                        9,600 dispensed, 9,000 freed; by own lists 8,900, by shared ones 200, by new storage 500",

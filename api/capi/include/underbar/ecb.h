@@ -43,9 +43,8 @@ UNDERBAR_ECB_WEAK int underbar_ecb_end(underbar_ecb ecb);
 UNDERBAR_ECB_WEAK underbar_ecb underbar_ecb_current(void);
 
 /* Attaches a name-value pair to the current ECB, as ("TRANSACTION", "PAY"): reports then have the ECBs of each pair. It replaces the
- * ECB's pair of that name; NULL as a value takes it away. Name and value have at most 32 bytes, an ECB at most 4 pairs. What has a
- * row of its own: see docs/ecb.md. 0; EINVAL: a name of no byte, or one that is too long; ENOSPC: a fifth pair; EPERM: the thread is
- * in no ECB. */
+ * ECB's pair of that name; NULL as a value takes it away. Name and value have at most 32 bytes, an ECB at most 4 pairs. Which pairs have a
+ * row of their own: see docs/ecb.md. 0; EINVAL: a name of no byte; ENAMETOOLONG; ENOSPC: a fifth pair; EPERM: the thread is in no ECB. */
 UNDERBAR_ECB_WEAK int underbar_ecb_name(const char *name, const char *value);
 
 /* Between these two the calling thread is served from the process's heap. Pairs may be nested. */

@@ -20,8 +20,11 @@ use crate::ledger;
 /// Attaches a pair to the ECB that the thread is in, in place of its pair of that name; an empty value takes that one away.
 pub fn name(name: &[u8], value: &[u8]) -> Result<(), Refused> {
     let seat = here().ok_or(Refused::Outside)?;
-    if name.is_empty() || name.len() > BYTES || value.len() > BYTES {
+    if name.is_empty() {
         return Err(Refused::Name);
+    }
+    if name.len() > BYTES || value.len() > BYTES {
+        return Err(Refused::LongName);
     }
     // SAFETY: the seat is this thread's, which is inside.
     let block = unsafe { &*(*seat).block };

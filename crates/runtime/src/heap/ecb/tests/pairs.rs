@@ -59,7 +59,10 @@ fn an_ecb_has_four_pairs_and_no_more() {
     assert_eq!((name(b"B", b""), name(b"B", b"")), (Ok(()), Ok(())), "taken away, and nothing to take away");
     assert_eq!(name(b"E", b"1"), Ok(()));
     assert_eq!(name(b"", b"1"), Err(Refused::Name));
-    assert_eq!((name(&[b'N'; 33], b"1"), name(b"N", &[b'1'; 33])), (Err(Refused::Name), Err(Refused::Name)));
+    assert_eq!(
+        (name(&[b'N'; 33], b"1"), name(b"N", &[b'1'; 33])),
+        (Err(Refused::LongName), Err(Refused::LongName))
+    );
     end(ecb).expect("the thread leaves first");
     let ecbs = |name: &[u8], value: &[u8]| figures_of(CLASS, name, value).map(|row| row.0);
     let found = [ecbs(b"A", b"1"), ecbs(b"A", b"2"), ecbs(b"B", b"1"), ecbs(b"E", b"1"), ecbs(b"F", b"1")];
