@@ -86,6 +86,8 @@ mod object;
 pub mod of_threads;
 mod pools;
 mod private_storage;
+#[cfg(test)]
+mod random;
 mod realloc;
 mod registry;
 pub mod services;
