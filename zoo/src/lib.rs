@@ -258,6 +258,24 @@ pub fn left(command: &mut Command) -> Left {
     Left { status: output.status, output: text(output.stdout), error: text(output.stderr) }
 }
 
+/// What a command printed, as JSON.
+///
+/// # Panics
+/// If it is none.
+#[must_use]
+pub fn json(left: &Left) -> serde_json::Value {
+    serde_json::from_str(&left.output).unwrap_or_else(|error| panic!("{error}: {left:?}"))
+}
+
+/// A path as an argument of a command.
+///
+/// # Panics
+/// If it is no text.
+#[must_use]
+pub fn text(path: &Path) -> &str {
+    path.to_str().expect("a path of text")
+}
+
 /// The exit code; or for a death by signal, its negative number.
 #[must_use]
 pub fn code(status: ExitStatus) -> i32 {

@@ -46,6 +46,7 @@ mod stacks;
 mod thread_heaps;
 mod threads;
 mod timers;
+mod trials;
 mod tune;
 mod tune_live;
 mod tutorial;
