@@ -290,7 +290,7 @@ pub struct Fault {
     pub offset: AtomicU64,
     /// The same of who freed a block that is freed again, or got one with another fault.
     pub origin_module: Text<4>,
-    /// Its address in that module.
+    /// Its address in that module. Of a stack of no program, whose `origin_module` is empty: 1 if the program asked for its size.
     pub origin_offset: AtomicU64,
     /// The number of the ECB that has ended; 0: not known.
     pub ecb: AtomicU64,

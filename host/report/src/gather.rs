@@ -189,6 +189,9 @@ fn fault(fault: FaultView<'_>) -> Fault {
         address: fault.address,
         block: fault.block,
         block_bytes: (fault.block_bytes > 0).then_some(fault.block_bytes),
+        size_is_asked: fault.kind == ledger::FaultKind::StackOverflow
+            && fault.origin_module.is_empty()
+            && fault.origin_offset == 1,
         caller: (!fault.module.is_empty())
             .then(|| Caller { module: words(fault.module), offset: fault.offset }),
         origin: (!fault.origin_module.is_empty())

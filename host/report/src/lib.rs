@@ -59,6 +59,7 @@ pub mod gate;
 pub mod gather;
 pub mod glossary;
 pub mod heap;
+mod heap_sizes;
 pub mod heaps;
 pub mod le;
 pub mod lock;

@@ -186,6 +186,7 @@ fn fault() -> Value {
             "address": number("The address that the program gave, or that it could not access."),
             "block": number("Where the block begins that it is about. Of a stack, the kernel's number of its thread; 0: the first one."),
             "block_bytes": {"type": ["integer", "null"], "minimum": 0, "description": "Bytes that could be used of the block; null where not known. Of a stack, its size."},
+            "size_is_asked": {"type": "boolean", "description": "Of a stack: the program asked for its size. Absent where it did not."},
             "caller": {"anyOf": [object(
                 "Code that called.",
                 json!({"module": text(), "offset": number("Place in the module, as symbol tables count.")}),
@@ -205,6 +206,7 @@ fn fault() -> Value {
     );
     not_required(&mut fault, "origin");
     not_required(&mut fault, "ecb");
+    not_required(&mut fault, "size_is_asked");
     fault
 }
 
