@@ -615,7 +615,7 @@ unsafe fn give_back(function: &'static str, address: *mut u8, descriptor: *mut D
         }
         let owner = (*descriptor).owner.load(Ordering::Relaxed);
         if owner == AREA {
-            if !ecb::free_by(address, descriptor, caller) {
+            if !ecb::free_by(function, address, descriptor, caller) {
                 check::end(function, ecb::fault_of(address.addr(), descriptor), caller);
             }
             return;

@@ -39,9 +39,16 @@ impl Seat {
     /// A buffer, when no piece is ready. Null if there is no memory.
     #[inline]
     pub unsafe fn get(&mut self, size: usize, align: usize) -> *mut u8 {
+        // SAFETY: the contract above.
+        unsafe { self.get_counted(size, size, align) }
+    }
+
+    /// The same of so many bytes, which counts as a request of `asked` ones.
+    #[inline(always)]
+    pub unsafe fn get_counted(&mut self, asked: usize, size: usize, align: usize) -> *mut u8 {
         let list = self.class().lists.of(size);
         if self.counts_each {
-            self.figures.count_request(size);
+            self.figures.count_request(asked);
         }
         if list == 0 || align > 16 {
             // SAFETY: the contract above.

@@ -218,7 +218,7 @@ unsafe fn give_access(block: &ControlBlock) {
 ///
 /// # Safety
 /// The guarded part is the block's.
-unsafe fn each_area(block: &ControlBlock, shared: &Shared, mut then: impl FnMut(&Area)) {
+pub unsafe fn each_area(block: &ControlBlock, shared: &Shared, mut then: impl FnMut(&Area)) {
     // SAFETY: the areas are the block's.
     unsafe {
         then(&*block.area.load(Ordering::Relaxed));
