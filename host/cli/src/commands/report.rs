@@ -34,7 +34,7 @@ Examples:
   underbar report report.json
   underbar report --report le report.json
   underbar report --report lock report.json
-  underbar report --ecb all accounts.ledger ECBs of a program that runs, by `run --exec -o accounts.ledger`
+  underbar report --ecb all accounts.ledger the ECBs of a program that runs by `run --exec -o accounts.ledger`
   underbar report --json accounts.ledger    a ledger left by `run --exec -o FILE`, or by MSGFILE
 
 Exit status: 0 printed, 2 wrong usage, or FILE cannot be read.")]
@@ -47,7 +47,7 @@ pub struct Report {
     report: Option<Form>,
 
     /// The display of one ECB that is alive in a running program, by its number, or of all: then FILE is the ledger of its run
-    #[arg(long, value_name = "NUMBER|all", value_parser = which, requires = "file", conflicts_with_all = ["report", "json"])]
+    #[arg(long, value_name = "NUMBER", value_parser = which, requires = "file", conflicts_with_all = ["report", "json"])]
     ecb: Option<u64>,
 
     /// Write to FILE instead of standard output

@@ -27,6 +27,7 @@ use super::control_block::Region;
 use super::lists::MARKED;
 use super::piece::{Piece, depth};
 use super::seat::Seat;
+use super::zoned;
 
 /// Bytes of buffers that are carved at a time, at most.
 const MOST_CARVED: usize = 2048;
@@ -68,6 +69,13 @@ impl Seat {
             }
             buffer
         }
+    }
+
+    /// As [`Self::get`], with a zone behind the buffer, for that caller.
+    #[cold]
+    pub unsafe fn get_with_zone(&mut self, size: usize, align: usize, caller: usize) -> *mut u8 {
+        // SAFETY: the contract above.
+        zoned::with_zone(size, false, caller, |bytes| unsafe { self.get_counted(size, bytes, align) })
     }
 
     /// New storage for a small buffer, of the region. Null if that takes more than a few steps.

@@ -314,6 +314,23 @@ impl ControlBlock {
         unsafe { self.named.load(Ordering::Relaxed).as_mut() }
     }
 
+    /// Calls `then` for each area.
+    ///
+    /// # Safety
+    /// The guarded part is this block's.
+    pub unsafe fn each_area(&self, shared: &Shared, mut then: impl FnMut(&Area)) {
+        // SAFETY: the areas are this block's.
+        unsafe {
+            then(&*self.area.load(Ordering::Relaxed));
+            for mut next in shared.lists() {
+                while let Some(area) = next.as_ref() {
+                    next = area.next;
+                    then(area);
+                }
+            }
+        }
+    }
+
     /// Has no ECB this block?
     pub fn is_waiting(&self) -> bool {
         // SAFETY: a block that has an area keeps it.

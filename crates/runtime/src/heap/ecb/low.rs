@@ -32,7 +32,7 @@ pub fn get_low(heap: &'static Heap, size: usize) -> Option<*mut u8> {
     unsafe {
         let block = &*(*seat).block;
         let buffer = if given::has_zones() {
-            zoned::get_low(size, |bytes| block.get_low(heap, bytes))
+            zoned::with_zone(size, true, 0, |bytes| block.get_low(heap, bytes))
         } else {
             block.get_low(heap, size)
         };

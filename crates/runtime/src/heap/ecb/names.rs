@@ -87,7 +87,7 @@ pub unsafe fn tag(buffer: *mut u8, name: &[u8]) -> Result<(), Refused> {
             };
             // Without the lock, which a request may need.
             let place = if given::has_zones() {
-                zoned::get_own(seat, tags::bytes(wanted), 64)
+                (*seat).get_with_zone(tags::bytes(wanted), 64, 0)
             } else {
                 (*seat).get(tags::bytes(wanted), 64)
             };

@@ -16,7 +16,8 @@ use underbar_ledger::traces::Traced;
 use super::super::cell::Cell;
 use super::super::check::{self, Fault};
 use super::super::map::Descriptor;
-use super::super::trace::Site;
+use super::super::trace::{self, Site};
+use super::super::watch;
 use super::super::{out_of_storage_of, slot, usable_size};
 use super::area::{self, Area};
 use super::control_block::ControlBlock;
@@ -116,8 +117,16 @@ unsafe fn get_zoned(function: &'static str, size: usize, align: usize, site: &Si
     // SAFETY: the caller's promise.
     unsafe {
         let seat: *mut Seat = slot::get().cast();
-        let buffer = zoned::get(seat, function, size, align, site);
-        if buffer.is_null() { out_of_storage_of((*seat).heap.heap) } else { buffer }
+        watch::request(function, site);
+        let mut buffer = (*seat).get_with_zone(size, align, site.caller);
+        if buffer.is_null() && make_room() {
+            buffer = (*seat).get_with_zone(size, align, site.caller);
+        }
+        if buffer.is_null() {
+            return out_of_storage_of((*seat).heap.heap);
+        }
+        trace::note(trace::Kind::Got, buffer.addr(), size, site);
+        buffer
     }
 }
 

@@ -29,10 +29,8 @@ use super::super::watch;
 use super::super::zone::{State, Zoned, room_in_ecb};
 use super::area::{self, Area, Kind};
 use super::control_block::{ControlBlock, Shared};
-use super::ended::each_area;
-use super::seat::Seat;
 use super::tags::{self, Tags};
-use super::{Number, given, make_room, number_of, ready};
+use super::{Number, given, number_of, ready};
 
 /// Taken for each request and each end while zones are on. It comes before the locks of heaps and of control blocks.
 static REQUESTS: Lock<()> = Lock::new(());
@@ -61,62 +59,13 @@ pub fn is_quiet() -> bool {
     REQUESTS.try_lock().is_some()
 }
 
-/// A buffer with a zone, of the ECB that the thread is in; null if there is no memory.
-///
-/// # Safety
-/// The seat is the calling thread's, which is inside; the alignment is a power of two.
-#[cold]
-pub unsafe fn get(
-    seat: *mut Seat,
-    function: &'static str,
-    size: usize,
-    align: usize,
-    site: &Site,
-) -> *mut u8 {
-    watch::request(function, site);
-    // SAFETY: the caller's promise.
-    unsafe {
-        let mut buffer = get_once(seat, size, align, site.caller);
-        if buffer.is_null() && make_room() {
-            buffer = get_once(seat, size, align, site.caller);
-        }
-        if !buffer.is_null() {
-            trace::note(Request::Got, buffer.addr(), size, site);
-        }
-        buffer
-    }
-}
-
-/// # Safety
-/// As [`get`].
-unsafe fn get_once(seat: *mut Seat, size: usize, align: usize, caller: usize) -> *mut u8 {
+/// A buffer with a zone, for that caller: `get` gets that many bytes. Null if there is no memory. `is_below`: of storage below 2 GiB.
+pub fn with_zone(size: usize, is_below: bool, caller: usize, get: impl FnOnce(usize) -> *mut u8) -> *mut u8 {
     let _requests = REQUESTS.lock();
-    let Some(bytes) = size.checked_add(room_in_ecb(false)) else { return null_mut() };
-    // SAFETY: the caller's promise; what comes is ours.
-    unsafe {
-        let buffer = (*seat).get_counted(size, bytes, align);
-        lay(buffer, size, caller);
-        buffer
-    }
-}
-
-/// A buffer with a zone for the ECB itself.
-///
-/// # Safety
-/// As [`get`].
-#[cold]
-pub unsafe fn get_own(seat: *mut Seat, size: usize, align: usize) -> *mut u8 {
-    // SAFETY: the caller's promise.
-    unsafe { get_once(seat, size, align, 0) }
-}
-
-/// A buffer with a zone, of storage below the limit of a heap: `get` gets that many bytes.
-pub fn get_low(size: usize, get: impl FnOnce(usize) -> *mut u8) -> *mut u8 {
-    let _requests = REQUESTS.lock();
-    let Some(bytes) = size.checked_add(room_in_ecb(true)) else { return null_mut() };
+    let Some(bytes) = size.checked_add(room_in_ecb(is_below)) else { return null_mut() };
     let buffer = get(bytes);
     // SAFETY: what comes is the caller's alone.
-    unsafe { lay(buffer, size, 0) };
+    unsafe { lay(buffer, size, caller) };
     buffer
 }
 
@@ -256,7 +205,7 @@ unsafe fn damage_in(block: &ControlBlock) -> Option<Damage> {
 unsafe fn each_in_use(block: &ControlBlock, shared: &Shared, mut then: impl FnMut(*mut Area, usize)) {
     // SAFETY: the areas are the block's.
     unsafe {
-        each_area(block, shared, |area| {
+        block.each_area(shared, |area| {
             let area = core::ptr::from_ref(area).cast_mut();
             if (*area).kind == Kind::Large {
                 let first = (*area).first.addr();
