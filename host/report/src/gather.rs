@@ -9,7 +9,7 @@ use underbar_ledger::{self as ledger, AllocatorRole, Key, LedgerView, SlotState,
 
 use crate::ecb_trace::EcbTrace;
 use crate::ecbs::EcbClass;
-use crate::fault::{Caller, EndedEcb, Fault, FaultKind};
+use crate::fault::{Caller, Fault, FaultKind, OfEcb};
 use crate::figures::{Figures, split};
 use crate::heap::Heap;
 use crate::lock::gather::{Around, find};
@@ -140,6 +140,7 @@ fn section(slot: &SlotView<'_>, began_ns: u64, alive: &impl Fn(&SlotView<'_>) ->
         pools: Pools::of_slot(slot),
         ranges: Ranges::of_slot(slot),
         ecb_traces: slot.traces().map(|table| EcbTrace::of(&table)).collect(),
+        ecb_threads_without_trace: slot.threads_without_trace(),
         ecbs: EcbClass::of_slot(slot),
         heaps: slot.heaps().map(|heap| Heap::of(&heap)).collect(),
         none: Vec::new(),
@@ -196,7 +197,7 @@ fn fault(fault: FaultView<'_>) -> Fault {
             .then(|| Caller { module: words(fault.module), offset: fault.offset }),
         origin: (!fault.origin_module.is_empty())
             .then(|| Caller { module: words(fault.origin_module), offset: fault.origin_offset }),
-        ecb: (fault.ecb > 0).then(|| EndedEcb {
+        ecb: (fault.ecb > 0).then(|| OfEcb {
             number: fault.ecb,
             class: words(fault.class),
             tag: (!fault.tag.is_empty()).then(|| words(fault.tag)),

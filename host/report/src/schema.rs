@@ -47,6 +47,9 @@ pub fn schema() -> Value {
             "ranges": pools::ranges_schema(),
             "ecbs": ecbs::schema(),
             "ecb_traces": ecb_trace::schema(),
+            "ecb_threads_without_trace": number(
+                "Threads that made requests under ECB(TRACE(n)) while all trace tables were in use; absent if there were none."
+            ),
             "heaps": {
                 "type": "array", "items": heap(),
                 "description": "Its heaps, the default one first; absent where it has no other, and where several processes are folded.",
@@ -87,6 +90,7 @@ pub fn schema() -> Value {
     not_required(&mut process, "ranges");
     not_required(&mut process, "ecbs");
     not_required(&mut process, "ecb_traces");
+    not_required(&mut process, "ecb_threads_without_trace");
     not_required(&mut process, "heaps");
     not_required(&mut process, "none");
     not_required(&mut process, "allocator");
