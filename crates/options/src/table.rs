@@ -137,7 +137,7 @@ process's heap, since it must outlive the ECB. OUTSIDE adds libraries to these: 
 name is that of a file up to .so; * stands for any end, and / ends the name of a folder. OUTSIDE may be the first
 sub-option. It replaces the names of the layer below.
 __malloc31 (underbar/malloc31.h) gets storage below 2 GiB from a part of the ECB: LOW is what it takes at a time, 32K
-if nothing is said. It ends with the ECB, as all the rest.
+by default. The part ends with the ECB.
 CHECK is for a search: an end fills the storage of its ECB and takes access from it, and up to this many bytes are kept
 so. A program that reads, writes or frees such storage dies of the same signal as ever, and the ECB and its class, the
 buffer, its size and its name are told before. CHECK alone keeps 64M. Requests and ends are slower. A system call that

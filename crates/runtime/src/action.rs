@@ -30,6 +30,18 @@ pub(crate) struct Action {
     pub mask: u64,
 }
 
+/// The beginning of the kernel's `siginfo_t`, for a fault.
+#[repr(C)]
+pub(crate) struct Info {
+    _signal: i32,
+    _errno: i32,
+    /// Above 0: the kernel's own, not sent by a process.
+    pub code: i32,
+    _padding: i32,
+    /// The address of the fault.
+    pub address: usize,
+}
+
 /// The default action.
 pub(crate) const DEFAULT: Action = Action { handler: 0, flags: 0, restorer: 0, mask: 0 };
 

@@ -26,7 +26,7 @@ use underbar_ledger::layout::OfEcb;
 use underbar_options::{Size, StackSize};
 use underbar_sys::syscall::{self, number, syscall3};
 
-use crate::action::{self, Action, DEFAULT, SA_ONSTACK, SA_RESETHAND};
+use crate::action::{self, Action, DEFAULT, Info, SA_ONSTACK, SA_RESETHAND};
 use crate::heap::within;
 use crate::orders::Orders;
 use crate::{coverage, ledger, sandbox};
@@ -197,16 +197,6 @@ impl Owner {
 
 // The part of an alternate stack that is in memory as soon as the stack below it is.
 const _: () = assert!(size_of::<Owner>() <= 64);
-
-/// The beginning of the kernel's `siginfo_t`, for a fault.
-#[repr(C)]
-struct Info {
-    _signal: i32,
-    _errno: i32,
-    code: i32,
-    _padding: i32,
-    address: usize,
-}
 
 /// The beginning of the kernel's `ucontext_t`.
 #[repr(C)]

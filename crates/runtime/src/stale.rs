@@ -21,7 +21,7 @@ use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use underbar_sys::syscall;
 
-use crate::action::{self, DEFAULT, SA_ONSTACK, SA_RESETHAND, SA_RESTART, SA_RESTORER};
+use crate::action::{self, DEFAULT, Info, SA_ONSTACK, SA_RESETHAND, SA_RESTART, SA_RESTORER};
 use crate::orders::Orders;
 use crate::{heap, overflow, sandbox};
 
@@ -109,16 +109,6 @@ pub(crate) fn exchange(new: Option<Program>) -> Program {
 pub(crate) fn of_signal(handler: usize, is_once: bool) -> Program {
     let flags = if is_once { SA_RESETHAND | SA_NODEFER } else { SA_RESTART };
     Program { handler, flags, mask: 0 }
-}
-
-/// The beginning of the kernel's `siginfo_t`, for a fault.
-#[repr(C)]
-struct Info {
-    _signal: i32,
-    _errno: i32,
-    code: i32,
-    _padding: i32,
-    address: usize,
 }
 
 /// The beginning of the kernel's `ucontext_t`.

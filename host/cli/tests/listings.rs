@@ -133,7 +133,7 @@ fn what_cannot_be_tried_says_so() {
 #[test]
 fn reports_of_other_systems_have_ends_and_files_of_their_own() {
     let folder = Folder::new("listing-ztpf");
-    let unread = "TPF 64-BIT PREALLOCATED ECB HEAP STORAGE USAGE REPORT    SYSTEM  WIDE\n";
+    let unread = "ECBM0010I 10.23.01 ECB MONITOR DISPLAY\n";
     let text = good(&["advise", &folder.file("unread", unread)]);
     assert!(
         text.starts_with("The files hold nothing to base advice on.") && !text.contains("RPTSTG"),

@@ -110,6 +110,9 @@ impl Chains {
         chain: *mut Piece,
         list_of: impl Fn(*mut Piece) -> usize,
     ) {
+        // Threads that see the bit wait for the lock. One step both tells and sets: a look of its own would hide others from the model.
+        let was_set =
+            !planted!(forgotten_bit) && bits.0.fetch_or(bit(list), Ordering::Relaxed) & bit(list) != 0;
         // SAFETY: the caller's promise.
         unsafe {
             if list <= AVAILABLE {
@@ -117,15 +120,12 @@ impl Chains {
                 self.heads[list] = chain;
             } else {
                 let first = self.heads[0];
-                let is_known = bits.has(list) && self.bring_forward(list, list_of);
+                let is_known = was_set && self.bring_forward(list, list_of);
                 let first = if is_known { self.heads[0] } else { first };
                 (*chain).next_chain.set(if is_known { first } else { null_mut() });
                 (*chain).next_list.set(if is_known { (*first).next_list.get() } else { first });
                 self.heads[0] = chain;
             }
-        }
-        if !planted!(forgotten_bit) {
-            bits.0.fetch_or(bit(list), Ordering::Relaxed);
         }
     }
 
