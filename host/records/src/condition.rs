@@ -1,7 +1,7 @@
-//! Conditions: which records are taken.
+//! Conditions of INCLUDE and OMIT.
 //!
 //! ```text
-//! field ── comparison ── constant | field        characters: the shorter one is padded with blanks, binary with zero bytes
+//! field ── comparison ── constant | field        CH: the shorter one is padded with blanks; BI: with zero bytes
 //!    all of ... | any of ... | not ...           numbers: by value, whatever their kinds and lengths are
 //! ```
 //!
@@ -125,19 +125,41 @@ fn compare(record: &[u8], short: Short, field: &Field, operand: &Operand) -> Res
         Operand::Field(other) if is_text(field.kind) && is_text(other.kind) => {
             Ok(padded(field.kind, field.text(record, short)?, other.text(record, short)?))
         }
-        Operand::Field(other) => {
-            let [one, two] = [field.number(record, short)?, other.number(record, short)?];
-            Ok(one.cmp(&two))
+        Operand::Field(other) => match (field.number(record, short)?, other.number(record, short)?) {
+            (Some(one), Some(two)) => Ok(one.cmp(&two)),
+            (None, Some(_)) => Ok(beyond(field, record, short)),
+            (Some(_), None) => Ok(beyond(other, record, short).reverse()),
+            (None, None) => {
+                // Both are outside the range of numbers: their keys decide if they are alike.
+                let (mut one, mut two) = (Vec::new(), Vec::new());
+                field.append_key(record, short, &mut one)?;
+                other.append_key(record, short, &mut two)?;
+                Ok(beyond(field, record, short)
+                    .cmp(&beyond(other, record, short))
+                    .then_with(|| one.cmp(&two)))
+            }
+        },
+        Operand::Number(number) => {
+            let value = field.number(record, short)?;
+            Ok(value.map_or_else(|| beyond(field, record, short), |value| value.cmp(number)))
         }
-        // A field with more digits than a number can have here is larger than any constant, or less than any.
-        Operand::Number(number) => Ok(match field.number(record, short)? {
-            Some(value) => value.cmp(number),
-            None => Ordering::Greater,
-        }),
     }
 }
 
-/// Compares bytes of which the shorter ones are padded.
+/// How a field outside the range of numbers compares with each number in it: by its sign.
+fn beyond(field: &Field, record: &[u8], short: Short) -> Ordering {
+    let mut key = Vec::new();
+    // The field was read before.
+    let _ = field.append_key(record, short, &mut key);
+    let is_negative = match field.kind {
+        Kind::Fi => key.first().is_some_and(|byte| byte & 0x80 == 0),
+        Kind::Pd | Kind::Zd => key.first() == Some(&0),
+        Kind::Ch | Kind::Bi | Kind::Rest => false,
+    };
+    if is_negative { Ordering::Less } else { Ordering::Greater }
+}
+
+/// Compares two texts; the shorter one is padded.
 fn padded(kind: Kind, one: &[u8], other: &[u8]) -> Ordering {
     let pad = if kind == Kind::Ch { b' ' } else { 0 };
     let common = one.len().min(other.len());

@@ -1,20 +1,19 @@
-//! Fields of records, and keys of them that compare byte by byte.
+//! Fields of records, and their normalised keys.
 //!
 //! ```text
-//! CH, BI   the bytes                                      descending: each byte of the key turned over
-//! FI       the first bit turned over                      -2 < -1 < 0 < 1
-//! PD, ZD   sign | digits                                  negative: digits turned over
+//! CH, BI   the bytes
+//! FI       the bytes, with the first bit inverted          -2 < -1 < 0 < 1
+//! PD, ZD   sign | digits                                   of a negative number the digits are inverted
 //! ```
 //!
-//! So records are compared by one comparison of bytes, whatever their fields are.
+//! Keys compare as bytes, whatever their fields are. A descending field has all bytes of its key inverted (`key`).
 //!
-//! Invariant: of two records the key that is less belongs to the one that comes first; equal keys to records whose fields are equal,
-//! also where they are written otherwise (+0 and -0, signs C and F).
+//! Invariant: keys have the order of the values. Equal values have equal keys even if their bytes differ: +0 and -0, signs C and F.
 //! Not here: the words of a statement (`statement`), and the sort (`sort`).
 
 use std::fmt;
 
-/// How the bytes of a field are read.
+/// The type of a field.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// Characters: bytes without a sign.
@@ -27,10 +26,12 @@ pub enum Kind {
     Pd,
     /// Zoned decimal: a digit in the low half of each byte; the high half of the last one is the sign.
     Zd,
+    /// All bytes from a position to the end of the record, of any length. No statement names it; it is for lines.
+    Rest,
 }
 
 impl Kind {
-    /// The kinds, with the most bytes of a field.
+    /// The kinds that statements name, with the most bytes of such a field.
     pub const ALL: [(&str, Kind, u32); 5] = [
         ("CH", Kind::Ch, 4092),
         ("BI", Kind::Bi, 4092),
@@ -54,87 +55,104 @@ impl Kind {
 
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(Self::ALL.into_iter().find(|kind| kind.1 == *self).map_or("", |kind| kind.0))
+        f.write_str(Self::ALL.into_iter().find(|kind| kind.1 == *self).map_or("the rest", |kind| kind.0))
     }
 }
 
-/// A field: where it is in a record, and how it is read.
+/// A field of a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Field {
-    /// The first byte of the data is 0.
+    /// Offset in the data of a record: the first byte is 0.
     pub at: u32,
-    /// Bytes.
+    /// Number of bytes, at least 1; ignored for [`Kind::Rest`].
     pub length: u32,
-    /// How they are read.
+    /// The type.
     pub kind: Kind,
+}
+
+/// A field to sort by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Order {
+    /// The field.
+    pub field: Field,
+    /// The largest value comes first.
+    pub is_descending: bool,
 }
 
 /// What is wrong with a field of a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum BadField {
     /// The record ends before the field does.
-    #[error("it has {has} bytes, and the field at {}, {} bytes of {}, ends behind them", .field.at + 1, .field.length, .field.kind)]
+    #[error("it has {has} bytes, but the {} field at byte {} needs {}", .field.kind, .field.at + 1, .field.at + .field.length)]
     Short {
         /// The field.
         field: Field,
         /// Bytes of the record.
         has: usize,
     },
-    /// A half byte is no digit, or no sign.
-    #[error("byte {} of the field at {} is no digit or sign of {}", .byte + 1, .field.at + 1, .field.kind)]
+    /// A half byte is neither a digit nor a sign.
+    #[error("byte {} of the {} field at byte {} is X'{value:02X}', not valid {}", .byte + 1, .field.kind, .field.at + 1, .field.kind)]
     Digit {
         /// The field.
         field: Field,
-        /// The byte in the field.
+        /// The byte in the field, from 0 on.
         byte: usize,
+        /// Its value.
+        value: u8,
     },
 }
 
-/// What records that end within a field have there.
+/// The treatment of records that end before a field does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Short {
     /// It is an error.
     #[default]
     Refused,
-    /// Zero bytes, and of a number nothing: before all others.
+    /// CH and BI are padded with zero bytes. A number sorts before all others, and is 0 in a comparison.
     Padded,
 }
 
 impl Field {
-    /// The bytes of the field in a record. Err: those that are there, as the record ends before, if that is allowed.
+    /// The bytes of the field in a record. The inner error has the bytes of a shorter record, if that is allowed.
     fn bytes<'a>(&self, record: &'a [u8], short: Short) -> Result<Result<&'a [u8], &'a [u8]>, BadField> {
-        let (from, to) = (self.at as usize, (self.at + self.length) as usize);
-        match record.get(from..to) {
+        let from = self.at as usize;
+        if self.kind == Kind::Rest {
+            return Ok(Ok(record.get(from..).unwrap_or(&[])));
+        }
+        match record.get(from..from + self.length as usize) {
             Some(bytes) => Ok(Ok(bytes)),
             None if short == Short::Padded => Ok(Err(record.get(from..).unwrap_or(&[]))),
             None => Err(BadField::Short { field: *self, has: record.len() }),
         }
     }
 
-    /// The bytes of the field; those that are there, if the record may end before.
+    /// The bytes of the field; fewer if the record is shorter and that is allowed.
     ///
     /// # Errors
-    /// The record ends before the field does, and may not.
+    /// [`BadField::Short`].
     pub fn text<'a>(&self, record: &'a [u8], short: Short) -> Result<&'a [u8], BadField> {
-        // A byte that lacks is less than a blank.
         Ok(self.bytes(record, short)?.unwrap_or_else(|there| there))
     }
 
-    /// Bytes of its part of a key.
+    /// Bytes of its part of a key; None if they depend on the record.
     #[must_use]
-    pub fn key_bytes(&self) -> usize {
-        self.length as usize + usize::from(matches!(self.kind, Kind::Pd | Kind::Zd))
+    pub fn key_bytes(&self) -> Option<usize> {
+        match self.kind {
+            Kind::Ch | Kind::Bi | Kind::Fi => Some(self.length as usize),
+            Kind::Pd | Kind::Zd => Some(self.length as usize + 1),
+            Kind::Rest => None,
+        }
     }
 
     /// Appends its part of a record's key.
     ///
     /// # Errors
-    /// The record has no such field, or it is no number.
+    /// The record has no such field, or the field is not a number.
     pub fn append_key(&self, record: &[u8], short: Short, key: &mut Vec<u8>) -> Result<(), BadField> {
-        let to = key.len() + self.key_bytes();
         let bytes = match self.bytes(record, short)? {
             Ok(bytes) => bytes,
             Err(bytes) => {
+                let to = key.len() + self.key_bytes().unwrap_or(0);
                 if matches!(self.kind, Kind::Ch | Kind::Bi) {
                     key.extend_from_slice(bytes);
                 }
@@ -150,6 +168,7 @@ impl Field {
                 key[from] ^= 0x80;
             }
             Kind::Pd | Kind::Zd => self.append_decimal(bytes, key)?,
+            Kind::Rest => append_rest(bytes, key),
         }
         Ok(())
     }
@@ -157,99 +176,138 @@ impl Field {
     fn append_decimal(&self, bytes: &[u8], key: &mut Vec<u8>) -> Result<(), BadField> {
         let from = key.len();
         key.push(1);
-        let mut is_zero = true;
-        let last = bytes.len() - 1;
-        for (byte, &value) in bytes.iter().enumerate() {
-            let (digits, sign) = match (self.kind, byte == last) {
-                (Kind::Pd, true) => (value & 0xf0, Some(value & 0x0f)),
-                (Kind::Pd, false) => (value, None),
-                (_, is_last) => ((value & 0x0f), is_last.then_some(value >> 4)),
-            };
-            if digits & 0x0f > 9 || digits >> 4 > 9 {
-                return Err(BadField::Digit { field: *self, byte });
-            }
-            is_zero &= digits == 0;
+        let mut seen = 0;
+        let is_negative = self.decimal(bytes, |digits| {
+            seen |= digits;
             key.push(digits);
-            if let Some(sign) = sign
-                && self.is_negative(sign).ok_or(BadField::Digit { field: *self, byte })?
-                && !is_zero
-            {
-                key[from] = 0;
-                key[from + 1..].iter_mut().for_each(|digits| *digits = !*digits);
-            }
+        })?;
+        if is_negative && seen != 0 {
+            key[from] = 0;
+            key[from + 1..].iter_mut().for_each(|digits| *digits = !*digits);
         }
         Ok(())
     }
 
-    /// Whether a half byte is the sign of a negative number; None: it is no sign.
+    /// Checks a decimal field, and hands its bytes to `take`, without sign and zones. Returns whether the sign is negative.
+    #[inline]
+    fn decimal(&self, bytes: &[u8], mut take: impl FnMut(u8)) -> Result<bool, BadField> {
+        let last = bytes.len() - 1;
+        let mut is_negative = None;
+        for (byte, &value) in bytes.iter().enumerate() {
+            let (digits, sign) = match (self.kind, byte == last) {
+                (Kind::Pd, true) => (value & 0xf0, Some(value & 0x0f)),
+                (Kind::Pd, false) => (value, None),
+                (_, is_last) => (value & 0x0f, is_last.then_some(value >> 4)),
+            };
+            is_negative = sign.and_then(|sign| self.is_negative(sign));
+            if digits & 0x0f > 9 || digits >> 4 > 9 || sign.is_some() && is_negative.is_none() {
+                return Err(BadField::Digit { field: *self, byte, value });
+            }
+            take(digits);
+        }
+        Ok(is_negative == Some(true))
+    }
+
+    /// Whether a half byte is the sign of a negative number; None: it is not a sign.
     fn is_negative(&self, sign: u8) -> Option<bool> {
         match (self.kind, sign) {
             (_, 0xb | 0xd) => Some(true),
             (_, 0xa | 0xc | 0xe | 0xf) => Some(false),
-            // Zoned decimal in ASCII: digits are 30 to 39, and the last one of a negative number 70 to 79.
+            // Zoned decimal in ASCII: the last byte is 30 to 39, or 70 to 79 if the number is negative.
             (Kind::Zd, 3) => Some(false),
             (Kind::Zd, 7) => Some(true),
             _ => None,
         }
     }
 
-    /// Its value as a number. None: it has more than 38 digits or 16 bytes.
+    /// The value of the field. None: it is outside the range of `i128`.
     ///
     /// # Errors
-    /// As [`Self::append_key`].
+    /// Those of [`Self::append_key`].
     pub fn number(&self, record: &[u8], short: Short) -> Result<Option<i128>, BadField> {
         let Ok(bytes) = self.bytes(record, short)? else { return Ok(Some(0)) };
         match self.kind {
-            Kind::Ch | Kind::Bi | Kind::Fi => {
-                if bytes.len() > 15 && !(self.kind == Kind::Fi && bytes.len() == 16) {
+            Kind::Ch | Kind::Bi | Kind::Fi | Kind::Rest => {
+                let is_signed = self.kind == Kind::Fi;
+                let bytes = significant(bytes, is_signed);
+                if bytes.len() > 15 + usize::from(is_signed) {
                     return Ok(None);
                 }
-                let negative = self.kind == Kind::Fi && bytes[0] & 0x80 != 0;
-                let start = if negative { -1 } else { 0 };
+                let start = if is_signed && bytes[0] & 0x80 != 0 { -1 } else { 0 };
                 Ok(Some(bytes.iter().fold(start, |sum: i128, &byte| sum << 8 | i128::from(byte))))
             }
             Kind::Pd | Kind::Zd => {
-                let mut key = Vec::new();
-                self.append_decimal(bytes, &mut key)?;
-                let negative = key[0] == 0;
-                let digits = key[1..].iter().map(|&byte| if negative { !byte } else { byte });
-                let mut sum: i128 = 0;
-                for (at, byte) in digits.enumerate() {
-                    let halves = match self.kind {
-                        Kind::Pd if at == bytes.len() - 1 => vec![byte >> 4],
-                        Kind::Pd => vec![byte >> 4, byte & 0x0f],
-                        _ => vec![byte],
-                    };
-                    for digit in halves {
-                        let next = sum.checked_mul(10).and_then(|sum| sum.checked_add(i128::from(digit)));
-                        let Some(next) = next else { return Ok(None) };
-                        sum = next;
+                let mut sum = Some(0_i128);
+                let mut add = |digit: u8| {
+                    sum = sum.and_then(|sum| sum.checked_mul(10)?.checked_add(i128::from(digit)));
+                };
+                let mut left = bytes.len();
+                let is_negative = self.decimal(bytes, |digits| {
+                    left -= 1;
+                    if self.kind == Kind::Pd {
+                        add(digits >> 4);
                     }
-                }
-                Ok(Some(if negative { -sum } else { sum }))
+                    if self.kind == Kind::Zd || left > 0 {
+                        add(digits & 0x0f);
+                    }
+                })?;
+                Ok(sum.map(|sum| if is_negative { -sum } else { sum }))
             }
         }
     }
 
-    /// Writes a number into the field of a record. False, with nothing done, if it does not fit.
+    /// Writes a number into the field of a record. Returns false, and changes nothing, if it does not fit.
     pub fn set_number(&self, record: &mut [u8], value: i128) -> bool {
         let Some(bytes) = record.get_mut(self.at as usize..(self.at + self.length) as usize) else {
             return false;
         };
         match self.kind {
-            Kind::Ch | Kind::Bi | Kind::Fi => set_binary(bytes, value, self.kind == Kind::Fi),
+            Kind::Ch | Kind::Bi | Kind::Fi | Kind::Rest => set_binary(bytes, value, self.kind == Kind::Fi),
             Kind::Pd => set_packed(bytes, value),
             Kind::Zd => set_zoned(bytes, value),
         }
     }
 }
 
+/// A binary number without leading bytes that say nothing, if it has more than an `i128`.
+fn significant(mut bytes: &[u8], is_signed: bool) -> &[u8] {
+    while let [first, rest @ ..] = bytes
+        && rest.len() > 14
+        && *first == if is_signed && rest[0] & 0x80 != 0 { 0xff } else { 0 }
+    {
+        bytes = rest;
+    }
+    bytes
+}
+
+/// Bytes of any length, so that a shorter text is before a longer one that begins with it: 0 is followed by 255, and the end is two
+/// of 0.
+fn append_rest(bytes: &[u8], key: &mut Vec<u8>) {
+    for &byte in bytes {
+        key.push(byte);
+        if byte == 0 {
+            key.push(0xff);
+        }
+    }
+    key.extend_from_slice(&[0, 0]);
+}
+
 fn set_binary(bytes: &mut [u8], value: i128, is_signed: bool) -> bool {
     let bits = 8 * bytes.len() as u32 - u32::from(is_signed);
-    let fits = if value < 0 { is_signed && (bits >= 127 || value >= -(1 << bits)) } else { bits >= 127 || value >> bits == 0 };
+    let fits = if value < 0 {
+        is_signed && (bits >= 127 || value >= -(1 << bits))
+    } else {
+        bits >= 127 || value >> bits == 0
+    };
     if fits {
         for (place, byte) in bytes.iter_mut().rev().enumerate() {
-            *byte = if place < 16 { (value >> (8 * place)) as u8 } else if value < 0 { 0xff } else { 0 };
+            *byte = if place < 16 {
+                (value >> (8 * place)) as u8
+            } else if value < 0 {
+                0xff
+            } else {
+                0
+            };
         }
     }
     fits
@@ -306,7 +364,7 @@ mod tests {
         let field = Field { at: 0, length: bytes.len() as u32, kind };
         let mut key = Vec::new();
         field.append_key(bytes, Short::Refused, &mut key)?;
-        assert_eq!(key.len(), field.key_bytes());
+        assert_eq!(Some(key.len()), field.key_bytes());
         Ok(key)
     }
 
@@ -318,7 +376,22 @@ mod tests {
 
     #[test]
     fn keys_are_in_the_order_of_the_values() {
-        let values = [i128::from(i64::MIN), -100_000, -256, -255, -10, -1, 0, 1, 9, 10, 255, 256, 100_000, i128::from(i64::MAX)];
+        let values = [
+            i128::from(i64::MIN),
+            -100_000,
+            -256,
+            -255,
+            -10,
+            -1,
+            0,
+            1,
+            9,
+            10,
+            255,
+            256,
+            100_000,
+            i128::from(i64::MAX),
+        ];
         for kind in [Kind::Fi, Kind::Pd, Kind::Zd] {
             let length = if kind == Kind::Fi { 8 } else { 20 };
             let keys: Vec<_> = values
@@ -348,7 +421,10 @@ mod tests {
     #[test]
     fn what_is_no_number_is_told_by_its_byte() {
         let byte = |kind, bytes: &[u8]| match key(kind, bytes) {
-            Err(BadField::Digit { byte, .. }) => Some(byte),
+            Err(BadField::Digit { byte, value, .. }) => {
+                assert_eq!(value, bytes[byte]);
+                Some(byte)
+            }
             _ => None,
         };
         assert_eq!(byte(Kind::Pd, &[0x12, 0xa4, 0x5c]), Some(1));
@@ -359,7 +435,10 @@ mod tests {
         let field = Field { at: 2, length: 4, kind: Kind::Ch };
         let mut key = Vec::new();
         let short = field.append_key(b"abcd", Short::Refused, &mut key);
-        assert_eq!(short.map_err(|bad| bad.to_string()), Err("it has 4 bytes, and the field at 3, 4 bytes of CH, ends behind them".to_owned()));
+        assert_eq!(
+            short.map_err(|bad| bad.to_string()),
+            Err("it has 4 bytes, but the CH field at byte 3 needs 6".to_owned())
+        );
         field.append_key(b"abcd", Short::Padded, &mut key).expect("padded");
         assert_eq!(key, b"cd\0\0");
     }
@@ -373,5 +452,37 @@ mod tests {
         assert_eq!(written(Kind::Fi, 20, -2).map(|bytes| (bytes[0], bytes[19])), Some((0xff, 0xfe)));
         assert_eq!((written(Kind::Pd, 2, 999), written(Kind::Pd, 2, 1000)), (Some(vec![0x99, 0x9c]), None));
         assert_eq!((written(Kind::Zd, 2, -99), written(Kind::Zd, 2, 100)), (Some(vec![0xf9, 0xd9]), None));
+    }
+
+    #[test]
+    fn texts_of_any_length_have_keys_in_their_order() {
+        let texts: [&[u8]; 8] = [b"", b"\0", b"\0\0", b"\0a", b"a", b"a\0", b"a\0\xff", b"ab"];
+        let key = |text: &[u8]| {
+            let mut key = Vec::new();
+            let field = Field { at: 1, length: 1, kind: Kind::Rest };
+            field.append_key(&[b"x", text].concat(), Short::Refused, &mut key).expect("a text");
+            key
+        };
+        let keys = texts.map(key);
+        assert!(keys.is_sorted_by(|one, other| one < other), "{keys:x?}");
+        let inverted = keys.map(|key| key.iter().map(|byte| !byte).collect::<Vec<u8>>());
+        assert!(inverted.is_sorted_by(|one, other| one > other), "descending: {inverted:x?}");
+    }
+
+    #[test]
+    fn numbers_beyond_the_range_are_none() {
+        let field = Field { at: 0, length: 32, kind: Kind::Pd };
+        let mut record = [0x99; 32];
+        record[31] = 0x9c;
+        assert_eq!(field.number(&record, Short::Refused), Ok(None));
+        assert_eq!(Field { length: 16, kind: Kind::Bi, ..field }.number(&record, Short::Refused), Ok(None));
+        let all = Field { length: 16, kind: Kind::Fi, ..field }.number(&[0xff; 16], Short::Refused);
+        assert_eq!(all, Ok(Some(-1)));
+        for (kind, first, expect) in [(Kind::Bi, 0, 7), (Kind::Fi, 0, 7), (Kind::Fi, 0xff, -249)] {
+            let mut long = [first; 40];
+            long[39] = 7;
+            let field = Field { at: 0, length: 40, kind };
+            assert_eq!(field.number(&long, Short::Refused), Ok(Some(expect)), "{kind}");
+        }
     }
 }

@@ -1,35 +1,36 @@
-//! Runs together: the least of their first records, again and again, by a tree of losers.
+//! Runs together: a tree of losers gives the least of their current records, again and again.
 //!
 //! ```text
 //!        winner
 //!          |
-//!        loser            a new record of the winner's run plays against the losers on its way up:
+//!        loser            the next record of the winner's run plays against the losers on its way up:
 //!       /     \           one comparison for each level
 //!    loser   loser
 //!    /  \    /  \
 //!   run run run run
 //! ```
 //!
-//! Invariant: of equal records that of the earlier run comes first.
-//! Not here: what is done with the records (`sort`).
+//! Invariant: of equal records, that of the earlier run comes first.
+//! Not here: what is done with the records (`output`), and where runs come from (`collect`).
 
-use std::io;
-
+use crate::error::Error;
 use crate::key::{Keys, prefix};
 use crate::run::Run;
 
-/// The head of a run that has ended: it loses against each record, since its lower half is no run's.
+/// The head of a run that has ended. It loses against every record, as no run has its number.
 const ENDED: u128 = u128::MAX;
 
 /// Runs in their order.
 pub struct Merge<'a> {
-    runs: Vec<Run>,
-    /// The prefix of each run's record, and its number.
+    runs: Vec<Run<'a>>,
+    /// The prefix of each run's record, and the run's number.
     heads: Vec<u128>,
+    /// The made key of each run's record. Empty if prefixes hold whole keys, or if keys are bytes of their records.
+    made: Vec<Vec<u8>>,
     /// The losers, and at 0 the winner.
     tree: Vec<usize>,
     keys: &'a Keys,
-    rooms: [Vec<u8>; 2],
+    room: Vec<u8>,
     has_begun: bool,
 }
 
@@ -37,15 +38,17 @@ impl<'a> Merge<'a> {
     /// Begins to read the runs.
     ///
     /// # Errors
-    /// A work file cannot be read.
-    pub fn new(runs: Vec<Run>, keys: &'a Keys) -> io::Result<Merge<'a>> {
+    /// A run cannot be read.
+    pub fn new(runs: Vec<Run<'a>>, keys: &'a Keys) -> Result<Merge<'a>, Error> {
         let count = runs.len();
-        let rooms = [Vec::new(), Vec::new()];
-        let mut merge = Merge { runs, heads: vec![ENDED; count], tree: vec![0; count], keys, rooms, has_begun: false };
+        let makes = !keys.are_short() && !keys.are_in_records();
+        let made = vec![Vec::new(); if makes { count } else { 0 }];
+        let (heads, tree) = (vec![ENDED; count], vec![0; count]);
+        let mut merge = Merge { runs, heads, made, tree, keys, room: Vec::new(), has_begun: false };
         for run in 0..count {
             merge.read(run)?;
         }
-        // Winners of the lower levels play at the upper ones.
+        // Winners of the lower levels play at the upper ones. The runs are the leaves, behind all nodes.
         let mut winners = vec![0; 2 * count];
         (count..2 * count).for_each(|leaf| winners[leaf] = leaf - count);
         for node in (1..count).rev() {
@@ -62,9 +65,9 @@ impl<'a> Merge<'a> {
     /// The next record; None at the end.
     ///
     /// # Errors
-    /// A work file cannot be read.
+    /// A run cannot be read.
     #[inline]
-    pub fn next(&mut self) -> io::Result<Option<&[u8]>> {
+    pub fn next(&mut self) -> Result<Option<&[u8]>, Error> {
         let Some(&winner) = self.tree.first() else { return Ok(None) };
         if self.has_begun {
             self.read(winner)?;
@@ -75,22 +78,24 @@ impl<'a> Merge<'a> {
         Ok((self.heads[winner] != ENDED).then(|| self.runs[winner].record()))
     }
 
-    /// The next record of a run.
+    /// Goes on to the next record of a run.
     #[inline]
-    fn read(&mut self, run: usize) -> io::Result<()> {
-        self.heads[run] = if self.runs[run].advance()? {
-            // Whoever made the run has read the key.
-            let key = self.keys.key(self.runs[run].record(), &mut self.rooms[0]).unwrap_or(&[]);
-            prefix(key) | run as u128
-        } else {
-            // Its memory is free for others.
-            self.runs[run] = Run::in_memory(self.runs[run].layout(), Vec::new());
-            ENDED
+    fn read(&mut self, run: usize) -> Result<(), Error> {
+        if !self.runs[run].advance()? {
+            self.heads[run] = ENDED;
+            return Ok(());
+        }
+        // No key fails here: all were read before their records became part of a run.
+        let record = self.runs[run].record();
+        let prefix = match self.made.get_mut(run) {
+            Some(made) => prefix(self.keys.key(record, made).unwrap_or(&[])),
+            None => self.keys.prefix(record, &mut self.room).unwrap_or(0),
         };
+        self.heads[run] = prefix | run as u128;
         Ok(())
     }
 
-    /// A new record goes up from its leaf.
+    /// A run with a new record goes up from its leaf.
     #[inline]
     fn play(&mut self, run: usize) {
         let mut winner = run;
@@ -107,36 +112,41 @@ impl<'a> Merge<'a> {
     }
 
     #[inline]
-    fn beats(&mut self, one: usize, other: usize) -> bool {
+    fn beats(&self, one: usize, other: usize) -> bool {
         let (head, other_head) = (self.heads[one], self.heads[other]);
         if self.keys.are_short() || head >> 32 != other_head >> 32 || head == ENDED || other_head == ENDED {
             return head < other_head;
         }
-        let [room, other_room] = &mut self.rooms;
-        let key = self.keys.key(self.runs[one].record(), room).unwrap_or(&[]);
-        let other_key = self.keys.key(self.runs[other].record(), other_room).unwrap_or(&[]);
-        key.cmp(other_key).then(one.cmp(&other)).is_lt()
+        self.key(one).cmp(self.key(other)).then(one.cmp(&other)).is_lt()
+    }
+
+    /// The key of a run's record.
+    fn key(&self, run: usize) -> &[u8] {
+        match self.made.get(run) {
+            Some(made) => made,
+            None => self.keys.in_record(self.runs[run].record()),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::field::{Field, Kind, Short};
+    use crate::field::{Field, Kind, Order, Short};
     use crate::format::Format;
     use crate::run::Layout;
-    use crate::statement::Order;
 
     #[test]
-    fn records_of_all_runs_come_in_their_order() {
+    fn records_of_all_runs_are_in_order_and_equal_ones_in_that_of_runs() {
         let layout = Layout::of(Format::Lines);
-        for length in [2, 20] {
-            let field = Field { at: 0, length, kind: Kind::Ch };
-            let keys = Keys::new(&[Order { field, is_descending: false }], Short::Padded);
+        let order = |length| Order { field: Field { at: 0, length, kind: Kind::Ch }, is_descending: false };
+        // Short, in the records, and made.
+        for order in [vec![order(2)], vec![order(20)], vec![order(20), order(1)]] {
+            let keys = Keys::new(&order, Short::Padded);
             for count in 0..9_usize {
                 let mut expect: Vec<Vec<u8>> = Vec::new();
+                // Of equal records, the run is behind the key.
                 let runs = (0..count).map(|run| {
-                    // Many are equal, and tell which run they are of.
                     let mut records: Vec<_> = (0..run * 3)
                         .map(|number| format!("{:02}{:18}{run}", number * number % 7, "").into_bytes())
                         .collect();

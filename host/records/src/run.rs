@@ -1,42 +1,38 @@
-//! Runs: records in their order, in memory or in a work file.
+//! Runs: records in order, in memory, in the work file, or in an input of MERGE.
 //!
 //! ```text
 //! fixed records   | record | record | ...
 //! others          | length | record | length | record | ...           lengths of four bytes
 //! ```
 //!
-//! Work files have no name: they are gone when they are closed, however the process ends.
-//!
-//! Invariant: a run is read as it was written, from its beginning to its end, once.
-//! Not here: the order (`sort`), and runs together (`merge`).
+//! Invariant: a run is read once, from its beginning to its end, and gives the records that were appended to it.
+//! Not here: the order (`order`), the work file (`work`), and the merge of runs (`merge`).
 
-use std::fs::File;
-use std::io::{self, Read, Seek, Write};
-use std::path::Path;
+use std::sync::Arc;
 
-use rustix::fs::{Mode, OFlags};
-
+use crate::error::Error;
 use crate::format::Format;
+use crate::work::{Extent, Work};
 
 /// Bytes of a length.
 const LENGTH: usize = 4;
 
-/// How records are in runs.
+/// The form of records in runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Layout {
-    /// Bytes of each record; None: a length is before each.
+    /// Bytes of every record; None: a length precedes each.
     fixed: Option<usize>,
 }
 
 impl Layout {
-    /// For records of that form.
+    /// For records of this form.
     #[must_use]
     pub fn of(format: Format) -> Layout {
         let fixed = if let Format::Fixed(length) = format { Some(length as usize) } else { None };
         Layout { fixed }
     }
 
-    /// Bytes that so many records with so many bytes of data take.
+    /// Bytes of this many records with this many bytes of data.
     #[must_use]
     pub fn bytes(self, records: usize, data: usize) -> usize {
         data + if self.fixed.is_some() { 0 } else { LENGTH * records }
@@ -51,7 +47,7 @@ impl Layout {
         to.extend_from_slice(data);
     }
 
-    /// Where the data of the record at a place are, if it is whole there.
+    /// The place of the data of the record at `at`, if all of it is there.
     #[inline]
     fn data(self, bytes: &[u8], at: usize) -> Option<(usize, usize)> {
         let (from, length) = match self.fixed {
@@ -65,160 +61,94 @@ impl Layout {
     }
 }
 
+/// A source of a run's bytes.
+pub trait More {
+    /// Appends some of the next bytes. False: there are none.
+    ///
+    /// # Errors
+    /// They cannot be read, or are not in order.
+    fn more(&mut self, to: &mut Vec<u8>) -> Result<bool, Error>;
+}
+
 /// A run that is read.
-pub struct Run {
+pub struct Run<'a> {
     layout: Layout,
-    /// The bytes in memory, all of them or a part.
+    /// The bytes that are in memory, all of them or a part.
     bytes: Vec<u8>,
-    /// Where the next record begins, and where the data of this one are.
+    /// The place of the next record, and of the data of the current one.
     at: usize,
     data: (usize, usize),
-    /// What is not in memory yet.
-    rest: Option<Rest>,
+    /// The rest.
+    rest: Option<Box<dyn More + 'a>>,
 }
 
-struct Rest {
-    file: File,
-    /// Bytes that were not read yet, and how many are read at a time.
-    left: u64,
-    buffer: usize,
-}
-
-impl Run {
+impl<'a> Run<'a> {
     /// A run in memory.
     #[must_use]
-    pub fn in_memory(layout: Layout, bytes: Vec<u8>) -> Run {
+    pub fn in_memory(layout: Layout, bytes: Vec<u8>) -> Run<'a> {
         Run { layout, bytes, at: 0, data: (0, 0), rest: None }
     }
 
-    /// A run in a work file, which is read from its beginning, so many bytes at a time.
-    ///
-    /// # Errors
-    /// The file cannot be read.
-    pub fn in_file(layout: Layout, mut file: File, bytes: u64, buffer: usize) -> io::Result<Run> {
-        file.rewind()?;
-        Ok(Run { layout, bytes: Vec::new(), at: 0, data: (0, 0), rest: Some(Rest { file, left: bytes, buffer }) })
-    }
-
-    /// How its records are.
+    /// A run that is read part by part.
     #[must_use]
-    pub fn layout(&self) -> Layout {
-        self.layout
+    pub fn of(layout: Layout, rest: impl More + 'a) -> Run<'a> {
+        Run { layout, bytes: Vec::new(), at: 0, data: (0, 0), rest: Some(Box::new(rest)) }
     }
 
-    /// The data of the record.
+    /// The data of the current record.
     #[inline]
     #[must_use]
     pub fn record(&self) -> &[u8] {
         &self.bytes[self.data.0..self.data.1]
     }
 
-    /// Goes on to the next record. False at the end.
+    /// Goes on to the next record. False at the end, where the run gives its memory back.
     ///
     /// # Errors
-    /// The work file cannot be read.
+    /// The bytes cannot be read.
     #[inline]
-    pub fn advance(&mut self) -> io::Result<bool> {
+    pub fn advance(&mut self) -> Result<bool, Error> {
         loop {
             if let Some(data) = self.layout.data(&self.bytes, self.at) {
                 (self.data, self.at) = (data, data.1);
                 return Ok(true);
             }
             if !self.read_on()? {
+                (self.bytes, self.at, self.data) = (Vec::new(), 0, (0, 0));
                 return Ok(false);
             }
         }
     }
 
-    /// Reads more of the work file. False at its end.
+    /// Reads more. False at the end.
     #[cold]
-    fn read_on(&mut self) -> io::Result<bool> {
+    fn read_on(&mut self) -> Result<bool, Error> {
         let Some(rest) = &mut self.rest else { return Ok(false) };
         self.bytes.drain(..self.at);
-        self.at = 0;
-        let from = self.bytes.len();
-        // A record that is larger than the buffer is read whole.
-        let more = rest.left.min(rest.buffer.max(from) as u64) as usize;
-        if more == 0 {
-            return if from == 0 { Ok(false) } else { Err(io::ErrorKind::UnexpectedEof.into()) };
+        (self.at, self.data) = (0, (0, 0));
+        rest.more(&mut self.bytes)
+    }
+}
+
+/// A run in the work file.
+pub struct InWork {
+    /// Where it is.
+    pub extent: Extent,
+    /// Bytes that are read at a time.
+    pub buffer: usize,
+    /// The file, for errors.
+    pub work: Arc<Work>,
+}
+
+impl More for InWork {
+    fn more(&mut self, to: &mut Vec<u8>) -> Result<bool, Error> {
+        // A record that is larger than the buffer is read in ever larger parts.
+        let most = self.buffer.max(to.len());
+        let is_more = self.extent.read(most, to).map_err(|error| self.work.error(error))?;
+        if !is_more && !to.is_empty() {
+            return Err(self.work.error(std::io::ErrorKind::UnexpectedEof.into()));
         }
-        self.bytes.resize(from + more, 0);
-        rest.file.read_exact(&mut self.bytes[from..])?;
-        rest.left -= more as u64;
-        Ok(true)
-    }
-}
-
-/// A work file without a name.
-///
-/// # Errors
-/// The folder takes none.
-pub fn work_file(folder: &Path) -> io::Result<File> {
-    let mode = Mode::RUSR | Mode::WUSR;
-    match rustix::fs::open(folder, OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC, mode) {
-        Ok(file) => Ok(file.into()),
-        // Some file systems have no files without a name.
-        Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::ISDIR | rustix::io::Errno::NOENT) => {
-            let name = folder.join(format!(".underbar-sort-{}-{:x}", std::process::id(), unique()));
-            let file = File::options().read(true).write(true).create_new(true).open(&name)?;
-            std::fs::remove_file(&name)?;
-            Ok(file)
-        }
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// Another number at each call.
-fn unique() -> u64 {
-    use std::sync::atomic::{AtomicU64, Ordering};
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    NEXT.fetch_add(1, Ordering::Relaxed)
-}
-
-/// Writes whole buffers, and counts.
-pub struct Writer<W> {
-    to: W,
-    buffer: Vec<u8>,
-    size: usize,
-    /// Bytes that were written, and calls.
-    pub bytes: u64,
-    /// Calls of the writer below.
-    pub writes: u64,
-}
-
-impl<W: Write> Writer<W> {
-    /// With a buffer of so many bytes.
-    pub fn new(to: W, size: usize) -> Writer<W> {
-        Writer { to, buffer: Vec::with_capacity(size), size, bytes: 0, writes: 0 }
-    }
-
-    /// Appends what `append` adds to the buffer.
-    ///
-    /// # Errors
-    /// A full buffer cannot be written.
-    #[inline]
-    pub fn append(&mut self, append: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
-        append(&mut self.buffer);
-        if self.buffer.len() >= self.size { self.flush() } else { Ok(()) }
-    }
-
-    /// Writes what the buffer has.
-    ///
-    /// # Errors
-    /// It cannot be written.
-    pub fn flush(&mut self) -> io::Result<()> {
-        if !self.buffer.is_empty() {
-            self.to.write_all(&self.buffer)?;
-            self.bytes += self.buffer.len() as u64;
-            self.writes += 1;
-            self.buffer.clear();
-        }
-        Ok(())
-    }
-
-    /// The writer below. What was not flushed is lost.
-    pub fn into_inner(self) -> W {
-        self.to
+        Ok(is_more)
     }
 }
 
@@ -231,6 +161,7 @@ mod tests {
         while run.advance().expect("read") {
             records.push(run.record().to_vec());
         }
+        assert!(!run.advance().expect("read"), "the end stays");
         records
     }
 
@@ -238,25 +169,19 @@ mod tests {
     fn a_run_is_read_as_it_was_written() {
         let lines: Vec<Vec<u8>> = (0..200).map(|length| vec![length as u8; length * 7 % 150]).collect();
         let cards = vec![vec![b'x'; 80]; 33];
+        let folder = crate::scratch::Folder::new("runs");
         for (format, all) in [(Format::Lines, lines), (Format::Fixed(80), cards)] {
             let layout = Layout::of(format);
-            let mut writer = Writer::new(work_file(&std::env::temp_dir()).expect("a file"), 500);
             let mut memory = Vec::new();
-            for record in &all {
-                writer.append(|to| layout.append(record, to)).expect("written");
-                layout.append(record, &mut memory);
-            }
-            writer.flush().expect("written");
-            assert_eq!(writer.bytes, memory.len() as u64);
-            assert!(writer.writes <= writer.bytes / 500 + 1);
+            all.iter().for_each(|record| layout.append(record, &mut memory));
             let data = all.iter().map(Vec::len).sum();
             assert_eq!(layout.bytes(all.len(), data), memory.len());
+            let work = Arc::new(Work::new(folder.path()));
+            let extent = work.write(&memory).expect("written");
             assert_eq!(records(Run::in_memory(layout, memory)), all);
-            let bytes = writer.bytes;
-            let file = writer.into_inner();
             for buffer in [1, 7, 64, 4096, 1 << 20] {
-                let again = file.try_clone().expect("a file");
-                assert_eq!(records(Run::in_file(layout, again, bytes, buffer).expect("read")), all, "{buffer}");
+                let run = InWork { extent: extent.clone(), buffer, work: work.clone() };
+                assert_eq!(records(Run::of(layout, run)), all, "{buffer}");
             }
         }
     }
