@@ -1,10 +1,10 @@
 //! The input becomes runs: one thread reads blocks, others sort them.
 //!
 //! ```text
-//!              ┌──────────── used blocks ───────────┐
-//!              v                                    │
-//! files ── reader ── blocks ──> sorters ── runs ──> memory, as long as it takes them
-//!                                            └────> work file, one write for each run
+//!              ┌─ used blocks ─┐
+//!              v               │
+//! files ── reader ─ blocks ─> sorters ── runs ──> memory, as long as it takes them
+//!                                          └────> work file, one write for each run
 //! ```
 //!
 //! An input of one block is sorted by the reader itself.
@@ -12,7 +12,6 @@
 //! Invariant: runs are numbered as their blocks, so that equal records keep the order of the input wherever their runs are.
 //! Not here: the order within a block (`order`), and the merge (`merge`).
 
-use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -23,6 +22,7 @@ use crate::key::Keys;
 use crate::merge::Merge;
 use crate::order::Sorter;
 use crate::plan::{Figures, Plan};
+use crate::pool::{Guard, Next, Pool};
 use crate::run::{InWork, Layout, Run};
 use crate::work::{Extent, Work};
 
@@ -46,8 +46,7 @@ struct Shared<'a> {
     plan: &'a Plan,
     keys: &'a Keys,
     work: &'a Work,
-    /// Blocks for the sorters. The reader gives; each sorter takes one at a time.
-    blocks: Mutex<Receiver<(usize, Block)>>,
+    pool: Pool,
     /// Bytes of runs that memory still takes. Each sorter takes off its run; the lock orders them.
     room: Mutex<usize>,
 }
@@ -66,29 +65,39 @@ pub fn runs<'a>(
 ) -> Result<(Vec<Run<'a>>, Arc<Work>), Error> {
     let first = next(&mut blocks, None, plan, figures)?;
     let second = if first.is_some() { next(&mut blocks, None, plan, figures)? } else { None };
-    let (give, take) = mpsc::sync_channel(1);
-    let room = Mutex::new(plan.stays());
-    let shared = Shared { plan, keys, work: &work, blocks: Mutex::new(take), room };
+    let (pool, room) = (Pool::default(), Mutex::new(plan.stays()));
+    let shared = Shared { plan, keys, work: &work, pool, room };
     let mut sorted = match (first, second) {
         (None, _) => Vec::new(),
         (Some(only), None) => {
-            let one = shared.sort(&mut Sorter::new(keys, plan.format), 0, only, None)?;
-            count(figures, &one, plan);
-            vec![one]
+            let sorted = shared.sort(&mut Sorter::new(keys, plan.format), 0, only)?;
+            vec![sorted]
         }
         (Some(first), Some(second)) => thread::scope(|scope| {
-            let (done, results) = mpsc::channel();
-            let (back, used) = mpsc::channel();
-            for _ in 0..plan.sorters() {
-                let (shared, done, back) = (&shared, done.clone(), back.clone());
-                scope.spawn(move || serve(shared, &done, &back));
+            let sorters: Vec<_> = (0..plan.sorters()).map(|_| scope.spawn(|| shared.sort_all())).collect();
+            let read = read(&mut blocks, [first, second], &shared, figures, look);
+            if read.is_err() {
+                shared.pool.fail();
             }
-            // Only the sorters hold their ends, so that an end closes with the last of them.
-            drop((done, back));
-            let ends = Ends { give, results, used };
-            read(&mut blocks, [first, second], plan, ends, figures, look)
+            shared.pool.close();
+            let mut all = Vec::new();
+            let mut result = Ok(());
+            for sorter in sorters {
+                match sorter.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)) {
+                    Ok(mut sorted) => all.append(&mut sorted),
+                    Err(error) => result = result.and(Err(error)),
+                }
+            }
+            // The records before a bad one may have an error of their own, which comes first in the input.
+            result.and(read).map(|()| all)
         })?,
     };
+    for sorted in &sorted {
+        // With STOPAFT the reader has counted.
+        figures.taken += if plan.statements.stop.is_none() { sorted.taken } else { 0 };
+        figures.times.sort += sorted.sort;
+        figures.times.spill += sorted.spill;
+    }
     sorted.sort_unstable_by_key(|sorted| sorted.number);
     figures.runs = sorted.len() as u64;
     figures.work = work.figures();
@@ -97,13 +106,6 @@ pub fn runs<'a>(
     let runs = fewer(kept, plan, keys, work);
     figures.times.merge += began.elapsed();
     runs
-}
-
-/// The reader's ends of its channels.
-struct Ends {
-    give: SyncSender<(usize, Block)>,
-    results: Receiver<Result<Sorted, Error>>,
-    used: Receiver<Block>,
 }
 
 /// The next block, less the records that SKIPREC and STOPAFT leave out. None at the end.
@@ -137,97 +139,55 @@ pub fn next(
     Ok(Some(block))
 }
 
-/// Adds a sorted block to the figures.
-fn count(figures: &mut Figures, sorted: &Sorted, plan: &Plan) {
-    // With STOPAFT the reader has counted.
-    figures.taken += if plan.statements.stop.is_none() { sorted.taken } else { 0 };
-    figures.times.sort += sorted.sort;
-    figures.times.spill += sorted.spill;
-}
-
 /// The reader.
 fn read(
     blocks: &mut Blocks,
     first: [Block; 2],
-    plan: &Plan,
-    ends: Ends,
+    shared: &Shared<'_>,
     figures: &mut Figures,
     look: &mut dyn FnMut(&Figures),
-) -> Result<Vec<Sorted>, Error> {
-    let Ends { give, results, used } = ends;
-    let mut all = Vec::new();
-    let mut take = |figures: &mut Figures, sorted: Result<Sorted, Error>| {
-        let sorted = sorted?;
-        count(figures, &sorted, plan);
-        all.push(sorted);
-        Ok::<(), Error>(())
-    };
-    // One block for each sorter, one that waits, and one that is read.
-    let most = plan.sorters() + 2;
+) -> Result<(), Error> {
     let mut given = 0;
-    let mut waiting = Vec::from(first);
-    waiting.reverse();
-    loop {
-        let block = match waiting.pop() {
-            Some(block) => Some(block),
-            None => {
-                let free = if given < most { used.try_recv().ok() } else { used.recv().ok() };
-                next(blocks, free, plan, figures)?
-            }
-        };
-        let Some(block) = block else { break };
-        if give.send((given, block)).is_err() {
-            break;
-        }
+    for block in first {
+        shared.pool.give(given, block);
         given += 1;
-        while let Ok(sorted) = results.try_recv() {
-            take(figures, sorted)?;
-        }
+    }
+    // One block for each sorter, and one that is read.
+    let most = shared.plan.sorters() + 1;
+    while let Next::Fill(used) = shared.pool.next(given < most) {
+        let Some(block) = next(blocks, used, shared.plan, figures)? else { break };
+        shared.pool.give(given, block);
+        given += 1;
+        figures.work = shared.work.figures();
         look(figures);
     }
-    drop(give);
-    for sorted in results {
-        take(figures, sorted)?;
-        look(figures);
-    }
-    Ok(all)
-}
-
-/// A sorter.
-fn serve(shared: &Shared<'_>, done: &Sender<Result<Sorted, Error>>, back: &Sender<Block>) {
-    let mut sorter = Sorter::new(shared.keys, shared.plan.format);
-    loop {
-        let next = shared.blocks.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        let Ok((number, block)) = next else { return };
-        let sorted = shared.sort(&mut sorter, number, block, Some(back));
-        // The reader has given up after an error.
-        if done.send(sorted).is_err() {
-            return;
-        }
-    }
+    Ok(())
 }
 
 impl Shared<'_> {
-    /// Sorts a block, gives its memory back, and keeps the run.
-    fn sort(
-        &self,
-        sorter: &mut Sorter<'_>,
-        number: usize,
-        mut block: Block,
-        back: Option<&Sender<Block>>,
-    ) -> Result<Sorted, Error> {
-        let began = Instant::now();
-        let mut run = Vec::new();
-        let choice = self.plan.choice();
-        let is_chosen = self.plan.statements.stop.is_some();
-        let result = if is_chosen { Ok(()) } else { choice.choose(&mut block) };
-        let result = result.and_then(|()| sorter.sort(&block, &mut run));
-        let taken = block.pieces.len() as u64;
-        if let Some(back) = back {
-            // The reader has ended if it takes no block back.
-            let _ = back.send(block);
+    /// A sorter: all blocks that it gets.
+    fn sort_all(&self) -> Result<Vec<Sorted>, Error> {
+        let guard = Guard::new(&self.pool);
+        let mut sorter = Sorter::new(self.keys, self.plan.format);
+        let mut all = Vec::new();
+        while let Some((number, block)) = self.pool.take() {
+            all.push(self.sort(&mut sorter, number, block)?);
         }
-        result?;
+        guard.ends_well();
+        Ok(all)
+    }
+
+    /// Sorts a block, gives its memory back, and keeps the run.
+    fn sort(&self, sorter: &mut Sorter<'_>, number: usize, mut block: Block) -> Result<Sorted, Error> {
+        let began = Instant::now();
+        let mut run = sorter.spare();
+        // With STOPAFT the reader has chosen.
+        if self.plan.statements.stop.is_none() {
+            self.plan.choice().choose(&mut block)?;
+        }
+        sorter.sort(&block, &mut run)?;
+        let taken = block.pieces.len() as u64;
+        self.pool.give_back(block);
         let sort = began.elapsed();
         let fits = {
             let mut room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
@@ -235,7 +195,13 @@ impl Shared<'_> {
             *room -= if fits { run.len() } else { 0 };
             fits
         };
-        let run = if fits { Kept::Memory(run) } else { Kept::File(self.work.write(&run)?) };
+        let run = if fits {
+            Kept::Memory(run)
+        } else {
+            let extent = self.work.write(&run)?;
+            sorter.keep(run);
+            Kept::File(extent)
+        };
         Ok(Sorted { number, run, taken, sort, spill: began.elapsed() - sort })
     }
 }

@@ -48,6 +48,7 @@ mod order;
 mod output;
 mod parser;
 mod plan;
+mod pool;
 mod records;
 mod run;
 #[cfg(test)]

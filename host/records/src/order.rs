@@ -82,6 +82,8 @@ pub struct Sorter<'a> {
     made: Vec<u8>,
     begins: Vec<usize>,
     room: Vec<u8>,
+    /// Memory of a run that was written to the work file.
+    spare: Vec<u8>,
 }
 
 impl<'a> Sorter<'a> {
@@ -89,7 +91,20 @@ impl<'a> Sorter<'a> {
     #[must_use]
     pub fn new(keys: &'a Keys, format: Format) -> Sorter<'a> {
         let layout = Layout::of(format);
-        Sorter { keys, layout, entries: Vec::new(), made: Vec::new(), begins: Vec::new(), room: Vec::new() }
+        let (entries, made, begins, room, spare) = Default::default();
+        Sorter { keys, layout, entries, made, begins, room, spare }
+    }
+
+    /// An empty run, in the memory that was kept if there is some.
+    #[must_use]
+    pub fn spare(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.spare)
+    }
+
+    /// Keeps the memory of a run for the next one.
+    pub fn keep(&mut self, mut run: Vec<u8>) {
+        run.clear();
+        self.spare = run;
     }
 
     /// Appends the records of a block, in their order, to an empty run.

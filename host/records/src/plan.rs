@@ -1,11 +1,11 @@
 //! What a sort is to do, with how much memory, and what it has done.
 //!
 //! ```text
-//! memory = blocks in the hands of threads + runs that stay in memory + buffers of the output
-//!          └─ once all is read: buffers of runs in the work file
+//! memory = runs that stay in memory + blocks in the hands of threads
+//!                                     └─ once all is read: parts of runs in the work file, and buffers of the output
 //! ```
 //!
-//! Invariant: memory / 16 is the largest block, so that all threads together hold about half of the memory.
+//! Invariant: a block is so small that all threads together hold three quarters of the memory at most.
 //! Not here: the work (`collect`, `sort`).
 
 use std::path::PathBuf;
@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use crate::format::Format;
 use crate::order::Choice;
+use crate::sink::BUFFERS;
 use crate::statement::{Statements, Sum};
 use crate::work;
 
@@ -66,37 +67,39 @@ impl Plan {
     /// Bytes of a block.
     #[must_use]
     pub fn block(&self) -> usize {
-        (self.memory() / (8 * (self.sorters() + 2)).max(16)).clamp(LEAST_BLOCK, BLOCK)
+        (self.memory() / (4 * (self.sorters() + 1))).clamp(LEAST_BLOCK, BLOCK)
     }
 
-    /// Bytes that threads have in their hands: blocks, places of records, keys, and runs.
+    /// Bytes that threads have in their hands: a block for each sorter and one for the reader, places of records, keys, and a run for
+    /// each sorter.
     #[must_use]
     pub fn in_hands(&self) -> usize {
-        self.block() * (2 * self.sorters() + 4)
+        self.block() * (3 * self.sorters() + 2)
     }
 
     /// Bytes of runs that stay in memory.
     #[must_use]
     pub fn stays(&self) -> usize {
-        self.memory().saturating_sub(self.in_hands() + 4 * self.buffer())
+        self.memory().saturating_sub(self.in_hands())
     }
 
-    /// Bytes of an output buffer, of which there are four.
+    /// Bytes of an output buffer.
     #[must_use]
     pub fn buffer(&self) -> usize {
-        (self.memory() / 32).clamp(LEAST_BUFFER, BUFFER)
+        (self.memory() / 16).clamp(LEAST_BUFFER, BUFFER)
     }
 
     /// Bytes of each of so many runs in the work file that are read at a time.
     #[must_use]
     pub fn part(&self, runs: usize) -> usize {
-        (self.in_hands() / runs.max(1)).clamp(LEAST_PART, PART)
+        let buffers = BUFFERS * self.buffer();
+        (self.in_hands().saturating_sub(buffers) / runs.max(1)).clamp(LEAST_PART, PART)
     }
 
     /// The most runs in the work file that are merged at a time.
     #[must_use]
     pub fn most_runs(&self) -> usize {
-        (self.in_hands() / LEAST_PART).max(16)
+        (self.in_hands() / 2 / LEAST_PART).max(16)
     }
 
     /// The checks of each record.
@@ -178,9 +181,12 @@ mod tests {
         for threads in [1, 2, 8] {
             for memory in [8 << 20, 30 << 20, 300 << 20, 4 << 30] {
                 (plan.threads, plan.memory) = (threads, memory);
-                assert_eq!(plan.in_hands() + plan.stays() + 4 * plan.buffer(), memory, "{threads} {memory}");
+                assert_eq!(plan.in_hands() + plan.stays(), memory, "{threads} {memory}");
                 assert!(plan.stays() >= memory / 8, "{threads} {memory}");
-                assert!(plan.most_runs() * LEAST_PART <= plan.in_hands().max(16 * LEAST_PART));
+                for runs in [0, 1, 7, plan.most_runs()] {
+                    let merging = runs * plan.part(runs) + BUFFERS * plan.buffer();
+                    assert!(merging <= plan.in_hands(), "{threads} {memory} {runs}");
+                }
             }
         }
         plan.memory = 0;

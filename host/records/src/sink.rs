@@ -13,8 +13,8 @@ use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::thread::{Scope, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
-/// Full buffers that wait for the thread.
-const WAITING: usize = 2;
+/// Buffers: one is filled while another one is written. Cost: two waits and two wakes for each at most.
+pub const BUFFERS: usize = 2;
 
 /// Takes the records of the output.
 pub struct Sink<'scope, 'env> {
@@ -30,6 +30,8 @@ pub struct Sink<'scope, 'env> {
 struct There<'scope> {
     give: SyncSender<Vec<u8>>,
     empty: Receiver<Vec<u8>>,
+    /// Buffers that exist.
+    made: usize,
     thread: ScopedJoinHandle<'scope, Written>,
 }
 
@@ -68,17 +70,25 @@ impl<'scope, 'env> Sink<'scope, 'env> {
             Some(there) => there,
             none => none.insert(start(self.scope, self.here.take())),
         };
-        let next = there.empty.try_recv().unwrap_or_else(|_| Vec::with_capacity(self.size + self.size / 8));
-        there.give.send(std::mem::replace(&mut self.buffer, next)).is_ok()
+        if there.give.send(std::mem::take(&mut self.buffer)).is_err() {
+            return false;
+        }
+        if there.made < BUFFERS {
+            there.made += 1;
+            self.buffer = Vec::with_capacity(self.size + self.size / 8);
+            return true;
+        }
+        // The thread gives no buffer back after an error.
+        let empty = there.empty.recv();
+        empty.map(|empty| self.buffer = empty).is_ok()
     }
 
     /// Writes the rest, and waits until all is written.
     pub fn finish(mut self) -> Written {
-        if self.there.is_some() {
-            self.hand_over();
-        }
         match self.there {
             Some(there) => {
+                // After an error nobody takes it.
+                let _ = there.give.send(self.buffer);
                 drop(there.give);
                 there.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
             }
@@ -95,7 +105,7 @@ fn start<'scope, 'env>(
     scope: &'scope Scope<'scope, 'env>,
     mut output: Option<&'env mut (dyn Write + Send)>,
 ) -> There<'scope> {
-    let (give, take) = mpsc::sync_channel::<Vec<u8>>(WAITING);
+    let (give, take) = mpsc::sync_channel::<Vec<u8>>(1);
     let (back, empty) = mpsc::channel();
     let thread = scope.spawn(move || {
         let mut written = Written::nothing();
@@ -110,7 +120,7 @@ fn start<'scope, 'env>(
         }
         written
     });
-    There { give, empty, thread }
+    There { give, empty, made: 1, thread }
 }
 
 impl Written {

@@ -147,7 +147,9 @@ impl<'a> Reader<'a> {
                     "A" | "a" => false,
                     "D" | "d" => true,
                     _ => {
-                        return Err(order.wrong(format!("{} is not an order; orders are A and D", order.text)));
+                        return Err(
+                            order.wrong(format!("{} is not an order; orders are A and D", order.text))
+                        );
                     }
                 };
                 let field = self.resolved(&listed, common)?;
