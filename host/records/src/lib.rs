@@ -62,6 +62,7 @@ pub mod work;
 
 pub use blocks::Input;
 pub use error::{Error, Place};
+pub use field::Order;
 pub use format::Format;
 pub use output::Output;
 pub use plan::{Figures, LEAST_MEMORY, Plan, Times};

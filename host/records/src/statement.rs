@@ -491,4 +491,16 @@ mod tests {
             (Some(1 << 30), Some(12 << 10), Some(7), None, None)
         );
     }
+
+    #[test]
+    fn the_sample_statements_are_read() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/statements");
+        let files: Vec<_> = std::fs::read_dir(folder).expect("a folder").flatten().collect();
+        assert!(files.len() >= 3);
+        for file in files {
+            let text = std::fs::read_to_string(file.path()).expect("a text");
+            let result = read(&text, Format::Fixed(80));
+            assert!(result.is_ok(), "{}: {result:?}", file.path().display());
+        }
+    }
 }
