@@ -98,6 +98,8 @@ pub struct Blocks {
     next_size: usize,
     /// The beginning of a record whose rest was not read yet.
     rest: Vec<u8>,
+    /// The error behind the last block.
+    failed: Option<Error>,
     /// Bytes that were read.
     pub bytes: u64,
     /// Calls of read.
@@ -113,7 +115,8 @@ impl Blocks {
             Format::Variable(_) | Format::Lines => size.min(FIRST),
         };
         let inputs = inputs.into_iter();
-        Blocks { inputs, current: None, format, size, next_size, rest: Vec::new(), bytes: 0, reads: 0 }
+        let (current, rest, failed) = Default::default();
+        Blocks { inputs, current, format, size, next_size, rest, failed, bytes: 0, reads: 0 }
     }
 
     /// The next block, in the memory of a used one if there is one; None at the end.
@@ -121,6 +124,9 @@ impl Blocks {
     /// # Errors
     /// A file cannot be read, or is not of such records.
     pub fn next(&mut self, mut used: Option<Block>) -> Result<Option<Block>, Error> {
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
         loop {
             if self.current.is_none() {
                 let Some(input) = self.inputs.next() else { return Ok(None) };
@@ -160,12 +166,22 @@ impl Blocks {
                 Ok(_) if is_endless => Err(crate::format::Malformed::Long { has: used, most: LONGEST }),
                 split => split,
             };
-            let taken = split.map_err(|why| {
-                let before = pieces.last().map_or(0, |last| u64::from(last.at + last.length));
-                let newline = u64::from(self.format == Format::Lines && !pieces.is_empty());
-                let (record, byte) = (current.record + pieces.len() as u64, current.byte + before + newline);
-                Error::Format { place: Place { name: name.clone(), record, byte }, format: self.format, why }
-            })?;
+            let taken = match split {
+                Ok(taken) => taken,
+                Err(why) => {
+                    let end = pieces.last().map_or(0, |last| (last.at + last.length) as usize);
+                    let taken = end + usize::from(self.format == Format::Lines && end > 0);
+                    let (record, byte) = (current.record + pieces.len() as u64, current.byte + taken as u64);
+                    let place = Place { name: name.clone(), record, byte };
+                    let error = Error::Format { place, format: self.format, why };
+                    if pieces.is_empty() {
+                        return Err(error);
+                    }
+                    // The records before the bad one come first.
+                    self.failed = Some(error);
+                    taken
+                }
+            };
             if pieces.is_empty() && !is_end {
                 // A block has one record at least.
                 (from, size) = (used, 2 * size);

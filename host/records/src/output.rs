@@ -185,8 +185,18 @@ impl Place {
     }
 
     fn rename(&self, replace: bool) -> Result<(), Errno> {
-        let flags = if replace { RenameFlags::empty() } else { RenameFlags::NOREPLACE };
-        rustix::fs::renameat_with(&self.folder, &self.temporary, &self.folder, &self.name, flags)
+        let (folder, from, to) = (&self.folder, &self.temporary, &self.name);
+        if replace {
+            return rustix::fs::renameat(folder, from, folder, to);
+        }
+        match rustix::fs::renameat_with(folder, from, folder, to, RenameFlags::NOREPLACE) {
+            // Some file systems cannot rename without replacing, but a link replaces nothing either.
+            Err(Errno::INVAL | Errno::NOSYS) => {
+                rustix::fs::linkat(folder, from, folder, to, AtFlags::empty())?;
+                rustix::fs::unlinkat(folder, from, AtFlags::empty())
+            }
+            result => result,
+        }
     }
 }
 

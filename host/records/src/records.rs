@@ -53,7 +53,7 @@ impl Records {
     /// The data of the next record; None at the end.
     ///
     /// # Errors
-    /// A file cannot be read, or its bytes are not records of the form.
+    /// A file cannot be read, or its bytes are not records of the form. The records before that place come first.
     #[expect(clippy::should_implement_trait, reason = "the record borrows the buffer")]
     pub fn next(&mut self) -> Result<Option<&[u8]>, Error> {
         while self.block.as_ref().is_none_or(|block| self.next == block.pieces.len()) {
@@ -164,6 +164,16 @@ mod tests {
             assert!(matches!(writer.write(record), Err(Error::Long { .. })), "{format}");
             assert!(writer.finish().expect("nothing").is_empty());
         }
+    }
+
+    #[test]
+    fn records_before_a_bad_one_come_first() {
+        let input = Input { name: "in".into(), bytes: Box::new(&b"\0\x05\0\0a\0\x05\0\0b\0\x03\0\0"[..]) };
+        let mut records = Records::new(vec![input], Format::Variable(99));
+        assert_eq!(records.next().expect("good"), Some(&b"a"[..]));
+        assert_eq!(records.next().expect("good"), Some(&b"b"[..]));
+        let error = records.next().expect_err("bad").to_string();
+        assert!(error.starts_with("in, record 3 at byte 10: its descriptor word states 3 bytes"), "{error}");
     }
 
     #[test]
