@@ -133,7 +133,7 @@ const CASES: [(&str, &str, &str); 24] = [
         "begin\ncreate temp table w(v int)\ninsert into w values (0)\n\
          create function pg_temp.f() returns int language sql volatile as 'select v from w'\n\
          declare c cursor for select pg_temp.f() from generate_series(1,3)\nfetch 1 from c\nupdate w set v = 7\n2*fetch 1 from c\nrollback",
-        "fetch.connection",
+        "fetch.not_read_only",
     ),
     (
         "view",
@@ -349,7 +349,7 @@ fn the_server_gets_fewer_fetches() {
     let statements = lines(
         "begin read only\ndeclare c no scroll cursor for select id, pad from t\n20001*fetch 1 from c\ncommit",
     );
-    for (options, most) in [("MULTIFETCH(8)", 2_502), ("MULTIFETCH(100)", 206), ("MULTIFETCH(1000,10K)", 207)]
+    for (options, most) in [("MULTIFETCH(8)", 2_502), ("MULTIFETCH(100)", 206), ("MULTIFETCH(1000,10K)", 236)]
     {
         let (plain, ours, report) = both(&server, &program, "fewer", &statements, options);
         same(options, &plain, &ours);
