@@ -33,6 +33,7 @@ mod lock_rules;
 mod locks;
 mod manners;
 mod misuse;
+mod multi_fetch;
 mod other_users;
 mod overflows;
 mod page;
