@@ -243,7 +243,7 @@ fn a_program_gets_what_it_gets_of_the_server_alone() {
     }
     let mut chance = Chance(0x5eed_0020);
     for round in 0..12 {
-        // Three hundred transactions in all, each on the connection of the ones before it.
+        // Three hundred transactions in all. A statement that is sent without waiting ends reading ahead on its connection.
         let mut statements = Vec::new();
         (0..25).for_each(|_| transaction(&mut chance, &mut statements));
         let (plain, ours, report) = both(&server, &program, "chance", &statements, "MULTIFETCH(8)");

@@ -24,6 +24,8 @@ pub struct Rows {
 pub(super) const TUPLES: c_int = 2;
 /// `PQTRANS_INTRANS`: in a transaction, without an error.
 pub(super) const IN_TRANSACTION: c_int = 2;
+/// `PQTRANS_INERROR`: in a transaction after an error.
+pub(super) const IN_ERROR: c_int = 3;
 /// `PG_COPYRES_ATTRS`: names and types of columns, without rows.
 pub(super) const COLUMNS: c_int = 1;
 /// The length of a field that is NULL, for `PQsetvalue`.

@@ -19,7 +19,7 @@ use underbar_multifetch::{Count, Name, StandBack, Statement, To, statement};
 
 use super::connection::{Cursor, Entry, Stage};
 use super::judge::{self, confirm};
-use super::libpq::{COLUMNS, Connection, IN_TRANSACTION, Libpq, NULL, Rows, TUPLES};
+use super::libpq::{COLUMNS, Connection, IN_ERROR, IN_TRANSACTION, Libpq, NULL, Rows, TUPLES};
 use super::text::Text;
 use crate::ledger;
 
@@ -69,11 +69,6 @@ impl Session {
     pub(super) fn has(&self, rows: *const Rows, status: c_int) -> bool {
         // SAFETY: a result of libpq, or null, of which it says that it is an error.
         unsafe { (self.libpq.status)(rows) == status }
-    }
-
-    fn is_in_transaction(&self) -> bool {
-        // SAFETY: the program's connection.
-        unsafe { (self.libpq.transaction)(self.connection) == IN_TRANSACTION }
     }
 
     /// Its number of rows.
@@ -131,10 +126,19 @@ impl Session {
         text: *const c_char,
         real: &dyn Fn() -> *mut Rows,
     ) -> *mut Rows {
-        if !self.is_in_transaction() {
+        // SAFETY: the program's connection.
+        match unsafe { (self.libpq.transaction)(self.connection) } {
+            IN_TRANSACTION => {}
+            // Statements fail but for ROLLBACK TO, after which a cursor is where it was.
+            IN_ERROR => {
+                entry.cursors.iter_mut().flatten().for_each(|cursor| cursor.is_in_doubt = true);
+                return real();
+            }
             // BEGIN and DECLARE come in texts of their own; one text with both is not followed.
-            self.forget_all(entry);
-            return real();
+            _ => {
+                self.forget_all(entry);
+                return real();
+            }
         }
         // SAFETY: the caller's promise.
         let bytes = unsafe { CStr::from_ptr(text) }.to_bytes();
