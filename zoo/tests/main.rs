@@ -43,6 +43,7 @@ mod sandboxes;
 mod sections;
 mod services;
 mod stacks;
+mod switches;
 mod thread_heaps;
 mod threads;
 mod timers;
