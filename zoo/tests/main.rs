@@ -46,6 +46,7 @@ mod sandboxes;
 mod sections;
 mod services;
 mod stacks;
+mod switches;
 mod thread_heaps;
 mod threads;
 mod timers;

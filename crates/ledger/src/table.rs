@@ -185,6 +185,14 @@ counters! {
         "The part of it in the segments of this heap, counted page by page in the same look. The other owners have the rest.";
     ProcessFaults = "process.minor_faults", "Page faults of the process without I/O", Count, by Look, live Sampled, killed Sampled, Sum,
         "Page faults that the kernel served from memory, such as the first use of a page, since the library was loaded. Read when resident memory doubles, and at the end.";
+    SwitchReads = "switches.read_calls", "Read calls that were counted", Count, by Look, live Sampled, killed Sampled, Sum,
+        "Calls of the read type that SWITCHES(ON) counted since the program began. Read when the process's memory is looked at, and at its end.";
+    SwitchWrites = "switches.write_calls", "Write calls that were counted", Count, by Look, live Sampled, killed Sampled, Sum,
+        "Calls of the write type that SWITCHES(ON) counted, at the same moment.";
+    SwitchKernelReads = "switches.kernel_read_calls", "Read calls that the kernel counted", Count, by Look, live Sampled, killed Sampled, Sum,
+        "The kernel's own count (syscr of /proc/PID/io) at that moment, less underbar's own reads. 0: it was not compared.";
+    SwitchKernelWrites = "switches.kernel_write_calls", "Write calls that the kernel counted", Count, by Look, live Sampled, killed Sampled, Sum,
+        "The kernel's own count (syscw of /proc/PID/io) at that moment. 0: it was not compared.";
     OwnReads = "process.own_reads", "Read calls of underbar itself", Count, by Look, live Exact, killed Exact, Sum,
         "Read calls of the library in the process (mappings, arguments, programs to be started), and the loader's read of the library's head. The kernel counts them as the program's; the report subtracts them from the read calls of the run.";
     OwnReadBytes = "process.own_read_bytes", "Bytes read by underbar itself", Bytes, by Look, live Exact, killed Exact, Sum,
@@ -291,8 +299,8 @@ pub const HEAP_COUNTERS: usize = {
     count
 };
 
-/// Changes when a structure of the file changes (`layout`, `heaps`, `pools`, `classes`, `pairs`, `traces`, `heap_steps`).
-pub const LAYOUT_VERSION: u32 = 17;
+/// Changes when a structure of the file changes (`layout`, `heaps`, `pools`, `classes`, `pairs`, `traces`, `heap_steps`, `switches`).
+pub const LAYOUT_VERSION: u32 = 18;
 
 /// A number that changes whenever the table or the layout does; it detects a ledger of another table. FNV-1a over keys, units,
 /// folds and scopes.
@@ -311,7 +319,7 @@ pub const FINGERPRINT: u64 = {
         hash = (hash ^ TABLE_CONST[entry].scope as u64).wrapping_mul(0x100_0000_01b3);
         entry += 1;
     }
-    hash ^ LAYOUT_VERSION as u64
+    hash ^ LAYOUT_VERSION as u64 ^ crate::switch_names::FINGERPRINT
 };
 
 impl Key {

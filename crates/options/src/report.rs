@@ -223,8 +223,10 @@ UNDERBAR_OPTS                    RPTOPTS(ON)
 underbar default                 RPTSTG(OFF)
 underbar default                 STACK(AUTO,AUTO,ANYWHERE,KEEP)
 underbar default                 STORAGE(NONE,NONE,NONE,0)
+underbar default                 SWITCHES(OFF)
 underbar default                 THREADHEAP(AUTO,AUTO,ANYWHERE,KEEP)
 underbar default                 THREADSTACK(OFF,AUTO,AUTO,ANYWHERE,AUTO)
+underbar default                 ZIIP(OFF)
 "
         .replace("RELEASE", &release);
         assert_eq!(out, expect);

@@ -523,6 +523,21 @@ and says so if there was none. To guarantee initial values, use the compiler's i
 the report says so, and the next one gets ENOMEM. The reserve counts as address space (ulimit -v) from the start.",
         effect: Honoured,
     },
+    Entry {
+        name: "SWITCHES",
+        least: 3,
+        alias: "",
+        sub_options: &[sub("OFF|ON", OFF_ON, OFF, Unset, "whether switches are counted by component")],
+        meaning: "Counts entries to the kernel by the component that makes them. An underbar option.",
+        explanation: "\
+A component is the program or one of its libraries. Under ON, some 400 functions of the C library are counted by the
+place that calls them, and so are the calls of its streams (printf, puts, std::cout), where they really enter the
+kernel. The report has a section of each program: function, kind of work, count, bytes, and the time that so many
+calls take on this machine. It also says how many of the kernel's own count of read and write calls were seen. A call
+costs about 4 ns more. Programs without the C library's functions (Go, static ones) are not seen.
+ZIIP(STAT) is Natural's name for the same.",
+        effect: Honoured,
+    },
     other("TERMTHDACT", 3, "Output at an unhandled condition.", DUMPS),
     other_with_no("TEST", 3, "Starts a debugger.", DEBUGGER),
     Entry {
@@ -595,6 +610,15 @@ the C library's size.",
     other("VCTRSAVE", 3, "Vector registers in condition handlers.", NOT_HERE),
     other("XPLINK", 3, "XPLINK linkage.", NOT_HERE),
     other("XUFLOW", 3, "Exponent underflow.", NOT_HERE),
+    Entry {
+        name: "ZIIP",
+        least: 4,
+        alias: "",
+        sub_options: &[sub("OFF|STAT", OFF_STAT, OFF, Unset, "whether switches are counted by component")],
+        meaning: "Natural's option for component switch statistics.",
+        explanation: "ZIIP(STAT) is SWITCHES(ON).",
+        effect: Honoured,
+    },
 ];
 
 #[cfg(test)]
