@@ -233,26 +233,26 @@ counters! {
         "Fetches of several rows that took the place of one for a single row.";
     FetchAlone = "fetch.alone", "fetches left as they are", Count, by Request, live Exact, killed Exact, Sum,
         "Fetches of one row from cursors that are not read ahead; the next figures have the reasons.";
-    FetchNotReadOnly = "fetch.not_read_only", "cursors left alone: the transaction is not READ ONLY", Count, by Request, live Exact, killed Exact, Sum,
-        "Cursors that are not read ahead for this reason.";
-    FetchDeclaration = "fetch.declaration", "cursors left alone: SCROLL, BINARY or WITH HOLD, or declared with other statements", Count, by Request, live Exact, killed Exact, Sum,
-        "Cursors that are not read ahead for this reason.";
-    FetchLimit = "fetch.limit", "cursors left alone: statement_timeout is set, or the transaction is SERIALIZABLE", Count, by Request, live Exact, killed Exact, Sum,
-        "Cursors that are not read ahead for this reason.";
-    FetchVolatileType = "fetch.volatile_type", "cursors left alone: the database has operators, types or casts with volatile functions", Count, by Request, live Exact, killed Exact, Sum,
-        "Cursors that are not read ahead for this reason.";
-    FetchNode = "fetch.node", "cursors left alone: the plan does more than read, join and sort tables", Count, by Request, live Exact, killed Exact, Sum,
-        "Cursors that are not read ahead for this reason.";
-    FetchTemporary = "fetch.temporary", "cursors left alone: a temporary table, which the transaction can change", Count, by Request, live Exact, killed Exact, Sum,
-        "Cursors that are not read ahead for this reason.";
-    FetchFunction = "fetch.function", "cursors left alone: a function, which could be volatile or fail in a later row", Count, by Request, live Exact, killed Exact, Sum,
-        "Cursors that are not read ahead for this reason.";
-    FetchOperator = "fetch.operator", "cursors left alone: it computes or casts, which could fail in a later row", Count, by Request, live Exact, killed Exact, Sum,
-        "Cursors that are not read ahead for this reason.";
-    FetchDoubtful = "fetch.doubtful", "cursors left alone: its plan could not be read with certainty", Count, by Request, live Exact, killed Exact, Sum,
-        "Cursors that are not read ahead for this reason.";
-    FetchConnection = "fetch.connection", "cursors left alone: the connection is used asynchronously or in a pipeline", Count, by Request, live Exact, killed Exact, Sum,
-        "Cursors that are not read ahead for this reason.";
+    FetchNotReadOnly = "fetch.not_read_only", "cursors left alone: not READ ONLY", Count, by Request, live Exact, killed Exact, Sum,
+        "Cursors that are not read ahead since their transaction may write: later rows could change, and WHERE CURRENT OF would mean another row.";
+    FetchDeclaration = "fetch.declaration", "cursors left alone: SCROLL, BINARY or HOLD", Count, by Request, live Exact, killed Exact, Sum,
+        "Cursors that are not read ahead since they are SCROLL, BINARY or WITH HOLD, or were declared in a text with other statements.";
+    FetchLimit = "fetch.limit", "cursors left alone: a time limit, or SERIALIZABLE", Count, by Request, live Exact, killed Exact, Sum,
+        "Cursors that are not read ahead since statement_timeout would count a whole fetch, or a SERIALIZABLE transaction could fail early.";
+    FetchVolatileType = "fetch.volatile_type", "cursors left alone: volatile types", Count, by Request, live Exact, killed Exact, Sum,
+        "Cursors that are not read ahead since the database has operators, types or casts with volatile functions, which EXPLAIN does not show.";
+    FetchNode = "fetch.node", "cursors left alone: the plan does more", Count, by Request, live Exact, killed Exact, Sum,
+        "Cursors that are not read ahead since their plan does more than read, join and sort tables: functions as tables, FOR UPDATE, foreign tables, subqueries for each row.";
+    FetchTemporary = "fetch.temporary", "cursors left alone: a temporary table", Count, by Request, live Exact, killed Exact, Sum,
+        "Cursors that are not read ahead since they read a temporary table, which a READ ONLY transaction can change.";
+    FetchFunction = "fetch.function", "cursors left alone: a function", Count, by Request, live Exact, killed Exact, Sum,
+        "Cursors that are not read ahead since their plan calls a function, which could be volatile or fail in a later row.";
+    FetchOperator = "fetch.operator", "cursors left alone: it computes or casts", Count, by Request, live Exact, killed Exact, Sum,
+        "Cursors that are not read ahead since their plan computes or casts, which could fail in a later row.";
+    FetchDoubtful = "fetch.doubtful", "cursors left alone: an unclear plan", Count, by Request, live Exact, killed Exact, Sum,
+        "Cursors that are not read ahead since what the server said of them could not be read with certainty.";
+    FetchConnection = "fetch.connection", "cursors left alone: not in turn", Count, by Request, live Exact, killed Exact, Sum,
+        "Cursors that are not read ahead since their connection is used asynchronously or in a pipeline, or other statements came between their DECLARE and their second row.";
     NotFollowedStatic = "follow.static", "not followed: statically linked", Count, by Follow, live Exact, killed Exact, Sum,
         "Programs started that have no dynamic loader, so no library can be loaded with them.";
     NotFollowedSetUid = "follow.setuid", "not followed: set-user-ID or set-group-ID", Count, by Follow, live Exact, killed Exact, Sum,

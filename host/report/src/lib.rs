@@ -53,6 +53,7 @@ pub mod ecb_trace;
 pub mod ecbs;
 pub mod every;
 pub mod fault;
+mod fetch_lines;
 mod figure_paths;
 pub mod figures;
 mod file_name;

@@ -21,6 +21,7 @@ use underbar_ledger::Key;
 use underbar_ledger::table::KEYS;
 use underbar_options::WhereSet;
 
+use crate::fetch_lines;
 use crate::figures::split;
 use crate::model::{Report, State};
 use crate::next;
@@ -53,6 +54,7 @@ pub fn render_on(report: &Report, advice: &[Advice], page: Page<'_>) -> String {
     let mut options = option_lines(report);
     options.extend(remedies::lines(report));
     let mut tree = tree_lines(report, page);
+    tree.extend(fetch_lines::lines(report));
     if let Some(leading) = programs.first() {
         // The options, one line of the tree, and the next command.
         let after = options.len() + tree.len().min(1) + 1;
