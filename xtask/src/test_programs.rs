@@ -109,6 +109,12 @@ impl Programs {
         Self { documented: None, programs: taken }
     }
 
+    /// The program of one source, once more.
+    pub fn of_source(&self, name: &str) -> Self {
+        let of_source = self.programs.iter().filter(|program| program.name == name);
+        Self { documented: None, programs: of_source.cloned().collect() }
+    }
+
     /// Runs all of them with these arguments for each, in an environment that `prepare` sets.
     pub fn run(&self, arguments: &[&str], prepare: impl Fn(&mut Command) + Sync) -> Vec<Results> {
         // Among the first: its programs are built one by one.
@@ -241,11 +247,13 @@ mod tests {
         assert_eq!((zoo.programs, zoo.documented), (vec![program("zoo")], None));
         assert_eq!(all.programs, [program("host/cli"), program("zoology")]);
         assert!(all.documented.is_some() && all.take("zoo").programs.is_empty());
+        assert_eq!(all.of_source("host/cli/src/lib.rs").programs, [program("host/cli")]);
+        assert!(all.of_source("host/cli").programs.is_empty());
     }
 
     #[test]
-    fn each_source_that_takes_long_is_there() {
-        for name in LONG {
+    fn each_source_that_is_named_is_there() {
+        for name in LONG.into_iter().chain([crate::oracle_tests::PROGRAM]) {
             assert!(root().join(name).is_file(), "{name}");
         }
     }
