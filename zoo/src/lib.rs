@@ -13,6 +13,7 @@ pub mod browser;
 pub mod executable;
 pub mod heap;
 pub mod locks;
+pub mod postgres;
 pub mod real;
 pub mod served;
 

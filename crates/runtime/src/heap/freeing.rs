@@ -127,7 +127,7 @@ pub unsafe fn give_back(
         }
         let owner = (*descriptor).owner.load(Ordering::Relaxed);
         if owner == AREA {
-            if !ecb::free_by(address, descriptor, caller) {
+            if !ecb::free_by(function, address, descriptor, caller) {
                 check::end(function, ecb::fault_of(address.addr(), descriptor), caller);
             }
             return;

@@ -131,7 +131,7 @@ fn serve(function: &'static str, size: usize, align: usize, site: &Site) -> Got 
     let heap = object::current();
     if heap.settings.serves_ecbs() {
         // SAFETY: the slot holds a seat, since the heap serves no other thread.
-        Got { address: unsafe { ecb::get_by(size, align, site.caller) }, zero_from: usize::MAX }
+        Got { address: unsafe { ecb::get_by(function, size, align, site) }, zero_from: usize::MAX }
     } else if heap.settings.is_watched() {
         watched(function, heap, size, align, site)
     } else {
