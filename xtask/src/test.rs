@@ -53,8 +53,10 @@ pub fn everything(flags: &Flags, release: Option<Aside>, sum: &mut Sum) {
     let all: &[&str] =
         if release.is_some() { &["--workspace"] } else { &["--workspace", "--exclude", "underbar-zoo"] };
     let Some(mut programs) = built(all, sum) else { return };
+    // They need a package, which is got in the background.
+    let without_oracle: &[&str] = &["--skip", oracle_tests::TESTS];
     let Some(release) = release else {
-        run(flags, "tests", &programs, &[], sum);
+        run(flags, "tests", &programs, without_oracle, sum);
         sum.skip("the zoo and the release build, by --quick".to_owned());
         return;
     };
@@ -64,13 +66,17 @@ pub fn everything(flags: &Flags, release: Option<Aside>, sum: &mut Sum) {
     }
     release::check(sum);
     let (models, page) = (models::start_aside(), web::start_aside(sum));
+    let oracle = oracle_tests::start_aside();
     let zoo = programs.take("zoo");
-    run(flags, "tests", &programs, &[], sum);
+    run(flags, "tests", &programs, without_oracle, sum);
     if let Some(programs) = built(&["--package", "underbar", "--features", "debug-locks"], sum) {
         run(flags, "tests of debug-locks", &programs, &[], sum);
     }
     step("Miri", || miri::check(sum));
-    step("xmi-reader", || oracle_tests::check(sum));
+    if oracle_tests::join(oracle, sum) {
+        let program = programs.of_source(oracle_tests::PROGRAM);
+        run(flags, "tests with xmi-reader", &program, &["--ignored", oracle_tests::TESTS], sum);
+    }
     models::join(models, sum);
     let without_page: &[&str] = if web::join(page, sum) { &[] } else { &["--skip", "the_page_"] };
     // The zoo apart, since its tests start many processes each: two at a time keep small machines calm.
@@ -94,7 +100,9 @@ fn run(flags: &Flags, name: &str, programs: &Programs, arguments: &[&str], sum: 
     let _ = fs::remove_file(&skips);
     let all = step(name, || {
         programs.run(arguments, |program| {
-            program.env("UNDERBAR_SKIPS", root().join(&skips));
+            program
+                .env("UNDERBAR_SKIPS", root().join(&skips))
+                .env(oracle_tests::PYTHON, oracle_tests::python());
             if !flags.quick && std::env::var_os("UNDERBAR_BIN").is_none() {
                 program.env("UNDERBAR_BIN", root().join(target()).join("release/underbar"));
             }

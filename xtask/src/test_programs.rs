@@ -109,6 +109,12 @@ impl Programs {
         Self { documented: None, programs: taken }
     }
 
+    /// The program of one source, once more.
+    pub fn of_source(&self, name: &str) -> Self {
+        let of_source = self.programs.iter().filter(|program| program.name == name);
+        Self { documented: None, programs: of_source.cloned().collect() }
+    }
+
     /// Runs all of them with these arguments for each, in an environment that `prepare` sets.
     pub fn run(&self, arguments: &[&str], prepare: impl Fn(&mut Command) + Sync) -> Vec<Results> {
         // Among the first: its programs are built one by one.
@@ -190,6 +196,7 @@ mod tests {
     use super::*;
     use crate::steps::command;
     use serde_json::json;
+    use std::fs;
 
     #[test]
     fn result_lines_are_read_and_other_lines_are_not() {
@@ -240,12 +247,42 @@ mod tests {
         assert_eq!((zoo.programs, zoo.documented), (vec![program("zoo")], None));
         assert_eq!(all.programs, [program("host/cli"), program("zoology")]);
         assert!(all.documented.is_some() && all.take("zoo").programs.is_empty());
+        assert_eq!(all.of_source("host/cli/src/lib.rs").programs, [program("host/cli")]);
+        assert!(all.of_source("host/cli").programs.is_empty());
     }
 
     #[test]
-    fn each_source_that_takes_long_is_there() {
-        for name in LONG {
+    fn each_source_that_is_named_is_there() {
+        for name in LONG.into_iter().chain([crate::oracle_tests::PROGRAM]) {
             assert!(root().join(name).is_file(), "{name}");
+        }
+    }
+
+    /// `test = false` in a manifest spares the link of a program of tests without one.
+    #[test]
+    fn what_is_built_without_tests_has_none() {
+        fn has_tests(path: &Path) -> bool {
+            if path.is_dir() {
+                return fs::read_dir(path).expect("a folder").flatten().any(|entry| has_tests(&entry.path()));
+            }
+            fs::read_to_string(path).is_ok_and(|text| text.contains("#[test]"))
+        }
+        let metadata = crate::steps::metadata().expect("metadata");
+        let packages = metadata["packages"].as_array().expect("packages");
+        let ours = packages.iter().filter(|package| package["source"].is_null());
+        let targets = ours.flat_map(|package| package["targets"].as_array().expect("targets"));
+        let without: Vec<&serde_json::Value> = targets
+            .filter(|target| {
+                target["test"] == false
+                    && target["kind"][0] != "custom-build"
+                    && target["kind"][0] != "example"
+            })
+            .collect();
+        assert!(without.len() > 8, "{without:?}");
+        for target in without {
+            let source = Path::new(target["src_path"].as_str().expect("a path"));
+            let of_library = source.ends_with("lib.rs").then(|| source.parent().expect("a folder"));
+            assert!(!has_tests(of_library.unwrap_or(source)), "{}", source.display());
         }
     }
 

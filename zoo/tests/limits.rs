@@ -1,7 +1,6 @@
 //! Limits of the shell (`ulimit`): memory that runs out, or is scarce, and files that may not grow, end no program otherwise
 //! than bare.
 
-use std::path::Path;
 use std::process::Command;
 
 use underbar_zoo::{code, compiled, left, text, underbar};

@@ -15,7 +15,7 @@ use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::Value;

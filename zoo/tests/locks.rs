@@ -9,7 +9,6 @@
 
 use std::fs;
 use std::mem::offset_of;
-use std::path::Path;
 use std::process::Command;
 
 use underbar_ledger::locks::{Area, Call, EDGES, Edge, LOCKS, LockRecord, MODULES, Module, Site, Sort};

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, chown};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use underbar_zoo::{
     aside, code, executable, is_superuser, is_superuser_or_skips, left, program, scratch, show_aside, skip,

@@ -4,7 +4,6 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;

@@ -5,7 +5,6 @@
 //! Elsewhere: programs that are started with a filter (`follow`).
 
 use std::fs;
-use std::path::Path;
 
 use serde_json::Value;
 use underbar_zoo::{

@@ -2,7 +2,6 @@
 //!
 //! Figures are shares of samples, or compared with the kernel's accounts of the same run.
 
-use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;

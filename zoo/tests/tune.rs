@@ -7,9 +7,9 @@
 use super::trials::underbar_in;
 use serde_json::Value;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use underbar_zoo::{Left, code, compiled, json, left, program, scratch, text, underbar};
+use underbar_zoo::{code, compiled, json, program, scratch, text};
 
 fn storage() -> PathBuf {
     program("storage")

@@ -18,6 +18,8 @@ pub mod image;
 pub mod inherited;
 #[cfg(feature = "launch")]
 pub mod instrumented;
+#[cfg(loom)]
+mod kept_stacks;
 #[cfg(feature = "launch")]
 pub mod lease;
 pub mod lock;

@@ -10,5 +10,4 @@ mod hercules;
 mod roundtrip;
 pub(crate) mod sample;
 mod transport;
-#[cfg(feature = "oracle_tests")]
 mod xmi_reader;
