@@ -291,7 +291,8 @@ pub(super) fn map_traces() -> Option<&'static Traces> {
 
 /// Room for the switches of this process's slot, of which the first pages are allocated, as above.
 pub(super) fn map_switches() -> Option<*const Switches> {
-    let at = LedgerView::switches_of(own_place()?).start;
+    // A child of vfork makes none for its parent.
+    let at = LedgerView::switches_of(own_place().filter(|_| is_ours())?).start;
     let pages = with_file(|fd, _| {
         syscall::fallocate(fd, 0, at as u64, size_of::<Fixed>() as u64).ok()?;
         map(fd, at, size_of::<Switches>())

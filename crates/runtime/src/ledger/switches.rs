@@ -15,8 +15,9 @@ use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use underbar_ledger::Switches;
 use underbar_ledger::switches::{Fixed, Table};
 use underbar_sys::lock::Lock;
+use underbar_sys::syscall::getpid;
 
-use super::{attach, guard};
+use super::guard;
 use crate::sandbox;
 
 /// Maps the room of all pages that belong to this process's slot, of which the first ones are allocated; None if it has no slot, or none
@@ -27,7 +28,7 @@ pub(super) type Allocate = fn(usize) -> bool;
 
 /// Held by the thread that makes pages: a word that no fork wipes, so that it knows whether it was tried in this process. The number of the
 /// process that tried; 0: none.
-static TRIED: Lock<u32> = Lock::new(0);
+static TRIED: Lock<i32> = Lock::new(0);
 
 /// Functions that were bound in this process, or in its parents. Written at the start; relaxed, as nothing depends on it.
 static BOUND: AtomicU64 = AtomicU64::new(0);
@@ -77,8 +78,8 @@ fn make(map: Map) -> Option<*const Switches> {
     if !there().is_null() {
         return Some(there());
     }
-    let me = attach::process();
-    if *tried == me || !attach::is_ours() {
+    let me = getpid();
+    if *tried == me {
         return None;
     }
     *tried = me;

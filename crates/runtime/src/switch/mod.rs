@@ -11,7 +11,8 @@
 //! | `bind` | taking the place of functions, for what is loaded now and later |
 //! | `stubs` | the code that counts and jumps on |
 //! | `sites` | the tables of threads, and what happens when a site is not in its place |
-//! | `streams` | the C library's own entries for its streams |
+//! | `words` | the words of each thread that stubs use |
+//! | `tables`, `streams` | the C library's own entries for its streams: their stubs' places, and who called |
 //! | `kernel` | the kernel's own counts, for comparison |
 //!
 //! Invariant: a stub keeps every argument, the stack and `errno`, and leaves no frame: the function returns to its caller, and may never
@@ -26,6 +27,8 @@ mod kernel;
 mod sites;
 mod streams;
 mod stubs;
+mod tables;
+mod words;
 
 use core::sync::atomic::{AtomicBool, Ordering};
 
@@ -68,7 +71,7 @@ pub(crate) fn at_start(_: &Given) {
             original: stubs::REAL.get(number)?,
         })
     });
-    let bound = bound + streams::bind();
+    let bound = bound + tables::bind();
     ledger::switches_are_bound(bound, sites::forget_table);
 }
 

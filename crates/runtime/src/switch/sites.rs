@@ -20,7 +20,7 @@ use underbar_ledger::switch_names::{Function, function};
 use underbar_ledger::switches::{Entry, Fixed, TABLES, Table, parts};
 use underbar_sys::syscall::{Errno, gettid, kill};
 
-use super::stubs;
+use super::words;
 use crate::coverage::{module_around, module_name};
 use crate::thread_end::ThreadEnd;
 use crate::{ledger, sandbox};
@@ -108,12 +108,12 @@ fn learn(pages: &Fixed, address: u64) {
 /// The thread's table, found if it has none yet. None if it can have none.
 #[inline]
 fn own_table(pages: &Fixed) -> Option<&'static Table> {
-    let mut table = stubs::table();
-    if table == stubs::empty() {
+    let mut table = words::table();
+    if table == words::empty() {
         table = find_table(pages);
     }
     // SAFETY: neither of the two that stand for none: a table of this process, which stays mapped.
-    (table != stubs::none() && table != stubs::empty()).then(|| unsafe { &*(table as *const Table) })
+    (table != words::none() && table != words::empty()).then(|| unsafe { &*(table as *const Table) })
 }
 
 #[cold]
@@ -121,7 +121,7 @@ fn find_table(pages: &Fixed) -> usize {
     // A process that has forbidden itself system calls makes none for this. And a child of vfork would own the table beyond its end, as
     // the thread's words are its parent's.
     if sandbox::is_closed() || !ledger::attach::is_ours() {
-        return stubs::none();
+        return words::none();
     }
     let me = gettid() as u64;
     let made = pages.head.made.load(Ordering::Acquire);
@@ -145,13 +145,13 @@ fn find_table(pages: &Fixed) -> usize {
     });
     match table {
         Some((number, table)) => {
-            stubs::set_table(table);
+            words::set_table(table);
             END.register_without_storage(core::ptr::without_provenance_mut(number + 1));
             table
         }
         None => {
-            stubs::set_table(stubs::none());
-            stubs::none()
+            words::set_table(words::none());
+            words::none()
         }
     }
 }
@@ -171,7 +171,7 @@ fn of_the_dead(pages: &Fixed, me: u64) -> Option<usize> {
 
 /// The thread ends, or what its table is in is no longer its process's: the next call finds a table.
 pub(super) fn forget_table() {
-    stubs::set_table(stubs::empty());
+    words::set_table(words::empty());
 }
 
 unsafe extern "C" fn thread_ends(table: *mut u8) {

@@ -17,7 +17,7 @@
 //! Invariant: everything but r10, r11 and the flags is as the caller left it when the function begins.
 //! Not here: which function has which number (`underbar_ledger::switch_names`).
 
-use core::arch::{asm, global_asm};
+use core::arch::global_asm;
 use core::sync::atomic::AtomicUsize;
 
 use underbar_ledger::switch_names::{COUNTED, FUNCTIONS, NAMED, NOTED};
@@ -27,12 +27,6 @@ use super::{sites, streams};
 
 /// The functions. Written before the first word that leads to a stub; read by stubs.
 pub(super) static REAL: [AtomicUsize; FUNCTIONS] = [const { AtomicUsize::new(0) }; FUNCTIONS];
-
-/// A table without entries, which nobody writes, and room for its twin, which is 64 bytes further.
-#[repr(C, align(64))]
-struct Empty([u8; ENTRIES * size_of::<Entry>() + TWIN]);
-static EMPTY: Empty = Empty([0; ENTRIES * size_of::<Entry>() + TWIN]);
-const TWIN: usize = 2 * size_of::<Entry>();
 
 /// Bytes of a stub of each kind.
 const COUNTING: usize = 80;
@@ -45,18 +39,6 @@ pub(super) const STREAMS: usize = 5;
 const _: () = assert!(ENTRIES == 256 && size_of::<Entry>() == 32 && FUNCTION_SHIFT == 48);
 
 global_asm!(
-    // The thread's words: its table, the last noted caller, and the stack pointer of that call.
-    ".pushsection .tdata.underbar_switch,\"awT\",@progbits",
-    ".p2align 3",
-    ".hidden underbar_switch",
-    ".globl underbar_switch",
-    ".type underbar_switch,@object",
-    ".size underbar_switch,24",
-    "underbar_switch:",
-    ".quad {empty}",
-    ".quad 0",
-    ".quad 0",
-    ".popsection",
     ".pushsection .text.underbar_switch,\"ax\",@progbits",
     ".set underbar_number, 0",
     ".p2align 6",
@@ -214,7 +196,6 @@ global_asm!(
     "jmpq *(%r10,%r11,8)",
     ".cfi_endproc",
     ".popsection",
-    empty = sym EMPTY,
     real = sym REAL,
     counted = const COUNTED,
     noted = const NOTED - COUNTED,
@@ -260,64 +241,6 @@ pub(super) fn of_stream(place: usize) -> usize {
     streams_begin() + place * STREAMING
 }
 
-/// The thread's table before it has one.
-pub(super) fn empty() -> usize {
-    (&raw const EMPTY).addr()
-}
-
-/// The table of a thread that can have none: as empty, and known as such.
-pub(super) fn none() -> usize {
-    empty() + TWIN
-}
-
-/// The address of the thread's table, or what stands for it.
-pub(super) fn table() -> usize {
-    let table: usize;
-    // SAFETY: reads the thread's own word.
-    unsafe {
-        asm!(
-            "mov {offset}, qword ptr [rip + underbar_switch@GOTTPOFF]",
-            "mov {table}, qword ptr fs:[{offset}]",
-            offset = out(reg) _,
-            table = lateout(reg) table,
-            options(readonly, nostack, preserves_flags)
-        );
-    }
-    table
-}
-
-/// Sets the thread's table: the address of one that is mapped, or [`empty`] or [`none`].
-pub(super) fn set_table(table: usize) {
-    // SAFETY: writes the thread's own word, which stubs read.
-    unsafe {
-        asm!(
-            "mov {offset}, qword ptr [rip + underbar_switch@GOTTPOFF]",
-            "mov qword ptr fs:[{offset}], {table}",
-            offset = out(reg) _,
-            table = in(reg) table,
-            options(nostack, preserves_flags)
-        );
-    }
-}
-
-/// The last noted caller, and the stack pointer of its call, at which its return address was.
-pub(super) fn noted_caller() -> [usize; 2] {
-    let (caller, pointer): (usize, usize);
-    // SAFETY: reads the thread's own words.
-    unsafe {
-        asm!(
-            "mov {offset}, qword ptr [rip + underbar_switch@GOTTPOFF]",
-            "mov {caller}, qword ptr fs:[{offset} + 8]",
-            "mov {pointer}, qword ptr fs:[{offset} + 16]",
-            offset = out(reg) _,
-            caller = out(reg) caller,
-            pointer = lateout(reg) pointer,
-            options(readonly, nostack, preserves_flags)
-        );
-    }
-    [caller, pointer]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -347,13 +270,5 @@ mod tests {
         assert_eq!(counted_end() - counted(), COUNTED * COUNTING);
         assert!(passed_end() > address(NAMED - 1) && passed_end() <= address(NAMED - 1) + PASSING);
         assert_eq!((address(NAMED - 1) - passed()) % PASSING, 0);
-    }
-
-    #[test]
-    fn a_thread_begins_without_a_table() {
-        std::thread::spawn(|| assert_eq!((table(), noted_caller()), (empty(), [0; 2]))).join().expect("done");
-        set_table(none());
-        assert_eq!(table(), none());
-        set_table(empty());
     }
 }
