@@ -32,6 +32,9 @@ use super::control_block::{ControlBlock, Shared};
 use super::tags::{self, Tags};
 use super::{Number, given, number_of, ready};
 
+/// How often a walk tries to get a block's lock.
+const TRIES: usize = 10_000;
+
 /// Taken for each request and each end while zones are on. It comes before the locks of heaps and of control blocks.
 static REQUESTS: Lock<()> = Lock::new(());
 
@@ -156,8 +159,9 @@ pub unsafe fn check_all(block: &ControlBlock) {
     loop {
         let damage = {
             let _requests = REQUESTS.lock();
+            let shared = block.shared.lock();
             // SAFETY: the caller's promise.
-            unsafe { damage_in(block) }
+            unsafe { damage_in(block, &shared) }
         };
         match damage {
             Some(damage) => watch::found("underbar_ecb_end", damage, &Site::of(0)),
@@ -173,8 +177,10 @@ pub fn first_damage() -> Option<Damage> {
     let mut found = None;
     ready::each_block(|block| {
         if found.is_none() && !block.is_waiting() {
+            // A handler that ends the process may have interrupted the thread that has the lock.
+            let shared = (0..TRIES).find_map(|_| block.shared.try_lock());
             // SAFETY: no request and no end meanwhile.
-            found = unsafe { damage_in(block) };
+            found = shared.and_then(|shared| unsafe { damage_in(block, &shared) });
         }
     });
     found
@@ -182,12 +188,11 @@ pub fn first_damage() -> Option<Damage> {
 
 /// # Safety
 /// Under the lock of requests, or no thread is inside.
-unsafe fn damage_in(block: &ControlBlock) -> Option<Damage> {
-    let shared = block.shared.lock();
+unsafe fn damage_in(block: &ControlBlock, shared: &Shared) -> Option<Damage> {
     let mut found = None;
     // SAFETY: the areas are the block's, and nobody carves or frees meanwhile.
     unsafe {
-        each_in_use(block, &shared, |area, address| {
+        each_in_use(block, shared, |area, address| {
             if found.is_none()
                 && let Some(zoned) = zoned(area, address)
             {
