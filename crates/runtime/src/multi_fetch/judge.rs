@@ -14,7 +14,7 @@ use underbar_multifetch::{Name, Plan, StandBack, declared_query};
 
 use super::connection::{Cursor, TIME};
 use super::libpq::{Rows, TUPLES};
-use super::session::Session;
+use super::server::Server;
 use super::text::{Text, with_joined};
 
 /// Columns of the first question, in their order.
@@ -56,37 +56,37 @@ pub(super) const fn counter_of(reason: StandBack) -> Key {
 }
 
 /// A field of a result, as bytes.
-fn field<'a>(session: &Session, rows: &'a Rows, row: c_int, column: c_int) -> &'a [u8] {
+fn field<'a>(server: &Server, rows: &'a Rows, row: c_int, column: c_int) -> &'a [u8] {
     // SAFETY: a field of a result that lives as long as the reference; libpq ends it with a zero byte after so many bytes.
     unsafe {
-        let length = usize::try_from((session.libpq.length)(rows, row, column)).unwrap_or(0);
-        core::slice::from_raw_parts((session.libpq.value)(rows, row, column).cast(), length)
+        let length = usize::try_from((server.libpq.length)(rows, row, column)).unwrap_or(0);
+        core::slice::from_raw_parts((server.libpq.value)(rows, row, column).cast(), length)
     }
 }
 
 /// Asks for the cursor's line, and calls `then` with it if there is one.
-fn with_line<R>(session: &Session, name: &Name, then: impl FnOnce(&Rows) -> R) -> Option<R> {
+fn with_line<R>(server: &Server, name: &Name, then: impl FnOnce(&Rows) -> R) -> Option<R> {
     // A quote or a backslash would need an escape.
     if name.bytes().iter().any(|byte| matches!(byte, b'\'' | b'\\')) {
         return None;
     }
     let mut text = Text::<1280>::new();
     text.add(QUESTION).add(name.bytes()).add(b"'");
-    let rows = session.ask(text.pointer());
+    let rows = server.ask(text.pointer());
     // SAFETY: a result of libpq that is cleared below.
     let found = unsafe { rows.as_ref() }
         // SAFETY: as above.
-        .filter(|_| session.has(rows, TUPLES) && unsafe { (session.libpq.rows)(rows) } == 1)
+        .filter(|_| server.has(rows, TUPLES) && unsafe { (server.libpq.rows)(rows) } == 1)
         .map(then);
-    session.clear(rows);
+    server.clear(rows);
     found
 }
 
 /// Whether a cursor that has been declared on this connection is served from now on.
-pub(super) fn judge(session: &Session, cursor: &mut Cursor) -> Result<(), StandBack> {
+pub(super) fn judge(server: &Server, cursor: &mut Cursor) -> Result<(), StandBack> {
     let name = cursor.name;
-    with_line(session, &name, |line| {
-        let field = |column| field(session, line, 0, column);
+    with_line(server, &name, |line| {
+        let field = |column| field(server, line, 0, column);
         if field(READ_ONLY) != b"on" {
             return Err(StandBack::NotReadOnly);
         }
@@ -102,33 +102,33 @@ pub(super) fn judge(session: &Session, cursor: &mut Cursor) -> Result<(), StandB
         }
         cursor.made = time(field(MADE)).ok_or(StandBack::Doubtful)?;
         cursor.is_scrollable = field(SCROLLABLE) == b"t";
-        plan(session, statement)
+        plan(server, statement)
     })
     .unwrap_or(Err(StandBack::Doubtful))
 }
 
-fn plan(session: &Session, statement: &[u8]) -> Result<(), StandBack> {
-    let rows = with_joined(b"EXPLAIN (VERBOSE, COSTS OFF) ", statement, |text| session.ask(text));
+fn plan(server: &Server, statement: &[u8]) -> Result<(), StandBack> {
+    let rows = with_joined(b"EXPLAIN (VERBOSE, COSTS OFF) ", statement, |text| server.ask(text));
     let rows = rows.unwrap_or(core::ptr::null_mut());
     // SAFETY: a result of libpq that is cleared below.
     let judged = match unsafe { rows.as_ref() } {
-        Some(lines) if session.has(rows, TUPLES) => {
+        Some(lines) if server.has(rows, TUPLES) => {
             let mut plan = Plan::new();
             // SAFETY: as above.
-            let count = unsafe { (session.libpq.rows)(lines) };
-            let judged = (0..count).try_for_each(|line| plan.line(field(session, lines, line, 0)));
+            let count = unsafe { (server.libpq.rows)(lines) };
+            let judged = (0..count).try_for_each(|line| plan.line(field(server, lines, line, 0)));
             if plan.has_nodes() { judged } else { Err(StandBack::Doubtful) }
         }
         _ => Err(StandBack::Doubtful),
     };
-    session.clear(rows);
+    server.clear(rows);
     judged
 }
 
 /// Whether the server's cursor of that name is still the one that was judged.
-pub(super) fn confirm(session: &Session, cursor: &Cursor) -> bool {
+pub(super) fn confirm(server: &Server, cursor: &Cursor) -> bool {
     let is_same =
-        with_line(session, &cursor.name, |line| time(field(session, line, 0, MADE)) == Some(cursor.made));
+        with_line(server, &cursor.name, |line| time(field(server, line, 0, MADE)) == Some(cursor.made));
     is_same == Some(true)
 }
 

@@ -16,6 +16,7 @@ mod bind;
 mod connection;
 mod judge;
 mod libpq;
+mod server;
 mod session;
 mod text;
 
@@ -28,7 +29,8 @@ use underbar_multifetch::{StandBack, Statement, statement};
 use crate::orders::Orders;
 use connection::{Entry, forget, known};
 use libpq::{Connection, Libpq, Rows};
-use session::{Exec, Session};
+use server::{Exec, Server};
+use session::Session;
 
 /// Rows of a fetch, at most; 0: off. Written once by [`configure`], before the program begins; relaxed. The same for the next one.
 static FACTOR: AtomicU32 = AtomicU32::new(0);
@@ -95,7 +97,7 @@ fn session(connection: *mut Connection) -> Option<Session> {
     // SAFETY: the address of PQexec.
     let exec = unsafe { transmute::<usize, Exec>(exec) };
     let (factor, bytes) = (FACTOR.load(Ordering::Relaxed), BYTES.load(Ordering::Relaxed));
-    Some(Session { libpq, exec, connection, factor, bytes })
+    Some(Session { server: Server { libpq, exec, connection }, factor, bytes })
 }
 
 /// Runs `then` with the connection's session and entry; None if there is none.
@@ -178,12 +180,13 @@ unsafe fn leave_alone(connection: *mut Connection, text: *const c_char) {
     if entry.as_ref().is_none_or(|entry| entry.is_left_alone) {
         return;
     }
-    // What does not concern cursors may come in any way.
-    // SAFETY: the caller's promise.
-    if !text.is_null()
-        && statement(unsafe { core::ffi::CStr::from_ptr(text) }.to_bytes()) == Statement::Harmless
-    {
-        return;
+    if !text.is_null() {
+        // SAFETY: the caller's promise.
+        let text = unsafe { core::ffi::CStr::from_ptr(text) }.to_bytes();
+        // What does not concern cursors may come in any way.
+        if statement(text) == Statement::Harmless {
+            return;
+        }
     }
     // SAFETY: the caller's promise.
     unsafe {
@@ -191,7 +194,7 @@ unsafe fn leave_alone(connection: *mut Connection, text: *const c_char) {
             entry.is_left_alone = true;
             for cursor in entry.cursors.iter_mut().flatten() {
                 if cursor.is_scrollable {
-                    session.clear(session.move_back(cursor));
+                    session.server.clear(session.move_back(cursor));
                 }
                 cursor.stage = match cursor.waiting() {
                     0 => connection::Stage::Back(StandBack::Connection),
@@ -258,7 +261,7 @@ unsafe fn is_done_here(connection: *mut Connection, text: *const c_char) -> bool
                 entry.cursor(&name).is_some_and(|cursor| cursor.waiting() > 0 && !cursor.is_scrollable);
             if needs {
                 // While rows wait no form of it is the program's own.
-                entry.result = session.run(entry, text, &|| session.ask(text));
+                entry.result = session.run(entry, text, &|| session.server.ask(text));
             }
             needs && !entry.result.is_null()
         })
@@ -286,7 +289,7 @@ unsafe extern "C" fn get_result(connection: *mut Connection) -> *mut Rows {
         }
         let given =
             with(connection, known(connection).filter(|entry| !entry.result.is_null()), |session, entry| {
-                session.clear(result);
+                session.server.clear(result);
                 core::mem::replace(&mut entry.result, core::ptr::null_mut())
             });
         given.unwrap_or(result)
@@ -331,7 +334,7 @@ unsafe fn end(connection: *mut Connection) {
     unsafe {
         with(connection, known(connection), |session, entry| {
             session.forget_all(entry);
-            session.clear(core::mem::replace(&mut entry.result, core::ptr::null_mut()));
+            session.server.clear(core::mem::replace(&mut entry.result, core::ptr::null_mut()));
         })
     };
     forget(connection);

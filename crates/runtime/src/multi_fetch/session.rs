@@ -19,21 +19,17 @@ use underbar_multifetch::{Count, Name, StandBack, Statement, To, statement};
 
 use super::connection::{Cursor, Entry, Stage};
 use super::judge::{self, confirm};
-use super::libpq::{COLUMNS, Connection, IN_ERROR, IN_TRANSACTION, Libpq, NULL, Rows, TUPLES};
+use super::libpq::{COLUMNS, IN_ERROR, IN_TRANSACTION, NULL, Rows, TUPLES};
+use super::server::Server;
 use super::text::Text;
 use crate::ledger;
 
 /// `PGRES_COMMAND_OK`.
 const COMMAND: c_int = 1;
 
-/// `PQexec` of libpq.
-pub(super) type Exec = unsafe extern "C" fn(*mut Connection, *const c_char) -> *mut Rows;
-
 /// What a statement needs.
 pub(super) struct Session {
-    pub(super) libpq: Libpq,
-    pub(super) exec: Exec,
-    pub(super) connection: *mut Connection,
+    pub(super) server: Server,
     /// Rows of a fetch, at most.
     pub(super) factor: u32,
     /// Bytes of a fetch, at most.
@@ -41,17 +37,8 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// Sends a text to the server, and waits for its answer. Null if the text is.
-    pub(super) fn ask(&self, text: *const c_char) -> *mut Rows {
-        if text.is_null() {
-            return core::ptr::null_mut();
-        }
-        // SAFETY: the program's connection, which this thread may use, and a C string.
-        unsafe { (self.exec)(self.connection, text) }
-    }
-
     fn ask_text<const N: usize>(&self, text: &Text<N>) -> *mut Rows {
-        self.ask(text.pointer())
+        self.server.ask(text.pointer())
     }
 
     /// `verb rows FROM name`, where `rows` is what is left of a count.
@@ -66,33 +53,21 @@ impl Session {
         self.ask_text(&text)
     }
 
-    pub(super) fn has(&self, rows: *const Rows, status: c_int) -> bool {
-        // SAFETY: a result of libpq, or null, of which it says that it is an error.
-        unsafe { (self.libpq.status)(rows) == status }
-    }
-
     /// Its number of rows.
     fn count(&self, rows: *const Rows) -> i32 {
         // SAFETY: a result of libpq.
-        unsafe { (self.libpq.rows)(rows) }
-    }
-
-    pub(super) fn clear(&self, rows: *mut Rows) {
-        if !rows.is_null() {
-            // SAFETY: a result that nobody else has.
-            unsafe { (self.libpq.clear)(rows) }
-        }
+        unsafe { (self.server.libpq.rows)(rows) }
     }
 
     /// The rows of a cursor that wait are gone.
     pub(super) fn drop_rows(&self, cursor: &mut Cursor) {
-        self.clear(core::mem::replace(&mut cursor.rows, core::ptr::null_mut()));
+        self.server.clear(core::mem::replace(&mut cursor.rows, core::ptr::null_mut()));
         (cursor.next, cursor.count) = (0, 0);
     }
 
     fn drop_all(&self, cursor: &mut Cursor) {
         self.drop_rows(cursor);
-        self.clear(core::mem::replace(&mut cursor.nothing, core::ptr::null_mut()));
+        self.server.clear(core::mem::replace(&mut cursor.nothing, core::ptr::null_mut()));
     }
 
     /// Nothing is known of any cursor any more.
@@ -127,7 +102,7 @@ impl Session {
         real: &dyn Fn() -> *mut Rows,
     ) -> *mut Rows {
         // SAFETY: the program's connection.
-        match unsafe { (self.libpq.transaction)(self.connection) } {
+        match unsafe { (self.server.libpq.transaction)(self.server.connection) } {
             IN_TRANSACTION => {}
             // Statements fail but for ROLLBACK TO, after which a cursor is where it was.
             IN_ERROR => {
@@ -145,7 +120,7 @@ impl Session {
         match statement(bytes) {
             Statement::Declare(name) => {
                 let result = real();
-                if self.has(result, COMMAND) && !entry.is_left_alone {
+                if self.server.has(result, COMMAND) && !entry.is_left_alone {
                     self.forget(entry, &name);
                     if let Some(place) = entry.cursors.iter_mut().find(|place| place.is_none()) {
                         *place = Some(Cursor::new(name));
@@ -190,7 +165,7 @@ impl Session {
             && fetched > 0
             && !is_left_alone
         {
-            cursor.stage = match judge::judge(self, cursor) {
+            cursor.stage = match judge::judge(&self.server, cursor) {
                 Ok(()) => Stage::Served,
                 Err(reason) => {
                     ledger::add(judge::counter_of(reason), 1);
@@ -201,7 +176,7 @@ impl Session {
         match cursor.stage {
             Stage::Served => {
                 if cursor.is_in_doubt {
-                    if !confirm(self, cursor) {
+                    if !confirm(&self.server, cursor) {
                         self.forget(entry, name);
                         return real();
                     }
@@ -239,7 +214,7 @@ impl Session {
     /// The program's own fetch, when no row waits.
     fn pass(&self, cursor: &mut Cursor, count: Count, real: &dyn Fn() -> *mut Rows) -> *mut Rows {
         let result = real();
-        if self.has(result, TUPLES) {
+        if self.server.has(result, TUPLES) {
             let got = u64::try_from(self.count(result)).unwrap_or(0);
             cursor.position += got;
             cursor.is_at_end = match count {
@@ -257,7 +232,7 @@ impl Session {
             return self.pass(cursor, Count::Rows(1), real);
         }
         let result = self.ask_rest(b"FETCH FORWARD ", Count::Rows(rows), &cursor.name);
-        if !self.has(result, TUPLES) {
+        if !self.server.has(result, TUPLES) {
             return result;
         }
         ledger::add(Key::FetchSent, 1);
@@ -265,7 +240,7 @@ impl Session {
         cursor.is_at_end = u32::try_from(count).is_ok_and(|count| count < rows);
         if cursor.is_at_end && cursor.nothing.is_null() {
             // SAFETY: a result of libpq. Null without memory: then the server answers.
-            cursor.nothing = unsafe { (self.libpq.copy)(result, COLUMNS) };
+            cursor.nothing = unsafe { (self.server.libpq.copy)(result, COLUMNS) };
         }
         if count <= 1 {
             cursor.position += u64::try_from(count).unwrap_or(0);
@@ -281,7 +256,7 @@ impl Session {
     /// What a fetch behind the last row gives; null without memory.
     fn no_row(&self, columns: *const Rows) -> *mut Rows {
         // SAFETY: a result of libpq without rows.
-        let result = unsafe { (self.libpq.copy)(columns, COLUMNS) };
+        let result = unsafe { (self.server.libpq.copy)(columns, COLUMNS) };
         if !result.is_null() {
             self.set_tag(result, b"FETCH ", 0);
         }
@@ -291,8 +266,10 @@ impl Session {
     fn row_bytes(&self, rows: *const Rows, row: c_int) -> usize {
         // SAFETY: a row of a result of libpq, and its columns.
         unsafe {
-            (0..(self.libpq.columns)(rows))
-                .map(|column| usize::try_from((self.libpq.length)(rows, row, column)).unwrap_or(0) + 16)
+            (0..(self.server.libpq.columns)(rows))
+                .map(|column| {
+                    usize::try_from((self.server.libpq.length)(rows, row, column)).unwrap_or(0) + 16
+                })
                 .sum()
         }
     }
@@ -300,9 +277,9 @@ impl Session {
     /// The next row that waits, as a result of its own; null without memory, as libpq answers then.
     fn next_row(&self, cursor: &mut Cursor) -> *mut Rows {
         // SAFETY: rows that this cursor has.
-        let result = unsafe { (self.libpq.copy)(cursor.rows, COLUMNS) };
+        let result = unsafe { (self.server.libpq.copy)(cursor.rows, COLUMNS) };
         if result.is_null() || !self.take(cursor, result) {
-            self.clear(result);
+            self.server.clear(result);
             return core::ptr::null_mut();
         }
         ledger::add(Key::FetchServed, 1);
@@ -324,11 +301,11 @@ impl Session {
         let at = self.count(to);
         // SAFETY: a row of one result, and the next row of another with the same columns.
         unsafe {
-            (0..(self.libpq.columns)(from)).all(|column| {
-                let is_null = (self.libpq.is_null)(from, row, column) != 0;
-                let length = if is_null { NULL } else { (self.libpq.length)(from, row, column) };
-                let value = (self.libpq.value)(from, row, column);
-                (self.libpq.set)(to, at, column, value, length) != 0
+            (0..(self.server.libpq.columns)(from)).all(|column| {
+                let is_null = (self.server.libpq.is_null)(from, row, column) != 0;
+                let length = if is_null { NULL } else { (self.server.libpq.length)(from, row, column) };
+                let value = (self.server.libpq.value)(from, row, column);
+                (self.server.libpq.set)(to, at, column, value, length) != 0
             })
         }
     }
@@ -356,13 +333,13 @@ impl Session {
     /// A fetch of several rows, of which some wait.
     fn gather(&self, cursor: &mut Cursor, count: Count) -> *mut Rows {
         // SAFETY: rows that this cursor has.
-        let result = unsafe { (self.libpq.copy)(cursor.rows, COLUMNS) };
+        let result = unsafe { (self.server.libpq.copy)(cursor.rows, COLUMNS) };
         let mut more = core::ptr::null_mut();
         if let Some(rest) = Self::rest(cursor, count) {
             more = self.ask_rest(b"FETCH FORWARD ", rest, &cursor.name);
-            if !self.has(more, TUPLES) {
+            if !self.server.has(more, TUPLES) {
                 // The whole fetch would have failed.
-                self.clear(result);
+                self.server.clear(result);
                 return more;
             }
             let got = u32::try_from(self.count(more)).unwrap_or(0);
@@ -378,9 +355,9 @@ impl Session {
         if !more.is_null() {
             cursor.position += u64::try_from(self.count(more)).unwrap_or(0);
         }
-        self.clear(more);
+        self.server.clear(more);
         if !is_whole {
-            self.clear(result);
+            self.server.clear(result);
             return core::ptr::null_mut();
         }
         self.set_tag(result, b"FETCH ", u64::try_from(self.count(result)).unwrap_or(0));
@@ -394,7 +371,7 @@ impl Session {
         }
         if cursor.waiting() == 0 {
             let result = real();
-            if self.has(result, COMMAND) {
+            if self.server.has(result, COMMAND) {
                 let moved = self.tag_number(result);
                 cursor.position += moved;
                 cursor.is_at_end = match count {
@@ -411,7 +388,7 @@ impl Session {
         };
         // MOVE 0 is a MOVE that the server answers and that changes nothing.
         let result = self.ask_rest(b"MOVE FORWARD ", rest.unwrap_or(Count::Rows(0)), &cursor.name);
-        if !self.has(result, COMMAND) {
+        if !self.server.has(result, COMMAND) {
             return result;
         }
         let moved = if rest.is_some() { self.tag_number(result) } else { 0 };
@@ -465,7 +442,7 @@ impl Session {
                 }
                 self.skip(cursor, 1);
                 let result = self.ask_rest(b"MOVE FORWARD ", Count::Rows(0), name);
-                if self.has(result, COMMAND) {
+                if self.server.has(result, COMMAND) {
                     self.set_tag(result, b"MOVE ", 1);
                 }
                 result
@@ -496,10 +473,10 @@ impl Session {
         text.add(b"MOVE BACKWARD ").add_number(u64::from(ahead) + u64::from(cursor.is_at_end));
         text.add(b" FROM ").add_name(&cursor.name);
         let result = self.ask_text(&text);
-        if !self.has(result, COMMAND) {
+        if !self.server.has(result, COMMAND) {
             return result;
         }
-        self.clear(result);
+        self.server.clear(result);
         self.drop_rows(cursor);
         cursor.is_at_end = false;
         core::ptr::null_mut()
@@ -508,7 +485,7 @@ impl Session {
     /// The number at the end of a result's tag.
     fn tag_number(&self, result: *mut Rows) -> u64 {
         // SAFETY: a result of libpq; its tag is a C string.
-        let tag = unsafe { CStr::from_ptr((self.libpq.tag)(result)) }.to_bytes();
+        let tag = unsafe { CStr::from_ptr((self.server.libpq.tag)(result)) }.to_bytes();
         let digits = tag.rsplit(|&byte| byte == b' ').next().unwrap_or_default();
         core::str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok()).unwrap_or(0)
     }
@@ -519,7 +496,7 @@ impl Session {
         let Some(bytes) = tag.add(verb).add_number(number).bytes() else { return };
         // SAFETY: the tag has 64 bytes in the result (CMDSTATUS_LEN), in each version of libpq.
         unsafe {
-            let place = (self.libpq.tag)(result);
+            let place = (self.server.libpq.tag)(result);
             core::ptr::copy_nonoverlapping(bytes.as_ptr().cast(), place, bytes.len());
             *place.add(bytes.len()) = 0;
         }
