@@ -280,6 +280,8 @@ const QUERIES: [&str; 6] = [
 
 /// A transaction whose statements are chosen by chance.
 fn transaction(chance: &mut Chance, statements: &mut Vec<String>) {
+    // A statement that is sent without waiting ends reading ahead on its connection.
+    statements.push("@reset".to_owned());
     statements
         .push(chance.of(&["begin read only", "begin read only", "begin read only", "begin"]).to_owned());
     for _ in 0..=chance.below(3) {
