@@ -66,8 +66,11 @@ impl Space {
         let size =
             (want + SEGMENT_LOSS).next_multiple_of(PAGE).max(self.policy.increment.next_multiple_of(PAGE));
         let keeps = self.policy.disposition == Disposition::Keep;
+        if keeps || size >= segment.size {
+            return false;
+        }
         // SAFETY: the caller's promise. The kernel shrinks a mapping in place.
-        !keeps && size < segment.size && unsafe { self.resize_alone(segment, block, size) }
+        unsafe { self.resize_alone(segment, block, size) }
     }
 
     /// Moves the pages of a segment, which holds this element and nothing else, to a mapping of `size` bytes, all of them the element's.
