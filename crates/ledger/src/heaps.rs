@@ -27,6 +27,16 @@ use crate::counter::Fold;
 use crate::table::{FOLDS, HEAP_COUNTERS, Key};
 use crate::text::Text;
 
+/// The figures that a forked child has from its parent, and from which of the parent's: what was in use at the fork.
+pub const OF_PARENT: [(Key, Key); 6] = [
+    (Key::HeapUsed, Key::HeapUsed),
+    (Key::HeapUsedPeak, Key::HeapUsed),
+    (Key::HeapSegmentBytes, Key::HeapSegmentBytes),
+    (Key::HeapSegmentBytesPeak, Key::HeapSegmentBytes),
+    (Key::HeapInitialSize, Key::HeapInitialSize),
+    (Key::HeapIncrementSize, Key::HeapIncrementSize),
+];
+
 /// How many heaps have a row of their own.
 pub const ROWS: usize = 15;
 /// Offset of the page from the slot.
@@ -244,19 +254,11 @@ impl Heaps {
 
     /// Copies the heaps that a forked child has from its parent: the live ones, with their storage in use.
     pub fn inherit(&self, parent: &Heaps) {
-        const TAKEN: [(Key, Key); 6] = [
-            (Key::HeapUsed, Key::HeapUsed),
-            (Key::HeapUsedPeak, Key::HeapUsed),
-            (Key::HeapSegmentBytes, Key::HeapSegmentBytes),
-            (Key::HeapSegmentBytesPeak, Key::HeapSegmentBytes),
-            (Key::HeapInitialSize, Key::HeapInitialSize),
-            (Key::HeapIncrementSize, Key::HeapIncrementSize),
-        ];
         for (mine, theirs) in self.all().zip(parent.all()) {
             mine.wipe();
             if let Some((kind, RowState::Live)) = theirs.get() {
                 mine.name.copy(&theirs.name);
-                for (to, from) in TAKEN {
+                for (to, from) in OF_PARENT {
                     if let (Some(to), Some(from)) = (mine.cell(to), theirs.cell(from)) {
                         to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
                     }

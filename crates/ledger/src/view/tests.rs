@@ -3,6 +3,7 @@
 extern crate std;
 use super::*;
 use crate::classes::{OfList, Sum};
+use crate::heaps::{self, HeapKind, HeapRow, RowState};
 use crate::layout::FILE_BYTES;
 use crate::traces::{Entry, Traced};
 use std::vec;

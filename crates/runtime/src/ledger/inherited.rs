@@ -6,6 +6,7 @@
 use core::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
 use underbar_ledger::Key;
+use underbar_ledger::heaps::OF_PARENT;
 use underbar_ledger::layout::not_below_zero;
 
 use super::{heaps, pools};
@@ -94,17 +95,9 @@ fn parents_figures() -> Inherited {
     // All storage that it got and has not given back, as far as the ledger knows.
     let inherited =
         figure(Key::HeapInherited).wrapping_add(figure(Key::HeapGets)).wrapping_sub(figure(Key::HeapFrees));
-    let figures = [
-        (Key::HeapUsed, Key::HeapUsed),
-        (Key::HeapUsedPeak, Key::HeapUsed),
-        (Key::HeapSegmentBytes, Key::HeapSegmentBytes),
-        (Key::HeapSegmentBytesPeak, Key::HeapSegmentBytes),
-        (Key::HeapInitialSize, Key::HeapInitialSize),
-        (Key::HeapIncrementSize, Key::HeapIncrementSize),
-        (Key::AdditionalUsed, Key::AdditionalUsed),
-        (Key::AdditionalUsedPeak, Key::AdditionalUsed),
-    ]
-    .map(|(to, from)| (to, figure(from)));
-    let [a, b, c, d, e, f, g, h] = figures;
+    let of_parent = |(to, from)| (to, figure(from));
+    let [a, b, c, d, e, f] = OF_PARENT.map(of_parent);
+    let [g, h] =
+        [Key::AdditionalUsed, Key::AdditionalUsedPeak].map(|to| of_parent((to, Key::AdditionalUsed)));
     [a, b, c, d, e, f, g, h, (Key::HeapInherited, not_below_zero(inherited))]
 }

@@ -43,30 +43,17 @@ impl Space {
         let want = block_bytes(bytes)?;
         let size = want.checked_add(SEGMENT_LOSS)?.checked_next_multiple_of(PAGE)?;
         let block = Block::of_element(address);
-        // SAFETY: the element is alone in its segment, so the whole mapping may move with it.
+        // SAFETY: the caller's promise.
         unsafe {
             let segment = &mut *segment_of(block);
-            let rest = Block(block.0 + block.size());
-            let rest_bytes = segment.end() - rest.0;
-            let is_alone = rest_bytes == 0 || (rest.is_free() && rest.size() == rest_bytes);
-            let may_move = segment.alone && self.limit == 0;
-            if !may_move || block != segment.first() || !is_alone || size <= segment.size {
+            if size <= segment.size || !self.resize_alone(segment, block, size) {
                 return None;
             }
-            if rest_bytes > 0 {
-                self.index.remove(rest, rest_bytes);
-                rest.wipe();
-            }
-            if !self.move_pages(segment, size) {
-                if rest_bytes > 0 {
-                    rest.set_free(rest_bytes, segment.end());
-                    self.index.insert(rest, rest_bytes);
-                }
-                return None;
-            }
-            let block = segment.first();
-            block.set_used(segment.whole(), false);
-            Some(Element { address: block.element(), block_bytes: segment.whole(), zero_from: usize::MAX })
+            Some(Element {
+                address: segment.first().element(),
+                block_bytes: segment.whole(),
+                zero_from: usize::MAX,
+            })
         }
     }
 
@@ -79,25 +66,31 @@ impl Space {
         let size =
             (want + SEGMENT_LOSS).next_multiple_of(PAGE).max(self.policy.increment.next_multiple_of(PAGE));
         let keeps = self.policy.disposition == Disposition::Keep;
+        if keeps || size >= segment.size {
+            return false;
+        }
+        // SAFETY: the caller's promise. The kernel shrinks a mapping in place.
+        unsafe { self.resize_alone(segment, block, size) }
+    }
+
+    /// Moves the pages of a segment, which holds this element and nothing else, to a mapping of `size` bytes, all of them the element's.
+    /// False, and nothing is changed, if it holds more, or if the kernel refuses.
+    ///
+    /// # Safety
+    /// The block is in use and in that segment, and its owner waits for the new address; no code relies on what is beyond `size`.
+    unsafe fn resize_alone(&mut self, segment: &mut Segment, block: Block, size: usize) -> bool {
         // SAFETY: the caller's promise; blocks behind it are those of the segment.
         unsafe {
             let rest = Block(block.0 + block.size());
             let rest_bytes = segment.end() - rest.0;
             let is_alone = rest_bytes == 0 || (rest.is_free() && rest.size() == rest_bytes);
-            if keeps
-                || self.limit > 0
-                || !segment.alone
-                || block != segment.first()
-                || !is_alone
-                || size >= segment.size
-            {
+            if !segment.alone || self.limit > 0 || block != segment.first() || !is_alone {
                 return false;
             }
             if rest_bytes > 0 {
                 self.index.remove(rest, rest_bytes);
                 rest.wipe();
             }
-            // The kernel shrinks a mapping in place.
             if !self.move_pages(segment, size) {
                 if rest_bytes > 0 {
                     rest.set_free(rest_bytes, segment.end());
@@ -105,7 +98,7 @@ impl Space {
                 }
                 return false;
             }
-            block.set_used(segment.whole(), false);
+            segment.first().set_used(segment.whole(), false);
         }
         true
     }
