@@ -33,7 +33,7 @@ use crate::steps::STEPS;
 use crate::summary;
 use crate::tree::TREE;
 use crate::units;
-use crate::{ecb_lines, heap_sizes, heaps, memory, pool_lines};
+use crate::{ecb_lines, heap_sizes, heaps, memory, pool_lines, switch_lines};
 
 /// Columns for a key, the width of the longest.
 const KEY: usize = 26;
@@ -61,6 +61,7 @@ pub fn render(report: &Report, page: Page<'_>) -> String {
     }
     lines.extend(pool_lines::sections(report));
     lines.extend(ecb_lines::sections(report));
+    lines.extend(switch_lines::sections(report));
     if programs.len() != 1 {
         lines.push(heading("All programs together"));
         counters(&mut lines, &report.tree.counters, |_| true);

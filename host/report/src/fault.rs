@@ -27,14 +27,15 @@ pub struct Fault {
     /// HEAPZONES know it. Of a stack: the LINKed program that ran on it, as a module without a place.
     #[serde(default)]
     pub origin: Option<Caller>,
-    /// The ECB that has ended, of storage that ECB(CHECK) kept; null if not known, or with another fault.
+    /// The ECB of the block: one that has ended, if ECB(CHECK) kept its storage, or one that is alive. Null if not known, or if the block
+    /// is of no ECB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ecb: Option<EndedEcb>,
+    pub ecb: Option<OfEcb>,
 }
 
-/// An ECB that has ended while its storage was still used.
+/// The ECB of a block, which had ended if the fault is one of storage of an ended ECB.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct EndedEcb {
+pub struct OfEcb {
     /// Its number, by which the program named it.
     pub number: u64,
     /// Its class.
@@ -86,14 +87,14 @@ impl Fault {
         }
         let bytes = self.block_bytes.map_or(String::new(), |bytes| format!(" ({bytes} bytes)"));
         let what = match self.kind {
-            FaultKind::DoubleFree => format!("double free of {address:#x}{bytes}"),
+            FaultKind::DoubleFree => format!("double free of {address:#x}{bytes}{}", self.inside()),
             FaultKind::InsideBlock => {
                 let inside = address.saturating_sub(*block);
                 format!("invalid pointer {address:#x}, {inside} bytes into the block at {block:#x}{bytes}")
             }
             FaultKind::NoBlock => format!("invalid pointer {address:#x}: no block begins there"),
             FaultKind::Overflow => {
-                format!("overflow: the block at {block:#x}{bytes} was written past its end")
+                format!("overflow: the block at {block:#x}{bytes} was written past its end{}", self.inside())
             }
             FaultKind::StackOverflow => String::new(),
             FaultKind::Ended if self.is_access() => format!("{address:#x}{}", self.ended()),
@@ -111,6 +112,13 @@ impl Fault {
     /// Whether it was found at an access, not by a function of the heap: underbar did not end the program.
     pub(crate) fn is_access(&self) -> bool {
         self.kind == FaultKind::Ended && self.function.ends_with(" access")
+    }
+
+    /// In which ECB the block is, and its name.
+    fn inside(&self) -> String {
+        let Some(ecb) = &self.ecb else { return String::new() };
+        let named = ecb.tag.as_ref().map_or(String::new(), |tag| format!(", named {}", shown(tag)));
+        format!(", in ECB {} of class {}{named}", ecb.number, shown(&ecb.class))
     }
 
     /// Which ECB has ended, and the buffer.
@@ -186,7 +194,7 @@ mod tests {
     #[test]
     fn storage_of_an_ended_ecb_is_named_with_all_that_is_known() {
         let ecb =
-            EndedEcb { number: 4_294_967_299, class: "GONE".to_owned(), tag: Some("SESSION\n".to_owned()) };
+            OfEcb { number: 4_294_967_299, class: "GONE".to_owned(), tag: Some("SESSION\n".to_owned()) };
         let caller = Caller { module: "server".to_owned(), offset: 0x12a4 };
         let fault = Fault {
             kind: FaultKind::Ended,
