@@ -38,6 +38,7 @@ pub mod render;
 pub mod requests;
 pub mod rule;
 pub mod rules;
+pub mod several;
 mod sizes;
 pub mod spin;
 pub mod stack;

@@ -278,7 +278,11 @@ fn suggestions_come_with_their_evidence_and_an_option_line() {
     assert!(shown.contains("\noptions file (--opts-file)       HEAP("), "{shown}");
     let json = good(&["advise", "--json", &path, &path]);
     assert_eq!(json.lines().filter(|line| line.contains("\"schema\":\"underbar.advice/1\"")).count(), 2);
-    assert!(good(&["advise", &path, &path]).starts_with(&format!("== {path}\n")));
+    let several = good(&["advise", &path, &path]);
+    assert!(several.starts_with(&format!("== {path}\n")), "{several}");
+    let (_, of_runs) = several.split_once("\n== 2 runs of ").expect("both together");
+    assert!(of_runs.contains(" bytes used at most in 2 runs.\n"), "{several}");
+    assert!(of_runs.contains(&format!("\nPlan for {path}.\nUse: --opts '{line}'\n")), "{several}");
     assert_eq!(
         bad(2, &["advise", "-o", &file, &path, &path]),
         "underbar: error: -o writes the options of one report; give one FILE\n"

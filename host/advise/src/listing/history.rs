@@ -10,11 +10,11 @@
 //! Not here: the advice based on it (`rules`).
 
 /// The smallest number of runs for which percentiles are meaningful.
-pub(super) const ENOUGH: usize = 10;
+pub(crate) const ENOUGH: usize = 10;
 
 /// One figure over all runs, in the order of the listing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct History {
+pub(crate) struct History {
     /// The number of runs that have the figure.
     pub runs: usize,
     /// The largest of all.
@@ -29,7 +29,7 @@ pub(super) struct History {
 
 impl History {
     /// From the figures of the runs, the oldest first.
-    pub(super) fn of(figures: &[u64]) -> History {
+    pub(crate) fn of(figures: &[u64]) -> History {
         let faded = figures.iter().fold(0_u64, |peak, &figure| {
             let excess = peak.saturating_sub(figure);
             figure.max(peak - excess.div_ceil(16))
@@ -50,17 +50,17 @@ impl History {
     }
 
     /// The need to plan for: with few runs the largest, with many the fading peak, but no less than the usual.
-    pub(super) fn need(&self) -> u64 {
+    pub(crate) fn need(&self) -> u64 {
         if self.runs < ENOUGH { self.largest } else { self.faded.max(self.usual) }
     }
 
     /// Whether the largest is rare: there are ten runs or more, and nine in ten need half of it or less.
-    pub(super) fn is_rare(&self) -> bool {
+    pub(crate) fn is_rare(&self) -> bool {
         self.runs >= ENOUGH && self.largest / 2 >= self.usual
     }
 
     /// In words: `12 bytes used in one run`.
-    pub(super) fn words(&self) -> String {
+    pub(crate) fn words(&self) -> String {
         let Self { runs, largest, median, usual, .. } = *self;
         match runs {
             0 | 1 => format!("{largest} bytes used in one run"),

@@ -16,7 +16,7 @@ mod available_lists;
 mod collect;
 mod compare;
 mod counts;
-mod history;
+pub(crate) mod history;
 mod known_options;
 pub(crate) mod le;
 pub mod natural;

@@ -238,6 +238,13 @@ pub fn accounts(report: &Report, suggestions: &[Advice], risky: bool) -> String 
     for suggestion in suggestions {
         let _ = writeln!(text, "{suggestion}");
     }
+    text + &to_use(report, suggestions, risky)
+}
+
+/// The last lines of that output: the options to use, and how many are left out.
+#[must_use]
+pub fn to_use(report: &Report, suggestions: &[Advice], risky: bool) -> String {
+    let mut text = String::new();
     let withheld = |why| {
         let withheld = |said: &&Advice| Withheld::of(said, risky) == Some(why) && said.option.is_some();
         suggestions.iter().filter(withheld).count()
@@ -250,6 +257,7 @@ pub fn accounts(report: &Report, suggestions: &[Advice], risky: bool) -> String 
             } else {
                 ""
             };
+            // Writing to a string cannot fail.
             let _ = writeln!(text, "Use: {base}--opts '{}'", line.replace('\'', "'\\''"));
         }
         None if idle + harmful == 0 => text.push_str("Nothing to set.\n"),

@@ -1,8 +1,8 @@
 //! `underbar advise FILE...`: suggestions from saved reports, and advice from listings of Language Environment, each with
 //! its evidence, reason, stop rule and risk.
 //!
-//! A saved report is read as one. Any other file is searched for listings, and the advice is based on all listings together,
-//! so that several runs of a program count as such.
+//! A saved report is read as one; of several of a program the text says what its runs used, and whose advice holds. Any other file is
+//! searched for listings, and the advice is based on all listings together, so that several runs of a program count as such.
 //! Invariant: nothing is run and nothing is set; the output is for `--opts` or for an options file.
 //! Not here: the rules (`underbar_advise`), and whether a suggestion helps (`tune`).
 
@@ -16,7 +16,9 @@ use underbar_advise::listing::simulate::Tried;
 use underbar_advise::listing::{Collected, simulate};
 use underbar_advise::render::options::{has_values, not_in_form, options};
 use underbar_advise::render::{Form, html, json, lines, text, values};
+use underbar_advise::several::several;
 use underbar_advise::{advise_listing, check_texts};
+use underbar_report::Report;
 
 use crate::exit::ExitCode;
 use crate::listings::{self, Found};
@@ -108,6 +110,7 @@ impl Advise {
         }
         let (mut words, mut failed) = (String::new(), None);
         let mut collected = Collected::default();
+        let mut saved: Vec<(&Path, Report)> = Vec::new();
         for file in &self.files {
             let report = match listings::read(file, &mut collected) {
                 Ok(Found::Listings) => continue,
@@ -142,6 +145,10 @@ impl Advise {
             {
                 failed = Some(self.printing.fail(format_args!("{}: {error}", path.shown())));
             }
+            saved.push((file, *report));
+        }
+        if !self.printing.json {
+            words += &self.of_runs(&saved);
         }
         let simulated = self.simulate.as_deref().map(|options| simulate(&collected, options));
         match simulated {
@@ -161,6 +168,21 @@ impl Advise {
             _ => self.printing.print(&words, None, 0),
         };
         failed.unwrap_or(printed)
+    }
+
+    /// What the runs of each program with several reports used, and the options of the one that is to be planned for.
+    fn of_runs(&self, saved: &[(&Path, Report)]) -> String {
+        let mut words = String::new();
+        let reports: Vec<&Report> = saved.iter().map(|(_, report)| report).collect();
+        for group in several(&reports) {
+            let Some((file, report)) = saved.get(group.base) else { continue };
+            let runs = group.reports.len();
+            let _ = writeln!(words, "== {runs} runs of {} under the same options", group.program.shown());
+            let _ = writeln!(words, "heap.used_peak: {}.", group.use_);
+            let _ = writeln!(words, "Plan for {}.", file.shown());
+            words += &text::to_use(report, &advise(report), self.risky);
+        }
+        words
     }
 
     fn form(&self) -> As {
