@@ -93,6 +93,25 @@ fn inside() {
     }
     assert_eq!(ecb::name("A", "1"), Err(Error::Outside));
 
+    // One that is alive: what it has now, as numbers and as the display of ZDECB HAVL.
+    let before = ecb.figures().expect("alive");
+    // SAFETY: nothing of it is kept.
+    unsafe { ecb.run(|| std::mem::forget([Box::new([0_u8; 60]), Box::new([1; 60])])) };
+    let after = ecb.figures().expect("alive");
+    assert!(after.are_counted() && after.class() == "UNIT" && after.sizes[1] == 64, "{after:?}");
+    assert_eq!(after.dispensed[1], before.dispensed[1] + 2);
+    assert_eq!((after.buffers, after.names, after.threads), (before.buffers + 2, 2, 0));
+    let shown = std::env::temp_dir().join(format!("underbar-ecb-shown-{}", std::process::id()));
+    let file = std::fs::File::create(&shown).expect("a file");
+    ecb.display(&file).expect("alive");
+    let text = std::fs::read_to_string(&shown).expect("a text");
+    std::fs::remove_file(&shown).expect("removed");
+    let line = format!("AVL2  {:>13}{:>13}", 0, 0);
+    assert!(
+        text.contains(&line) && text.contains("SETNAME = UNIT\n") && text.ends_with("END OF DISPLAY\n"),
+        "{text}"
+    );
+
     // It does not end while a thread is in it.
     let barrier = Barrier::new(2);
     thread::scope(|scope| {
