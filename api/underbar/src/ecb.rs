@@ -29,12 +29,14 @@
 //! Invariant: an [`Ecb`] is ended once, when it is dropped, and not while threads are in it.
 //! Not here: how an ECB is made (`crates/runtime`), and the same for C (`underbar/ecb.h`).
 
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ffi::{CString, c_char, c_int, c_void};
 use std::fmt;
 use std::marker::PhantomData;
 use std::os::fd::{AsFd, AsRawFd};
 use std::ptr::{NonNull, null_mut};
 use std::sync::{Once, OnceLock};
+
+use crate::library::function;
 
 /// Why a call did not do what was asked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -352,37 +354,24 @@ impl Functions {
     }
 
     fn find() -> Option<Functions> {
-        unsafe extern "C" {
-            fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
-        }
-        // SAFETY: a null handle means all libraries of the program, in the loader's order.
-        let find = |name: &CStr| NonNull::new(unsafe { dlsym(null_mut(), name.as_ptr()) });
         // SAFETY: the functions of these names have these types.
         unsafe {
             Some(Functions {
-                create: function(find(c"underbar_ecb_create")?),
-                enter: function(find(c"underbar_ecb_enter")?),
-                leave: function(find(c"underbar_ecb_leave")?),
-                end: function(find(c"underbar_ecb_end")?),
-                current: function(find(c"underbar_ecb_current")?),
-                name: function(find(c"underbar_ecb_name")?),
-                step_outside: function(find(c"underbar_ecb_step_outside")?),
-                step_inside: function(find(c"underbar_ecb_step_inside")?),
-                tag: function(find(c"underbar_ecb_tag")?),
-                locate: function(find(c"underbar_ecb_locate")?),
-                figures: find(c"underbar_ecb_figures").map(|address| function(address)),
-                display: find(c"underbar_ecb_display").map(|address| function(address)),
+                create: function(c"underbar_ecb_create")?,
+                enter: function(c"underbar_ecb_enter")?,
+                leave: function(c"underbar_ecb_leave")?,
+                end: function(c"underbar_ecb_end")?,
+                current: function(c"underbar_ecb_current")?,
+                name: function(c"underbar_ecb_name")?,
+                step_outside: function(c"underbar_ecb_step_outside")?,
+                step_inside: function(c"underbar_ecb_step_inside")?,
+                tag: function(c"underbar_ecb_tag")?,
+                locate: function(c"underbar_ecb_locate")?,
+                figures: function(c"underbar_ecb_figures"),
+                display: function(c"underbar_ecb_display"),
             })
         }
     }
-}
-
-/// # Safety
-/// `F` is the type of a pointer to the function at that address.
-unsafe fn function<F: Copy>(address: NonNull<c_void>) -> F {
-    const { assert!(size_of::<F>() == size_of::<NonNull<c_void>>()) };
-    // SAFETY: the caller's promise.
-    unsafe { std::mem::transmute_copy(&address) }
 }
 
 #[cfg(test)]

@@ -18,6 +18,9 @@ pub struct Fault {
     pub block: u64,
     /// Usable bytes of the block; null if not known. Of a stack, its size.
     pub block_bytes: Option<u64>,
+    /// The program asked for the size of its thread's stack.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub size_is_asked: bool,
     /// The caller: file name of the module and place in it; null if not known.
     pub caller: Option<Caller>,
     /// The code that freed a block that was freed again, or got a block with another fault; null if not known. HEAPCHK(ON) and
@@ -135,18 +138,23 @@ impl Fault {
         let limit = self.block_bytes.unwrap_or(0);
         let twice = limit.next_multiple_of(4096).saturating_mul(2);
         let (who, remedy) = match (self.block, &self.origin) {
-            (_, Some(program)) => {
-                (format!("{} (LINKed)", program.module), format!("STACK({})", crate::units::size(twice)))
-            }
-            (0, None) => ("the first thread".to_owned(), format!("ulimit -s {}", twice >> 10)),
+            (_, Some(program)) => (
+                format!("{} (LINKed)", program.module),
+                format!("; try STACK({})", crate::units::size(twice)),
+            ),
+            (0, None) => ("the first thread".to_owned(), format!("; try ulimit -s {}", twice >> 10)),
             (thread, None) => (
                 format!("thread {thread} ({})", self.function),
-                format!("THREADSTACK(ON,{})", crate::units::size(twice)),
+                if self.size_is_asked {
+                    "; the program sets its size".to_owned()
+                } else {
+                    format!("; try THREADSTACK(ON,{})", crate::units::size(twice))
+                },
             ),
         };
         let place = self.caller.as_ref();
         let place = place.map_or(String::new(), |at| format!("; in {}+{:#x}", at.module, at.offset));
-        format!("{who} overflowed its {} stack; try {remedy}{place}", crate::units::bytes(limit))
+        format!("{who} overflowed its {} stack{remedy}{place}", crate::units::bytes(limit))
     }
 }
 
@@ -168,6 +176,7 @@ mod tests {
             address: 0x7000,
             block: 0,
             block_bytes: Some(8 << 20),
+            size_is_asked: false,
             caller: None,
             origin: None,
             ecb: None,
@@ -175,6 +184,9 @@ mod tests {
         assert_eq!(fault.words(), "the first thread overflowed its 8 MiB stack; try ulimit -s 16384");
         fault.block = 77;
         assert_eq!(fault.words(), "thread 77 (diver) overflowed its 8 MiB stack; try THREADSTACK(ON,16M)");
+        fault.size_is_asked = true;
+        let asks = "thread 77 (diver) overflowed its 8 MiB stack; the program sets its size";
+        assert_eq!(fault.words(), asks);
         fault.origin = Some(Caller { module: "job".to_owned(), offset: 0 });
         assert_eq!(fault.words(), "job (LINKed) overflowed its 8 MiB stack; try STACK(16M)");
     }
@@ -190,6 +202,7 @@ mod tests {
             address: 0x1010,
             block: 0x1000,
             block_bytes: Some(128),
+            size_is_asked: false,
             caller: Some(caller),
             origin: None,
             ecb: Some(ecb),

@@ -18,6 +18,7 @@ use crate::model::{Allocator, Host, Options, Owner, Process, Report, Role, Run, 
 use crate::pools::{Pools, Ranges};
 use crate::sizes::{self, Sizes};
 use crate::steps::Steps;
+use crate::switches::Switches;
 
 /// Facts that are not in the ledger.
 #[derive(Clone, Debug, Default)]
@@ -142,6 +143,7 @@ fn section(slot: &SlotView<'_>, began_ns: u64, alive: &impl Fn(&SlotView<'_>) ->
         ecb_traces: slot.traces().map(|table| EcbTrace::of(&table)).collect(),
         ecb_threads_without_trace: slot.threads_without_trace(),
         ecbs: EcbClass::of_slot(slot),
+        switches: None,
         heaps: slot.heaps().map(|heap| Heap::of(&heap)).collect(),
         none: Vec::new(),
         owners: slot
@@ -159,6 +161,7 @@ fn section(slot: &SlotView<'_>, began_ns: u64, alive: &impl Fn(&SlotView<'_>) ->
         fault: slot.fault().map(fault),
     };
     process.none = crate::le::none(&process);
+    process.switches = Switches::of_slot(slot, process.name());
     process
 }
 
@@ -190,6 +193,9 @@ fn fault(fault: FaultView<'_>) -> Fault {
         address: fault.address,
         block: fault.block,
         block_bytes: (fault.block_bytes > 0).then_some(fault.block_bytes),
+        size_is_asked: fault.kind == ledger::FaultKind::StackOverflow
+            && fault.origin_module.is_empty()
+            && fault.origin_offset == 1,
         caller: (!fault.module.is_empty())
             .then(|| Caller { module: words(fault.module), offset: fault.offset }),
         origin: (!fault.origin_module.is_empty())

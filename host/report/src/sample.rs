@@ -37,6 +37,7 @@ fn process(number: u32, program: &str, figures: &[(Key, u64)]) -> Process {
         ecbs: Vec::new(),
         ecb_traces: Vec::new(),
         ecb_threads_without_trace: 0,
+        switches: None,
         heaps: Vec::new(),
         none: Vec::new(),
         owners: Vec::new(),
@@ -167,6 +168,7 @@ fn run(program: &str, arguments: &[&str], processes: Vec<Process>) -> Report {
             memory_limit_bytes: Some(16 << 30),
             thread_stack_bytes: Some(8 << 20),
             utc_offset_seconds: 0,
+            switch_costs: None,
         },
         run: Run {
             program: program.to_owned(),

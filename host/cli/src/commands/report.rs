@@ -14,8 +14,9 @@ use underbar_options::{OPTIONS, ReleaseLine};
 use underbar_report::lock::chapter;
 use underbar_report::model::file_name;
 use underbar_report::page::{Page, quoted};
-use underbar_report::{Report as Accounts, ecb_lines, every, le, summary, ztpf};
+use underbar_report::{Report as Accounts, ecb_lines, every, le, summary, switch_lines, ztpf};
 
+use crate::costs;
 use crate::exit::ExitCode;
 use crate::printing::Printing;
 use crate::saved;
@@ -69,7 +70,7 @@ impl Report {
         }
         let found = self.file.as_deref().map_or_else(saved::last, saved::read);
         let report = match found {
-            Ok(report) => report,
+            Ok(report) => weighed(report),
             Err(error) => return self.printing.fail(error),
         };
         let asked = |option| {
@@ -152,6 +153,16 @@ pub enum Form {
     ZtpfPrevious,
     /// Every lock that threads waited for: how long, where, and who held it
     Lock,
+    /// Entries to the kernel by component, under SWITCHES(ON)
+    Switches,
+}
+
+/// The report, with this machine's costs of switches if it has some and needs them: a ledger has none.
+pub fn weighed(mut report: Accounts) -> Accounts {
+    if report.counts_switches() && report.host.switch_costs.is_none() {
+        report.host.switch_costs = Some(costs::of_switches());
+    }
+    report
 }
 
 /// A report as JSON or as text.
@@ -166,6 +177,7 @@ pub fn rendered(report: &Accounts, form: Form, json: bool, page: Page<'_>) -> St
         Form::Ztpf => ztpf::render(report, ztpf::Layout::Pj47265),
         Form::ZtpfPrevious => ztpf::render(report, ztpf::Layout::Previous),
         Form::Lock => chapter::render(report, &advice(report)),
+        Form::Switches => switch_lines::render(report, page),
         Form::All => every::render(report, page),
         Form::Summary => summary::render_on(report, &advice(report), page),
     }

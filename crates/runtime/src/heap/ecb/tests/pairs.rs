@@ -1,5 +1,7 @@
 //! Name-value pairs of ECBs: what is counted for them, by one thread and by several.
 
+use std::thread;
+
 use super::*;
 
 /// ECBs, high-water mark, bytes, and buffers that lists dispensed and got back, of the row of a pair.
