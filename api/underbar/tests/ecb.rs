@@ -93,6 +93,30 @@ fn inside() {
     }
     assert_eq!(ecb::name("A", "1"), Err(Error::Outside));
 
+    // One that is alive: what it has now, as numbers and as the display of ZDECB HAVL.
+    let of_names = ecb.figures().expect("alive");
+    assert!(!of_names.are_counted(), "it had visits before the first pair of its class");
+    let one = Ecb::new("UNIT").expect("an ECB");
+    let before = one.figures().expect("alive");
+    assert_eq!((before.are_counted(), before.dispensed, before.buffers), (true, [0; 6], 0));
+    // SAFETY: nothing of it is kept.
+    unsafe { one.run(|| std::mem::forget([Box::new([0_u8; 60]), Box::new([1; 60])])) };
+    let after = one.figures().expect("alive");
+    assert!(after.are_counted() && after.class() == "UNIT" && after.sizes[1] == 64, "{after:?}");
+    assert_eq!((after.dispensed[1], after.buffers, after.threads), (2, 2, 0));
+    assert_eq!((of_names.names, of_names.name_table), (2, 8));
+    let shown = std::env::temp_dir().join(format!("underbar-ecb-shown-{}", std::process::id()));
+    let file = std::fs::File::create(&shown).expect("a file");
+    one.display(&file).expect("alive");
+    let text = std::fs::read_to_string(&shown).expect("a text");
+    std::fs::remove_file(&shown).expect("removed");
+    let line = format!("AVL2  {:>13}{:>13}", 0, 0);
+    drop(one);
+    assert!(
+        text.contains(&line) && text.contains("SETNAME = UNIT\n") && text.ends_with("END OF DISPLAY\n"),
+        "{text}"
+    );
+
     // It does not end while a thread is in it.
     let barrier = Barrier::new(2);
     thread::scope(|scope| {

@@ -216,6 +216,16 @@ mod tests {
             freed.words(),
             format!("free(): invalid pointer 0x1010{ended}{named}, called by server+0x12a4")
         );
+        let block = Fault { address: 0x1000, block: 0x1000, function: "free".to_owned(), ..fault.clone() };
+        let inside = ", in ECB 4294967299 of class GONE, named SESSION?, called by server+0x12a4";
+        assert_eq!(
+            Fault { kind: FaultKind::Overflow, ..block.clone() }.words(),
+            format!("free(): overflow: the block at 0x1000 (128 bytes) was written past its end{inside}")
+        );
+        assert_eq!(
+            Fault { kind: FaultKind::DoubleFree, ..block }.words(),
+            format!("free(): double free of 0x1000 (128 bytes){inside}")
+        );
         let unknown = Fault { ecb: None, caller: None, ..freed };
         assert_eq!(unknown.words(), "free(): invalid pointer 0x1010: its ECB has ended");
         assert!(fault.is_access() && !unknown.is_access());

@@ -212,6 +212,17 @@ mod tests {
     use underbar_runner::layers::Layers;
 
     #[test]
+    fn an_ecb_is_named_by_its_number_as_a_program_or_a_display_has_it() {
+        for text in ["4294967299", "0x100000003", "0000000100000003"] {
+            assert_eq!(which(text), Ok(4_294_967_299), "{text}");
+        }
+        assert_eq!(which("all"), Ok(EVERY_ECB));
+        for text in ["", "0", "none", "-1", "0xx", "00000001000000033"] {
+            assert!(which(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
     fn the_options_report_is_the_one_of_the_run() {
         let mut layers = Layers::new(Base::LanguageEnvironment);
         layers.add(WhereSet::CommandLine, "--opts".to_owned(), "NOAIXBLD,HEAP(1M)".to_owned());

@@ -153,6 +153,7 @@ fn gather(number: Number) -> Result<(Shown, More), Refused> {
         match block.named() {
             Some(named) => {
                 let counts = &named.counts;
+                // Some of its visits would be no figures of the ECB.
                 shown.counted = (!counts.is_late).into();
                 let [from_shared, carved] = &counts.refills;
                 for (to, from) in [
@@ -161,7 +162,7 @@ fn gather(number: Number) -> Result<(Shown, More), Refused> {
                     (&mut shown.shared, from_shared),
                     (&mut shown.carved, carved),
                 ] {
-                    *to = from.map(u64::from);
+                    *to = if counts.is_late { [0; LISTS] } else { from.map(u64::from) };
                 }
                 for (to, row) in more.pairs.iter_mut().zip(named.rows()) {
                     *to = row;
