@@ -47,6 +47,10 @@ pub const TRACES_BYTES: usize = 16 * 4096;
 pub const HEAP_STEPS_OFFSET: usize = TRACES_OFFSET + SLOTS * TRACES_BYTES;
 /// Bytes of the requests of heaps of a process.
 pub const HEAP_STEPS_BYTES: usize = 16 * 4096;
+/// Offset of the switches of the first slot's process.
+pub const SWITCHES_OFFSET: usize = HEAP_STEPS_OFFSET + SLOTS * HEAP_STEPS_BYTES;
+/// Bytes of the switches of a process.
+pub const SWITCHES_BYTES: usize = 64 * 4096;
 /// How many owners of other anonymous memory a slot can name.
 pub const OWNERS: usize = 16;
 
@@ -290,9 +294,9 @@ pub struct Fault {
     pub offset: AtomicU64,
     /// The same of who freed a block that is freed again, or got one with another fault.
     pub origin_module: Text<4>,
-    /// Its address in that module.
+    /// Its address in that module. Of a stack of no program, whose `origin_module` is empty: 1 if the program asked for its size.
     pub origin_offset: AtomicU64,
-    /// The number of the ECB that has ended; 0: not known.
+    /// The number of the ECB of the block; 0: not known, or of none.
     pub ecb: AtomicU64,
     /// Its class; empty: not known.
     pub class: Text<4>,
@@ -300,7 +304,7 @@ pub struct Fault {
     pub tag: Text<5>,
 }
 
-/// The ECB of a fault that is [`FaultKind::Ended`].
+/// The ECB of the block of a fault: it has ended if that is [`FaultKind::Ended`].
 #[derive(Clone, Copy, Default)]
 pub struct OfEcb<'a> {
     /// Its number; 0: not known.
@@ -420,6 +424,9 @@ pub struct Slot {
     /// 1: the process has trace tables of ECBs ([`crate::traces`]); 0: their pages were never made. Stored with Release when they are
     /// mapped; only the owning process writes.
     pub traces: AtomicU64,
+    /// 1: the process counts switches ([`crate::switches`]); 0: their pages were never made. Stored with Release when they are set up; only
+    /// the owning process writes.
+    pub switches: AtomicU64,
     /// The heading that the program gave to its storage report (CEE3RPH), of at most 79 bytes; empty: none. Only the owning process
     /// writes, under a lock.
     pub heading: Text<10>,
@@ -438,9 +445,9 @@ const _: () = assert!(size_of::<Slot>() == crate::heaps::PAGE_OFFSET);
 const _: () = assert!(SLOTS_OFFSET.is_multiple_of(4096));
 
 /// Bytes of a whole ledger file: the slots, behind them the classes of ECBs of each ([`crate::classes`]), the trace tables of each
-/// ([`crate::traces`]), and the requests of heaps of each ([`crate::heap_steps`]). Space is allocated slot by slot, so most of it is never
-/// used.
-pub const FILE_BYTES: usize = HEAP_STEPS_OFFSET + SLOTS * HEAP_STEPS_BYTES;
+/// ([`crate::traces`]), the requests of heaps of each ([`crate::heap_steps`]), and its switches ([`crate::switches`]). Space is allocated
+/// slot by slot, so most of it is never used.
+pub const FILE_BYTES: usize = SWITCHES_OFFSET + SLOTS * SWITCHES_BYTES;
 
 impl Slot {
     /// A counter's cell.
@@ -526,6 +533,7 @@ impl Slot {
         self.classes.store(0, relaxed);
         self.pairs.store(0, relaxed);
         self.traces.store(0, relaxed);
+        self.switches.store(0, relaxed);
         self.heading.store(b"");
     }
 }

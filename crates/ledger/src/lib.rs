@@ -13,7 +13,7 @@
 //!     32768   its pools   rows of heap pools, if it has HEAPPOOLS
 //!     40960   Slot 1      ...
 //!   4218880   classes of ECBs, of the process of each slot that has some, and ECBs by name-value pairs
-//!  29384704   trace tables of ECBs, of the process of each slot that has some
+//!  29384704   trace tables of ECBs, of the process of each slot that has some; requests of heaps by steps; switches
 //! ```
 //!
 //! | module | holds |
@@ -28,6 +28,7 @@
 //! | [`classes`], [`pairs`] | pages of its classes of ECBs; rows of ECBs by name-value pairs |
 //! | [`traces`] | trace tables of ECBs: the last requests of each thread |
 //! | [`heap_steps`] | requests of each heap by steps of 8 bytes |
+//! | [`switches`], [`switch_names`] | switches by call site; the functions that make them |
 //! | [`control`] | the control page: settings that the host changes while programs run |
 //! | [`make`] | the first bytes of a new file |
 //! | [`locks`], [`samples`] | files next to it: contended locks, and profile samples of a process |
@@ -50,6 +51,8 @@ pub mod pairs;
 pub mod pools;
 pub mod samples;
 pub mod sizes;
+pub mod switch_names;
+pub mod switches;
 pub mod table;
 pub mod text;
 pub mod traces;
@@ -63,6 +66,7 @@ pub use heaps::{HeapKind, Heaps, RowState};
 pub use layout::{AllocatorRole, Directory, FaultKind, Header, Identity, Slot, SlotState};
 pub use pairs::Pairs;
 pub use pools::Pools;
+pub use switches::Switches;
 pub use table::{COUNTERS, Key, TABLE};
 pub use traces::Traces;
 pub use view::{LedgerError, LedgerView, SlotView};

@@ -185,6 +185,14 @@ counters! {
         "The part of it in the segments of this heap, counted page by page in the same look. The other owners have the rest.";
     ProcessFaults = "process.minor_faults", "Page faults of the process without I/O", Count, by Look, live Sampled, killed Sampled, Sum,
         "Page faults that the kernel served from memory, such as the first use of a page, since the library was loaded. Read when resident memory doubles, and at the end.";
+    SwitchReads = "switches.read_calls", "Read calls that were counted", Count, by Look, live Sampled, killed Sampled, Sum,
+        "Calls of the read type that SWITCHES(ON) counted since the program began. Read when the process's memory is looked at, and at its end.";
+    SwitchWrites = "switches.write_calls", "Write calls that were counted", Count, by Look, live Sampled, killed Sampled, Sum,
+        "Calls of the write type that SWITCHES(ON) counted, at the same moment.";
+    SwitchKernelReads = "switches.kernel_read_calls", "Read calls that the kernel counted", Count, by Look, live Sampled, killed Sampled, Sum,
+        "The kernel's own count (syscr of /proc/PID/io) at that moment, less underbar's own reads. 0: it was not compared.";
+    SwitchKernelWrites = "switches.kernel_write_calls", "Write calls that the kernel counted", Count, by Look, live Sampled, killed Sampled, Sum,
+        "The kernel's own count (syscw of /proc/PID/io) at that moment. 0: it was not compared.";
     OwnReads = "process.own_reads", "Read calls of underbar itself", Count, by Look, live Exact, killed Exact, Sum,
         "Read calls of the library in the process (mappings, arguments, programs to be started), and the loader's read of the library's head. The kernel counts them as the program's; the report subtracts them from the read calls of the run.";
     OwnReadBytes = "process.own_read_bytes", "Bytes read by underbar itself", Bytes, by Look, live Exact, killed Exact, Sum,
@@ -217,6 +225,34 @@ counters! {
         "Acquisitions that had to wait and are counted here, but in no lock's record: there was no room, no ledger, or the record was being made.";
     ControlObeyed = "control.obeyed", "Live changes obeyed", Count, by Obeyed, live Exact, killed Exact, Sum,
         "Settings that were changed from outside while the program ran, and that it obeyed: at the next request that a thread's ready cells do not serve.";
+    FetchAsked = "fetch.asked", "single rows of cursors asked for", Count, by Request, live Exact, killed Exact, Sum,
+        "Times that the program asked for one row of a cursor that it declared by libpq, while MULTIFETCH was in force.";
+    FetchServed = "fetch.served", "rows served without the server", Count, by Request, live Exact, killed Exact, Sum,
+        "Rows that the program got of a larger fetch.";
+    FetchSent = "fetch.sent", "larger fetches", Count, by Request, live Exact, killed Exact, Sum,
+        "Fetches of several rows that took the place of one for a single row.";
+    FetchAlone = "fetch.alone", "fetches left as they are", Count, by Request, live Exact, killed Exact, Sum,
+        "Fetches of one row from cursors that are not read ahead; the next figures have the reasons.";
+    FetchNotReadOnly = "fetch.not_read_only", "cursors left alone: the transaction is not READ ONLY", Count, by Request, live Exact, killed Exact, Sum,
+        "Cursors that are not read ahead for this reason.";
+    FetchDeclaration = "fetch.declaration", "cursors left alone: SCROLL, BINARY or WITH HOLD, or declared with other statements", Count, by Request, live Exact, killed Exact, Sum,
+        "Cursors that are not read ahead for this reason.";
+    FetchLimit = "fetch.limit", "cursors left alone: statement_timeout is set, or the transaction is SERIALIZABLE", Count, by Request, live Exact, killed Exact, Sum,
+        "Cursors that are not read ahead for this reason.";
+    FetchVolatileType = "fetch.volatile_type", "cursors left alone: the database has operators, types or casts with volatile functions", Count, by Request, live Exact, killed Exact, Sum,
+        "Cursors that are not read ahead for this reason.";
+    FetchNode = "fetch.node", "cursors left alone: the plan does more than read, join and sort tables", Count, by Request, live Exact, killed Exact, Sum,
+        "Cursors that are not read ahead for this reason.";
+    FetchTemporary = "fetch.temporary", "cursors left alone: a temporary table, which the transaction can change", Count, by Request, live Exact, killed Exact, Sum,
+        "Cursors that are not read ahead for this reason.";
+    FetchFunction = "fetch.function", "cursors left alone: a function, which could be volatile or fail in a later row", Count, by Request, live Exact, killed Exact, Sum,
+        "Cursors that are not read ahead for this reason.";
+    FetchOperator = "fetch.operator", "cursors left alone: it computes or casts, which could fail in a later row", Count, by Request, live Exact, killed Exact, Sum,
+        "Cursors that are not read ahead for this reason.";
+    FetchDoubtful = "fetch.doubtful", "cursors left alone: its plan could not be read with certainty", Count, by Request, live Exact, killed Exact, Sum,
+        "Cursors that are not read ahead for this reason.";
+    FetchConnection = "fetch.connection", "cursors left alone: the connection is used asynchronously or in a pipeline", Count, by Request, live Exact, killed Exact, Sum,
+        "Cursors that are not read ahead for this reason.";
     NotFollowedStatic = "follow.static", "not followed: statically linked", Count, by Follow, live Exact, killed Exact, Sum,
         "Programs started that have no dynamic loader, so no library can be loaded with them.";
     NotFollowedSetUid = "follow.setuid", "not followed: set-user-ID or set-group-ID", Count, by Follow, live Exact, killed Exact, Sum,
@@ -263,8 +299,8 @@ pub const HEAP_COUNTERS: usize = {
     count
 };
 
-/// Changes when a structure of the file changes (`layout`, `heaps`, `pools`, `classes`, `pairs`, `traces`, `heap_steps`).
-pub const LAYOUT_VERSION: u32 = 16;
+/// Changes when a structure of the file changes (`layout`, `heaps`, `pools`, `classes`, `pairs`, `traces`, `heap_steps`, `switches`).
+pub const LAYOUT_VERSION: u32 = 18;
 
 /// A number that changes whenever the table or the layout does; it detects a ledger of another table. FNV-1a over keys, units,
 /// folds and scopes.
@@ -283,7 +319,7 @@ pub const FINGERPRINT: u64 = {
         hash = (hash ^ TABLE_CONST[entry].scope as u64).wrapping_mul(0x100_0000_01b3);
         entry += 1;
     }
-    hash ^ LAYOUT_VERSION as u64
+    hash ^ LAYOUT_VERSION as u64 ^ crate::switch_names::FINGERPRINT
 };
 
 impl Key {

@@ -5,6 +5,7 @@
 //! figures, never a crash.
 
 mod ecbs;
+mod switches;
 
 use core::mem::offset_of;
 
@@ -15,7 +16,8 @@ use crate::heaps::{self, HeapKind, HeapRow, RowState};
 use crate::layout::{
     AllocatorRole, CLASSES_BYTES, CLASSES_OFFSET, Directory, Fault, FaultKind, HEAP_STEPS_BYTES,
     HEAP_STEPS_OFFSET, Header, Identity, LEFT, MAGIC, OPTIONS_OFFSET, OPTIONS_ROOM, OWNERS, Owner,
-    SLOT_BYTES, SLOTS, SLOTS_OFFSET, Slot, SlotState, TRACES_BYTES, TRACES_OFFSET, not_below_zero,
+    SLOT_BYTES, SLOTS, SLOTS_OFFSET, SWITCHES_BYTES, SWITCHES_OFFSET, Slot, SlotState, TRACES_BYTES,
+    TRACES_OFFSET, not_below_zero,
 };
 use crate::pairs::{self, PairRow, PairSum, Pairs};
 use crate::pools::{self, Head, PoolRow, Pools};
@@ -24,6 +26,7 @@ use crate::table::{FINGERPRINT, Key, LAYOUT_VERSION};
 use crate::traces::{Table, Traces};
 
 pub use ecbs::{ClassView, PairView, TraceView, TracedRequest};
+pub use switches::SiteView;
 
 /// Number of first bytes of a file that show whether it is a ledger of this version.
 pub const CHECKED_BYTES: usize = offset_of!(Header, made_ns);
@@ -68,6 +71,8 @@ pub struct SlotView<'a> {
     heap_steps: &'a [u8],
     /// The pages of its trace tables, likewise.
     traces: &'a [u8],
+    /// The pages of its switches, likewise.
+    switches: &'a [u8],
     /// The state of the slot.
     pub state: SlotState,
     /// Its process; the last one of an aggregate.
@@ -225,6 +230,20 @@ impl<'a> LedgerView<'a> {
             && word(self.bytes, SLOTS_OFFSET + slot * SLOT_BYTES + offset_of!(Slot, traces)) != 0
     }
 
+    /// Where the switches of a slot's process are in the file.
+    #[must_use]
+    pub const fn switches_of(slot: usize) -> core::ops::Range<usize> {
+        let at = SWITCHES_OFFSET + slot * SWITCHES_BYTES;
+        at..at + SWITCHES_BYTES
+    }
+
+    /// Whether the process of a slot counts its switches.
+    #[must_use]
+    pub fn has_switches(&self, slot: usize) -> bool {
+        self.is_used(slot)
+            && word(self.bytes, SLOTS_OFFSET + slot * SLOT_BYTES + offset_of!(Slot, switches)) != 0
+    }
+
     /// The processes that have claimed a slot and not set it up yet.
     pub fn claimed(&self) -> impl Iterator<Item = Identity> + use<'a> {
         let bytes = self.bytes;
@@ -247,11 +266,13 @@ impl<'a> LedgerView<'a> {
             let classes = bytes.get(classes).unwrap_or(&[]);
             let heap_steps = bytes.get(Self::heap_steps_of(slot)).unwrap_or(&[]);
             let traces = bytes.get(Self::traces_of(slot)).unwrap_or(&[]);
+            let switches = bytes.get(Self::switches_of(slot)).unwrap_or(&[]);
             Some(SlotView {
                 bytes: bytes.get(at..at + SLOT_BYTES)?,
                 classes,
                 heap_steps,
                 traces,
+                switches,
                 state,
                 process,
             })
@@ -444,6 +465,14 @@ impl<'a> SlotView<'a> {
         let tables = pages.get(offset_of!(Traces, tables)..).unwrap_or(&[]);
         let tables = tables.as_chunks::<{ size_of::<Table>() }>().0;
         tables.iter().map(move |table| TraceView { pages, table }).filter(|table| table.requests() > 0)
+    }
+
+    /// Threads that found no trace table.
+    #[must_use]
+    pub fn threads_without_trace(&self) -> u64 {
+        let has = word(self.bytes, offset_of!(Slot, traces)) != 0 && self.traces.len() == TRACES_BYTES;
+        let at = offset_of!(Traces, tables) + offset_of!(Table, without);
+        if has { not_below_zero(word(self.traces, at)) } else { 0 }
     }
 
     /// Owners of other anonymous memory: name, bytes mapped now, and at most.

@@ -218,12 +218,15 @@ underbar default                 HEAPZONES(,,0,ABEND)
 underbar default                 HUGEPAGES(AUTO)
 underbar default                 LOCK(COUNT)
 underbar default                 MSGFILE(AUTO)
+underbar default                 MULTIFETCH(0,262144)
 UNDERBAR_OPTS                    RPTOPTS(ON)
 underbar default                 RPTSTG(OFF)
 underbar default                 STACK(AUTO,AUTO,ANYWHERE,KEEP)
 underbar default                 STORAGE(NONE,NONE,NONE,0)
+underbar default                 SWITCHES(OFF)
 underbar default                 THREADHEAP(AUTO,AUTO,ANYWHERE,KEEP)
 underbar default                 THREADSTACK(OFF,AUTO,AUTO,ANYWHERE,AUTO)
+underbar default                 ZIIP(OFF)
 "
         .replace("RELEASE", &release);
         assert_eq!(out, expect);

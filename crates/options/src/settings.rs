@@ -91,6 +91,13 @@ impl Settings {
         self.is_on(ON)
     }
 
+    /// SWITCHES, or ZIIP(STAT): whether switches are counted.
+    pub fn counts_switches(&self) -> bool {
+        const ON: usize = slot_named("SWITCHES", "OFF|ON");
+        const STAT: usize = slot_named("ZIIP", "OFF|STAT");
+        self.is_on(ON) || self.is_on(STAT)
+    }
+
     /// MSGFILE: the destination of reports; none for AUTO.
     pub fn message_file(&self) -> Option<FileName<'_>> {
         const FILE: usize = slot_named("MSGFILE", "file");

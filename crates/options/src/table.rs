@@ -408,6 +408,24 @@ Quote a name with commas, parentheses or blanks. SYSOUT, the default of Language
         effect: Honoured,
     },
     other("MSGQ", 4, "Number of message queue entries.", NO_CONDITIONS),
+    Entry {
+        name: "MULTIFETCH",
+        least: 3,
+        alias: "",
+        sub_options: &[
+            sub("rows", COUNT, Number(0), Unset, "rows of one fetch, at most; 0 and 1: as the program writes"),
+            sub("size", SIZE_OF_FETCH, Bytes(256 * K), Unset, "bytes of one fetch, at most"),
+        ],
+        meaning: "How many rows of a cursor are fetched when the program asks for one. An underbar option.",
+        explanation: "\
+MULTIFETCH(100) applies to programs that read a cursor of PostgreSQL row by row through libpq: FETCH 1, FETCH NEXT. The
+third and later fetches of a cursor take 2, 4, 8 and so on up to 100 rows, and the program gets them one by one. That is
+done where the program cannot tell: in a READ ONLY transaction, with a cursor that is not SCROLL, WITH HOLD or BINARY,
+whose plan reads, compares and sorts tables, and does nothing else. Other cursors are left alone, and the report counts
+them with the reason. psycopg's iteration and pgjdbc's defaultRowFetchSize already fetch many rows, and gain nothing.
+The Adabas and Natural parameters of that purpose are MULTI-FETCH and PREFETCH.",
+        effect: Honoured,
+    },
     other("NATLANG", 3, "National language of messages.", LOCALE),
     other_with_no("OCSTATUS", 3, "Fortran checks of OPEN and CLOSE.", FORTRAN_ONLY),
     other("PAGEFRAMESIZE", 4, "Page frames for heaps and stacks.", "set HUGEPAGES(ON) for large pages in the heap"),
@@ -505,6 +523,21 @@ and says so if there was none. To guarantee initial values, use the compiler's i
 the report says so, and the next one gets ENOMEM. The reserve counts as address space (ulimit -v) from the start.",
         effect: Honoured,
     },
+    Entry {
+        name: "SWITCHES",
+        least: 3,
+        alias: "",
+        sub_options: &[sub("OFF|ON", OFF_ON, OFF, Unset, "whether switches are counted by component")],
+        meaning: "Counts entries to the kernel by the component that makes them. An underbar option.",
+        explanation: "\
+A component is the program or one of its libraries. Under ON, some 400 functions of the C library are counted by the
+place that calls them, and so are the calls of its streams (printf, puts, std::cout), where they really enter the
+kernel. The report has a section of each program: function, kind of work, count, bytes, and the time that so many
+calls take on this machine. It also says how many of the kernel's own count of read and write calls were seen. A call
+costs about 4 ns more. Programs without the C library's functions (Go, static ones) are not seen.
+ZIIP(STAT) is Natural's name for the same.",
+        effect: Honoured,
+    },
     other("TERMTHDACT", 3, "Output at an unhandled condition.", DUMPS),
     other_with_no("TEST", 3, "Starts a debugger.", DEBUGGER),
     Entry {
@@ -577,6 +610,15 @@ the C library's size.",
     other("VCTRSAVE", 3, "Vector registers in condition handlers.", NOT_HERE),
     other("XPLINK", 3, "XPLINK linkage.", NOT_HERE),
     other("XUFLOW", 3, "Exponent underflow.", NOT_HERE),
+    Entry {
+        name: "ZIIP",
+        least: 4,
+        alias: "",
+        sub_options: &[sub("OFF|STAT", OFF_STAT, OFF, Unset, "whether switches are counted by component")],
+        meaning: "Natural's option for component switch statistics.",
+        explanation: "ZIIP(STAT) is SWITCHES(ON).",
+        effect: Honoured,
+    },
 ];
 
 #[cfg(test)]

@@ -221,6 +221,14 @@ struct Change {
     is_default: bool,
 }
 
+/// Changes symbols of one library, for others that take the place of functions: each to a value that is relative to the library's base.
+/// Nobody looks their old values up here. Under the lock of this module. False if they cannot be changed.
+pub(crate) fn change_symbols(object: &Object, changes: &[(*const Symbol, usize)]) -> bool {
+    let unnamed =
+        |&(symbol, value): &(*const Symbol, usize)| Change { symbol, value, name: c"", is_default: false };
+    write(object, changes.iter().map(unnamed))
+}
+
 /// Looks for all of this library's names in one library, and changes those that come next after its own. False if they
 /// cannot be changed.
 fn replace(object: &Object, ours: &Object, firsts: &mut [First; MOST]) -> bool {
@@ -248,14 +256,14 @@ fn replace(object: &Object, ours: &Object, firsts: &mut [First; MOST]) -> bool {
             *first = if *first == First::Ours { First::Replaced } else { First::Anothers };
         }
     });
-    count == 0 || write(object, &changes[..count])
+    write(object, changes[..count].iter().copied())
 }
 
 /// Writes the new values, for which the pages of the table become writable meanwhile. Under [`BINDING`].
-fn write(object: &Object, changes: &[Change]) -> bool {
+fn write(object: &Object, changes: impl Iterator<Item = Change> + Clone) -> bool {
     const PAGE: usize = 4096;
     const EXECUTE: u32 = 1;
-    let addresses = || changes.iter().map(|change| change.symbol as usize);
+    let addresses = || changes.clone().map(|change| change.symbol as usize);
     let (Some(low), Some(high)) = (addresses().min(), addresses().max()) else { return true };
     let start = low & !(PAGE - 1);
     let length = (high + size_of::<Symbol>()).next_multiple_of(PAGE) - start;

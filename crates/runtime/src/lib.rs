@@ -46,6 +46,7 @@ mod loaded;
 #[cfg(not(loom))]
 pub mod lock;
 #[cfg(not(loom))]
+mod multi_fetch;
 mod next;
 #[cfg(not(loom))]
 pub mod options;
@@ -71,6 +72,8 @@ pub mod stack;
 mod stale;
 #[cfg(not(loom))]
 pub mod start;
+#[cfg(not(loom))]
+mod switch;
 
 /// For the model checker only the code that it models is compiled: its atomics cannot be statics.
 #[cfg(loom)]

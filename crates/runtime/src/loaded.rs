@@ -231,10 +231,61 @@ impl Object {
         }
     }
 
+    /// Calls `visit` with each of these words, without its name.
+    pub(crate) fn words(&self, visit: &mut dyn FnMut(&'static AtomicUsize)) {
+        let writable = self.writable.0..self.writable.1;
+        for (start, bytes) in self.relocations {
+            for at in 0..bytes / size_of::<Relocation>() {
+                // SAFETY: the table's own size; the loader relocates the library by it.
+                let relocation = unsafe { &*(start as *const Relocation).add(at) };
+                let place = self.base.wrapping_add(relocation.place);
+                let is_of_symbol =
+                    relocation.symbol().is_some_and(|symbol| symbol != 0) && relocation.addend == 0;
+                if is_of_symbol && writable.contains(&place) && place.is_multiple_of(8) {
+                    // SAFETY: an aligned word that the loader writes, in the library's own pages.
+                    visit(unsafe { AtomicUsize::from_ptr(place as *mut usize) });
+                }
+            }
+        }
+    }
+
     /// Calls `visit` with each function of that name that it defines, and whether it is the default version.
     pub(crate) fn functions(&self, name: &CStr, visit: &mut dyn FnMut(*const Symbol, bool)) {
+        self.functions_of_hash(hash_of(name), name, visit);
+    }
+
+    /// As [`Object::functions`], with the hash of the name.
+    pub(crate) fn functions_of_hash(
+        &self,
+        wanted: u32,
+        name: &CStr,
+        visit: &mut dyn FnMut(*const Symbol, bool),
+    ) {
+        self.symbols_named(wanted, name, &mut |symbol, is_default| {
+            // SAFETY: a symbol of a library that is loaded.
+            if unsafe { (*symbol).is_function() } {
+                visit(symbol, is_default);
+            }
+        });
+    }
+
+    /// The place in it that has become the address of another library's function of that name: a program at a fixed address that takes
+    /// the function's address has one, a jump to the function, and all libraries get it. 0: it has none.
+    pub(crate) fn stand_in(&self, name: &CStr) -> usize {
+        let mut place = 0;
+        self.symbols_named(hash_of(name), name, &mut |symbol, _| {
+            // SAFETY: a symbol of a library that is loaded.
+            let symbol = unsafe { &*symbol };
+            if !symbol.is_defined() && symbol.value != 0 {
+                place = self.base.wrapping_add(symbol.value);
+            }
+        });
+        place
+    }
+
+    /// Calls `visit` with each symbol of that name, whose hash is `wanted`, that a lookup can find, and whether it is the default version.
+    fn symbols_named(&self, wanted: u32, name: &CStr, visit: &mut dyn FnMut(*const Symbol, bool)) {
         const HIDDEN: u16 = 0x8000;
-        let wanted = hash_of(name);
         let hash = &self.hash;
         if hash.bucket_count == 0 || hash.words == 0 {
             return;
@@ -252,7 +303,7 @@ impl Object {
             loop {
                 let this = *hash.chain.add((at - hash.first) as usize);
                 let symbol = self.symbols.add(at as usize);
-                if (this ^ wanted) >> 1 == 0 && (*symbol).is_function() && self.name(symbol) == name {
+                if (this ^ wanted) >> 1 == 0 && self.name(symbol) == name {
                     let hidden = !self.versions.is_null() && *self.versions.add(at as usize) & HIDDEN != 0;
                     visit(symbol, !hidden);
                 }

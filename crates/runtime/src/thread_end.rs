@@ -74,6 +74,13 @@ impl ThreadEnd {
         }
     }
 
+    /// As [`ThreadEnd::register`], unless the C library might ask for storage.
+    pub fn register_without_storage(&self, value: *mut u8) {
+        if (self.key.load(Ordering::Relaxed) as usize) <= FIRST_LEVEL {
+            self.register(value);
+        }
+    }
+
     /// Gives the key back to the C library, for the program. False if there is none, or it was given up before.
     pub fn give_up(&self) -> bool {
         let key = self.key.load(Ordering::Relaxed);

@@ -9,15 +9,17 @@
 //! instead of a figure. All costs together take some tens of milliseconds.
 //! Not here: costs of the heap itself, which the benchmarks measure.
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::hint::black_box;
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use underbar_launch::LedgerFile;
+use underbar_report::switches::SwitchCosts;
 use underbar_report::units::nanoseconds;
 use underbar_sys::mapping::{ALIGNMENT, Mapping, PAGE};
 use underbar_sys::syscall::{fallocate, futex_wait, futex_wake, geteuid};
@@ -40,7 +42,7 @@ pub struct Cost {
 }
 
 /// All costs.
-pub const COSTS: [Cost; 6] = [
+pub const COSTS: [Cost; 9] = [
     Cost {
         name: "page of 4K",
         operations: 512,
@@ -61,6 +63,27 @@ pub const COSTS: [Cost; 6] = [
         method: "geteuid, which does nothing in the kernel",
         matters: "the least that a segment, a purge or a FREE costs",
         batch: system_calls,
+    },
+    Cost {
+        name: "read",
+        operations: 1_000,
+        method: "80 bytes from the same place of a file in memory",
+        matters: "SWITCHES(ON): the time of a read of a work file",
+        batch: reads,
+    },
+    Cost {
+        name: "write",
+        operations: 1_000,
+        method: "132 bytes, a line of print, to the same place of a file in memory",
+        matters: "SWITCHES(ON): the time of a line that is flushed",
+        batch: writes,
+    },
+    Cost {
+        name: "mapping",
+        operations: 200,
+        method: "64K mapped, its first page written, and unmapped again; half of that",
+        matters: "SWITCHES(ON): the time of a call for storage",
+        batch: mappings,
     },
     Cost {
         name: "clock read",
@@ -95,6 +118,21 @@ pub struct Measured {
 /// Measures all costs.
 pub fn measure() -> Vec<Measured> {
     COSTS.iter().map(|cost| Measured { cost, figures: cost.measure() }).collect()
+}
+
+/// The costs by which a report weighs switches; 0: not measured.
+pub fn of_switches() -> SwitchCosts {
+    let of = |name: &str| {
+        let cost = COSTS.iter().find(|cost| cost.name == name);
+        cost.and_then(|cost| cost.measure().ok()).map_or(0, |(median, _)| median)
+    };
+    SwitchCosts {
+        system_call_ns: of("system call"),
+        read_ns: of("read"),
+        write_ns: of("write"),
+        mapping_ns: of("mapping"),
+        hand_over_ns: of("hand-over"),
+    }
 }
 
 impl Cost {
@@ -173,6 +211,39 @@ fn system_calls(operations: u32) -> Result<Duration, String> {
     }))
 }
 
+fn reads(operations: u32) -> Result<Duration, String> {
+    let (_ledger, file) = a_file()?;
+    let mut record = [0; 80];
+    Ok(timed(operations, |_| {
+        let _ = black_box(file.read_at(&mut record, 0));
+    }))
+}
+
+fn writes(operations: u32) -> Result<Duration, String> {
+    let (_ledger, file) = a_file()?;
+    Ok(timed(operations, |_| {
+        let _ = black_box(file.write_at(&[b' '; 132], 1 << 16));
+    }))
+}
+
+fn mappings(operations: u32) -> Result<Duration, String> {
+    const BYTES: usize = 64 << 10;
+    map(BYTES, false)?;
+    let took = timed(operations, |_| {
+        if let Ok(mapping) = Mapping::anonymous(BYTES, false) {
+            mapping.touch(0);
+        }
+    });
+    Ok(took / 2)
+}
+
+/// A ledger, which is removed again, and its file, open for other use.
+fn a_file() -> Result<(LedgerFile, File), String> {
+    let ledger = LedgerFile::create(b"").map_err(|error| format!("no ledger: {error}"))?;
+    let file = OpenOptions::new().read(true).write(true).open(ledger.path());
+    Ok((ledger, file.map_err(|error| format!("no ledger: {error}"))?))
+}
+
 fn clock_reads(operations: u32) -> Result<Duration, String> {
     Ok(timed(operations, |_| {
         black_box(Instant::now());
@@ -218,9 +289,7 @@ fn wait_for(word: &AtomicU32, turn: u32) {
 
 fn ledger_pages(operations: u32) -> Result<Duration, String> {
     let length = operations as usize * PAGE;
-    let ledger = LedgerFile::create(b"").map_err(|error| format!("no ledger: {error}"))?;
-    let file = OpenOptions::new().read(true).write(true).open(ledger.path());
-    let file = file.map_err(|error| format!("no ledger: {error}"))?;
+    let (_ledger, file) = a_file()?;
     let fd = file.as_raw_fd();
     fallocate(fd, 0, 0, length as u64).map_err(|error| format!("no space for the ledger: {error:?}"))?;
     let mapping = Mapping::of_file(fd, length).map_err(|error| format!("not mapped: {error:?}"))?;

@@ -40,6 +40,7 @@ use sweep::{count_running, has_ended_in, sweep};
 use underbar_shown::Shown;
 
 pub use beside::areas;
+pub(crate) use beside::displays;
 pub use sweep::named;
 
 const CLOCK_BOOTTIME: u32 = 7;
@@ -245,10 +246,11 @@ pub fn read(file: &File) -> io::Result<Vec<u8>> {
     read_behind(file, &mut bytes, &used, |view, slot| view.has_classes(slot), LedgerView::classes_of)?;
     read_behind(file, &mut bytes, &used, |view, slot| view.has_traces(slot), LedgerView::traces_of)?;
     read_behind(file, &mut bytes, &used, |view, slot| view.has_heap_steps(slot), LedgerView::heap_steps_of)?;
+    read_behind(file, &mut bytes, &used, |view, slot| view.has_switches(slot), LedgerView::switches_of)?;
     Ok(bytes)
 }
 
-/// Reads what slots have behind all slots: their classes of ECBs, their trace tables, or the requests of their heaps.
+/// Reads what slots have behind all slots: their classes of ECBs, their trace tables, the requests of their heaps, or their switches.
 fn read_behind(
     file: &File,
     bytes: &mut Vec<u8>,
@@ -262,10 +264,11 @@ fn read_behind(
     };
     if let Some(&last) = with.last() {
         let end = place(last).end.max(bytes.len());
-        bytes
-            .try_reserve_exact(end - bytes.len())
-            .map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
-        bytes.resize(end, 0);
+        Vec::<u8>::new().try_reserve_exact(end).map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
+        // New pages of zeros: what is between is never touched.
+        let mut longer = vec![0; end];
+        longer[..bytes.len()].copy_from_slice(bytes);
+        *bytes = longer;
     }
     for slot in with {
         let pages = place(slot);

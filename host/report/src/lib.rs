@@ -33,8 +33,9 @@
 //! | [`sizes`], `request_sizes` | requests by size; their lines |
 //! | [`ecbs`], [`ecb_pairs`], [`ecb_lines`], `ecb_sums`, [`ztpf`] | classes of ECBs, also by name-value pairs; their lines; their figures in comparisons; their reports in the layouts of z/TPF |
 //! | [`ecb_trace`] | the last requests of threads in ECBs |
+//! | [`switches`], [`switch_lines`] | entries to the kernel by component; their lines |
 //! | [`pools`], `pool_lines` | heap pools, and requests by ranges of 8 bytes; their lines |
-//! | [`storage`], [`supply`] | storage areas, and how the heap served requests, for rules that read the model |
+//! | [`storage`], [`supply`], [`ecb_figures`], [`pool_figures`] | storage areas, how the heap served requests, classes of ECBs and heap pools, for rules that read the model |
 //! | [`diff`], [`gate`] | two reports, figure by figure; `--fail-on` |
 //! | [`manual`] | the manual's list of counters |
 //!
@@ -44,6 +45,7 @@
 
 pub mod absent;
 pub mod diff;
+pub mod ecb_figures;
 pub mod ecb_lines;
 pub mod ecb_pairs;
 mod ecb_sums;
@@ -58,6 +60,7 @@ pub mod gate;
 pub mod gather;
 pub mod glossary;
 pub mod heap;
+mod heap_sizes;
 pub mod heaps;
 pub mod le;
 pub mod lock;
@@ -67,6 +70,7 @@ pub mod memory;
 pub mod model;
 mod next;
 pub mod page;
+pub mod pool_figures;
 mod pool_lines;
 pub mod pools;
 pub mod program;
@@ -81,6 +85,8 @@ pub mod storage;
 pub mod suggestion;
 pub mod summary;
 pub mod supply;
+pub mod switch_lines;
+pub mod switches;
 pub mod timing;
 pub mod tree;
 pub mod units;

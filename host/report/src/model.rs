@@ -29,6 +29,7 @@ use crate::locks::Locks;
 use crate::pools::{Pools, Ranges};
 use crate::sizes::Sizes;
 use crate::steps::Steps;
+use crate::switches::{SwitchCosts, Switches};
 
 /// Name and version of the form that a report has in JSON.
 pub const SCHEMA: &str = "underbar.report/1";
@@ -72,6 +73,9 @@ pub struct Host {
     /// Seconds to add to UTC for the local time that reports print.
     #[serde(default)]
     pub utc_offset_seconds: i64,
+    /// Costs of switches; absent if none were counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub switch_costs: Option<SwitchCosts>,
 }
 
 /// The program that was started, and how it ended.
@@ -240,6 +244,12 @@ pub struct Process {
     /// The last requests of its threads in ECBs; absent without ECB(TRACE).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ecb_traces: Vec<EcbTrace>,
+    /// Threads that made requests under ECB(TRACE(n)) while all trace tables were in use.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub ecb_threads_without_trace: u64,
+    /// Its entries to the kernel by component; absent without SWITCHES(ON).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub switches: Option<Switches>,
     /// Its heaps, the default one first; absent if it has no other heap, or if several processes are folded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub heaps: Vec<Heap>,
@@ -308,6 +318,12 @@ impl Process {
 }
 
 impl Report {
+    /// Whether a process counted its switches.
+    #[must_use]
+    pub fn counts_switches(&self) -> bool {
+        self.processes.iter().any(|process| process.switches.is_some())
+    }
+
     /// The locks of all processes.
     pub fn locks(&self) -> impl Iterator<Item = &Locks> {
         self.processes.iter().filter_map(|process| process.locks.as_ref()).chain(&self.tree.other_locks)
@@ -356,6 +372,12 @@ fn split_outside(text: &str) -> Vec<&str> {
         character == ',' && depth == 0
     });
     parts.map(str::trim).collect()
+}
+
+/// For figures that are left out when there is nothing to tell.
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_zero(figure: &u64) -> bool {
+    *figure == 0
 }
 
 #[cfg(test)]

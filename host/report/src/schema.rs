@@ -15,7 +15,7 @@ use crate::lock::columns;
 use crate::model::SCHEMA;
 use crate::steps::STEPS;
 use crate::tree::TREE;
-use crate::{ecb_trace, ecbs, pools};
+use crate::{ecb_trace, ecbs, pools, switches};
 
 /// The schema, in JSON Schema's 2020-12 form.
 #[must_use]
@@ -47,6 +47,10 @@ pub fn schema() -> Value {
             "ranges": pools::ranges_schema(),
             "ecbs": ecbs::schema(),
             "ecb_traces": ecb_trace::schema(),
+            "ecb_threads_without_trace": number(
+                "Threads that made requests under ECB(TRACE(n)) while all trace tables were in use; absent if there were none."
+            ),
+            "switches": switches::schema(),
             "heaps": {
                 "type": "array", "items": heap(),
                 "description": "Its heaps, the default one first; absent where it has no other, and where several processes are folded.",
@@ -87,6 +91,8 @@ pub fn schema() -> Value {
     not_required(&mut process, "ranges");
     not_required(&mut process, "ecbs");
     not_required(&mut process, "ecb_traces");
+    not_required(&mut process, "ecb_threads_without_trace");
+    not_required(&mut process, "switches");
     not_required(&mut process, "heaps");
     not_required(&mut process, "none");
     not_required(&mut process, "allocator");
@@ -112,20 +118,26 @@ pub fn schema() -> Value {
     }
     not_required(&mut tree, "sizes");
     not_required(&mut tree, "other_locks");
+    let mut host = object(
+        "The machine.",
+        json!({
+            "kernel": text(),
+            "cores": number("Processors that the run could use."),
+            "page_bytes": number("Bytes of a page."),
+            "memory_limit_bytes": maybe("The least of what limits the run's memory."),
+            "thread_stack_bytes": maybe("Stack of a thread that does not ask for a size."),
+            "utc_offset_seconds": {"type": "integer"},
+            "switch_costs": switches::costs_schema(),
+        }),
+    );
+    not_required(&mut host, "switch_costs");
     let mut schema = object(
         "A report of underbar: what a run was, what it took, and the accounts of its processes. \
          Integers are bytes and nanoseconds.",
         json!({
             "schema": {"const": SCHEMA},
             "underbar": text(),
-            "host": object("The machine.", json!({
-                "kernel": text(),
-                "cores": number("Processors that the run could use."),
-                "page_bytes": number("Bytes of a page."),
-                "memory_limit_bytes": maybe("The least of what limits the run's memory."),
-                "thread_stack_bytes": maybe("Stack of a thread that does not ask for a size."),
-                "utc_offset_seconds": {"type": "integer"},
-            })),
+            "host": host,
             "run": object("The program that was started.", json!({
                 "program": text(),
                 "arguments": texts(),
@@ -186,6 +198,7 @@ fn fault() -> Value {
             "address": number("The address that the program gave, or that it could not access."),
             "block": number("Where the block begins that it is about. Of a stack, the kernel's number of its thread; 0: the first one."),
             "block_bytes": {"type": ["integer", "null"], "minimum": 0, "description": "Bytes that could be used of the block; null where not known. Of a stack, its size."},
+            "size_is_asked": {"type": "boolean", "description": "Of a stack: the program asked for its size. Absent where it did not."},
             "caller": {"anyOf": [object(
                 "Code that called.",
                 json!({"module": text(), "offset": number("Place in the module, as symbol tables count.")}),
@@ -205,6 +218,7 @@ fn fault() -> Value {
     );
     not_required(&mut fault, "origin");
     not_required(&mut fault, "ecb");
+    not_required(&mut fault, "size_is_asked");
     fault
 }
 

@@ -245,6 +245,7 @@ pub fn host(moment_unix_ns: u64) -> Host {
         memory_limit_bytes: memory_limit(&groups),
         thread_stack_bytes: limit(Resource::Stack).ok().flatten(),
         utc_offset_seconds: utc_offset_seconds(moment_unix_ns / 1_000_000_000),
+        switch_costs: None,
     }
 }
 

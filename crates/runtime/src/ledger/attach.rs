@@ -18,6 +18,7 @@
 //! ended process is folded (`fold`), and the counters.
 
 use core::ffi::CStr;
+use core::mem::offset_of;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
@@ -25,14 +26,16 @@ use underbar_ledger::layout::{
     CONTROL_OFFSET, ENDED_UNTIMED, FILE_BYTES, OPTIONS_OFFSET, OPTIONS_ROOM, SLOT_BYTES, SLOTS, SLOTS_OFFSET,
 };
 use underbar_ledger::{
-    Header, HeapSteps, Heaps, Identity, Key, LedgerView, Pairs, Pools, Slot, SlotState, Traces,
-    classes::ClassRow, heaps as heap_rows, make, pairs as pair_rows, pools as pool_rows,
+    Header, HeapSteps, Heaps, Identity, Key, LedgerView, Pairs, Pools, Slot, SlotState, Switches, Traces,
+    classes::ClassRow,
+    heaps as heap_rows, make, pairs as pair_rows, pools as pool_rows,
+    switches::{Fixed, Table},
 };
 use underbar_sys::{file, syscall};
 
 use super::{
     Guard, PROCESS, allocator, arguments, classes, fold, heap_steps, heaps, inherited, pairs, pools, private,
-    program, traces, use_slot,
+    program, switches, traces, use_slot,
 };
 use crate::sandbox;
 
@@ -286,6 +289,24 @@ pub(super) fn map_traces() -> Option<&'static Traces> {
     Some(unsafe { &*page.cast::<Traces>() })
 }
 
+/// Room for the switches of this process's slot, of which the first pages are allocated, as above.
+pub(super) fn map_switches() -> Option<*const Switches> {
+    let at = LedgerView::switches_of(own_place()?).start;
+    let pages = with_file(|fd, _| {
+        syscall::fallocate(fd, 0, at as u64, size_of::<Fixed>() as u64).ok()?;
+        map(fd, at, size_of::<Switches>())
+    });
+    Some(pages.flatten()?.cast_const().cast())
+}
+
+/// Allocates the pages of a table of switches.
+pub(super) fn allocate_switches(table: usize) -> bool {
+    let Some(place) = own_place() else { return false };
+    let at = LedgerView::switches_of(place).start + offset_of!(Switches, tables) + table * size_of::<Table>();
+    with_file(|fd, _| syscall::fallocate(fd, 0, at as u64, size_of::<Table>() as u64).is_ok())
+        .unwrap_or(false)
+}
+
 /// The pages of ECBs by name-value pairs that belong to this process's slot, as above.
 pub(super) fn map_pairs() -> Option<&'static Pairs> {
     let at = LedgerView::classes_of(own_place()?).start + pair_rows::OFFSET;
@@ -425,6 +446,7 @@ pub fn in_child() -> &'static Slot {
     heap_steps::in_child(map_heap_steps);
     pairs::in_child(map_pairs);
     traces::in_child(map_traces);
+    switches::in_child();
     super::slot()
 }
 

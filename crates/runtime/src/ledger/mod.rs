@@ -12,7 +12,7 @@
 //! Invariant: in every state there is a slot to write to; nothing here allocates, formats or waits.
 //! Not here: which file (`path`), finding and folding slots in it (`attach`, `expected`, `inherited`, `fold`), the identity of the program (`program`), its
 //! arguments (`arguments`) and allocator (`allocator`), files next to it (`beside`), rows of heaps (`heaps`) and of heap pools
-//! (`pools`), pages of classes of ECBs (`classes`) and of their name-value pairs (`pairs`), their trace tables (`traces`), the host's changes (`control`), reads of underbar itself (`own_reads`).
+//! (`pools`), pages of classes of ECBs (`classes`) and of their name-value pairs (`pairs`), their trace tables (`traces`), pages of switches (`switches`), the host's changes (`control`), reads of underbar itself (`own_reads`).
 
 pub(crate) mod allocator;
 pub(crate) mod arguments;
@@ -30,12 +30,16 @@ pub(crate) mod pairs;
 pub(crate) mod path;
 pub(crate) mod pools;
 pub mod program;
+mod switches;
 pub(crate) mod traces;
 
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use underbar_ledger::classes::{ClassRow, ROWS};
-use underbar_ledger::{HeapSteps, Heaps, Key, Pairs, Pools, Slot, Traces, heap_steps as steps_of_heaps};
+use underbar_ledger::switches::{Fixed, TABLES, Table};
+use underbar_ledger::{
+    HeapSteps, Heaps, Key, Pairs, Pools, Slot, Switches, Traces, heap_steps as steps_of_heaps,
+};
 
 /// The process that took this process's slot, as its number is in the ledger's directory; 0 without a ledger. Written by the thread
 /// that attaches or is a forked child's first; relaxed, since nothing else is read by it.
@@ -66,6 +70,22 @@ pub(crate) fn trace_tables() -> Option<&'static Traces> {
     traces::get(attach::map_traces)
 }
 
+/// The pages of switches, made if there are none yet; see [`switches::get`].
+pub(crate) fn switch_pages() -> Option<&'static Fixed> {
+    switches::get(attach::map_switches)
+}
+
+/// So many functions count switches. `when_gone` is called in a child by fork, which has none of its parent's tables.
+pub(crate) fn switches_are_bound(functions: u64, when_gone: fn()) {
+    switches::when_gone(when_gone);
+    switches::bound(functions);
+}
+
+/// A table of switches of this process; see [`switches::table`].
+pub(crate) fn switch_table(number: usize) -> Option<&'static Table> {
+    switches::table(attach::allocate_switches, number)
+}
+
 /// A row of heaps begins with another kind or name; see [`heap_steps::begin`].
 pub(crate) fn begin_heap_steps(row: usize) {
     heap_steps::begin(attach::map_heap_steps, row);
@@ -93,6 +113,10 @@ pub(crate) struct Guard {
     heap_steps: [AtomicPtr<HeapSteps>; steps_of_heaps::ROWS],
     /// Null without trace tables, and in such a child.
     traces: AtomicPtr<Traces>,
+    /// Null without pages of switches, and in such a child. Stored with Release when the first pages are wiped.
+    switches: AtomicPtr<Switches>,
+    /// A bit for each table of them that has pages.
+    switch_tables: AtomicU32,
 }
 
 /// SAFETY: a slot is made of atomics only, for which zero is a value.
@@ -105,7 +129,10 @@ static FIRST: Guard = Guard {
     classes: [const { AtomicPtr::new(core::ptr::null_mut()) }; ROWS],
     heap_steps: [const { AtomicPtr::new(core::ptr::null_mut()) }; steps_of_heaps::ROWS],
     traces: AtomicPtr::new(core::ptr::null_mut()),
+    switches: AtomicPtr::new(core::ptr::null_mut()),
+    switch_tables: AtomicU32::new(0),
 };
+const _: () = assert!(size_of::<Guard>() <= 4096 && TABLES <= 32);
 /// The guard in use. Changed when the ledger is attached; read by every thread, relaxed: both guards are valid for ever.
 static GUARD: AtomicPtr<Guard> = AtomicPtr::new((&raw const FIRST).cast_mut());
 

@@ -49,13 +49,23 @@ pub struct Usage {
 /// One call, where `/proc` takes three, one of them a read that would count in the program's account.
 #[must_use]
 pub fn usage() -> Usage {
+    usage_of(0)
+}
+
+/// The same of all children that were waited for, and of theirs.
+#[must_use]
+pub fn usage_of_children() -> Usage {
+    usage_of(usize::MAX)
+}
+
+fn usage_of(whom: usize) -> Usage {
     /// `struct rusage` of x86-64, and in it, the peak in KiB and the faults.
     const WORDS: usize = 18;
     const PEAK: usize = 4;
     const MINOR_FAULTS: usize = 8;
     let mut usage = [0_u64; WORDS];
     // SAFETY: the kernel writes one struct rusage.
-    let done = unsafe { syscall3(number::GETRUSAGE, 0, usage.as_mut_ptr() as usize, 0) };
+    let done = unsafe { syscall3(number::GETRUSAGE, whom, usage.as_mut_ptr() as usize, 0) };
     if done.is_err() {
         return Usage::default();
     }

@@ -194,6 +194,7 @@ impl Run {
 
     fn ended(&self, settings: &Settings, finished: Finished) -> ExitCode {
         let Finished { ended, report, .. } = finished;
+        let report = super::report::weighed(report);
         let mut text = String::new();
         if settings.report_options() && !self.shared.json {
             let date = le::date(&report);

@@ -1,0 +1,362 @@
+//! Switches of a process, counted by call site: pages behind all slots, classes, traces and steps of the file.
+//!
+//! ```text
+//! head, owners, modules, overflow | known sites, open addressing | table of the 1st thread | of the 2nd | ... | of the 26th
+//!
+//! key of a site   63      48 47                    0       a thread's table: a site is at the lowest byte of its address, or in the
+//!                  function   return address               neighbouring entry; a third one there goes to the known sites
+//! ```
+//!
+//! A thread counts in its own table without locks, and nothing is added up while the program runs: the figure of a site is the sum of its
+//! entries. So a process that is killed has lost nothing. A thread that ends leaves its table, with its counts, to the next one.
+//!
+//! Invariant: a table is written by the thread that owns it, and by no other; the known sites and `overflow` are changed by additions.
+//! An entry of a thread whose handler of a signal moved it in the middle of a step may be off by one.
+//! Not here: the functions (`switch_names`), when they are counted (`runtime::switch`), and their display (`report`).
+
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use crate::layout::{SWITCHES_BYTES, not_below_zero};
+use crate::switch_names::FUNCTIONS;
+use crate::text::Text;
+
+/// Rows of modules. Sites in more than this many are in no module.
+pub const MODULES: usize = 152;
+/// Sites that a process can know.
+pub const KNOWN: usize = 1024;
+/// Entries of a thread's table.
+pub const ENTRIES: usize = 256;
+/// Tables of a process. Further threads count among the known sites at once.
+pub const TABLES: usize = 26;
+/// Room for functions, so that the pages' layout does not change with each name.
+const OVERFLOW: usize = 512;
+/// The place of the function's number in a key.
+pub const FUNCTION_SHIFT: u32 = 48;
+/// Addresses below this one are no addresses: the number of a row of modules and 1, in the sum of several processes.
+pub const ROWS_BELOW: u64 = 4096;
+/// Entries at which a search among the known sites ends.
+const STEPS: usize = 24;
+
+/// A site with its count.
+#[repr(C)]
+pub struct Entry {
+    /// The function's number above the return address; 0: free.
+    pub key: AtomicU64,
+    /// Calls.
+    pub count: AtomicU64,
+    /// The sum of the third arguments: bytes asked for, of functions for which it is that.
+    pub bytes: AtomicU64,
+    /// The first argument of the first call and 1: a descriptor, of functions for which it is that.
+    pub first: AtomicU64,
+}
+
+/// [`Entry::first`] of standard output and standard error.
+pub const PRINT: core::ops::RangeInclusive<u64> = 2..=3;
+
+/// A module, as it was loaded.
+#[repr(C)]
+pub struct Module {
+    /// Its first address.
+    pub start: AtomicU64,
+    /// The address behind it; 0: the row is not whole yet. Stored last, with Release.
+    pub end: AtomicU64,
+    /// Its file name.
+    pub name: Text<4>,
+}
+
+/// Counts of a function of which no site is known.
+#[repr(C)]
+pub struct Overflow {
+    /// Calls.
+    pub count: AtomicU64,
+}
+
+/// The first pages.
+#[repr(C, align(4096))]
+pub struct Head {
+    /// The kernel's number of the thread that has each table; 0: none. Changed by compare-and-swap, AcqRel: the next owner sees what the
+    /// last one wrote.
+    pub owners: [AtomicU64; TABLES],
+    /// A bit for each table whose pages are there. Relaxed, under the owner's word.
+    pub made: AtomicU64,
+    /// 1: the pages were used, and are not all zeros. Stored when they are first used; relaxed.
+    pub used: AtomicU64,
+    /// Rows of modules that were given out. Any thread adds; relaxed.
+    pub modules_given: AtomicU64,
+    /// Functions that were found and replaced. Written at the start; relaxed.
+    pub functions_bound: AtomicU64,
+    /// The modules.
+    pub modules: [Module; MODULES],
+    /// Counts for which there was no room among the known sites. Any thread adds; relaxed.
+    pub overflow: [Overflow; OVERFLOW],
+}
+
+/// A thread's sites.
+#[repr(C, align(4096))]
+pub struct Table(pub [Entry; ENTRIES]);
+
+/// What is there from the start.
+#[repr(C, align(4096))]
+pub struct Fixed {
+    /// Head, modules, overflow.
+    pub head: Head,
+    /// Sites that left a table, and all others with a count of 0.
+    pub known: [Entry; KNOWN],
+}
+
+/// All of a process.
+#[repr(C, align(4096))]
+pub struct Switches {
+    /// The part that is there from the start.
+    pub fixed: Fixed,
+    /// The tables, each there when it is first owned.
+    pub tables: [Table; TABLES],
+    _unused: [u64; 512],
+}
+
+const _: () = assert!(size_of::<Switches>() == SWITCHES_BYTES && FUNCTIONS <= OVERFLOW);
+const _: () = assert!(size_of::<Head>() == 3 * 4096 && size_of::<Table>() == 8192);
+
+/// The key of a site. The number of a function is stored plus 1, so that no key is 0.
+#[must_use]
+#[inline(always)]
+pub const fn key(function: usize, address: u64) -> u64 {
+    (function as u64 + 1) << FUNCTION_SHIFT | address & ((1 << FUNCTION_SHIFT) - 1)
+}
+
+/// Function and address of a key.
+#[must_use]
+pub const fn parts(key: u64) -> (usize, u64) {
+    (((key >> FUNCTION_SHIFT) as usize).wrapping_sub(1), key & ((1 << FUNCTION_SHIFT) - 1))
+}
+
+impl Entry {
+    /// Makes all words 0, the key first.
+    pub fn wipe(&self) {
+        for word in [&self.key, &self.count, &self.bytes, &self.first] {
+            word.store(0, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Table {
+    /// Makes all entries free.
+    pub fn wipe(&self) {
+        self.0.iter().for_each(Entry::wipe);
+    }
+}
+
+impl Fixed {
+    /// Makes all words 0. Pages that were never used are not touched.
+    pub fn wipe(&self) {
+        let head = &self.head;
+        if head.used.swap(1, Ordering::Relaxed) == 0 {
+            return;
+        }
+        let words = head.owners.iter().chain([&head.made, &head.modules_given, &head.functions_bound]);
+        words.for_each(|word| word.store(0, Ordering::Relaxed));
+        for module in &head.modules {
+            module.end.store(0, Ordering::Relaxed);
+        }
+        head.overflow.iter().for_each(|of| of.count.store(0, Ordering::Relaxed));
+        self.known.iter().for_each(Entry::wipe);
+    }
+
+    /// The entry of a known site, made if there is room; and whether it was made now.
+    pub fn known(&self, key: u64) -> Option<(&Entry, bool)> {
+        let first = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54) as usize;
+        for at in first..first + STEPS {
+            let entry = &self.known[at % KNOWN];
+            let mut there = entry.key.load(Ordering::Relaxed);
+            if there == 0 {
+                match entry.key.compare_exchange(0, key, Ordering::Relaxed, Ordering::Relaxed) {
+                    Ok(_) => return Some((entry, true)),
+                    Err(other) => there = other,
+                }
+            }
+            if there == key {
+                return Some((entry, false));
+            }
+        }
+        None
+    }
+
+    /// Adds calls to a known site, or to its function if there is no room for the site. Returns whether the site was not known before.
+    pub fn add(&self, key: u64, [count, bytes, first]: [u64; 3]) -> bool {
+        match self.known(key) {
+            Some((entry, is_new)) => {
+                entry.count.fetch_add(count, Ordering::Relaxed);
+                entry.bytes.fetch_add(bytes, Ordering::Relaxed);
+                if is_new {
+                    entry.first.store(first, Ordering::Relaxed);
+                }
+                is_new
+            }
+            None => {
+                if let Some(of) = self.head.overflow.get(parts(key).0) {
+                    of.count.fetch_add(count, Ordering::Relaxed);
+                }
+                false
+            }
+        }
+    }
+
+    /// The row of the module that has an address.
+    #[must_use]
+    pub fn module_of(&self, address: u64) -> Option<usize> {
+        self.rows()
+            .find(|&(_, module)| {
+                let (start, end) = (module.start.load(Ordering::Relaxed), module.end.load(Ordering::Acquire));
+                (start..end).contains(&address)
+            })
+            .map(|(row, _)| row)
+    }
+
+    /// Adds the row of a module.
+    pub fn add_module(&self, start: u64, end: u64, name: &[u8]) {
+        let row = self.head.modules_given.fetch_add(1, Ordering::Relaxed);
+        if let Some(module) = usize::try_from(row).ok().and_then(|row| self.head.modules.get(row)) {
+            module.name.store(name);
+            module.start.store(start, Ordering::Relaxed);
+            module.end.store(end, Ordering::Release);
+        }
+    }
+
+    fn rows(&self) -> impl Iterator<Item = (usize, &Module)> {
+        let given = usize::try_from(self.head.modules_given.load(Ordering::Relaxed)).unwrap_or(MODULES);
+        self.head.modules.iter().take(given).enumerate()
+    }
+
+    /// The row of the same name here, made if there is none and there is room.
+    fn row_of_name(&self, module: &Module) -> Option<usize> {
+        let found = self.rows().find(|(_, own)| own.name.same(&module.name)).map(|(row, _)| row);
+        found.or_else(|| {
+            let row = usize::try_from(self.head.modules_given.fetch_add(1, Ordering::Relaxed)).ok()?;
+            let own = self.head.modules.get(row)?;
+            own.name.copy(&module.name);
+            own.start.store(0, Ordering::Relaxed);
+            own.end.store(0, Ordering::Relaxed);
+            Some(row)
+        })
+    }
+
+    /// Adds one entry of another process, whose module is there, too.
+    fn fold_entry(&self, other: &Fixed, entry: &Entry) {
+        let load = |word: &AtomicU64| not_below_zero(word.load(Ordering::Relaxed));
+        let (key_there, count) = (entry.key.load(Ordering::Relaxed), load(&entry.count));
+        if key_there == 0 || count == 0 {
+            return;
+        }
+        let (function, address) = parts(key_there);
+        let row = match address {
+            0..ROWS_BELOW => usize::try_from(address).ok().and_then(|row| row.checked_sub(1)),
+            _ => other.module_of(address),
+        };
+        let row = row.and_then(|row| self.row_of_name(other.head.modules.get(row)?));
+        let address = row.map_or(0, |row| row as u64 + 1);
+        self.add(key(function, address), [count, load(&entry.bytes), load(&entry.first)]);
+    }
+}
+
+impl Switches {
+    /// The tables that are there.
+    pub fn made(&self) -> impl Iterator<Item = &Table> {
+        let made = self.fixed.head.made.load(Ordering::Relaxed);
+        self.tables.iter().enumerate().filter(move |(at, _)| made >> at & 1 != 0).map(|(_, table)| table)
+    }
+
+    /// Adds another process of the same program, by module: the addresses of both differ.
+    pub fn fold(&self, other: &Switches) {
+        let entries = other.made().flat_map(|table| &table.0).chain(&other.fixed.known);
+        entries.for_each(|entry| self.fixed.fold_entry(&other.fixed, entry));
+        for (mine, theirs) in self.fixed.head.overflow.iter().zip(&other.fixed.head.overflow) {
+            mine.count.fetch_add(not_below_zero(theirs.count.load(Ordering::Relaxed)), Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use std::boxed::Box;
+    use std::vec::Vec;
+
+    fn pages() -> Box<Switches> {
+        let zeroed = || AtomicU64::new(0);
+        let entry = || Entry { key: zeroed(), count: zeroed(), bytes: zeroed(), first: zeroed() };
+        let module =
+            || Module { start: zeroed(), end: zeroed(), name: Text(core::array::from_fn(|_| zeroed())) };
+        Box::new(Switches {
+            fixed: Fixed {
+                head: Head {
+                    owners: core::array::from_fn(|_| zeroed()),
+                    made: zeroed(),
+                    used: zeroed(),
+                    modules_given: zeroed(),
+                    functions_bound: zeroed(),
+                    modules: core::array::from_fn(|_| module()),
+                    overflow: core::array::from_fn(|_| Overflow { count: zeroed() }),
+                },
+                known: core::array::from_fn(|_| entry()),
+            },
+            tables: core::array::from_fn(|_| Table(core::array::from_fn(|_| entry()))),
+            _unused: [0; 512],
+        })
+    }
+
+    #[test]
+    fn a_key_is_a_function_and_an_address() {
+        assert_eq!(parts(key(0, 0x7fff_ffff_ffff)), (0, 0x7fff_ffff_ffff));
+        assert_eq!(parts(key(300, 0x55_0000)), (300, 0x55_0000));
+        assert_ne!(key(0, 0), 0);
+    }
+
+    #[test]
+    fn sites_beyond_the_room_are_counted_by_function() {
+        let pages = pages();
+        let fixed = &pages.fixed;
+        let new = (1..=3_000).filter(|site| fixed.add(key(7, site * 64 + 5_000), [2, 1, 0])).count();
+        assert!(new > 900 && new <= KNOWN, "{new}");
+        let known: u64 = fixed.known.iter().map(|entry| entry.count.load(Ordering::Relaxed)).sum();
+        let rest = fixed.head.overflow[7].count.load(Ordering::Relaxed);
+        assert_eq!((known, rest), (2 * new as u64, 6_000 - 2 * new as u64));
+        fixed.wipe();
+        assert!(!fixed.add(key(7, 5_064), [0; 3]), "the first time there is nothing to wipe");
+        fixed.wipe();
+        assert!(fixed.add(key(7, 64), [1, 0, 0]) && !fixed.add(key(7, 64), [1, 0, 0]));
+    }
+
+    /// Two processes of a program have their modules at other addresses.
+    #[test]
+    fn processes_are_added_by_module() {
+        let (sum, other) = (pages(), pages());
+        for (pages, base) in [(&sum, 0x10_0000), (&other, 0x70_0000)] {
+            let names: [&[u8]; 2] = if base == 0x10_0000 { [b"a", b"b"] } else { [b"b", b"c"] };
+            pages.fixed.add_module(base, base + 0x1000, names[0]);
+            pages.fixed.add_module(base + 0x1000, base + 0x2000, names[1]);
+            pages.fixed.head.made.store(2, Ordering::Relaxed);
+            let entry = &pages.tables[1].0[9];
+            entry.key.store(key(3, base + 9), Ordering::Relaxed);
+            entry.count.store(5, Ordering::Relaxed);
+            pages.fixed.add(key(3, base + 0x1009), [7, 0, 0]);
+        }
+        sum.fold(&other);
+        sum.fold(&other);
+        let by_name = |wanted: &str| {
+            let entries = sum.made().flat_map(|table| &table.0).chain(&sum.fixed.known);
+            let counts = entries.filter_map(|entry| {
+                let key = Some(entry.key.load(Ordering::Relaxed)).filter(|&key| key != 0)?;
+                let address = parts(key).1;
+                let row =
+                    if address < ROWS_BELOW { address as usize - 1 } else { sum.fixed.module_of(address)? };
+                let name = sum.fixed.head.modules[row].name.bytes();
+                (name[0] == wanted.as_bytes()[0]).then(|| entry.count.load(Ordering::Relaxed))
+            });
+            counts.collect::<Vec<u64>>().iter().sum::<u64>()
+        };
+        let used = |entry: &&Entry| entry.key.load(Ordering::Relaxed) != 0;
+        assert!(sum.fixed.known.iter().filter(used).count() == 3);
+        assert_eq!(["a", "b", "c"].map(by_name), [5, 7 + 10, 14]);
+    }
+}

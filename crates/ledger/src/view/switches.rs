@@ -1,0 +1,92 @@
+//! Switches of a process, as the host reads them: each entry with the module of its address.
+
+use core::mem::offset_of;
+
+use super::{SlotView, text, word};
+use crate::layout::{SWITCHES_BYTES, Slot, not_below_zero};
+use crate::switches::{
+    ENTRIES, Entry, Fixed, Head, KNOWN, MODULES, Module, Overflow, ROWS_BELOW, Switches, TABLES, Table, parts,
+};
+
+/// Calls of one function from one site, as one entry has them. A site may have several entries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SiteView<'a> {
+    /// The function's number.
+    pub function: usize,
+    /// File name of the module that called; empty: code of no module, or there was no room.
+    pub module: &'a [u8],
+    /// The return address in the module; 0: not known.
+    pub offset: u64,
+    /// Calls.
+    pub count: u64,
+    /// Bytes asked for, if the function has such an argument.
+    pub bytes: u64,
+    /// The descriptor of the first call and 1, if the function has one; 0: not known.
+    pub first: u64,
+}
+
+impl<'a> SlotView<'a> {
+    /// Does the process count its switches?
+    #[must_use]
+    pub fn counts_switches(&self) -> bool {
+        word(self.bytes, offset_of!(Slot, switches)) != 0 && self.switches.len() == SWITCHES_BYTES
+    }
+
+    /// How many functions of the C library count; 0 if the process counts no switches.
+    #[must_use]
+    pub fn functions_bound(&self) -> u64 {
+        let at = offset_of!(Switches, fixed) + offset_of!(Fixed, head) + offset_of!(Head, functions_bound);
+        if self.counts_switches() { word(self.switches, at) } else { 0 }
+    }
+
+    /// The entries of all sites with calls. Empty if the process counts no switches.
+    pub fn sites(&self) -> impl Iterator<Item = SiteView<'a>> + use<'a> {
+        let pages = if self.counts_switches() { self.switches } else { &[] };
+        let known = offset_of!(Switches, fixed) + offset_of!(Fixed, known);
+        let made = word(pages, offset_of!(Head, made));
+        let tables = (0..TABLES).filter(move |table| made >> table & 1 != 0);
+        let entries = tables
+            .flat_map(|table| {
+                let at = offset_of!(Switches, tables) + table * size_of::<Table>();
+                (0..ENTRIES).map(move |entry| at + entry * size_of::<Entry>())
+            })
+            .chain((0..KNOWN).map(move |entry| known + entry * size_of::<Entry>()));
+        let sites = entries.filter_map(move |at| {
+            let figure = |field: usize| not_below_zero(word(pages, at + field));
+            let (key, count) = (word(pages, at + offset_of!(Entry, key)), figure(offset_of!(Entry, count)));
+            if key == 0 || count == 0 {
+                return None;
+            }
+            let (function, address) = parts(key);
+            let (module, offset) = module(pages, address);
+            let (bytes, first) = (figure(offset_of!(Entry, bytes)), figure(offset_of!(Entry, first)));
+            Some(SiteView { function, module, offset, count, bytes, first })
+        });
+        let overflow = (0..crate::switch_names::FUNCTIONS).filter_map(move |function| {
+            let at = offset_of!(Head, overflow) + function * size_of::<Overflow>();
+            let count = not_below_zero(word(pages, at));
+            (count > 0).then_some(SiteView { function, module: &[], offset: 0, count, bytes: 0, first: 0 })
+        });
+        sites.chain(overflow)
+    }
+}
+
+/// The name of the module that has an address, and the place in it.
+fn module(pages: &[u8], address: u64) -> (&[u8], u64) {
+    let row = |row: usize| {
+        let at = offset_of!(Head, modules) + row * size_of::<Module>();
+        let name = text(pages, at + offset_of!(Module, name), 32);
+        (name, word(pages, at + offset_of!(Module, start)), word(pages, at + offset_of!(Module, end)))
+    };
+    match address {
+        0 => (&[], 0),
+        1..ROWS_BELOW => {
+            let number = usize::try_from(address - 1).unwrap_or(MODULES);
+            (if number < MODULES { row(number).0 } else { &[] }, 0)
+        }
+        _ => (0..MODULES)
+            .map(row)
+            .find(|(_, start, end)| (*start..*end).contains(&address))
+            .map_or((&[], 0), |(name, start, _)| (name, address - start)),
+    }
+}

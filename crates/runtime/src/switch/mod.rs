@@ -1,0 +1,81 @@
+//! Switches: entries to the kernel, counted by the module that made them, under SWITCHES(ON).
+//!
+//! ```text
+//! at the start     bind: words and symbols of all libraries ──> stubs
+//! program ── its word for write ──> stub: counts the site in the thread's table ──> the function that the program would have had
+//! fputs, in the C library ── table of its streams ──> stub: counts, for the last noted caller ──> the C library's own function
+//! ```
+//!
+//! | module | holds |
+//! |---|---|
+//! | `bind` | taking the place of functions, for what is loaded now and later |
+//! | `stubs` | the code that counts and jumps on |
+//! | `sites` | the tables of threads, and what happens when a site is not in its place |
+//! | `streams` | the C library's own entries for its streams |
+//! | `kernel` | the kernel's own counts, for comparison |
+//!
+//! Invariant: a stub keeps every argument, the stack and `errno`, and leaves no frame: the function returns to its caller, and may never
+//! return, be cancelled, or be jumped out of. Counting takes no lock and requests no storage. Off, nothing of this is done.
+//! Cost: three to four nanoseconds a call; at the start about a quarter of a millisecond.
+//! Limits: calls that the C library makes for itself outside its streams are not seen: `readdir`, `getaddrinfo`, `system`. Nor are those of
+//! programs that make system calls on their own. The kernel's counts show how many are missing.
+//! Not here: the functions and the pages of the ledger (`underbar_ledger`), and costs (`report`).
+
+mod bind;
+mod kernel;
+mod sites;
+mod streams;
+mod stubs;
+
+use core::sync::atomic::{AtomicBool, Ordering};
+
+use underbar_ledger::switch_names::{NAMED, c_name, hash};
+
+use crate::ledger;
+use crate::orders::{Given, Orders};
+
+pub(crate) use kernel::look;
+pub(crate) use sites::END;
+
+/// Whether switches are to be counted. Written when options are obeyed, and if they cannot be; relaxed, since nothing else is read by it.
+static IS_ON: AtomicBool = AtomicBool::new(false);
+
+/// Whether switches are counted.
+pub(crate) fn is_on() -> bool {
+    IS_ON.load(Ordering::Relaxed)
+}
+
+/// Obeys SWITCHES.
+pub(crate) fn configure(orders: &Orders<'_>) {
+    IS_ON.store(orders.settings.counts_switches(), Ordering::Relaxed);
+}
+
+/// Takes the functions' places, if their counts have a reader.
+pub(crate) fn at_start(_: &Given) {
+    if !is_on() {
+        return;
+    }
+    if ledger::switch_pages().is_none() {
+        return IS_ON.store(false, Ordering::Relaxed);
+    }
+    END.prepare();
+    kernel::begin();
+    let bound = bind::bind(NAMED, |number| {
+        Some(bind::Binding {
+            name: c_name(number)?,
+            hash: hash(number)?,
+            ours: stubs::address(number),
+            original: stubs::REAL.get(number)?,
+        })
+    });
+    let bound = bound + streams::bind();
+    ledger::switches_are_bound(bound, sites::forget_table);
+}
+
+/// A child by fork counts on its own.
+pub(crate) fn after_fork_in_child() {
+    if is_on() {
+        sites::forget_table();
+        kernel::in_child();
+    }
+}

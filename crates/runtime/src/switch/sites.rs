@@ -1,0 +1,190 @@
+//! The tables of threads, and the slow way of a call whose site is not in its place.
+//!
+//! ```text
+//! the thread has no table   ─> one that a thread left, or a new one, or for good none: then it counts among the known sites
+//! two other sites are there ─> the rarer one, with its counts, goes to the known sites
+//! the site was never met    ─> it becomes a known site; its module gets a row, if it has none
+//! ```
+//!
+//! A table's owner is a thread's number. A thread that ends gives its table up; if its end was not noticed, the next thread that
+//! finds no other table asks the kernel for the owner.
+//!
+//! Invariant: no lock is held, and nothing is requested but pages of the ledger. A handler of a signal may come at any moment, and count
+//! in the same table: then an entry may be off by one. It may also never return. A child of vfork counts in its parent's tables, and owns
+//! none.
+//! Not here: the tables themselves (`underbar_ledger::switches`).
+
+use core::sync::atomic::Ordering;
+
+use underbar_ledger::switch_names::{Function, function};
+use underbar_ledger::switches::{Entry, Fixed, TABLES, Table, parts};
+use underbar_sys::syscall::{Errno, gettid, kill};
+
+use super::stubs;
+use crate::coverage::{module_around, module_name};
+use crate::thread_end::ThreadEnd;
+use crate::{ledger, sandbox};
+
+/// Learns that a thread with a table ends. The value is the table's number and 1.
+pub(crate) static END: ThreadEnd = ThreadEnd::new(thread_ends);
+
+/// A call whose site is not in its place. `first` is the first argument, `bytes` the third.
+pub(super) extern "C" fn missed(key: u64, bytes: u64, first: u64) {
+    let (number, _) = parts(key);
+    let has = |fact| function(number).is_some_and(|function| function.is(fact));
+    let first = if has(Function::DESCRIPTOR) { u64::from(first as u32).wrapping_add(1) } else { 0 };
+    count(key, if has(Function::BYTES) { bytes } else { 0 }, first);
+}
+
+/// Counts a call in the thread's table.
+pub(super) fn count(key: u64, bytes: u64, first: u64) {
+    let Some(pages) = ledger::switch_pages() else { return };
+    let address = parts(key).1;
+    let Some(table) = own_table(pages) else {
+        if pages.add(key, [1, bytes, first]) {
+            learn(pages, address);
+        }
+        return;
+    };
+    let relaxed = Ordering::Relaxed;
+    let at = address as usize & 0xff;
+    let [entry, neighbour] = [&table.0[at], &table.0[at ^ 1]];
+    let [there, next] = [entry, neighbour].map(|entry| entry.key.load(relaxed));
+    if let Some(entry) = [(entry, there), (neighbour, next)].into_iter().find(|it| it.1 == key).map(|it| it.0)
+    {
+        entry.count.store(entry.count.load(relaxed).wrapping_add(1), relaxed);
+        entry.bytes.store(entry.bytes.load(relaxed).wrapping_add(bytes), relaxed);
+        return;
+    }
+    // The site that was called less often makes room.
+    let is_rarer = |one: &Entry, other: &Entry| one.count.load(relaxed) < other.count.load(relaxed);
+    let goes_next = there != 0 && (next == 0 || is_rarer(neighbour, entry));
+    let (entry, there) = if goes_next { (neighbour, next) } else { (entry, there) };
+    if there != 0 {
+        leave(pages, entry, there);
+    }
+    let is_new = match pages.known(key) {
+        Some((known, is_new)) => {
+            if is_new {
+                known.first.store(first, relaxed);
+            }
+            is_new
+        }
+        None => true,
+    };
+    if is_new {
+        learn(pages, address);
+    }
+    entry.count.store(1, relaxed);
+    entry.bytes.store(bytes, relaxed);
+    entry.first.store(first, relaxed);
+    entry.key.store(key, relaxed);
+}
+
+/// A site leaves its place. The key goes first, so that a handler that comes meanwhile finds no site here.
+fn leave(pages: &Fixed, entry: &Entry, key: u64) {
+    let relaxed = Ordering::Relaxed;
+    entry.key.store(0, relaxed);
+    let [count, bytes] = [&entry.count, &entry.bytes].map(|word| word.load(relaxed));
+    entry.count.store(0, relaxed);
+    entry.bytes.store(0, relaxed);
+    pages.add(key, [count, bytes, entry.first.load(relaxed)]);
+}
+
+/// Gives the module of an address a row, unless it has one.
+#[cold]
+fn learn(pages: &Fixed, address: u64) {
+    if pages.module_of(address).is_some() {
+        return;
+    }
+    if let Some((start, end, _)) = module_around(address as usize) {
+        let mut room = [0; 32];
+        pages.add_module(start as u64, end as u64, module_name(start, &mut room));
+    }
+}
+
+// ---- tables -------------------------------------------------------------------------------------------------------
+
+/// The thread's table, found if it has none yet. None if it can have none.
+#[inline]
+fn own_table(pages: &Fixed) -> Option<&'static Table> {
+    let mut table = stubs::table();
+    if table == stubs::empty() {
+        table = find_table(pages);
+    }
+    // SAFETY: neither of the two that stand for none: a table of this process, which stays mapped.
+    (table != stubs::none() && table != stubs::empty()).then(|| unsafe { &*(table as *const Table) })
+}
+
+#[cold]
+fn find_table(pages: &Fixed) -> usize {
+    // A process that has forbidden itself system calls makes none for this. And a child of vfork would own the table beyond its end, as
+    // the thread's words are its parent's.
+    if sandbox::is_closed() || !ledger::attach::is_ours() {
+        return stubs::none();
+    }
+    let me = gettid() as u64;
+    let made = pages.head.made.load(Ordering::Acquire);
+    let is_made = |number: &usize| made >> *number & 1 != 0;
+    let own = |number: usize| pages.head.owners[number].load(Ordering::Relaxed) == me;
+    // A handler that never returned may have left one that this thread owns.
+    let found = (0..TABLES).find(|number| own(*number)).or_else(|| {
+        let take = |number: &usize| take(pages, *number, 0, me);
+        (0..TABLES)
+            .filter(is_made)
+            .find(take)
+            .or_else(|| (0..TABLES).find(take))
+            .or_else(|| of_the_dead(pages, me))
+    });
+    let table = found.and_then(|number| {
+        let table = ledger::switch_table(number);
+        if table.is_none() {
+            pages.head.owners[number].store(0, Ordering::Release);
+        }
+        Some((number, core::ptr::from_ref(table?).addr()))
+    });
+    match table {
+        Some((number, table)) => {
+            stubs::set_table(table);
+            END.register_without_storage(core::ptr::without_provenance_mut(number + 1));
+            table
+        }
+        None => {
+            stubs::set_table(stubs::none());
+            stubs::none()
+        }
+    }
+}
+
+fn take(pages: &Fixed, number: usize, from: u64, to: u64) -> bool {
+    pages.head.owners[number].compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+}
+
+/// A table whose owner is gone.
+fn of_the_dead(pages: &Fixed, me: u64) -> Option<usize> {
+    (0..TABLES).find(|&number| {
+        let owner = pages.head.owners[number].load(Ordering::Relaxed);
+        let is_gone = i32::try_from(owner).is_ok_and(|owner| kill(owner, 0) == Err(Errno::ESRCH));
+        is_gone && take(pages, number, owner, me)
+    })
+}
+
+/// The thread ends, or what its table is in is no longer its process's: the next call finds a table.
+pub(super) fn forget_table() {
+    stubs::set_table(stubs::empty());
+}
+
+unsafe extern "C" fn thread_ends(table: *mut u8) {
+    forget_table();
+    let number = table.addr().wrapping_sub(1);
+    if sandbox::is_closed() {
+        return;
+    }
+    if let Some(pages) = ledger::switch_pages()
+        && let Some(owner) = pages.head.owners.get(number)
+    {
+        // Another's by now, if this is a child of a fork in the middle of its thread's end.
+        let me = gettid() as u64;
+        let _ = owner.compare_exchange(me, 0, Ordering::Release, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,98 @@
+//! Switches for people: a section of each process that counted them (`--report switches`).
+//!
+//! ```text
+//! print, process 4711: 10,015 switches
+//!   coverage  complete: 10,000 of 10,000 write calls, 3 of 3 read calls
+//!   component                kind      function               count      bytes    about
+//!   print                    print     write                 10,000   1.27 MiB  3.40 ms
+//! ```
+//!
+//! The order is that of time: a count alone tells nothing, since kinds cost differently. Time is count times the cost of the kind on this
+//! machine. It has no waits in it, and none for what a call starts.
+//!
+//! Not here: the figures ([`crate::switches`]).
+
+use crate::model::{Process, Report};
+use crate::page::{Line, Page, Tone, clean, clip, labelled, paint};
+use crate::switches::{Calls, Seen, SwitchCosts, Switches, seen};
+use crate::units::{bytes, count, counted, nanoseconds, share};
+
+/// The sections of all processes.
+#[must_use]
+pub fn render(report: &Report, page: Page<'_>) -> String {
+    let mut lines = sections(report);
+    if lines.is_empty() {
+        let words = "No process counted its switches. Put SWITCHES(ON) into the options.";
+        lines.push(Line(vec![(Tone::Plain, words.to_owned())]));
+    }
+    paint(&lines, page, usize::MAX)
+}
+
+/// A section for each process that counted.
+pub(crate) fn sections(report: &Report) -> Vec<Line> {
+    report
+        .processes
+        .iter()
+        .filter_map(|process| Some((process, process.switches.as_ref()?)))
+        .flat_map(|(process, switches)| section(process, switches, report.host.switch_costs.as_ref()))
+        .collect()
+}
+
+fn section(process: &Process, switches: &Switches, costs: Option<&SwitchCosts>) -> Vec<Line> {
+    let who = match process.processes {
+        0 | 1 => format!("process {}", process.process),
+        several => counted(several, "process", "processes"),
+    };
+    let time = |calls: &Calls| costs.and_then(|costs| costs.time(calls));
+    let all = switches.calls.iter().filter_map(time).fold(0_u64, u64::saturating_add);
+    let about = if all > 0 { format!(", about {}", nanoseconds(all)) } else { String::new() };
+    let head = format!(
+        "{}, {who}: {}{about}",
+        clean(process.name()),
+        counted(switches.count(), "switch", "switches")
+    );
+    let mut lines = vec![Line(vec![(Tone::Label, head)]), labelled("coverage", coverage(process))];
+    let row = |component: &str, kind: &str, function: &str, count: &str, bytes: &str, time: &str| {
+        let component = clip(&clean(component), 24);
+        let figures = format!("{count:>11} {bytes:>9} {time:>9}");
+        Line(vec![(Tone::Plain, format!("  {component:<24} {kind:<9} {function:<21} {figures}"))])
+    };
+    if !switches.calls.is_empty() {
+        lines.push(row("component", "kind", "function", "count", "bytes", "about"));
+    }
+    let mut calls: Vec<&Calls> = switches.calls.iter().collect();
+    if costs.is_some() {
+        calls.sort_by_key(|calls| std::cmp::Reverse((time(calls), calls.count)));
+    }
+    for calls in calls {
+        let name = if calls.component.is_empty() { "code of no module" } else { &calls.component };
+        let asked = calls.bytes.map_or(String::new(), bytes);
+        let time = time(calls).map_or(String::new(), nanoseconds);
+        lines.push(row(name, &calls.kind, &calls.function, &count(calls.count), &asked, &time));
+    }
+    lines
+}
+
+/// How much of the kernel's own count was seen, in words.
+fn coverage(process: &Process) -> String {
+    let Some([reads, writes]) = seen(&process.counters) else {
+        return "not known: the kernel's count of calls could not be compared".to_owned();
+    };
+    let of =
+        |seen: Seen, what: &str| format!("{} of {} {what} calls", count(seen.counted), count(seen.kernel));
+    let both = format!("{}, {}", of(writes, "write"), of(reads, "read"));
+    if reads.is_complete() && writes.is_complete() {
+        return format!("complete: {both}");
+    }
+    if reads.counted > reads.kernel || writes.counted > writes.kernel {
+        return format!(
+            "more than the kernel's: {both}; children by vfork, and calls that failed at once, are in ours only"
+        );
+    }
+    let counted = reads.counted.saturating_add(writes.counted);
+    let kernel = reads.kernel.saturating_add(writes.kernel);
+    let seen = share(counted, kernel);
+    format!(
+        "partial: {seen} seen, {both}; the rest is the loader's, inside the C library, or system calls of its own"
+    )
+}

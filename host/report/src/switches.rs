@@ -1,0 +1,292 @@
+//! Switches of a process (SWITCHES(ON)): entries to the kernel by component, kind of work and function.
+//!
+//! ```text
+//! "switches": {"functions": 371, "calls": [{"component": "libstdc++.so.6", "kind": "print", "function": "write",
+//!                                           "count": 10000, "bytes": 1330000}]}
+//! ```
+//!
+//! A component is the module that called: the program, a library. What the C library enters the kernel for on its own is its own.
+//!
+//! Invariant: each pair of component, kind and function is there once, in the order of components, kinds and functions.
+//! Not here: lines for people ([`crate::switch_lines`]), the pages of the ledger (`underbar_ledger::switches`).
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use underbar_ledger::switch_names::{self, Function, KINDS, SwitchKind};
+use underbar_ledger::switches::PRINT;
+use underbar_ledger::{Key, SlotView};
+
+use crate::figures::Figures;
+
+/// The switches of a process.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Switches {
+    /// Functions of the C library that are counted.
+    pub functions: u64,
+    /// The calls.
+    pub calls: Vec<Calls>,
+}
+
+/// Calls of one function by one component for one kind of work.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Calls {
+    /// File name of the module that called; empty: code of no module.
+    pub component: String,
+    /// The kind of work.
+    pub kind: String,
+    /// The function.
+    pub function: String,
+    /// Calls.
+    pub count: u64,
+    /// Bytes that were asked for; null if the function has no such argument.
+    pub bytes: Option<u64>,
+}
+
+/// Costs of switches on the machine, in nanoseconds; 0: not measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SwitchCosts {
+    /// A call that does nothing in the kernel.
+    pub system_call_ns: u64,
+    /// A read of 80 bytes.
+    pub read_ns: u64,
+    /// A write of 132 bytes.
+    pub write_ns: u64,
+    /// A call that changes mappings.
+    pub mapping_ns: u64,
+    /// A hand-over to another thread and back.
+    pub hand_over_ns: u64,
+}
+
+/// Functions whose cost is that of the work which they start or wait for: no figure of the machine tells it.
+const UNWEIGHED: [&str; 31] = [
+    "fork",
+    "vfork",
+    "clone",
+    "execve",
+    "execv",
+    "execvp",
+    "execvpe",
+    "execl",
+    "execlp",
+    "execle",
+    "fexecve",
+    "execveat",
+    "posix_spawn",
+    "posix_spawnp",
+    "wait",
+    "wait3",
+    "wait4",
+    "waitpid",
+    "waitid",
+    "system",
+    "popen",
+    "pclose",
+    "pthread_create",
+    "sigwait",
+    "sigwaitinfo",
+    "sigtimedwait",
+    "sigsuspend",
+    "pause",
+    "dlopen",
+    "dlmopen",
+    "getaddrinfo",
+];
+
+impl SwitchCosts {
+    /// What one call costs, without what the program waits for. None: not known.
+    fn of(&self, calls: &Calls) -> Option<u64> {
+        if UNWEIGHED.contains(&calls.function.as_str()) {
+            return None;
+        }
+        let number =
+            (0..switch_names::FUNCTIONS).find(|&number| switch_names::name(number) == calls.function);
+        let function = switch_names::function(number?)?;
+        let both = (function.is(Function::READS), function.is(Function::WRITES));
+        let cost = match (both, function.kind) {
+            ((true, true), _) => self.read_ns.saturating_add(self.write_ns),
+            ((true, false), _) => self.read_ns,
+            ((false, true), _) => self.write_ns,
+            (_, SwitchKind::Storage) => self.mapping_ns,
+            (_, SwitchKind::Lock) => self.hand_over_ns,
+            _ => self.system_call_ns,
+        };
+        (cost > 0).then_some(cost)
+    }
+
+    /// The time of all these calls, in nanoseconds, without what the program waits for. None: not known.
+    #[must_use]
+    pub fn time(&self, calls: &Calls) -> Option<u64> {
+        Some(self.of(calls)?.saturating_mul(calls.count))
+    }
+}
+
+/// How much of the kernel's own count of one type was seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// Calls that were counted.
+    pub counted: u64,
+    /// Calls that the kernel counted.
+    pub kernel: u64,
+}
+
+impl Seen {
+    /// Whether both are the same, within one of a hundred or two calls.
+    #[must_use]
+    pub fn is_complete(self) -> bool {
+        self.counted.abs_diff(self.kernel) <= (self.kernel / 100).max(2)
+    }
+}
+
+/// Read and write calls that were seen; None if they were not compared.
+#[must_use]
+pub fn seen(counters: &Figures) -> Option<[Seen; 2]> {
+    let of = |counted, kernel| Seen { counted: counters.get(counted), kernel: counters.get(kernel) };
+    let both = [of(Key::SwitchReads, Key::SwitchKernelReads), of(Key::SwitchWrites, Key::SwitchKernelWrites)];
+    both.iter().any(|seen| seen.kernel > 0).then_some(both)
+}
+
+/// Libraries of databases, whose calls are of that kind.
+const OF_DATABASES: [&str; 5] = ["libpq.so", "libmysqlclient", "libmariadb", "libsqlite3", "libclntsh"];
+/// What the ledger calls the program.
+const PROGRAM: &[u8] = b"the program itself";
+
+impl Switches {
+    /// Those of a slot; `program` is the name of its program. None if it counts none.
+    pub(crate) fn of_slot(slot: &SlotView<'_>, program: &str) -> Option<Self> {
+        if !slot.counts_switches() {
+            return None;
+        }
+        let mut sums: BTreeMap<(String, SwitchKind, usize), (u64, u64)> = BTreeMap::new();
+        for site in slot.sites() {
+            let Some(function) = switch_names::function(site.function) else { continue };
+            let component = match site.module {
+                PROGRAM => program.to_owned(),
+                module => String::from_utf8_lossy(module).into_owned(),
+            };
+            let kind = kind(function, site.first, &component);
+            let sum = sums.entry((component, kind, site.function)).or_default();
+            sum.0 = sum.0.saturating_add(site.count);
+            sum.1 = sum.1.saturating_add(site.bytes);
+        }
+        let calls = sums.into_iter().map(|((component, kind, number), (count, bytes))| Calls {
+            component,
+            kind: kind.name().to_owned(),
+            function: switch_names::name(number).to_owned(),
+            count,
+            bytes: switch_names::function(number)
+                .is_some_and(|function| function.is(Function::BYTES))
+                .then_some(bytes),
+        });
+        Some(Self { functions: slot.functions_bound(), calls: calls.collect() })
+    }
+
+    /// All calls.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.calls.iter().fold(0, |sum, calls| sum.saturating_add(calls.count))
+    }
+}
+
+/// The kind of work of calls of a function by a component.
+fn kind(function: Function, first: u64, component: &str) -> SwitchKind {
+    if function.kind == SwitchKind::File && function.is(Function::WRITES) && PRINT.contains(&first) {
+        return SwitchKind::Print;
+    }
+    let is_of_database = OF_DATABASES.iter().any(|library| component.starts_with(library));
+    if is_of_database && matches!(function.kind, SwitchKind::Network | SwitchKind::File) {
+        return SwitchKind::Database;
+    }
+    function.kind
+}
+
+/// The schema of the costs.
+pub(crate) fn costs_schema() -> Value {
+    let number = |words: &str| json!({"type": "integer", "minimum": 0, "description": words});
+    json!({
+        "type": "object",
+        "description": "Costs of switches on this machine, in nanoseconds, 0 where not measured; absent without SWITCHES(ON).",
+        "properties": {
+            "system_call_ns": number("A call that does nothing in the kernel."),
+            "read_ns": number("A read of 80 bytes."),
+            "write_ns": number("A write of 132 bytes."),
+            "mapping_ns": number("A call that changes mappings."),
+            "hand_over_ns": number("A hand-over to another thread and back."),
+        },
+        "required": ["system_call_ns", "read_ns", "write_ns", "mapping_ns", "hand_over_ns"],
+    })
+}
+
+/// The schema.
+pub(crate) fn schema() -> Value {
+    let text = |words: &str| json!({"type": "string", "description": words});
+    let number = |words: &str| json!({"type": "integer", "minimum": 0, "description": words});
+    let kinds: Vec<&str> = KINDS.into_iter().map(SwitchKind::name).collect();
+    json!({
+        "type": "object",
+        "description": "Its entries to the kernel by component, kind of work and function; absent without SWITCHES(ON).",
+        "properties": {
+            "functions": number("Functions of the C library that are counted."),
+            "calls": {"type": "array", "items": {
+                "type": "object",
+                "description": "Calls of one function by one component for one kind of work.",
+                "properties": {
+                    "component": text("File name of the module that called; empty: code of no module."),
+                    "kind": {"enum": kinds, "description": "The kind of work."},
+                    "function": text("The function. `stream write` and the like are the C library's own, for its streams."),
+                    "count": number("Calls."),
+                    "bytes": {"type": ["integer", "null"], "minimum": 0,
+                        "description": "Bytes that were asked for; null where the function has no such argument."},
+                },
+                "required": ["component", "kind", "function", "count", "bytes"],
+            }},
+        },
+        "required": ["functions", "calls"],
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_come_of_function_descriptor_and_library() {
+        let of = |name: &str| {
+            let number = (0..switch_names::FUNCTIONS).find(|&number| switch_names::name(number) == name);
+            switch_names::function(number.expect("there")).expect("known")
+        };
+        assert_eq!(kind(of("write"), 2, "print"), SwitchKind::Print);
+        assert_eq!(kind(of("write"), 1, "print"), SwitchKind::File, "standard input");
+        assert_eq!(kind(of("read"), 2, "print"), SwitchKind::File);
+        assert_eq!(kind(of("send"), 0, "libpq.so.5"), SwitchKind::Database);
+        assert_eq!(kind(of("mmap"), 0, "libpq.so.5"), SwitchKind::Storage);
+    }
+
+    #[test]
+    fn each_call_has_the_cost_of_its_kind() {
+        let costs =
+            SwitchCosts { system_call_ns: 1, read_ns: 2, write_ns: 3, mapping_ns: 4, hand_over_ns: 5 };
+        let time = |function: &str| {
+            let (component, kind) = (String::new(), String::new());
+            costs.time(&Calls { component, kind, function: function.to_owned(), count: 10, bytes: None })
+        };
+        let all = ["getpid", "stream read", "pwrite64", "sendfile", "mmap", "pthread_cond_wait"].map(time);
+        assert_eq!(all, [10, 20, 30, 50, 40, 50].map(Some));
+        assert!(UNWEIGHED.into_iter().all(|name| time(name).is_none()));
+        let names = || (0..switch_names::FUNCTIONS).map(switch_names::name);
+        assert!(UNWEIGHED.into_iter().all(|name| names().any(|other| other == name)));
+        assert_eq!(SwitchCosts::default().time(&Calls { count: 1, ..sample() }), None, "not measured");
+    }
+
+    fn sample() -> Calls {
+        let [component, kind, function] = ["print", "file", "write"].map(str::to_owned);
+        Calls { component, kind, function, count: 1, bytes: Some(1) }
+    }
+
+    #[test]
+    fn seen_is_complete_within_a_hundredth() {
+        let of = |counted, kernel| Seen { counted, kernel }.is_complete();
+        assert!(of(10_000, 10_064) && of(0, 2) && of(3, 1) && !of(9_000, 10_064) && !of(50, 389));
+    }
+}

@@ -1,0 +1,156 @@
+//! SWITCHES(ON): what is counted is what the program does, by whatever way it does it, and the program does the same as plain.
+
+use std::fs;
+use std::process::Command;
+
+use serde_json::Value;
+use underbar_zoo::{code, compiled, left, scratch, underbar};
+
+fn program() -> String {
+    let path = compiled("switches/known", "switches-known", &["-pthread", "-fno-builtin"]);
+    path.into_os_string().into_string().expect("a path of text")
+}
+
+/// Runs a program, and gives its report, its exit status and its output.
+fn run(name: &str, options: &str, line: &[&str]) -> (Value, i32, String) {
+    let file = scratch(&format!("switches-{name}")).join("report.json");
+    let mut run = Command::new(underbar());
+    run.args(["run", "--json", "-o"]).arg(&file).args(["--opts", options, "--"]).args(line);
+    let left = left(run.env_remove("LD_PRELOAD").env_remove("UNDERBAR_OPTS"));
+    assert_eq!(left.error, "", "{line:?} under {options:?}");
+    let report = serde_json::from_slice(&fs::read(file).expect("a report")).expect("JSON");
+    (report, code(left.status), left.output)
+}
+
+/// Calls of some functions, or of all, in a section.
+fn calls(section: &Value, functions: &[&str]) -> u64 {
+    let calls = section["switches"]["calls"].as_array().unwrap_or_else(|| panic!("switches in {section}"));
+    let of = |call: &&Value| functions.contains(&call["function"].as_str().expect("a name"));
+    calls.iter().filter(of).map(|call| call["count"].as_u64().expect("a count")).sum()
+}
+
+const WRITES: [&str; 3] = ["write", "stream write", "stream write to print"];
+
+/// The figures that were compared: counted and the kernel's, of reads and of writes.
+fn compared(section: &Value) -> [u64; 4] {
+    ["read_calls", "kernel_read_calls", "write_calls", "kernel_write_calls"].map(|name| {
+        let figure = &section["counters"]["switches"][name];
+        figure["value"]
+            .as_u64()
+            .or(figure.as_u64())
+            .unwrap_or_else(|| panic!("{name} in {}", section["counters"]["switches"]))
+    })
+}
+
+#[test]
+fn known_numbers_of_calls_are_counted_and_the_kernel_agrees() {
+    let program = program();
+    for (mode, functions, count) in [
+        ("write", &["write"][..], 10_000),
+        ("read", &["read"], 10_478),
+        ("flush", &["stream write to print", "stream write"], 10_000),
+        ("fread", &["stream read"], 200),
+        ("threads", &["write"], 20_000),
+        ("many", &["write"], 12_000),
+    ] {
+        for options in ["SWITCHES(ON)", "ZIIP(STAT)"] {
+            let (report, status, _) = run(&format!("known-{mode}"), options, &[&program, mode]);
+            let section = &report["processes"][0];
+            assert_eq!((status, calls(section, functions)), (0, count), "{mode}: {section}");
+            let [read, kernel_read, wrote, kernel_wrote] = compared(section);
+            assert_eq!((read, wrote), (kernel_read, kernel_wrote), "{mode}: {section}");
+        }
+    }
+}
+
+#[test]
+fn what_the_program_does_is_as_plain() {
+    let program = program();
+    for mode in [
+        "write",
+        "flush",
+        "puts",
+        "fread",
+        "threads",
+        "signals",
+        "jumps",
+        "cancelled",
+        "vfork",
+        "fork",
+        "arguments",
+    ] {
+        let (_, status, output) = run(&format!("plain-{mode}"), "SWITCHES(ON)", &[&program, mode]);
+        let plain = left(Command::new(&program).arg(mode));
+        assert_eq!((status, output), (code(plain.status), plain.output), "{mode}");
+    }
+}
+
+#[test]
+fn without_the_option_nothing_is_counted() {
+    let (report, status, _) = run("off", "", &[&program(), "write"]);
+    assert_eq!(status, 0);
+    assert!(report["processes"][0]["switches"].is_null(), "{report}");
+    assert_eq!(compared(&report["processes"][0]), [0; 4]);
+}
+
+/// SIGKILL loses no count, and a child by fork has its own.
+#[test]
+fn a_killed_process_and_a_child_have_their_counts() {
+    let program = program();
+    let (report, _, _) = run("killed", "SWITCHES(ON)", &[&program, "killed"]);
+    assert_eq!(calls(&report["processes"][0], &["write"]), 1234, "{report}");
+    let (report, _, _) = run("fork", "SWITCHES(ON)", &[&program, "fork"]);
+    let sections = report["processes"].as_array().expect("processes");
+    assert_eq!(sections.iter().map(|section| calls(section, &["write"])).collect::<Vec<_>>(), [200, 250]);
+    for section in sections {
+        let [_, _, wrote, kernel] = compared(section);
+        assert_eq!(wrote, kernel, "{section}");
+    }
+    // What children by vfork do is their parent's.
+    let (report, _, _) = run("vfork", "SWITCHES(ON)", &[&program, "vfork"]);
+    assert_eq!(calls(&report["processes"][0], &["write"]), 200);
+    assert_eq!(calls(&report["processes"][0], &["vfork"]), 10);
+}
+
+/// More processes than the ledger has slots: their counts are added.
+#[test]
+fn counts_of_processes_that_were_folded_are_added() {
+    let script = "i=0; while [ $i -lt 400 ]; do /bin/cat /dev/null; i=$((i+1)); done";
+    let (report, status, _) = run("folded", "SWITCHES(ON)", &["/bin/sh", "-c", script]);
+    assert_eq!(status, 0);
+    let sections = report["processes"].as_array().expect("processes");
+    let of_cat = sections
+        .iter()
+        .filter(|section| section["program"].as_str().is_some_and(|name| name.ends_with("/cat")));
+    // Each reads once, and finds the end.
+    let reads: u64 = of_cat.map(|section| calls(section, &["read"])).sum();
+    assert_eq!(reads, 400, "{} sections", sections.len());
+}
+
+/// Programs of all kinds: the kernel's counts are ours, within one of a hundred.
+#[test]
+fn programs_of_many_languages_are_seen() {
+    let archive = scratch("switches-archive").join("etc.tar");
+    let archive = archive.to_str().expect("a path of text");
+    let perl = "$|=1; print \"line $_\\n\" for 1..1000;";
+    for (name, line) in [
+        ("perl", &["/usr/bin/perl", "-e", perl][..]),
+        ("dd", &["/bin/dd", "if=/dev/zero", "of=/dev/null", "bs=80", "count=2000", "status=none"]),
+        ("bash", &["/bin/bash", "-c", "for ((i=0;i<1000;i++)); do echo $i; done"]),
+        ("awk", &["/usr/bin/awk", "BEGIN { for (i = 0; i < 1000; i++) { print i; fflush() } }"]),
+        ("tar", &["/bin/tar", "-C", "/etc", "-cf", archive, "ssl"]),
+    ] {
+        if !fs::exists(line[0]).unwrap_or(false) {
+            continue;
+        }
+        let (report, _, output) = run(name, "SWITCHES(ON)", line);
+        let section = &report["processes"][0];
+        let [read, kernel_read, wrote, kernel_wrote] = compared(section);
+        assert!(kernel_read.abs_diff(read) <= kernel_read / 100 + 1, "{name}: {section}");
+        assert!(kernel_wrote.abs_diff(wrote) <= kernel_wrote / 100, "{name}: {section}");
+        if matches!(name, "perl" | "bash" | "awk") {
+            assert_eq!(calls(section, &WRITES), 1000, "{name}: {section}");
+            assert_eq!(output.lines().count(), 1000);
+        }
+    }
+}
