@@ -140,3 +140,28 @@ fn errors_name_file_record_and_offset_and_leave_no_output() {
     let message = bad(2, &["sort", "--statements", &statements, &input, &output]);
     assert!(message.contains("/sysin, line 2: B is not an order"), "{message}");
 }
+
+#[test]
+fn a_sort_enters_the_kernel_for_buffers_and_not_for_records() {
+    let folder = Folder::new("sort-entries");
+    let lines: String = (0..400_000_u64).map(|number| format!("{:099}\n", number * 7919 % 400_000)).collect();
+    let (input, output, counts) = (folder.file("in", &lines), folder.name("out"), folder.name("counts"));
+    let flags = ["-q", "--memory", "200M", "--format", "F(100)", "-e", "SORT FIELDS=(1,99,CH,A)"];
+    let mut strace = std::process::Command::new("strace");
+    strace.args(["-f", "-c", "-U", "calls", "-o", &counts, env!("CARGO_BIN_EXE_underbar"), "sort"]);
+    // Cargo sets this for tests: the loader would search more folders for each library.
+    strace.env_remove("LD_LIBRARY_PATH");
+    match strace.args(flags).args([&input, &output]).status() {
+        Ok(status) if status.success() => {}
+        other => return eprintln!("skipped: strace: {other:?}"),
+    }
+    let sorted: String = (0..400_000).map(|number| format!("{number:099}\n")).collect();
+    assert!(folder.read("out") == sorted);
+    let table = folder.read("counts");
+    let total =
+        table.lines().next_back().and_then(|line| line.split_whitespace().find_map(|word| word.parse().ok()));
+    let total: u64 = total.expect("a sum");
+    // 400,000 records would be 800,000 calls one by one.
+    let limit = 200 + 4 * (lines.len() as u64 >> 20);
+    assert!(total <= limit, "{total} of {limit}\n{table}");
+}

@@ -3,6 +3,7 @@
 //! ```text
 //! memory = runs that stay in memory + blocks in the hands of threads
 //!                                     └─ once all is read: parts of runs in the work file, and buffers of the output
+//! a quarter of the memory at least is for these
 //! ```
 //!
 //! Invariant: a block is so small that all threads together hold three quarters of the memory at most.
@@ -72,15 +73,19 @@ impl Plan {
 
     /// Bytes that threads have in their hands: a block for each sorter and one for the reader, places of records, keys, and a run for
     /// each sorter.
-    #[must_use]
-    pub fn in_hands(&self) -> usize {
+    fn in_hands(&self) -> usize {
         self.block() * (3 * self.sorters() + 2)
+    }
+
+    /// Bytes that runs in memory leave: for what threads have in their hands, and later for parts of runs and buffers of the output.
+    fn besides(&self) -> usize {
+        self.in_hands().max(self.memory() / 4)
     }
 
     /// Bytes of runs that stay in memory.
     #[must_use]
     pub fn stays(&self) -> usize {
-        self.memory().saturating_sub(self.in_hands())
+        self.memory().saturating_sub(self.besides())
     }
 
     /// Bytes of an output buffer.
@@ -93,13 +98,13 @@ impl Plan {
     #[must_use]
     pub fn part(&self, runs: usize) -> usize {
         let buffers = BUFFERS * self.buffer();
-        (self.in_hands().saturating_sub(buffers) / runs.max(1)).clamp(LEAST_PART, PART)
+        (self.besides().saturating_sub(buffers) / runs.max(1)).clamp(LEAST_PART, PART)
     }
 
     /// The most runs in the work file that are merged at a time.
     #[must_use]
     pub fn most_runs(&self) -> usize {
-        (self.in_hands() / 2 / LEAST_PART).max(16)
+        (self.besides() / 2 / LEAST_PART).max(16)
     }
 
     /// The checks of each record.
@@ -181,11 +186,11 @@ mod tests {
         for threads in [1, 2, 8] {
             for memory in [8 << 20, 30 << 20, 300 << 20, 4 << 30] {
                 (plan.threads, plan.memory) = (threads, memory);
-                assert_eq!(plan.in_hands() + plan.stays(), memory, "{threads} {memory}");
+                assert_eq!(plan.besides() + plan.stays(), memory, "{threads} {memory}");
                 assert!(plan.stays() >= memory / 8, "{threads} {memory}");
                 for runs in [0, 1, 7, plan.most_runs()] {
                     let merging = runs * plan.part(runs) + BUFFERS * plan.buffer();
-                    assert!(merging <= plan.in_hands(), "{threads} {memory} {runs}");
+                    assert!(merging <= plan.besides(), "{threads} {memory} {runs}");
                 }
             }
         }

@@ -130,3 +130,59 @@ impl Drop for Guard<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::blocks::{Blocks, Input};
+    use crate::format::Format;
+    use std::thread;
+
+    fn block() -> Block {
+        let input = Input { name: "in".into(), bytes: Box::new(&b"a\n"[..]) };
+        Blocks::new(vec![input], Format::Lines, 64).next(None).expect("read").expect("a block")
+    }
+
+    #[test]
+    fn blocks_go_round_and_end() {
+        let pool = Pool::default();
+        let taken = thread::scope(|scope| {
+            let sorter = scope.spawn(|| {
+                let mut numbers = Vec::new();
+                while let Some((number, block)) = pool.take() {
+                    numbers.push(number);
+                    pool.give_back(block);
+                }
+                numbers
+            });
+            for number in 0..100 {
+                // Two blocks at most: the reader waits for the sorter.
+                match pool.next(number < 2) {
+                    Next::Fill(Some(used)) => pool.give(number, used),
+                    Next::Fill(None) if number < 2 => pool.give(number, block()),
+                    _ => panic!("a used block"),
+                }
+            }
+            pool.close();
+            sorter.join().expect("ended")
+        });
+        assert!(taken.into_iter().eq(0..100));
+    }
+
+    #[test]
+    fn a_sorter_that_fails_ends_all_others() {
+        let pool = Pool::default();
+        thread::scope(|scope| {
+            // These wait: no block is ready, none is used.
+            let other = scope.spawn(|| pool.take().is_none());
+            let reader = scope.spawn(|| matches!(pool.next(false), Next::Stop));
+            drop(Guard::new(&pool));
+            assert!(other.join().expect("ended") && reader.join().expect("ended"));
+        });
+        pool.give(0, block());
+        assert!(pool.take().is_none() && matches!(pool.next(true), Next::Stop));
+        let pool = Pool::default();
+        Guard::new(&pool).ends_well();
+        assert!(matches!(pool.next(true), Next::Fill(None)));
+    }
+}

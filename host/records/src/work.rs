@@ -22,6 +22,9 @@ use underbar_shown::Shown;
 
 use crate::error::Error;
 
+/// Bytes of a record that a part may have cut, in most files.
+const SLACK: usize = 4 << 10;
+
 /// A work file, made when the first run is written.
 pub struct Work {
     folder: PathBuf,
@@ -148,6 +151,10 @@ impl Extent {
             return Ok(false);
         }
         let from = to.len();
+        if to.capacity() < from + more as usize {
+            // Room for the beginning of a record, too, so that the next part fits: a vector that doubles would take memory that is not in the plan.
+            to.reserve_exact(more as usize + SLACK);
+        }
         to.resize(from + more as usize, 0);
         self.file.read_exact_at(&mut to[from..], self.at)?;
         self.reads.fetch_add(1, Ordering::Relaxed);
