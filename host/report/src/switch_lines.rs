@@ -17,10 +17,23 @@ use crate::page::{Line, Page, Tone, clean, clip, labelled, paint};
 use crate::switches::{Calls, Seen, SwitchCosts, Switches, seen};
 use crate::units::{bytes, count, counted, nanoseconds, share};
 
+/// The order of the rows of a section.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// The longest time first.
+    Time,
+    /// By the name of the function.
+    Name,
+    /// By component.
+    Product,
+    /// The most switches first.
+    Switches,
+}
+
 /// The sections of all processes.
 #[must_use]
-pub fn render(report: &Report, page: Page<'_>) -> String {
-    let mut lines = sections(report);
+pub fn render(report: &Report, order: Order, page: Page<'_>) -> String {
+    let mut lines = sections_by(report, order);
     if lines.is_empty() {
         let words = "No process counted its switches. Put SWITCHES(ON) into the options.";
         lines.push(Line(vec![(Tone::Plain, words.to_owned())]));
@@ -28,17 +41,21 @@ pub fn render(report: &Report, page: Page<'_>) -> String {
     paint(&lines, page, usize::MAX)
 }
 
-/// A section for each process that counted.
+/// A section for each process that counted, the longest time first.
 pub(crate) fn sections(report: &Report) -> Vec<Line> {
+    sections_by(report, Order::Time)
+}
+
+fn sections_by(report: &Report, order: Order) -> Vec<Line> {
     report
         .processes
         .iter()
         .filter_map(|process| Some((process, process.switches.as_ref()?)))
-        .flat_map(|(process, switches)| section(process, switches, report.host.switch_costs.as_ref()))
+        .flat_map(|(process, switches)| section(process, switches, report.host.switch_costs.as_ref(), order))
         .collect()
 }
 
-fn section(process: &Process, switches: &Switches, costs: Option<&SwitchCosts>) -> Vec<Line> {
+fn section(process: &Process, switches: &Switches, costs: Option<&SwitchCosts>, order: Order) -> Vec<Line> {
     let who = match process.processes {
         0 | 1 => format!("process {}", process.process),
         several => counted(several, "process", "processes"),
@@ -61,14 +78,38 @@ fn section(process: &Process, switches: &Switches, costs: Option<&SwitchCosts>) 
         lines.push(row("component", "kind", "function", "count", "bytes", "about"));
     }
     let mut calls: Vec<&Calls> = switches.calls.iter().collect();
-    if costs.is_some() {
-        calls.sort_by_key(|calls| std::cmp::Reverse((time(calls), calls.count)));
+    match order {
+        Order::Time if costs.is_none() => {}
+        Order::Time => calls.sort_by_key(|calls| std::cmp::Reverse((time(calls), calls.count))),
+        Order::Name => calls.sort_by_key(|calls| (&calls.function, &calls.component)),
+        Order::Product => calls.sort_by_key(|calls| (&calls.component, &calls.kind, &calls.function)),
+        Order::Switches => calls.sort_by_key(|calls| std::cmp::Reverse(calls.count)),
     }
     for calls in calls {
         let name = if calls.component.is_empty() { "code of no module" } else { &calls.component };
         let asked = calls.bytes.map_or(String::new(), bytes);
         let time = time(calls).map_or(String::new(), nanoseconds);
         lines.push(row(name, &calls.kind, &calls.function, &count(calls.count), &asked, &time));
+    }
+    lines.extend(callers(switches).into_iter().map(|text| labelled("callers", text)));
+    lines
+}
+
+/// Who calls the components that hide their callers, in words: shares, with their error.
+fn callers(switches: &Switches) -> Vec<String> {
+    let mut lines = Vec::new();
+    for of in switches.callers.chunk_by(|a, b| a.component == b.component) {
+        let all = of.iter().fold(0_u64, |sum, caller| sum.saturating_add(caller.samples));
+        let parts = of.iter().map(|caller| {
+            let name = if caller.caller.is_empty() { "not found" } else { &caller.caller };
+            format!("{} {}", clean(name), share(caller.samples, all))
+        });
+        let parts: Vec<String> = parts.collect();
+        let component = of.first().map_or("", |caller| &caller.component);
+        // The error of a share is largest for a half: 1 / sqrt(n), for 19 of 20 such runs.
+        let error = 100_u64.checked_div(all.isqrt()).unwrap_or(100).clamp(1, 100);
+        let samples = counted(all, "sample", "samples");
+        lines.push(format!("of {}: {} ({samples}, +-{error} %)", clean(component), parts.join(", ")));
     }
     lines
 }
