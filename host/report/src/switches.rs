@@ -58,6 +58,19 @@ pub struct Calls {
     pub bytes: Option<u64>,
 }
 
+impl Calls {
+    /// What is known of the function.
+    fn known(&self) -> Option<Function> {
+        let number = (0..switch_names::FUNCTIONS).find(|&number| switch_names::name(number) == self.function);
+        switch_names::function(number?)
+    }
+
+    /// Whether the kernel counts them as calls of the read or the write type.
+    pub(crate) fn is_of_read_or_write(&self) -> bool {
+        self.known().is_some_and(|function| function.is(Function::READS) || function.is(Function::WRITES))
+    }
+}
+
 /// Costs of switches on the machine, in nanoseconds; 0: not measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SwitchCosts {
