@@ -85,6 +85,66 @@ fn what_the_program_does_is_as_plain() {
     }
 }
 
+/// Libraries that come later are bound by the changed symbols, however they come, and so is what is looked up by a handle.
+#[test]
+fn libraries_that_are_opened_count_as_components() {
+    let flags = ["-shared", "-fPIC"];
+    let library = compiled("switches/opened", "switches-opened.so", &flags);
+    let library = library.to_str().expect("a path of text");
+    let program = program();
+    for mode in ["opened", "deepbound"] {
+        let (report, status, output) = run(mode, "SWITCHES(ON)", &[&program, mode, library]);
+        assert_eq!((status, output.as_str()), (0, "opened\n"));
+        let section = &report["processes"][0];
+        let calls = section["switches"]["calls"].as_array().expect("calls");
+        let of = |component: &str| {
+            let call = calls.iter().find(|call| {
+                call["component"].as_str().is_some_and(|name| name == component)
+                    && call["function"] == "write"
+            });
+            call.map_or(0, |call| call["count"].as_u64().expect("a count"))
+        };
+        assert_eq!((of("switches-opened.so"), of("switches-known")), (105, 10), "{section}");
+    }
+}
+
+/// A program of a library, whose words underbar's own loader writes.
+#[test]
+fn a_linked_program_is_counted() {
+    let folder = scratch("switches-linked-library");
+    let module =
+        compiled("switches/known", "switches-module.so", &["-shared", "-fPIC", "-pthread", "-fno-builtin"]);
+    fs::copy(module, folder.join("known.so")).expect("copied");
+    let program = format!("{}(known)", folder.display());
+    let command = underbar().to_str().expect("a path of text");
+    let (report, status, _) = run("linked", "SWITCHES(ON)", &[command, "exec", &program, "write"]);
+    assert_eq!((status, calls(&report["processes"][0], &["write"])), (0, 10_000), "{report}");
+}
+
+/// The C library hides who prints when the program ends; the C++ library always.
+#[test]
+fn callers_of_libraries_are_sampled() {
+    let source =
+        "#include <iostream>\nint main() { for (int i = 0; i < 20000; i++) std::cout << i << std::endl; }";
+    let folder = scratch("switches-callers-program");
+    let (file, program) = (folder.join("lines.cc"), folder.join("lines"));
+    fs::write(&file, source).expect("written");
+    let compiler = Command::new("c++").arg("-O1").arg(&file).arg("-o").arg(&program).status();
+    if !compiler.is_ok_and(|status| status.success()) {
+        return underbar_zoo::skip("no C++ compiler");
+    }
+    let (report, status, output) =
+        run("callers", "SWITCHES(ON)", &[program.to_str().expect("a path of text")]);
+    let section = &report["processes"][0];
+    assert_eq!((status, output.lines().count(), calls(section, &WRITES)), (0, 20_000, 20_000));
+    let samples = |caller: &str| {
+        let all = section["switches"]["callers"].as_array().expect("callers");
+        let of = all.iter().filter(|of| of["component"] == "libstdc++.so.6" && of["caller"] == caller);
+        of.map(|of| of["samples"].as_u64().expect("a count")).sum::<u64>()
+    };
+    assert!(samples("lines") >= 20_000 / 997 && samples("") == 0, "{section}");
+}
+
 #[test]
 fn without_the_option_nothing_is_counted() {
     let (report, status, _) = run("off", "", &[&program(), "write"]);

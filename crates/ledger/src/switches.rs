@@ -46,8 +46,27 @@ pub struct Entry {
     pub count: AtomicU64,
     /// The sum of the third arguments: bytes asked for, of functions for which it is that.
     pub bytes: AtomicU64,
-    /// The first argument of the first call and 1: a descriptor, of functions for which it is that.
+    /// The lower half: the first argument of the first call and 1, a descriptor, of functions for which it is that. The upper half, of a known
+    /// site: 1 if its module hides its callers; of an entry in a table: calls until the next sample of its caller.
     pub first: AtomicU64,
+}
+
+/// The function of entries that count samples: of a site in a module that hides its callers, the caller of that module.
+pub const SAMPLED: usize = FUNCTIONS;
+/// The row of a caller that was not found.
+pub const NO_ROW: usize = 255;
+
+/// The address of the entry that counts samples of a caller, by rows of modules: of the one that hides, and of the caller.
+#[must_use]
+pub const fn sample(hiding: usize, caller: usize) -> u64 {
+    1 + (hiding as u64) * 256 + caller as u64
+}
+
+/// The rows of such an address.
+#[must_use]
+pub const fn rows_of_sample(address: u64) -> (usize, usize) {
+    let rows = address.saturating_sub(1);
+    ((rows / 256) as usize, (rows % 256) as usize)
 }
 
 /// [`Entry::first`] of standard output and standard error.
@@ -114,7 +133,7 @@ pub struct Switches {
     _unused: [u64; 512],
 }
 
-const _: () = assert!(size_of::<Switches>() == SWITCHES_BYTES && FUNCTIONS <= OVERFLOW);
+const _: () = assert!(size_of::<Switches>() == SWITCHES_BYTES && FUNCTIONS < OVERFLOW && MODULES < NO_ROW);
 const _: () = assert!(size_of::<Head>() == 3 * 4096 && size_of::<Table>() == 8192);
 
 /// The key of a site. The number of a function is stored plus 1, so that no key is 0.
@@ -248,11 +267,19 @@ impl Fixed {
             return;
         }
         let (function, address) = parts(key_there);
+        let same = |row: usize| self.row_of_name(other.head.modules.get(row)?);
+        if function == SAMPLED {
+            let (hiding, caller) = rows_of_sample(address);
+            if let Some(hiding) = same(hiding) {
+                self.add(key(SAMPLED, sample(hiding, same(caller).unwrap_or(NO_ROW))), [count, 0, 0]);
+            }
+            return;
+        }
         let row = match address {
             0..ROWS_BELOW => usize::try_from(address).ok().and_then(|row| row.checked_sub(1)),
             _ => other.module_of(address),
         };
-        let row = row.and_then(|row| self.row_of_name(other.head.modules.get(row)?));
+        let row = row.and_then(same);
         let address = row.map_or(0, |row| row as u64 + 1);
         self.add(key(function, address), [count, load(&entry.bytes), load(&entry.first)]);
     }
@@ -340,6 +367,8 @@ mod tests {
             entry.key.store(key(3, base + 9), Ordering::Relaxed);
             entry.count.store(5, Ordering::Relaxed);
             pages.fixed.add(key(3, base + 0x1009), [7, 0, 0]);
+            pages.fixed.add(key(SAMPLED, sample(1, 0)), [2, 0, 0]);
+            pages.fixed.add(key(SAMPLED, sample(1, NO_ROW)), [1, 0, 0]);
         }
         sum.fold(&other);
         sum.fold(&other);
@@ -347,7 +376,10 @@ mod tests {
             let entries = sum.made().flat_map(|table| &table.0).chain(&sum.fixed.known);
             let counts = entries.filter_map(|entry| {
                 let key = Some(entry.key.load(Ordering::Relaxed)).filter(|&key| key != 0)?;
-                let address = parts(key).1;
+                let (function, address) = parts(key);
+                if function == SAMPLED {
+                    return None;
+                }
                 let row =
                     if address < ROWS_BELOW { address as usize - 1 } else { sum.fixed.module_of(address)? };
                 let name = sum.fixed.head.modules[row].name.bytes();
@@ -355,8 +387,17 @@ mod tests {
             });
             counts.collect::<Vec<u64>>().iter().sum::<u64>()
         };
+        let samples = |hiding, caller| {
+            sum.fixed
+                .known(key(SAMPLED, sample(hiding, caller)))
+                .expect("room")
+                .0
+                .count
+                .load(Ordering::Relaxed)
+        };
+        assert_eq!([samples(1, 0), samples(1, NO_ROW), samples(2, 1), samples(2, NO_ROW)], [2, 1, 4, 2]);
         let used = |entry: &&Entry| entry.key.load(Ordering::Relaxed) != 0;
-        assert!(sum.fixed.known.iter().filter(used).count() == 3);
+        assert!(sum.fixed.known.iter().filter(used).count() == 3 + 4);
         assert_eq!(["a", "b", "c"].map(by_name), [5, 7 + 10, 14]);
     }
 }

@@ -1,6 +1,8 @@
 //! Switches for people: a section of each process that counted them (`--report switches`).
 //!
 //! ```text
+//! switches  10,015, about 3.51 ms; most: 10,000 x write of print                                 the line of the summary
+//!
 //! print, process 4711: 10,015 switches
 //!   coverage  complete: 10,000 of 10,000 write calls, 3 of 3 read calls
 //!   component                kind      function               count      bytes    about
@@ -12,15 +14,47 @@
 //!
 //! Not here: the figures ([`crate::switches`]).
 
-use crate::model::{Process, Report};
+use crate::model::{Process, Report, State};
 use crate::page::{Line, Page, Tone, clean, clip, labelled, paint};
 use crate::switches::{Calls, Seen, SwitchCosts, Switches, seen};
 use crate::units::{bytes, count, counted, nanoseconds, share};
 
+/// The order of the rows of a section.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// The longest time first.
+    Time,
+    /// By the name of the function.
+    Name,
+    /// By component.
+    Product,
+    /// The most switches first.
+    Switches,
+}
+
+/// The line of the summary: the switches of all processes, and those that take longest, or are most where times are not known.
+pub(crate) fn line(report: &Report) -> Option<Line> {
+    let costs = report.host.switch_costs.as_ref();
+    let all: Vec<&Switches> =
+        report.processes.iter().filter_map(|process| process.switches.as_ref()).collect();
+    let calls = || all.iter().flat_map(|switches| &switches.calls);
+    let time = |calls: &Calls| costs.and_then(|costs| costs.time(calls));
+    let most = calls().max_by_key(|calls| (time(calls), calls.count))?;
+    let sum = all.iter().fold(0_u64, |sum, switches| sum.saturating_add(switches.count()));
+    let about = calls().filter_map(time).fold(0_u64, u64::saturating_add);
+    let about = if about > 0 { format!(", about {}", nanoseconds(about)) } else { String::new() };
+    let name = if most.component.is_empty() { "code of no module" } else { &most.component };
+    let (function, name) = (&most.function, clip(&clean(name), 24));
+    Some(labelled(
+        "switches",
+        format!("{}{about}; most: {} x {function} of {name}", count(sum), count(most.count)),
+    ))
+}
+
 /// The sections of all processes.
 #[must_use]
-pub fn render(report: &Report, page: Page<'_>) -> String {
-    let mut lines = sections(report);
+pub fn render(report: &Report, order: Order, page: Page<'_>) -> String {
+    let mut lines = sections_by(report, order);
     if lines.is_empty() {
         let words = "No process counted its switches. Put SWITCHES(ON) into the options.";
         lines.push(Line(vec![(Tone::Plain, words.to_owned())]));
@@ -28,17 +62,21 @@ pub fn render(report: &Report, page: Page<'_>) -> String {
     paint(&lines, page, usize::MAX)
 }
 
-/// A section for each process that counted.
+/// A section for each process that counted, the longest time first.
 pub(crate) fn sections(report: &Report) -> Vec<Line> {
+    sections_by(report, Order::Time)
+}
+
+fn sections_by(report: &Report, order: Order) -> Vec<Line> {
     report
         .processes
         .iter()
         .filter_map(|process| Some((process, process.switches.as_ref()?)))
-        .flat_map(|(process, switches)| section(process, switches, report.host.switch_costs.as_ref()))
+        .flat_map(|(process, switches)| section(process, switches, report.host.switch_costs.as_ref(), order))
         .collect()
 }
 
-fn section(process: &Process, switches: &Switches, costs: Option<&SwitchCosts>) -> Vec<Line> {
+fn section(process: &Process, switches: &Switches, costs: Option<&SwitchCosts>, order: Order) -> Vec<Line> {
     let who = match process.processes {
         0 | 1 => format!("process {}", process.process),
         several => counted(several, "process", "processes"),
@@ -61,8 +99,12 @@ fn section(process: &Process, switches: &Switches, costs: Option<&SwitchCosts>) 
         lines.push(row("component", "kind", "function", "count", "bytes", "about"));
     }
     let mut calls: Vec<&Calls> = switches.calls.iter().collect();
-    if costs.is_some() {
-        calls.sort_by_key(|calls| std::cmp::Reverse((time(calls), calls.count)));
+    match order {
+        Order::Time if costs.is_none() => {}
+        Order::Time => calls.sort_by_key(|calls| std::cmp::Reverse((time(calls), calls.count))),
+        Order::Name => calls.sort_by_key(|calls| (&calls.function, &calls.component)),
+        Order::Product => calls.sort_by_key(|calls| (&calls.component, &calls.kind, &calls.function)),
+        Order::Switches => calls.sort_by_key(|calls| std::cmp::Reverse(calls.count)),
     }
     for calls in calls {
         let name = if calls.component.is_empty() { "code of no module" } else { &calls.component };
@@ -70,12 +112,37 @@ fn section(process: &Process, switches: &Switches, costs: Option<&SwitchCosts>) 
         let time = time(calls).map_or(String::new(), nanoseconds);
         lines.push(row(name, &calls.kind, &calls.function, &count(calls.count), &asked, &time));
     }
+    lines.extend(callers(switches).into_iter().map(|text| labelled("callers", text)));
+    lines
+}
+
+/// Who calls the components that hide their callers, in words: shares, with their error.
+fn callers(switches: &Switches) -> Vec<String> {
+    let mut lines = Vec::new();
+    for of in switches.callers.chunk_by(|a, b| a.component == b.component) {
+        let all = of.iter().fold(0_u64, |sum, caller| sum.saturating_add(caller.samples));
+        let parts = of.iter().map(|caller| {
+            let name = if caller.caller.is_empty() { "not found" } else { &caller.caller };
+            format!("{} {}", clean(name), share(caller.samples, all))
+        });
+        let parts: Vec<String> = parts.collect();
+        let component = of.first().map_or("", |caller| &caller.component);
+        // The error of a share is largest for a half: 1 / sqrt(n), for 19 of 20 such runs.
+        let error = 100_u64.checked_div(all.isqrt()).unwrap_or(100).clamp(1, 100);
+        let samples = counted(all, "sample", "samples");
+        lines.push(format!("of {}: {} ({samples}, +-{error} %)", clean(component), parts.join(", ")));
+    }
     lines
 }
 
 /// How much of the kernel's own count was seen, in words.
 fn coverage(process: &Process) -> String {
     let Some([reads, writes]) = seen(&process.counters) else {
+        let is_empty = |calls: &Calls| !calls.is_of_read_or_write();
+        let switches = process.switches.as_ref();
+        if process.state == State::Ended && switches.is_some_and(|it| it.calls.iter().all(is_empty)) {
+            return "complete: no read or write calls".to_owned();
+        }
         return "not known: the kernel's count of calls could not be compared".to_owned();
     };
     let of =
@@ -95,4 +162,85 @@ fn coverage(process: &Process) -> String {
     format!(
         "partial: {seen} seen, {both}; the rest is the loader's, inside the C library, or system calls of its own"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use underbar_ledger::Key;
+
+    use super::*;
+    use crate::sample;
+
+    fn report() -> Report {
+        let mut report = sample::getfree();
+        let calls = |component: &str, kind: &str, function: &str, count, bytes| Calls {
+            component: component.to_owned(),
+            kind: kind.to_owned(),
+            function: function.to_owned(),
+            count,
+            bytes,
+        };
+        report.processes[0].switches = Some(Switches {
+            functions: 300,
+            calls: vec![
+                calls("getfree", "process", "fork", 1, None),
+                calls("libstdc++.so.6", "print", "write", 10_000, Some(1_330_000)),
+                calls("libstdc++.so.6", "other", "getpid", 12_000, None),
+            ],
+            callers: [("getfree", 9), ("", 1)]
+                .map(|(caller, samples)| crate::switches::Caller {
+                    component: "libstdc++.so.6".to_owned(),
+                    caller: caller.to_owned(),
+                    samples,
+                })
+                .to_vec(),
+        });
+        let costs =
+            SwitchCosts { system_call_ns: 150, read_ns: 300, write_ns: 400, ..SwitchCosts::default() };
+        report.host.switch_costs = Some(costs);
+        for (key, figure) in [(Key::SwitchWrites, 10_000), (Key::SwitchKernelWrites, 10_050)] {
+            report.processes[0].counters.set(key, figure);
+        }
+        report
+    }
+
+    #[test]
+    fn time_comes_first_and_a_count_alone_does_not_rank() {
+        let text = render(&report(), Order::Time, Page::of_terminal(None, false));
+        let at = |words: &str| text.find(words).unwrap_or_else(|| panic!("{words}: {text}"));
+        assert!(
+            at("22,001 switches, about 5.80 ms") < at("complete: 10,000 of 10,050 write calls"),
+            "{text}"
+        );
+        assert!(at("4.00 ms") < at("getpid") && at("getpid") < at("fork"), "{text}");
+        assert!(
+            text.contains("of libstdc++.so.6: getfree 90 %, not found 10 % (10 samples, +-33 %)"),
+            "{text}"
+        );
+        let text = render(&report(), Order::Switches, Page::of_terminal(None, false));
+        assert!(text.find("getpid") < text.find("print "), "{text}");
+        let text = crate::summary::render(&report(), &[], false);
+        assert!(
+            text.contains("  switches  22,001, about 5.80 ms; most: 10,000 x write of libstdc++.so.6\n"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn coverage_says_what_is_missing() {
+        let mut report = report();
+        let words = |report: &Report| coverage(&report.processes[0]);
+        report.processes[0].counters.set(Key::SwitchKernelWrites, 20_000);
+        assert!(
+            words(&report).starts_with("partial: 50 % seen, 10,000 of 20,000 write calls"),
+            "{}",
+            words(&report)
+        );
+        report.processes[0].counters.set(Key::SwitchKernelWrites, 5_000);
+        assert!(words(&report).starts_with("more than the kernel's: "), "{}", words(&report));
+        report.processes[0].counters.set(Key::SwitchKernelWrites, 0);
+        assert!(words(&report).starts_with("not known: "), "{}", words(&report));
+        report.processes[0].switches.as_mut().expect("some").calls.remove(1);
+        assert_eq!(words(&report), "complete: no read or write calls");
+    }
 }

@@ -142,6 +142,20 @@ static void arguments(void) {
     printf("%d\n", map(NULL, 4096, 3, 0x22, -1, 0) != (void *)-1);
 }
 
+/* A library that writes when it is started and when it is called, opened in each way; and the C library by its name. */
+static void opened(const char *path, int how) {
+    void *library = dlopen(path, how);
+    if (!library) abort();
+    int (*call)(int, int) = (int (*)(int, int))dlsym(library, "call_me");
+    if (call(null, 100) != 100) abort();
+    dlclose(library);
+    void *c = dlopen("libc.so.6", RTLD_NOW);
+    ssize_t (*by_handle)(int, const void *, size_t) = (ssize_t (*)(int, const void *, size_t))dlsym(c, "write");
+    for (int i = 0; i < 10; i++)
+        if (by_handle(null, "x", 1) != 1) abort();
+    puts("opened");
+}
+
 int main(int count, char **words) {
     const char *mode = count > 1 ? words[1] : "";
     null = open("/dev/null", O_WRONLY);
@@ -181,6 +195,10 @@ int main(int count, char **words) {
         forked();
     } else if (!strcmp(mode, "arguments")) {
         arguments();
+    } else if (!strcmp(mode, "opened")) {
+        opened(words[2], RTLD_LAZY);
+    } else if (!strcmp(mode, "deepbound")) {
+        opened(words[2], RTLD_NOW | RTLD_DEEPBIND);
     } else if (!strcmp(mode, "killed")) {
         writes(1234);
         kill(getpid(), SIGKILL);

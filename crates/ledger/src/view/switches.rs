@@ -5,7 +5,8 @@ use core::mem::offset_of;
 use super::{SlotView, text, word};
 use crate::layout::{SWITCHES_BYTES, Slot, not_below_zero};
 use crate::switches::{
-    ENTRIES, Entry, Fixed, Head, KNOWN, MODULES, Module, Overflow, ROWS_BELOW, Switches, TABLES, Table, parts,
+    ENTRIES, Entry, Fixed, Head, KNOWN, MODULES, Module, Overflow, ROWS_BELOW, SAMPLED, Switches, TABLES,
+    Table, parts, rows_of_sample,
 };
 
 /// Calls of one function from one site, as one entry has them. A site may have several entries.
@@ -58,8 +59,12 @@ impl<'a> SlotView<'a> {
                 return None;
             }
             let (function, address) = parts(key);
+            if function == SAMPLED {
+                return None;
+            }
             let (module, offset) = module(pages, address);
-            let (bytes, first) = (figure(offset_of!(Entry, bytes)), figure(offset_of!(Entry, first)));
+            let (bytes, first) =
+                (figure(offset_of!(Entry, bytes)), figure(offset_of!(Entry, first)) & 0xffff_ffff);
             Some(SiteView { function, module, offset, count, bytes, first })
         });
         let overflow = (0..crate::switch_names::FUNCTIONS).filter_map(move |function| {
@@ -68,6 +73,21 @@ impl<'a> SlotView<'a> {
             (count > 0).then_some(SiteView { function, module: &[], offset: 0, count, bytes: 0, first: 0 })
         });
         sites.chain(overflow)
+    }
+
+    /// Samples of who calls modules that hide their callers: the module, its caller (empty: not found), and how many.
+    pub fn callers_of_modules(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8], u64)> + use<'a> {
+        let pages = if self.counts_switches() { self.switches } else { &[] };
+        let known = offset_of!(Switches, fixed) + offset_of!(Fixed, known);
+        (0..KNOWN).filter_map(move |entry| {
+            let at = known + entry * size_of::<Entry>();
+            let (function, address) = parts(word(pages, at + offset_of!(Entry, key)));
+            let count = not_below_zero(word(pages, at + offset_of!(Entry, count)));
+            let (hiding, caller) = rows_of_sample(address);
+            let name = |row: usize| module(pages, row as u64 + 1).0;
+            let caller = if caller < MODULES { name(caller) } else { &[] };
+            (function == SAMPLED && count > 0).then(|| (name(hiding), caller, count))
+        })
     }
 }
 

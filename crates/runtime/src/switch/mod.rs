@@ -11,6 +11,7 @@
 //! | `bind` | taking the place of functions, for what is loaded now and later |
 //! | `stubs` | the code that counts and jumps on |
 //! | `sites` | the tables of threads, and what happens when a site is not in its place |
+//! | `owners` | modules, and who calls those that hide their callers, by samples |
 //! | `words` | the words of each thread that stubs use |
 //! | `tables`, `streams` | the C library's own entries for its streams: their stubs' places, and who called |
 //! | `kernel` | the kernel's own counts, for comparison |
@@ -24,6 +25,7 @@
 
 mod bind;
 mod kernel;
+mod owners;
 mod sites;
 mod streams;
 mod stubs;

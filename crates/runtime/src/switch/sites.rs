@@ -20,24 +20,24 @@ use underbar_ledger::switch_names::{Function, function};
 use underbar_ledger::switches::{Entry, Fixed, TABLES, Table, parts};
 use underbar_sys::syscall::{Errno, gettid, kill};
 
-use super::words;
-use crate::coverage::{module_around, module_name};
+use super::{owners, words};
 use crate::thread_end::ThreadEnd;
 use crate::{ledger, sandbox};
 
 /// Learns that a thread with a table ends. The value is the table's number and 1.
 pub(crate) static END: ThreadEnd = ThreadEnd::new(thread_ends);
 
-/// A call whose site is not in its place. `first` is the first argument, `bytes` the third.
-pub(super) extern "C" fn missed(key: u64, bytes: u64, first: u64) {
+/// A call whose site is not in its place, or is due for a sample. `first` is the first argument, `bytes` the third, and `pointer` the stack
+/// pointer of the call.
+pub(super) extern "C" fn missed(key: u64, bytes: u64, first: u64, pointer: usize) {
     let (number, _) = parts(key);
     let has = |fact| function(number).is_some_and(|function| function.is(fact));
     let first = if has(Function::DESCRIPTOR) { u64::from(first as u32).wrapping_add(1) } else { 0 };
-    count(key, if has(Function::BYTES) { bytes } else { 0 }, first);
+    count(key, if has(Function::BYTES) { bytes } else { 0 }, first, pointer);
 }
 
 /// Counts a call in the thread's table.
-pub(super) fn count(key: u64, bytes: u64, first: u64) {
+pub(super) fn count(key: u64, bytes: u64, first: u64, pointer: usize) {
     let Some(pages) = ledger::switch_pages() else { return };
     let address = parts(key).1;
     let Some(table) = own_table(pages) else {
@@ -54,6 +54,15 @@ pub(super) fn count(key: u64, bytes: u64, first: u64) {
     {
         entry.count.store(entry.count.load(relaxed).wrapping_add(1), relaxed);
         entry.bytes.store(entry.bytes.load(relaxed).wrapping_add(bytes), relaxed);
+        let first = entry.first.load(relaxed);
+        match (first >> 32) as i32 {
+            left @ 1.. => entry.first.store(with_left(first, left - 1), relaxed),
+            _ if hides(pages, key) => {
+                entry.first.store(with_left(first, BETWEEN_SAMPLES), relaxed);
+                owners::sample(pages, address, pointer);
+            }
+            _ => entry.first.store(with_left(first, i32::MAX), relaxed),
+        }
         return;
     }
     // The site that was called less often makes room.
@@ -63,22 +72,36 @@ pub(super) fn count(key: u64, bytes: u64, first: u64) {
     if there != 0 {
         leave(pages, entry, there);
     }
-    let is_new = match pages.known(key) {
-        Some((known, is_new)) => {
-            if is_new {
-                known.first.store(first, relaxed);
-            }
-            is_new
+    let is_hiding = match pages.known(key) {
+        Some((known, false)) => known.first.load(relaxed) >> 32 != 0,
+        Some((known, true)) => {
+            let is_hiding = learn(pages, address);
+            known.first.store(first | u64::from(is_hiding) << 32, relaxed);
+            is_hiding
         }
-        None => true,
+        None => learn(pages, address),
     };
-    if is_new {
-        learn(pages, address);
+    // The first call of a thread is a sample, too: a site may be called less often than that.
+    if is_hiding {
+        owners::sample(pages, address, pointer);
     }
     entry.count.store(1, relaxed);
     entry.bytes.store(bytes, relaxed);
-    entry.first.store(first, relaxed);
+    entry.first.store(with_left(first, if is_hiding { BETWEEN_SAMPLES } else { i32::MAX }), relaxed);
     entry.key.store(key, relaxed);
+}
+
+/// Calls between two samples of a site: one of 997 is a sample, which is a prime.
+const BETWEEN_SAMPLES: i32 = 996;
+
+/// The word of an entry with so many calls left until the next sample.
+const fn with_left(first: u64, left: i32) -> u64 {
+    first & 0xffff_ffff | (left as u64) << 32
+}
+
+/// Whether the module of a known site hides its callers.
+fn hides(pages: &Fixed, key: u64) -> bool {
+    pages.known(key).is_some_and(|(known, _)| known.first.load(Ordering::Relaxed) >> 32 != 0)
 }
 
 /// A site leaves its place. The key goes first, so that a handler that comes meanwhile finds no site here.
@@ -91,16 +114,10 @@ fn leave(pages: &Fixed, entry: &Entry, key: u64) {
     pages.add(key, [count, bytes, entry.first.load(relaxed)]);
 }
 
-/// Gives the module of an address a row, unless it has one.
+/// Gives the module of an address a row, unless it has one. Returns whether it hides its callers.
 #[cold]
-fn learn(pages: &Fixed, address: u64) {
-    if pages.module_of(address).is_some() {
-        return;
-    }
-    if let Some((start, end, _)) = module_around(address as usize) {
-        let mut room = [0; 32];
-        pages.add_module(start as u64, end as u64, module_name(start, &mut room));
-    }
+fn learn(pages: &Fixed, address: u64) -> bool {
+    owners::row(pages, address).is_some_and(|row| owners::hides(pages, row))
 }
 
 // ---- tables -------------------------------------------------------------------------------------------------------

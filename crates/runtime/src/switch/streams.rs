@@ -34,5 +34,5 @@ pub(super) unsafe extern "C" fn entered(place: usize, file: *const u8, bytes: u6
         if may_read && *(at as *const usize) == noted { noted } else { *(pointer as *const usize) }
     };
     let bytes = if place <= WRITE { bytes } else { 0 };
-    sites::count(key(function, caller as u64), bytes, descriptor as u32 as u64 + 1);
+    sites::count(key(function, caller as u64), bytes, descriptor as u32 as u64 + 1, pointer);
 }

@@ -14,6 +14,7 @@ use underbar_options::{OPTIONS, ReleaseLine};
 use underbar_report::lock::chapter;
 use underbar_report::model::file_name;
 use underbar_report::page::{Page, quoted};
+use underbar_report::switch_lines::Order;
 use underbar_report::{Report as Accounts, ecb_lines, every, le, summary, switch_lines, ztpf};
 
 use crate::costs;
@@ -153,8 +154,14 @@ pub enum Form {
     ZtpfPrevious,
     /// Every lock that threads waited for: how long, where, and who held it
     Lock,
-    /// Entries to the kernel by component, under SWITCHES(ON)
+    /// Entries to the kernel by component, under SWITCHES(ON), the longest time first
     Switches,
+    /// The same, by the name of the function
+    SwitchesByName,
+    /// The same, by component
+    SwitchesByProduct,
+    /// The same, the most switches first
+    SwitchesByCount,
 }
 
 /// The report, with this machine's costs of switches if it has some and needs them: a ledger has none.
@@ -177,7 +184,10 @@ pub fn rendered(report: &Accounts, form: Form, json: bool, page: Page<'_>) -> St
         Form::Ztpf => ztpf::render(report, ztpf::Layout::Pj47265),
         Form::ZtpfPrevious => ztpf::render(report, ztpf::Layout::Previous),
         Form::Lock => chapter::render(report, &advice(report)),
-        Form::Switches => switch_lines::render(report, page),
+        Form::Switches => switch_lines::render(report, Order::Time, page),
+        Form::SwitchesByName => switch_lines::render(report, Order::Name, page),
+        Form::SwitchesByProduct => switch_lines::render(report, Order::Product, page),
+        Form::SwitchesByCount => switch_lines::render(report, Order::Switches, page),
         Form::All => every::render(report, page),
         Form::Summary => summary::render_on(report, &advice(report), page),
     }

@@ -24,7 +24,7 @@ use crate::page::{LABEL_COLUMNS, Line, Page, Tone, clean, clip, clip_front, labe
 use crate::program::Program;
 use crate::request_sizes::{self, Counted};
 use crate::units::{bytes, count, counted, parse_size, size};
-use crate::{ecb_lines, heaps, pool_lines};
+use crate::{ecb_lines, heaps, pool_lines, switch_lines};
 
 /// The areas of the program with the most memory: set, used, suggested, and why. `programs`: the number of programs; `after`: the
 /// lines that come after these.
@@ -100,6 +100,7 @@ pub(super) fn areas(
     lines.extend(heaps::line(report, page));
     lines.extend(pool_lines::line(report));
     lines.extend(ecb_lines::line(report));
+    lines.extend(switch_lines::line(report));
     lines.extend(trouble(leading));
     lines.extend(frames(report, leading));
     lines.extend(killed);
