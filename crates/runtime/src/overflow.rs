@@ -124,12 +124,19 @@ pub unsafe fn thread_of_c_begins(room: usize, low: usize, top: usize, is_asked: 
 /// The calling thread ends, which began with that room. False if it may still be used: a handler of the program's runs on it, or the
 /// kernel cannot be asked.
 pub fn thread_of_c_ends(room: usize) -> bool {
-    let mut now = Alternate::NONE;
-    // SAFETY: the kernel writes one description.
-    let is_told = !sandbox::is_closed()
-        && unsafe { syscall3(number::SIGALTSTACK, 0, &raw mut now as usize, 0) }.is_ok();
-    // The program may have set its own: that stays.
-    is_told && (now.start != room || (now.flags & SS_ONSTACK == 0 && set(&Alternate::NONE)))
+    if sandbox::is_closed() {
+        return false;
+    }
+    let (none, mut before) = (Alternate::NONE, Alternate::NONE);
+    let [none, old] = [(&raw const none).addr(), (&raw mut before).addr()];
+    // It refuses while a handler runs on the alternate stack.
+    // SAFETY: the kernel reads one description, and writes one.
+    let is_told = unsafe { syscall3(number::SIGALTSTACK, none, old, 0) }.is_ok();
+    if is_told && before.start != room && before.flags & SS_DISABLE == 0 {
+        // The program has set its own: that stays.
+        set(&before);
+    }
+    is_told
 }
 
 /// A LINKed program begins in the calling thread, on a stack with these ends, and may use [`ROOM`] bytes at `room`. An alternate stack
@@ -222,8 +229,6 @@ struct Alternate {
     bytes: usize,
 }
 
-/// A handler runs on it.
-const SS_ONSTACK: i32 = 1;
 /// There is no alternate stack.
 const SS_DISABLE: i32 = 2;
 
