@@ -50,6 +50,12 @@ const BY_DESIGN: &[(&str, &str, &str, &str)] = &[
         "ecb",
         "the words about storage of an ended ECB name it, and ECBs end the program for wrong frees",
     ),
+    (
+        "crates/runtime/heap",
+        "ecb",
+        "watch",
+        "damage that a request in an ECB finds has the reaction of all zones, and walks look at those of ECBs",
+    ),
 ];
 
 /// The uses of the table.

@@ -133,6 +133,7 @@ fn seeds(name: &str) -> Vec<PathBuf> {
     let broke = root().join("fuzz/broke").join(name);
     let other = match name {
         "listing" => Some(root().join("host/listing/tests/listings")),
+        "sort_statements" => Some(root().join("host/records/tests/statements")),
         "symbols" | "programs" => program_seed(name),
         _ => None,
     };

@@ -59,7 +59,13 @@ const TABLE: &[Package] = &[
     Package {
         name: "postgresql",
         shows: "postgresql/*/bin/postgres",
-        needed_by: "zoo: postgres, lock_programs",
+        needed_by: "zoo: postgres, lock_programs, multi_fetch",
+    },
+    Package { name: "libpq-dev", shows: "/libpq.so", needed_by: "zoo: multi_fetch" },
+    Package {
+        name: "python3-psycopg2",
+        shows: "./*/dist-packages/psycopg2/__init__.py",
+        needed_by: "zoo: multi_fetch",
     },
     Package { name: "default-jdk-headless", shows: "javac", needed_by: "zoo: lock_programs" },
     Package { name: "gnucobol3", shows: "cobc", needed_by: "zoo: services" },

@@ -13,6 +13,7 @@ pub mod browser;
 pub mod executable;
 pub mod heap;
 pub mod locks;
+pub mod postgres;
 pub mod real;
 pub mod served;
 
@@ -256,6 +257,24 @@ pub fn left(command: &mut Command) -> Left {
         as_user(command).stdin(Stdio::null()).output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
     Left { status: output.status, output: text(output.stdout), error: text(output.stderr) }
+}
+
+/// What a command printed, as JSON.
+///
+/// # Panics
+/// If it is none.
+#[must_use]
+pub fn json(left: &Left) -> serde_json::Value {
+    serde_json::from_str(&left.output).unwrap_or_else(|error| panic!("{error}: {left:?}"))
+}
+
+/// A path as an argument of a command.
+///
+/// # Panics
+/// If it is no text.
+#[must_use]
+pub fn text(path: &Path) -> &str {
+    path.to_str().expect("a path of text")
 }
 
 /// The exit code; or for a death by signal, its negative number.

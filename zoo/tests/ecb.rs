@@ -4,7 +4,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 
 use serde_json::{Value, json};
-use underbar_zoo::heap::{cpp, on_heap, plain, text};
+use underbar_zoo::heap::{cpp, on_heap, plain, preload, text};
 use underbar_zoo::{compiled, left, run, scratch, underbar};
 
 const INCLUDE: &str = concat!("-I", env!("CARGO_MANIFEST_DIR"), "/../api/capi/include");
@@ -36,6 +36,23 @@ fn plugin() -> String {
 #[test]
 fn what_the_c_library_keeps_outlives_an_ecb() {
     ends_with(&["library", &plugin()], "kept\n");
+}
+
+/// A program at a fixed address that takes a function's address: all libraries then have a place in the program as that address.
+#[test]
+fn what_the_c_library_keeps_outlives_an_ecb_of_a_program_at_a_fixed_address() {
+    // Weak names are not kept for the loader there, so it is linked with the library, which is loaded under that name.
+    let library = text(preload().to_path_buf());
+    let flags =
+        ["-fno-builtin", "-w", "-pthread", "-no-pie", "-fno-pie", "-DTAKES_ADDRESSES", INCLUDE, &library];
+    let program = text(compiled("heap/ecb", "heap-ecb-fixed", &flags));
+    let plugin = plugin();
+    for (arguments, options) in
+        [(["library", &plugin], ""), (["outside", &plugin], "ECB(OUTSIDE(heap-ecb-plugin))")]
+    {
+        let found = on_heap(options, &[&[program.as_str()], &arguments[..]].concat());
+        assert_eq!((found.output.as_str(), found.error.as_str()), ("kept\n", ""), "{arguments:?}: {found:?}");
+    }
 }
 
 #[test]

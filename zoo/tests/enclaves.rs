@@ -110,7 +110,7 @@ fn odd_caller() -> String {
 #[test]
 fn a_job_that_leaves_in_an_odd_way_ends_and_its_caller_lives_on() {
     let library = &programs().1;
-    for part in ["jumps", "throws", "threads", "ends"] {
+    for part in ["jumps", "passes", "throws", "threads", "ends"] {
         holds(&plain(&[&odd_caller(), library, part]), &format!("{part}, plain"));
         for options in OPTIONS.into_iter().chain(STACKS) {
             let result = on_heap(options, &[&odd_caller(), library, part, "bounded"]);
@@ -133,7 +133,7 @@ fn what_libraries_keep_of_a_job_that_leaks_stays() {
 #[test]
 fn the_heaps_of_jobs_that_left_in_odd_ways_have_ended() {
     let library = &programs().1;
-    for part in ["jumps", "throws", "threads"] {
+    for part in ["jumps", "passes", "throws", "threads"] {
         let report = report_of(&odd_caller(), library, "STACK(64K,16K,,KEEP)", part);
         let heaps = report["processes"][0]["heaps"].as_array().expect("heaps");
         let enclaves: Vec<_> = heaps.iter().filter(|heap| heap["kind"] == "enclave").collect();

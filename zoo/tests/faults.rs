@@ -24,14 +24,10 @@ use underbar_ledger::layout::{SLOTS, SLOTS_OFFSET};
 use underbar_ledger::{Key, LedgerView, SlotState};
 use underbar_zoo::{
     Left, Running, Way, aside, code, command, compiled, fault, is_superuser_or_skips, ledger_files, left,
-    program, run, scratch, show_aside, skip, underbar,
+    program, run, scratch, show_aside, skip, text, underbar,
 };
 
 const KILL: i32 = 9;
-
-fn text(path: &Path) -> &str {
-    path.to_str().expect("a path of text")
-}
 
 /// Checks that the program is the same as bare, and returns underbar's output after it.
 #[track_caller]

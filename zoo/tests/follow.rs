@@ -6,13 +6,9 @@ use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use underbar_zoo::{
-    Way, code, command, compiled, executable, is_superuser_or_skips, left, program, scratch, skip,
+    Way, code, command, compiled, executable, is_superuser_or_skips, left, program, scratch, skip, text,
     try_compiled, underbar,
 };
-
-fn text(path: &Path) -> &str {
-    path.to_str().expect("a path of text")
-}
 
 /// The output of `loaded` at the end of this command line under `underbar run FLAGS --`.
 fn check(flags: &[&str], line: &[&str], expect: &str) {

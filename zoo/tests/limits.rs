@@ -4,11 +4,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use underbar_zoo::{code, compiled, left, underbar};
-
-fn text(path: &Path) -> &str {
-    path.to_str().expect("a path of text")
-}
+use underbar_zoo::{code, compiled, left, text, underbar};
 
 #[test]
 fn memory_that_runs_out_is_the_program_s_to_handle() {

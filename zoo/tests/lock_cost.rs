@@ -8,14 +8,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use underbar_zoo::locks::{Run, sum};
-use underbar_zoo::{code, compiled, folder, left, scratch, skip, underbar};
+use underbar_zoo::{code, compiled, folder, left, scratch, skip, text, underbar};
 
 fn program() -> PathBuf {
     compiled("locks/cost", "locks-cost", &["-O2", "-pthread"])
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().expect("a path of text")
 }
 
 /// The preload library, as `run` places it.

@@ -21,7 +21,7 @@ use std::process::Command;
 use serde_json::Value;
 use underbar_zoo::locks::{MODES, Run, sum};
 use underbar_zoo::{
-    Left, Way, code, command, compiled, executable, folder, is_superuser, left, skip, underbar,
+    Left, Way, code, command, compiled, executable, folder, is_superuser, left, skip, text, underbar,
 };
 
 /// The user for programs that root must not run: nobody.
@@ -188,10 +188,6 @@ impl Drop for Place {
 /// With a limit that also ends the line's descendants.
 fn with_limit<'a>(line: &[&'a str]) -> Vec<&'a str> {
     [&["timeout", "--signal=KILL", LIMIT], line].concat()
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().expect("a path of text")
 }
 
 const ONCE: &[&str] = &["sh", "-eu", "program.sh", "once"];

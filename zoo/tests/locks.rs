@@ -14,11 +14,7 @@ use std::process::Command;
 
 use underbar_ledger::locks::{Area, Call, EDGES, Edge, LOCKS, LockRecord, MODULES, Module, Site, Sort};
 use underbar_zoo::locks::{MODES, Run, sum};
-use underbar_zoo::{Way, code, command, compiled, folder, left, scratch, skip, underbar};
-
-fn text(path: &Path) -> &str {
-    path.to_str().expect("a path of text")
-}
+use underbar_zoo::{Way, code, command, compiled, folder, left, scratch, skip, text, underbar};
 
 /// Runs a case plain and under each mode: the results are the same. If its mutexes are ours and contend, waits are recorded.
 fn alike(source: &str, case: &str, is_seen: bool) {

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 use underbar_zoo::{
-    Running, WAYS, Way, as_user, code, command, compiled, left, line, program, scratch, underbar,
+    Running, WAYS, Way, as_user, code, command, compiled, left, line, program, scratch, text, underbar,
 };
 
 const HUP: i32 = 1;
@@ -12,10 +12,6 @@ const INT: i32 = 2;
 const KILL: i32 = 9;
 const USR1: i32 = 10;
 const TERM: i32 = 15;
-
-fn text(path: &std::path::Path) -> &str {
-    path.to_str().expect("a path of text")
-}
 
 // ---- exit codes ------------------------------------------------------------------------------------------
 

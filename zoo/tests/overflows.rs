@@ -48,6 +48,45 @@ fn the_overflow_of_another_thread_is_named() {
     }
 }
 
+/// Threads on stacks of the C library, where no option makes underbar's.
+#[test]
+fn the_overflow_of_a_thread_on_a_stack_of_the_c_library_is_named() {
+    let by_size = "; the program sets its size";
+    let by_option = "; try THREADSTACK(ON,";
+    for (part, how) in [
+        ("thread", by_option),
+        ("late", by_option),
+        ("small", " (diver) overflowed its 64 KiB stack; the program sets its size"),
+        ("guarded", by_size),
+        ("kept", by_size),
+    ] {
+        let line = check(FIRST, part);
+        let names = line.starts_with("stacks-overflow: thread ") && line.contains(" (diver) overflowed its ");
+        assert!(names && line.contains(how), "{part}: {line}");
+    }
+    let line = check(THREADS, "small");
+    assert!(line.contains(by_size), "it has a size of its own: {line}");
+}
+
+/// What is not a stack of the C library, and who sets an alternate stack, keep what they have.
+#[test]
+fn other_stacks_of_threads_stay_as_they_are() {
+    for options in [FIRST, THREADS] {
+        for part in ["brought", "inside"] {
+            let line = check(options, part);
+            assert!(!line.contains("overflowed"), "{part} under {options}: {line}");
+        }
+    }
+}
+
+#[test]
+fn alternate_stacks_of_threads_go_with_them() {
+    for options in [FIRST, THREADS, ""] {
+        let line = check(options, "many");
+        assert!(!line.contains("overflowed"), "{line}");
+    }
+}
+
 #[test]
 fn a_child_s_overflow_is_named() {
     let line = check(FIRST, "child");

@@ -7,12 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use underbar_zoo::{
     aside, code, executable, is_superuser, is_superuser_or_skips, left, program, scratch, show_aside, skip,
-    underbar,
+    text, underbar,
 };
-
-fn text(path: &Path) -> &str {
-    path.to_str().expect("a path of text")
-}
 
 /// `loaded` under `underbar run` with these places for its cache.
 fn check(cache: Option<&str>, home: Option<&str>, expect: &str) {

@@ -8,16 +8,14 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
-use underbar_zoo::{Left, Running, code, compiled, left, program, scratch, skip, try_compiled, underbar};
+use underbar_zoo::{
+    Left, Running, code, compiled, left, program, scratch, skip, text, try_compiled, underbar,
+};
 
 const TERM: i32 = 15;
 
 /// About a third of a second on a machine of 3 GHz.
 const COUNT: &str = "60000000";
-
-fn text(path: &Path) -> &str {
-    path.to_str().expect("a path of text")
-}
 
 fn hot() -> String {
     text(&compiled("hot", "hot", &["-pthread"])).to_owned()

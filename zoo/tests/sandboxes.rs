@@ -9,12 +9,9 @@ use std::path::Path;
 
 use serde_json::Value;
 use underbar_zoo::{
-    WAYS, Way, code, command, compiled, fault, left, program, run, scratch, skip, try_compiled, underbar,
+    WAYS, Way, code, command, compiled, fault, left, program, run, scratch, skip, text, try_compiled,
+    underbar,
 };
-
-fn text(path: &Path) -> &str {
-    path.to_str().expect("a path of text")
-}
 
 #[test]
 fn a_program_that_locks_itself_in_is_not_killed_for_our_looking() {

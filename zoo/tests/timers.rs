@@ -7,14 +7,10 @@ use std::process::Command;
 
 use serde_json::Value;
 use underbar_sys::syscall::tick_nanoseconds;
-use underbar_zoo::{Left, code, compiled, left, program, skip, try_compiled, underbar};
+use underbar_zoo::{Left, code, compiled, left, program, skip, text, try_compiled, underbar};
 
 /// About a second on a machine of 3 GHz.
 const COUNT: &str = "180000000";
-
-fn text(path: &Path) -> &str {
-    path.to_str().expect("a path of text")
-}
 
 fn hot() -> String {
     text(&compiled("hot", "hot", &["-pthread"])).to_owned()

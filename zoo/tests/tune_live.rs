@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
-use underbar_zoo::{Left, code, compiled, left, scratch, underbar};
+use underbar_zoo::{Left, code, compiled, json, left, scratch, text, underbar};
 
 fn program() -> PathBuf {
     compiled("locks/rules", "locks-rules", &["-pthread"])
@@ -18,14 +18,6 @@ fn underbar_in(folder: &Path, flags: &[&str], program: &[&str]) -> Left {
     let mut command = Command::new(underbar());
     command.args(flags).arg("--").args(program);
     left(command.current_dir(folder).env_remove("LD_PRELOAD").env_remove("UNDERBAR_OPTS"))
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().expect("a path of text")
-}
-
-fn json(left: &Left) -> Value {
-    serde_json::from_str(&left.output).unwrap_or_else(|error| panic!("{error}: {left:?}"))
 }
 
 /// Epochs of all rounds, of a result.

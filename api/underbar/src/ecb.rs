@@ -29,11 +29,14 @@
 //! Invariant: an [`Ecb`] is ended once, when it is dropped, and not while threads are in it.
 //! Not here: how an ECB is made (`crates/runtime`), and the same for C (`underbar/ecb.h`).
 
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ffi::{CString, c_char, c_int, c_void};
 use std::fmt;
 use std::marker::PhantomData;
+use std::os::fd::{AsFd, AsRawFd};
 use std::ptr::{NonNull, null_mut};
 use std::sync::{Once, OnceLock};
+
+use crate::library::function;
 
 /// Why a call did not do what was asked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -120,6 +123,29 @@ impl Ecb {
         entered.then(|| Inside { functions: self.functions, thread: PhantomData })
     }
 
+    /// What it has now, and what its lists did. Any thread may ask.
+    ///
+    /// # Errors
+    /// The library that runs the program has no such figures.
+    pub fn figures(&self) -> Result<Figures> {
+        let figures = self.functions.figures.ok_or(Error::Absent)?;
+        // SAFETY: all of its fields are numbers, for which zero is a value.
+        let mut found: Figures = unsafe { std::mem::zeroed() };
+        // SAFETY: so many bytes.
+        told(unsafe { figures(self.number, (&raw mut found).cast(), size_of::<Figures>()) })?;
+        Ok(found)
+    }
+
+    /// Writes them to a file, with names of buffers and name-value pairs, in the layout of ZDECB HAVL. `underbar advise` reads it.
+    ///
+    /// # Errors
+    /// As [`Ecb::figures`].
+    pub fn display(&self, to: impl AsFd) -> Result<()> {
+        let display = self.functions.display.ok_or(Error::Absent)?;
+        // SAFETY: the descriptor is open.
+        told(unsafe { display(self.number, to.as_fd().as_raw_fd()) })
+    }
+
     /// Ends it.
     ///
     /// # Errors
@@ -134,6 +160,57 @@ impl Ecb {
             }
             Err(error) => Err((self, error)),
         }
+    }
+}
+
+/// An ECB that is alive: `struct underbar_ecb_figures` of `underbar/ecb.h`. Lists are AVL1 to AVL5, and all others together.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Figures {
+    class: [u8; 40],
+    counted: u32,
+    /// Threads that are inside.
+    pub threads: u32,
+    /// Bytes of a buffer of AVL1 to AVL5; 0: not in use.
+    pub sizes: [u64; 5],
+    /// Buffers that each list dispensed.
+    pub dispensed: [u64; 6],
+    /// Those of them that were freed.
+    pub freed: [u64; 6],
+    /// Requests that lists shared by its threads filled.
+    pub shared: [u64; 6],
+    /// Requests for which room was made; a thread's own lists filled all others.
+    pub new_storage: [u64; 6],
+    /// Buffers in use.
+    pub buffers: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// The most bytes of storage that it had.
+    pub high_water: u64,
+    /// The same below 2 GiB.
+    pub high_water_31: u64,
+    /// Frames of 1 MiB.
+    pub frames: u64,
+    /// Names of buffers.
+    pub names: u64,
+    /// For how many the table has room.
+    pub name_table: u64,
+}
+
+impl Figures {
+    /// The name of its class.
+    #[must_use]
+    pub fn class(&self) -> String {
+        let bytes = self.class.split(|byte| *byte == 0).next().unwrap_or_default();
+        String::from_utf8_lossy(bytes).into_owned()
+    }
+
+    /// Whether its lists are counted. If not, it began before its class was counted by ECB: that is from the first call of
+    /// [`Ecb::figures`] or [`Ecb::display`] for one of the class on, from the class's first name-value pair on, and under RPTSTG(ON).
+    #[must_use]
+    pub fn are_counted(&self) -> bool {
+        self.counted != 0
     }
 }
 
@@ -264,6 +341,9 @@ struct Functions {
     step_inside: unsafe extern "C" fn(),
     tag: unsafe extern "C" fn(*mut c_void, *const c_void, usize) -> c_int,
     locate: unsafe extern "C" fn(*const c_void, usize, *mut c_void) -> *mut c_void,
+    /// None in an older library, as the next one.
+    figures: Option<unsafe extern "C" fn(u64, *mut c_void, usize) -> c_int>,
+    display: Option<unsafe extern "C" fn(u64, c_int) -> c_int>,
 }
 
 impl Functions {
@@ -274,35 +354,24 @@ impl Functions {
     }
 
     fn find() -> Option<Functions> {
-        unsafe extern "C" {
-            fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
-        }
-        // SAFETY: a null handle means all libraries of the program, in the loader's order.
-        let find = |name: &CStr| NonNull::new(unsafe { dlsym(null_mut(), name.as_ptr()) });
         // SAFETY: the functions of these names have these types.
         unsafe {
             Some(Functions {
-                create: function(find(c"underbar_ecb_create")?),
-                enter: function(find(c"underbar_ecb_enter")?),
-                leave: function(find(c"underbar_ecb_leave")?),
-                end: function(find(c"underbar_ecb_end")?),
-                current: function(find(c"underbar_ecb_current")?),
-                name: function(find(c"underbar_ecb_name")?),
-                step_outside: function(find(c"underbar_ecb_step_outside")?),
-                step_inside: function(find(c"underbar_ecb_step_inside")?),
-                tag: function(find(c"underbar_ecb_tag")?),
-                locate: function(find(c"underbar_ecb_locate")?),
+                create: function(c"underbar_ecb_create")?,
+                enter: function(c"underbar_ecb_enter")?,
+                leave: function(c"underbar_ecb_leave")?,
+                end: function(c"underbar_ecb_end")?,
+                current: function(c"underbar_ecb_current")?,
+                name: function(c"underbar_ecb_name")?,
+                step_outside: function(c"underbar_ecb_step_outside")?,
+                step_inside: function(c"underbar_ecb_step_inside")?,
+                tag: function(c"underbar_ecb_tag")?,
+                locate: function(c"underbar_ecb_locate")?,
+                figures: function(c"underbar_ecb_figures"),
+                display: function(c"underbar_ecb_display"),
             })
         }
     }
-}
-
-/// # Safety
-/// `F` is the type of a pointer to the function at that address.
-unsafe fn function<F: Copy>(address: NonNull<c_void>) -> F {
-    const { assert!(size_of::<F>() == size_of::<NonNull<c_void>>()) };
-    // SAFETY: the caller's promise.
-    unsafe { std::mem::transmute_copy(&address) }
 }
 
 #[cfg(test)]

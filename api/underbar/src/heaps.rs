@@ -20,12 +20,13 @@
 //! Invariant: storage of a heap borrows the heap, so it is gone before the heap is.
 //! Not here: how a heap is made (`crates/runtime`), and the same for C (`underbar/ceeedcct.h`).
 
-use std::ffi::{CStr, c_char, c_void};
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::ptr::{NonNull, null_mut};
 use std::sync::OnceLock;
+
+use crate::library::function;
 
 /// Why a service did not do what was asked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -310,33 +311,18 @@ impl Services {
     }
 
     fn find() -> Option<Services> {
-        unsafe extern "C" {
-            fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
-        }
-        // SAFETY: a null handle means all libraries of the program, in the loader's order.
-        let find = |name: &CStr| NonNull::new(unsafe { dlsym(null_mut(), name.as_ptr()) });
-        let [create, get, resize, free, discard, heading] =
-            [c"CEECRHP", c"CEEGTST", c"CEECZST", c"CEEFRST", c"CEEDSHP", c"CEE3RPH"].map(find);
         // SAFETY: the functions of these names have these arguments. Their result is not used.
         unsafe {
             Some(Services {
-                create: function(create?),
-                get: function(get?),
-                resize: function(resize?),
-                free: function(free?),
-                discard: function(discard?),
-                set_heading: function(heading?),
+                create: function(c"CEECRHP")?,
+                get: function(c"CEEGTST")?,
+                resize: function(c"CEECZST")?,
+                free: function(c"CEEFRST")?,
+                discard: function(c"CEEDSHP")?,
+                set_heading: function(c"CEE3RPH")?,
             })
         }
     }
-}
-
-/// # Safety
-/// `F` is the type of a pointer to the function at that address.
-unsafe fn function<F: Copy>(address: NonNull<c_void>) -> F {
-    const { assert!(size_of::<F>() == size_of::<NonNull<c_void>>()) };
-    // SAFETY: the caller's promise.
-    unsafe { std::mem::transmute_copy(&address) }
 }
 
 #[cfg(test)]

@@ -37,6 +37,7 @@
 pub mod ecb;
 mod form;
 pub mod heaps;
+mod library;
 pub mod programs;
 mod simple_lock;
 pub mod stack;

@@ -1,10 +1,10 @@
-//! `underbar-bench heap|accounts|command|lock|load|ecb|programs [FLAGS]`: what `cargo xtask bench` calls.
+//! `underbar-bench heap|accounts|command|lock|load|ecb|sort|programs [FLAGS]`: what `cargo xtask bench` calls.
 #![forbid(unsafe_code)]
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use underbar_bench::heap::Request;
-use underbar_bench::{Error, accounts, command, ecb, heap, load, lock, programs, rounds};
+use underbar_bench::{Error, accounts, command, ecb, heap, load, lock, programs, rounds, sort};
 
 const USAGE: &str = "\
 cargo xtask bench heap      CPU time and peak memory against other allocators
@@ -14,6 +14,7 @@ cargo xtask bench lock      locks under contention: throughput, CPU per operatio
 cargo xtask bench load      LOAD, call and DELETE of programs against dlopen and dlclose
 cargo xtask bench ecb       a heap for each unit of work against other heaps, arenas, contexts and pools; TLS; names
 cargo xtask bench ecb --soak MINUTES    a server whose requests leak, with an ECB for each, under load by wrk: its memory by the second
+cargo xtask bench sort      underbar sort against GNU sort: time, CPU, memory, kernel entries; also with a tenth of the memory
 cargo xtask bench programs  real programs and servers, plain against underbar run; installs what they need (root, apt-get)
 
   --quick               three rounds of a tenth of the work; nothing is recorded
@@ -49,6 +50,12 @@ Of bench ecb:
   --seed N, --no-record, --require-all as above
   --soak MINUTES        none of these rows, but the server under load; only --no-record goes with it
 
+Of bench sort:
+  --quick               three rounds of 100,000 records; nothing is recorded
+  --rounds N            rounds (10)
+  --records N           records of 100 bytes (1,000,000)
+  --seed N, --no-record as above
+
 Of bench programs:
   --quick               one turn of each; nothing is recorded
   --rounds N            rounds of each program (10)
@@ -83,6 +90,10 @@ fn obey(words: &[String]) -> Result<(), Error> {
     if what == "programs" {
         let workspace = workspace()?;
         return programs::run(parse_programs(flags)?, &workspace, &target(&workspace)?);
+    }
+    if what == "sort" {
+        let workspace = workspace()?;
+        return sort::run(parse_sort(flags)?, &workspace, &target(&workspace)?);
     }
     if what == "ecb" {
         let (workspace, request) = (workspace()?, parse_ecb(flags)?);
@@ -203,6 +214,24 @@ fn parse_ecb(flags: &[String]) -> Result<ecb::Request, Error> {
             "--soak" => request.soak = Some(number(flag, value()?)? as u64),
             "--rows" => request.rows = value()?.split(',').map(str::to_owned).collect(),
             "--arms" => request.arms = value()?.split(',').map(str::to_owned).collect(),
+            _ => return Err(Error::Usage(format!("unknown flag {flag}\n{USAGE}"))),
+        }
+    }
+    Ok(request)
+}
+
+/// Flags of `sort` into a request.
+fn parse_sort(flags: &[String]) -> Result<sort::Request, Error> {
+    let mut request = sort::Request::default();
+    let mut words = flags.iter();
+    while let Some(flag) = words.next() {
+        let mut value = || words.next().ok_or_else(|| Error::Usage(format!("{flag} needs a value")));
+        match flag.as_str() {
+            "--quick" => request.quick(),
+            "--no-record" => request.record = false,
+            "--rounds" => request.rounds = number(flag, value()?)?,
+            "--records" => request.records = number(flag, value()?)? as u64,
+            "--seed" => request.seed = number(flag, value()?)? as u64,
             _ => return Err(Error::Usage(format!("unknown flag {flag}\n{USAGE}"))),
         }
     }

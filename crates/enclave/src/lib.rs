@@ -23,7 +23,7 @@
 use core::ffi::c_void;
 
 /// Changes when [`Enclaves`] changes.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// A function for programs that are LINKed, in place of the C or C++ function of that name.
 #[repr(C)]
@@ -99,8 +99,8 @@ pub struct Enclaves {
     pub end: unsafe extern "C" fn(enclave: Enclave) -> bool,
     /// Tells the sizes of stacks that programs make for themselves.
     pub stack_sizes: unsafe extern "C" fn(sizes: *mut Sizes),
-    /// A stack for a program that is about to be LINKed: its end; 0 where it runs on its caller's.
-    pub stack_begins: unsafe extern "C" fn() -> usize,
+    /// A stack for a program that is about to be LINKed: its end; 0 where it runs on its caller's. `low` receives where it begins.
+    pub stack_begins: unsafe extern "C" fn(low: *mut usize) -> usize,
     /// The program with the stack of that end has ended.
     pub stack_ends: unsafe extern "C" fn(top: usize),
     /// Counts segments of such stacks, allocated and freed.

@@ -11,7 +11,7 @@
 //! jumps are bound at loading ([`crate::replaced`]), and `main` is called by code whose unwind table stops exceptions.
 //!
 //! Invariant: where a jump or an unwinding goes on, the frames that it passes are popped, and their programs are given back.
-//! Known limits: a jump by a library of the system, or by `__builtin_longjmp`, is not seen. Clean-up functions that the program pushed in
+//! Known limits: a jump by a library of the system, or by `__builtin_longjmp`, is noticed later ([`crate::frame`]). Clean-up functions that the program pushed in
 //! C without exceptions (`pthread_cleanup_push`) do not run when it jumps out.
 //! Not here: `exit` ([`crate::exit`]), the frames ([`crate::frame`]).
 
@@ -44,40 +44,50 @@ pub(crate) unsafe fn go_on(departure: Departure) {
 ///
 /// # Safety
 /// As the C library's.
+#[unsafe(naked)]
 pub unsafe extern "C" fn jump(place: *mut c_void, value: c_int) -> ! {
-    // SAFETY: the caller's promise.
-    unsafe {
-        leave_for(place, value);
-        system::siglongjmp(place, value)
-    }
+    core::arch::naked_asm!("lea rdx, [rsp + 8]", "jmp {}", sym jump_from)
 }
 
 /// `__longjmp_chk` for our programs.
 ///
 /// # Safety
 /// As the C library's.
+#[unsafe(naked)]
 pub unsafe extern "C" fn jump_checked(place: *mut c_void, value: c_int) -> ! {
+    core::arch::naked_asm!("lea rdx, [rsp + 8]", "jmp {}", sym jump_checked_from)
+}
+
+unsafe extern "C" fn jump_from(place: *mut c_void, value: c_int, pointer: usize) -> ! {
     // SAFETY: the caller's promise.
     unsafe {
-        leave_for(place, value);
+        leave_for(place, value, pointer);
+        system::siglongjmp(place, value)
+    }
+}
+
+unsafe extern "C" fn jump_checked_from(place: *mut c_void, value: c_int, pointer: usize) -> ! {
+    // SAFETY: the caller's promise.
+    unsafe {
+        leave_for(place, value, pointer);
         system::__longjmp_chk(place, value)
     }
 }
 
-/// Leaves the innermost frame if the place is outside of a LINK; returns if it is inside.
-unsafe fn leave_for(place: *mut c_void, value: c_int) {
-    let linked = Frame::of_link();
+/// Leaves the innermost frame if the place is outside of a LINK; returns if it is inside. Code with that stack pointer jumps.
+unsafe fn leave_for(place: *mut c_void, value: c_int, pointer: usize) {
+    let linked = Frame::of_link(pointer);
     // SAFETY: a `jmp_buf` of glibc; frames of this thread.
     unsafe {
         let words: [u64; JUMP_WORDS] = place.cast::<[u64; JUMP_WORDS]>().read_unaligned();
         if linked.is_null()
             || !Frame::is_of_this_process(linked)
-            || !frame::is_outside_of_a_link(plain(words[STACK_POINTER]) as usize)
+            || !frame::is_outside_of_a_link(plain(words[STACK_POINTER]) as usize, pointer)
         {
             return;
         }
         Frame::depart(linked, Departure::Jump(words, value));
-        frame::exit(NO_STATUS, system::_exit);
+        frame::exit(NO_STATUS, pointer, system::_exit);
     }
 }
 
@@ -141,9 +151,9 @@ unsafe extern "C" fn personality(
     exception: *mut c_void,
     context: *mut c_void,
 ) -> c_int {
-    let linked = Frame::of_link();
     // SAFETY: a frame of this thread; the unwinder's context.
     unsafe {
+        let linked = Frame::of_link(_Unwind_GetCFA(context));
         if linked.is_null() || !Frame::is_of_this_process(linked) {
             return CONTINUE;
         }
@@ -161,10 +171,11 @@ unsafe extern "C" fn personality(
 /// Where the unwinder goes on, with the stack of [`call_main`].
 #[unsafe(naked)]
 unsafe extern "C" fn landing() -> ! {
-    core::arch::naked_asm!("mov rdi, rax", "mov esi, edx", "and rsp, -16", "call {}", "ud2", sym caught)
+    core::arch::naked_asm!("mov rdi, rax", "mov esi, edx", "mov rdx, rsp", "and rsp, -16", "call {}", "ud2", sym caught)
 }
 
-unsafe extern "C" fn caught(exception: *mut c_void, ends_thread: c_int) -> ! {
+unsafe extern "C" fn caught(exception: *mut c_void, ends_thread: c_int, pointer: usize) -> ! {
+    frame::give_back_passed(pointer);
     // SAFETY: the frame was checked by `personality`; all frames above it are gone.
     unsafe {
         let departure = if ends_thread != 0 {
@@ -173,8 +184,8 @@ unsafe extern "C" fn caught(exception: *mut c_void, ends_thread: c_int) -> ! {
             drop_exception(exception);
             Departure::Thrown
         };
-        Frame::depart(Frame::of_link(), departure);
-        frame::exit(NO_STATUS, system::_exit)
+        Frame::depart(Frame::of_link(pointer), departure);
+        frame::exit(NO_STATUS, pointer, system::_exit)
     }
 }
 
@@ -211,6 +222,7 @@ unsafe fn drop_exception(exception: *mut c_void) {
 unsafe extern "C" {
     fn _Unwind_SetGR(context: *mut c_void, register: c_int, value: usize);
     fn _Unwind_SetIP(context: *mut c_void, address: usize);
+    fn _Unwind_GetCFA(context: *mut c_void) -> usize;
     fn _Unwind_DeleteException(exception: *mut c_void);
 }
 

@@ -39,33 +39,30 @@ impl Enclave {
 
     /// Runs a function inside: its program gets storage here.
     pub fn run<T>(self, work: impl FnOnce() -> T) -> T {
-        let mut outer = 0;
-        let left = match (enclaves(), self.0) {
-            // SAFETY: an enclave of this table, which checks that it has not ended.
-            (Some(table), Some(it)) if unsafe { (table.enter)(it, &raw mut outer) } => Some(table.leave),
-            _ => None,
-        };
+        let entered = self.enter();
         let result = work();
-        if let Some(leave) = left {
-            // SAFETY: entered above.
-            unsafe { leave(outer) };
+        if let Some(entered) = entered {
+            entered.leave();
         }
         result
     }
 
-    /// Runs a function with the end of a stack for the program; 0: it runs on the caller's.
-    pub fn with_stack<T>(self, work: impl FnOnce(usize) -> T) -> T {
-        let table = enclaves().filter(|_| self.0.is_some());
-        // SAFETY: the table's functions; the stack is this program's until `work` is done.
-        let top = table.map_or(0, |table| unsafe { (table.stack_begins)() });
-        let result = work(top);
-        if let Some(table) = table
-            && top != 0
-        {
-            // SAFETY: as above.
-            unsafe { (table.stack_ends)(top) };
-        }
-        result
+    /// From now on the calling thread is inside; None if there is none, or it cannot enter.
+    pub fn enter(self) -> Option<Entered> {
+        let mut outer = 0;
+        let (table, it) = (enclaves()?, self.0?);
+        // SAFETY: an enclave of this table, which checks that it has not ended.
+        unsafe { (table.enter)(it, &raw mut outer) }.then_some(Entered(outer))
+    }
+
+    /// A stack for the program, by its ends; zeroes: it runs on the caller's. To be given back by [`give_stack_back`].
+    #[must_use]
+    pub fn stack(self) -> (usize, usize) {
+        let (Some(table), Some(_)) = (enclaves(), self.0) else { return (0, 0) };
+        let mut low = 0;
+        // SAFETY: the table's function.
+        let top = unsafe { (table.stack_begins)(&raw mut low) };
+        (low, top)
     }
 
     /// How many threads are inside.
@@ -81,6 +78,34 @@ impl Enclave {
             // SAFETY: as in `run`. A thread that is inside in spite of the promise keeps it.
             unsafe { (table.end)(it) };
         }
+    }
+}
+
+/// A thread inside an enclave.
+#[derive(Clone, Copy)]
+#[must_use]
+pub struct Entered(usize);
+
+impl Entered {
+    /// The calling thread is where it was before it entered. In the reverse order of entering.
+    pub fn leave(self) {
+        if let Some(table) = enclaves() {
+            // SAFETY: entered by `Enclave::enter`.
+            unsafe { (table.leave)(self.0) };
+        }
+    }
+}
+
+/// The program with the stack of that end has ended; 0: it had none.
+///
+/// # Safety
+/// Nothing runs on it, nor ever returns to it.
+pub unsafe fn give_stack_back(top: usize) {
+    if let Some(table) = enclaves()
+        && top != 0
+    {
+        // SAFETY: the caller's promise.
+        unsafe { (table.stack_ends)(top) };
     }
 }
 

@@ -56,6 +56,7 @@ mod pool;
 mod program;
 pub mod program_headers;
 mod reentrant;
+mod registers;
 pub mod repeat;
 pub mod replaced;
 mod search_cache;

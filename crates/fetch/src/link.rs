@@ -35,10 +35,10 @@ use core::ptr::{NonNull, null_mut};
 
 use crate::arena;
 use crate::departure::{self, call_main};
-use crate::enclave::{self, Enclave, Lingering};
+use crate::enclave::{self, Enclave, Entered, Lingering};
 use crate::error::Error;
 use crate::exit::exit;
-use crate::frame::Frame;
+use crate::frame::{self, Frame};
 use crate::program::Form;
 use crate::system;
 use crate::table::{self, Library, Loaded};
@@ -49,13 +49,24 @@ type Main = unsafe extern "C" fn(c_int, *const *const c_char, *const *const c_ch
 /// The type of an entry point that is CALLed. It may throw.
 pub type Entry = unsafe extern "C-unwind" fn(*mut c_void) -> isize;
 
-/// A LINK in progress.
+/// A LINK in progress. In the arena: if code jumps past it, it is found there.
 #[repr(C)]
 struct Linked {
     /// First, so that the frame's address is that of its LINK.
     frame: Frame,
     /// The program that takes over, if the program has asked for one.
     next: Option<Task>,
+    /// The program that runs.
+    running: Option<Running>,
+}
+
+/// A program whose `main` runs, and what is undone when it has ended.
+#[derive(Clone, Copy)]
+struct Running {
+    task: Task,
+    entered: Option<Entered>,
+    /// The environment of the caller.
+    environment: *const *const c_char,
 }
 
 /// A program to run.
@@ -95,16 +106,25 @@ pub unsafe fn link(
     arguments: *const *const c_char,
     environment: *const *const c_char,
 ) -> Result<c_int, Error> {
-    let mut place = Linked { frame: Frame::new(true), next: None };
-    // By pointer only: the code in the frame changes it.
-    let linked = &raw mut place;
+    let mut token = 0;
     enclave::give_back();
+    let new = Linked { frame: Frame::new(Some(give_back_passed)), next: None, running: None };
+    let kept = arena::keep(new).map_err(Error::NoStorage)?;
+    // By pointer only: the code in the frame changes it.
+    let linked = kept.as_ptr();
     // SAFETY: the frame is popped before it ceases to exist; the caller's promise.
     unsafe {
-        Frame::push(linked.cast())?;
+        let pushed = Frame::push(linked.cast(), &raw mut token);
+        if pushed.is_err() {
+            let _ = arena::take(kept);
+            pushed?;
+        }
+        frame::give_back_dead();
         let status = turns(linked, libraries, name, arguments, environment);
+        frame::give_back_dead();
         let departure = Frame::take_departure(linked.cast());
         Frame::pop(linked.cast());
+        let _ = arena::take(kept);
         enclave::give_back();
         match departure {
             None => status,
@@ -113,6 +133,26 @@ pub unsafe fn link(
                 Err(Error::Thrown)
             }
         }
+    }
+}
+
+/// Gives back a LINK that code has jumped past, with its program.
+unsafe fn give_back_passed(frame: *mut Frame) {
+    let linked = frame.cast::<Linked>();
+    // SAFETY: a frame of this file, in the arena; nobody returns to it, so nothing runs on its stack.
+    unsafe {
+        let stack = Frame::begin_to_end(frame);
+        if let Some(running) = (*linked).running.take() {
+            enclave::give_stack_back(stack);
+            running.ends();
+            running.task.finish();
+            system::fflush(null_mut());
+        }
+        if let Some(next) = (*linked).next.take() {
+            next.finish();
+        }
+        Frame::pop(frame);
+        let _ = arena::take(NonNull::new_unchecked(linked));
     }
 }
 
@@ -130,7 +170,7 @@ unsafe fn turns(
         loop {
             let status = match prepared {
                 Ok(task) => {
-                    let status = run(linked.cast(), task);
+                    let status = run(linked, task);
                     task.finish();
                     system::fflush(null_mut());
                     status
@@ -156,7 +196,7 @@ pub unsafe fn transfer(
     arguments: *const *const c_char,
     environment: *const *const c_char,
 ) -> Error {
-    let linked = Frame::of_link().cast::<Linked>();
+    let linked = Frame::of_link((&raw const name).addr()).cast::<Linked>();
     if linked.is_null() {
         return Error::NotLinked;
     }
@@ -286,8 +326,21 @@ impl Left {
     }
 }
 
+impl Running {
+    /// It has ended, and its stack was given back: the thread is outside again.
+    unsafe fn ends(self) {
+        if let Some(entered) = self.entered {
+            entered.leave();
+        }
+        if self.task.environment.is_some() {
+            // SAFETY: as the program around has set it.
+            unsafe { system::environ = self.environment };
+        }
+    }
+}
+
 /// Runs a program's `main` in a frame and in its enclave, until it returns or exits: on a stack of its own if the option STACK gives a size.
-unsafe fn run(frame: *mut Frame, task: Task) -> c_int {
+unsafe fn run(linked: *mut Linked, task: Task) -> c_int {
     struct Run {
         task: Task,
         frame: *mut Frame,
@@ -305,20 +358,24 @@ unsafe fn run(frame: *mut Frame, task: Task) -> c_int {
             }
         }
     }
+    let frame = linked.cast();
     let mut run = Run { task, frame, returned: 0 };
     let run = &raw mut run;
     // SAFETY: the frame is the innermost; between it and an exit are only frames of C, and `inside`, which has nothing to
     // drop.
     unsafe {
         let enclave = table::enclave(task.program).unwrap_or(Enclave::NONE);
-        let before = system::environ;
-        if let Some(environment) = task.environment {
-            system::environ = environment.list();
+        let environment = system::environ;
+        if let Some(own) = task.environment {
+            system::environ = own.list();
         }
-        let exited = enclave.run(|| enclave.with_stack(|top| Frame::run_on(frame, top, inside, run.cast())));
-        if task.environment.is_some() {
-            system::environ = before;
-        }
+        let running = Running { task, entered: enclave.enter(), environment };
+        (*linked).running = Some(running);
+        let own = enclave.stack();
+        let exited = Frame::run_on(frame, own, inside, run.cast());
+        (*linked).running = None;
+        enclave::give_stack_back(own.1);
+        running.ends();
         exited.unwrap_or((*run).returned)
     }
 }

@@ -246,8 +246,8 @@ fn message() -> Text {
     }
 }
 
-/// The end of the calling thread's stack; None if the C library does not know it.
-pub(crate) fn stack_end() -> Option<usize> {
+/// The ends of the calling thread's stack; None if the C library does not know them.
+pub(crate) fn stack() -> Option<(usize, usize)> {
     let (mut attributes, mut low, mut bytes) = ([0; 7], 0, 0);
     // SAFETY: glibc's attributes have 56 bytes; the functions write what they are given.
     unsafe {
@@ -256,7 +256,7 @@ pub(crate) fn stack_end() -> Option<usize> {
         }
         let result = pthread_attr_getstack(&raw const attributes, &raw mut low, &raw mut bytes);
         pthread_attr_destroy(&raw mut attributes);
-        (result == 0).then(|| low.saturating_add(bytes))
+        (result == 0).then(|| (low, low.saturating_add(bytes)))
     }
 }
 

@@ -45,7 +45,15 @@ pub enum Kind {
     LockPolicy = 3,
     /// Counts acquisitions of the mutex at the address that is the value; 0: of none.
     LockCounted = 4,
+    /// A display of the ECB of that number, or of all that are alive ([`EVERY_ECB`]), in a file next to the ledger; 0: none. Written once
+    /// for each change of the page while this is in force.
+    EcbDisplay = 5,
 }
+
+/// The value of [`Kind::EcbDisplay`] for all ECBs. It is the number of none.
+pub const EVERY_ECB: u64 = u64::MAX;
+/// Bytes of the file of a display: a word, and the text. The word is stored last (Release): bytes of the text and one more.
+pub const DISPLAY_BYTES: usize = 256 << 10;
 
 impl Kind {
     const fn from_number(number: u32) -> Option<Kind> {
@@ -54,6 +62,7 @@ impl Kind {
             2 => Some(Kind::HeapTrim),
             3 => Some(Kind::LockPolicy),
             4 => Some(Kind::LockCounted),
+            5 => Some(Kind::EcbDisplay),
             _ => None,
         }
     }

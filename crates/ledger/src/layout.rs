@@ -294,9 +294,9 @@ pub struct Fault {
     pub offset: AtomicU64,
     /// The same of who freed a block that is freed again, or got one with another fault.
     pub origin_module: Text<4>,
-    /// Its address in that module.
+    /// Its address in that module. Of a stack of no program, whose `origin_module` is empty: 1 if the program asked for its size.
     pub origin_offset: AtomicU64,
-    /// The number of the ECB that has ended; 0: not known.
+    /// The number of the ECB of the block; 0: not known, or of none.
     pub ecb: AtomicU64,
     /// Its class; empty: not known.
     pub class: Text<4>,
@@ -304,7 +304,7 @@ pub struct Fault {
     pub tag: Text<5>,
 }
 
-/// The ECB of a fault that is [`FaultKind::Ended`].
+/// The ECB of the block of a fault: it has ended if that is [`FaultKind::Ended`].
 #[derive(Clone, Copy, Default)]
 pub struct OfEcb<'a> {
     /// Its number; 0: not known.

@@ -48,10 +48,12 @@ pub enum PairSum {
     HighWater = 5,
     /// Bytes of the buffers that were dispensed to them.
     Bytes = 6,
+    /// ECBs that were alive when their class got its first pair: their earlier visits are not counted in [`Self::Bytes`] and the lists.
+    Late = 7,
 }
 
 /// Number of sums.
-pub const SUMS: usize = 7;
+pub const SUMS: usize = 8;
 /// All of them, by their places.
 pub const ALL_SUMS: [PairSum; SUMS] = [
     PairSum::Ecbs,
@@ -61,6 +63,7 @@ pub const ALL_SUMS: [PairSum; SUMS] = [
     PairSum::Frames,
     PairSum::HighWater,
     PairSum::Bytes,
+    PairSum::Late,
 ];
 
 /// An ECB that ended, as a row counts it.
@@ -273,7 +276,7 @@ mod tests {
         EndedEcb {
             got: [0, 3, 0, 0, 0, 1],
             freed: [0, 2, 0, 0, 0, 0],
-            sums: [1, 1, 0, 0, 0, high_water, 700],
+            sums: [1, 1, 0, 0, 0, high_water, 700, 0],
         }
     }
 

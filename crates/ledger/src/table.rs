@@ -225,6 +225,34 @@ counters! {
         "Acquisitions that had to wait and are counted here, but in no lock's record: there was no room, no ledger, or the record was being made.";
     ControlObeyed = "control.obeyed", "Live changes obeyed", Count, by Obeyed, live Exact, killed Exact, Sum,
         "Settings that were changed from outside while the program ran, and that it obeyed: at the next request that a thread's ready cells do not serve.";
+    FetchAsked = "fetch.asked", "single rows of cursors asked for", Count, by Request, live Exact, killed Exact, Sum,
+        "Times that the program asked for one row of a cursor that it declared by libpq, while MULTIFETCH was in force.";
+    FetchServed = "fetch.served", "rows served without the server", Count, by Request, live Exact, killed Exact, Sum,
+        "Rows that the program got of a larger fetch.";
+    FetchSent = "fetch.sent", "larger fetches", Count, by Request, live Exact, killed Exact, Sum,
+        "Fetches of several rows that took the place of one for a single row.";
+    FetchAlone = "fetch.alone", "fetches left as they are", Count, by Request, live Exact, killed Exact, Sum,
+        "Fetches of one row from cursors that are not read ahead; the next figures have the reasons.";
+    FetchNotReadOnly = "fetch.not_read_only", "cursors left alone: the transaction is not READ ONLY", Count, by Request, live Exact, killed Exact, Sum,
+        "Cursors that are not read ahead for this reason.";
+    FetchDeclaration = "fetch.declaration", "cursors left alone: SCROLL, BINARY or WITH HOLD, or declared with other statements", Count, by Request, live Exact, killed Exact, Sum,
+        "Cursors that are not read ahead for this reason.";
+    FetchLimit = "fetch.limit", "cursors left alone: statement_timeout is set, or the transaction is SERIALIZABLE", Count, by Request, live Exact, killed Exact, Sum,
+        "Cursors that are not read ahead for this reason.";
+    FetchVolatileType = "fetch.volatile_type", "cursors left alone: the database has operators, types or casts with volatile functions", Count, by Request, live Exact, killed Exact, Sum,
+        "Cursors that are not read ahead for this reason.";
+    FetchNode = "fetch.node", "cursors left alone: the plan does more than read, join and sort tables", Count, by Request, live Exact, killed Exact, Sum,
+        "Cursors that are not read ahead for this reason.";
+    FetchTemporary = "fetch.temporary", "cursors left alone: a temporary table, which the transaction can change", Count, by Request, live Exact, killed Exact, Sum,
+        "Cursors that are not read ahead for this reason.";
+    FetchFunction = "fetch.function", "cursors left alone: a function, which could be volatile or fail in a later row", Count, by Request, live Exact, killed Exact, Sum,
+        "Cursors that are not read ahead for this reason.";
+    FetchOperator = "fetch.operator", "cursors left alone: it computes or casts, which could fail in a later row", Count, by Request, live Exact, killed Exact, Sum,
+        "Cursors that are not read ahead for this reason.";
+    FetchDoubtful = "fetch.doubtful", "cursors left alone: its plan could not be read with certainty", Count, by Request, live Exact, killed Exact, Sum,
+        "Cursors that are not read ahead for this reason.";
+    FetchConnection = "fetch.connection", "cursors left alone: the connection is used asynchronously or in a pipeline", Count, by Request, live Exact, killed Exact, Sum,
+        "Cursors that are not read ahead for this reason.";
     NotFollowedStatic = "follow.static", "not followed: statically linked", Count, by Follow, live Exact, killed Exact, Sum,
         "Programs started that have no dynamic loader, so no library can be loaded with them.";
     NotFollowedSetUid = "follow.setuid", "not followed: set-user-ID or set-group-ID", Count, by Follow, live Exact, killed Exact, Sum,
@@ -272,7 +300,7 @@ pub const HEAP_COUNTERS: usize = {
 };
 
 /// Changes when a structure of the file changes (`layout`, `heaps`, `pools`, `classes`, `pairs`, `traces`, `heap_steps`, `switches`).
-pub const LAYOUT_VERSION: u32 = 17;
+pub const LAYOUT_VERSION: u32 = 18;
 
 /// A number that changes whenever the table or the layout does; it detects a ledger of another table. FNV-1a over keys, units,
 /// folds and scopes.

@@ -19,7 +19,7 @@ use crate::text::Text;
 
 /// Entries of a table.
 pub const ENTRIES: usize = 127;
-/// Tables of a process. Later threads have none.
+/// Tables of a process. A thread takes over that of one that has ended; those for which there is none are counted.
 pub const TABLES: usize = 15;
 /// Modules of a process that callers are named by. Callers in others are plain addresses.
 pub const MODULES: usize = 128;
@@ -63,7 +63,8 @@ pub struct Table {
     pub requests: AtomicU64,
     /// Entries in use. Written once.
     pub limit: AtomicU64,
-    _unused: AtomicU64,
+    /// Of the first table: threads that found none free. Any thread adds, relaxed.
+    pub without: AtomicU64,
     /// The entries.
     pub entries: [Entry; ENTRIES],
 }

@@ -467,6 +467,14 @@ impl<'a> SlotView<'a> {
         tables.iter().map(move |table| TraceView { pages, table }).filter(|table| table.requests() > 0)
     }
 
+    /// Threads that found no trace table.
+    #[must_use]
+    pub fn threads_without_trace(&self) -> u64 {
+        let has = word(self.bytes, offset_of!(Slot, traces)) != 0 && self.traces.len() == TRACES_BYTES;
+        let at = offset_of!(Traces, tables) + offset_of!(Table, without);
+        if has { not_below_zero(word(self.traces, at)) } else { 0 }
+    }
+
     /// Owners of other anonymous memory: name, bytes mapped now, and at most.
     pub fn owners(&self) -> impl Iterator<Item = (&'a [u8], u64, u64)> + use<'a> {
         let bytes = self.bytes;

@@ -89,6 +89,7 @@ mod heap;
 mod lists;
 mod locks;
 mod message;
+mod multi_fetch;
 mod nearest;
 mod pools;
 mod program;
@@ -119,6 +120,7 @@ pub use lists::{
     AVAILABLE_LISTS, CLASSES_WITH_SIZES, DEFAULT_LISTS, LARGEST_LIST, LEAST_LIST, LONGEST_CLASS, ListSizes,
 };
 pub use locks::{Locks, OneLock};
+pub use multi_fetch::MultiFetch;
 pub use nearest::nearest;
 pub use pools::{HeapPools, LEAST_CELLS, POOL_SIZES, POOLS_UNDER_AUTO, PoolSize};
 pub use program::ProgramName;

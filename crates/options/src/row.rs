@@ -32,6 +32,9 @@ pub(crate) const CHECK: Kind = Kind::Named {
 /// `TRACE(n)` of ECB: the requests of a page.
 pub(crate) const TRACE: Kind =
     Kind::Named { word: "TRACE", inner: &Kind::Number { most: MOST_TRACED }, alone: Number(MOST_TRACED) };
+/// Bytes of one fetch of MULTIFETCH.
+pub(crate) const SIZE_OF_FETCH: Kind =
+    Kind::Size { unit: 8, least: 4096, most: 1 << 30, auto: false, negative: false };
 /// `LOW(size)` of ECB: the part below 2 GiB.
 pub(crate) const LOW: Kind = Kind::Named { word: "LOW", inner: &SIZE_OF_AREA, alone: Unset };
 /// `WITHOUT(item)` of ECB: an item of PJ47265 that is left out.

@@ -408,6 +408,24 @@ Quote a name with commas, parentheses or blanks. SYSOUT, the default of Language
         effect: Honoured,
     },
     other("MSGQ", 4, "Number of message queue entries.", NO_CONDITIONS),
+    Entry {
+        name: "MULTIFETCH",
+        least: 3,
+        alias: "",
+        sub_options: &[
+            sub("rows", COUNT, Number(0), Unset, "rows of one fetch, at most; 0 and 1: as the program writes"),
+            sub("size", SIZE_OF_FETCH, Bytes(256 * K), Unset, "bytes of one fetch, at most"),
+        ],
+        meaning: "How many rows of a cursor are fetched when the program asks for one. An underbar option.",
+        explanation: "\
+MULTIFETCH(100) applies to programs that read a cursor of PostgreSQL row by row through libpq: FETCH 1, FETCH NEXT. The
+third and later fetches of a cursor take 2, 4, 8 and so on up to 100 rows, and the program gets them one by one. That is
+done where the program cannot tell: in a READ ONLY transaction, with a cursor that is not SCROLL, WITH HOLD or BINARY,
+whose plan reads, compares and sorts tables, and does nothing else. Other cursors are left alone, and the report counts
+them with the reason. psycopg's iteration and pgjdbc's defaultRowFetchSize already fetch many rows, and gain nothing.
+The Adabas and Natural parameters of that purpose are MULTI-FETCH and PREFETCH.",
+        effect: Honoured,
+    },
     other("NATLANG", 3, "National language of messages.", LOCALE),
     other_with_no("OCSTATUS", 3, "Fortran checks of OPEN and CLOSE.", FORTRAN_ONLY),
     other("PAGEFRAMESIZE", 4, "Page frames for heaps and stacks.", "set HUGEPAGES(ON) for large pages in the heap"),

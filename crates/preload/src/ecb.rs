@@ -7,6 +7,7 @@ use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr::null_mut;
 
 use underbar_runtime::{ecb, errno, heap};
+use underbar_sys::syscall;
 
 const EPERM: c_int = 1;
 const ENOENT: c_int = 2;
@@ -70,6 +71,44 @@ extern "C" fn underbar_ecb_current() -> u64 {
 unsafe extern "C" fn underbar_ecb_name(name: *const c_char, value: *const c_char) -> c_int {
     // SAFETY: the caller's contract: null or C strings.
     answer(unsafe { ecb::name(text(name), text(value)) })
+}
+
+/// underbar_ecb_figures: 0 is the ECB that the caller is in.
+#[cfg_attr(feature = "artifact", unsafe(no_mangle))]
+unsafe extern "C" fn underbar_ecb_figures(ecb: u64, figures: *mut c_void, size: usize) -> c_int {
+    if figures.is_null() {
+        return EINVAL;
+    }
+    answer(this(ecb).and_then(ecb::figures).map(|shown| {
+        let bytes = size.min(size_of::<ecb::Shown>());
+        // SAFETY: the caller's contract: so many bytes can be written there. A program of another version knows fewer, or gets fewer.
+        unsafe { core::ptr::copy_nonoverlapping((&raw const shown).cast(), figures.cast::<u8>(), bytes) }
+    }))
+}
+
+/// underbar_ecb_display: 0 is the ECB that the caller is in.
+#[cfg_attr(feature = "artifact", unsafe(no_mangle))]
+extern "C" fn underbar_ecb_display(ecb: u64, fd: c_int) -> c_int {
+    answer(this(ecb).and_then(|ecb| {
+        ecb::display(ecb, |line| {
+            let mut rest = line;
+            while let Ok(written @ 1..) = syscall::write(fd, rest) {
+                rest = rest.get(written..).unwrap_or_default();
+                if rest.is_empty() {
+                    break;
+                }
+            }
+        })
+    }))
+}
+
+/// The number, or for 0 that of the ECB that the caller is in.
+fn this(ecb: u64) -> Result<u64, ecb::Refused> {
+    match (ecb, ecb::current()) {
+        (0, 0) => Err(ecb::Refused::Outside),
+        (0, current) => Ok(current),
+        (ecb, _) => Ok(ecb),
+    }
 }
 
 /// underbar_ecb_step_outside.

@@ -47,8 +47,11 @@ unsafe extern "C" fn stack_sizes(sizes: *mut Sizes) {
     unsafe { *sizes = stack::sizes() };
 }
 
-unsafe extern "C" fn stack_begins() -> usize {
-    stack::linked::begins().1
+unsafe extern "C" fn stack_begins(low: *mut usize) -> usize {
+    let (begin, end) = stack::linked::begins();
+    // SAFETY: the caller's word.
+    unsafe { low.write(begin) };
+    end
 }
 
 unsafe extern "C" fn stack_ends(top: usize) {

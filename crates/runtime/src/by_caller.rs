@@ -73,6 +73,10 @@ const ENOUGH: u32 = 3;
 /// tells that there is work, and the work is under the lock.
 static SEEN: AtomicU64 = AtomicU64::new(0);
 
+/// Work for libraries that are loaded, of a resource that changes words for reasons of its own: a `fn()`, or null. Written once at the
+/// start by [`also`], read under the lock of `deepbind`.
+static ALSO: AtomicPtr<()> = AtomicPtr::new(core::ptr::null_mut());
+
 /// The bases of libraries that are bound. Under the lock of `deepbind`.
 static DONE: [AtomicUsize; 64] = [const { AtomicUsize::new(0) }; 64];
 /// How many libraries were unloaded when this was true. Under the same lock.
@@ -143,6 +147,24 @@ pub fn bind() -> bool {
     SEEN.load(Ordering::Relaxed) != 0
 }
 
+/// Does `work` now and whenever libraries have come, before their constructors run where the C library allows it. Under the lock of
+/// `deepbind`. Once, at the start.
+pub(crate) fn also(work: fn()) {
+    ALSO.store(work as *mut (), Ordering::Release);
+    bind_again();
+}
+
+/// Changes words of a library to what `choose` gives for them. False if something is left to do. Under the lock of `deepbind`.
+pub(crate) fn change(object: &Object, choose: &mut dyn FnMut(&loaded::Reference) -> Option<usize>) -> bool {
+    let mut changes = Changes::new();
+    object.references(&mut |reference| {
+        if let Some(value) = choose(reference) {
+            changes.add(reference.word, value);
+        }
+    });
+    write(object, &changes) && !changes.is_undone
+}
+
 #[cold]
 fn bind_again() {
     if sandbox::is_closed() {
@@ -189,6 +211,10 @@ struct Changes {
 }
 
 impl Changes {
+    const fn new() -> Self {
+        Changes { all: [Change { word: null(), value: 0 }; 64], count: 0, is_undone: false }
+    }
+
     fn add(&mut self, word: &AtomicUsize, value: usize) {
         match self.all.get_mut(self.count) {
             Some(change) => {
@@ -205,12 +231,26 @@ impl Changes {
 struct Pair {
     name: &'static CStr,
     ours: usize,
+    /// The place in the program that all libraries have instead of it; 0: none.
+    stand_in: usize,
     at_home: usize,
+}
+
+impl Pair {
+    /// Whether a word with this value leads to it.
+    fn is_at(&self, word: usize) -> bool {
+        word != 0 && (word == self.ours || word == self.stand_in) && self.ours != 0
+    }
 }
 
 /// Under the lock of `deepbind`.
 fn bind_all() {
     let [loads, unloads] = loaded::counts();
+    let also = ALSO.load(Ordering::Acquire);
+    if !also.is_null() {
+        // SAFETY: a `fn()`, as `also` stored it.
+        unsafe { core::mem::transmute::<*mut (), fn()>(also)() }
+    }
     if UNLOADED.swap(unloads, Ordering::Relaxed) != unloads {
         DONE.iter().for_each(|base| base.store(0, Ordering::Relaxed));
     }
@@ -238,11 +278,14 @@ fn bind_all() {
 /// allocator serves the program.
 fn pairs() -> Option<[Pair; COUNT]> {
     let here = bind as *const () as usize;
-    let mut pairs = functions().map(|(name, at_home)| Pair { name, ours: 0, at_home });
+    let mut pairs = functions().map(|(name, at_home)| Pair { name, ours: 0, stand_in: 0, at_home });
     let mut is_met = [false; COUNT];
     loaded::each_until(&mut |object| {
         let is_here = object.holds(here);
         for (pair, is_met) in pairs.iter_mut().zip(&mut is_met) {
+            if pair.stand_in == 0 && !*is_met {
+                pair.stand_in = object.stand_in(pair.name);
+            }
             object.functions(pair.name, &mut |symbol, _| {
                 if is_here && !*is_met {
                     // SAFETY: a symbol of this library.
@@ -284,14 +327,14 @@ fn is_file(path: &[u8], name: &[u8]) -> bool {
 
 /// Binds one library. False if something of it is left to do.
 fn bind_one(object: &Object, pairs: &[Pair; COUNT]) -> bool {
-    let mut changes = Changes { all: [Change { word: null(), value: 0 }; 64], count: 0, is_undone: false };
+    let mut changes = Changes::new();
     let is_loader = is_file(object.path(), LOADER);
     let for_loader = |pair: &Pair| {
         if is_loader && pair.name == c"malloc" { from_loader as *const () as usize } else { pair.at_home }
     };
     object.references(&mut |reference| {
         let word = reference.word.load(Ordering::Relaxed);
-        if let Some(pair) = pairs.iter().find(|pair| pair.ours == word && word != 0) {
+        if let Some(pair) = pairs.iter().find(|pair| pair.is_at(word)) {
             return changes.add(reference.word, for_loader(pair));
         }
         let is_relocated = word >= object.size();
@@ -311,7 +354,7 @@ fn bind_one(object: &Object, pairs: &[Pair; COUNT]) -> bool {
             // SAFETY: pages of the loader that it has made read-only, and that are never unmapped.
             let word = unsafe { AtomicUsize::from_ptr(place as *mut usize) };
             let value = word.load(Ordering::Relaxed);
-            if let Some(pair) = pairs.iter().find(|pair| pair.ours == value && value != 0) {
+            if let Some(pair) = pairs.iter().find(|pair| pair.is_at(value)) {
                 changes.add(word, for_loader(pair));
             }
         }

@@ -6,7 +6,8 @@
 //! Not here: ECBs themselves (`heap::ecb`), and whose storage stays with the process (`by_caller`).
 
 pub use crate::heap::ecb::{
-    Number, Refused, current, end, enter, leave, locate, name, outside, step_inside, step_outside, tag, untag,
+    Number, Refused, Shown, current, display, end, enter, figures, leave, locate, name, outside, step_inside,
+    step_outside, tag, untag,
 };
 
 use crate::{by_caller, heap, sandbox};

@@ -46,6 +46,7 @@ mod loaded;
 #[cfg(not(loom))]
 pub mod lock;
 #[cfg(not(loom))]
+mod multi_fetch;
 mod next;
 #[cfg(not(loom))]
 pub mod options;

@@ -261,6 +261,30 @@ impl Object {
         name: &CStr,
         visit: &mut dyn FnMut(*const Symbol, bool),
     ) {
+        self.symbols_named(wanted, name, &mut |symbol, is_default| {
+            // SAFETY: a symbol of a library that is loaded.
+            if unsafe { (*symbol).is_function() } {
+                visit(symbol, is_default);
+            }
+        });
+    }
+
+    /// The place in it that has become the address of another library's function of that name: a program at a fixed address that takes
+    /// the function's address has one, a jump to the function, and all libraries get it. 0: it has none.
+    pub(crate) fn stand_in(&self, name: &CStr) -> usize {
+        let mut place = 0;
+        self.symbols_named(hash_of(name), name, &mut |symbol, _| {
+            // SAFETY: a symbol of a library that is loaded.
+            let symbol = unsafe { &*symbol };
+            if !symbol.is_defined() && symbol.value != 0 {
+                place = self.base.wrapping_add(symbol.value);
+            }
+        });
+        place
+    }
+
+    /// Calls `visit` with each symbol of that name, whose hash is `wanted`, that a lookup can find, and whether it is the default version.
+    fn symbols_named(&self, wanted: u32, name: &CStr, visit: &mut dyn FnMut(*const Symbol, bool)) {
         const HIDDEN: u16 = 0x8000;
         let hash = &self.hash;
         if hash.bucket_count == 0 || hash.words == 0 {
@@ -279,7 +303,7 @@ impl Object {
             loop {
                 let this = *hash.chain.add((at - hash.first) as usize);
                 let symbol = self.symbols.add(at as usize);
-                if (this ^ wanted) >> 1 == 0 && (*symbol).is_function() && self.name(symbol) == name {
+                if (this ^ wanted) >> 1 == 0 && self.name(symbol) == name {
                     let hidden = !self.versions.is_null() && *self.versions.add(at as usize) & HIDDEN != 0;
                     visit(symbol, !hidden);
                 }

@@ -11,12 +11,13 @@
 //! `sigaltstack`. `sigaction` tells the program that the action is the default one, so the runtimes of Rust and of Java set theirs,
 //! and theirs win. The kernel removes handlers at exec; a child by fork has them, and dies in the same way.
 //!
-//! A program that is LINKed onto a stack of its own has an alternate stack there, whatever thread runs it.
+//! A program that is LINKed onto a stack of its own has an alternate stack there, whatever thread runs it. A thread on a stack of the C
+//! library gets one from `rooms`, if the handler is still in place when it begins.
 //!
 //! Invariant: the handler runs at most once, and changes nothing that the program can still see.
-//! Known limits: threads on stacks of the C library have no alternate stack; their overflow is not named. Neither is one in a program
-//! that has forbidden itself system calls, in its first thread.
-//! Not here: how it is reported (`host/report`).
+//! Known limits: the overflow of a stack that the program brought to a thread is not named. After a program has forbidden itself system
+//! calls, only those of stacks that underbar made are.
+//! Not here: how it is reported (`host/report`), the memory of alternate stacks (`stack`).
 
 use core::ptr::null;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -44,6 +45,9 @@ static IS_SET: AtomicBool = AtomicBool::new(false);
 /// Where the first thread's stack begins. Written as [`IS_SET`]; relaxed.
 static FIRST: AtomicUsize = AtomicUsize::new(0);
 
+/// The handler of this library that calls this one (`stale`); 0: none. Written as [`IS_SET`]; relaxed.
+static BEFORE: AtomicUsize = AtomicUsize::new(0);
+
 /// At the low end of an alternate stack: the stack to which it belongs.
 #[repr(C)]
 struct Owner {
@@ -55,6 +59,10 @@ struct Owner {
     top: usize,
     /// It is that of a program that was LINKed.
     is_linked: bool,
+    /// The C library made it: a stack that it kept may be larger than the thread asked for, so `low` is an estimate.
+    is_of_c: bool,
+    /// The program asked for its size, other than by the default.
+    is_asked: bool,
     /// The alternate stack to which the thread returns when that program has ended.
     before: Alternate,
 }
@@ -78,9 +86,8 @@ pub(crate) fn at_start(base: usize) {
     }
     let Ok(room) = syscall::map_anonymous(ROOM) else { return };
     FIRST.store(base, Ordering::Relaxed);
-    let owner = Owner { mark: MARK, low: 0, top: base, is_linked: false, before: Alternate::NONE };
     // SAFETY: new memory.
-    unsafe { use_alternate(room as usize, owner) };
+    unsafe { use_alternate(room as usize, Owner::of(0, base)) };
     let handler = action::calls(handler as *const () as usize, SA_ONSTACK | SA_RESETHAND, 0);
     IS_SET.store(action::change(SIGSEGV, Some(&handler), None), Ordering::Relaxed);
 }
@@ -91,10 +98,38 @@ pub(crate) fn at_start(base: usize) {
 /// They are the thread's until it has ended.
 pub unsafe fn thread_begins(room: usize, low: usize, top: usize) {
     if IS_SET.load(Ordering::Relaxed) && !sandbox::is_closed() {
-        let owner = Owner { mark: MARK, low, top, is_linked: false, before: Alternate::NONE };
         // SAFETY: the caller's promise.
-        unsafe { use_alternate(room, owner) };
+        unsafe { use_alternate(room, Owner::of(low, top)) };
     }
+}
+
+/// Whether a thread on a stack of the C library is to have an alternate stack: the handler is still the one that the kernel calls.
+pub fn is_in_place() -> bool {
+    let mut now = DEFAULT;
+    IS_SET.load(Ordering::Relaxed)
+        && !sandbox::is_closed()
+        && action::change(SIGSEGV, None, Some(&mut now))
+        && is_expected(now.handler)
+}
+
+/// As [`thread_begins`], on a stack of the C library that is at least so large; `is_asked`: the program asked for its size.
+///
+/// # Safety
+/// The room is the thread's until [`thread_of_c_ends`] returns true.
+pub unsafe fn thread_of_c_begins(room: usize, low: usize, top: usize, is_asked: bool) {
+    // SAFETY: the caller's promise.
+    unsafe { use_alternate(room, Owner { is_of_c: true, is_asked, ..Owner::of(low, top) }) };
+}
+
+/// The calling thread ends, which began with that room. False if it may still be used: a handler of the program's runs on it, or the
+/// kernel cannot be asked.
+pub fn thread_of_c_ends(room: usize) -> bool {
+    let mut now = Alternate::NONE;
+    // SAFETY: the kernel writes one description.
+    let is_told = !sandbox::is_closed()
+        && unsafe { syscall3(number::SIGALTSTACK, 0, &raw mut now as usize, 0) }.is_ok();
+    // The program may have set its own: that stays.
+    is_told && (now.start != room || (now.flags & SS_ONSTACK == 0 && set(&Alternate::NONE)))
 }
 
 /// A LINKed program begins in the calling thread, on a stack with these ends, and may use [`ROOM`] bytes at `room`. An alternate stack
@@ -106,7 +141,7 @@ pub unsafe fn program_begins(room: usize, low: usize, top: usize) {
     if !IS_SET.load(Ordering::Relaxed) || sandbox::is_closed() {
         return;
     }
-    let owner = Owner { mark: MARK, low, top, is_linked: true, before: Alternate::NONE };
+    let owner = Owner { is_linked: true, ..Owner::of(low, top) };
     // SAFETY: the caller's promise.
     unsafe {
         let Some(before) = use_alternate(room, owner) else {
@@ -114,7 +149,7 @@ pub unsafe fn program_begins(room: usize, low: usize, top: usize) {
             return;
         };
         if before.flags & SS_DISABLE == 0 && !before.is_ours() {
-            let _ = set(&before);
+            set(&before);
             (room as *mut Owner).write(Owner::NONE);
         } else {
             (*(room as *mut Owner)).before = before;
@@ -134,7 +169,7 @@ pub unsafe fn program_ends(room: usize) {
     unsafe {
         let owner = (room as *const Owner).read();
         if owner.mark == MARK && owner.is_linked {
-            let _ = set(&owner.before);
+            set(&owner.before);
         }
     }
 }
@@ -151,10 +186,20 @@ unsafe fn use_alternate(room: usize, owner: Owner) -> Option<Alternate> {
     Some(before)
 }
 
-/// Sets the alternate stack again that was set before.
-unsafe fn set(before: &Alternate) -> bool {
-    // SAFETY: the kernel reads one description.
-    unsafe { syscall3(number::SIGALTSTACK, core::ptr::from_ref(before) as usize, 0, 0).is_ok() }
+/// Sets an alternate stack that was set before, or none.
+fn set(this: &Alternate) -> bool {
+    // SAFETY: the kernel reads one description; its memory is there for as long as the thread had or has it.
+    unsafe { syscall3(number::SIGALTSTACK, core::ptr::from_ref(this) as usize, 0, 0).is_ok() }
+}
+
+/// Another handler of this library is the kernel's from now on, and calls this one.
+pub(crate) fn comes_after(handler: usize) {
+    BEFORE.store(handler, Ordering::Relaxed);
+}
+
+/// Whether that action of the kernel's leads to this handler.
+fn is_expected(address: usize) -> bool {
+    is_ours(address) || (address > 1 && address == BEFORE.load(Ordering::Relaxed))
 }
 
 /// Whether that address is this handler.
@@ -177,6 +222,8 @@ struct Alternate {
     bytes: usize,
 }
 
+/// A handler runs on it.
+const SS_ONSTACK: i32 = 1;
 /// There is no alternate stack.
 const SS_DISABLE: i32 = 2;
 
@@ -192,7 +239,20 @@ impl Alternate {
 }
 
 impl Owner {
-    const NONE: Self = Self { mark: 0, low: 0, top: 0, is_linked: false, before: Alternate::NONE };
+    const NONE: Self = Self { mark: 0, ..Self::of(0, 0) };
+
+    /// Of a stack that underbar made, or, with `low` 0, of the first thread.
+    const fn of(low: usize, top: usize) -> Self {
+        Self {
+            mark: MARK,
+            low,
+            top,
+            is_linked: false,
+            is_of_c: false,
+            is_asked: false,
+            before: Alternate::NONE,
+        }
+    }
 }
 
 // The part of an alternate stack that is in memory as soon as the stack below it is.
@@ -212,6 +272,16 @@ struct Context {
 unsafe extern "C" fn handler(_: i32, info: *const Info, context: *const Context) {
     // SAFETY: the kernel passes what the flags ask for.
     let (info, context) = unsafe { (&*info, &*context) };
+    // A handler that came later by a system call of its own may have called this one, as Go's runtime does: then the default action is
+    // not set yet, and the program would meet the same fault again and again.
+    let mut now = DEFAULT;
+    if !sandbox::is_closed()
+        && action::change(SIGSEGV, None, Some(&mut now))
+        && now.handler != DEFAULT.handler
+        && !is_expected(now.handler)
+    {
+        action::change(SIGSEGV, Some(&DEFAULT), None);
+    }
     if info.code <= 0 {
         end_as_asked();
         return;
@@ -231,13 +301,18 @@ unsafe extern "C" fn handler(_: i32, info: *const Info, context: *const Context)
 
 /// The size of the stack, if an access to that address, by code with that stack pointer, is an overflow of it.
 fn overflowed(owner: &Owner, address: usize, pointer: usize) -> Option<usize> {
+    // A large frame may reach far below the last one before it touches a page.
+    const NEAR: usize = 1 << 20;
+    if owner.is_of_c {
+        return (address < owner.top && address.abs_diff(pointer) <= NEAR)
+            .then(|| overflowed_of_c(owner, address))
+            .flatten();
+    }
     if owner.low != 0 {
         return (owner.low - PAGE..owner.low)
             .contains(&address)
             .then_some((owner.top - owner.low).next_multiple_of(PAGE));
     }
-    // A large frame may reach far below the last one before it touches a page.
-    const NEAR: usize = 1 << 20;
     if address >= owner.top || address.abs_diff(pointer) > NEAR || sandbox::is_closed() {
         return None;
     }
@@ -247,6 +322,17 @@ fn overflowed(owner: &Owner, address: usize, pointer: usize) -> Option<usize> {
     // arguments above `top` count, too.
     let is_mapped = syscall::mincore(address & !(PAGE - 1), &mut [0]).is_ok();
     (!is_mapped && depth > limit / 2 && depth < limit.saturating_add(2 * NEAR)).then_some(limit)
+}
+
+/// The same for a stack of the C library: the address is in its guard. That is the mapping below the stack's, or, made of the kernel's
+/// guard pages, the low end of it: the stack itself can be accessed, so a fault in its mapping is one in such a page.
+fn overflowed_of_c(owner: &Owner, address: usize) -> Option<usize> {
+    if sandbox::is_closed() {
+        return None;
+    }
+    let (guard, low) = coverage::mapping_around(owner.top - 1)?;
+    let size = if address < low { owner.top - low } else { owner.top - owner.low };
+    (address >= guard).then_some(size.next_multiple_of(PAGE))
 }
 
 /// RLIMIT_STACK; None: there is none, or it is not known.
@@ -276,7 +362,8 @@ fn note(owner: &Owner, size: usize, address: usize, instruction: usize) {
     let known = if owner.is_linked { within::name() } else { None };
     let program = match &known {
         Some(name) => Some((name.split(|&byte| byte == 0).next().unwrap_or_default(), 0)),
-        None => owner.is_linked.then_some((&b"a program"[..], 0)),
+        None if owner.is_linked => Some((&b"a program"[..], 0)),
+        None => Some((&b""[..], u64::from(owner.is_asked))),
     };
     ledger::slot().fault.store(
         FaultKind::StackOverflow,

@@ -21,7 +21,9 @@
 
 use crate::ledger::own_reads;
 use crate::orders::{Given, Orders};
-use crate::{by_caller, coverage, deepbind, faults, heap, ledger, lock, sample, serving, stack, switch};
+use crate::{
+    by_caller, coverage, deepbind, faults, heap, ledger, lock, multi_fetch, sample, serving, stack, switch,
+};
 
 /// One row.
 pub(crate) struct Resource {
@@ -140,6 +142,12 @@ const RESOURCES: [Resource; ROWS] = [
         ..NOTHING
     },
     Resource {
+        name: "multi-fetch",
+        configure: multi_fetch::configure,
+        start: |_| multi_fetch::at_start(),
+        ..NOTHING
+    },
+    Resource {
         name: "switches",
         configure: switch::configure,
         // After the ledger, in which it counts, and when no other row looks functions up any more.
@@ -185,8 +193,8 @@ const RESOURCES: [Resource; ROWS] = [
 /// Runs code for each row down the table, or up. Each row is a constant there, so that the functions in its columns are
 /// called directly. An array of pointers would need relocation of all of them by the loader when a process starts.
 macro_rules! each {
-    (down, $row:ident, $then:expr) => { each!(@ $row, $then, 0 1 2 3 4 5 6 7 8 9 10 11 12) };
-    (up, $row:ident, $then:expr) => { each!(@ $row, $then, 12 11 10 9 8 7 6 5 4 3 2 1 0) };
+    (down, $row:ident, $then:expr) => { each!(@ $row, $then, 0 1 2 3 4 5 6 7 8 9 10 11 12 13) };
+    (up, $row:ident, $then:expr) => { each!(@ $row, $then, 13 12 11 10 9 8 7 6 5 4 3 2 1 0) };
     (@ $row:ident, $then:expr, $($at:literal)*) => {{
         $({
             const ROW: &Resource = &RESOURCES[$at];
@@ -195,7 +203,7 @@ macro_rules! each {
         })*
     }};
 }
-const ROWS: usize = 13;
+const ROWS: usize = 14;
 
 // A row that is missing in the lists above would be left out of every walk.
 const _: () = {

@@ -58,6 +58,9 @@ pub(crate) fn at_start() {
     let ours = action::calls(handler as *const () as usize, SA_ONSTACK, 0);
     if action::change(SIGSEGV, Some(&ours), Some(&mut before)) {
         keep(&Program { handler: before.handler, flags: before.flags & !SA_RESTORER, mask: before.mask });
+        if overflow::is_ours(before.handler) {
+            overflow::comes_after(ours.handler);
+        }
         IS_SET.store(true, Ordering::Relaxed);
     }
 }

@@ -1,11 +1,12 @@
 //! The input of rules for the accounts of a run: the report, and the figures of one program as the model has them.
 //!
-//! Not here: where the figures come from (`underbar_report::storage`, `supply`).
+//! Not here: where the figures come from (`underbar_report::storage`, `supply`, `ecb_figures`,
+//! `pool_figures`).
 
 use underbar_ledger::Key;
-use underbar_model::{Storage, Supply, Threads};
+use underbar_model::{EcbClass, Enclaves, Pools, Storage, Supply, Threads};
 use underbar_report::units::size;
-use underbar_report::{Program, Report, storage, supply};
+use underbar_report::{Program, Report, ecb_figures, pool_figures, storage, supply};
 
 /// The input of a rule.
 pub struct Case<'a> {
@@ -17,6 +18,12 @@ pub struct Case<'a> {
     pub heap: Storage,
     /// How its heap served requests; None if the heap chooses its increments by itself.
     pub supply: Option<Supply>,
+    /// Its enclaves.
+    pub enclaves: Vec<Enclaves>,
+    /// Its classes of ECBs.
+    pub classes: Vec<EcbClass>,
+    /// Its heap pools; None without HEAPPOOLS.
+    pub pools: Option<Pools>,
     /// The stacks that STACK sets.
     pub stack: Storage,
     /// The stacks that THREADSTACK sets.
@@ -34,6 +41,9 @@ impl<'a> Case<'a> {
             program,
             heap: storage::heap(program),
             supply: supply::supply(program),
+            enclaves: storage::enclaves(report, program),
+            classes: ecb_figures::classes(report, program),
+            pools: pool_figures::pools(report, program),
             stack: storage::stack(report, program),
             thread_stacks: storage::thread_stacks(report, program),
             threads: storage::threads(report, program),

@@ -8,8 +8,7 @@
 //! Invariant: sizes come from counts, never from printed percentages.
 //! Not here: the same rules for listings of z/TPF (`listing::ztpf`), and the search for sizes (`underbar_model::classes`).
 
-use underbar_model::{AreaUse, Certainty, Class, Figure, Need, classes::least_waste};
-use underbar_report::ecbs::EcbClass;
+use underbar_model::{Class, EcbClass, classes::least_waste};
 use underbar_report::units::{bytes, count, counted, share, size};
 
 use crate::advice::{Advice, Evidence, Kind, Setting};
@@ -33,28 +32,11 @@ const TARGET: u64 = 95;
 /// With fewer ECBs there is no advice on it.
 const FEW_ECBS: u64 = 20;
 
-/// The classes of the program, those of the same name and sizes in all of its processes together.
-fn classes(case: &Case<'_>) -> Vec<EcbClass> {
-    let mut all: Vec<EcbClass> = Vec::new();
-    let processes = case.report.processes.iter().filter(|process| process.name() == case.program.name);
-    for class in processes.flat_map(|process| &process.ecbs) {
-        match all.iter_mut().find(|known| known.is_as(class)) {
-            Some(known) => known.add(class),
-            None => all.push(class.clone()),
-        }
-    }
-    all
-}
-
 /// Requests that an available list may serve.
 fn requests(class: &EcbClass) -> Vec<Class> {
-    let mut from = 0;
-    let rows = class.requests.up_to.range(..=LARGEST).map(|(&limit, &count)| {
-        let row = Class { from, limit, count };
-        from = limit;
-        row
-    });
-    rows.collect()
+    let mut requests = class.requests.classes();
+    requests.retain(|row| row.limit <= LARGEST);
+    requests
 }
 
 fn number(requests: &[Class]) -> u64 {
@@ -98,13 +80,12 @@ fn is_plain(name: &str) -> bool {
 }
 
 fn evidence(class: &EcbClass) -> Vec<Evidence> {
-    let all = [("ecbs.counted", class.counted), ("ecbs.created", class.created)];
-    all.into_iter().map(|(key, figure)| Evidence::Counter { key, figure }).collect()
+    Evidence::all([&class.counted, &class.created])
 }
 
 /// Rule `tpf-avl-size` for a run: each class whose sizes are worth a change, that which can spare most first; if there is none, that one alone.
 pub fn sizes(case: &Case<'_>) -> Vec<Advice> {
-    let mut found: Vec<(u128, Advice)> = classes(case).iter().filter_map(sizes_of).collect();
+    let mut found: Vec<(u128, Advice)> = case.classes.iter().filter_map(sizes_of).collect();
     found.sort_by_key(|(spared, _)| std::cmp::Reverse(*spared));
     let count = found.iter().filter(|(_, advice)| advice.option.is_some()).count().max(1);
     let mut all: Vec<Advice> = found.into_iter().map(|(_, advice)| advice).collect();
@@ -115,20 +96,19 @@ pub fn sizes(case: &Case<'_>) -> Vec<Advice> {
 
 /// A class whose ECBs are so few that none of them was counted by size.
 fn uncounted(case: &Case<'_>) -> Option<Advice> {
-    let got = |class: &EcbClass| class.lists.iter().fold(0_u64, |sum, list| sum.saturating_add(list.got));
-    let all = classes(case);
-    let class =
-        all.iter().filter(|class| class.counted == 0 && got(class) >= FEW).max_by_key(|class| got(class))?;
-    let ecbs = match class.created {
+    let got = |class: &EcbClass| class.dispensed.value;
+    let is_uncounted = |class: &&EcbClass| class.counted.value == 0 && got(class) >= FEW;
+    let class = case.classes.iter().filter(is_uncounted).max_by_key(|class| got(class))?;
+    let ecbs = match class.created.value {
         1 => "the ECB".to_owned(),
         created => format!("the {} ECBs", count(created)),
     };
     Some(Advice {
         kind: Kind::NoChange,
-        now: setting(&class.name, &class.sizes).to_string(),
+        now: setting(&class.name, &class.sizes()).to_string(),
         reason: format!(
             "The requests in {ecbs} of class {} were not counted by size: that is done in one ECB of {}. RPTSTG(ON) counts all.",
-            class.name, class.counted_one_in
+            class.name, class.counted_one_in.value
         ),
         evidence: evidence(class),
         risk: "None: nothing is set.".to_owned(),
@@ -143,11 +123,12 @@ fn sizes_of(class: &EcbClass) -> Option<(u128, Advice)> {
         return None;
     }
     let proposed = best(&requests);
-    let (old, new) = (handed_out(&requests, &class.sizes), handed_out(&requests, &proposed));
+    let sizes = class.sizes();
+    let (old, new) = (handed_out(&requests, &sizes), handed_out(&requests, &proposed));
     // Of all ECBs that were created.
-    let every = u128::from(class.created / class.counted.max(1)).max(1);
+    let every = u128::from(class.created.value / class.counted.value.max(1)).max(1);
     let spared = old.saturating_sub(new).saturating_mul(every);
-    let now = setting(&class.name, &class.sizes);
+    let now = setting(&class.name, &sizes);
     let words = |sum: u128| bytes(u64::try_from(sum).unwrap_or(u64::MAX));
     let risk = "The next run's ECBs may ask for other sizes. What no available list holds is served by lists of other sizes, a quarter larger than the \
                 request at most.".to_owned();
@@ -156,16 +137,15 @@ fn sizes_of(class: &EcbClass) -> Option<(u128, Advice)> {
         "{} of up to {} were counted by size in {} of class {}",
         counted(number(&requests), "request", "requests"),
         bytes(LARGEST),
-        counted(class.counted, "ECB", "ECBs"),
+        counted(class.counted.value, "ECB", "ECBs"),
         class.name
     );
     if !is_plain(&class.name) || old.saturating_sub(new).saturating_mul(u128::from(WORTH)) <= old {
         let reason = format!("{of}; the best sizes would not spare one byte in {WORTH} of {}.", words(old));
         return Some((spared, Advice { kind: Kind::NoChange, reason, ..found }));
     }
-    let is_lower =
-        proposed.len() >= class.sizes.len() && proposed.iter().zip(&class.sizes).all(|(new, old)| new <= old);
-    let is_higher = proposed.iter().zip(&class.sizes).all(|(new, old)| new >= old);
+    let is_lower = proposed.len() >= sizes.len() && proposed.iter().zip(&sizes).all(|(new, old)| new <= old);
+    let is_higher = proposed.iter().zip(&sizes).all(|(new, old)| new >= old);
     let kind = match (is_lower, is_higher) {
         (true, _) => Kind::Lower,
         (_, true) => Kind::Raise,
@@ -187,14 +167,8 @@ pub fn own_sizes(case: &Case<'_>) -> Vec<Advice> {
 }
 
 fn compared(case: &Case<'_>) -> Option<Advice> {
-    let all: Vec<(EcbClass, Vec<Class>)> = classes(case)
-        .into_iter()
-        .map(|class| {
-            let requests = requests(&class);
-            (class, requests)
-        })
-        .filter(|(_, requests)| number(requests) >= FEW)
-        .collect();
+    let mut all: Vec<_> = case.classes.iter().map(|class| (class, requests(class))).collect();
+    all.retain(|(_, requests)| number(requests) >= FEW);
     if all.len() < 2 {
         return None;
     }
@@ -215,10 +189,7 @@ fn compared(case: &Case<'_>) -> Option<Advice> {
                 .then(|| format!("{} ({} %)", class.name, spared * 100 / shared.max(1)))
         })
         .collect();
-    let evidence = all
-        .iter()
-        .map(|(class, _)| Evidence::Counter { key: "ecbs.counted", figure: class.counted })
-        .collect();
+    let evidence = Evidence::all(all.iter().map(|(class, _)| &class.counted));
     let sizes = common.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
     let (kind, reason) = if deserve.is_empty() {
         (
@@ -247,32 +218,22 @@ pub fn area(case: &Case<'_>) -> Vec<Advice> {
 }
 
 fn preallocated(case: &Case<'_>) -> Option<Advice> {
-    let all = classes(case);
-    let figure = |key, value| Figure::counter(key, value, Certainty::Likely);
-    let of = |class: &EcbClass| AreaUse {
-        area: figure("ecbs.area", class.area),
-        rows: class
-            .uses
-            .up_to
-            .iter()
-            .map(|(&limit, &ecbs)| Need { limit, users: figure("ecbs.ended", ecbs) })
-            .collect(),
-        above: figure("ecbs.ended", class.uses.above.map_or(0, |above| above.1)),
-        collections: 1,
-    };
-    let mut used = of(all.first()?);
-    all.iter().skip(1).for_each(|class| used.add(of(class)));
-    let (ecbs, present) = (used.all(), used.area.value);
+    let (first, others) = case.classes.split_first()?;
+    let (mut used, mut exceeded) = (first.area.clone(), first.exceeded.clone());
+    for class in others {
+        used.add(class.area.clone());
+        exceeded.add(&class.exceeded);
+    }
+    let (ecbs, present, exceed) = (used.all(), used.area.value, exceeded.value);
     if ecbs < FEW_ECBS {
         return None;
     }
-    let exceed = all.iter().map(EcbClass::exceeded).fold(0, u64::saturating_add);
     let found = Advice {
         now: format!("ECB({})", size(present)),
-        evidence: vec![
-            Evidence::Counter { key: "ecbs.area", figure: present },
-            Evidence::Counter { key: "ecbs.ended", figure: ecbs },
-        ],
+        evidence: Evidence::of(&used.area)
+            .into_iter()
+            .chain([Evidence::Counter { key: "ecbs.ended", figure: ecbs }])
+            .collect(),
         risk: "Each ECB takes the addresses of its area; memory is taken only where it is touched."
             .to_owned(),
         ..Advice::default()
@@ -309,7 +270,7 @@ fn preallocated(case: &Case<'_>) -> Option<Advice> {
 mod tests {
     use super::*;
     use crate::accounts::advise;
-    use underbar_report::ecbs::Rows;
+    use underbar_report::ecbs::{EcbClass, Rows};
     use underbar_report::sample;
 
     fn class(name: &str, requests: &[(u64, u64)], uses: &[(u64, u64)]) -> EcbClass {

@@ -2,9 +2,7 @@
 //!
 //! Not here: options. None of them makes a LINK a CALL; that is a change of the program.
 
-use underbar_ledger::Key;
-use underbar_report::heap::{Heap, Kind as HeapKind};
-use underbar_report::units::{bytes, counted, size};
+use underbar_report::units::{bytes, count, counted, size};
 
 use crate::advice::{Advice, Evidence, Kind};
 use crate::case::Case;
@@ -14,23 +12,17 @@ const MANY: u64 = 100;
 
 /// Rule `enclaves`.
 pub fn links(case: &Case<'_>) -> Option<Advice> {
-    let processes = case.report.processes.iter().filter(|process| process.name() == case.program.name);
-    let enclaves = || processes.clone().flat_map(|process| &process.heaps).filter(is_enclave);
-    let most = enclaves().max_by_key(|heap| heap.created)?;
-    let links = enclaves().map(|heap| heap.created).fold(0, u64::saturating_add);
-    let figure = |key| enclaves().filter_map(move |heap| heap.counters.known(key));
-    let initial = figure(Key::HeapInitialSize).max().unwrap_or(0);
-    let used = figure(Key::HeapUsedPeak).max().unwrap_or(0);
-    let segments = figure(Key::HeapSegmentsAllocated).fold(0, u64::saturating_add);
+    let most = case.enclaves.iter().max_by_key(|one| one.created.value)?;
+    let (first, others) = case.enclaves.split_first()?;
+    let mut all = first.clone();
+    others.iter().for_each(|other| all.add(other));
+    let (links, initial, used) = (all.created.value, all.heap.initial.value, all.heap.used.value);
     let found = |kind, reason| {
+        let heap = &all.heap;
         Some(Advice {
             kind,
             now: case.heap_now(),
-            evidence: vec![
-                Evidence::counter(Key::HeapSegmentsAllocated, segments),
-                Evidence::counter(Key::HeapInitialSize, initial),
-                Evidence::counter(Key::HeapUsedPeak, used),
-            ],
+            evidence: Evidence::all([&heap.segments, &heap.initial, &heap.used]),
             reason,
             ..Advice::default()
         })
@@ -52,13 +44,9 @@ pub fn links(case: &Case<'_>) -> Option<Advice> {
         "{}, {} of them of {name}: each makes an enclave, which gets its heap from the kernel and returns it. CALL runs a \
          program in its caller's.",
         counted(links, "LINK", "LINKs"),
-        underbar_report::units::count(most.created)
+        count(most.created.value)
     );
     found(Kind::Change, reason)
-}
-
-fn is_enclave(heap: &&Heap) -> bool {
-    heap.kind == HeapKind::Enclave
 }
 
 #[cfg(test)]

@@ -49,11 +49,7 @@ pub(crate) fn worth<'a>(case: &Case<'a>) -> Vec<Hot<'a>> {
 }
 
 fn sections<'a>(case: &Case<'a>) -> impl Iterator<Item = &'a Locks> {
-    let name = case.program.name.clone();
-    // Names are compared last: there may be thousands of processes, and few have locks.
-    let with_locks =
-        case.report.processes.iter().filter_map(|process| Some((process, process.locks.as_ref()?)));
-    with_locks.filter(move |(process, _)| process.name() == name).map(|(_, locks)| locks)
+    case.report.parts_of(case.program, |process| process.locks.as_ref()).map(|(_, locks)| locks)
 }
 
 pub(crate) fn found(

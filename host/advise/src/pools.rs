@@ -10,10 +10,9 @@
 //! Here each thread has extents of its own, which z/OS does not: so a pool's cells are divided by the threads.
 //! Not here: the same for listings (`listing::le::pools`), the choice of sizes (`underbar_model::cells`).
 
-use underbar_ledger::Key;
-use underbar_model::cells::{MOST, Range, waste};
-use underbar_report::Process;
-use underbar_report::pools::{Pool, Pools, Ranges};
+use underbar_model::cells::{MOST, Range, suggested, waste};
+use underbar_model::{Pool, Pools};
+use underbar_report::pools::UNIT;
 use underbar_report::units::{bytes, counted, parse_size};
 
 use crate::advice::{Advice, Evidence, Kind, Setting};
@@ -32,32 +31,18 @@ const LEAST_CELLS: u64 = 4;
 
 /// Rule `heap-pools`.
 pub fn apply(case: &Case<'_>) -> Option<Advice> {
-    let of_program = |process: &&Process| process.name() == case.program.name;
-    let taken =
-        |pools: &Pools| pools.each.iter().map(|pool| pool.model().taken()).fold(0, u64::saturating_add);
-    let (process, pools) = case
-        .report
-        .processes
-        .iter()
-        .filter(of_program)
-        .filter_map(pools_of)
-        .max_by_key(|(_, pools)| taken(pools))?;
-    let sizes: Vec<Pool> = pools.by_size().collect();
+    let pools = case.pools.as_ref()?;
+    let sizes = &pools.each;
     // Sizes with several pools divide the threads in a way of their own.
-    if sizes.len() != pools.each.len() || sizes.is_empty() {
+    if sizes.is_empty() || sizes.windows(2).any(|two| two[0].cell.value == two[1].cell.value) {
         return None;
     }
-    let threads = process.counters.get(Key::ThreadsPeak).max(1);
-    let initial = pools.initial_size.map(|now| heap_to_be(case).unwrap_or(now));
-    let in_force = Shares { case, pools, threads, initial };
-    if let Some(other) = process.ranges_of_pools().and_then(|ranges| in_force.other_sizes(&sizes, ranges)) {
+    let initial = pools.initial.certain().map(|now| heap_to_be(case).unwrap_or(now));
+    let in_force = Shares { case, pools, threads: pools.threads.value.max(1), initial };
+    if let Some(other) = in_force.other_sizes(sizes) {
         return Some(other);
     }
-    Some(in_force.shares(&sizes))
-}
-
-fn pools_of(process: &Process) -> Option<(&Process, &Pools)> {
-    Some((process, process.pools.as_ref()?))
+    Some(in_force.shares(sizes))
 }
 
 /// The initial size of HEAP that is advised.
@@ -78,7 +63,7 @@ struct Shares<'a> {
 
 impl Shares<'_> {
     fn option(&self) -> &'static str {
-        if self.pools.initial_size.is_some() { "HEAPPOOLS" } else { "HEAPPOOLS64" }
+        if self.pools.initial.certain().is_some() { "HEAPPOOLS" } else { "HEAPPOOLS64" }
     }
 
     /// ON or ALIGN.
@@ -91,16 +76,17 @@ impl Shares<'_> {
 
     /// The share of an extent in force: a percentage, or a number of cells.
     fn share(pool: &Pool) -> u64 {
-        pool.percent.unwrap_or(pool.cells_per_extent)
+        pool.percent.certain().unwrap_or(pool.cells_per_extent.value)
     }
 
     /// The share that holds a thread's part of the most cells in use.
     fn needed(&self, pool: &Pool) -> u64 {
-        let cells = pool.used_peak.div_ceil(self.threads);
+        let cells = pool.used.value.div_ceil(self.threads);
         match self.initial {
             Some(initial) => {
-                let of_thread = Pool { used_peak: cells, ..pool.clone() };
-                of_thread.model().percent_of(initial).min(MOST_PERCENT)
+                let mut of_thread = pool.clone();
+                of_thread.used.value = cells;
+                of_thread.percent_of(initial).min(MOST_PERCENT)
             }
             None => cells.max(LEAST_CELLS),
         }
@@ -108,12 +94,11 @@ impl Shares<'_> {
 
     fn found(&self, kind: Kind, pools: &[&Pool], reason: String) -> Advice {
         let shares: Vec<String> =
-            self.pools.each.iter().map(|pool| format!("{},{}", pool.cell, Self::share(pool))).collect();
-        let models: Vec<_> = pools.iter().take(3).map(|pool| pool.model()).collect();
+            self.pools.each.iter().map(|pool| format!("{},{}", pool.cell.value, Self::share(pool))).collect();
         Advice {
             kind,
             now: format!("{}({},{})", self.option(), self.switch(), shares.join(",")),
-            evidence: Evidence::all(models.iter().flat_map(|pool| [&pool.extents, &pool.used])),
+            evidence: Evidence::all(pools.iter().take(3).flat_map(|pool| [&pool.extents, &pool.used])),
             reason,
             ..Advice::default()
         }
@@ -134,8 +119,8 @@ impl Shares<'_> {
     }
 
     fn shares(&self, sizes: &[Pool]) -> Advice {
-        let is_kept = self.initial == self.pools.initial_size;
-        let is_small = |pool: &&Pool| pool.extents > EXTENTS.saturating_mul(self.threads);
+        let is_kept = self.initial == self.pools.initial.certain();
+        let is_small = |pool: &&Pool| pool.extents.value > EXTENTS.saturating_mul(self.threads);
         let small: Vec<&Pool> = sizes.iter().filter(is_small).collect();
         if !small.is_empty() {
             let which = counted(small.len() as u64, "pool", "pools");
@@ -147,43 +132,47 @@ impl Shares<'_> {
             let raised = sizes.iter().map(|pool| {
                 let (share, needed) = (Self::share(pool), self.needed(pool));
                 let kept = if is_small(&pool) { share.max(needed) } else { share };
-                (pool.cell, Some(if is_kept { kept } else { needed }))
+                (pool.cell.value, Some(if is_kept { kept } else { needed }))
             });
             let option = self.setting(raised);
             return Advice { option: Some(option), ..self.found(Kind::Raise, &small, reason) };
         }
-        let held_by =
-            |pool: &Pool| pool.extents.saturating_mul(pool.cells_per_extent).saturating_mul(pool.element);
+        let held_by = |pool: &Pool| {
+            let cells = pool.extents.value.saturating_mul(pool.cells_per_extent.value);
+            cells.saturating_mul(pool.element.value)
+        };
         let held = sizes.iter().map(held_by).fold(0, u64::saturating_add);
-        let used = sizes.iter().map(|pool| pool.model().taken()).fold(0, u64::saturating_add);
-        let largest: Vec<&Pool> = sizes.iter().filter(|pool| pool.extents > 0).collect();
+        let used = self.pools.taken();
+        let largest: Vec<&Pool> = sizes.iter().filter(|pool| pool.extents.value > 0).collect();
         if held >= WORTH_LOWERING && used < held / 4 {
             let reason = format!("extents hold {}, of which {} were used at most.", bytes(held), bytes(used));
             let lowered = sizes.iter().map(|pool| {
                 let needed = self.needed(pool);
-                (pool.cell, Some(if is_kept { Self::share(pool).min(needed) } else { needed }))
+                (pool.cell.value, Some(if is_kept { Self::share(pool).min(needed) } else { needed }))
             });
             let option = self.setting(lowered);
             return Advice { option: Some(option), ..self.found(Kind::Lower, &largest, reason) };
         }
-        if let (Some(now), Some(to_be), false) = (self.pools.initial_size, self.initial, is_kept) {
+        if let (Some(now), Some(to_be), false) = (self.pools.initial.certain(), self.initial, is_kept) {
             let reason = format!(
                 "HEAP changes from {} to {}, and percentages are of its initial size.",
                 bytes(now),
                 bytes(to_be)
             );
-            let option = self.setting(sizes.iter().map(|pool| (pool.cell, Some(self.needed(pool)))));
+            let option = self.setting(sizes.iter().map(|pool| (pool.cell.value, Some(self.needed(pool)))));
             return Advice { option: Some(option), ..self.found(Kind::Change, &largest, reason) };
         }
         self.found(Kind::NoChange, &largest, "no pool needed more than 2 extents for each thread.".to_owned())
     }
 
     /// Other sizes, if those in force waste much.
-    fn other_sizes(&self, sizes: &[Pool], ranges: &Ranges) -> Option<Advice> {
-        let cells: Vec<u64> = sizes.iter().map(|pool| pool.element).collect();
-        let rows: Vec<Range> = ranges.0.iter().map(|(&to, &count)| Range { to, count }).collect();
+    fn other_sizes(&self, sizes: &[Pool]) -> Option<Advice> {
+        let cells: Vec<u64> = sizes.iter().map(|pool| pool.element.value).collect();
+        let requests = &self.pools.requests.rows;
+        let rows: Vec<Range> =
+            requests.iter().map(|row| Range { to: row.limit, count: row.count.value }).collect();
         let (before, all) = waste(&rows, &cells)?;
-        let chosen = self.pools.suggested_sizes(ranges)?;
+        let chosen = suggested(&rows, sizes.last()?.cell.value, UNIT)?;
         let (after, _) = waste(&rows, &chosen)?;
         if before < WORTH_CHANGING || before.saturating_mul(4) < all || after.saturating_mul(2) > before {
             return None;
@@ -204,6 +193,8 @@ impl Shares<'_> {
 mod tests {
     use super::*;
     use crate::accounts::advise;
+    use underbar_ledger::Key;
+    use underbar_report::pools::{Pool, Pools, Ranges};
     use underbar_report::sample;
 
     const INITIAL: u64 = 4 << 20;

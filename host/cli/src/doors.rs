@@ -7,7 +7,7 @@
 pub enum Door {
     /// It runs programs, prepares their runs, or reads their reports.
     Programs,
-    /// It reads listings, or reads and writes program libraries.
+    /// It reads listings, or reads and writes program libraries and record files.
     Mainframe,
     /// It explains the command itself.
     Help,

@@ -40,6 +40,7 @@ use sweep::{count_running, has_ended_in, sweep};
 use underbar_shown::Shown;
 
 pub use beside::areas;
+pub(crate) use beside::displays;
 pub use sweep::named;
 
 const CLOCK_BOOTTIME: u32 = 7;

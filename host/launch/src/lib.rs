@@ -23,6 +23,7 @@
 
 mod alive;
 pub mod control;
+pub mod ecbs;
 mod environment;
 mod foreground;
 pub mod foreign_file;

@@ -8,7 +8,7 @@
 //! Invariant: the users of all rows and those above are all users.
 //! Not here: requests by size (`requests`), and which area is advised (the rules).
 
-use crate::figure::{Certainty, Figure};
+use crate::figure::Figure;
 
 /// The use of one area, in one collection of figures or over several.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,27 +62,20 @@ impl AreaUse {
     /// Adds another collection of figures on the same area.
     pub fn add(&mut self, other: AreaUse) {
         self.collections = self.collections.saturating_add(other.collections);
-        add(&mut self.above, &other.above);
+        self.above.add(&other.above);
         for row in other.rows {
             match self.rows.binary_search_by_key(&row.limit, |known| known.limit) {
-                Ok(at) => add(&mut self.rows[at].users, &row.users),
+                Ok(at) => self.rows[at].users.add(&row.users),
                 Err(at) => self.rows.insert(at, row),
             }
         }
     }
 }
 
-/// Adds a number of users; the evidence is that of the first collection.
-fn add(mine: &mut Figure, theirs: &Figure) {
-    mine.value = mine.value.saturating_add(theirs.value);
-    if theirs.certainty != Certainty::Certain {
-        mine.certainty = theirs.certainty;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::figure::Certainty;
 
     fn figure(value: u64) -> Figure {
         Figure::counter("test", value, Certainty::Certain)

@@ -17,6 +17,19 @@ pub enum Certainty {
     Unknown,
 }
 
+impl Certainty {
+    /// The certainty of a sum, or of the larger one, of two figures. A part that is unknown makes it a lower bound.
+    fn with(self, other: Self) -> Self {
+        match (self, other) {
+            (one, other) if one == other => one,
+            (Self::Certain, Self::Unknown) | (Self::Unknown, Self::Certain) => Self::AtLeast,
+            (Self::AtLeast, Self::Unknown) | (Self::Unknown, Self::AtLeast) => Self::AtLeast,
+            (Self::Certain, doubt) | (doubt, Self::Certain) => doubt,
+            _ => Self::Likely,
+        }
+    }
+}
+
 /// The evidence for a figure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Evidence {
@@ -81,6 +94,26 @@ impl Figure {
         Self { value: 0, certainty: Certainty::Unknown, evidence: Evidence::Absent(why) }
     }
 
+    /// Adds another figure of the same key. The evidence stays that of the first known one; a doubt of either is one of the sum.
+    pub fn add(&mut self, other: &Self) {
+        self.join(other, u64::saturating_add);
+    }
+
+    /// Takes the larger of both values. Evidence and doubts are as for [`Self::add`].
+    pub fn raise(&mut self, other: &Self) {
+        self.join(other, u64::max);
+    }
+
+    fn join(&mut self, other: &Self, both: impl Fn(u64, u64) -> u64) {
+        let certainty = self.certainty.with(other.certainty);
+        if self.certainty == Certainty::Unknown {
+            *self = other.clone();
+        } else if other.certainty != Certainty::Unknown {
+            self.value = both(self.value, other.value);
+        }
+        self.certainty = certainty;
+    }
+
     /// Whether some of its digits may be missing.
     #[must_use]
     pub fn is_likely(&self) -> bool {
@@ -123,5 +156,35 @@ mod tests {
         assert_eq!(bounds(&Figure::counter("heap.gets", 9, Certainty::AtLeast)), (Some(9), None));
         assert_eq!(bounds(&Figure::counter("heap.gets", 9, Certainty::AtMost)), (None, Some(9)));
         assert_eq!(bounds(&Figure::absent("not counted by size")), (None, None));
+    }
+
+    #[test]
+    fn a_doubt_of_one_figure_is_one_of_both() {
+        let of = |value, certainty| Figure::counter("heap.gets", value, certainty);
+        let mut sum = of(5, Certainty::Certain);
+        sum.add(&of(5, Certainty::Certain));
+        assert_eq!(sum, of(10, Certainty::Certain));
+        sum.add(&of(4, Certainty::AtLeast));
+        assert_eq!(sum, of(14, Certainty::AtLeast));
+        sum.raise(&of(7, Certainty::Certain));
+        assert_eq!(sum, of(14, Certainty::AtLeast));
+        sum.raise(&of(u64::MAX, Certainty::AtMost));
+        sum.add(&sum.clone());
+        assert_eq!(sum, of(u64::MAX, Certainty::Likely));
+    }
+
+    #[test]
+    fn a_part_that_is_unknown_makes_a_sum_a_lower_bound() {
+        let known = Figure::counter("heap.gets", 5, Certainty::Certain);
+        let least = Figure { certainty: Certainty::AtLeast, ..known.clone() };
+        let mut absent = Figure::absent("not counted");
+        absent.add(&Figure::absent("not counted"));
+        assert_eq!(absent, Figure::absent("not counted"));
+        let (mut one, mut other) = (absent.clone(), known.clone());
+        one.add(&known);
+        other.add(&absent);
+        assert_eq!((&one, &other), (&least, &least));
+        one.add(&absent);
+        assert_eq!(one, least);
     }
 }

@@ -18,6 +18,8 @@
 //! | [`storage`] | storage areas: sizes, use, segments |
 //! | [`area_use`] | how much of an area its users need |
 //! | [`available_list`] | free buffers of one size |
+//! | [`ecb_class`] | classes of ECBs: areas, available lists, requests |
+//! | [`enclaves`] | the storage areas of enclaves |
 //! | [`supply`] | how requests are served |
 //! | [`threads`] | how many threads there were |
 //! | [`switches`] | switches between processors or modes |
@@ -34,6 +36,8 @@ pub mod available_list;
 pub mod cells;
 pub mod classes;
 pub mod contention;
+pub mod ecb_class;
+pub mod enclaves;
 pub mod figure;
 pub mod lock;
 pub mod platform;
@@ -50,10 +54,12 @@ pub use area_use::{AreaUse, Need};
 pub use available_list::AvailableList;
 pub use classes::{Class, least_waste};
 pub use contention::Contention;
+pub use ecb_class::EcbClass;
+pub use enclaves::Enclaves;
 pub use figure::{Certainty, Evidence, Figure, Line};
 pub use lock::Lock;
 pub use platform::Platform;
-pub use pool::Pool;
+pub use pool::{Pool, Pools};
 pub use program::Program;
 pub use requests::{Larger, Requests, Row};
 pub use storage::Storage;

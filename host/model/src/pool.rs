@@ -1,8 +1,30 @@
-//! A pool: cells of one size, got from a heap by extents.
+//! A pool: cells of one size, got from a heap by extents; and the pools of a process.
 //!
 //! Not here: which sizes waste least (`cells`).
 
 use crate::figure::Figure;
+use crate::requests::Requests;
+
+/// The pools of one process, in a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pools {
+    /// The initial size of the heap of which extents are a percentage; absent where extents have a size of their own.
+    pub initial: Figure,
+    /// The most threads at one time, among which the cells are divided.
+    pub threads: Figure,
+    /// The pools, the smallest cells first.
+    pub each: Vec<Pool>,
+    /// Requests by size; without rows if they are not counted.
+    pub requests: Requests,
+}
+
+impl Pools {
+    /// Bytes that the cells of all pools took at most.
+    #[must_use]
+    pub fn taken(&self) -> u64 {
+        self.each.iter().map(Pool::taken).fold(0, u64::saturating_add)
+    }
+}
 
 /// The figures of a pool in one run.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -14,6 +14,7 @@ use underbar_ledger::{Key, Unit, sizes};
 use crate::ecb_sums;
 pub use crate::figure_paths::{Figure, keys, of_report};
 use crate::gate::{Gate, Outcome};
+use crate::heap_sizes;
 use crate::model::Report;
 use crate::sizes::Sizes;
 use crate::units::figure as in_units;
@@ -84,20 +85,16 @@ impl Diff {
             old: old.value,
             new: new.value,
         });
-        let of_classes = ecb_sums::of_classes(old, new).into_iter().map(|(key, unit, [old, new])| Change {
-            key: key.into(),
-            unit,
-            old,
-            new,
-        });
-        let changes = of_report.chain(of_classes);
+        let of_parts = ecb_sums::of_classes(old, new).into_iter().chain(heap_sizes::of_heaps(old, new));
+        let of_parts = of_parts.map(|(key, unit, [old, new])| Change { key: key.into(), unit, old, new });
+        let changes = of_report.chain(of_parts);
         // underbar's own reads say nothing about the program.
         let own = Key::OwnReads.entry().key;
         // Requests by size: a few more or less of a rare size are no change. The threshold is of all requests.
         let of = |report: &Report| report.tree.sizes.as_ref().map_or(0, Sizes::total);
         let requests = of(old).max(of(new)) as f64 * (least - 1.0);
         let is_many = |change: &Change| {
-            sizes::find(&change.key).is_none()
+            (sizes::find(&change.key).is_none() && !heap_sizes::is_row(&change.key))
                 || change.old.zip(change.new).is_none_or(|(old, new)| old.abs_diff(new) as f64 > requests)
         };
         let (mut changed, rest): (Vec<_>, Vec<_>) =

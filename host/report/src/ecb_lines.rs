@@ -154,6 +154,16 @@ fn of_class(class: &EcbClass) -> Vec<Line> {
 /// The requests of each thread of a process, with a heading each.
 fn traces(process: &Process) -> Vec<Line> {
     let mut lines = Vec::new();
+    if process.ecb_threads_without_trace > 0 {
+        let text = format!(
+            "{}, process {}: {} had no trace table, as all {} were in use",
+            clean(process.name()),
+            process.process,
+            counted(process.ecb_threads_without_trace, "thread", "threads"),
+            underbar_ledger::traces::TABLES
+        );
+        lines.push(Line(vec![(Tone::Label, text)]));
+    }
     for trace in &process.ecb_traces {
         let head = format!(
             "{}, process {}, thread {}: the last {} of {} requests in ECBs, the newest first",
@@ -200,7 +210,15 @@ fn of_pair(pair: &EcbPair) -> String {
         bytes(pair.bytes),
         count(pair.freed()),
         bytes(pair.high_water)
-    )
+    ) + &late(pair.late)
+}
+
+/// ECBs of a pair whose earlier visits are missing, in words.
+fn late(ecbs: u64) -> String {
+    if ecbs == 0 {
+        return String::new();
+    }
+    format!("; {} not counted from the beginning", counted(ecbs, "ECB", "ECBs"))
 }
 
 /// The ECBs whose requests were counted one by one, in words.

@@ -36,6 +36,9 @@ pub struct EcbPair {
     pub high_water: u64,
     /// Bytes of the buffers that were dispensed to them.
     pub bytes: u64,
+    /// Those that were alive when their class got its first pair: what they got in earlier visits is not in bytes and lists.
+    #[serde(default)]
+    pub late: u64,
     /// The available lists, and the others together.
     pub lists: Vec<PairList>,
 }
@@ -73,6 +76,7 @@ impl EcbPair {
             frames: row.sum(PairSum::Frames),
             high_water: row.sum(PairSum::HighWater),
             bytes: row.sum(PairSum::Bytes),
+            late: row.sum(PairSum::Late),
             lists: (0..=last).map(list).collect(),
         }
     }
@@ -97,6 +101,7 @@ impl EcbPair {
             (&mut self.with_frame, other.with_frame),
             (&mut self.frames, other.frames),
             (&mut self.bytes, other.bytes),
+            (&mut self.late, other.late),
         ];
         for (sum, more) in pairs {
             *sum = sum.saturating_add(more);

@@ -365,7 +365,8 @@ figures! {
     "ecbs.pairs.frames", "frames", Pair, "Frames of 1 MiB that they obtained.";
     "ecbs.pairs.high_water", "high-water mark", Pair, "The most bytes of storage that one of them had.";
     "ecbs.pairs.bytes", "bytes dispensed", Pair, "Bytes of the buffers that were dispensed to them: a list's buffer counts as it is, one with pages of its own or below 2 GiB as what was asked for.";
-    "ecbs.pairs.lists.got", "dispensed", PairList, "Buffers that the list dispensed to them, from the visit on in which a pair was attached.";
+    "ecbs.pairs.late", "counted late", Pair, "Those that were alive when their class got its first pair: what they got in earlier visits is missing in bytes and lists. From that pair on, each ECB of the class is counted from its beginning.";
+    "ecbs.pairs.lists.got", "dispensed", PairList, "Buffers that the list dispensed to them.";
     "ecbs.pairs.lists.freed", "freed", PairList, "Buffers that they freed; not those that were in use when their ECB ended.";
 }
 

@@ -26,7 +26,6 @@ use crate::absent::ABSENT;
 use crate::figures::{Figures, split};
 use crate::model::Report;
 use crate::page::{Line, Page, Tone, clean, labelled, paint};
-use crate::pools::Ranges;
 use crate::program::Program;
 use crate::request_sizes::{Counted, section};
 use crate::sizes::Sizes;
@@ -34,7 +33,7 @@ use crate::steps::STEPS;
 use crate::summary;
 use crate::tree::TREE;
 use crate::units;
-use crate::{ecb_lines, heaps, memory, pool_lines, switch_lines};
+use crate::{ecb_lines, heap_sizes, heaps, memory, pool_lines, switch_lines};
 
 /// Columns for a key, the width of the longest.
 const KEY: usize = 26;
@@ -58,8 +57,7 @@ pub fn render(report: &Report, page: Page<'_>) -> String {
     for (words, figures, ranges) in heaps::sections(report) {
         lines.push(heading(&words));
         rows(&mut lines, crate::heap::keys().map(|key| (key, figures.known(key))));
-        let most = ranges.map(Ranges::most).filter(|words| !words.is_empty());
-        lines.extend(most.map(|words| labelled("requests", words)));
+        lines.extend(ranges.into_iter().flat_map(|ranges| heap_sizes::lines(ranges, page)));
     }
     lines.extend(pool_lines::sections(report));
     lines.extend(ecb_lines::sections(report));

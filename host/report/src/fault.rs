@@ -18,20 +18,24 @@ pub struct Fault {
     pub block: u64,
     /// Usable bytes of the block; null if not known. Of a stack, its size.
     pub block_bytes: Option<u64>,
+    /// The program asked for the size of its thread's stack.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub size_is_asked: bool,
     /// The caller: file name of the module and place in it; null if not known.
     pub caller: Option<Caller>,
     /// The code that freed a block that was freed again, or got a block with another fault; null if not known. HEAPCHK(ON) and
     /// HEAPZONES know it. Of a stack: the LINKed program that ran on it, as a module without a place.
     #[serde(default)]
     pub origin: Option<Caller>,
-    /// The ECB that has ended, of storage that ECB(CHECK) kept; null if not known, or with another fault.
+    /// The ECB of the block: one that has ended, if ECB(CHECK) kept its storage, or one that is alive. Null if not known, or if the block
+    /// is of no ECB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ecb: Option<EndedEcb>,
+    pub ecb: Option<OfEcb>,
 }
 
-/// An ECB that has ended while its storage was still used.
+/// The ECB of a block, which had ended if the fault is one of storage of an ended ECB.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct EndedEcb {
+pub struct OfEcb {
     /// Its number, by which the program named it.
     pub number: u64,
     /// Its class.
@@ -83,14 +87,14 @@ impl Fault {
         }
         let bytes = self.block_bytes.map_or(String::new(), |bytes| format!(" ({bytes} bytes)"));
         let what = match self.kind {
-            FaultKind::DoubleFree => format!("double free of {address:#x}{bytes}"),
+            FaultKind::DoubleFree => format!("double free of {address:#x}{bytes}{}", self.inside()),
             FaultKind::InsideBlock => {
                 let inside = address.saturating_sub(*block);
                 format!("invalid pointer {address:#x}, {inside} bytes into the block at {block:#x}{bytes}")
             }
             FaultKind::NoBlock => format!("invalid pointer {address:#x}: no block begins there"),
             FaultKind::Overflow => {
-                format!("overflow: the block at {block:#x}{bytes} was written past its end")
+                format!("overflow: the block at {block:#x}{bytes} was written past its end{}", self.inside())
             }
             FaultKind::StackOverflow => String::new(),
             FaultKind::Ended if self.is_access() => format!("{address:#x}{}", self.ended()),
@@ -110,6 +114,13 @@ impl Fault {
         self.kind == FaultKind::Ended && self.function.ends_with(" access")
     }
 
+    /// In which ECB the block is, and its name.
+    fn inside(&self) -> String {
+        let Some(ecb) = &self.ecb else { return String::new() };
+        let named = ecb.tag.as_ref().map_or(String::new(), |tag| format!(", named {}", shown(tag)));
+        format!(", in ECB {} of class {}{named}", ecb.number, shown(&ecb.class))
+    }
+
     /// Which ECB has ended, and the buffer.
     fn ended(&self) -> String {
         let Some(ecb) = &self.ecb else { return ": its ECB has ended".to_owned() };
@@ -127,18 +138,23 @@ impl Fault {
         let limit = self.block_bytes.unwrap_or(0);
         let twice = limit.next_multiple_of(4096).saturating_mul(2);
         let (who, remedy) = match (self.block, &self.origin) {
-            (_, Some(program)) => {
-                (format!("{} (LINKed)", program.module), format!("STACK({})", crate::units::size(twice)))
-            }
-            (0, None) => ("the first thread".to_owned(), format!("ulimit -s {}", twice >> 10)),
+            (_, Some(program)) => (
+                format!("{} (LINKed)", program.module),
+                format!("; try STACK({})", crate::units::size(twice)),
+            ),
+            (0, None) => ("the first thread".to_owned(), format!("; try ulimit -s {}", twice >> 10)),
             (thread, None) => (
                 format!("thread {thread} ({})", self.function),
-                format!("THREADSTACK(ON,{})", crate::units::size(twice)),
+                if self.size_is_asked {
+                    "; the program sets its size".to_owned()
+                } else {
+                    format!("; try THREADSTACK(ON,{})", crate::units::size(twice))
+                },
             ),
         };
         let place = self.caller.as_ref();
         let place = place.map_or(String::new(), |at| format!("; in {}+{:#x}", at.module, at.offset));
-        format!("{who} overflowed its {} stack; try {remedy}{place}", crate::units::bytes(limit))
+        format!("{who} overflowed its {} stack{remedy}{place}", crate::units::bytes(limit))
     }
 }
 
@@ -160,6 +176,7 @@ mod tests {
             address: 0x7000,
             block: 0,
             block_bytes: Some(8 << 20),
+            size_is_asked: false,
             caller: None,
             origin: None,
             ecb: None,
@@ -167,6 +184,9 @@ mod tests {
         assert_eq!(fault.words(), "the first thread overflowed its 8 MiB stack; try ulimit -s 16384");
         fault.block = 77;
         assert_eq!(fault.words(), "thread 77 (diver) overflowed its 8 MiB stack; try THREADSTACK(ON,16M)");
+        fault.size_is_asked = true;
+        let asks = "thread 77 (diver) overflowed its 8 MiB stack; the program sets its size";
+        assert_eq!(fault.words(), asks);
         fault.origin = Some(Caller { module: "job".to_owned(), offset: 0 });
         assert_eq!(fault.words(), "job (LINKed) overflowed its 8 MiB stack; try STACK(16M)");
     }
@@ -174,7 +194,7 @@ mod tests {
     #[test]
     fn storage_of_an_ended_ecb_is_named_with_all_that_is_known() {
         let ecb =
-            EndedEcb { number: 4_294_967_299, class: "GONE".to_owned(), tag: Some("SESSION\n".to_owned()) };
+            OfEcb { number: 4_294_967_299, class: "GONE".to_owned(), tag: Some("SESSION\n".to_owned()) };
         let caller = Caller { module: "server".to_owned(), offset: 0x12a4 };
         let fault = Fault {
             kind: FaultKind::Ended,
@@ -182,6 +202,7 @@ mod tests {
             address: 0x1010,
             block: 0x1000,
             block_bytes: Some(128),
+            size_is_asked: false,
             caller: Some(caller),
             origin: None,
             ecb: Some(ecb),

@@ -9,7 +9,7 @@ use underbar_ledger::{self as ledger, AllocatorRole, Key, LedgerView, SlotState,
 
 use crate::ecb_trace::EcbTrace;
 use crate::ecbs::EcbClass;
-use crate::fault::{Caller, EndedEcb, Fault, FaultKind};
+use crate::fault::{Caller, Fault, FaultKind, OfEcb};
 use crate::figures::{Figures, split};
 use crate::heap::Heap;
 use crate::lock::gather::{Around, find};
@@ -141,6 +141,7 @@ fn section(slot: &SlotView<'_>, began_ns: u64, alive: &impl Fn(&SlotView<'_>) ->
         pools: Pools::of_slot(slot),
         ranges: Ranges::of_slot(slot),
         ecb_traces: slot.traces().map(|table| EcbTrace::of(&table)).collect(),
+        ecb_threads_without_trace: slot.threads_without_trace(),
         ecbs: EcbClass::of_slot(slot),
         switches: None,
         heaps: slot.heaps().map(|heap| Heap::of(&heap)).collect(),
@@ -192,11 +193,14 @@ fn fault(fault: FaultView<'_>) -> Fault {
         address: fault.address,
         block: fault.block,
         block_bytes: (fault.block_bytes > 0).then_some(fault.block_bytes),
+        size_is_asked: fault.kind == ledger::FaultKind::StackOverflow
+            && fault.origin_module.is_empty()
+            && fault.origin_offset == 1,
         caller: (!fault.module.is_empty())
             .then(|| Caller { module: words(fault.module), offset: fault.offset }),
         origin: (!fault.origin_module.is_empty())
             .then(|| Caller { module: words(fault.origin_module), offset: fault.origin_offset }),
-        ecb: (fault.ecb > 0).then(|| EndedEcb {
+        ecb: (fault.ecb > 0).then(|| OfEcb {
             number: fault.ecb,
             class: words(fault.class),
             tag: (!fault.tag.is_empty()).then(|| words(fault.tag)),

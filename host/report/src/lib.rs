@@ -35,7 +35,7 @@
 //! | [`ecb_trace`] | the last requests of threads in ECBs |
 //! | [`switches`], [`switch_lines`] | entries to the kernel by component; their lines |
 //! | [`pools`], `pool_lines` | heap pools, and requests by ranges of 8 bytes; their lines |
-//! | [`storage`], [`supply`] | storage areas, and how the heap served requests, for rules that read the model |
+//! | [`storage`], [`supply`], [`ecb_figures`], [`pool_figures`] | storage areas, how the heap served requests, classes of ECBs and heap pools, for rules that read the model |
 //! | [`diff`], [`gate`] | two reports, figure by figure; `--fail-on` |
 //! | [`manual`] | the manual's list of counters |
 //!
@@ -45,6 +45,7 @@
 
 pub mod absent;
 pub mod diff;
+pub mod ecb_figures;
 pub mod ecb_lines;
 pub mod ecb_pairs;
 mod ecb_sums;
@@ -59,6 +60,7 @@ pub mod gate;
 pub mod gather;
 pub mod glossary;
 pub mod heap;
+mod heap_sizes;
 pub mod heaps;
 pub mod le;
 pub mod lock;
@@ -68,6 +70,7 @@ pub mod memory;
 pub mod model;
 mod next;
 pub mod page;
+pub mod pool_figures;
 mod pool_lines;
 pub mod pools;
 pub mod program;

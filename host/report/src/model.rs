@@ -244,6 +244,9 @@ pub struct Process {
     /// The last requests of its threads in ECBs; absent without ECB(TRACE).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ecb_traces: Vec<EcbTrace>,
+    /// Threads that made requests under ECB(TRACE(n)) while all trace tables were in use.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub ecb_threads_without_trace: u64,
     /// Its entries to the kernel by component; absent without SWITCHES(ON).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub switches: Option<Switches>,
@@ -369,6 +372,12 @@ fn split_outside(text: &str) -> Vec<&str> {
         character == ',' && depth == 0
     });
     parts.map(str::trim).collect()
+}
+
+/// For figures that are left out when there is nothing to tell.
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_zero(figure: &u64) -> bool {
+    *figure == 0
 }
 
 #[cfg(test)]

@@ -53,7 +53,7 @@ pub struct Pool {
 }
 
 /// Cells of Linux are multiples of this many bytes.
-const UNIT: u64 = 16;
+pub const UNIT: u64 = 16;
 
 impl Pools {
     /// The pools of a slot; None without HEAPPOOLS.
@@ -101,16 +101,16 @@ impl Pool {
     /// The pool as rules read it.
     #[must_use]
     pub fn model(&self) -> underbar_model::Pool {
-        let exact = |value| Figure::counter("pools", value, Certainty::Certain);
-        let within = |value| Figure::counter("pools", value, Certainty::AtLeast);
+        let exact = |key, value| Figure::counter(key, value, Certainty::Certain);
+        let percent = self.percent.map(|percent| exact("pools.percent", percent));
         underbar_model::Pool {
-            cell: exact(self.cell),
-            element: exact(self.element),
-            percent: self.percent.map_or_else(|| Figure::absent("extents are no share of the heap"), exact),
-            cells_per_extent: exact(self.cells_per_extent),
-            extents: exact(self.extents),
-            used: within(self.used_peak),
-            in_use: exact(self.used),
+            cell: exact("pools.cell", self.cell),
+            element: exact("pools.element", self.element),
+            percent: percent.unwrap_or(Figure::absent("extents are no share of the heap")),
+            cells_per_extent: exact("pools.cells_per_extent", self.cells_per_extent),
+            extents: exact("pools.extents", self.extents),
+            used: Figure::counter("pools.used_peak", self.used_peak, Certainty::AtLeast),
+            in_use: exact("pools.used", self.used),
         }
     }
 }

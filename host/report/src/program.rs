@@ -15,7 +15,7 @@ use std::collections::HashMap;
 use underbar_ledger::Key;
 
 use crate::figures::Figures;
-use crate::model::{Allocator, Owner, Report, Role, State};
+use crate::model::{Allocator, Owner, Process, Report, Role, State};
 use crate::sizes::{self, Sizes};
 
 /// All processes of one program, folded. Suggestions are made for these.
@@ -60,6 +60,17 @@ impl Program {
 const LEAST_LOOKED_AT: u64 = 4 << 20;
 
 impl Report {
+    /// A part that some of a program's processes have, with its process. Names are compared last: there may be thousands of
+    /// processes, and few have the part.
+    pub fn parts_of<'a, T>(
+        &'a self,
+        program: &'a Program,
+        part: impl Fn(&'a Process) -> Option<T>,
+    ) -> impl Iterator<Item = (&'a Process, T)> {
+        let with_part = self.processes.iter().filter_map(move |process| Some((process, part(process)?)));
+        with_part.filter(|(process, _)| process.name() == program.name)
+    }
+
     /// The programs of the tree, the one with the most memory (in its heap or elsewhere) first.
     #[must_use]
     pub fn programs(&self) -> Vec<Program> {

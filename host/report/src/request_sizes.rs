@@ -163,7 +163,7 @@ fn picture(sizes: &Sizes) -> String {
 }
 
 /// A bar of up to `width` columns, to the eighth of a column.
-fn bar(requests: u64, most: u64, width: usize) -> String {
+pub(crate) fn bar(requests: u64, most: u64, width: usize) -> String {
     let eighths = eighths(requests, most, 8 * width as u64);
     let mut bar = "\u{2588}".repeat((eighths / 8) as usize);
     // Left blocks: seven eighths are U+2589, one eighth is U+258F.

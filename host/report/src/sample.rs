@@ -36,6 +36,7 @@ fn process(number: u32, program: &str, figures: &[(Key, u64)]) -> Process {
         ranges: None,
         ecbs: Vec::new(),
         ecb_traces: Vec::new(),
+        ecb_threads_without_trace: 0,
         switches: None,
         heaps: Vec::new(),
         none: Vec::new(),
@@ -120,7 +121,20 @@ fn pair(of: Option<(&str, &str)>, sums: [u64; 7], of_list: [u64; 2]) -> EcbPair 
         freed: figure(number, of_list[1]),
     };
     let lists = (1..=6).map(list).collect();
-    EcbPair { name, value, ecbs, with_buffer, expanded_tags, with_frame, frames, high_water, bytes, lists }
+    let late = 0;
+    EcbPair {
+        name,
+        value,
+        ecbs,
+        with_buffer,
+        expanded_tags,
+        with_frame,
+        frames,
+        high_water,
+        bytes,
+        late,
+        lists,
+    }
 }
 
 /// Pools of two sizes, of which the first one needed more than its extents.

@@ -47,6 +47,9 @@ pub fn schema() -> Value {
             "ranges": pools::ranges_schema(),
             "ecbs": ecbs::schema(),
             "ecb_traces": ecb_trace::schema(),
+            "ecb_threads_without_trace": number(
+                "Threads that made requests under ECB(TRACE(n)) while all trace tables were in use; absent if there were none."
+            ),
             "switches": switches::schema(),
             "heaps": {
                 "type": "array", "items": heap(),
@@ -88,6 +91,7 @@ pub fn schema() -> Value {
     not_required(&mut process, "ranges");
     not_required(&mut process, "ecbs");
     not_required(&mut process, "ecb_traces");
+    not_required(&mut process, "ecb_threads_without_trace");
     not_required(&mut process, "switches");
     not_required(&mut process, "heaps");
     not_required(&mut process, "none");
@@ -194,6 +198,7 @@ fn fault() -> Value {
             "address": number("The address that the program gave, or that it could not access."),
             "block": number("Where the block begins that it is about. Of a stack, the kernel's number of its thread; 0: the first one."),
             "block_bytes": {"type": ["integer", "null"], "minimum": 0, "description": "Bytes that could be used of the block; null where not known. Of a stack, its size."},
+            "size_is_asked": {"type": "boolean", "description": "Of a stack: the program asked for its size. Absent where it did not."},
             "caller": {"anyOf": [object(
                 "Code that called.",
                 json!({"module": text(), "offset": number("Place in the module, as symbol tables count.")}),
@@ -213,6 +218,7 @@ fn fault() -> Value {
     );
     not_required(&mut fault, "origin");
     not_required(&mut fault, "ecb");
+    not_required(&mut fault, "size_is_asked");
     fault
 }
 

@@ -1,4 +1,4 @@
-//! The storage areas of a program (heap, stacks) and its threads, for rules that read the model.
+//! The storage areas of a program (heap, heaps of enclaves, stacks) and its threads, for rules that read the model.
 //!
 //! ```text
 //! counters: a sum -> one process's share, a maximum -> the largest of any process     options in force -> sizes that are set
@@ -6,11 +6,12 @@
 //!
 //! Invariant: a counter that a process keeps exactly while it runs is certain. Each other one is certain after an orderly end, and before
 //! it a lower bound; the storage in use may then be more or less.
-//! Not here: requests by size, and how they are served ([`crate::supply`]).
+//! Not here: requests by size, and how they are served ([`crate::supply`]); areas of ECBs ([`crate::ecb_figures`]).
 
 use underbar_ledger::{Exactness, Fold, Key};
-use underbar_model::{Certainty, Figure, Storage, Threads};
+use underbar_model::{Certainty, Enclaves, Figure, Storage, Threads};
 
+use crate::heap::{Heap, Kind};
 use crate::model::Report;
 use crate::program::Program;
 use crate::units::parse_size;
@@ -21,16 +22,27 @@ const IN_FORCE: &str = "options.in_force";
 const DEFAULT_STACK: &str = "host.thread_stack_bytes";
 /// Why a figure of a stack is absent.
 const NOT_OF_STACKS: &str = "not counted for stacks";
+/// The key path of the number of heaps of one kind and name.
+const HEAPS: &str = "heaps.created";
 
 /// The heap of one process of the program.
 #[must_use]
 pub fn heap(program: &Program) -> Storage {
-    let of = |key| figure(program, key);
+    area(|key| figure(program, key))
+}
+
+/// The area of a heap, with its figures by their counters.
+fn area(of: impl Fn(Key) -> Figure) -> Storage {
+    let mut used_last = of(Key::HeapUsed);
+    // What is not counted yet may be gets or frees.
+    if used_last.certainty == Certainty::AtLeast {
+        used_last.certainty = Certainty::Likely;
+    }
     Storage {
         initial: of(Key::HeapInitialSize),
         increment: of(Key::HeapIncrementSize),
         used: of(Key::HeapUsedPeak),
-        used_last: Figure { certainty: likely(program), ..of(Key::HeapUsed) },
+        used_last,
         segments: of(Key::HeapSegmentsAllocated),
         freed: of(Key::HeapSegmentsFreed),
         held: of(Key::HeapSegmentBytesPeak),
@@ -41,6 +53,29 @@ pub fn heap(program: &Program) -> Storage {
         used_by_all: Figure::absent("all threads use one heap"),
         suggested: Figure::absent("a rule suggests it"),
     }
+}
+
+/// The enclaves of the program, a name in a process at a time.
+#[must_use]
+pub fn enclaves(report: &Report, program: &Program) -> Vec<Enclaves> {
+    let heaps = report.parts_of(program, |process| Some(&process.heaps).filter(|heaps| !heaps.is_empty()));
+    heaps
+        .flat_map(|(_, heaps)| heaps)
+        .filter(|heap| heap.kind == Kind::Enclave)
+        .map(|heap| Enclaves {
+            name: heap.name.clone(),
+            created: Figure::counter(HEAPS, heap.created, Certainty::Certain),
+            heap: row(heap, program),
+        })
+        .collect()
+}
+
+/// The storage area of a row of heaps. A heap that has ended is counted as exactly as a process that has.
+fn row(heap: &Heap, program: &Program) -> Storage {
+    area(|key| match heap.counters.known(key) {
+        Some(value) => counter(key, value, heap.ended || !program.unfinished),
+        None => Figure::absent("the report does not show it"),
+    })
 }
 
 /// The stacks that STACK sets: the first thread's under THREADSTACK(ON), else those of all threads.
@@ -100,19 +135,19 @@ fn set(bytes: Option<u64>) -> Figure {
 
 /// A counter of one process: its share of a sum, or the largest figure of any process.
 fn figure(program: &Program, key: Key) -> Figure {
-    let entry = key.entry();
-    let value = match entry.fold {
+    let value = match key.entry().fold {
         Fold::Sum => program.each(key),
         Fold::Max => program.counters.get(key),
     };
-    let is_exact = matches!((entry.live, entry.killed), (Exactness::Exact, Exactness::Exact));
-    let certainty = if is_exact || !program.unfinished { Certainty::Certain } else { Certainty::AtLeast };
-    Figure::counter(entry.key, value, certainty)
+    counter(key, value, !program.unfinished)
 }
 
-/// The certainty of a figure that may be too large or too small before the end.
-fn likely(program: &Program) -> Certainty {
-    if program.unfinished { Certainty::Likely } else { Certainty::Certain }
+/// A counter. `is_settled`: after an orderly end.
+fn counter(key: Key, value: u64, is_settled: bool) -> Figure {
+    let entry = key.entry();
+    let is_exact = matches!((entry.live, entry.killed), (Exactness::Exact, Exactness::Exact));
+    let certainty = if is_exact || is_settled { Certainty::Certain } else { Certainty::AtLeast };
+    Figure::counter(entry.key, value, certainty)
 }
 
 #[cfg(test)]
@@ -144,6 +179,35 @@ mod tests {
         let heap = heap(&report.programs()[0]);
         assert_eq!(heap.segments.certainty, Certainty::Certain, "under a lock");
         assert_eq!((heap.used.certainty, heap.used_last.certainty), (Certainty::AtLeast, Certainty::Likely));
+    }
+
+    #[test]
+    fn an_enclave_is_an_area_of_its_own() {
+        let mut process = sample::heap("/bin/x", 900, 8, 4096, (1024, 512));
+        process.state = crate::State::Running;
+        let of = |kind: &str, ended: bool| {
+            let counters =
+                serde_json::json!({"heap": {"segments_allocated": 5, "used_peak": 700, "used": 20}});
+            let heap = serde_json::json!({
+                "kind": kind, "name": "job", "ended": ended, "created": 4, "counters": counters
+            });
+            serde_json::from_value::<Heap>(heap).expect("a heap")
+        };
+        process.heaps = vec![of("additional", true), of("enclave", true), of("enclave", false)];
+        let report = sample::report(vec![process, sample::heap("/bin/other", 1, 1, 1, (0, 0))]);
+        let program = &report.programs()[0];
+        let all = enclaves(&report, program);
+        let [ended, alive] = &all[..] else { panic!("{all:?}") };
+        assert_eq!((ended.name.as_str(), ended.created.certain()), ("job", Some(4)));
+        let heap = &ended.heap;
+        assert_eq!(heap.used, Figure::counter("heap.used_peak", 700, Certainty::Certain));
+        assert_eq!((heap.used_last.certain(), heap.initial.certain()), (Some(20), None));
+        let heap = &alive.heap;
+        assert_eq!(
+            (heap.segments.certain(), heap.used.certain(), heap.used.at_least()),
+            (Some(5), None, Some(700))
+        );
+        assert_eq!(heap.used_last.certainty, Certainty::Likely);
     }
 
     #[test]

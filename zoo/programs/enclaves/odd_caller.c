@@ -65,6 +65,40 @@ static void jump(int way) {
     CHECK(turn == 1 && value == (way == 1 ? 10 : 5));
 }
 
+/* Jumps that the loader does not see: by code that the system's loader has loaded, and without any function. */
+static jmp_buf unseen;
+static int jumps_unseen(void) { longjmp(unseen, 5); }
+
+static int pass(int way) {
+    static void *words[5];
+    if (way == 0) {
+        if (setjmp(unseen) == 0) run("odd", "through", jumps_unseen);
+    } else if (way == 1) {
+        if (__builtin_setjmp(words) == 0) run("odd", "builtin", words);
+    } else {
+        char *environment[] = {"ONLY=1", NULL};
+        char address[32];
+        snprintf(address, sizeof address, "%lx", (unsigned long)jumps_unseen);
+        char *arguments[] = {"odd_checked", "through", address, NULL};
+        int status;
+        if (setjmp(unseen) == 0) underbar_link(&library, 1, "odd_checked", arguments, environment, &status);
+    }
+    return 9;
+}
+
+static int passes(void) { return pass(0); }
+
+static void *passes_and_ends(void *unused) {
+    pass(0);
+    return unused;
+}
+
+static int passes_twice_and_jumps(void) {
+    pass(1);
+    pass(2);
+    return jumps_on();
+}
+
 static void *thread(void *how) {
     volatile int told = 0;
     run("odd", how, (void *)&told);
@@ -123,7 +157,18 @@ static long resident(void) {
 }
 
 static void once(const char *part) {
-    if (!strcmp(part, "jumps"))
+    if (!strcmp(part, "passes")) {
+        for (int way = 0; way < 3; way++) CHECK(pass(way) == 9);
+        /* The next LINK notices, and gives back what was passed, with the environment. */
+        CHECK(run("odd", "inside", NULL) == 7);
+        CHECK(getenv("HOME_OF_CALLER") != NULL);
+        /* The exit of a program that was LINKed further out ends that one. */
+        CHECK(run("odd", "through-exits", passes) == 9);
+        CHECK(run("odd", "through", passes) == 9);
+        if (sigsetjmp(place, 1) == 0) run("odd", "through", passes_twice_and_jumps);
+        pthread_t id;
+        CHECK(!pthread_create(&id, NULL, passes_and_ends, NULL) && !pthread_join(id, NULL));
+    } else if (!strcmp(part, "jumps"))
         for (int way = 0; way < 3; way++) jump(way);
     else if (!strcmp(part, "throws")) {
         CHECK(escapes("i") == UNDERBAR_THROWN);
@@ -159,6 +204,7 @@ int main(int count, char **words) {
         CHECK(!pthread_create(&id, NULL, thread, "overflows"));
         return pthread_join(id, NULL);
     }
+    setenv("HOME_OF_CALLER", "here", 1);
     unsigned char *mine = malloc(BYTES);
     memset(mine, 0x33, BYTES);
     for (int i = 0; i < 20; i++) once(words[2]);

@@ -338,6 +338,10 @@ static void area(void) {
 
 /* What a library got in an ECB is freed after it. */
 static void outside(const char *plugin) {
+#ifdef TAKES_ADDRESSES
+    void *volatile taken[] = {(void *)malloc, (void *)calloc, (void *)realloc};
+    CHECK(taken[0] != taken[1]);
+#endif
     void *library = dlopen(plugin, RTLD_NOW);
     CHECK(library);
     void *(*kept)(size_t) = (void *(*)(size_t))dlsym(library, "kept");

@@ -5,7 +5,12 @@
      asked      the action of SIGSEGV is the default one, however it is asked for and set
      null       an access to address 0                     sent     the signal, sent by the program itself
      child      a child by fork uses its stack up; the parent prints how it died
-     late       as thread, after the program has set the default action itself */
+     late       as thread, after the program has set the default action itself
+     small      a thread that asks for 64 KiB uses them up  guarded   the same with a guard of 16 pages
+     kept       as small, on the larger stack of a thread that has ended
+     brought    the same on a stack that the program brings, with a page below it that cannot be accessed
+     inside     as thread, by a function that is called from a signal's handler on an alternate stack of the program's
+     many       2,000 threads come and go: their alternate stacks do, too. Prints how many mappings came */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <signal.h>
@@ -13,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -32,10 +38,52 @@ static void *thread(void *argument) {
     return argument;
 }
 
-static void in_thread(void) {
+static void in_thread_of(size_t bytes, size_t guard, void *stack) {
     pthread_t it;
-    if (pthread_create(&it, NULL, thread, NULL)) exit(9);
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    if (bytes) pthread_attr_setstacksize(&attributes, bytes);
+    if (guard) pthread_attr_setguardsize(&attributes, guard);
+    if (stack) pthread_attr_setstack(&attributes, stack, bytes);
+    if (pthread_create(&it, &attributes, thread, NULL)) exit(9);
     pthread_join(it, NULL);
+}
+
+static void in_thread(void) { in_thread_of(0, 0, NULL); }
+
+static void *nothing(void *argument) { return argument; }
+
+static void sinks_in_handler(int signal) { sinks(signal); }
+
+static void *with_alternate(void *unused) {
+    stack_t own = {.ss_sp = malloc(1 << 20), .ss_size = 1 << 20}, now;
+    struct sigaction action = {.sa_handler = sinks_in_handler, .sa_flags = SA_ONSTACK};
+    if (sigaltstack(&own, NULL) || sigaltstack(NULL, &now) || now.ss_sp != own.ss_sp) exit(8);
+    if (sigaction(SIGUSR1, &action, NULL)) exit(8);
+    mprotect((void *)(((uintptr_t)own.ss_sp + 4095) & -4096), 4096, PROT_NONE);
+    pthread_kill(pthread_self(), SIGUSR1);
+    return unused;
+}
+
+static long mappings(void) {
+    FILE *maps = fopen("/proc/self/maps", "r");
+    long lines = 0;
+    for (int byte; (byte = fgetc(maps)) != EOF;) lines += byte == '\n';
+    fclose(maps);
+    return lines;
+}
+
+static void many(void) {
+    enum { AT_ONCE = 100 };
+    pthread_t threads[AT_ONCE];
+    long before = 0;
+    for (int turn = 0; turn < 20; turn++) {
+        for (int i = 0; i < AT_ONCE; i++)
+            if (pthread_create(&threads[i], NULL, nothing, NULL)) exit(9);
+        for (int i = 0; i < AT_ONCE; i++) pthread_join(threads[i], NULL);
+        if (turn == 2) before = mappings();
+    }
+    printf("%s\n", mappings() > before + 20 ? "they stayed" : "they went");
 }
 
 static void handler(int signal) {
@@ -55,6 +103,31 @@ int main(int count, char **arguments) {
     setrlimit(RLIMIT_CORE, &none);
     if (!strcmp(part, "first")) sinks(0);
     if (!strcmp(part, "thread")) in_thread();
+    if (!strcmp(part, "small")) in_thread_of(1 << 16, 0, NULL);
+    if (!strcmp(part, "guarded")) in_thread_of(1 << 16, 1 << 16, NULL);
+    if (!strcmp(part, "kept")) {
+        pthread_t first;
+        pthread_attr_t larger;
+        pthread_attr_init(&larger);
+        pthread_attr_setstacksize(&larger, 3 << 16);
+        if (pthread_create(&first, &larger, nothing, NULL)) return 9;
+        pthread_join(first, NULL);
+        in_thread_of(1 << 16, 0, NULL);
+    }
+    if (!strcmp(part, "brought")) {
+        char *pages = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        mprotect(pages, 4096, PROT_NONE);
+        in_thread_of((1 << 20) - 4096, 0, pages + 4096);
+    }
+    if (!strcmp(part, "inside")) {
+        pthread_t it;
+        if (pthread_create(&it, NULL, with_alternate, NULL)) return 9;
+        pthread_join(it, NULL);
+    }
+    if (!strcmp(part, "many")) {
+        many();
+        return 0;
+    }
     if (!strcmp(part, "null")) *(volatile char *)(uintptr_t)never = 1;
     if (!strcmp(part, "sent")) kill(getpid(), SIGSEGV);
     if (!strcmp(part, "late")) {

@@ -39,7 +39,9 @@ use underbar_launch::ControlPage;
 use underbar_ledger::control::{Disposition, Kind, Target};
 use underbar_ledger::table::KEYS;
 use underbar_ledger::{Exactness, Key};
-use underbar_zoo::{Left, Running, code, compiled, executable, is_superuser, left, scratch, skip, underbar};
+use underbar_zoo::{
+    Left, Running, code, compiled, executable, is_superuser, left, scratch, skip, text, underbar,
+};
 
 use follow::*;
 use heap::*;
@@ -207,10 +209,6 @@ fn account_of(flags: &[&str], line: &[&str], program: &str) -> Account {
 
 fn program(name: &str) -> String {
     text(&compiled(&format!("figures/{name}"), &format!("figures-{name}"), &[])).to_owned()
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().expect("a path of text")
 }
 
 fn counted(mode: &[&str]) -> Account {

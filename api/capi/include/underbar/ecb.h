@@ -17,6 +17,7 @@
 #define UNDERBAR_ECB_H
 
 #include <errno.h>
+#include <malloc.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -46,6 +47,29 @@ UNDERBAR_ECB_WEAK underbar_ecb underbar_ecb_current(void);
  * ECB's pair of that name; NULL as a value takes it away. Name and value have at most 32 bytes, an ECB at most 4 pairs. Which pairs have a
  * row of their own: see docs/ecb.md. 0; EINVAL: a name of no byte; ENAMETOOLONG; ENOSPC: a fifth pair; EPERM: the thread is in no ECB. */
 UNDERBAR_ECB_WEAK int underbar_ecb_name(const char *name, const char *value);
+
+/* An ECB that is alive, as of now. Lists are AVL1 to AVL5, and all others together. */
+struct underbar_ecb_figures {
+    char class_name[40];
+    uint32_t counted;        /* 0: the figures of its lists are 0, as it began before its class was counted by ECB */
+    uint32_t threads;        /* that are inside */
+    uint64_t sizes[5];       /* bytes of a buffer of AVL1 to AVL5; 0: not in use */
+    uint64_t dispensed[6];   /* buffers that each list dispensed, */
+    uint64_t freed[6];       /* and those of them that were freed */
+    uint64_t shared[6];      /* requests that lists shared by its threads filled, */
+    uint64_t new_storage[6]; /* and those for which room was made; a thread's own lists filled all others */
+    uint64_t buffers, bytes; /* in use */
+    uint64_t high_water, high_water_31; /* the most bytes of storage, above 2 GiB and below */
+    uint64_t frames;         /* of 1 MiB */
+    uint64_t names, name_table; /* names of buffers, and for how many the table has room */
+};
+/* The figures of an ECB, of size sizeof *figures; ecb 0: of the one that the caller is in. Lists are counted by ECB from the first call for an
+ * ECB of the class on, from the class's first name-value pair on, and under RPTSTG(ON). What a thread does is counted when it leaves, and for
+ * the caller now. 0; EINVAL: unknown or ended; EPERM: 0, and the caller is in none. Any thread may ask, at any time. */
+UNDERBAR_ECB_WEAK int underbar_ecb_figures(underbar_ecb ecb, struct underbar_ecb_figures *figures, size_t size);
+/* Writes them to a file in the layout of ZDECB HAVL, with the names of buffers and the name-value pairs. underbar advise reads it. The same
+ * errors. */
+UNDERBAR_ECB_WEAK int underbar_ecb_display(underbar_ecb ecb, int fd);
 
 /* Between these two the calling thread is served from the process's heap. Pairs may be nested. */
 UNDERBAR_ECB_WEAK void underbar_ecb_step_outside(void);
@@ -86,8 +110,8 @@ static inline int underbar_ecb_finish(underbar_ecb ecb) { return ecb ? underbar_
     } while (0)
 
 /* The names of z/TPF. Its macros MALOC, CALOC, RALOC and FREEC are the C functions malloc, calloc, realloc and free here, EHEAPC
- * the functions below. free gives back what the 64-bit forms gave, as there. tpf_heap_locate_ext is not here: its arguments are in
- * no public page. Define UNDERBAR_ECB_NO_TPF if the program has functions of these names. */
+ * the functions below. free gives back what the 64-bit forms gave, as there. Define UNDERBAR_ECB_NO_TPF if the program has functions of
+ * these names. */
 #ifndef UNDERBAR_ECB_NO_TPF
 
 #define TPF_EHEAP_NAME_LENGTH 8
@@ -99,6 +123,13 @@ static inline int tpf_eheap_tag(void *buffer, const char name[TPF_EHEAP_NAME_LEN
 /* EHEAPC FUNC=LOCATE: the buffer of a name of 8 bytes; null: there is none. */
 static inline void *tpf_eheap_locate(const char name[TPF_EHEAP_NAME_LENGTH]) {
     return underbar_ecb_locate ? underbar_ecb_locate(name, TPF_EHEAP_NAME_LENGTH, NULL) : NULL;
+}
+/* The same, with the size of the buffer, as far as *size is to be known. It is said to locate a tagged buffer, too, but no public page has its
+ * arguments: these are those of tpf_fsysc, which does the same for the system heap. A program with others does not compile. */
+static inline void *tpf_heap_locate_ext(const char name[TPF_EHEAP_NAME_LENGTH], long *size) {
+    void *buffer = tpf_eheap_locate(name);
+    if (size) *size = buffer ? (long)malloc_usable_size(buffer) : 0;
+    return buffer;
 }
 /* Takes all names from a buffer. 0, or a value of errno; ENOENT: it has none; ENOSYS without underbar. */
 static inline int tpf_eheap_untag(void *buffer) { return underbar_ecb_untag ? underbar_ecb_untag(buffer) : ENOSYS; }

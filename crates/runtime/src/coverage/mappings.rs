@@ -106,6 +106,22 @@ pub(super) fn each_mapping(list: List, then: &mut dyn FnMut(&Mapping, Option<u64
     true
 }
 
+/// The mapping that contains an address: where it begins, and before that where the anonymous mapping begins that ends there; if there
+/// is none, both are the same. None if the kernel does not show it.
+pub(crate) fn mapping_around(address: usize) -> Option<(usize, usize)> {
+    let (mut found, mut last) = (None, None::<Mapping>);
+    each_mapping(List::Short, &mut |mapping, _| {
+        if (mapping.start..mapping.end).contains(&address) {
+            let below = last.filter(|below| {
+                below.end == mapping.start && matches!(below.kind, Kind::Anonymous | Kind::Reserved)
+            });
+            found = Some((below.map_or(mapping.start, |below| below.start), mapping.start));
+        }
+        last = Some(*mapping);
+    });
+    found
+}
+
 unsafe extern "C" {
     fn memchr(text: *const u8, wanted: c_int, length: usize) -> *const u8;
 }

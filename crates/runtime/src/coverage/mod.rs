@@ -41,6 +41,7 @@ use underbar_sys::syscall;
 use crate::ledger::own_reads;
 use crate::{faults, ledger, sandbox};
 
+pub(crate) use mappings::mapping_around;
 use mappings::{Kind, List, Mapping, each_mapping};
 pub use owners::{Code, code_at, stack};
 use owners::{Who, maker_of};

@@ -199,6 +199,9 @@ pub fn tell(finding: &Finding) {
     text.put("underbar: ");
     let stale = stale(&finding.fault);
     words(&mut text, finding.function, &finding.fault, stale.as_ref());
+    if let Some(living) = living(&finding.fault) {
+        inside(&mut text, &living);
+    }
     if let Some((how, callers)) = origin(&finding.fault) {
         names(&mut text, how, &callers);
     }
@@ -222,7 +225,15 @@ fn origin(fault: &Fault) -> Option<(&'static str, Callers)> {
         FaultKind::DoubleFree => Some(("freed by", traced(Kind::Freed, fault.block)?)),
         FaultKind::InsideBlock | FaultKind::Overflow => {
             let got = traced(Kind::Got, fault.block);
-            Some(("got by", got.or_else(|| Some(Site::of(space::getter_of(fault.block)?).callers()))?))
+            Some((
+                "got by",
+                got.or_else(|| {
+                    Some(
+                        Site::of(space::getter_of(fault.block).or_else(|| ecb::getter_of(fault.block))?)
+                            .callers(),
+                    )
+                })?,
+            ))
         }
         FaultKind::NoBlock | FaultKind::StackOverflow | FaultKind::Ended => None,
     }
@@ -274,6 +285,23 @@ pub fn tell_access(is_write: bool, address: usize, instruction: usize) -> bool {
 /// The ended ECB of a fault, if it is known.
 fn stale(fault: &Fault) -> Option<ecb::Stale> {
     if fault.kind == FaultKind::Ended { ecb::stale_at(fault.address) } else { None }
+}
+
+/// The ECB of a buffer that was written past its end, or freed twice.
+fn living(fault: &Fault) -> Option<ecb::Living> {
+    matches!(fault.kind, FaultKind::Overflow | FaultKind::DoubleFree)
+        .then(|| ecb::living_at(fault.block))
+        .flatten()
+}
+
+/// In which ECB the block is, and its name.
+fn inside(text: &mut Text, living: &ecb::Living) {
+    text.put(", in ECB ").number(living.ecb, 0).put(" of class ");
+    shown(text, living.class());
+    if living.length > 0 {
+        text.put(", named ");
+        shown(text, &living.name[..living.length]);
+    }
 }
 
 /// Bytes of a program's name, as far as they can be shown.
@@ -346,7 +374,7 @@ fn record(finding: &Finding) {
     if !is_access(function) {
         ledger::add(Key::HeapFaults, 1);
     }
-    let stale = stale(fault);
+    let (stale, living) = (stale(fault), living(fault));
     let (block, bytes) =
         stale.as_ref().map_or((fault.block, fault.bytes), |stale| (stale.buffer, stale.bytes));
     let origin = origin(fault);
@@ -359,11 +387,15 @@ fn record(finding: &Finding) {
         function,
         [fault.address, block, bytes].map(|word| word as u64),
         [&caller, &made].map(|code| code.as_ref().map(|code| (code.module, code.offset as u64))),
-        stale.as_ref().map_or_else(OfEcb::default, |stale| OfEcb {
-            ecb: stale.ecb,
-            class: stale.class.name(),
-            tag: &stale.name[..stale.length],
-        }),
+        match (&stale, &living) {
+            (Some(stale), _) => {
+                OfEcb { ecb: stale.ecb, class: stale.class.name(), tag: &stale.name[..stale.length] }
+            }
+            (None, Some(living)) => {
+                OfEcb { ecb: living.ecb, class: living.class(), tag: &living.name[..living.length] }
+            }
+            (None, None) => OfEcb::default(),
+        },
     );
 }
 

@@ -1,4 +1,4 @@
-//! Heaps: the default one of the process and any others. malloc and its relatives are served here.
+//! Heaps: the default one of the process and any others. malloc and its relatives are served here, and free in `freeing`.
 //!
 //! ```text
 //! malloc ---> slot: this thread's heap ---> bin of the size ---> a cell              (no lock)
@@ -36,6 +36,7 @@
 //! | `watch`, `zone`, `trace` | walks over the heap; bytes behind elements; the last requests |
 //! | `line` | values that other threads write |
 //! | `cell`, `extent` | free cells; pages that hold cells of one size |
+//! | `freeing` | storage is given back |
 //! | `foreign` | blocks of another C library's heap |
 //! | `inbox` | cells that other threads freed, on their way back to the owner |
 //! | `below` | storage below 16 MiB and 2 GiB |
@@ -74,6 +75,7 @@ mod entering;
 mod extent;
 pub mod feedback;
 mod foreign;
+mod freeing;
 mod gate;
 mod inbox;
 mod index;
@@ -86,6 +88,8 @@ mod object;
 pub mod of_threads;
 mod pools;
 mod private_storage;
+#[cfg(test)]
+mod random;
 mod realloc;
 mod registry;
 pub mod services;
@@ -109,6 +113,7 @@ use underbar_ledger::Key;
 
 pub(crate) use check::tell_access;
 pub use entering::{Entered, enter, leave};
+pub use freeing::free;
 pub use private_storage::DESCRIPTOR;
 pub use realloc::realloc;
 pub use registry::{Handle, Refused, create, create_named, default, end};
@@ -127,7 +132,7 @@ use map::{AREA, Descriptor, SEGMENT};
 use object::{DEFAULT, Heap};
 use size::{CELL_BYTES, LARGEST_SMALL, class_of, class_of_large};
 use space::Element;
-use thread::{FILLING, ThreadHeap, slot};
+use thread::{ThreadHeap, slot};
 
 // ---- getting ---------------------------------------------------------------------------------------------
 
@@ -519,144 +524,7 @@ pub unsafe fn aligned(align: usize, size: usize) -> *mut u8 {
     }
 }
 
-// ---- giving back -----------------------------------------------------------------------------------------
-
-/// Gives storage back. Null is ignored; a foreign pointer is left alone and counted.
-///
-/// # Safety
-/// As free of C.
-#[inline(always)]
-pub unsafe fn free(address: *mut u8) {
-    let descriptor = map::lookup(address as usize);
-    // SAFETY: a descriptor found in the map is live; cells of an extent of ours are ours to link.
-    unsafe {
-        if !descriptor.is_null() {
-            let heap = slot::get();
-            if (*descriptor).owner.load(Ordering::Relaxed) == heap as usize {
-                let extent: *mut Extent = descriptor.cast();
-                let cell: *mut Cell = address.cast();
-                let freed_last = (*extent).list;
-                if freed_last == cell {
-                    check::doubtful_free(address, extent as usize);
-                    return;
-                }
-                (*cell).next.set(freed_last);
-                (*extent).list = cell;
-                (*extent).countdown -= 1;
-                if (*extent).countdown == 0 {
-                    (*heap).countdown_ended(extent);
-                }
-                return;
-            }
-        }
-        free_elsewhere(address, descriptor);
-    }
-}
-
-/// Handles anything except a cell of this thread: usually a cell of another thread.
-#[inline(never)]
-unsafe fn free_elsewhere(address: *mut u8, descriptor: *mut Descriptor) {
-    // SAFETY: a descriptor found in the map is live, and `address` was handed out by this heap.
-    unsafe {
-        if !descriptor.is_null() {
-            let owner = (*descriptor).owner.load(Ordering::Relaxed);
-            if owner == AREA {
-                if !ecb::free(address, descriptor) {
-                    free_unusual(address, descriptor as usize);
-                }
-                return;
-            }
-            let heap = slot::get();
-            if owner & thread::TAGS == 0 && thread::is_real(heap) {
-                let (extent, cell): (*mut Extent, *mut Cell) = (descriptor.cast(), address.cast());
-                if !Extent::has_cell(extent, address as usize) {
-                    check::doubtful_free(address, extent as usize);
-                    return;
-                }
-                (*heap).put_remote(owner as *mut ThreadHeap, extent, cell);
-                return;
-            }
-        }
-        free_unusual(address, descriptor as usize);
-    }
-}
-
-check::with_caller! {
-    /// An element, a cell while storage is filled or in a thread without a heap, null, or a foreign pointer. The second argument
-    /// is the descriptor of its page.
-    ///
-    /// # Safety
-    /// As free of C.
-    free_unusual = free_unusual_by;
-}
-
-unsafe extern "C" fn free_unusual_by(
-    address: *mut u8,
-    descriptor: *mut Descriptor,
-    caller: usize,
-) -> *mut u8 {
-    // SAFETY: as free of C.
-    unsafe { give_back("free", address, descriptor, caller) }
-    null_mut()
-}
-
-#[inline(always)]
-unsafe fn give_back(function: &'static str, address: *mut u8, descriptor: *mut Descriptor, caller: usize) {
-    // SAFETY: a descriptor found in the map is live, and `address` was handed out by this heap.
-    unsafe {
-        if descriptor.is_null() {
-            if !address.is_null() {
-                if let Some(fault) = space::fault_of_unmapped(address as usize) {
-                    check::end(function, fault, caller);
-                }
-                ledger::add(Key::HeapForeignFrees, 1);
-            }
-            return;
-        }
-        let owner = (*descriptor).owner.load(Ordering::Relaxed);
-        if owner == AREA {
-            if !ecb::free_by(address, descriptor, caller) {
-                check::end(function, ecb::fault_of(address.addr(), descriptor), caller);
-            }
-            return;
-        }
-        if let Some(fault) = check::fault_of(address as usize, descriptor) {
-            check::end(function, fault, caller);
-        }
-        let heap = object::of(descriptor);
-        if heap.settings.are_special() {
-            unusual::before_free(heap, function, address, caller);
-        }
-        if owner == SEGMENT {
-            coverage::before_free::<OurSegments>(usable(address, descriptor));
-            let freed = heap.space.lock().free(address as usize);
-            let freed = match freed {
-                Ok(freed) => freed,
-                Err(fault) => check::end(function, fault, caller),
-            };
-            heap.add(Key::HeapFrees, 1);
-            use_elements(heap, -(freed as i64));
-            coverage::look_if_due::<OurSegments>();
-            return;
-        }
-        give_back_cell(address, descriptor.cast());
-    }
-}
-
-/// Gives back a cell that was checked.
-unsafe fn give_back_cell(address: *mut u8, extent: *mut Extent) {
-    let cell: *mut Cell = address.cast();
-    // SAFETY: the extent is that of the cell, which is nobody's any more.
-    unsafe {
-        let target = ((*extent).owner.load(Ordering::Relaxed) & !FILLING) as *mut ThreadHeap;
-        // SAFETY: the slot's heap is this thread's.
-        match own_heap().map(|heap| thread::counting(heap)) {
-            Some(heap) if heap == target => (*heap).put(extent, cell),
-            Some(heap) => (*heap).put_remote(target, extent, cell),
-            None => thread::send(target, (*target).gate.generation(), cell, cell),
-        }
-    }
-}
+// ---- figures and sizes of storage in use -----------------------------------------------------------------
 
 /// Adds to, or takes from, the bytes in use by a heap's elements. Cells that the thread got before, but has not published, were in
 /// use at the same time. Without them the peak would be too low.

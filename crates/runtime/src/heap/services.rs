@@ -50,7 +50,8 @@ const ROUNDED: usize = 4096;
 pub const HEADING: usize = 79;
 
 /// Codes of [`create`]'s options: what becomes of an empty increment; None: as HEAP says. The location has no effect: storage is
-/// anywhere. The book that is at hand confirms only that the codes are decimal, so 0 is the one to use.
+/// anywhere. The book that is at hand confirms only that the codes are decimal, and a published program that 76 is a heap below the
+/// line; so 0 is the one to use.
 static OPTIONS: [(i32, Option<Disposition>); 9] = [
     (0, None),
     (1, Some(Disposition::Free)),

@@ -3,6 +3,7 @@
 use super::registry::{Handle, Refused};
 use super::thread::{FILLING, ThreadHeap};
 use super::*;
+use crate::heap::random::Random;
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, mpsc};
 use std::vec::Vec;
 
@@ -17,21 +18,6 @@ const KEEP: Policy = Policy {
 };
 /// Each request is an element.
 const FREE: Policy = Policy { disposition: Disposition::Free, ..KEEP };
-
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as usize % limit
-    }
-
-    fn size(&mut self) -> usize {
-        let bits = if self.below(50) == 0 { 18 } else { 11 };
-        let limit = 1 << self.below(bits);
-        1 + self.below(limit)
-    }
-}
 
 /// Storage of the test, filled with one byte.
 struct Block {
@@ -381,7 +367,7 @@ impl Torture {
                 let is_outside = what % 4 == 1;
                 within(if is_outside { default() } else { *here }, || {
                     for _ in 0..if is_outside { 0 } else { random.below(20) } {
-                        self.keep(Block::get(random.size(), random.below(256) as u8));
+                        self.keep(Block::get(random.size(11, 50, 18), random.below(256) as u8));
                     }
                     for _ in 0..random.below(16) {
                         let mut blocks = self.blocks[other].lock().expect("no panic");
@@ -392,7 +378,7 @@ impl Torture {
                         let mut block = blocks.swap_remove(random.below(count));
                         drop(blocks);
                         if what % 4 == 0 {
-                            block.resize(random.size());
+                            block.resize(random.size(11, 50, 18));
                             self.keep(block);
                         } else {
                             block.free();

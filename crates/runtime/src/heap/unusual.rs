@@ -11,18 +11,18 @@
 //! frame pointer is the program's.
 //!
 //! Invariant: a program that writes only to what it asked for sees the same as without these options.
-//! Not here: the checks (`check`, `watch`) and the usual way (the parent).
+//! Not here: the checks (`check`, `watch`), the usual way (the parent), and what is done before storage goes back (`freeing`).
 
 use core::ptr::null_mut;
 
 use underbar_ledger::Key;
 
+use super::freeing::give_back;
 use super::map::Descriptor;
 use super::object::{self, Heap};
 use super::trace::{self, Kind, Site};
 use super::{
-    Got, OurSegments, below, calloc_of, count_element, fill_from, get, give_back, out_of_storage, pools,
-    usable_size,
+    Got, OurSegments, below, calloc_of, count_element, fill_from, get, out_of_storage, pools, usable_size,
 };
 use super::{ecb, obey_if_changed, watch};
 use crate::{coverage, start};
@@ -131,7 +131,7 @@ fn serve(function: &'static str, size: usize, align: usize, site: &Site) -> Got 
     let heap = object::current();
     if heap.settings.serves_ecbs() {
         // SAFETY: the slot holds a seat, since the heap serves no other thread.
-        Got { address: unsafe { ecb::get_by(size, align, site.caller) }, zero_from: usize::MAX }
+        Got { address: unsafe { ecb::get_by(function, size, align, site) }, zero_from: usize::MAX }
     } else if heap.settings.is_watched() {
         watched(function, heap, size, align, site)
     } else {
@@ -153,27 +153,6 @@ fn watched(function: &'static str, heap: &Heap, size: usize, align: usize, site:
     coverage::look_if_due::<OurSegments>();
     trace::note(Kind::Got, element.address, size, site);
     Got { address: element.address as *mut u8, zero_from: element.zero_from }
-}
-
-/// Before storage goes back: checks it and notes the request, and fills it.
-///
-/// # Safety
-/// The address is that of a cell or an element in use, which its owner gives up.
-#[cold]
-#[inline(never)]
-pub unsafe fn before_free(heap: &Heap, function: &'static str, address: *mut u8, caller: usize) {
-    let site = Site::of(caller);
-    // SAFETY: the caller's promise.
-    unsafe {
-        if heap.settings.is_watched() {
-            watch::request(function, &site);
-            watch::check(function, address.addr(), &site);
-            trace::note(Kind::Freed, address.addr(), usable_size(address), &site);
-        }
-        if let Some(fill) = heap.settings.fill_free() {
-            address.write_bytes(fill, usable_size(address));
-        }
-    }
 }
 
 /// realloc of an element that is watched, or has to stay in its heap. It always moves: so its new end has a zone, and whoever still

@@ -11,13 +11,14 @@
 //! could not go on.
 //! Not here: who calls (`unusual`), the walk over a space (`space::walk`), zones (`zone`), and the message (`check`).
 
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use underbar_ledger::{FaultKind, Key};
 use underbar_options::{HeapCheck, HeapZones, Reaction};
 
 use super::all_heaps;
 use super::check::{self, Fault, Finding};
+use super::ecb;
 use super::map;
 use super::object;
 use super::registry::{self, REGISTRY};
@@ -31,6 +32,8 @@ static FREQUENCY: AtomicU64 = AtomicU64::new(0);
 static DELAY: AtomicU64 = AtomicU64::new(0);
 /// A [`Reaction`] to damage above 2 GiB, and below. Written once, before the first request; relaxed.
 static REACTIONS: [AtomicU32; 2] = [const { AtomicU32::new(Reaction::Abend as u32) }; 2];
+/// Whether requests are watched. Written once, before the first request; relaxed.
+static IS_ON: AtomicBool = AtomicBool::new(false);
 /// Requests so far. Any thread; relaxed: it only counts.
 static REQUESTS: AtomicU64 = AtomicU64::new(0);
 
@@ -50,8 +53,15 @@ pub fn configure(checks: HeapCheck, zones: HeapZones) -> bool {
             FREQUENCY.store(checks.frequency, Ordering::Relaxed);
             DELAY.store(checks.delay, Ordering::Relaxed);
         }
+        IS_ON.store(true, Ordering::Relaxed);
     }
     is_on
+}
+
+/// Whether requests are watched.
+#[inline]
+pub fn is_on() -> bool {
+    IS_ON.load(Ordering::Relaxed)
 }
 
 /// Counts a request, and walks over all heaps if that is due. The caller holds no lock.
@@ -73,6 +83,11 @@ pub(crate) fn look() {
     if FREQUENCY.load(Ordering::Relaxed) != 0 && all_heaps::is_quiet() {
         walk("exit", &Site::of(0));
     }
+}
+
+/// Reacts to damage that was found in an ECB. The caller holds no lock.
+pub fn found(function: &'static str, damage: Damage, site: &Site) {
+    react(function, damage, site);
 }
 
 /// Checks the zone of an element that comes back.
@@ -102,6 +117,9 @@ fn walk(function: &'static str, site: &Site) {
 }
 
 fn first_damage() -> Option<Damage> {
+    if let Some(damage) = ecb::first_damage() {
+        return Some(damage);
+    }
     let _registry = REGISTRY.lock();
     let mut found = None;
     registry::each(|heap| {

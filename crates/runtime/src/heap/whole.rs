@@ -85,6 +85,7 @@ pub(super) fn obey(kind: Kind, value: u64) -> bool {
             give_back_empty();
             true
         }
+        Kind::EcbDisplay => value != 0 && ecb::show(value),
         Kind::HeapTrim | Kind::LockPolicy | Kind::LockCounted => false,
     }
 }

@@ -13,7 +13,7 @@
 //!
 //! Invariant: where zones are on, each element in use has one, from before the lock of its space is given up after it was got. So
 //! a walk under that lock never meets an element without.
-//! Not here: elements that get one (`space::zoned`), the reaction to a damaged zone (`watch`), and when zones are checked (`unusual`, `space::walk`).
+//! Not here: elements that get one (`space::zoned`), buffers of ECBs that do (`ecb::zoned`), the reaction to a damaged zone (`watch`), and when zones are checked (`unusual`, `space::walk`).
 
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -65,6 +65,11 @@ pub fn are_checked(is_below: bool) -> bool {
     bytes(is_below) != 0
 }
 
+/// Bytes behind a buffer of an ECB, which has no header that a write past its end would change: so there is a zone under HEAPCHK, too.
+pub fn room_in_ecb(is_below: bool) -> usize {
+    bytes(is_below).max(size_of::<usize>()) + TAIL
+}
+
 /// Bytes that an element needs for its zone and the words behind it; 0: there are none.
 #[inline]
 pub fn room(is_below: bool) -> usize {
@@ -77,16 +82,7 @@ pub fn room(is_below: bool) -> usize {
 /// The address is that of an element in use whose header is sound.
 pub unsafe fn usable(address: usize) -> usize {
     // SAFETY: the caller's promise.
-    unsafe {
-        let all = Block::of_element(address).usable();
-        if !are_on() {
-            return all;
-        }
-        match state(address) {
-            State::Sound(bytes) | State::Damaged(Some(bytes)) => bytes,
-            State::Damaged(None) => all,
-        }
-    }
+    unsafe { if are_on() { Zoned::element(address).usable() } else { Block::of_element(address).usable() } }
 }
 
 /// Who got an element: the return address of its request. None if zones are off, or the words behind the zone are damaged.
@@ -95,9 +91,7 @@ pub unsafe fn usable(address: usize) -> usize {
 /// As [`usable`].
 pub unsafe fn getter(address: usize) -> Option<usize> {
     // SAFETY: the caller's promise.
-    unsafe {
-        if are_on() { words(address).map(|[_, getter]| getter).filter(|getter| *getter != 0) } else { None }
-    }
+    unsafe { if are_on() { Zoned::element(address).getter() } else { None } }
 }
 
 /// The state of an element's zone. Zones are on.
@@ -105,16 +99,8 @@ pub unsafe fn getter(address: usize) -> Option<usize> {
 /// # Safety
 /// As [`usable`].
 pub unsafe fn state(address: usize) -> State {
-    // SAFETY: the caller's promise; the zone is inside the element.
-    unsafe {
-        let Some([bytes, _]) = words(address) else { return State::Damaged(None) };
-        let (first, end) = (address + bytes, tail(address).addr());
-        if (first..end).all(|at| *(at as *const u8) == pattern(at)) {
-            State::Sound(bytes)
-        } else {
-            State::Damaged(Some(bytes))
-        }
-    }
+    // SAFETY: the caller's promise.
+    unsafe { Zoned::element(address).state() }
 }
 
 /// Writes a damaged zone anew, so that it is reported once. If its size is not known any more, all bytes are the program's.
@@ -123,12 +109,7 @@ pub unsafe fn state(address: usize) -> State {
 /// As [`usable`].
 pub unsafe fn mend(address: usize) {
     // SAFETY: the caller's promise.
-    unsafe {
-        match words(address) {
-            Some([bytes, getter]) => lay(address, bytes, getter),
-            None => lay(address, Block::of_element(address).usable() - TAIL, 0),
-        }
-    }
+    unsafe { Zoned::element(address).mend() }
 }
 
 /// Writes a zone behind the first `bytes` bytes of an element, and the words behind it.
@@ -136,33 +117,101 @@ pub unsafe fn mend(address: usize) {
 /// # Safety
 /// The element has room for them.
 pub unsafe fn lay(address: usize, bytes: usize, getter: usize) {
-    // SAFETY: the caller's promise: zone and words are inside the element.
-    unsafe {
-        let tail = tail(address);
-        for at in address + bytes..tail.addr() {
-            *(at as *mut u8) = pattern(at);
+    // SAFETY: the caller's promise.
+    unsafe { Zoned::element(address).lay(bytes, getter) }
+}
+
+/// Storage with a zone: an element, or a buffer of an ECB.
+#[derive(Clone, Copy)]
+pub struct Zoned {
+    address: usize,
+    /// The words behind the zone end here.
+    end: usize,
+}
+
+/// All functions: zones are on, the storage is in use, and has room for a zone and the words behind it.
+#[allow(clippy::missing_safety_doc, reason = "one contract for all, stated above")]
+impl Zoned {
+    /// Storage that ends there.
+    pub const unsafe fn new(address: usize, end: usize) -> Self {
+        Self { address, end }
+    }
+
+    /// An element whose header is sound.
+    unsafe fn element(address: usize) -> Self {
+        // SAFETY: the caller's promise.
+        Self { address, end: address + unsafe { Block::of_element(address).usable() } }
+    }
+
+    /// The bytes that the program may use: those that it asked for.
+    pub unsafe fn usable(self) -> usize {
+        // SAFETY: the contract above.
+        match unsafe { self.state() } {
+            State::Sound(bytes) | State::Damaged(Some(bytes)) => bytes,
+            State::Damaged(None) => self.end - self.address,
         }
-        *tail = bytes;
-        *tail.add(1) = getter;
-        *tail.add(2) = sum(address, bytes, getter);
     }
-}
 
-/// Size and getter of an element; None if they were overwritten.
-unsafe fn words(address: usize) -> Option<[usize; 2]> {
-    // SAFETY: the caller's promise: the element has a zone and words behind it.
-    unsafe {
-        let tail = tail(address);
-        let [bytes, getter, found] = *tail.cast::<[usize; WORDS]>();
-        let is_right = found == sum(address, bytes, getter) && bytes <= tail.addr() - address;
-        is_right.then_some([bytes, getter])
+    /// Who got it; None if the words behind the zone are damaged.
+    pub unsafe fn getter(self) -> Option<usize> {
+        // SAFETY: the contract above.
+        unsafe { self.words() }.map(|[_, getter]| getter).filter(|getter| *getter != 0)
     }
-}
 
-/// The words behind an element's zone.
-unsafe fn tail(address: usize) -> *mut usize {
-    // SAFETY: the caller's promise: a sound header.
-    (address + unsafe { Block::of_element(address).usable() } - TAIL) as *mut usize
+    /// The state of its zone.
+    pub unsafe fn state(self) -> State {
+        // SAFETY: the contract above.
+        unsafe {
+            let Some([bytes, _]) = self.words() else { return State::Damaged(None) };
+            let (first, end) = (self.address + bytes, self.tail().addr());
+            if (first..end).all(|at| *(at as *const u8) == pattern(at)) {
+                State::Sound(bytes)
+            } else {
+                State::Damaged(Some(bytes))
+            }
+        }
+    }
+
+    /// See [`mend`].
+    pub unsafe fn mend(self) {
+        // SAFETY: the contract above.
+        unsafe {
+            match self.words() {
+                Some([bytes, getter]) => self.lay(bytes, getter),
+                None => self.lay(self.end - self.address - TAIL, 0),
+            }
+        }
+    }
+
+    /// See [`lay`].
+    pub unsafe fn lay(self, bytes: usize, getter: usize) {
+        // SAFETY: the contract above: zone and words are inside the storage.
+        unsafe {
+            let tail = self.tail();
+            for at in self.address + bytes..tail.addr() {
+                *(at as *mut u8) = pattern(at);
+            }
+            *tail = bytes;
+            *tail.add(1) = getter;
+            *tail.add(2) = sum(self.address, bytes, getter);
+        }
+    }
+
+    /// Size and getter; None if they were overwritten.
+    unsafe fn words(self) -> Option<[usize; 2]> {
+        // SAFETY: the contract above.
+        unsafe {
+            let tail = self.tail();
+            let [bytes, getter, found] = *tail.cast::<[usize; WORDS]>();
+            let is_right = found == sum(self.address, bytes, getter) && bytes <= tail.addr() - self.address;
+            is_right.then_some([bytes, getter])
+        }
+    }
+
+    /// The words behind the zone.
+    fn tail(self) -> *mut usize {
+        (self.end - TAIL) as *mut usize
+    }
 }
 
 fn sum(address: usize, bytes: usize, getter: usize) -> usize {
@@ -210,7 +259,8 @@ mod tests {
                         let byte = at as *mut u8;
                         for wrong in [0, b'A', *byte ^ 1] {
                             let right = byte.replace(wrong);
-                            let expected = if at < tail(element).addr() { Some(bytes) } else { None };
+                            let expected =
+                                if at < Zoned::element(element).tail().addr() { Some(bytes) } else { None };
                             if wrong != right {
                                 assert_eq!(
                                     state(element),
@@ -237,7 +287,7 @@ mod tests {
                 assert_eq!(state(element), State::Damaged(Some(40)));
                 mend(element);
                 assert_eq!((state(element), getter(element)), (State::Sound(40), Some(0x1234)));
-                *tail(element) = 41;
+                *Zoned::element(element).tail() = 41;
                 assert_eq!((state(element), getter(element)), (State::Damaged(None), None));
                 assert_eq!(usable(element), Block::of_element(element).usable());
                 mend(element);

@@ -51,7 +51,7 @@ fn obey() {
         changes += u64::from(match kind {
             Kind::LockPolicy => set_policy(object as usize, value),
             Kind::LockCounted => count(value as usize),
-            Kind::HeapDisposition | Kind::HeapTrim => false,
+            Kind::HeapDisposition | Kind::HeapTrim | Kind::EcbDisplay => false,
         });
     });
     if changes > 0 {

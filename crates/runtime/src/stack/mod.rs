@@ -28,6 +28,7 @@ pub mod fill;
 pub mod joined;
 mod kept;
 pub mod linked;
+mod rooms;
 mod segmented;
 mod size;
 
@@ -78,6 +79,8 @@ struct Record {
     inherits: bool,
     /// Null, or its stack, which underbar made.
     stack: *mut Segmented,
+    /// The alternate stack that it has from [`rooms`]; 0: none.
+    room: usize,
     /// The enclave that it is in, as its creator.
     enclave: Inherited,
     /// THREADSTACK sets its size if it is ON.
@@ -201,6 +204,7 @@ pub unsafe fn create(
             used_before: 0,
             inherits: false,
             stack: null_mut(),
+            room: 0,
             enclave: Inherited::take(),
             is_default: plan.is_default,
             next: null_mut(),
@@ -274,6 +278,7 @@ unsafe extern "C" fn begins(record: *mut Record, base: usize) -> *mut Record {
             (*record).low = low;
             coverage::stack(low, high);
             fill::set_bounds((*record).low, base);
+            (*record).room = rooms::begins(low, high, !(*record).is_default);
         } else if (*record).low != 0 && is_asked_for() {
             (*record).used_before = used_before((*record).low, base);
         }
@@ -335,6 +340,7 @@ unsafe extern "C" fn ends(record: *mut u8) {
     let record: *mut Record = record.cast();
     // SAFETY: the record was registered by this thread, and is in the list.
     unsafe {
+        rooms::ends((*record).room);
         // Without the lock, so that no thread waits during the system call.
         let is_looked_at =
             (*record).stack.as_ref().is_none_or(|stack| stack.is_worth_a_look(size::frees_increments()));
@@ -444,6 +450,7 @@ pub(crate) fn before_fork() -> bool {
     STACKS.hold();
     kept::before_fork();
     linked::before_fork();
+    rooms::before_fork();
     true
 }
 
@@ -454,6 +461,7 @@ pub(crate) fn before_fork() -> bool {
 pub(crate) unsafe fn after_fork(_: bool) {
     // SAFETY: the caller's promise.
     unsafe {
+        rooms::after_fork();
         linked::after_fork();
         kept::after_fork();
         STACKS.release();
@@ -468,6 +476,7 @@ pub(crate) unsafe fn after_fork(_: bool) {
 pub(crate) unsafe fn after_fork_in_child(_: bool) {
     // SAFETY: the caller's promise.
     unsafe {
+        rooms::after_fork();
         linked::after_fork();
         kept::after_fork_in_child(here());
     }

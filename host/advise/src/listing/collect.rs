@@ -411,10 +411,11 @@ fn without_texts(report: &mut StorageReport) {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    fn collected(text: &str) -> Collected {
+    /// What a listing says.
+    pub fn collected(text: &str) -> Collected {
         let mut collected = Collected::default();
         collected.file("job");
         underbar_listing::read(text.as_bytes()).into_iter().for_each(|item| collected.take(item));

@@ -106,14 +106,8 @@ fn place(asked: &ReportRequest, collected: &Collected) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::collect::tests::collected;
     use super::*;
-
-    fn collected(text: &str) -> Collected {
-        let mut collected = Collected::default();
-        collected.file("job");
-        underbar_listing::read(text.as_bytes()).into_iter().for_each(|item| collected.take(item));
-        collected
-    }
 
     fn words(text: &str) -> String {
         no_storage_report(&collected(text))

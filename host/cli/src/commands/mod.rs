@@ -17,6 +17,7 @@ pub mod options;
 pub mod profile;
 pub mod report;
 pub mod run;
+pub mod sort;
 pub mod tune;
 
 use clap::{CommandFactory, Subcommand};
@@ -78,6 +79,8 @@ commands! {
     Advise(advise::Advise): Mainframe, NO_ANSWER;
     /// Create, change and survey program libraries
     Lib(lib::Lib): Mainframe, NO_ANSWER;
+    /// Sort, merge or copy record files and lines, with DFSORT's statements
+    Sort(sort::Sort): Mainframe, NO_ANSWER;
     /// Explain an option, a figure or a rule
     Explain(explain::Explain): Help, NO_ANSWER;
     /// Write a script that completes commands and flags in a shell

@@ -2,10 +2,14 @@
 //!
 //! Invariant: the flags decide the form. Without them, the run's own options do (RPTSTG, RPTOPTS), as at the end of the run.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use std::fmt::Write as _;
+use underbar_launch::{Alive, ecbs};
+use underbar_ledger::LedgerView;
+use underbar_ledger::control::EVERY_ECB;
 use underbar_options::{OPTIONS, ReleaseLine};
 use underbar_report::lock::chapter;
 use underbar_report::model::file_name;
@@ -19,6 +23,9 @@ use crate::printing::Printing;
 use crate::saved;
 use underbar_shown::door;
 
+/// How long a program may take to answer.
+const PATIENCE: Duration = Duration::from_secs(2);
+
 /// The flags of `report`.
 #[derive(Args)]
 #[command(after_help = "\
@@ -29,6 +36,7 @@ Examples:
   underbar report report.json
   underbar report --report le report.json
   underbar report --report lock report.json
+  underbar report --ecb all accounts.ledger the ECBs of a program that runs by `run --exec -o accounts.ledger`
   underbar report --json accounts.ledger    a ledger left by `run --exec -o FILE`, or by MSGFILE
 
 Exit status: 0 printed, 2 wrong usage, or FILE cannot be read.")]
@@ -39,6 +47,10 @@ pub struct Report {
     /// Form of the report [default: the form that the run's options asked for]
     #[arg(long, value_enum, value_name = "FORM", conflicts_with = "json")]
     report: Option<Form>,
+
+    /// The display of one ECB that is alive in a running program, by its number, or of all: then FILE is the ledger of its run
+    #[arg(long, value_name = "NUMBER", value_parser = which, requires = "file", conflicts_with_all = ["report", "json"])]
+    ecb: Option<u64>,
 
     /// Write to FILE instead of standard output
     #[arg(short, long, value_name = "FILE")]
@@ -51,6 +63,12 @@ pub struct Report {
 impl Report {
     /// Prints it.
     pub fn run(self) -> ExitCode {
+        if let (Some(ecb), Some(file)) = (self.ecb, &self.file) {
+            return match displays(file, ecb) {
+                Ok(text) => self.printing.print(&text, self.output.as_deref(), 0),
+                Err(error) => self.printing.fail(error),
+            };
+        }
         let found = self.file.as_deref().map_or_else(saved::last, saved::read);
         let report = match found {
             Ok(report) => weighed(report),
@@ -79,6 +97,42 @@ impl Report {
         };
         self.printing.print_as(form, &text, self.output.as_deref(), 0)
     }
+}
+
+/// The number of an ECB, in digits or, as a display has it, in hexadecimal ones; or `all`.
+fn which(text: &str) -> Result<u64, String> {
+    if text == "all" {
+        return Ok(EVERY_ECB);
+    }
+    let number = match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16),
+        None if text.len() == 16 => u64::from_str_radix(text, 16),
+        None => text.parse(),
+    };
+    number.ok().filter(|number| *number > 0).ok_or_else(|| "not the number of an ECB, nor all".to_owned())
+}
+
+/// Displays of ECBs in the programs of a run. An error is the user's.
+fn displays(file: &Path, ecb: u64) -> Result<String, String> {
+    let left = file.to_str().filter(|_| !file.exists()).and_then(underbar_launch::ledger::named);
+    let path = left.as_deref().unwrap_or(file);
+    let shown = quoted(&file.to_string_lossy());
+    let bytes = std::fs::read(path).map_err(|error| format!("{shown}: {error}"))?;
+    let ledger = LedgerView::new(&bytes).map_err(|error| format!("{shown}: {error}"))?;
+    let alive = Alive::default();
+    let processes = ledger.slots().filter(|slot| slot.classes().next().is_some() && alive.has(slot)).count();
+    if processes == 0 {
+        return Err(format!("{shown}: no program of this run has ECBs now"));
+    }
+    let answers = ecbs::ask(path, ecb, processes, PATIENCE).map_err(|error| format!("{shown}: {error}"))?;
+    if answers.is_empty() {
+        return Err(format!(
+            "{shown}: no program answered within {} s: none entered an ECB or needed storage",
+            PATIENCE.as_secs()
+        ));
+    }
+    let text: String = answers.into_iter().map(|answer| answer.text).collect();
+    if text.is_empty() { Err(format!("{shown}: no such ECB is alive")) } else { Ok(text) }
 }
 
 /// Forms of a report for people.

@@ -1,9 +1,10 @@
-//! Files of single processes of a run next to its ledger: their lock areas and their samples.
+//! Files of single processes of a run next to its ledger: their lock areas, their samples, their displays of ECBs.
 //!
 //! ```text
 //! 4711-5e.ledger                      the ledger
 //! 4711-5e.ledger.4712-6a.locks        of process 4712, which began at that time
 //! 4711-5e.ledger.4712-6b.samples
+//! 4711-5e.ledger.4712-6c.ecbs         a display of ECBs that was asked for
 //! ```
 //!
 //! Invariant: the name alone ties a file to a ledger, and it is removed with the ledger.
@@ -23,6 +24,7 @@ use crate::foreign_file;
 /// File name extensions.
 pub(super) const LOCKS: &str = "locks";
 pub(super) const SAMPLES: &str = "samples";
+pub(super) const ECBS: &str = "ecbs";
 const ROOT: u32 = 0;
 /// Files of other users do not count as areas; but at most this many are opened.
 const MOST_LOOKED_AT: usize = 16 * AREAS as usize;
@@ -70,7 +72,7 @@ pub(super) fn beside(ledger: &Path, endings: &[&str]) -> Vec<PathBuf> {
 
 /// The ledger's name, the process and the extension of an area of that name; None if it is not an area's name.
 pub(super) fn area_of(name: &OsStr) -> Option<(&OsStr, u32, &'static str)> {
-    let (ending, rest) = [LOCKS, SAMPLES].into_iter().find_map(|ending| {
+    let (ending, rest) = [LOCKS, SAMPLES, ECBS].into_iter().find_map(|ending| {
         Some((ending, name.as_bytes().strip_suffix(ending.as_bytes())?.strip_suffix(b".")?))
     })?;
     let dot = rest.iter().rposition(|&byte| byte == b'.')?;
@@ -79,8 +81,14 @@ pub(super) fn area_of(name: &OsStr) -> Option<(&OsStr, u32, &'static str)> {
     Some((OsStr::from_bytes(&rest[..dot]), process.parse().ok()?, ending))
 }
 
+/// The displays of ECBs next to a ledger, with their processes.
+pub(crate) fn displays(ledger: &Path) -> Vec<(u32, PathBuf)> {
+    let process = |path: &PathBuf| path.file_name().and_then(area_of).map(|(_, process, _)| process);
+    beside(ledger, &[ECBS]).into_iter().filter_map(|path| Some((process(&path)?, path))).collect()
+}
+
 pub(super) fn remove_areas(ledger: &Path) {
-    for path in beside(ledger, &[LOCKS, SAMPLES]) {
+    for path in beside(ledger, &[LOCKS, SAMPLES, ECBS]) {
         let _ = fs::remove_file(path);
     }
 }

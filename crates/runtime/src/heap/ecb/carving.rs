@@ -27,6 +27,7 @@ use super::control_block::Region;
 use super::lists::MARKED;
 use super::piece::{Piece, depth};
 use super::seat::Seat;
+use super::zoned;
 
 /// Bytes of buffers that are carved at a time, at most.
 const MOST_CARVED: usize = 2048;
@@ -39,9 +40,16 @@ impl Seat {
     /// A buffer, when no piece is ready. Null if there is no memory.
     #[inline]
     pub unsafe fn get(&mut self, size: usize, align: usize) -> *mut u8 {
+        // SAFETY: the contract above.
+        unsafe { self.get_counted(size, size, align) }
+    }
+
+    /// The same of so many bytes, which counts as a request of `asked` ones.
+    #[inline(always)]
+    pub unsafe fn get_counted(&mut self, asked: usize, size: usize, align: usize) -> *mut u8 {
         let list = self.class().lists.of(size);
         if self.counts_each {
-            self.figures.count_request(size);
+            self.figures.count_request(asked);
         }
         if list == 0 || align > 16 {
             // SAFETY: the contract above.
@@ -61,6 +69,13 @@ impl Seat {
             }
             buffer
         }
+    }
+
+    /// As [`Self::get`], with a zone behind the buffer, for that caller.
+    #[cold]
+    pub unsafe fn get_with_zone(&mut self, size: usize, align: usize, caller: usize) -> *mut u8 {
+        // SAFETY: the contract above.
+        zoned::with_zone(size, false, caller, |bytes| unsafe { self.get_counted(size, bytes, align) })
     }
 
     /// New storage for a small buffer, of the region. Null if that takes more than a few steps.

@@ -13,7 +13,7 @@
 //! Not here: control blocks that wait (`ready`), and an ECB that is alive (`control_block`).
 
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
 use underbar_ledger::HeapKind;
 use underbar_ledger::classes::{ClassRow, OTHERS, SHARING, Sum};
@@ -42,6 +42,11 @@ const FRAMES: usize = 8;
 const MOST_FRAMES: usize = 64;
 const LITTLE: usize = 256 << 10;
 
+/// Control entries are made when an ECB begins: WITHOUT(ENTRIES).
+pub const ENTRIES: u8 = 1;
+/// Each ECB is counted itself (`named`).
+pub const COUNTS: u8 = 2;
+
 /// One class.
 pub struct Class {
     name: [u8; NAME],
@@ -51,10 +56,10 @@ pub struct Class {
     pub lists: Lists,
     /// Bytes of the preallocated area of each ECB.
     pub area_bytes: usize,
-    /// No request finds a ready piece: TRACE, or WITHOUT.
+    /// No request finds a ready piece: TRACE, zones, or WITHOUT.
     pub is_slow: bool,
-    /// Control entries are made when an ECB begins: WITHOUT(ENTRIES).
-    pub makes_entries: bool,
+    /// What else is done when an ECB begins: [`ENTRIES`], [`COUNTS`]. Any thread sets COUNTS, once; relaxed: ECBs that begin meanwhile may miss it.
+    at_create: AtomicU8,
     /// ECBs alive; relaxed: a hint for how many blocks may wait.
     alive: AtomicUsize,
     /// ECBs created, as far as it matters for who is counted; relaxed.
@@ -153,7 +158,10 @@ pub fn of(name: &[u8]) -> Option<&'static Class> {
             lists: Lists::new(sizes),
             area_bytes,
             is_slow: given::is_slow(),
-            makes_entries: given::without() == Without::Entries,
+            at_create: AtomicU8::new(
+                if given::without() == Without::Entries { ENTRIES } else { 0 }
+                    | if handle.heap.settings.counts_each() { COUNTS } else { 0 },
+            ),
             alive: AtomicUsize::new(0),
             created: AtomicUsize::new(0),
             index,
@@ -246,6 +254,19 @@ impl Class {
     /// Its number among the classes.
     pub fn index(&self) -> usize {
         self.index
+    }
+
+    /// From now on, each ECB that begins is counted itself.
+    pub fn count_ecbs(&self) {
+        if self.at_create() & COUNTS == 0 {
+            self.at_create.fetch_or(COUNTS, Ordering::Relaxed);
+        }
+    }
+
+    /// What else is done when an ECB begins: [`ENTRIES`], [`COUNTS`].
+    #[inline]
+    pub fn at_create(&self) -> u8 {
+        self.at_create.load(Ordering::Relaxed)
     }
 
     /// Its heap, with its row in the ledger.

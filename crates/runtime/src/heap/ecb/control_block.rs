@@ -212,6 +212,17 @@ impl Shared {
         }
     }
 
+    /// Whether a thread has visited the ECB, as far as that can be seen.
+    pub fn was_left(&self) -> bool {
+        self.kept_by != 0 || self.in_use != 0 || self.units != 0
+    }
+
+    /// Bytes behind the last buffer that a region holds, which would be handed out next: of what waits for the next visit, or of a thread.
+    pub fn unused(&self, region: Option<&Region>) -> usize {
+        let region = region.unwrap_or(&self.kept_region);
+        if region.area == self.area && region.end == self.at { region.end - region.at } else { 0 }
+    }
+
     /// Frames of 1 MiB that it has.
     pub fn frames(&self) -> u64 {
         let (mut count, mut frame) = (0, self.frames);
@@ -225,7 +236,7 @@ impl Shared {
     /// The most bytes of storage that the ECB had.
     ///
     /// # Safety
-    /// No thread is inside; the area is the block's preallocated one.
+    /// Under the lock; the area is the block's preallocated one.
     pub unsafe fn most(&self, preallocated: &Area) -> usize {
         let mut most = self.large_peak;
         // SAFETY: frames in the list are this block's.
@@ -301,6 +312,23 @@ impl ControlBlock {
     pub unsafe fn named(&self) -> Option<&mut Named> {
         // SAFETY: the caller's promise; they stay for ever.
         unsafe { self.named.load(Ordering::Relaxed).as_mut() }
+    }
+
+    /// Calls `then` for each area.
+    ///
+    /// # Safety
+    /// The guarded part is this block's.
+    pub unsafe fn each_area(&self, shared: &Shared, mut then: impl FnMut(&Area)) {
+        // SAFETY: the areas are this block's.
+        unsafe {
+            then(&*self.area.load(Ordering::Relaxed));
+            for mut next in shared.lists() {
+                while let Some(area) = next.as_ref() {
+                    next = area.next;
+                    then(area);
+                }
+            }
+        }
     }
 
     /// Has no ECB this block?

@@ -117,7 +117,7 @@ unsafe fn cost(block: &ControlBlock, shared: &Shared) -> (usize, usize) {
     let mut areas = 0;
     // SAFETY: the caller's promise.
     let most = unsafe {
-        each_area(block, shared, |_| areas += 1);
+        block.each_area(shared, |_| areas += 1);
         shared.most(&*block.area.load(Ordering::Relaxed))
     };
     (areas, most.next_multiple_of(PAGE).max(PAGE))
@@ -167,7 +167,7 @@ unsafe fn take_access(block: &ControlBlock, shared: &Shared) {
     // SAFETY: the areas are the block's; the table of names is in one of them.
     unsafe {
         let names = names(shared);
-        each_area(block, shared, |area| {
+        block.each_area(shared, |area| {
             let (from, end) = area.contents();
             let to = shared.used_up_to(core::ptr::from_ref(area).cast_mut()).clamp(from, end);
             fill(from, to.min(names.0.max(from)));
@@ -207,27 +207,10 @@ unsafe fn give_access(block: &ControlBlock) {
     let shared = block.shared.lock();
     // SAFETY: the areas are the block's.
     unsafe {
-        each_area(block, &shared, |area| {
+        block.each_area(&shared, |area| {
             let (from, to) = area.accessible();
             let _ = syscall::mprotect(from as *mut u8, to - from, syscall::PROT_READ | syscall::PROT_WRITE);
         });
-    }
-}
-
-/// Calls `then` for each area of a block.
-///
-/// # Safety
-/// The guarded part is the block's.
-unsafe fn each_area(block: &ControlBlock, shared: &Shared, mut then: impl FnMut(&Area)) {
-    // SAFETY: the areas are the block's.
-    unsafe {
-        then(&*block.area.load(Ordering::Relaxed));
-        for mut next in shared.lists() {
-            while let Some(area) = next.as_ref() {
-                next = area.next;
-                then(area);
-            }
-        }
     }
 }
 
@@ -266,7 +249,7 @@ pub fn find(address: usize) -> Option<Stale> {
             next = block.next_ready.load(Ordering::Relaxed);
             let shared = block.shared.try_lock()?;
             let mut is_it = false;
-            each_area(block, &shared, |area| is_it |= core::ptr::eq(area, wanted));
+            block.each_area(&shared, |area| is_it |= core::ptr::eq(area, wanted));
             if is_it {
                 return Some(known(block, &shared, wanted, address));
             }

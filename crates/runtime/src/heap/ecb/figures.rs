@@ -56,12 +56,29 @@ pub struct Figures {
     /// For the page of the class; buffers that were got from lists are added from `gets`.
     sums: [u32; SUMS],
     of_lists: [[u32; PLACES]; OF_LISTS],
+    refills: Refills,
     high_water: usize,
     uses: [u32; USES],
     used_rows: Rows<{ USES.div_ceil(64) }>,
     requests: [u32; REQUESTS],
     request_rows: Rows<{ REQUESTS.div_ceil(64) }>,
 }
+
+/// Requests that found the thread's list empty, by list: filled from shared lists, and by room for new buffers. Modulo 2^32, since the
+/// seat was made; what of them was published; and what of them was told to ECBs that are counted themselves.
+struct Refills {
+    all: [[u32; PLACES]; 2],
+    published: [[u32; PLACES]; 2],
+    told: [[u32; PLACES]; 2],
+}
+
+impl Refills {
+    const NONE: Self = Self { all: [[0; PLACES]; 2], published: [[0; PLACES]; 2], told: [[0; PLACES]; 2] };
+    /// The first of the two among the figures of a list.
+    const FIRST: usize = OfList::Shared as usize;
+}
+
+const _: () = assert!(Refills::FIRST + 2 == OF_LISTS);
 
 /// Rows that have a figure.
 struct Rows<const WORDS: usize>([u64; WORDS]);
@@ -110,6 +127,7 @@ impl Figures {
         visits: 0,
         sums: [0; SUMS],
         of_lists: [[0; PLACES]; OF_LISTS],
+        refills: Refills::NONE,
         high_water: 0,
         uses: [0; USES],
         used_rows: Rows([0; _]),
@@ -130,7 +148,23 @@ impl Figures {
     /// A request found the thread's list empty.
     #[inline]
     pub fn count_refill(&mut self, list: usize, by: OfList) {
-        self.of_lists[by as usize][list_place(list)] += 1;
+        let count = &mut self.refills.all[by as usize - Refills::FIRST][list_place(list)];
+        *count = count.wrapping_add(1);
+    }
+
+    /// A visit of an ECB that is counted itself begins.
+    pub fn visit_begins(&mut self) {
+        self.refills.told = self.refills.all;
+    }
+
+    /// Requests of that visit that found the list empty, since the last call: from shared lists, and by room for new buffers.
+    pub fn refills_of_visit(&mut self) -> [[u32; PLACES]; 2] {
+        let mut since = self.refills.all;
+        for (count, told) in since.as_flattened_mut().iter_mut().zip(self.refills.told.as_flattened()) {
+            *count = count.wrapping_sub(*told);
+        }
+        self.refills.told = self.refills.all;
+        since
     }
 
     /// A request of an ECB whose requests are counted one by one.
@@ -143,14 +177,13 @@ impl Figures {
 
     /// A large buffer was got, or freed.
     pub fn count_large(&mut self, class: &Class, bytes: usize, is_freed: bool) {
-        let mut count = |of: OfList| self.of_lists[of as usize][AVAILABLE] += 1;
         if is_freed {
-            count(OfList::Freed);
+            self.of_lists[OfList::Freed as usize][AVAILABLE] += 1;
             self.frees += 1;
             self.units -= (bytes / 16) as i64;
         } else {
-            count(OfList::Got);
-            count(OfList::Carved);
+            self.of_lists[OfList::Got as usize][AVAILABLE] += 1;
+            self.count_refill(0, OfList::Carved);
             class.heap().add(Key::HeapGets, 1);
             class.heap().raise(Key::HeapLargestRequest, bytes as u64);
             ledger::add_requests(row_of(bytes), 1);
@@ -230,6 +263,13 @@ impl Figures {
 
     fn publish_page(&mut self, class: &Class) {
         let page = class.row();
+        let refills = &mut self.refills;
+        let counts = self.of_lists[Refills::FIRST..].as_flattened_mut().iter_mut();
+        let published = refills.published.as_flattened_mut().iter_mut();
+        for ((count, all), published) in counts.zip(refills.all.as_flattened()).zip(published) {
+            *count = all.wrapping_sub(*published);
+            *published = *all;
+        }
         publish_each(&mut self.sums, page.map(|page| &page.sums[..]));
         publish_each(self.of_lists.as_flattened_mut(), page.map(|page| page.of_lists.as_flattened()));
         self.used_rows.publish(&mut self.uses, page.map(|page| &page.uses[..]));

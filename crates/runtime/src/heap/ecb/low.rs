@@ -22,7 +22,7 @@ use super::area::{self, Area, GRAIN, Kind, LOW_HEAD, behind};
 use super::control_block::{ControlBlock, Shared};
 use super::head::Head;
 use super::piece::push;
-use super::{given, here, traced};
+use super::{given, here, traced, zoned};
 
 /// Storage below the limit of that heap for the thread that is in an ECB, from the ECB. None if it is in none. Null, with errno ENOMEM,
 /// if there is no memory.
@@ -31,7 +31,11 @@ pub fn get_low(heap: &'static Heap, size: usize) -> Option<*mut u8> {
     // SAFETY: the seat is this thread's, which is inside.
     unsafe {
         let block = &*(*seat).block;
-        let buffer = block.get_low(heap, size);
+        let buffer = if given::has_zones() {
+            zoned::with_zone(size, true, 0, |bytes| block.get_low(heap, bytes))
+        } else {
+            block.get_low(heap, size)
+        };
         if buffer.is_null() {
             return Some(out_of_storage_of(heap));
         }

@@ -21,11 +21,13 @@
 //! | `requests` | malloc, free and realloc of buffers |
 //! | `low`, `head` | storage below 2 GiB |
 //! | `names`, `tags` | names of buffers |
-//! | `pairs`, `named` | name-value pairs of ECBs; what is counted for them |
+//! | `pairs`, `named` | name-value pairs of ECBs; what is counted of one ECB |
+//! | `display` | one ECB that is alive |
 //! | `threads` | the end of a thread; forks |
 //! | `given`, `ended` | what ECB says; storage of ended ECBs that is kept without access |
 //! | `traced` | the last requests of each thread |
 //! | `without` | what a demo leaves out |
+//! | `zoned` | zones behind buffers, under HEAPZONES and HEAPCHK |
 //! | `figures` | what is counted and not yet published |
 //!
 //! A buffer belongs to its ECB wherever it is freed or resized: realloc never moves a buffer from one heap to another, since it
@@ -39,6 +41,7 @@ mod carving;
 mod chains;
 mod class;
 mod control_block;
+mod display;
 mod ended;
 mod figures;
 mod given;
@@ -56,12 +59,15 @@ mod tags;
 mod threads;
 mod traced;
 mod without;
+mod zoned;
 
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering;
 
 use underbar_options::Settings;
 
+pub(super) use display::show;
+pub use display::{Shown, display, figures};
 pub use ended::{Stale, find as stale_at};
 pub(super) use low::get_low;
 pub use names::{locate, tag, untag};
@@ -69,9 +75,10 @@ pub use pairs::name;
 pub(super) use requests::{calloc, fault_of, free, free_by, get_by, malloc, realloc, usable};
 pub(super) use threads::{after_fork_in_child, hold, is_quiet, release, settle, thread_ends};
 pub(super) use traced::tell as tell_trace;
+pub(super) use zoned::{Living, find as living_at, first_damage, getter_of};
 
 use super::thread::ThreadHeap;
-use super::{home, object, registry, slot};
+use super::{home, obey_if_changed, object, registry, slot};
 use area::Area;
 use control_block::ControlBlock;
 use seat::Seat;
@@ -163,11 +170,28 @@ fn create_once(class: &[u8]) -> Result<Number, Refused> {
         block.counts_each.store(counts_each.into(), Ordering::Relaxed);
         (*seat).count_created(class, counts_each);
         let area = block.area.load(Ordering::Relaxed);
-        if class.makes_entries {
-            without::make_entries(area);
+        let more = class.at_create();
+        if more != 0 {
+            begin_unusually(more, block);
         }
         (*area).set_block(core::ptr::from_ref(block).cast_mut().cast());
         Ok(number_of(block))
+    }
+}
+
+/// What an ECB of some classes needs besides when it begins.
+///
+/// # Safety
+/// No other thread knows the ECB.
+#[cold]
+unsafe fn begin_unusually(more: u8, block: &ControlBlock) {
+    if more & class::ENTRIES != 0 {
+        // SAFETY: the caller's promise.
+        unsafe { without::make_entries(block.area.load(Ordering::Relaxed)) };
+    }
+    // Without memory it is not counted, and its display says so.
+    if more & class::COUNTS != 0 && block.named.load(Ordering::Relaxed).is_null() {
+        pairs::make(block, false);
     }
 }
 
@@ -180,6 +204,8 @@ pub fn enter(number: Number) -> Result<(), Refused> {
 }
 
 fn enter_once(number: Number) -> Result<(), Refused> {
+    // A program that works in ECBs only asks for no other storage.
+    obey_if_changed();
     let home = home().ok_or(Refused::NoMemory)?;
     let (block, generation) = block_of(number)?;
     let outer = innermost(home);
@@ -328,14 +354,23 @@ pub fn end(number: Number) -> Result<(), Refused> {
             .gate
             .try_close(generation)
             .map_err(|inside| inside.map_or(Refused::Unknown, Refused::Inside))?;
-        if ended::are_kept() {
-            ended::keep(block, first);
-            return Ok(());
+        let more = given::at_end();
+        let mut requests = None;
+        if more != 0 {
+            if more & given::CHECKS != 0 {
+                zoned::check_all(block);
+                requests = zoned::hold_requests();
+            }
+            if more & given::KEEPS != 0 {
+                ended::keep(block, first);
+                return Ok(());
+            }
         }
         let class = block.class();
         give_back(block, |ended| (*first).count_end(class, ended));
         class.ends();
         (*first).put_ready(core::ptr::from_ref(block).cast_mut());
+        drop(requests);
     }
     // A thread that works in ECBs only has no other business with the heaps.
     object::heartbeat_if_due();

@@ -11,7 +11,7 @@ use super::area::{self, Area};
 use super::control_block::ControlBlock;
 use super::seat::Seat;
 use super::tags::{self, Tags};
-use super::{Refused, here};
+use super::{Refused, given, here, zoned};
 
 /// # Safety
 /// A buffer in use of that ECB begins there.
@@ -86,7 +86,11 @@ pub unsafe fn tag(buffer: *mut u8, name: &[u8]) -> Result<(), Refused> {
                 if shared.tags.is_null() { tags::FIRST } else { 2 * Tags::capacity(shared.tags) }
             };
             // Without the lock, which a request may need.
-            let place = (*seat).get(tags::bytes(wanted), 64);
+            let place = if given::has_zones() {
+                (*seat).get_with_zone(tags::bytes(wanted), 64, 0)
+            } else {
+                (*seat).get(tags::bytes(wanted), 64)
+            };
             if place.is_null() {
                 return Err(Refused::NoMemory);
             }
@@ -106,6 +110,7 @@ pub unsafe fn tag(buffer: *mut u8, name: &[u8]) -> Result<(), Refused> {
             if !unused.is_null() {
                 let area = area::of(map::lookup(unused.addr()));
                 if let Some(list) = Area::list_at(area, unused.addr()) {
+                    let _requests = zoned::hold_requests();
                     (*seat).put_back(area, list, unused.cast());
                 }
             }

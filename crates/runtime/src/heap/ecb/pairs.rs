@@ -1,9 +1,9 @@
 //! Name-value pairs that programs attach to ECBs, such as TRANSACTION=PAY.
 //!
-//! A control block gets its [`Named`] when one of its ECBs gets its first pair. So an ECB without pairs has no storage for them.
+//! From the first pair of a class on, each of its ECBs is counted itself, from its beginning ([`Named`]). Before, none has storage for that.
 //!
 //! Invariant: a row is made under the lock of the classes, and found without one.
-//! Known limit: buffers of visits before the one in which the block gets its first pair are not counted for it.
+//! Known limit: of ECBs that are alive when their class gets its first pair, earlier visits are not counted. These ECBs are.
 //! Not here: what is counted (`named`), and the rows (`underbar_ledger::pairs`).
 
 use core::sync::atomic::Ordering;
@@ -29,22 +29,31 @@ pub fn name(name: &[u8], value: &[u8]) -> Result<(), Refused> {
     // SAFETY: the seat is this thread's, which is inside.
     let block = unsafe { &*(*seat).block };
     let row = (!value.is_empty()).then(|| row_of(block.class(), name, value));
+    block.class().count_ecbs();
     // Threads that are in the ECB may attach pairs at the same time.
-    let _shared = block.shared.lock();
-    if block.named.load(Ordering::Relaxed).is_null() && !make(block) {
-        return Err(Refused::NoMemory);
+    let shared = block.shared.lock();
+    if block.named.load(Ordering::Relaxed).is_null() {
+        if !make(block, shared.was_left() || !block.chains.is_empty()) {
+            return Err(Refused::NoMemory);
+        }
+        // SAFETY: the seat is this thread's.
+        unsafe { (*seat).begin_counting() };
     }
     // SAFETY: under the lock.
     let named = unsafe { block.named() }.ok_or(Refused::NoMemory)?;
     if named.attach(name, row) { Ok(()) } else { Err(Refused::Full) }
 }
 
-/// Gives a block its [`Named`]. False if there is no memory. Under the lock of the block.
-fn make(block: &ControlBlock) -> bool {
+/// Gives a block its [`Named`]; `is_late`: earlier visits of its ECB are not counted. False if there is no memory. Under the lock of the
+/// block, or before a thread knows the ECB.
+pub fn make(block: &ControlBlock, is_late: bool) -> bool {
     let place: *mut Named = OWN.lock().get(size_of::<Named>()).cast();
     if !place.is_null() {
         // SAFETY: new storage of that size, aligned to 64.
-        unsafe { place.write(Named::NONE) };
+        unsafe {
+            place.write(Named::NONE);
+            (*place).counts.is_late = is_late;
+        }
         block.named.store(place, Ordering::Relaxed);
     }
     !place.is_null()

@@ -16,13 +16,15 @@ use underbar_ledger::traces::Traced;
 use super::super::cell::Cell;
 use super::super::check::{self, Fault};
 use super::super::map::Descriptor;
+use super::super::trace::{self, Site};
+use super::super::watch;
 use super::super::{out_of_storage_of, slot, usable_size};
 use super::area::{self, Area};
 use super::control_block::ControlBlock;
 use super::low::{self, get_low};
 use super::names::{move_tags, untag_at};
 use super::seat::Seat;
-use super::{enter, here, leave, make_room, number_of, traced};
+use super::{enter, given, here, leave, make_room, number_of, traced, zoned};
 
 /// A buffer for the thread whose seat is in the slot: as [`super::malloc`], when no piece is ready.
 ///
@@ -89,24 +91,47 @@ pub unsafe fn get(size: usize, align: usize) -> *mut u8 {
     }
 }
 
-/// As [`get`], for a known caller.
+/// As [`get`], for a known caller of that function of C.
 ///
 /// # Safety
 /// As [`get`].
-pub unsafe fn get_by(size: usize, align: usize, caller: usize) -> *mut u8 {
+pub unsafe fn get_by(function: &'static str, size: usize, align: usize, site: &Site) -> *mut u8 {
     // SAFETY: the caller's promise.
     unsafe {
-        let buffer = get(size, align);
+        let buffer =
+            if given::has_zones() { get_zoned(function, size, align, site) } else { get(size, align) };
         if traced::are_on() && !buffer.is_null() {
             let seat: *mut Seat = slot::get().cast();
-            traced::note(Traced::Got, buffer, size, caller, &*(*seat).block);
+            traced::note(Traced::Got, buffer, size, site.caller, &*(*seat).block);
         }
         buffer
     }
 }
 
+/// As [`get`], with a zone behind the buffer.
+///
+/// # Safety
+/// As [`get`].
+#[cold]
+unsafe fn get_zoned(function: &'static str, size: usize, align: usize, site: &Site) -> *mut u8 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let seat: *mut Seat = slot::get().cast();
+        watch::request(function, site);
+        let mut buffer = (*seat).get_with_zone(size, align, site.caller);
+        if buffer.is_null() && make_room() {
+            buffer = (*seat).get_with_zone(size, align, site.caller);
+        }
+        if buffer.is_null() {
+            return out_of_storage_of((*seat).heap.heap);
+        }
+        trace::note(trace::Kind::Got, buffer.addr(), size, site);
+        buffer
+    }
+}
+
 /// Gives a buffer back to its ECB. False, with nothing done, if none begins at that address, or its ECB has ended; or if requests are
-/// traced, since the caller is not known here: then [`free_by`] does it.
+/// traced or checked, since the caller is not known here: then [`free_by`] does it.
 ///
 /// # Safety
 /// As free of C; the descriptor is that of the address's page, and an area's.
@@ -117,7 +142,7 @@ pub unsafe fn free(address: *mut u8, descriptor: *mut Descriptor) -> bool {
     unsafe {
         // Only a seat has a block.
         ((*area).has_marks_of((*heap).plain) && (*heap.cast::<Seat>()).put_plain(area, address))
-            || (!traced::are_on() && free_unusual(address, descriptor))
+            || (!given::needs_callers() && free_unusual(address, descriptor))
     }
 }
 
@@ -126,16 +151,30 @@ pub unsafe fn free(address: *mut u8, descriptor: *mut Descriptor) -> bool {
 /// # Safety
 /// As [`free`].
 #[cold]
-pub unsafe fn free_by(address: *mut u8, descriptor: *mut Descriptor, caller: usize) -> bool {
+pub unsafe fn free_by(
+    function: &'static str,
+    address: *mut u8,
+    descriptor: *mut Descriptor,
+    caller: usize,
+) -> bool {
     // SAFETY: the caller's promise; no ready piece serves a thread whose requests are traced.
     unsafe {
-        if !traced::are_on() {
+        if !given::needs_callers() {
             return free(address, descriptor);
+        }
+        if given::has_zones() {
+            zoned::before(function, area::of(descriptor), address.addr(), caller);
         }
         let block: *const ControlBlock = (*area::of(descriptor)).block().cast();
         let bytes = usable(address, descriptor);
-        let is_freed = free_unusual(address, descriptor);
-        if is_freed && let Some(block) = block.as_ref() {
+        let is_freed = {
+            let _requests = zoned::hold_requests();
+            free_unusual(address, descriptor)
+        };
+        if is_freed
+            && traced::are_on()
+            && let Some(block) = block.as_ref()
+        {
             traced::note(Traced::Freed, address, bytes, caller, block);
         }
         is_freed
@@ -204,7 +243,7 @@ pub unsafe fn fault_of(address: usize, descriptor: *mut Descriptor) -> Fault {
     }
 }
 
-/// Usable bytes of a buffer; 0 if none begins there.
+/// Usable bytes of a buffer, those that were asked for if it has a zone; 0 if none begins there.
 ///
 /// # Safety
 /// The descriptor is that of the address's page, and an area's.
@@ -212,6 +251,9 @@ pub unsafe fn usable(address: *mut u8, descriptor: *mut Descriptor) -> usize {
     let area = area::of(descriptor);
     // SAFETY: the caller's promise.
     unsafe {
+        if given::has_zones() {
+            return zoned::usable(area, address.addr()).unwrap_or(0);
+        }
         match (Area::list_at(area, address.addr()), (*area).block().cast::<ControlBlock>().as_ref()) {
             (Some(0), _) => (*area).start() + (*area).bytes() - size_of::<usize>() - address.addr(),
             (Some(list), Some(block)) => block.class().lists.sizes[list] as usize,
@@ -238,8 +280,22 @@ pub unsafe fn realloc(address: *mut u8, descriptor: *mut Descriptor, size: usize
             check::end("realloc", fault_of(address.addr(), descriptor), caller);
         }
         let lists = &block.class().lists;
-        let old = if list == 0 { usable(address, descriptor) } else { lists.sizes[list] as usize };
-        let is_enough = if list == 0 { size <= old && size >= old / 2 } else { lists.of(size) == list };
+        if given::has_zones() {
+            zoned::before("realloc", area, address.addr(), caller);
+        }
+        let old = if list == 0 || given::has_zones() {
+            usable(address, descriptor)
+        } else {
+            lists.sizes[list] as usize
+        };
+        // A buffer with a zone always moves, as an element does.
+        let is_enough = if given::has_zones() {
+            false
+        } else if list == 0 {
+            size <= old && size >= old / 2
+        } else {
+            lists.of(size) == list
+        };
         if is_enough {
             return address;
         }
@@ -256,6 +312,8 @@ pub unsafe fn realloc(address: *mut u8, descriptor: *mut Descriptor, size: usize
         }
         let new = if low::is_low(area) {
             get_low(Area::heap(area), size).unwrap_or(null_mut())
+        } else if given::has_zones() {
+            resized(size, old.min(size), caller)
         } else {
             malloc(size)
         };
@@ -264,15 +322,37 @@ pub unsafe fn realloc(address: *mut u8, descriptor: *mut Descriptor, size: usize
             if Area::is_tagged(area, address.addr()) {
                 move_tags(block, area, address, new);
             }
-            if traced::are_on() {
+            if given::needs_callers() {
+                let requests = zoned::hold_requests();
                 free_unusual(address, descriptor);
-                traced::note(Traced::Resized, new, size, caller, block);
+                drop(requests);
+                if traced::are_on() {
+                    traced::note(Traced::Resized, new, size, caller, block);
+                }
             } else {
                 free(address, descriptor);
             }
         }
         if !is_here {
             let _ = leave();
+        }
+        new
+    }
+}
+
+/// A buffer with a zone for realloc, filled from an offset on as STORAGE says.
+///
+/// # Safety
+/// As [`get`].
+#[cold]
+unsafe fn resized(size: usize, kept: usize, caller: usize) -> *mut u8 {
+    // SAFETY: the caller's promise; the buffer is new.
+    unsafe {
+        let new = get_zoned("realloc", size, 16, &Site::of(caller));
+        if !new.is_null()
+            && let Some(fill) = (*slot::get()).heap.settings.fill_get()
+        {
+            new.add(kept).write_bytes(fill, size - kept);
         }
         new
     }

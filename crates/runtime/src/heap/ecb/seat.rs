@@ -36,7 +36,7 @@ use super::control_block::{ControlBlock, KEPT, Region, list_of};
 use super::figures::{self, Ended, Figures};
 use super::lists::{Aside, LISTS, MARKED};
 use super::piece::{Piece, depth, push};
-use super::{given, low, ready, traced};
+use super::{given, low, ready};
 
 /// Bytes of buffers that are carved at a time, at first.
 pub(super) const CARVED: usize = 512;
@@ -78,6 +78,8 @@ pub struct Seat {
     pub(super) is_slow: bool,
     /// Each request is counted by its size.
     pub(super) counts_each: bool,
+    /// The ECB is counted itself (`named`).
+    is_counted: bool,
     /// The class whose tables and figures the seat has.
     class: *const Class,
     pub figures: Figures,
@@ -159,6 +161,7 @@ pub fn make(home: *mut ThreadHeap) -> *mut Seat {
                 outside: 0,
                 is_slow: false,
                 counts_each: false,
+                is_counted: false,
                 class: null(),
                 figures: Figures::NONE,
                 ready: [null_mut(); READY],
@@ -169,7 +172,7 @@ pub fn make(home: *mut ThreadHeap) -> *mut Seat {
                 aside: null_mut(),
             });
             (*seat).heap.is_seat = true;
-            (*seat).heap.is_untraced = !traced::are_on();
+            (*seat).heap.is_untraced = !given::needs_callers();
         } else {
             spare.0 = (*seat).deeper;
         }
@@ -249,6 +252,10 @@ impl Seat {
         self.most_kept = MOST_KEPT;
         self.bump_end = 0;
         self.restored = 0;
+        self.is_counted = !block.named.load(Ordering::Relaxed).is_null();
+        if self.is_counted {
+            self.figures.visit_begins();
+        }
         if block.kept.load(Ordering::Relaxed) != 0 {
             let mut shared = block.shared.lock();
             self.restored = usize::from(block.kept.load(Ordering::Relaxed)).saturating_sub(1);
@@ -318,6 +325,11 @@ impl Seat {
                     unsafe { shared.chains.put(&block.chains, list, chain, list_of) };
                 }
             }
+            if self.is_counted
+                && let Some(named) = named
+            {
+                named.count_refills(&self.figures.refills_of_visit());
+            }
             let region = core::mem::replace(&mut self.region, Region::NONE);
             if is_alone {
                 (shared.kept_region, shared.kept_by) = (region, self.heap.home.addr());
@@ -344,8 +356,29 @@ impl Seat {
         (gets, frees, size)
     }
 
+    /// What it has of the ECB's storage.
+    pub fn region(&self) -> &Region {
+        &self.region
+    }
+
+    /// The ECB is counted itself from now on.
+    pub fn begin_counting(&mut self) {
+        self.is_counted = true;
+        self.figures.visit_begins();
+    }
+
     /// Counts this visit so far, and publishes all figures.
     pub unsafe fn settle(&mut self) {
+        // SAFETY: the contract above.
+        unsafe { self.count_visit() };
+        // SAFETY: null or a class.
+        if let Some(class) = unsafe { self.class.as_ref() } {
+            self.figures.publish(class);
+        }
+    }
+
+    /// Counts this visit so far.
+    pub unsafe fn count_visit(&mut self) {
         // SAFETY: null, or the block of the ECB that the thread is in.
         if let Some(block) = unsafe { self.block.as_ref() } {
             // SAFETY: the thread is inside.
@@ -363,10 +396,13 @@ impl Seat {
                     shared.count(unsafe { block.named() }, list, size as usize, (gets, frees));
                 }
             }
-        }
-        // SAFETY: null or a class.
-        if let Some(class) = unsafe { self.class.as_ref() } {
-            self.figures.publish(class);
+            if shared.is_some() && self.is_counted {
+                // SAFETY: under the lock.
+                let named = unsafe { block.named() };
+                if let Some(named) = named {
+                    named.count_refills(&self.figures.refills_of_visit());
+                }
+            }
         }
     }
 
@@ -399,7 +435,7 @@ impl Seat {
                 (*self.block).free_low(area, list, buffer);
                 self.count_low(self.class().lists.sizes[list] as usize, true);
             } else {
-                Area::set_free(area, buffer.addr(), list >= MARKED);
+                Area::set_free(area, buffer.addr(), list >= MARKED || given::has_zones());
                 self.put(list, buffer);
                 self.freed_without(list);
             }

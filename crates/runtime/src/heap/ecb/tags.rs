@@ -214,6 +214,22 @@ impl Tags {
         0
     }
 
+    /// Calls `then` for each buffer and name.
+    pub unsafe fn each(tags: *mut Tags, mut then: impl FnMut(usize, &[u8])) {
+        // SAFETY: the contract above.
+        unsafe {
+            let lists = 2 * (*tags).capacity;
+            for list in lists..2 * lists {
+                let mut next = *Self::lists(tags).add(list);
+                while next != NIL {
+                    let entry = &*Self::entry(tags, next);
+                    then(entry.buffer, &entry.name[..(entry.length as usize).min(LONGEST)]);
+                    next = entry.next_of_buffer;
+                }
+            }
+        }
+    }
+
     /// Gives all names of a buffer to another one, which has none.
     pub unsafe fn moved(tags: *mut Tags, old: usize, new: usize) {
         // SAFETY: the contract above.

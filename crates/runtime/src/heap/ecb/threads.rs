@@ -7,7 +7,7 @@ use core::sync::atomic::Ordering;
 
 use super::super::thread::ThreadHeap;
 use super::seat::{self, Seat};
-use super::{class, ended, innermost, ready, stand_up};
+use super::{class, ended, innermost, ready, stand_up, zoned};
 
 /// The calling thread ends: it leaves all ECBs.
 ///
@@ -49,13 +49,15 @@ pub(in crate::heap) unsafe fn settle(home: *mut ThreadHeap) {
 
 /// Is no thread in the middle of making or taking control blocks?
 pub(in crate::heap) fn is_quiet() -> bool {
-    let mut is_free = class::MAKING.try_lock().is_some() && seat::is_quiet() && ended::is_quiet();
+    let mut is_free =
+        zoned::is_quiet() && class::MAKING.try_lock().is_some() && seat::is_quiet() && ended::is_quiet();
     class::each(|class| is_free = is_free && class.is_quiet());
     is_free
 }
 
 /// Before a fork.
 pub(in crate::heap) fn hold() {
+    zoned::hold();
     class::MAKING.hold();
     class::each(|class| {
         class.hold();
@@ -76,6 +78,7 @@ pub(in crate::heap) unsafe fn release() {
         seat::release();
         class::each(|class| class.release());
         class::MAKING.release();
+        zoned::release();
     }
 }
 

@@ -56,7 +56,12 @@ fn own_table(traces: &'static Traces) -> Option<&'static Table> {
     } else if seat.table == 0 {
         seat.table = NEXT.fetch_add(1, Ordering::Relaxed).saturating_add(1);
     }
-    let table = traces.tables.get(seat.table as usize - 1)?;
+    let Some(table) = traces.tables.get(seat.table as usize - 1) else {
+        if !core::mem::replace(&mut seat.is_known, true) {
+            traces.tables[0].without.fetch_add(1, Ordering::Relaxed);
+        }
+        return None;
+    };
     // Empty in a child by fork, too.
     if table.thread.load(Ordering::Relaxed) == 0 || !seat.is_known {
         seat.is_known = true;

@@ -45,9 +45,9 @@ pub unsafe fn make_entries(area: *mut Area) {
 /// All functions are called by the seat's thread, which is inside.
 #[allow(clippy::missing_safety_doc, reason = "one contract for all, stated above")]
 impl Seat {
-    /// Whether a thread takes one buffer at a time.
+    /// Whether a thread takes one buffer at a time. With zones, none is carved before it is asked for.
     pub fn takes_one(&self) -> bool {
-        matches!(self.without, Without::Align | Without::Lists | Without::Spin)
+        matches!(self.without, Without::Align | Without::Lists | Without::Spin) || given::has_zones()
     }
 
     /// A new piece for an empty bin, next to the last one of any thread; null if there is no memory.

@@ -3,6 +3,7 @@
 use super::super::ONE_AT_A_TIME;
 use super::super::object::DEFAULT;
 use super::*;
+use crate::heap::random::Random;
 use std::vec::Vec;
 
 const KEEP_SMALL: Policy = Policy {
@@ -12,22 +13,6 @@ const KEEP_SMALL: Policy = Policy {
     huge_pages: HugePages::Off,
 };
 const FREE_SMALL: Policy = Policy { disposition: Disposition::Free, ..KEEP_SMALL };
-
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as usize % limit
-    }
-
-    /// Mostly small, now and then up to a few hundred KiB.
-    fn size(&mut self) -> usize {
-        let bits = if self.below(20) == 0 { 19 } else { 13 };
-        let limit = 1 << self.below(bits);
-        self.below(limit) + 1
-    }
-}
 
 struct InUse {
     address: usize,
@@ -51,7 +36,7 @@ impl Model {
 
     fn get(&mut self) {
         let align = if self.random.below(4) == 0 { 16 << self.random.below(10) } else { 16 };
-        let bytes = self.random.size();
+        let bytes = self.random.size(13, 20, 19);
         let element = self.space.get(bytes, align).expect("storage");
         let address = element.address;
         assert!(address.is_multiple_of(align), "{address:x} is not aligned to {align}");
@@ -112,7 +97,7 @@ impl Model {
 
     fn resize_one(&mut self) {
         let at = self.random.below(self.in_use.len());
-        let bytes = self.random.size();
+        let bytes = self.random.size(13, 20, 19);
         let used = &mut self.in_use[at];
         if used.extent {
             return;

@@ -32,7 +32,7 @@ fn each_request_counts_in_the_row_of_its_size() {
     let mut random = Random(7);
     let mut held = Vec::new();
     for at in 0..60_000 {
-        let size = if at % 97 == 0 { 30_000 + random.below(300_000) } else { random.size() };
+        let size = if at % 97 == 0 { 30_000 + random.below(300_000) } else { random.size(11, 50, 18) };
         expect[row(size)] += 1;
         held.push(Block::get(size, 1));
         if held.len() > 300 {

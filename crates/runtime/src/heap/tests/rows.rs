@@ -127,10 +127,10 @@ fn a_row_and_the_process_agree() {
     within(heap, || {
         for _ in 0..3_000 {
             match random.below(5) {
-                0 | 1 => blocks.push(Block::get(random.size(), 7)),
+                0 | 1 => blocks.push(Block::get(random.size(11, 50, 18), 7)),
                 2 if !blocks.is_empty() => {
                     let which = random.below(blocks.len());
-                    blocks[which].resize(random.size());
+                    blocks[which].resize(random.size(11, 50, 18));
                 }
                 _ if !blocks.is_empty() => {
                     let which = random.below(blocks.len());

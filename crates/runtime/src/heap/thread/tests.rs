@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::heap::extent::LEAST_STEP;
+use crate::heap::random::Random;
 use crate::heap::{ONE_AT_A_TIME, calloc, free, malloc, map, realloc, settle, usable_size};
 use crate::ledger;
 use std::sync::mpsc;
@@ -14,15 +15,6 @@ struct Sent(*mut u8);
 
 // SAFETY: whoever receives it owns the storage.
 unsafe impl Send for Sent {}
-
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as usize % limit
-    }
-}
 
 fn figure(key: Key) -> u64 {
     ledger::slot().cell(key).load(Ordering::Relaxed)

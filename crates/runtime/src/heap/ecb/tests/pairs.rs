@@ -1,5 +1,7 @@
 //! Name-value pairs of ECBs: what is counted for them, by one thread and by several.
 
+use std::thread;
+
 use super::*;
 
 /// ECBs, high-water mark, bytes, and buffers that lists dispensed and got back, of the row of a pair.
@@ -158,4 +160,39 @@ fn buffers_below_2_gib_count_for_a_pair_under_the_other_sizes() {
     assert_eq!((got, freed), ([0, 0, 0, 0, 0, 3], [0, 0, 0, 0, 0, 1]));
     // What was asked for, in units of 16.
     assert_eq!(bytes, 96 + 96 + 4_992);
+}
+
+/// From the first pair of a class on, visits before an ECB's own pair count, too. Those that were alive then are told.
+#[test]
+fn visits_before_the_pair_are_counted_or_told() {
+    let _turn = turn();
+    const CLASS: &[u8] = b"LATE";
+    let late = |value: &[u8]| {
+        let pairs = crate::ledger::pairs::pages().expect("a pair");
+        let row = pairs.find(class::of(CLASS).expect("a class").index(), b"WHEN", value).expect("a row");
+        let late = pairs.rows[row].sum(underbar_ledger::pairs::PairSum::Late).load(Ordering::Relaxed);
+        (late, figures_of(CLASS, b"WHEN", value).expect("a row").3[0][1])
+    };
+    let visit = |ecb| {
+        enter(ecb).expect("alive");
+        get(40);
+        get(40);
+        leave().expect("inside");
+    };
+    let first = create(CLASS).expect("memory");
+    visit(first);
+    enter(first).expect("alive");
+    get(40);
+    name(b"WHEN", b"FIRST").expect("room");
+    end(first).expect("the thread leaves first");
+    assert_eq!(late(b"FIRST"), (1, 1), "the earlier visit is missing, and that is told");
+    for _ in 0..3 {
+        let ecb = create(CLASS).expect("memory");
+        visit(ecb);
+        enter(ecb).expect("alive");
+        get(40);
+        name(b"WHEN", b"THEN").expect("room");
+        end(ecb).expect("the thread leaves first");
+    }
+    assert_eq!(late(b"THEN"), (0, 9));
 }

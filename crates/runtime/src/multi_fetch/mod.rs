@@ -1,0 +1,365 @@
+//! Multi-fetch: a program that reads a cursor of PostgreSQL row by row through libpq reads it in larger steps (MULTIFETCH).
+//!
+//! ```text
+//! program ── its word for PQexec ──> exec ── session ──> PQexec of libpq
+//!                                      │
+//!                                      └─ connection: cursors, rows that wait
+//! ```
+//!
+//! The words of the program and of its libraries that hold the addresses of libpq's functions get those of the functions here
+//! ([`bind`]), also in libraries that come later.
+//!
+//! Invariant: without MULTIFETCH nothing here runs, and no word is changed.
+//! Not here: which statements, plans and numbers of rows (`underbar_multifetch`).
+
+mod bind;
+mod connection;
+mod judge;
+mod libpq;
+mod session;
+mod text;
+
+use core::ffi::{c_char, c_int};
+use core::mem::transmute;
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+
+use underbar_multifetch::{StandBack, Statement, statement};
+
+use crate::orders::Orders;
+use connection::{Entry, forget, known};
+use libpq::{Connection, Libpq, Rows};
+use session::{Exec, Session};
+
+/// Rows of a fetch, at most; 0: off. Written once by [`configure`], before the program begins; relaxed. The same for the next one.
+static FACTOR: AtomicU32 = AtomicU32::new(0);
+/// Bytes of a fetch, at most.
+static BYTES: AtomicU32 = AtomicU32::new(0);
+
+/// Obeys MULTIFETCH.
+pub(crate) fn configure(orders: &Orders<'_>) {
+    let option = orders.settings.multi_fetch();
+    if option.rows > 1 {
+        FACTOR.store(u32::try_from(option.rows).unwrap_or(u32::MAX).min(i32::MAX as u32), Ordering::Relaxed);
+        BYTES.store(u32::try_from(option.bytes).unwrap_or(u32::MAX), Ordering::Relaxed);
+    }
+}
+
+/// Binds what is loaded, and what will be.
+pub(crate) fn at_start() {
+    if FACTOR.load(Ordering::Relaxed) > 1 {
+        bind::bind();
+    }
+}
+
+type ExecParams = unsafe extern "C" fn(
+    *mut Connection,
+    *const c_char,
+    c_int,
+    *const u32,
+    *const *const c_char,
+    *const c_int,
+    *const c_int,
+    c_int,
+) -> *mut Rows;
+type SendParams = unsafe extern "C" fn(
+    *mut Connection,
+    *const c_char,
+    c_int,
+    *const u32,
+    *const *const c_char,
+    *const c_int,
+    *const c_int,
+    c_int,
+) -> c_int;
+type Prepare =
+    unsafe extern "C" fn(*mut Connection, *const c_char, *const c_char, c_int, *const u32) -> *mut Rows;
+type SendPrepare =
+    unsafe extern "C" fn(*mut Connection, *const c_char, *const c_char, c_int, *const u32) -> c_int;
+type Send = unsafe extern "C" fn(*mut Connection, *const c_char) -> c_int;
+type Simple = unsafe extern "C" fn(*mut Connection) -> c_int;
+type GetResult = unsafe extern "C" fn(*mut Connection) -> *mut Rows;
+type Finish = unsafe extern "C" fn(*mut Connection);
+
+/// libpq's own function of a name. The words of the program hold a function here only after this was found.
+static ORIGINALS: [AtomicUsize; bind::NAMES] = [const { AtomicUsize::new(0) }; bind::NAMES];
+
+fn original(at: usize) -> usize {
+    // Written with Release before the word by which the program came here was.
+    ORIGINALS.get(at).map_or(0, |address| address.load(Ordering::Acquire))
+}
+
+/// A session on a connection, if libpq has all that it needs.
+fn session(connection: *mut Connection) -> Option<Session> {
+    let exec = original(bind::EXEC);
+    let libpq = Libpq::of(exec)?;
+    // SAFETY: the address of PQexec.
+    let exec = unsafe { transmute::<usize, Exec>(exec) };
+    let (factor, bytes) = (FACTOR.load(Ordering::Relaxed), BYTES.load(Ordering::Relaxed));
+    Some(Session { libpq, exec, connection, factor, bytes })
+}
+
+/// Runs `then` with the connection's session and entry; None if there is none.
+///
+/// # Safety
+/// This thread may use the connection.
+unsafe fn with<R>(
+    connection: *mut Connection,
+    entry: Option<&mut Entry>,
+    then: impl FnOnce(&Session, &mut Entry) -> R,
+) -> Option<R> {
+    let entry = entry?;
+    let session = session(connection)?;
+    Some(then(&session, entry))
+}
+
+/// `PQexec`.
+unsafe extern "C" fn exec(connection: *mut Connection, text: *const c_char) -> *mut Rows {
+    // SAFETY: the address of libpq's function; the arguments are the program's.
+    let real = || unsafe { transmute::<usize, Exec>(original(bind::EXEC))(connection, text) };
+    // SAFETY: the program's arguments are those of PQexec.
+    unsafe { run(connection, text, &real) }
+}
+
+/// `PQexecParams`: without parameters, and with a result of texts, the same.
+unsafe extern "C" fn exec_params(
+    connection: *mut Connection,
+    text: *const c_char,
+    count: c_int,
+    types: *const u32,
+    values: *const *const c_char,
+    lengths: *const c_int,
+    formats: *const c_int,
+    result: c_int,
+) -> *mut Rows {
+    let real = || {
+        // SAFETY: as in `exec`.
+        unsafe {
+            let real = transmute::<usize, ExecParams>(original(bind::EXEC_PARAMS));
+            real(connection, text, count, types, values, lengths, formats, result)
+        }
+    };
+    if result != 0 {
+        // SAFETY: as in `exec`.
+        unsafe { leave_alone(connection, text) };
+        return real();
+    }
+    // SAFETY: as in `exec`.
+    unsafe { run(connection, text, &real) }
+}
+
+/// A statement that the program waits for.
+///
+/// # Safety
+/// The arguments are those of `PQexec`.
+unsafe fn run(connection: *mut Connection, text: *const c_char, real: &dyn Fn() -> *mut Rows) -> *mut Rows {
+    if connection.is_null() || text.is_null() {
+        return real();
+    }
+    // SAFETY: the caller's promise.
+    let entry = unsafe {
+        known(connection).or_else(|| {
+            let is_declared =
+                matches!(statement(core::ffi::CStr::from_ptr(text).to_bytes()), Statement::Declare(_));
+            if is_declared { connection::entry(connection) } else { None }
+        })
+    };
+    // SAFETY: the caller's promise.
+    unsafe { with(connection, entry, |session, entry| session.run(entry, text, real)).unwrap_or_else(real) }
+}
+
+/// The program uses a connection in a way that is not followed: no cursor of it is read ahead any more, and the server's cursors go back
+/// to the places of the program's if they can.
+///
+/// # Safety
+/// This thread may use the connection; the text is null or a C string.
+unsafe fn leave_alone(connection: *mut Connection, text: *const c_char) {
+    // SAFETY: the caller's promise.
+    let entry = unsafe { known(connection) };
+    if entry.as_ref().is_none_or(|entry| entry.is_left_alone) {
+        return;
+    }
+    // What does not concern cursors may come in any way.
+    // SAFETY: the caller's promise.
+    if !text.is_null()
+        && statement(unsafe { core::ffi::CStr::from_ptr(text) }.to_bytes()) == Statement::Harmless
+    {
+        return;
+    }
+    // SAFETY: the caller's promise.
+    unsafe {
+        with(connection, entry, |session, entry| {
+            entry.is_left_alone = true;
+            for cursor in entry.cursors.iter_mut().flatten() {
+                if cursor.is_scrollable {
+                    session.clear(session.move_back(cursor));
+                }
+                cursor.stage = match cursor.waiting() {
+                    0 => connection::Stage::Back(StandBack::Connection),
+                    _ => cursor.stage,
+                };
+            }
+        })
+    };
+}
+
+/// `PQprepare`: a prepared FETCH would not be recognised when it is executed.
+unsafe extern "C" fn prepare(
+    connection: *mut Connection,
+    name: *const c_char,
+    text: *const c_char,
+    count: c_int,
+    types: *const u32,
+) -> *mut Rows {
+    // SAFETY: as in `exec`.
+    unsafe {
+        leave_alone(connection, text);
+        transmute::<usize, Prepare>(original(bind::PREPARE))(connection, name, text, count, types)
+    }
+}
+
+/// `PQsendPrepare`.
+unsafe extern "C" fn send_prepare(
+    connection: *mut Connection,
+    name: *const c_char,
+    text: *const c_char,
+    count: c_int,
+    types: *const u32,
+) -> c_int {
+    // SAFETY: as in `exec`.
+    unsafe {
+        leave_alone(connection, text);
+        transmute::<usize, SendPrepare>(original(bind::SEND_PREPARE))(connection, name, text, count, types)
+    }
+}
+
+/// Whether a statement that is sent without waiting for it needs rows that wait here, of a cursor that cannot be moved back.
+///
+/// The statement is then done at once, its result is kept for `PQgetResult`, and the server gets one that gives nothing in its place.
+///
+/// # Safety
+/// This thread may use the connection; the text is null or a C string.
+unsafe fn is_done_here(connection: *mut Connection, text: *const c_char) -> bool {
+    if connection.is_null() || text.is_null() {
+        return false;
+    }
+    // SAFETY: the caller's promise.
+    let bytes = unsafe { core::ffi::CStr::from_ptr(text) }.to_bytes();
+    let (Statement::Fetch(name, _)
+    | Statement::Move(name, _)
+    | Statement::FetchTo(name, _)
+    | Statement::MoveTo(name, _)) = statement(bytes)
+    else {
+        return false;
+    };
+    // SAFETY: the caller's promise.
+    let result = unsafe {
+        with(connection, known(connection), |session, entry| {
+            let needs =
+                entry.cursor(&name).is_some_and(|cursor| cursor.waiting() > 0 && !cursor.is_scrollable);
+            if needs {
+                // While rows wait no form of it is the program's own.
+                entry.result = session.run(entry, text, &|| session.ask(text));
+            }
+            needs && !entry.result.is_null()
+        })
+    };
+    result == Some(true)
+}
+
+/// `PQsendQuery`.
+unsafe extern "C" fn send(connection: *mut Connection, text: *const c_char) -> c_int {
+    // SAFETY: as in `exec`.
+    unsafe {
+        leave_alone(connection, text);
+        let text = if is_done_here(connection, text) { c"SELECT".as_ptr() } else { text };
+        transmute::<usize, Send>(original(bind::SEND))(connection, text)
+    }
+}
+
+/// `PQgetResult`.
+unsafe extern "C" fn get_result(connection: *mut Connection) -> *mut Rows {
+    // SAFETY: as in `exec`.
+    unsafe {
+        let result = transmute::<usize, GetResult>(original(bind::GET_RESULT))(connection);
+        if result.is_null() {
+            return result;
+        }
+        let given =
+            with(connection, known(connection).filter(|entry| !entry.result.is_null()), |session, entry| {
+                session.clear(result);
+                core::mem::replace(&mut entry.result, core::ptr::null_mut())
+            });
+        given.unwrap_or(result)
+    }
+}
+
+/// `PQsendQueryParams`.
+unsafe extern "C" fn send_params(
+    connection: *mut Connection,
+    text: *const c_char,
+    count: c_int,
+    types: *const u32,
+    values: *const *const c_char,
+    lengths: *const c_int,
+    formats: *const c_int,
+    result: c_int,
+) -> c_int {
+    // SAFETY: as in `exec`.
+    unsafe {
+        leave_alone(connection, text);
+        let text = if result == 0 && is_done_here(connection, text) { c"SELECT".as_ptr() } else { text };
+        let real = transmute::<usize, SendParams>(original(bind::SEND_PARAMS));
+        real(connection, text, count, types, values, lengths, formats, result)
+    }
+}
+
+/// `PQenterPipelineMode`.
+unsafe extern "C" fn enter_pipeline(connection: *mut Connection) -> c_int {
+    // SAFETY: as in `exec`.
+    unsafe {
+        leave_alone(connection, core::ptr::null());
+        transmute::<usize, Simple>(original(bind::ENTER_PIPELINE))(connection)
+    }
+}
+
+/// The connection begins anew, or ends.
+///
+/// # Safety
+/// This thread may use the connection.
+unsafe fn end(connection: *mut Connection) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        with(connection, known(connection), |session, entry| {
+            session.forget_all(entry);
+            session.clear(core::mem::replace(&mut entry.result, core::ptr::null_mut()));
+        })
+    };
+    forget(connection);
+}
+
+/// `PQfinish`.
+unsafe extern "C" fn finish(connection: *mut Connection) {
+    // SAFETY: as in `exec`.
+    unsafe {
+        end(connection);
+        transmute::<usize, Finish>(original(bind::FINISH))(connection);
+    }
+}
+
+/// `PQreset`.
+unsafe extern "C" fn reset(connection: *mut Connection) {
+    // SAFETY: as in `exec`.
+    unsafe {
+        end(connection);
+        transmute::<usize, Finish>(original(bind::RESET))(connection);
+    }
+}
+
+/// `PQresetStart`.
+unsafe extern "C" fn reset_start(connection: *mut Connection) -> c_int {
+    // SAFETY: as in `exec`.
+    unsafe {
+        end(connection);
+        transmute::<usize, Simple>(original(bind::RESET_START))(connection)
+    }
+}
