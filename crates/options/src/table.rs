@@ -530,11 +530,11 @@ the report says so, and the next one gets ENOMEM. The reserve counts as address 
         sub_options: &[sub("OFF|ON", OFF_ON, OFF, Unset, "whether switches are counted by component")],
         meaning: "Counts entries to the kernel by the component that makes them. An underbar option.",
         explanation: "\
-A component is the program or one of its libraries. Under ON, some 400 functions of the C library are counted by the
+A component is the program or one of its libraries. Under ON, some 300 functions of the C library are counted by the
 place that calls them, and so are the calls of its streams (printf, puts, std::cout), where they really enter the
 kernel. The report has a section of each program: function, kind of work, count, bytes, and the time that so many
 calls take on this machine. It also says how many of the kernel's own count of read and write calls were seen. A call
-costs about 4 ns more. Programs without the C library's functions (Go, static ones) are not seen.
+costs about 1 ns more. Programs without the C library's functions (Go, static ones) are not seen.
 ZIIP(STAT) is Natural's name for the same.",
         effect: Honoured,
     },

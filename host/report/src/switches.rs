@@ -23,7 +23,7 @@ use crate::figures::Figures;
 /// The switches of a process.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Switches {
-    /// Functions of the C library that are counted.
+    /// Functions of the C library whose place was taken, to count them or to note who calls them.
     pub functions: u64,
     /// The calls.
     pub calls: Vec<Calls>,
@@ -261,7 +261,7 @@ pub(crate) fn schema() -> Value {
         "type": "object",
         "description": "Its entries to the kernel by component, kind of work and function; absent without SWITCHES(ON).",
         "properties": {
-            "functions": number("Functions of the C library that are counted."),
+            "functions": number("Functions of the C library whose place was taken, to count them or to note who calls them."),
             "callers": {"type": "array", "items": {
                 "type": "object",
                 "description": "Samples of who calls a component that stands between others and the kernel, as the C++ library does.",

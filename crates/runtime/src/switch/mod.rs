@@ -18,7 +18,7 @@
 //!
 //! Invariant: a stub keeps every argument, the stack and `errno`, and leaves no frame: the function returns to its caller, and may never
 //! return, be cancelled, or be jumped out of. Counting takes no lock and requests no storage. Off, nothing of this is done.
-//! Cost: three to four nanoseconds a call; at the start about a quarter of a millisecond.
+//! Cost: about a nanosecond a call; at the start about a quarter of a millisecond.
 //! Limits: calls that the C library makes for itself outside its streams are not seen: `readdir`, `getaddrinfo`, `system`. Nor are those of
 //! programs that make system calls on their own. The kernel's counts show how many are missing.
 //! Not here: the functions and the pages of the ledger (`underbar_ledger`), and costs (`report`).
