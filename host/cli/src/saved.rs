@@ -15,6 +15,7 @@ use std::ffi::OsStr;
 use std::fmt;
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 use underbar_shown::Shown;
@@ -118,7 +119,7 @@ pub fn read(path: &Path) -> Result<Report, SavedError> {
     let named = |fault| SavedError { path: path.to_owned(), fault };
     if path == Path::new("-") {
         let bytes = all(io::stdin().lock()).map_err(named)?;
-        return report(&bytes, None, Vec::new()).map_err(named);
+        return report(&bytes).map_err(named);
     }
     // A file of that name comes first; else a run may have left its accounts under the name.
     let left = path.to_str().filter(|_| !path.exists()).and_then(ledger::named);
@@ -126,8 +127,16 @@ pub fn read(path: &Path) -> Result<Report, SavedError> {
     let open = || -> Result<Report, Fault> {
         let mut file = File::open(path).map_err(Fault::Unreadable)?;
         let status = file.metadata().map_err(Fault::Unreadable)?;
-        let bytes = all(&mut file)?;
-        report(&bytes, Some(&status), lock_areas(ledger::areas(path)))
+        let mut magic = [0; size_of_val(&MAGIC)];
+        if status.is_file() && file.read_exact_at(&mut magic, 0).is_ok() && magic == MAGIC.to_le_bytes() {
+            if status.len() < FILE_BYTES as u64 {
+                return Err(Fault::LedgerCut(usize::try_from(status.len()).unwrap_or(0)));
+            }
+            let bytes = ledger::read(&file).map_err(Fault::Unreadable)?;
+            let view = LedgerView::new(&bytes).map_err(Fault::Ledger)?;
+            return Ok(of_ledger(&view, Some(&status), lock_areas(ledger::areas(path))));
+        }
+        report(&all(&mut file)?)
     };
     open().map_err(named)
 }
@@ -139,7 +148,7 @@ pub fn read(path: &Path) -> Result<Report, SavedError> {
 pub fn last() -> Result<Report, SavedError> {
     let named = |path, fault| SavedError { path, fault };
     let Some((path, bytes)) = last::kept() else { return Err(named("last run".into(), Fault::NoRun)) };
-    report(&bytes, None, Vec::new()).map_err(|fault| named(path, fault))
+    report(&bytes).map_err(|fault| named(path, fault))
 }
 
 /// The same from the bytes that were read already, and the rest.
@@ -149,16 +158,23 @@ pub fn last() -> Result<Report, SavedError> {
 pub fn read_on(path: &Path, start: &[u8], rest: impl Read) -> Result<Report, SavedError> {
     let named = |fault| SavedError { path: path.to_owned(), fault };
     let bytes = all(start.chain(rest)).map_err(named)?;
-    report(&bytes, None, Vec::new()).map_err(named)
+    report(&bytes).map_err(named)
 }
 
-fn all(reader: impl Read) -> Result<Vec<u8>, Fault> {
+fn all(mut reader: impl Read) -> Result<Vec<u8>, Fault> {
     let mut bytes = Vec::new();
-    reader.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(Fault::Unreadable)?;
-    if bytes.len() as u64 > MOST_BYTES { Err(Fault::TooLong) } else { Ok(bytes) }
+    let mut most = MOST_BYTES;
+    reader.by_ref().take(most + 1).read_to_end(&mut bytes).map_err(Fault::Unreadable)?;
+    // A ledger is mostly holes, which no pipe has.
+    if bytes.len() as u64 > most && bytes.starts_with(&MAGIC.to_le_bytes()) {
+        most = FILE_BYTES as u64;
+        let rest = most + 1 - bytes.len() as u64;
+        reader.take(rest).read_to_end(&mut bytes).map_err(Fault::Unreadable)?;
+    }
+    if bytes.len() as u64 > most { Err(Fault::TooLong) } else { Ok(bytes) }
 }
 
-fn report(bytes: &[u8], status: Option<&Metadata>, areas: Vec<Area>) -> Result<Report, Fault> {
+fn report(bytes: &[u8]) -> Result<Report, Fault> {
     let start = bytes.trim_ascii_start();
     if start.is_empty() {
         Err(Fault::Empty)
@@ -167,7 +183,7 @@ fn report(bytes: &[u8], status: Option<&Metadata>, areas: Vec<Area>) -> Result<R
             return Err(Fault::LedgerCut(bytes.len()));
         }
         let view = LedgerView::new(bytes).map_err(Fault::Ledger)?;
-        Ok(of_ledger(&view, status, areas))
+        Ok(of_ledger(&view, None, Vec::new()))
     } else if start[0] == b'{' {
         Report::from_json(bytes).map_err(Fault::Report)
     } else if is_printed(start) {

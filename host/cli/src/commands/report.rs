@@ -117,7 +117,9 @@ fn displays(file: &Path, ecb: u64) -> Result<String, String> {
     let left = file.to_str().filter(|_| !file.exists()).and_then(underbar_launch::ledger::named);
     let path = left.as_deref().unwrap_or(file);
     let shown = quoted(&file.to_string_lossy());
-    let bytes = std::fs::read(path).map_err(|error| format!("{shown}: {error}"))?;
+    let bytes = std::fs::File::open(path)
+        .and_then(|file| underbar_launch::ledger::read(&file))
+        .map_err(|error| format!("{shown}: {error}"))?;
     let ledger = LedgerView::new(&bytes).map_err(|error| format!("{shown}: {error}"))?;
     let alive = Alive::default();
     let processes = ledger.slots().filter(|slot| slot.classes().next().is_some() && alive.has(slot)).count();
