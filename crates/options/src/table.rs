@@ -222,7 +222,8 @@ row; only some other faults of smaller blocks are found. With ON, all blocks hav
 all threads: small requests take several times as long. ON,100 also walks over the whole heap at every 100th request
 and when the program ends, and names the first damaged block and the one after it: damage shows soon, also of a block
 that is never freed. The last requests are kept in a trace table: a message names who got or freed the block. Callers
-beyond the first are found by frame pointers, so the program needs -fno-omit-frame-pointer.",
+beyond the first are found by frame pointers, so the program needs -fno-omit-frame-pointer.
+Buffers of ECBs have no headers: with ON they have check zones of 8 bytes, as under HEAPZONES.",
         effect: Honoured,
     },
     Entry {
@@ -299,6 +300,7 @@ the program goes on; TRACE adds the callers; QUIET only counts (heap.damaged_zon
 size, who got it, and who freed it. If more was overwritten than the zone, so that the heap cannot go on, the program
 ends whatever the reaction. malloc_usable_size gives the size that was asked for. All blocks have headers and come
 from one pool for all threads, as under HEAPCHK(ON). HEAPZONES(,,16) uses zones of 16 bytes.
+Buffers of ECBs have zones, too. These are also checked when their ECB ends; the message names the ECB and its class.
 The first two values are for storage of __malloc31 and __malloc24; not set, they are as the others.",
         effect: Honoured,
     },

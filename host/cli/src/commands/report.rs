@@ -36,7 +36,7 @@ Examples:
   underbar report report.json
   underbar report --report le report.json
   underbar report --report lock report.json
-  underbar report --ecb all accounts.ledger the ECBs of a program that runs by `run --exec -o accounts.ledger`
+  underbar report --ecb all run.ledger      ECBs that are alive, of a program that `run --exec -o FILE` started
   underbar report --json accounts.ledger    a ledger left by `run --exec -o FILE`, or by MSGFILE
 
 Exit status: 0 printed, 2 wrong usage, or FILE cannot be read.")]
@@ -229,7 +229,7 @@ mod tests {
             assert_eq!(which(text), Ok(4_294_967_299), "{text}");
         }
         assert_eq!(which("all"), Ok(EVERY_ECB));
-        for text in ["", "0", "none", "-1", "0xx", "00000001000000033"] {
+        for text in ["", "0", "none", "-1", "0xx", "00000001000000xx"] {
             assert!(which(text).is_err(), "{text}");
         }
     }
