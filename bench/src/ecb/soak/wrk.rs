@@ -43,7 +43,14 @@ pub fn load(port: u16, script: &Path, seconds: u64) -> Result<Load, Error> {
         Command::new("wrk")
             .args(["--threads", "1", "--latency", "--connections"])
             // An answer that is late on a busy machine is an answer.
-            .args([&CONNECTIONS.to_string(), "--duration", &format!("{seconds}s"), "--timeout", "60s", "--script"])
+            .args([
+                &CONNECTIONS.to_string(),
+                "--duration",
+                &format!("{seconds}s"),
+                "--timeout",
+                "60s",
+                "--script",
+            ])
             .arg(script)
             .arg(format!("http://127.0.0.1:{port}/")),
     )?;
