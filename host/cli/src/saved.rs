@@ -248,7 +248,7 @@ mod tests {
 
     /// The message for a file with these bytes.
     fn check(bytes: &[u8], expect: &str) {
-        let fault = report(bytes, None, Vec::new()).expect_err(expect);
+        let fault = report(bytes).expect_err(expect);
         let error = SavedError { path: "r".into(), fault };
         assert_eq!(error.to_string(), format!("r: {expect}"));
     }
