@@ -474,3 +474,17 @@ fn under_free_resident_memory_falls_within_the_last_free_whoever_frees() {
         assert!(all.abs_diff(none) < SOME / 8, "{name}, kept: {all} {none}");
     }
 }
+
+#[test]
+fn multi_fetch_sends_an_eighth_of_the_fetches() {
+    if !Path::new("/usr/include/postgresql/libpq-fe.h").is_file()
+        || !Path::new("/usr/lib/postgresql").is_dir()
+    {
+        return skip("demo multifetch: postgresql or libpq-dev is not installed");
+    }
+    let json = demo(&["multifetch", "--runs", "1"]);
+    passed(&json, "all_rows");
+    passed(&json, "fetches_at_8");
+    let fetches = &row(&json, "FETCH 1, MULTIFETCH(100)")["counters"]["fetch"];
+    assert!(fetches["sent"].as_u64().is_some_and(|sent| (1_000..1_010).contains(&sent)), "{fetches}");
+}

@@ -227,8 +227,8 @@ counters! {
         "Settings that were changed from outside while the program ran, and that it obeyed: at the next request that a thread's ready cells do not serve.";
     FetchAsked = "fetch.asked", "single rows of cursors asked for", Count, by Request, live Exact, killed Exact, Sum,
         "Times that the program asked for one row of a cursor that it declared by libpq, while MULTIFETCH was in force.";
-    FetchServed = "fetch.served", "rows served without the server", Count, by Request, live Exact, killed Exact, Sum,
-        "Rows that the program got of a larger fetch.";
+    FetchServed = "fetch.served", "single rows that came from larger fetches", Count, by Request, live Exact, killed Exact, Sum,
+        "Single rows that the program got of a larger fetch, and the end behind the last one. The others were fetched from the server one by one.";
     FetchSent = "fetch.sent", "larger fetches", Count, by Request, live Exact, killed Exact, Sum,
         "Fetches of several rows that took the place of one for a single row.";
     FetchAlone = "fetch.alone", "fetches left as they are", Count, by Request, live Exact, killed Exact, Sum,

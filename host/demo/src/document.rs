@@ -3,7 +3,7 @@
 //! The storage figures are from the talk "Look What I Found Under The Bar!" (session 12341), whose storage report is dated
 //! 02/07/11 and comes from Language Environment V01 R12.00 on z/OS. The lock figures are from "Simple Lock Performance
 //! Improvements" (TPF Users Group, 2023), on z/TPF before and after APAR PJ46800. The TLS figures are from "ECB Heap Performance
-//! Enhancements (PJ47265)" (TPF Users Group, 2025). No figure here is a measurement of this
+//! Enhancements (PJ47265)" (TPF Users Group, 2025). Those for multi-fetch are from Software AG's page on tuning Natural for the zIIP. No figure here is a measurement of this
 //! project.
 //!
 //! Not here: the figures for load libraries (`article`).
@@ -18,6 +18,9 @@ const LOCK_SOURCE: &str = "the document (z/TPF, 10 I-streams, 2023)";
 
 /// The source of the TLS figures.
 const TLS_SOURCE: &str = "the document (z/TPF shared SSL, 2025)";
+
+/// The source of the figures for multi-fetch.
+const ZIIP_SOURCE: &str = "the document (Natural on z/OS with a zIIP)";
 
 /// One run of the document.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -224,6 +227,12 @@ pub const TLS: [Row; 2] = [
         message_ns: Some(60_000),
         ..EMPTY
     },
+];
+
+/// 100,000 records of a database: single calls, then multi-fetch with factor 8.
+pub const MULTIFETCH: [Row; 2] = [
+    Row { source: ZIIP_SOURCE, name: "single", excp: Some(100_000), cpu_ns: Some(5_389_000_000), ..EMPTY },
+    Row { source: ZIIP_SOURCE, name: "multi-fetch", excp: Some(12_500), cpu_ns: Some(958_000_000), ..EMPTY },
 ];
 
 /// One line of a profile: displacement, instruction, and number of samples.

@@ -6,6 +6,7 @@
 //!      ├─ document  the figures that the documents print
 //!      ├─ getfree, keepfree, simple, heappools, dsa, additional, lock
 //!      ├─ tls       a program of C over OpenSSL          share     the heap's part of its instructions
+//!      ├─ multi_fetch  a program of C over libpq      postgres  a server of its own
 //!      ├─ requests, locate, pj47265     a program of C, ecbs
 //!      └─ load_blocksize, load_pdse, directory, tracks, survey     article   the figures that it prints
 //!           ├─ workshop   libraries in a temporary folder          module    programs without a compiler
@@ -36,9 +37,11 @@ mod locate;
 mod lock;
 mod measure;
 mod module;
+mod multi_fetch;
 mod output;
 mod peers;
 mod pj47265;
+mod postgres;
 pub mod programs;
 mod progress;
 mod requests;
@@ -80,7 +83,7 @@ pub struct Entry {
 }
 
 /// All demos.
-pub static DEMOS: [Entry; 18] = [
+pub static DEMOS: [Entry; 19] = [
     Entry {
         name: "simple",
         about: "a small program: its storage report, and the sizes that it needs",
@@ -121,6 +124,11 @@ pub static DEMOS: [Entry; 18] = [
         name: "tls",
         about: "messages over TLS: an ECB for each connection, and other heaps",
         run: tls::run,
+    },
+    Entry {
+        name: "multifetch",
+        about: "a cursor of PostgreSQL read row by row, and in larger steps",
+        run: multi_fetch::run,
     },
     Entry {
         name: "requests",

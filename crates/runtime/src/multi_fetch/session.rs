@@ -258,6 +258,7 @@ impl Session {
         // SAFETY: a result of libpq without rows.
         let result = unsafe { (self.server.libpq.copy)(columns, COLUMNS) };
         if !result.is_null() {
+            ledger::add(Key::FetchServed, 1);
             self.set_tag(result, b"FETCH ", 0);
         }
         result
