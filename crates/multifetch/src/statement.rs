@@ -430,7 +430,9 @@ mod tests {
         #[test]
         fn a_statement_never_hides_another(first in "(FETCH|MOVE|CLOSE)( [a-zA-Z0-9'\"$/*-]{1,6}){0,4}", second in "[a-z ]{1,9}") {
             let whole = format!("{first};{second};");
-            if !second.trim().is_empty() {
+            // A comment does hide it, from the server, too.
+            let is_hidden = first.contains("--") || first.contains("/*");
+            if !second.trim().is_empty() && !is_hidden {
                 assert_eq!(statement(whole.as_bytes()), Statement::Other);
             }
         }

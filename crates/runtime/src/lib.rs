@@ -47,6 +47,7 @@ mod loaded;
 pub mod lock;
 #[cfg(not(loom))]
 mod multi_fetch;
+#[cfg(not(loom))]
 mod next;
 #[cfg(not(loom))]
 pub mod options;

@@ -7,7 +7,7 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`format`] | the forms of records: fixed, variable, undefined, lines |
+//! | [`mod@format`] | the forms of records: fixed, variable, undefined, lines |
 //! | [`field`], [`key`] | fields of records, and their normalised keys |
 //! | [`condition`] | INCLUDE and OMIT |
 //! | [`statement`] | SORT, MERGE, COPY, INCLUDE, OMIT, SUM, OPTION as text |
