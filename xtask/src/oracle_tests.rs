@@ -22,7 +22,7 @@ pub const PROGRAM: &str = "host/mainframe/src/lib.rs";
 /// The beginning of their names: all other runs leave them out.
 pub const TESTS: &str = "xmi_reader";
 /// Tells them the Python that has the package.
-pub const PYTHON: &str = "UNDERBAR_XMI_READER";
+pub const PYTHON: &str = "XMI_READER_PYTHON";
 
 /// That Python.
 pub fn python() -> PathBuf {

@@ -83,7 +83,7 @@ fn lines(text: &str) -> Vec<String> {
 }
 
 /// A name, statements, and the counter that tells what was done with the cursor.
-const CASES: [(&str, &str, &str); 24] = [
+const CASES: [(&str, &str, &str); 25] = [
     (
         "served",
         "begin read only\ndeclare c cursor for select id, pad from t where id < 30\n35*fetch 1 from c\ncommit",
@@ -188,6 +188,12 @@ const CASES: [(&str, &str, &str); 24] = [
          rollback to a\ndeclare c cursor for select id from t where id > 50 and id < 60\n3*fetch c\n\
          commit; begin read only; declare c cursor for select id from t where id > 70\n3*fetch c\nclose c\n\
          declare c cursor for select id from t where id > 80\n3*fetch c\nrollback",
+        "fetch.served",
+    ),
+    (
+        "moved-after-another-of-the-name",
+        "begin read only\ndeclare c no scroll cursor for select id from t where id < 30\n3*fetch c\nselect broken\n\
+         commit; begin read only; declare c cursor for select id from t where id < 9\nmove 3 in c\nmove all in c\nrollback",
         "fetch.served",
     ),
     (

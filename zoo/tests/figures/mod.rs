@@ -10,6 +10,7 @@
 //! program's good end; [`between`] is for the bound itself, and for sampled ones. Each check names its counters and fails if
 //! it did not compare one of them; a counter of the table without a check fails [`every_counter_has_a_check`].
 
+mod fetches;
 mod follow;
 mod heap;
 mod later;
@@ -22,6 +23,7 @@ mod parts;
 mod segments;
 mod services;
 mod stacks;
+mod switches;
 mod thread_heaps;
 mod transfers;
 mod used;
@@ -43,6 +45,7 @@ use underbar_zoo::{
     Left, Running, code, compiled, executable, is_superuser, left, scratch, skip, text, underbar,
 };
 
+use fetches::*;
 use follow::*;
 use heap::*;
 use live::*;
@@ -51,6 +54,7 @@ use opens::*;
 use segments::*;
 use services::*;
 use stacks::*;
+use switches::*;
 use thread_heaps::*;
 use transfers::*;
 
@@ -117,6 +121,8 @@ checks! {
     waits_without_sleep_are_those_in_which_a_thread_stayed_on: LockSpun LockSpin LockContended;
     more_locks_than_there_are_records_are_counted: LockLocks LockUnrecorded LockContended;
     kinds_of_mutex_left_to_the_c_library_are_counted: LockPassedThrough;
+    read_and_write_calls_are_those_of_the_kernel: SwitchReads SwitchWrites SwitchKernelReads SwitchKernelWrites;
+    fetches_are_the_messages_to_the_server: FetchAsked FetchServed FetchSent FetchAlone FetchNotReadOnly FetchDeclaration FetchLimit FetchVolatileType FetchNode FetchTemporary FetchFunction FetchOperator FetchDoubtful FetchConnection;
     programs_not_followed_are_counted: NotFollowedStatic NotFollowedBits32 NotFollowedOtherLibc NotFollowedSanitizer NotFollowedOtherMachine NotFollowedMalformed NotFollowedEnvironment NotFollowedByRequest NotFollowedLittleMemory NotFollowedFiltered;
     programs_of_another_underbar_are_counted: NotFollowedOtherRun;
     programs_with_other_rights_or_another_root_are_counted: NotFollowedSetUid NotFollowedCapabilities NotFollowedUnreadable NotFollowedPreloadHidden NotFollowedLedger;

@@ -30,7 +30,7 @@ use crate::orders::Orders;
 use connection::{Entry, forget, known};
 use libpq::{Connection, Libpq, Rows};
 use server::{Exec, Server};
-use session::Session;
+use session::{Session, leave};
 
 /// Rows of a fetch, at most; 0: off. Written once by [`configure`], before the program begins; relaxed. The same for the next one.
 static FACTOR: AtomicU32 = AtomicU32::new(0);
@@ -196,10 +196,9 @@ unsafe fn leave_alone(connection: *mut Connection, text: *const c_char) {
                 if cursor.is_scrollable {
                     session.server.clear(session.move_back(cursor));
                 }
-                cursor.stage = match cursor.waiting() {
-                    0 => connection::Stage::Back(StandBack::Connection),
-                    _ => cursor.stage,
-                };
+                if cursor.waiting() == 0 {
+                    leave(cursor, StandBack::Connection);
+                }
             }
         })
     };

@@ -27,6 +27,25 @@ use crate::ledger;
 /// `PGRES_COMMAND_OK`.
 const COMMAND: c_int = 1;
 
+/// A cursor is left as the program uses it from now on, which is counted once.
+pub(super) fn leave(cursor: &mut Cursor, reason: StandBack) {
+    if !matches!(cursor.stage, Stage::Back(_)) {
+        ledger::add(judge::counter_of(reason), 1);
+        cursor.stage = Stage::Back(reason);
+    }
+}
+
+/// Any statement may have ended cursors and declared others of their names. What a cursor is that was not served yet is not asked again:
+/// settings by which its plan is made may have changed.
+fn doubt(entry: &mut Entry) {
+    for cursor in entry.cursors.iter_mut().flatten() {
+        cursor.is_in_doubt = true;
+        if matches!(cursor.stage, Stage::Declared(_)) {
+            leave(cursor, StandBack::Connection);
+        }
+    }
+}
+
 /// What a statement needs.
 pub(super) struct Session {
     pub(super) server: Server,
@@ -106,7 +125,7 @@ impl Session {
             IN_TRANSACTION => {}
             // Statements fail but for ROLLBACK TO, after which a cursor is where it was.
             IN_ERROR => {
-                entry.cursors.iter_mut().flatten().for_each(|cursor| cursor.is_in_doubt = true);
+                doubt(entry);
                 return real();
             }
             // BEGIN and DECLARE come in texts of their own; one text with both is not followed.
@@ -117,7 +136,15 @@ impl Session {
         }
         // SAFETY: the caller's promise.
         let bytes = unsafe { CStr::from_ptr(text) }.to_bytes();
-        match statement(bytes) {
+        let statement = statement(bytes);
+        if let Statement::Fetch(name, _)
+        | Statement::Move(name, _)
+        | Statement::FetchTo(name, _)
+        | Statement::MoveTo(name, _) = &statement
+        {
+            self.settle_doubt(entry, name);
+        }
+        match statement {
             Statement::Declare(name) => {
                 let result = real();
                 if self.server.has(result, COMMAND) && !entry.is_left_alone {
@@ -141,15 +168,20 @@ impl Session {
             }
             Statement::Harmless => real(),
             Statement::Other => {
-                for cursor in entry.cursors.iter_mut().flatten() {
-                    cursor.is_in_doubt = true;
-                    if matches!(cursor.stage, Stage::Declared(_)) {
-                        // Settings by which its plan is made may change.
-                        cursor.stage = Stage::Back(StandBack::Connection);
-                    }
-                }
+                doubt(entry);
                 real()
             }
+        }
+    }
+
+    /// A cursor that may have become another one is asked for; what is known of it is forgotten if it has.
+    fn settle_doubt(&self, entry: &mut Entry, name: &Name) {
+        let Some(cursor) = entry.cursor(name).filter(|cursor| cursor.is_in_doubt) else { return };
+        // One that is left alone is left alone, whichever it is.
+        if cursor.stage != Stage::Served || confirm(&self.server, cursor) {
+            cursor.is_in_doubt = false;
+        } else {
+            self.forget(entry, name);
         }
     }
 
@@ -165,23 +197,13 @@ impl Session {
             && fetched > 0
             && !is_left_alone
         {
-            cursor.stage = match judge::judge(&self.server, cursor) {
-                Ok(()) => Stage::Served,
-                Err(reason) => {
-                    ledger::add(judge::counter_of(reason), 1);
-                    Stage::Back(reason)
-                }
-            };
+            match judge::judge(&self.server, cursor) {
+                Ok(()) => cursor.stage = Stage::Served,
+                Err(reason) => leave(cursor, reason),
+            }
         }
         match cursor.stage {
             Stage::Served => {
-                if cursor.is_in_doubt {
-                    if !confirm(&self.server, cursor) {
-                        self.forget(entry, name);
-                        return real();
-                    }
-                    cursor.is_in_doubt = false;
-                }
                 if cursor.waiting() == 0 {
                     let columns = if cursor.is_at_end { cursor.nothing } else { core::ptr::null_mut() };
                     if !columns.is_null() {
@@ -419,7 +441,7 @@ impl Session {
             if !result.is_null() {
                 return result;
             }
-            cursor.stage = Stage::Back(StandBack::Declaration);
+            leave(cursor, StandBack::Declaration);
             return real();
         }
         // It can only go forward, and its place is known.
@@ -450,7 +472,7 @@ impl Session {
             }
             Some(rows) => {
                 self.skip(cursor, waiting);
-                cursor.stage = Stage::Back(StandBack::Declaration);
+                leave(cursor, StandBack::Declaration);
                 let mut text = Text::<128>::new();
                 text.add(verb)
                     .add(b"RELATIVE ")

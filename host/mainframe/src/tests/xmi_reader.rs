@@ -24,7 +24,7 @@ xmi.create_xmi(sys.argv[1], output_file=sys.argv[2], dsn='THEIR.LIBRARY', lrecl=
 
 /// The Python that has the package.
 fn python() -> String {
-    std::env::var("UNDERBAR_XMI_READER").expect("cargo xtask test sets it")
+    std::env::var("XMI_READER_PYTHON").expect("cargo xtask test sets it")
 }
 
 fn line(name: &str, bytes: &[u8]) -> String {
