@@ -237,7 +237,7 @@ struct Pair {
 }
 
 impl Pair {
-    /// Whether a word with this value leads to it.
+    /// Whether a word with this value holds its address.
     fn is_at(&self, word: usize) -> bool {
         word != 0 && (word == self.ours || word == self.stand_in) && self.ours != 0
     }

@@ -222,7 +222,7 @@ struct Change {
 }
 
 /// Changes symbols of one library, for others that take the place of functions: each to a value that is relative to the library's base.
-/// Nobody looks their old values up here. Under the lock of this module. False if they cannot be changed.
+/// Their old values are not looked up here. Under the lock of this module. False if they cannot be changed.
 pub(crate) fn change_symbols(object: &Object, changes: &[(*const Symbol, usize)]) -> bool {
     let unnamed =
         |&(symbol, value): &(*const Symbol, usize)| Change { symbol, value, name: c"", is_default: false };

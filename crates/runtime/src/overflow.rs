@@ -204,7 +204,7 @@ pub(crate) fn comes_after(handler: usize) {
     BEFORE.store(handler, Ordering::Relaxed);
 }
 
-/// Whether that action of the kernel's leads to this handler.
+/// Whether the kernel calls this handler by that action.
 fn is_expected(address: usize) -> bool {
     is_ours(address) || (address > 1 && address == BEFORE.load(Ordering::Relaxed))
 }

@@ -4,7 +4,6 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::process::Command;
 
 use underbar_verdict::interval::{Interval, TooFewPairs};
 
@@ -18,19 +17,7 @@ pub type Said = BTreeMap<String, u64>;
 
 /// Compiles the driver with the user's compiler.
 pub fn compiled(workshop: &Workshop) -> Result<PathBuf, Problem> {
-    let (source, to) = (workshop.path("ecb.c")?, workshop.path("ecb")?);
-    #[allow(clippy::disallowed_methods, reason = "a program, in a folder of our own")]
-    std::fs::write(&source, SOURCE)?;
-    let needs = "the demo compiles a program of C (apt-get install gcc)";
-    match Command::new("cc").args(["-O2", "-w", &source, "-o", &to, "-pthread"]).output() {
-        Ok(done) if done.status.success() => Ok(to.into()),
-        Ok(done) => {
-            let text = String::from_utf8_lossy(&done.stderr).into_owned();
-            let first = text.lines().find(|line| line.contains("error")).unwrap_or("cc failed").to_owned();
-            Err(Problem::Missing(format!("{needs}: {first}")))
-        }
-        Err(error) => Err(Problem::Missing(format!("{needs}: cc: {error}"))),
-    }
+    workshop.compiled("ecb", SOURCE, &[], "the demo compiles a program of C (apt-get install gcc)")
 }
 
 /// The driver under underbar.

@@ -6,7 +6,6 @@
 //! Not here: which cursors may be read ahead (`underbar_multifetch`).
 
 use std::path::PathBuf;
-use std::process::Command;
 
 use underbar_ledger::Key;
 use underbar_report::units::{count, nanoseconds};
@@ -107,19 +106,12 @@ pub fn run(parameters: &Parameters) -> Result<Output, Problem> {
 
 /// Compiles the client with the user's compiler, against the user's libpq.
 fn compiled(workshop: &Workshop) -> Result<PathBuf, Problem> {
-    let (source, to) = (workshop.path("fetches.c")?, workshop.path("fetches")?);
-    #[allow(clippy::disallowed_methods, reason = "a program, in a folder of our own")]
-    std::fs::write(&source, SOURCE)?;
-    let needs = "the demo compiles a client of C over libpq (apt-get install gcc libpq-dev postgresql)";
-    match Command::new("cc").args(["-O2", "-w", &source, "-o", &to, "-lpq"]).output() {
-        Ok(done) if done.status.success() => Ok(to.into()),
-        Ok(done) => {
-            let text = String::from_utf8_lossy(&done.stderr).into_owned();
-            let first = text.lines().find(|line| line.contains("error")).unwrap_or("cc failed").to_owned();
-            Err(Problem::Missing(format!("{needs}: {first}")))
-        }
-        Err(error) => Err(Problem::Missing(format!("{needs}: cc: {error}"))),
-    }
+    workshop.compiled(
+        "fetches",
+        SOURCE,
+        &["-lpq"],
+        "the demo compiles a client of C over libpq (apt-get install gcc libpq-dev postgresql)",
+    )
 }
 
 fn name_of(factor: u64) -> String {

@@ -9,7 +9,6 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
-use std::process::Command;
 
 use underbar_report::units::{count, nanoseconds};
 
@@ -75,20 +74,12 @@ pub fn run(parameters: &Parameters) -> Result<Output, Problem> {
 
 /// Compiles the driver with the user's compiler, against the user's OpenSSL.
 fn compiled(workshop: &Workshop) -> Result<PathBuf, Problem> {
-    let (source, to) = (workshop.path("tls.c")?, workshop.path("tls")?);
-    #[allow(clippy::disallowed_methods, reason = "a program, in a folder of our own")]
-    std::fs::write(&source, SOURCE)?;
-    let words = ["-O2", "-w", &source, "-o", &to, "-pthread", "-lssl", "-lcrypto"];
-    let needs = "the demo compiles a program of C over OpenSSL (apt-get install gcc libssl-dev)";
-    match Command::new("cc").args(words).output() {
-        Ok(done) if done.status.success() => Ok(to.into()),
-        Ok(done) => {
-            let text = String::from_utf8_lossy(&done.stderr).into_owned();
-            let first = text.lines().find(|line| line.contains("error")).unwrap_or("cc failed").to_owned();
-            Err(Problem::Missing(format!("{needs}: {first}")))
-        }
-        Err(error) => Err(Problem::Missing(format!("{needs}: cc: {error}"))),
-    }
+    workshop.compiled(
+        "tls",
+        SOURCE,
+        &["-lssl", "-lcrypto"],
+        "the demo compiles a program of C over OpenSSL (apt-get install gcc libssl-dev)",
+    )
 }
 
 fn arm(name: &str, server: Server, words: &[&str]) -> Arm {

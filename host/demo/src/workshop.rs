@@ -1,4 +1,4 @@
-//! The libraries for the demos: made of programs without a compiler, in a folder that is removed with the demo.
+//! The libraries for the demos, made of programs without a compiler, and programs of C, in a folder that is removed with the demo.
 //!
 //! Invariant: the folder is new, and it is removed when the demo ends, unless a signal ends the demo.
 //! Not here: the programs' bytes (`module`).
@@ -6,6 +6,7 @@
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use underbar_partitioned::attribute::FetchOptions;
 use underbar_partitioned::name::Name;
@@ -46,6 +47,29 @@ impl Workshop {
     /// The path of the folder.
     pub fn folder(&self) -> &Path {
         &self.folder
+    }
+
+    /// Compiles a program of C with the user's compiler, linked with these libraries. `needs` says what a user without them installs.
+    pub fn compiled(
+        &self,
+        name: &str,
+        source: &str,
+        libraries: &[&str],
+        needs: &str,
+    ) -> Result<PathBuf, Problem> {
+        let (file, to) = (self.path(&format!("{name}.c"))?, self.path(name)?);
+        #[allow(clippy::disallowed_methods, reason = "a program, in a folder of our own")]
+        std::fs::write(&file, source)?;
+        match Command::new("cc").args(["-O2", "-w", &file, "-o", &to, "-pthread"]).args(libraries).output() {
+            Ok(done) if done.status.success() => Ok(to.into()),
+            Ok(done) => {
+                let text = String::from_utf8_lossy(&done.stderr).into_owned();
+                let first =
+                    text.lines().find(|line| line.contains("error")).unwrap_or("cc failed").to_owned();
+                Err(Problem::Missing(format!("{needs}: {first}")))
+            }
+            Err(error) => Err(Problem::Missing(format!("{needs}: cc: {error}"))),
+        }
     }
 
     /// Makes a library of members, `count` of them.

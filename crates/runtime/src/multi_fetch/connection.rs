@@ -12,7 +12,7 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 
 use underbar_multifetch::{Growth, Name, StandBack};
 
-use super::libpq::{Connection, Rows};
+use super::libpq::{Connection, Libpq, Rows};
 
 /// Connections that are known at a time; the statements of others pass.
 const CONNECTIONS: usize = 64;
@@ -84,6 +84,8 @@ impl Cursor {
 
 /// The cursors of a connection.
 pub(super) struct Entry {
+    /// The functions of its libpq, found at its first statement that needs them.
+    pub(super) libpq: Option<Libpq>,
     pub(super) cursors: [Option<Cursor>; CURSORS],
     /// The program uses it in a way that multi-fetch does not follow.
     pub(super) is_left_alone: bool,
@@ -93,7 +95,7 @@ pub(super) struct Entry {
 
 impl Entry {
     const fn new() -> Self {
-        Entry { cursors: [const { None }; CURSORS], is_left_alone: false, result: null_mut() }
+        Entry { libpq: None, cursors: [const { None }; CURSORS], is_left_alone: false, result: null_mut() }
     }
 
     pub(super) fn cursor(&mut self, name: &Name) -> Option<&mut Cursor> {

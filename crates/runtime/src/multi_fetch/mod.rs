@@ -91,9 +91,12 @@ fn original(at: usize) -> usize {
 }
 
 /// A session on a connection, if libpq has all that it needs.
-fn session(connection: *mut Connection) -> Option<Session> {
+fn session(connection: *mut Connection, entry: &mut Entry) -> Option<Session> {
     let exec = original(bind::EXEC);
-    let libpq = Libpq::of(exec)?;
+    let libpq = match entry.libpq {
+        Some(libpq) => libpq,
+        None => *entry.libpq.insert(Libpq::of(exec)?),
+    };
     // SAFETY: the address of PQexec.
     let exec = unsafe { transmute::<usize, Exec>(exec) };
     let (factor, bytes) = (FACTOR.load(Ordering::Relaxed), BYTES.load(Ordering::Relaxed));
@@ -110,7 +113,7 @@ unsafe fn with<R>(
     then: impl FnOnce(&Session, &mut Entry) -> R,
 ) -> Option<R> {
     let entry = entry?;
-    let session = session(connection)?;
+    let session = session(connection, entry)?;
     Some(then(&session, entry))
 }
 

@@ -37,7 +37,7 @@ pub(crate) struct Binding {
     pub hash: u32,
     /// The function that takes its place.
     pub ours: usize,
-    /// Where the function's address is put before anyone can get to `ours`. Stored relaxed: the word that leads to `ours` is stored
+    /// Where the function's address is put before anyone can get to `ours`. Stored relaxed: the word with the address of `ours` is stored
     /// later, with Release. 0 stays if nobody defines it.
     pub original: &'static AtomicUsize,
 }

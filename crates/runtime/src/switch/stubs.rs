@@ -27,7 +27,7 @@ use underbar_ledger::switches::{ENTRIES, Entry, FUNCTION_SHIFT};
 
 use super::{sites, streams};
 
-/// The functions. Written before the first word that leads to a stub; read by stubs.
+/// The functions. Written before the first word holds a stub's address; read by stubs.
 pub(super) static REAL: [AtomicUsize; FUNCTIONS] = [const { AtomicUsize::new(0) }; FUNCTIONS];
 
 /// Bytes of a stub of each kind.

@@ -44,7 +44,7 @@ pub(super) fn none() -> usize {
     empty() + TWIN
 }
 
-/// The address of the thread's table, or what stands for it.
+/// The address of the thread's table, or the address that means none.
 pub(super) fn table() -> usize {
     let table: usize;
     // SAFETY: reads the thread's own word.
