@@ -39,6 +39,7 @@ mod started;
 
 pub use alive::Alive;
 pub use control::{ControlError, ControlPage};
+pub use environment::preloading;
 pub use ledger::LedgerFile;
 pub use library::{Library, LibraryError};
 pub use program::{Failure, find};
