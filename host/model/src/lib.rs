@@ -22,7 +22,7 @@
 //! | [`enclaves`] | the storage areas of enclaves |
 //! | [`supply`] | how requests are served |
 //! | [`threads`] | how many threads there were |
-//! | [`switches`] | switches between processors or modes |
+//! | [`switches`] | switches between processors or modes, small reads and writes, rows fetched one by one |
 //! | [`lock`] | the waits for one lock |
 //! | [`contention`] | contention for locks, by samples |
 //!
@@ -64,5 +64,5 @@ pub use program::Program;
 pub use requests::{Larger, Requests, Row};
 pub use storage::Storage;
 pub use supply::Supply;
-pub use switches::Switches;
+pub use switches::{Fetches, Switches, Switching, Traffic};
 pub use threads::Threads;

@@ -35,7 +35,7 @@
 //! | [`ecb_trace`] | the last requests of threads in ECBs |
 //! | [`switches`], [`switch_lines`] | entries to the kernel by component; their lines |
 //! | [`pools`], `pool_lines` | heap pools, and requests by ranges of 8 bytes; their lines |
-//! | [`storage`], [`supply`], [`ecb_figures`], [`pool_figures`] | storage areas, how the heap served requests, classes of ECBs and heap pools, for rules that read the model |
+//! | [`storage`], [`supply`], [`ecb_figures`], [`pool_figures`], [`switch_figures`] | storage areas, how the heap served requests, classes of ECBs, heap pools and switches, for rules that read the model |
 //! | [`diff`], [`gate`] | two reports, figure by figure; `--fail-on` |
 //! | [`manual`] | the manual's list of counters |
 //!
@@ -86,6 +86,7 @@ pub mod storage;
 pub mod suggestion;
 pub mod summary;
 pub mod supply;
+pub mod switch_figures;
 pub mod switch_lines;
 pub mod switches;
 pub mod timing;
