@@ -7,6 +7,7 @@
 //!      ├─ getfree, keepfree, simple, heappools, dsa, additional, lock
 //!      ├─ tls       a program of C over OpenSSL          share     the heap's part of its instructions
 //!      ├─ multi_fetch  a program of C over libpq      postgres  a server of its own
+//!      ├─ sorting   records through a pipe, and the internal sort
 //!      ├─ requests, locate, pj47265     a program of C, ecbs
 //!      └─ load_blocksize, load_pdse, directory, tracks, survey     article   the figures that it prints
 //!           ├─ workshop   libraries in a temporary folder          module    programs without a compiler
@@ -47,6 +48,7 @@ mod progress;
 mod requests;
 pub mod share;
 mod simple;
+mod sorting;
 mod survey;
 mod threads;
 mod tls;
@@ -83,7 +85,7 @@ pub struct Entry {
 }
 
 /// All demos.
-pub static DEMOS: [Entry; 19] = [
+pub static DEMOS: [Entry; 20] = [
     Entry {
         name: "simple",
         about: "a small program: its storage report, and the sizes that it needs",
@@ -129,6 +131,11 @@ pub static DEMOS: [Entry; 19] = [
         name: "multifetch",
         about: "a cursor of PostgreSQL read row by row, and in larger steps",
         run: multi_fetch::run,
+    },
+    Entry {
+        name: "sort",
+        about: "records sorted by another program, one by one, and inside",
+        run: sorting::run,
     },
     Entry {
         name: "requests",
