@@ -105,8 +105,8 @@ const PROGRAMS: [(&str, &str, &str); 14] = [
     ("mawk", "mawk", "exec mawk '{ print > \"out\"; fflush(\"out\") }' {}"),
     ("gawk", "gawk", "exec gawk '{ print; fflush() }' {}"),
     ("tar", "tar", "exec tar -cf out.tar {} {} {}"),
-    ("gzip", "gzip", "exec gzip -c {}"),
-    ("bzip2", "bzip2", "exec bzip2 -c {}"),
+    ("gzip", "gzip", "exec gzip -c {} > out.gz"),
+    ("bzip2", "bzip2", "exec bzip2 -c {} > out.bz2"),
     ("sort", "sort", "exec sort -r -o out {}"),
     ("sed", "sed", "exec sed -u 's/1/2/' {}"),
     ("dd", "dd", "exec dd if={} of=out bs=133 conv=fsync status=none"),
@@ -145,11 +145,16 @@ fn real_programs_make_the_calls_that_strace_sees() {
         let all = format!("{name}: strace {traced:?}, ours {counts:?}");
         let (writes, reads) = (of(&WRITES), of(&READS));
         assert!(writes + reads > 0, "{all}");
-        // Where our sum is the kernel's, it is strace's: the line "complete" is true.
-        assert!(wrote.abs_diff(writes) <= writes / 100, "{wrote} writes of {writes}; {all}");
-        assert!(kernel_wrote.abs_diff(writes) <= writes / 100, "{kernel_wrote} by the kernel; {all}");
+        // Where our sum is the kernel's, it is strace's: the line "complete" is true, which allows for four calls. (What the C
+        // library writes after the last look, at the end of the process, is in strace's only.)
+        assert!(wrote.abs_diff(writes) <= (writes / 100).max(4), "{wrote} writes of {writes}; {all}");
+        assert!(
+            kernel_wrote.abs_diff(writes) <= (writes / 100).max(4),
+            "{kernel_wrote} by the kernel; {all}"
+        );
         if read == kernel_read {
-            assert!(read.abs_diff(reads) <= reads / 100 + 1, "{read} reads of {reads}; {all}");
+            // libselinux reads twice before underbar begins; a report calls four calls complete, too.
+            assert!(read.abs_diff(reads) <= (reads / 100).max(4), "{read} reads of {reads}; {all}");
         } else {
             // The C library's own reads, as of a file of locales, are in the kernel's figure and strace's only.
             assert!(

@@ -55,7 +55,8 @@ fn sizes_of_all_magnitudes_and_a_thread_are_read_back() {
     for round in 0..200 {
         let mut report = report();
         for buffer in &mut report.processes[0].buffers {
-            buffer.size = 1 + dice(1 << (10 + dice(20)));
+            let shift = 10 + dice(20);
+            buffer.size = 1 + dice(1 << shift);
             buffer.max_used = dice(buffer.size + 1);
             buffer.used = dice(buffer.max_used + 1);
         }
