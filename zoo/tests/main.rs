@@ -10,6 +10,8 @@
 
 mod allocators;
 mod below;
+mod cache_faults;
+mod cache_matrix;
 mod deepbind;
 mod demo;
 mod demo_libraries;
@@ -46,6 +48,7 @@ mod sandboxes;
 mod sections;
 mod services;
 mod stacks;
+mod switch_counts;
 mod switches;
 mod thread_heaps;
 mod threads;

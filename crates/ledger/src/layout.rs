@@ -51,6 +51,10 @@ pub const HEAP_STEPS_BYTES: usize = 16 * 4096;
 pub const SWITCHES_OFFSET: usize = HEAP_STEPS_OFFSET + SLOTS * HEAP_STEPS_BYTES;
 /// Bytes of the switches of a process.
 pub const SWITCHES_BYTES: usize = 64 * 4096;
+/// Offset of the caches of files of the first slot's process.
+pub const CACHES_OFFSET: usize = SWITCHES_OFFSET + SLOTS * SWITCHES_BYTES;
+/// Bytes of the caches of files of a process.
+pub const CACHES_BYTES: usize = crate::caches::PAGES;
 /// How many owners of other anonymous memory a slot can name.
 pub const OWNERS: usize = 16;
 
@@ -427,6 +431,9 @@ pub struct Slot {
     /// 1: the process counts switches ([`crate::switches`]); 0: their pages were never made. Stored with Release when they are set up; only
     /// the owning process writes.
     pub switches: AtomicU64,
+    /// 1: the process has caches of files ([`crate::caches`]); 0: their pages were never made. Stored with Release when they are set up;
+    /// only the owning process writes.
+    pub caches: AtomicU64,
     /// The heading that the program gave to its storage report (CEE3RPH), of at most 79 bytes; empty: none. Only the owning process
     /// writes, under a lock.
     pub heading: Text<10>,
@@ -445,9 +452,9 @@ const _: () = assert!(size_of::<Slot>() == crate::heaps::PAGE_OFFSET);
 const _: () = assert!(SLOTS_OFFSET.is_multiple_of(4096));
 
 /// Bytes of a whole ledger file: the slots, behind them the classes of ECBs of each ([`crate::classes`]), the trace tables of each
-/// ([`crate::traces`]), the requests of heaps of each ([`crate::heap_steps`]), and its switches ([`crate::switches`]). Space is allocated
-/// slot by slot, so most of it is never used.
-pub const FILE_BYTES: usize = SWITCHES_OFFSET + SLOTS * SWITCHES_BYTES;
+/// ([`crate::traces`]), the requests of heaps of each ([`crate::heap_steps`]), its switches ([`crate::switches`]), and its caches of
+/// files ([`crate::caches`]). Space is allocated slot by slot, so most of it is never used.
+pub const FILE_BYTES: usize = CACHES_OFFSET + SLOTS * CACHES_BYTES;
 
 impl Slot {
     /// A counter's cell.
@@ -534,6 +541,7 @@ impl Slot {
         self.pairs.store(0, relaxed);
         self.traces.store(0, relaxed);
         self.switches.store(0, relaxed);
+        self.caches.store(0, relaxed);
         self.heading.store(b"");
     }
 }

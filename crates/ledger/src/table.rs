@@ -253,6 +253,16 @@ counters! {
         "Cursors that are not read ahead since what the server said of them could not be read with certainty.";
     FetchConnection = "fetch.connection", "cursors left alone: not in turn", Count, by Request, live Exact, killed Exact, Sum,
         "Cursors that are not read ahead since their connection is used asynchronously or in a pipeline, or other statements came between their DECLARE and their second row.";
+    CacheCalls = "cache.calls", "reads and writes served by caches of files", Count, by Request, live Exact, killed Exact, Sum,
+        "Reads and writes of files that PRINT or WORKFILE name, by the program or the C library's streams, which a cache took or served.";
+    CacheKernelCalls = "cache.kernel_calls", "kernel reads and writes of caches of files", Count, by Request, live Exact, killed Exact, Sum,
+        "Reads and writes that took the place of these. Those after a process was killed, by underbar run, are not among them.";
+    CacheBytes = "cache.bytes", "bytes that went through caches of files", Bytes, by Request, live Exact, killed Exact, Sum,
+        "Bytes of the calls that caches took or served.";
+    CacheNotWritten = "cache.not_written", "bytes of caches that the kernel refused", Bytes, by Request, live Exact, killed Exact, Sum,
+        "Bytes that the program had written into a cache and the kernel refused later, as on a full disk. The program got the error from its next write, fsync or close of the file.";
+    CacheLeftPlain = "cache.left_plain", "named files without a cache", Count, by Request, live Exact, killed Exact, Sum,
+        "Times that a file which PRINT or WORKFILE names was not cached, or no more; the rows of the caches have the reasons.";
     NotFollowedStatic = "follow.static", "not followed: statically linked", Count, by Follow, live Exact, killed Exact, Sum,
         "Programs started that have no dynamic loader, so no library can be loaded with them.";
     NotFollowedSetUid = "follow.setuid", "not followed: set-user-ID or set-group-ID", Count, by Follow, live Exact, killed Exact, Sum,
@@ -299,8 +309,8 @@ pub const HEAP_COUNTERS: usize = {
     count
 };
 
-/// Changes when a structure of the file changes (`layout`, `heaps`, `pools`, `classes`, `pairs`, `traces`, `heap_steps`, `switches`).
-pub const LAYOUT_VERSION: u32 = 18;
+/// Changes when a structure of the file changes (`layout`, `heaps`, `pools`, `classes`, `pairs`, `traces`, `heap_steps`, `switches`, `caches`).
+pub const LAYOUT_VERSION: u32 = 19;
 
 /// A number that changes whenever the table or the layout does; it detects a ledger of another table. FNV-1a over keys, units,
 /// folds and scopes.

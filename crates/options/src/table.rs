@@ -392,6 +392,19 @@ in the program's file or, if the mutex is no variable, the return address of a c
         effect: Honoured,
     },
     Entry {
+        name: "MAINPR",
+        least: 4,
+        alias: "",
+        sub_options: &[sub("file", Kind::File, Auto, Unset, "AUTO: standard output stays where it is; or a file name")],
+        meaning: "A file that gets standard output, through the cache of PRINT. Natural's name.",
+        explanation: "\
+MAINPR(out) creates the file, or empties it, and the program that underbar starts writes its standard output there.
+Under PRINT, or PWCSIZE, its lines are cached. What the program reads from a terminal or a pipe still finds all
+lines before it in the file. In the name, %p is the process id, %e the program's name, %h the host, and %% a percent
+sign.",
+        effect: Honoured,
+    },
+    Entry {
         name: "MSGFILE",
         least: 4,
         alias: "",
@@ -440,9 +453,38 @@ The Adabas and Natural parameters of that purpose are MULTI-FETCH and PREFETCH."
     other("PC", 2, "Private common blocks of Fortran.", FORTRAN_ONLY),
     other("PLITASKCOUNT", 3, "Maximum number of active PL/I tasks.", PLI_ONLY),
     other("POSIX", 3, "POSIX semantics.", "Linux always has them"),
+    Entry {
+        name: "PRINT",
+        least: 5,
+        alias: "",
+        sub_options: &[sub("size", CACHE, Bytes(0), Unset, "KiB of the cache; 0: none")],
+        meaning: "The cache of standard output and standard error, if they are files. An underbar option.",
+        explanation: "\
+PRINT(132) gathers small writes to standard output and standard error in 132 KiB of storage that underbar run
+shares, so that nothing is lost whatever ends the program: std::endl, fflush, flush=True and the like no longer
+enter the kernel for each line. Only regular files are cached, which are not opened for appending. The report names
+what was left alone, with the reason. Without the command underbar run nothing is cached. Natural's spelling is
+PWCSIZE(132).",
+        effect: Honoured,
+    },
     other("PROFILE", 3, "A profiler to load.", "Linux profilers (perf) need no run-time option"),
     other("PRTUNIT", 3, "Unit of Fortran's PRINT.", FORTRAN_ONLY),
     other("PUNUNIT", 3, "Unit of Fortran's PUNCH.", FORTRAN_ONLY),
+    Entry {
+        name: "PWCSIZE",
+        least: 4,
+        alias: "PCWSIZE",
+        sub_options: &[
+            sub("print", CACHE, Bytes(0), Unset, "KiB of the cache of printed output; 0: as PRINT says"),
+            sub("read", CACHE, Bytes(0), Unset, "KiB of the cache of each work file that is read; 0: as WORKFILE says"),
+            sub("write", CACHE, Bytes(0), Unset, "KiB of the cache of work files that are written; 0: as WORKFILE says"),
+        ],
+        meaning: "Sizes of the print and work file caches, in Natural's order.",
+        explanation: "\
+PWCSIZE(300,200,300) is PRINT(300), and 200 and 300 KiB for the files that WORKFILE names without sizes. Natural's
+manuals have both spellings. Which files are work files is said by WORKFILE.",
+        effect: Honoured,
+    },
     other("RDRUNIT", 3, "Unit of Fortran's READ.", FORTRAN_ONLY),
     other("RECPAD", 3, "Padding of Fortran records.", FORTRAN_ONLY),
     Entry {
@@ -610,6 +652,27 @@ the C library's size.",
     other("UPSI", 3, "The eight UPSI switches of COBOL.", COBOL_ONLY),
     other_with_no("USRHDLR", 3, "A user-written condition handler.", NO_CONDITIONS),
     other("VCTRSAVE", 3, "Vector registers in condition handlers.", NOT_HERE),
+    Entry {
+        name: "WORKFILE",
+        least: 4,
+        alias: "",
+        sub_options: &[
+            sub("pattern", Kind::WorkFiles, Unset, Unset, "the file's name, or a pattern of names"),
+            sub("read", CACHE, Bytes(300 * K), Unset, "KiB of the cache of each such file that is read; 0: none"),
+            sub("write", CACHE, Bytes(200 * K), Unset, "KiB of the cache of each such file that is written; 0: none"),
+        ],
+        meaning: "Files whose small reads and writes are gathered. An underbar option.",
+        explanation: "\
+WORKFILE('*.out',300,200) may be given several times; a file belongs to the first pattern that fits. A pattern
+without / fits the last part of the file's path, another one the whole path, absolute or from the working directory.
+* and ? do not fit /. Quote a pattern with /*, which begins a comment, with commas, parentheses or blanks. Written
+bytes are in storage that underbar run shares, so that nothing is lost whatever ends the program; others see them
+when the file is closed, synchronised, looked at or read by the program, when the cache is full, and when the
+program ends. Only regular files are cached; those opened for appending are not. Anything that a cache cannot follow
+makes the file plain again, and the report counts it with the reason. Without the command underbar run nothing is
+cached.",
+        effect: Honoured,
+    },
     other("XPLINK", 3, "XPLINK linkage.", NOT_HERE),
     other("XUFLOW", 3, "Exponent underflow.", NOT_HERE),
     Entry {

@@ -8,6 +8,7 @@
 //!      ├─ tls       a program of C over OpenSSL          share     the heap's part of its instructions
 //!      ├─ multi_fetch  a program of C over libpq      postgres  a server of its own
 //!      ├─ sorting   records through a pipe, and the internal sort
+//!      ├─ print, work_file  programs of several languages, with caches for their files     saving  for each line or record
 //!      ├─ requests, locate, pj47265     a program of C, ecbs
 //!      └─ load_blocksize, load_pdse, directory, tracks, survey     article   the figures that it prints
 //!           ├─ workshop   libraries in a temporary folder          module    programs without a compiler
@@ -43,9 +44,11 @@ mod output;
 mod peers;
 mod pj47265;
 mod postgres;
+mod print;
 pub mod programs;
 mod progress;
 mod requests;
+mod saving;
 pub mod share;
 mod simple;
 mod sorting;
@@ -53,6 +56,7 @@ mod survey;
 mod threads;
 mod tls;
 mod tracks;
+mod work_file;
 mod workshop;
 
 pub use measure::Problem;
@@ -85,7 +89,7 @@ pub struct Entry {
 }
 
 /// All demos.
-pub static DEMOS: [Entry; 20] = [
+pub static DEMOS: [Entry; 22] = [
     Entry {
         name: "simple",
         about: "a small program: its storage report, and the sizes that it needs",
@@ -136,6 +140,16 @@ pub static DEMOS: [Entry; 20] = [
         name: "sort",
         about: "records sorted by another program, one by one, and inside",
         run: sorting::run,
+    },
+    Entry {
+        name: "print",
+        about: "lines passed on one by one into a file, and through a cache",
+        run: print::run,
+    },
+    Entry {
+        name: "workfile",
+        about: "records read one by one from a file, and through a cache",
+        run: work_file::run,
     },
     Entry {
         name: "requests",

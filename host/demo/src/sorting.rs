@@ -4,13 +4,15 @@
 //! Switches are here calls of read and write, by the program and by `sort`, as the kernel counts them.
 //! Not here: the sort (`underbar_records`), and large files (`cargo xtask bench sort`).
 
+use std::collections::BTreeMap;
+
 use underbar_report::units::{count, nanoseconds};
 
 use super::document::SORT;
 use super::measure::{Arm, Figured, Machine, Problem, Rounds};
 use super::output::{Check, Column, Output, Table};
 use super::progress::Progress;
-use super::{Parameters, order, plain};
+use super::{Parameters, order, plain, saving};
 
 /// The smallest number of rounds with an interval.
 const RUNS: usize = 6;
@@ -43,7 +45,7 @@ pub fn run(parameters: &Parameters) -> Result<Output, Problem> {
         let rounds = machine.rounds(arms, runs, &mut order(parameters), &mut progress)?;
         let arms = rounds.figured();
         checks(&mut output, records, &rounds, &arms);
-        output.notes.push(saving(records, &rounds, &arms));
+        output.notes.push(saved(records, &rounds, &arms));
         output.tables.push(Table {
             title: format!("{} records of 100 bytes, a key of 10", count(records)),
             requested_bytes: None,
@@ -91,25 +93,22 @@ fn checks(output: &mut Output, records: u64, rounds: &Rounds, arms: &[Figured]) 
             format!("{} calls for {} records, and {} inside", count(each), count(records), count(inside)),
         ));
     }
-    let ratio = rounds.said_ratio(place(INSIDE), place(EACH), |said| Some(*said.get("elapsed_ns")? as f64));
+    let ratio = rounds.said_ratio(place(INSIDE), place(EACH), time);
     let what =
         format!("elapsed time of the internal sort to that of sort record by record, {}", count(records));
     output.checks.push(Check::at_most(if few { "time" } else { "time_of_many" }, &what, ratio, 0.99));
 }
 
 /// The time that the internal sort spares for each record, in words.
-fn saving(records: u64, rounds: &Rounds, arms: &[Figured]) -> String {
-    let of = |name: &str| rounds.place(name).and_then(|at| elapsed(arms.get(at)?));
-    let (Some(each), Some(inside)) = (of(EACH), of(INSIDE)) else {
-        return format!("{} records: no times.", count(records));
-    };
-    let spared = each.saturating_sub(inside);
-    let thousandths = spared / records.max(1);
-    let of_each = format!("{}.{:03} microseconds", thousandths / 1_000, thousandths % 1_000);
-    if u128::from(spared) * 100 < u128::from(each) {
-        return format!("{} records: not worth it here, {of_each} for each record.", count(records));
-    }
-    format!("{} records: the internal sort spares {of_each} for each record.", count(records))
+fn saved(records: u64, rounds: &Rounds, arms: &[Figured]) -> String {
+    let place = |name: &str| rounds.place(name).unwrap_or(0);
+    let each = arms.get(place(EACH)).and_then(elapsed).unwrap_or(0);
+    let ratio = rounds.said_ratio(place(INSIDE), place(EACH), time);
+    saving::words(&format!("{} records", count(records)), "record", records, each, &ratio)
+}
+
+fn time(said: &BTreeMap<String, u64>) -> Option<f64> {
+    said.get("elapsed_ns").map(|time| *time as f64)
 }
 
 fn calls(arm: &Figured) -> Option<u64> {

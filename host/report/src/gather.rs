@@ -144,6 +144,7 @@ fn section(slot: &SlotView<'_>, began_ns: u64, alive: &impl Fn(&SlotView<'_>) ->
         ecb_threads_without_trace: slot.threads_without_trace(),
         ecbs: EcbClass::of_slot(slot),
         switches: None,
+        buffers: Vec::new(),
         heaps: slot.heaps().map(|heap| Heap::of(&heap)).collect(),
         none: Vec::new(),
         owners: slot
