@@ -1,13 +1,13 @@
 //! Caches of print and work files: the sizes that are enough for a listing of Natural (PWCSIZE) and for a run (PRINT, WORKFILE).
 //!
 //! ```text
-//! Storage of a cache (size, most used) ─> judge: Full, Large, Enough
-//! Traffic of a run (calls, bytes, time) ─> what a cache of the usual size spares
+//! Cache (size, most used, how often full)  ─> judge: Full, Large, Enough
+//! Traffic without one (calls, bytes, time) ─> what a cache of the usual size spares
 //! ```
 //!
 //! Not here: how caches are read in listings (`listing::natural::caches`), and the caches themselves (`runtime`).
 
-use underbar_model::{Figure, Storage, Traffic};
+use underbar_model::{Cache, Figure, Traffic};
 use underbar_report::units::{bytes, count};
 
 use crate::advice::{Advice, Evidence, Kind, Setting};
@@ -32,13 +32,14 @@ pub enum Judged {
 }
 
 /// Judges a cache by its use over all runs, and in the run in which it was fullest. `is_whole`: no run's use is missing.
-pub fn judge((over_all, fullest): (&Storage, &Storage), usual: u64, is_whole: bool) -> Judged {
-    let size = over_all.initial.value;
-    let (Some(used), Some(full)) = (fullest.used.certain(), fullest.initial.certain()) else {
+pub fn judge((over_all, fullest): (&Cache, &Cache), usual: u64, is_whole: bool) -> Judged {
+    let size = over_all.size.value;
+    let (Some(used), Some(full)) = (fullest.used.certain(), fullest.size.certain()) else {
         return Judged::Enough;
     };
     if used.saturating_mul(100) >= full.saturating_mul(95) {
-        return if size >= usual { Judged::Enough } else { Judged::Full };
+        let is_enough = size >= usual || fullest.is_seldom_full();
+        return if is_enough { Judged::Enough } else { Judged::Full };
     }
     let Some(most) = over_all.used.certain() else { return Judged::Enough };
     let enough = rounded(most.saturating_add(most / 8), 4096);
@@ -59,6 +60,54 @@ struct Served<'a> {
 
 /// Rule `natural-cache-size`, for a run.
 pub fn of_run(case: &Case<'_>) -> Vec<Advice> {
+    if case.caches.is_empty() { without(case) } else { case.caches.iter().map(of_cache).collect() }
+}
+
+/// What is to be said of a cache that a run had.
+fn of_cache(cache: &Cache) -> Advice {
+    let usual = match cache.name.as_str() {
+        "PCACHE" => USUAL[0],
+        "WCACHEO" => USUAL[2],
+        _ => USUAL[1],
+    };
+    let size = cache.size.value;
+    let figures = [&cache.size, &cache.used, &cache.calls, &cache.full, &cache.useful, &cache.plain];
+    let now = format!("{} of {}", cache.name, bytes(size));
+    let mut advice = Advice { now, evidence: Evidence::all(figures), ..Advice::default() };
+    if cache.calls.value == 0 {
+        advice.reason = match cache.plain.value {
+            0 => "No file used it.".to_owned(),
+            files => {
+                format!("No file used it: {} were left alone (--report bus has the reasons).", count(files))
+            }
+        };
+        return advice;
+    }
+    let served = format!("{} calls, {} times full", count(cache.calls.value), count(cache.full.value));
+    let useful = cache.useful.certain();
+    (advice.kind, advice.reason) = match (judge((cache, cache), usual, true), useful) {
+        (Judged::Full, Some(useful)) if useful <= size => (
+            Kind::NoChange,
+            format!("{served}: a larger one cannot help, since it is flushed before it is full."),
+        ),
+        (Judged::Full, Some(useful)) => {
+            let then = bytes(useful.min(usual));
+            (
+                Kind::NoAdvice,
+                format!("{served}: with {then} fewer than one call of a hundred would find it full."),
+            )
+        }
+        (Judged::Large(enough), _) => {
+            let most = bytes(cache.used.value);
+            (Kind::NoAdvice, format!("{served}; at most {most} were used: {} are enough.", bytes(enough)))
+        }
+        _ => (Kind::NoChange, format!("{served}.")),
+    };
+    advice
+}
+
+/// What caches would spare a run that has none.
+fn without(case: &Case<'_>) -> Vec<Advice> {
     let of = &case.switching;
     let served = |traffic, at: usize, words| Served { traffic, usual: USUAL[at], words };
     let print = [served(&of.print, 0, ["writes of", "to standard output or error"])];
@@ -138,17 +187,21 @@ mod tests {
     use super::*;
     use crate::accounts::advise;
     use underbar_model::Certainty;
+    use underbar_report::model::Buffer;
     use underbar_report::sample;
     use underbar_report::steps::Steps;
     use underbar_report::switches::{Calls, SwitchCosts, Switches};
 
     #[test]
     fn caches_are_judged_whatever_told_them() {
+        let figure = |value| Figure::counter("buffers.size", value, Certainty::Certain);
         let cache = |size: u64, used: u64| {
-            let figure = |value| Figure::counter("caches.size", value, Certainty::Certain);
-            Storage { initial: figure(size), used: figure(used), ..Storage::absent("not told") }
+            let absent = Cache::absent("PCACHE", "not told");
+            Cache { size: figure(size), used: figure(used), ..absent }
         };
         let judged = |size, used| judge((&cache(size, used), &cache(size, used)), USUAL[0], true);
+        let seldom = Cache { calls: figure(10_000), full: figure(90), ..cache(64 * K, 63 * K) };
+        assert_eq!(judge((&seldom, &seldom), USUAL[0], true), Judged::Enough, "it is seldom full");
         assert_eq!(judged(64 * K, 63 * K), Judged::Full);
         assert_eq!(judged(300 * K, 300 * K), Judged::Enough, "a larger one only divides what is left");
         assert_eq!(judged(900 * K, 90 * K), Judged::Large(104 * K));
@@ -201,6 +254,39 @@ mod tests {
         sets(&said(100, &files), &["WORKFILE(*,200,300)"]);
         sets(&said(100, &files[..1]), &["WORKFILE(*,0,300)"]);
         sets(&said(100, &files[1..]), &["WORKFILE(*,200,0)"]);
+    }
+
+    #[test]
+    fn caches_of_a_run_are_judged_by_their_use() {
+        let said = |size: u64, max_used: u64, calls: u64, full: u64, between_p99: Option<u64>| {
+            let mut process = sample::heap("/bin/logger", 1 << 20, 1, 1 << 20, (0, 0));
+            process.buffers = vec![Buffer {
+                name: "PCACHE".to_owned(),
+                size,
+                max_used,
+                calls,
+                bytes: calls * 133,
+                flushes: [("full".to_owned(), full)].into_iter().collect(),
+                between_p99,
+                ..Buffer::default()
+            }];
+            let all = advise(&sample::report(vec![process]));
+            let advice = all.into_iter().find(|advice| advice.rule == "natural-cache-size").expect("advice");
+            assert_eq!((&advice.option, advice.area), (&None, Some(underbar_model::Area::Switches)));
+            (advice.kind, advice.reason)
+        };
+        // A rule says "no change" after its advice is followed.
+        let right = said(300 * K, 300 * K, 10_000, 5, None);
+        assert_eq!(right, (Kind::NoChange, "10,000 calls, 5 times full.".to_owned()));
+        let (kind, reason) = said(1024, 1_020, 10_000, 1_300, None);
+        assert_eq!(kind, Kind::NoAdvice);
+        assert!(reason.contains("with 16 KiB fewer than one call of a hundred"), "{reason}");
+        let (kind, reason) = said(1024, 1_020, 10_000, 1_300, Some(900));
+        assert_eq!(kind, Kind::NoChange);
+        assert!(reason.contains("a larger one cannot help"), "{reason}");
+        let (_, reason) = said(900 * K, 90 * K, 700, 0, None);
+        assert!(reason.contains("104 KiB are enough"), "{reason}");
+        assert_eq!(said(300 * K, 0, 0, 0, None).1, "No file used it.");
     }
 
     #[test]

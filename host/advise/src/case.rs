@@ -1,12 +1,14 @@
 //! The input of rules for the accounts of a run: the report, and the figures of one program as the model has them.
 //!
 //! Not here: where the figures come from (`underbar_report::storage`, `supply`, `ecb_figures`,
-//! `pool_figures`, `switch_figures`).
+//! `pool_figures`, `switch_figures`, `cache_figures`).
 
 use underbar_ledger::Key;
-use underbar_model::{EcbClass, Enclaves, Pools, Storage, Supply, Switching, Threads};
+use underbar_model::{Cache, EcbClass, Enclaves, Pools, Storage, Supply, Switching, Threads};
 use underbar_report::units::size;
-use underbar_report::{Program, Report, ecb_figures, pool_figures, storage, supply, switch_figures};
+use underbar_report::{
+    Program, Report, cache_figures, ecb_figures, pool_figures, storage, supply, switch_figures,
+};
 
 /// The input of a rule.
 pub struct Case<'a> {
@@ -32,6 +34,8 @@ pub struct Case<'a> {
     pub threads: Threads,
     /// Its switches.
     pub switching: Switching,
+    /// Its caches of print and work files.
+    pub caches: Vec<Cache>,
 }
 
 impl<'a> Case<'a> {
@@ -50,6 +54,7 @@ impl<'a> Case<'a> {
             thread_stacks: storage::thread_stacks(report, program),
             threads: storage::threads(report, program),
             switching: switch_figures::switching(report, program),
+            caches: cache_figures::caches(report, program),
         }
     }
 

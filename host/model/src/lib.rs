@@ -24,6 +24,7 @@
 //! | [`threads`] | how many threads there were |
 //! | [`switches`] | switches between processors or modes, small reads and writes, rows fetched one by one |
 //! | [`lock`] | the waits for one lock |
+//! | [`cache`] | caches of print and work files |
 //! | [`contention`] | contention for locks, by samples |
 //!
 //! Invariant: no figure without evidence: a counter, a line, or the reason why it is absent.
@@ -33,6 +34,7 @@
 pub mod area;
 pub mod area_use;
 pub mod available_list;
+pub mod cache;
 pub mod cells;
 pub mod classes;
 pub mod contention;
@@ -52,6 +54,7 @@ pub mod threads;
 pub use area::Area;
 pub use area_use::{AreaUse, Need};
 pub use available_list::AvailableList;
+pub use cache::Cache;
 pub use classes::{Class, least_waste};
 pub use contention::Contention;
 pub use ecb_class::EcbClass;

@@ -36,7 +36,7 @@
 //! | [`switches`], [`switch_lines`] | entries to the kernel by component; their lines |
 //! | [`buffers`], [`bus`] | buffers of print and work files; the BUS report |
 //! | [`pools`], `pool_lines` | heap pools, and requests by ranges of 8 bytes; their lines |
-//! | [`storage`], [`supply`], [`ecb_figures`], [`pool_figures`], [`switch_figures`] | storage areas, how the heap served requests, classes of ECBs, heap pools and switches, for rules that read the model |
+//! | [`storage`], [`supply`], [`ecb_figures`], [`pool_figures`], [`switch_figures`], [`cache_figures`] | storage areas, how the heap served requests, classes of ECBs, heap pools, switches and caches, for rules that read the model |
 //! | [`diff`], [`gate`] | two reports, figure by figure; `--fail-on` |
 //! | [`manual`] | the manual's list of counters |
 //!
@@ -47,6 +47,7 @@
 pub mod absent;
 pub mod buffers;
 pub mod bus;
+pub mod cache_figures;
 pub mod diff;
 pub mod ecb_figures;
 pub mod ecb_lines;

@@ -1,7 +1,7 @@
 //! PWCSIZE, from the caches of print and work files in reports.
 
 use underbar_listing::natural::{BufferRow, Cache};
-use underbar_model::Storage;
+use underbar_model as model;
 
 use super::super::program_case::ProgramCase;
 use super::super::sessions::Set;
@@ -219,15 +219,15 @@ fn one(case: &ProgramCase<'_>, session: &Session, at: usize, given: Option<u64>)
         let then = given.map_or(usual, |kb| kb << 10);
         return One { now: None, then, reason: None, raise: false, evidence: Vec::new() };
     };
-    let size = over_all.initial.value;
+    let size = over_all.size.value;
     let evidence = fullest.used.evidence.line().cloned().into_iter().collect();
     let keep = One { now: Some(size), then: size, reason: None, raise: false, evidence };
     let mut reports = case.collected.natural.sound(session);
     let is_whole = reports.all(|(_, report)| report.is_complete());
-    let used = |of: &Storage| of.used.value;
+    let used = |of: &model::Cache| of.used.value;
     match judge((&over_all, &fullest), usual, is_whole) {
         Judged::Full => {
-            let (full, used) = (written(fullest.initial.value), used(&fullest));
+            let (full, used) = (written(fullest.size.value), used(&fullest));
             let reason = format!("The cache for {name}, {full}, was full ({used} bytes).");
             One { then: usual, reason: Some(reason), raise: true, ..keep }
         }
