@@ -163,6 +163,28 @@ fn a_fifo_is_left_alone() {
     }
 }
 
+/// Before a program waits for input, its questions are in the file of its standard output.
+#[test]
+fn a_question_is_seen_before_its_answer_is_read() {
+    let folder = scratch("caches-prompts");
+    let printed = folder.join("printed");
+    let mut run = run(&words("prompts", &[]));
+    run.current_dir(&folder).stdin(Stdio::piped()).stdout(File::create(&printed).expect("created"));
+    let mut child = as_user(&mut run).spawn().expect("started");
+    let mut answers = child.stdin.take().expect("a pipe");
+    for number in 0..3 {
+        let question = format!("question {number}\n");
+        // The program waits for us, and we for its question; `timeout` ends it if the question never comes.
+        while !fs::read_to_string(&printed).expect("read").ends_with(&question) {
+            let ended = child.try_wait().expect("our child");
+            assert!(ended.is_none(), "question {number} was not seen: {ended:?}");
+            std::thread::yield_now();
+        }
+        answers.write_all(b"answer\n").expect("written");
+    }
+    assert!(child.wait().expect("our child").success());
+}
+
 /// Sockets, folders and devices by the name of a work file: calls fail and succeed as they do plain.
 #[test]
 fn what_is_no_file_is_left_alone() {

@@ -14,10 +14,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
+use serde_json::Value;
 use underbar_zoo::{as_user, code, compiled, folder, scratch, skip, text, underbar};
 
-/// What caches all that the writers write.
-pub const CACHED: &str = "";
+/// Caches all that the writers write, in a buffer that holds it.
+pub const CACHED: &str = "PRINT(132) WORKFILE('lines.out*',132,132)";
+/// The same in a buffer that is full again and again.
+pub const SMALL: &str = "PRINT(1) WORKFILE('lines.out*',1,1)";
 /// The file that they write.
 pub const FILE: &str = "lines.out";
 
@@ -26,6 +29,8 @@ pub const FILE: &str = "lines.out";
 pub struct Outcome {
     pub status: i32,
     pub files: BTreeMap<String, Vec<u8>>,
+    /// Calls that caches took.
+    pub cached: u64,
 }
 
 impl Outcome {
@@ -56,12 +61,14 @@ impl Outcome {
 
 /// Runs a program in a folder of its own; with options under underbar. Standard output is `lines.out` if it `prints`.
 pub fn outcome(name: &str, options: Option<&str>, line: &[String], prints: bool) -> Outcome {
-    let folder = scratch(&format!("caches-{name}-{}", if options.is_some() { "ours" } else { "plain" }));
+    let kind = options.map_or("plain", |options| if options == SMALL { "small" } else { "ours" });
+    let folder = scratch(&format!("caches-{name}-{kind}"));
+    let report = folder.with_extension("json");
     let mut command = match options {
         None => Command::new(&line[0]),
         Some(options) => {
             let mut run = Command::new(underbar());
-            run.args(["run", "-q", "--opts", options, "--"]).arg(&line[0]);
+            run.args(["run", "--json", "-o", text(&report), "--opts", options, "--"]).arg(&line[0]);
             run
         }
     };
@@ -78,7 +85,16 @@ pub fn outcome(name: &str, options: Option<&str>, line: &[String], prints: bool)
         .expect("a folder")
         .flatten()
         .map(|file| (file.file_name().to_string_lossy().into_owned(), fs::read(file.path()).expect("read")));
-    Outcome { status, files: files.filter(|(name, _)| name != "errors").collect() }
+    let files = files.filter(|(name, _)| name != "errors").collect();
+    Outcome { status, files, cached: options.map_or(0, |_| cached(&report)) }
+}
+
+/// Calls that caches of all processes took.
+fn cached(report: &Path) -> u64 {
+    let report: Value = serde_json::from_slice(&fs::read(report).expect("a report")).expect("JSON");
+    let processes = report["processes"].as_array().expect("processes");
+    let buffers = processes.iter().filter_map(|process| process["buffers"].as_array()).flatten();
+    buffers.filter_map(|buffer| buffer["calls"].as_u64()).sum()
 }
 
 /// A way of writing: how to start its program for HOW, ENDING and LINES.
@@ -88,7 +104,14 @@ struct Writer {
     endings: &'static [&'static str],
     /// The words before HOW; None: not on this machine.
     program: fn() -> Option<Vec<String>>,
+    /// What to compare with a plain run.
+    options: &'static [&'static str],
 }
+
+/// Endings after which at least the first lines must have been cached.
+const CAN_BE_CACHED: [&str; 6] = ["exit", "return", "_exit", "abort", "kill", "segv"];
+/// Ways that open the file for appending, which no cache may take.
+const APPENDS: [&str; 2] = ["append", "redirected"];
 
 const C_ENDINGS: &[&str] = &[
     "exit",
@@ -142,6 +165,7 @@ const CLOSES: [&str; 3] = ["reopened", "appended", "renamed"];
 
 const C: Writer = Writer {
     name: "c",
+    options: &[CACHED, SMALL],
     hows: &["stdio", "write", "writev", "dprintf", "append", "print"],
     endings: C_ENDINGS,
     program: || {
@@ -151,6 +175,7 @@ const C: Writer = Writer {
 };
 const CPP: Writer = Writer {
     name: "c++",
+    options: &[CACHED, SMALL],
     hows: &["endl", "cout", "nosync"],
     endings: C_ENDINGS,
     program: || {
@@ -160,6 +185,7 @@ const CPP: Writer = Writer {
 };
 const RUST: Writer = Writer {
     name: "rust",
+    options: &[CACHED],
     hows: &["file", "line", "print"],
     endings: &[
         "exit",
@@ -182,6 +208,7 @@ const RUST: Writer = Writer {
 };
 const PYTHON: Writer = Writer {
     name: "python",
+    options: &[CACHED],
     hows: &["flush", "unbuffered", "print"],
     endings: &[
         "exit",
@@ -202,6 +229,7 @@ const PYTHON: Writer = Writer {
 };
 const PERL: Writer = Writer {
     name: "perl",
+    options: &[CACHED],
     hows: &["flush", "print"],
     endings: &[
         "exit",
@@ -220,6 +248,7 @@ const PERL: Writer = Writer {
 };
 const SHELL: Writer = Writer {
     name: "shell",
+    options: &[CACHED, SMALL],
     hows: &["file", "redirected", "print"],
     endings: &["exit", "abort", "kill", "segv", "exec", "fork", "run", "renamed", "trap"],
     program: || script(&["sh"], "writer.sh"),
@@ -227,12 +256,14 @@ const SHELL: Writer = Writer {
 const BASH: Writer = Writer { name: "bash", program: || script(&["bash"], "writer.sh"), ..SHELL };
 const NODE: Writer = Writer {
     name: "node",
+    options: &[CACHED],
     hows: &["file", "print"],
     endings: &["exit", "return", "abort", "kill", "segv", "run", "reopened", "renamed", "read-back"],
     program: || script(&["node"], "writer.js"),
 };
 const JAVA: Writer = Writer {
     name: "java",
+    options: &[CACHED],
     hows: &["file", "print"],
     endings: &["exit", "return", "_exit", "kill", "run", "renamed"],
     program: || {
@@ -307,10 +338,17 @@ fn check(writer: &Writer) {
             }
             let line = words(&program, how, ending, 20);
             let name = format!("{}-{how}-{ending}", writer.name);
-            let [plain, ours] =
-                [None, Some(CACHED)].map(|options| outcome(&name, options, &line, prints(how)));
+            let plain = outcome(&name, None, &line, prints(how));
             assert!(plain.files.values().any(|bytes| bytes.len() >= 1_000), "{name}: nothing was written");
-            wrong.extend(plain.difference(&ours).map(|difference| format!("{name}: {difference}")));
+            for options in writer.options {
+                let ours = outcome(&name, Some(options), &line, prints(how));
+                let differs = plain.difference(&ours).map(|words| format!("{name}, {options}: {words}"));
+                wrong.extend(differs);
+                // What is equal for want of a cache shows nothing.
+                if CAN_BE_CACHED.contains(ending) && !APPENDS.contains(how) && ours.cached < 10 {
+                    wrong.push(format!("{name}, {options}: {} calls were cached", ours.cached));
+                }
+            }
         }
     }
     assert!(wrong.is_empty(), "plain and cached differ:\n{}", wrong.join("\n"));
@@ -393,7 +431,8 @@ fn killed_at_every_tenth_line() {
             for lines in (10..=200).step_by(10) {
                 let line = words(&program, how, "kill", lines);
                 let name = format!("killed-{}-{how}-{lines}", writer.name);
-                let ours = outcome(&name, Some(CACHED), &line, prints(how));
+                let ours =
+                    outcome(&name, Some(if lines % 20 == 0 { CACHED } else { SMALL }), &line, prints(how));
                 assert_eq!(ours.files[FILE].len(), lines * 133, "{name}");
                 let plain = outcome(&name, None, &line, prints(how));
                 assert_eq!(plain.difference(&ours), None, "{name}");
@@ -437,6 +476,7 @@ fn threads_at_once() {
 fn differences_are_found() {
     let of = |status, bytes: &str| Outcome {
         status,
+        cached: 0,
         files: [(FILE.to_owned(), bytes.as_bytes().to_vec())].into_iter().collect(),
     };
     let plain = of(0, "abc");

@@ -12,6 +12,7 @@ mod allocators;
 mod below;
 mod cache_faults;
 mod cache_matrix;
+mod cache_reads;
 mod deepbind;
 mod demo;
 mod demo_libraries;

@@ -8,7 +8,7 @@
 //!      ├─ tls       a program of C over OpenSSL          share     the heap's part of its instructions
 //!      ├─ multi_fetch  a program of C over libpq      postgres  a server of its own
 //!      ├─ sorting   records through a pipe, and the internal sort
-//!      ├─ print, work_file  programs of several languages, with caches for their files     saving  for each line or record
+//!      ├─ print, work_file, buffers, mainpr  programs of several languages, with caches for their files     saving  for each line or record
 //!      ├─ requests, locate, pj47265     a program of C, ecbs
 //!      └─ load_blocksize, load_pdse, directory, tracks, survey     article   the figures that it prints
 //!           ├─ workshop   libraries in a temporary folder          module    programs without a compiler
@@ -24,6 +24,7 @@
 
 mod additional;
 mod article;
+mod buffers;
 mod directory;
 mod document;
 mod dsa;
@@ -37,6 +38,7 @@ mod load_pdse;
 mod loads;
 mod locate;
 mod lock;
+mod mainpr;
 mod measure;
 mod module;
 mod multi_fetch;
@@ -89,7 +91,7 @@ pub struct Entry {
 }
 
 /// All demos.
-pub static DEMOS: [Entry; 22] = [
+pub static DEMOS: [Entry; 24] = [
     Entry {
         name: "simple",
         about: "a small program: its storage report, and the sizes that it needs",
@@ -151,6 +153,12 @@ pub static DEMOS: [Entry; 22] = [
         about: "records read one by one from a file, and through a cache",
         run: work_file::run,
     },
+    Entry {
+        name: "bus",
+        about: "buffers of work files: their report, and how large they should be",
+        run: buffers::run,
+    },
+    Entry { name: "mainpr", about: "standard output rerouted to a cached file", run: mainpr::run },
     Entry {
         name: "requests",
         about: "a server that leaks, an ECB for each request; sizes of its requests",

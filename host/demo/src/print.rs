@@ -115,7 +115,7 @@ fn cached(way: &Way) -> String {
 fn arms(ways: &[Way], file: &str) -> Vec<Arm> {
     let both = |way: &Way| {
         let arm = |name, server| Arm { name, server, program: way.program.clone() };
-        let options = format!("WORKFILE({file},,{CACHE})");
+        let options = format!("WORKFILE('{file}',0,{CACHE})");
         [arm(way.name.to_owned(), Server::Plain), arm(cached(way), Server::Underbar(options))]
     };
     ways.iter().flat_map(both).collect()
@@ -159,6 +159,6 @@ mod tests {
         let way = Way { name: "C", program: words(&["lines", "fflush", "/f"]) };
         let arms = arms(&[way], "/f");
         assert_eq!(arms.iter().map(|arm| arm.name.as_str()).collect::<Vec<_>>(), ["C", "C, cached"]);
-        assert!(matches!(&arms[1].server, Server::Underbar(options) if options == "WORKFILE(/f,,132)"));
+        assert!(matches!(&arms[1].server, Server::Underbar(options) if options == "WORKFILE('/f',0,132)"));
     }
 }

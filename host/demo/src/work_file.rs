@@ -102,7 +102,9 @@ fn cached(size: u64) -> String {
 fn arms(file: &str) -> Vec<Arm> {
     let arm = |name, server| Arm { name, server, program: words(&["read", file]) };
     let mut arms = vec![arm(PLAIN.to_owned(), Server::Plain)];
-    arms.extend(SIZES.map(|size| arm(cached(size), Server::Underbar(format!("WORKFILE({file},{size})")))));
+    arms.extend(
+        SIZES.map(|size| arm(cached(size), Server::Underbar(format!("WORKFILE('{file}',{size},0)")))),
+    );
     arms
 }
 

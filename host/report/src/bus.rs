@@ -16,6 +16,8 @@
 //!  *   WORKFILE size 132 KB; suggested 16 KB: at most one of 100 calls finds it full
 //! ```
 //!
+//! Lines below each buffer name bytes that the kernel refused, and files that were left alone.
+//!
 //! User is the program, ThrdSize the size that THSIZE sets (0K: none). MaxUsed of the total is the sum of its rows, which may be more
 //! than was in use at one time. MaxSize is blank, as buffers do not grow. Lines that begin with `*` are no part of Natural's layout.
 //!
@@ -58,7 +60,7 @@ fn one(text: &mut String, report: &Report, process: &Process) {
         ""
     );
     let mut total = [0_u64; 3];
-    for (number, buffer) in (1..).zip(&process.buffers) {
+    for (number, buffer) in (1..).zip(process.buffers.iter().filter(|buffer| buffer.files > 0)) {
         let sizes = [buffer.size, buffer.used, buffer.max_used];
         total = [0, 1, 2].map(|at| total[at].saturating_add(sizes[at]));
         let name = clean(&buffer.name);
@@ -71,8 +73,15 @@ fn one(text: &mut String, report: &Report, process: &Process) {
     let _ = writeln!(text, " {thread:>8}  (in KB) {size:>7} {used:>9} {max_used:>16}");
     let _ = writeln!(text, " {:-<RULE$}", "");
     for buffer in &process.buffers {
-        let _ = writeln!(text, "* {}", served(buffer));
-        let _ = writeln!(text, "*   {}", suggested(buffer));
+        if buffer.files > 0 {
+            let _ = writeln!(text, "* {}", served(buffer));
+            let _ = writeln!(text, "*   {}", suggested(buffer));
+        } else {
+            let _ = writeln!(text, "* {}: not used. Last file: {}", clean(&buffer.name), clean(&buffer.file));
+        }
+        for line in left_alone(buffer) {
+            let _ = writeln!(text, "*   {line}");
+        }
     }
     text.push('\n');
 }
@@ -114,6 +123,26 @@ fn served(buffer: &Buffer) -> String {
     )
 }
 
+/// What went past it, and what was lost, each a line.
+fn left_alone(buffer: &Buffer) -> Vec<String> {
+    let mut lines = Vec::new();
+    if buffer.not_written > 0 {
+        lines.push(format!(
+            "NOT WRITTEN: {} (error {}); the program was told. Last file: {}",
+            bytes(buffer.not_written),
+            buffer.error,
+            clean(&buffer.file)
+        ));
+    }
+    if buffer.large > 0 {
+        lines.push(format!("{} larger than the buffer, passed on", counted(buffer.large, "call", "calls")));
+    }
+    for (reason, files) in &buffer.plain {
+        lines.push(format!("{} plain: {}", counted(*files, "file", "files"), clean(reason)));
+    }
+    lines
+}
+
 fn suggested(buffer: &Buffer) -> String {
     let now = format!("size {} KB", buffer.size.div_ceil(1 << 10));
     let full = buffer.flushed(FULL);
@@ -149,7 +178,10 @@ mod tests {
             "       0K  (in KB)    732K        1K             732K\n",
             "* PCACHE, 1 file: 10,000 calls of 1.27 MiB became 11; 10 x full, 1 x close\n",
             "*   size 132 KB; suggested 16 KB: at most one of 100 calls finds it full\n",
-            "*   size 300 KB; suggested 1 KB: a larger one cannot help, 99 of 100 forced flushes find at most 133 B\n",
+            "*   size 300 KB; suggested 1 KB: a larger one cannot help, 99 of 100 forced flushes find at most 256 B\n",
+            "*   NOT WRITTEN: 133 B (error 28); the program was told. Last file: /tmp/wcacheo\n",
+            "*   3 calls larger than the buffer, passed on\n",
+            "*   2 files plain: opened for appending\n",
             "*   size 300 KB is enough: it was never full\n",
         ] {
             assert!(text.contains(line), "{line}: {text}");

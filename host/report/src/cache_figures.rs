@@ -56,7 +56,10 @@ fn of(buffer: &Buffer, certainty: Certainty) -> Cache {
             Some(bytes) => figure("buffers.between_p99", bytes),
             None => Figure::absent("nothing went through it"),
         },
-        plain: Figure::absent("the report does not show it"),
+        plain: figure(
+            "buffers.plain",
+            buffer.plain.values().fold(0, |sum, &files| sum.saturating_add(files)),
+        ),
     }
 }
 

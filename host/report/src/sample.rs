@@ -63,11 +63,17 @@ pub fn buffers() -> Vec<Buffer> {
         passed_on: flushes.iter().map(|(_, count)| count).sum(),
         flushes: flushes.iter().map(|&(reason, count)| (reason.to_owned(), count)).collect(),
         between_p99: None,
+        file: format!("/tmp/{}", name.to_lowercase()),
+        ..Buffer::default()
     };
     vec![
         of("PCACHE", 132 << 10, 135_133, 32, 10_000, 1_330_000, &[("full", 10), ("close", 1)]),
         Buffer {
-            between_p99: Some(133),
+            between_p99: Some(256),
+            plain: [("opened for appending".to_owned(), 2)].into(),
+            large: 3,
+            not_written: 133,
+            error: 28,
             ..of("WCACHEO", 300 << 10, 306_948, 32, 8_000, 1_064_000, &[("sync", 8_000), ("full", 0)])
         },
         of("WCACHE01", 300 << 10, 306_920, 0, 100, 306_920, &[("close", 1)]),

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -88,6 +89,17 @@ int main(int count, char **words) {
         }
     } else if (!strcmp(mode, "asks")) {
         return asks(path, words[3]);
+    } else if (!strcmp(mode, "prompts")) {
+        /* Three ways of asking for input; before each the question must be where the user can see it. */
+        for (int i = 0; i < 3; i++) {
+            char question[32];
+            snprintf(question, sizeof question, "question %d\n", i);
+            if (write(1, question, strlen(question)) < 0) return 1;
+            if (i == 0 && read(0, text, 7) != 7) return 1;
+            if (i == 1 && !fgets(text, sizeof text, stdin)) return 1;
+            struct pollfd one = {0, POLLIN, 0};
+            if (i == 2 && poll(&one, 1, -1) != 1) return 1;
+        }
     } else if (!strcmp(mode, "opens")) {
         /* Whatever has this name: what open and a first write say. */
         int file = open(path, O_WRONLY);

@@ -1,7 +1,8 @@
 /* records MODE FILE [FILE...]: work files of 80-byte records.
    write FILE: makes one of 10,478 records. read FILE: reads it, record by record, by read(2).
    buffers FOLDER: reads FOLDER/input, and writes two more by write(2), FOLDER/totals and FOLDER/errors.
-   print FILE: 10,000 lines of 132 characters to standard output, each passed on; what happened is written to FILE. */
+   print FILE [OUT]: 10,000 lines of 132 characters to standard output, or to OUT in its place, each passed on; what happened is
+   written to FILE. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,6 +76,7 @@ int main(int count, char **words) {
         printf("elapsed_ns=%lld\nrecords=%lld\nsum=%lld\n", elapsed, records, sum);
         if (before >= 0) printf("writes=%lld\n", after - before);
     } else if (!strcmp(mode, "print")) {
+        if (count > 3 && !freopen(words[3], "w", stdout)) return 1;
         char text[134];
         memset(text, 'x', 132);
         memcpy(text + 132, "\n", 2);
@@ -83,7 +85,7 @@ int main(int count, char **words) {
             fputs(text, stdout);
             fflush(stdout);
         }
-        fsync(1);
+        fclose(stdout);
         long long elapsed = now() - start, after = calls("syscw: ");
         FILE *said = fopen(path, "w");
         if (!said) return 1;
