@@ -10,6 +10,7 @@
 //!        ── part     files that are replaced whole
 //!        ── environment  the program's environment, with the library or as if plain
 //!        ── foreground   this process and its terminal
+//!        ├─ cpu_limit  the CPU time of program starts, watched while they run
 //!        ├─ control  changes settings while the program runs
 //!        ├─ run      parent with the manners of `timeout`  |  exec: no parent at all
 //!        └─ session  one program after another, with limits of time
@@ -23,6 +24,7 @@
 
 mod alive;
 pub mod control;
+pub mod cpu_limit;
 pub mod ecbs;
 mod environment;
 mod foreground;
@@ -39,6 +41,7 @@ mod started;
 
 pub use alive::Alive;
 pub use control::{ControlError, ControlPage};
+pub use cpu_limit::{CpuWatch, Expired};
 pub use ledger::LedgerFile;
 pub use library::{Library, LibraryError};
 pub use program::{Failure, find};

@@ -21,6 +21,7 @@
 //! | [`ecb_class`] | classes of ECBs: areas, available lists, requests |
 //! | [`enclaves`] | the storage areas of enclaves |
 //! | [`supply`] | how requests are served |
+//! | [`thread_storage`] | one reservation for a program's buffers |
 //! | [`threads`] | how many threads there were |
 //! | [`switches`] | switches between processors or modes, small reads and writes, rows fetched one by one |
 //! | [`lock`] | the waits for one lock |
@@ -49,6 +50,7 @@ pub mod requests;
 pub mod storage;
 pub mod supply;
 pub mod switches;
+pub mod thread_storage;
 pub mod threads;
 
 pub use area::Area;

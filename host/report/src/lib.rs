@@ -86,6 +86,7 @@ mod request_sizes;
 pub mod schema;
 pub mod sizes;
 pub mod spread;
+pub mod start_lines;
 pub mod steps;
 pub mod storage;
 pub mod suggestion;

@@ -27,6 +27,7 @@ use crate::next;
 use crate::page::{LABEL_COLUMNS, Line, Page, Tone, clean, clip, clip_front, labelled, paint, warning};
 use crate::program::Program;
 use crate::remedies;
+use crate::start_lines;
 pub use crate::suggestion::Advice;
 use crate::timing;
 use crate::units::{bytes, count, counted};
@@ -56,6 +57,7 @@ pub fn render_on(report: &Report, advice: &[Advice], page: Page<'_>) -> String {
     let mut tree = tree_lines(report, page);
     tree.extend(cache_lines::lines(report));
     tree.extend(fetch_lines::lines(report));
+    tree.extend(start_lines::lines(report));
     if let Some(leading) = programs.first() {
         // The options, one line of the tree, and the next command.
         let after = options.len() + tree.len().min(1) + 1;
