@@ -10,7 +10,7 @@
 //! ```
 //!
 //! The order is that of time: a count alone tells nothing, since kinds cost differently. Time is count times the cost of the kind on this
-//! machine. It has no waits in it, and none for what a call starts.
+//! machine. It has no waits in it, and nothing of what a program does that a call starts.
 //!
 //! Not here: the figures ([`crate::switches`]).
 

@@ -65,6 +65,12 @@ impl Calls {
         switch_names::function(number?)
     }
 
+    /// Whether they make a thread, a process or a program.
+    pub(crate) fn starts_process(&self) -> bool {
+        let name = self.function.as_str();
+        name == THREAD || FORKS.iter().chain(&EXECS).chain(&STARTS).any(|other| *other == name)
+    }
+
     /// Whether the kernel counts them as calls of the read or the write type.
     pub(crate) fn is_of_read_or_write(&self) -> bool {
         self.known().is_some_and(|function| function.is(Function::READS) || function.is(Function::WRITES))
@@ -84,48 +90,47 @@ pub struct SwitchCosts {
     pub mapping_ns: u64,
     /// A hand-over to another thread and back.
     pub hand_over_ns: u64,
+    /// A thread made, and its end waited for.
+    #[serde(default)]
+    pub thread_ns: u64,
+    /// A fork of a small process, with the end of the child.
+    #[serde(default)]
+    pub fork_ns: u64,
+    /// A small program started, with its end.
+    #[serde(default)]
+    pub start_ns: u64,
 }
 
 /// Functions whose cost is that of the work which they start or wait for: no figure of the machine tells it.
-const UNWEIGHED: [&str; 31] = [
-    "fork",
-    "vfork",
-    "clone",
-    "execve",
-    "execv",
-    "execvp",
-    "execvpe",
-    "execl",
-    "execlp",
-    "execle",
-    "fexecve",
-    "execveat",
-    "posix_spawn",
-    "posix_spawnp",
-    "wait",
-    "wait3",
-    "wait4",
-    "waitpid",
-    "waitid",
-    "system",
-    "popen",
-    "pclose",
-    "pthread_create",
-    "sigwait",
-    "sigwaitinfo",
-    "sigtimedwait",
-    "sigsuspend",
-    "pause",
-    "dlopen",
-    "dlmopen",
-    "getaddrinfo",
-];
+const UNWEIGHED: [&str; 8] =
+    ["sigwait", "sigwaitinfo", "sigtimedwait", "sigsuspend", "pause", "dlopen", "dlmopen", "getaddrinfo"];
+/// The function that makes a thread.
+const THREAD: &str = "pthread_create";
+/// Functions that make a process of this one.
+const FORKS: [&str; 3] = ["fork", "vfork", "clone"];
+/// Functions that make another program of a process.
+const EXECS: [&str; 9] =
+    ["execve", "execv", "execvp", "execvpe", "execl", "execlp", "execle", "fexecve", "execveat"];
+/// Functions that start a program in a process of its own.
+const STARTS: [&str; 4] = ["posix_spawn", "posix_spawnp", "system", "popen"];
 
 impl SwitchCosts {
     /// What one call costs, without what the program waits for. None: not known.
     fn of(&self, calls: &Calls) -> Option<u64> {
-        if UNWEIGHED.contains(&calls.function.as_str()) {
+        let name = calls.function.as_str();
+        let is_one_of = |names: &[&str]| names.contains(&name);
+        if is_one_of(&UNWEIGHED) {
             return None;
+        }
+        let of_process = match name {
+            _ if is_one_of(&FORKS) => Some(self.fork_ns),
+            _ if is_one_of(&EXECS) => Some(self.start_ns.saturating_sub(self.fork_ns)),
+            _ if is_one_of(&STARTS) => Some(self.start_ns),
+            THREAD => Some(self.thread_ns),
+            _ => None,
+        };
+        if let Some(cost) = of_process {
+            return (cost > 0).then_some(cost);
         }
         let number =
             (0..switch_names::FUNCTIONS).find(|&number| switch_names::name(number) == calls.function);
@@ -247,6 +252,9 @@ pub(crate) fn costs_schema() -> Value {
             "write_ns": number("A write of 132 bytes."),
             "mapping_ns": number("A call that changes mappings."),
             "hand_over_ns": number("A hand-over to another thread and back."),
+            "thread_ns": number("A thread made, and its end waited for."),
+            "fork_ns": number("A fork of a small process, with the end of the child."),
+            "start_ns": number("A small program started, with its end."),
         },
         "required": ["system_call_ns", "read_ns", "write_ns", "mapping_ns", "hand_over_ns"],
     })
@@ -308,18 +316,42 @@ mod tests {
     }
 
     #[test]
+    fn what_was_counted_before_a_reset_is_taken_off() {
+        let key = |function, kind| ("lib".to_owned(), function, kind);
+        let mut sums = Sums::from([
+            (key(1, SwitchKind::File), (10, 100)),
+            (key(1, SwitchKind::Print), (5, 50)),
+            (key(2, SwitchKind::File), (7, 0)),
+        ]);
+        take_off(&mut sums, key(1, SwitchKind::Print), (8, 80));
+        take_off(&mut sums, key(3, SwitchKind::Print), (8, 80));
+        assert_eq!(sums.into_values().collect::<Vec<_>>(), [(7, 70), (0, 0), (7, 0)]);
+    }
+
+    #[test]
     fn each_call_has_the_cost_of_its_kind() {
-        let costs =
-            SwitchCosts { system_call_ns: 1, read_ns: 2, write_ns: 3, mapping_ns: 4, hand_over_ns: 5 };
+        let costs = SwitchCosts {
+            system_call_ns: 1,
+            read_ns: 2,
+            write_ns: 3,
+            mapping_ns: 4,
+            hand_over_ns: 5,
+            thread_ns: 6,
+            fork_ns: 7,
+            start_ns: 15,
+        };
         let time = |function: &str| {
             let (component, kind) = (String::new(), String::new());
             costs.time(&Calls { component, kind, function: function.to_owned(), count: 10, bytes: None })
         };
         let all = ["getpid", "stream read", "pwrite64", "sendfile", "mmap", "pthread_cond_wait"].map(time);
         assert_eq!(all, [10, 20, 30, 50, 40, 50].map(Some));
+        let all = ["pthread_create", "vfork", "execl", "posix_spawn", "system", "waitpid"].map(time);
+        assert_eq!(all, [60, 70, 80, 150, 150, 10].map(Some));
         assert!(UNWEIGHED.into_iter().all(|name| time(name).is_none()));
         let names = || (0..switch_names::FUNCTIONS).map(switch_names::name);
-        assert!(UNWEIGHED.into_iter().all(|name| names().any(|other| other == name)));
+        let special = UNWEIGHED.iter().chain(&FORKS).chain(&EXECS).chain(&STARTS);
+        assert!(special.into_iter().all(|name| names().any(|other| other == *name)));
         assert_eq!(SwitchCosts::default().time(&Calls { count: 1, ..sample() }), None, "not measured");
     }
 

@@ -169,7 +169,7 @@ pub enum Form {
 /// The report, with this machine's costs of switches if it has some and needs them: a ledger has none.
 pub fn weighed(mut report: Accounts) -> Accounts {
     if report.counts_switches() && report.host.switch_costs.is_none() {
-        report.host.switch_costs = Some(costs::of_switches());
+        report.host.switch_costs = Some(costs::of_switches(report.starts_processes()));
     }
     report
 }
