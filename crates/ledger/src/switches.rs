@@ -30,6 +30,8 @@ pub const ENTRIES: usize = 256;
 pub const TABLES: usize = 26;
 /// Room for functions, so that the pages' layout does not change with each name.
 const OVERFLOW: usize = 512;
+/// Bytes of a note of a host.
+pub const NOTED_BYTES: usize = 4096;
 /// The place of the function's number in a key.
 pub const FUNCTION_SHIFT: u32 = 48;
 /// Addresses below this one are no addresses: the number of a row of modules and 1, in the sum of several processes.
@@ -133,7 +135,8 @@ pub struct Switches {
     pub fixed: Fixed,
     /// The tables, each there when it is first owned.
     pub tables: [Table; TABLES],
-    _unused: [u64; 512],
+    /// What a host has noted at a reset; the process neither reads nor writes it. See [`switch_reset`](crate::switch_reset).
+    pub noted: [u64; NOTED_BYTES / 8],
 }
 
 const _: () = assert!(size_of::<Switches>() == SWITCHES_BYTES && FUNCTIONS < OVERFLOW && MODULES < NO_ROW);
@@ -348,7 +351,7 @@ mod tests {
                 known: core::array::from_fn(|_| entry()),
             },
             tables: core::array::from_fn(|_| Table(core::array::from_fn(|_| entry()))),
-            _unused: [0; 512],
+            noted: [0; 512],
         })
     }
 

@@ -72,6 +72,8 @@ pub struct SlotView<'a> {
     traces: &'a [u8],
     /// The pages of its switches, likewise.
     switches: &'a [u8],
+    /// Its place in the file.
+    pub place: usize,
     /// The state of the slot.
     pub state: SlotState,
     /// Its process; the last one of an aggregate.
@@ -272,6 +274,7 @@ impl<'a> LedgerView<'a> {
                 heap_steps,
                 traces,
                 switches,
+                place: slot,
                 state,
                 process,
             })

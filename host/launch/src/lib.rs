@@ -36,6 +36,7 @@ mod program;
 mod run;
 mod session;
 mod started;
+pub mod switches;
 
 pub use alive::Alive;
 pub use control::{ControlError, ControlPage};

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use underbar_ledger::switch_names::{self, Function, KINDS, SwitchKind};
-use underbar_ledger::switches::PRINT;
+use underbar_ledger::switches::{NO_ROW, PRINT, SAMPLED};
 use underbar_ledger::{Key, SlotView};
 
 use crate::figures::Figures;
@@ -30,6 +30,9 @@ pub struct Switches {
     /// Who calls components that hide their callers, by samples.
     #[serde(default)]
     pub callers: Vec<Caller>,
+    /// Whether the counts are those since a reset while the program ran. Otherwise they are those since its start.
+    #[serde(default)]
+    pub is_reset: bool,
 }
 
 /// Samples of the caller of a component that stands between others and the kernel, as the C++ library does.
@@ -194,37 +197,85 @@ impl Switches {
             PROGRAM => program.to_owned(),
             module => String::from_utf8_lossy(module).into_owned(),
         };
-        let mut sums: BTreeMap<(String, SwitchKind, usize), (u64, u64)> = BTreeMap::new();
+        let mut sums = Sums::new();
         for site in slot.sites() {
             let Some(function) = switch_names::function(site.function) else { continue };
             let component = named(site.module);
             let kind = kind(function, site.first, &component);
-            let sum = sums.entry((component, kind, site.function)).or_default();
+            let sum = sums.entry((component, site.function, kind)).or_default();
             sum.0 = sum.0.saturating_add(site.count);
             sum.1 = sum.1.saturating_add(site.bytes);
         }
-        let calls = sums.into_iter().map(|((component, kind, number), (count, bytes))| Calls {
-            component,
-            kind: kind.name().to_owned(),
-            function: switch_names::name(number).to_owned(),
-            count,
-            bytes: switch_names::function(number)
-                .is_some_and(|function| function.is(Function::BYTES))
-                .then_some(bytes),
-        });
-        let mut callers: Vec<Caller> = slot
-            .callers_of_modules()
-            .map(|(of, by, samples)| Caller { component: named(of), caller: named(by), samples })
+        let mut samples = BTreeMap::new();
+        for (of, by, count) in slot.samples_of_callers() {
+            *samples.entry((of, by)).or_insert(0_u64) += count;
+        }
+        let mut is_reset = false;
+        for noted in slot.noted_switches() {
+            is_reset = true;
+            if noted.function == SAMPLED {
+                let first = usize::try_from(noted.first).unwrap_or(NO_ROW);
+                if let Some(count) = samples.get_mut(&(noted.row, first)) {
+                    *count = count.saturating_sub(noted.count);
+                }
+                continue;
+            }
+            let Some(function) = switch_names::function(noted.function) else { continue };
+            let component = named(slot.module_of_row(noted.row));
+            let kind = kind(function, noted.first.into(), &component);
+            take_off(&mut sums, (component, noted.function, kind), (noted.count, noted.bytes));
+        }
+        let mut calls: Vec<Calls> = sums
+            .into_iter()
+            .filter(|(_, (count, _))| *count > 0)
+            .map(|((component, number, kind), (count, bytes))| Calls {
+                component,
+                kind: kind.name().to_owned(),
+                function: switch_names::name(number).to_owned(),
+                count,
+                bytes: switch_names::function(number)
+                    .is_some_and(|function| function.is(Function::BYTES))
+                    .then_some(bytes),
+            })
+            .collect();
+        let place = |calls: &Calls| KINDS.into_iter().position(|kind| kind.name() == calls.kind);
+        calls.sort_by(|a, b| (&a.component, place(a)).cmp(&(&b.component, place(b))));
+        let mut callers: Vec<Caller> = samples
+            .into_iter()
+            .filter(|(_, samples)| *samples > 0)
+            .map(|((of, by), samples)| {
+                let name = |row| named(slot.module_of_row(row));
+                Caller { component: name(of), caller: name(by), samples }
+            })
             .collect();
         callers
             .sort_by(|a, b| (&a.component, b.samples, &a.caller).cmp(&(&b.component, a.samples, &b.caller)));
-        Some(Self { functions: slot.functions_bound(), calls: calls.collect(), callers })
+        Some(Self { functions: slot.functions_bound(), calls, callers, is_reset })
     }
 
     /// All calls.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.calls.iter().fold(0, |sum, calls| sum.saturating_add(calls.count))
+    }
+}
+
+/// Calls and bytes of a component, a function and a kind of work.
+type Sums = BTreeMap<(String, usize, SwitchKind), (u64, u64)>;
+
+/// Takes off what was counted before a reset. The kind of a site is that of its first call, and may have been another one then: what one
+/// kind does not have is taken off the others.
+fn take_off(sums: &mut Sums, (component, function, kind): (String, usize, SwitchKind), off: (u64, u64)) {
+    let (mut count, mut bytes) = off;
+    let first = (component.clone(), function, kind);
+    let others =
+        KINDS.into_iter().filter(|other| *other != kind).map(|other| (component.clone(), function, other));
+    for key in core::iter::once(first).chain(others) {
+        let Some(sum) = sums.get_mut(&key) else { continue };
+        let taken = count.min(sum.0);
+        (sum.0, count) = (sum.0 - taken, count - taken);
+        let taken = bytes.min(sum.1);
+        (sum.1, bytes) = (sum.1 - taken, bytes - taken);
     }
 }
 
@@ -270,6 +321,8 @@ pub(crate) fn schema() -> Value {
         "description": "Its entries to the kernel by component, kind of work and function; absent without SWITCHES(ON).",
         "properties": {
             "functions": number("Functions of the C library whose place was taken, to count them or to note who calls them."),
+            "is_reset": {"type": "boolean",
+                "description": "Whether the counts are those since a reset while the program ran (`underbar report --reset-switches`)."},
             "callers": {"type": "array", "items": {
                 "type": "object",
                 "description": "Samples of who calls a component that stands between others and the kernel, as the C++ library does.",
