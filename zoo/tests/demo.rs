@@ -488,3 +488,19 @@ fn multi_fetch_sends_an_eighth_of_the_fetches() {
     let fetches = &row(&json, "FETCH 1, MULTIFETCH(100)")["counters"]["fetch"];
     assert!(fetches["sent"].as_u64().is_some_and(|sent| (1_000..1_010).contains(&sent)), "{fetches}");
 }
+
+#[test]
+fn components_are_counted_as_the_source_has_them() {
+    let json = demo(&["components", "--runs", "1"]);
+    for name in ["writes", "timers", "polls", "reads", "all_lines"] {
+        passed(&json, name);
+    }
+}
+
+#[test]
+fn calls_of_an_ineligible_program_are_four_switches_each() {
+    let json = demo(&["3gl", "--runs", "1"]);
+    for name in ["switches", "switches_of_batches", "sums"] {
+        passed(&json, name);
+    }
+}
