@@ -496,3 +496,19 @@ fn an_internal_sort_makes_no_calls_for_records() {
         passed(&json, check);
     }
 }
+
+#[test]
+fn components_are_counted_as_the_source_has_them() {
+    let json = demo(&["components", "--runs", "1"]);
+    for name in ["writes", "timers", "polls", "reads", "all_lines"] {
+        passed(&json, name);
+    }
+}
+
+#[test]
+fn calls_of_an_ineligible_program_are_four_switches_each() {
+    let json = demo(&["3gl", "--runs", "1"]);
+    for name in ["switches", "switches_of_batches", "sums"] {
+        passed(&json, name);
+    }
+}

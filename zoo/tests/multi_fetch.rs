@@ -375,6 +375,12 @@ fn the_server_gets_fewer_fetches() {
     let (plain, ours, report) = both(&server, &program, "off", &statements[..20], "");
     same("off", &plain, &ours);
     assert_eq!(counter(&report, "fetch.asked"), 0);
+    // With SWITCHES alone they are counted, and sent as they are.
+    let (plain, ours, report) = both(&server, &program, "counted", &statements, "SWITCHES(ON)");
+    same("counted", &plain, &ours);
+    let of = |key| counter(&report, key);
+    assert_eq!((of("fetch.asked"), of("fetch.sent"), of("fetch.served")), (20_001, 0, 0));
+    assert!(of("fetch.waited_ns") > 0);
 }
 
 /// psycopg2 has libpq as a library of its own, loaded when the module is.

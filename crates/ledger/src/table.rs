@@ -226,7 +226,9 @@ counters! {
     ControlObeyed = "control.obeyed", "Live changes obeyed", Count, by Obeyed, live Exact, killed Exact, Sum,
         "Settings that were changed from outside while the program ran, and that it obeyed: at the next request that a thread's ready cells do not serve.";
     FetchAsked = "fetch.asked", "single rows of cursors asked for", Count, by Request, live Exact, killed Exact, Sum,
-        "Times that the program asked for one row of a cursor that it declared by libpq, while MULTIFETCH was in force.";
+        "Times that the program asked for one row of a cursor: of one that it declared by libpq, while MULTIFETCH was in force; of any by PQexec or PQexecParams, under SWITCHES without MULTIFETCH.";
+    FetchWaited = "fetch.waited_ns", "time in single rows", Nanoseconds, by Request, live Exact, killed Exact, Sum,
+        "How long the program was in calls of libpq for one row of a cursor each, under SWITCHES without MULTIFETCH. Most of it is the way to the server and back, which MULTIFETCH(n) leaves to one of n.";
     FetchServed = "fetch.served", "single rows that came from larger fetches", Count, by Request, live Exact, killed Exact, Sum,
         "Single rows that the program got of a larger fetch, and the end behind the last one. The others were fetched from the server one by one.";
     FetchSent = "fetch.sent", "larger fetches", Count, by Request, live Exact, killed Exact, Sum,
@@ -330,7 +332,7 @@ pub const HEAP_COUNTERS: usize = {
 };
 
 /// Changes when a structure of the file changes (`layout`, `heaps`, `pools`, `classes`, `pairs`, `traces`, `heap_steps`, `switches`, `caches`).
-pub const LAYOUT_VERSION: u32 = 20;
+pub const LAYOUT_VERSION: u32 = 21;
 
 /// A number that changes whenever the table or the layout does; it detects a ledger of another table. FNV-1a over keys, units,
 /// folds and scopes.

@@ -76,6 +76,8 @@ pub struct SlotView<'a> {
     switches: &'a [u8],
     /// The pages of its caches of files, likewise.
     caches: &'a [u8],
+    /// Its place in the file.
+    pub place: usize,
     /// The state of the slot.
     pub state: SlotState,
     /// Its process; the last one of an aggregate.
@@ -291,6 +293,7 @@ impl<'a> LedgerView<'a> {
                 traces,
                 switches,
                 caches: bytes.get(Self::caches_of(slot)).unwrap_or(&[]),
+                place: slot,
                 state,
                 process,
             })

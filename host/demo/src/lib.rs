@@ -9,6 +9,7 @@
 //!      ├─ multi_fetch  a program of C over libpq      postgres  a server of its own
 //!      ├─ sorting   records through a pipe, and the internal sort
 //!      ├─ print, work_file, buffers, mainpr  programs of several languages, with caches for their files     saving  for each line or record
+//!      ├─ components, ineligible        programs of C     worth     what was saved for each unit
 //!      ├─ requests, locate, pj47265     a program of C, ecbs
 //!      └─ load_blocksize, load_pdse, directory, tracks, survey     article   the figures that it prints
 //!           ├─ workshop   libraries in a temporary folder          module    programs without a compiler
@@ -25,6 +26,7 @@
 mod additional;
 mod article;
 mod buffers;
+mod components;
 mod directory;
 mod document;
 mod dsa;
@@ -32,6 +34,7 @@ mod ecbs;
 mod enclaves;
 mod getfree;
 mod heappools;
+mod ineligible;
 mod keepfree;
 mod load_blocksize;
 mod load_pdse;
@@ -60,12 +63,14 @@ mod tls;
 mod tracks;
 mod work_file;
 mod workshop;
+mod worth;
 
 pub use measure::Problem;
 pub use output::Output;
 
 use measure::{Arm, Server};
 use underbar_launch::{Library, LibraryError};
+use underbar_report::switches::SwitchCosts;
 use underbar_verdict::random::Random;
 
 /// The parameters of a demo.
@@ -78,6 +83,8 @@ pub struct Parameters {
     pub quiet: bool,
     /// The preload library, at a path where programs find it.
     pub library: fn() -> Result<Library, LibraryError>,
+    /// Costs of switches on this machine; with those of threads and processes if that is true.
+    pub switch_costs: fn(bool) -> SwitchCosts,
 }
 
 /// One demo.
@@ -91,7 +98,7 @@ pub struct Entry {
 }
 
 /// All demos.
-pub static DEMOS: [Entry; 24] = [
+pub static DEMOS: [Entry; 26] = [
     Entry {
         name: "simple",
         about: "a small program: its storage report, and the sizes that it needs",
@@ -137,6 +144,16 @@ pub static DEMOS: [Entry; 24] = [
         name: "multifetch",
         about: "a cursor of PostgreSQL read row by row, and in larger steps",
         run: multi_fetch::run,
+    },
+    Entry {
+        name: "components",
+        about: "which part of a program enters the kernel, and what that costs",
+        run: components::run,
+    },
+    Entry {
+        name: "3gl",
+        about: "calls of a program that may run in one thread only, in a loop",
+        run: ineligible::run,
     },
     Entry {
         name: "sort",

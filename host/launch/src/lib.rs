@@ -38,6 +38,7 @@ mod program;
 mod run;
 mod session;
 mod started;
+pub mod switches;
 
 pub use alive::Alive;
 pub use control::{ControlError, ControlPage};
