@@ -488,3 +488,27 @@ fn multi_fetch_sends_an_eighth_of_the_fetches() {
     let fetches = &row(&json, "FETCH 1, MULTIFETCH(100)")["counters"]["fetch"];
     assert!(fetches["sent"].as_u64().is_some_and(|sent| (1_000..1_010).contains(&sent)), "{fetches}");
 }
+
+#[test]
+fn an_internal_sort_makes_no_calls_for_records() {
+    let json = demo(&["sort", "--runs", "1"]);
+    for check in ["same_order", "same_order_of_many", "calls", "calls_of_many"] {
+        passed(&json, check);
+    }
+}
+
+#[test]
+fn components_are_counted_as_the_source_has_them() {
+    let json = demo(&["components", "--runs", "1"]);
+    for name in ["writes", "timers", "polls", "reads", "all_lines"] {
+        passed(&json, name);
+    }
+}
+
+#[test]
+fn calls_of_an_ineligible_program_are_four_switches_each() {
+    let json = demo(&["3gl", "--runs", "1"]);
+    for name in ["switches", "switches_of_batches", "sums"] {
+        passed(&json, name);
+    }
+}

@@ -1,7 +1,8 @@
 //! SWITCHES(ON): what is counted is what the program does, by whatever way it does it, and the program does the same as plain.
 
 use std::fs;
-use std::process::Command;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 use underbar_zoo::{code, compiled, left, scratch, underbar};
@@ -170,6 +171,48 @@ fn a_killed_process_and_a_child_have_their_counts() {
     let (report, _, _) = run("vfork", "SWITCHES(ON)", &[&program, "vfork"]);
     assert_eq!(calls(&report["processes"][0], &["write"]), 200);
     assert_eq!(calls(&report["processes"][0], &["vfork"]), 10);
+}
+
+/// Counts begin anew while the program runs, exactly, also those of a thread that lives on.
+#[test]
+fn a_reset_counts_from_then_on() {
+    let file = scratch("switches-reset").join("report.json");
+    let mut phases = Command::new(underbar())
+        .args(["run", "--json", "-o"])
+        .arg(&file)
+        .args(["--opts", "SWITCHES(ON)", "--", &program(), "phases"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("started");
+    let mut line = String::new();
+    BufReader::new(phases.stdout.take().expect("a pipe")).read_line(&mut line).expect("its number");
+    let reset = |which: &str| left(Command::new(underbar()).args(["report", "--reset-switches", which]));
+    for _ in 0..2 {
+        let found = reset(line.trim());
+        assert_eq!(
+            (found.output.as_str(), found.error.as_str()),
+            ("1 process: switches are counted from now on\n", "")
+        );
+    }
+    drop(phases.stdin.take());
+    assert!(phases.wait().expect("it ends").success());
+    let report: Value = serde_json::from_slice(&fs::read(&file).expect("a report")).expect("JSON");
+    let section = &report["processes"][0];
+    assert_eq!(
+        (calls(section, &["write"]), calls(section, &["getpid", "pthread_create"])),
+        (70, 0),
+        "{section}"
+    );
+    assert_eq!(section["switches"]["is_reset"], true);
+    // What the kernel counts has no reset.
+    let [_, _, wrote, kernel] = compared(section);
+    assert!(wrote == kernel && wrote > 1_000, "{section}");
+    let file = file.to_str().expect("a path of text");
+    for (which, says) in [(line.trim(), "no such process"), (file, "ledger"), ("none", "No such file")] {
+        let found = reset(which);
+        assert!(found.status.code() == Some(2) && found.error.contains(says), "{which}: {found:?}");
+    }
 }
 
 /// More processes than the ledger has slots: their counts are added.

@@ -30,6 +30,8 @@ pub const ENTRIES: usize = 256;
 pub const TABLES: usize = 26;
 /// Room for functions, so that the pages' layout does not change with each name.
 const OVERFLOW: usize = 512;
+/// Bytes of a note of a host.
+pub const NOTED_BYTES: usize = 4096;
 /// The place of the function's number in a key.
 pub const FUNCTION_SHIFT: u32 = 48;
 /// Addresses below this one are no addresses: the number of a row of modules and 1, in the sum of several processes.
@@ -68,6 +70,9 @@ pub const fn rows_of_sample(address: u64) -> (usize, usize) {
     let rows = address.saturating_sub(1);
     ((rows / 256) as usize, (rows % 256) as usize)
 }
+
+/// The name of the row of LINKed programs that were at the same addresses, one after the other.
+pub const SEVERAL: &[u8] = b"several LINKed programs";
 
 /// [`Entry::first`] of standard output and standard error.
 pub const PRINT: core::ops::RangeInclusive<u64> = 2..=3;
@@ -130,7 +135,8 @@ pub struct Switches {
     pub fixed: Fixed,
     /// The tables, each there when it is first owned.
     pub tables: [Table; TABLES],
-    _unused: [u64; 512],
+    /// What a host has noted at a reset; the process neither reads nor writes it. See [`switch_reset`](crate::switch_reset).
+    pub noted: [u64; NOTED_BYTES / 8],
 }
 
 const _: () = assert!(size_of::<Switches>() == SWITCHES_BYTES && FUNCTIONS < OVERFLOW && MODULES < NO_ROW);
@@ -241,6 +247,23 @@ impl Fixed {
         }
     }
 
+    /// A program that our own loader has put at these addresses begins. If programs of other names were there before, whose calls are in the
+    /// same sites, their row is that of all such programs.
+    pub fn program_begins(&self, start: u64, end: u64, name: &[u8]) {
+        let overlaps = |module: &Module| {
+            let (from, to) = (module.start.load(Ordering::Relaxed), module.end.load(Ordering::Acquire));
+            from < end && start < to
+        };
+        let Some((_, module)) = self.rows().find(|(_, module)| overlaps(module)) else {
+            return self.add_module(start, end, name);
+        };
+        if !module.name.is(name) {
+            module.name.store(SEVERAL);
+        }
+        module.start.fetch_min(start, Ordering::Relaxed);
+        module.end.fetch_max(end, Ordering::Release);
+    }
+
     fn rows(&self) -> impl Iterator<Item = (usize, &Module)> {
         let given = usize::try_from(self.head.modules_given.load(Ordering::Relaxed)).unwrap_or(MODULES);
         self.head.modules.iter().take(given).enumerate()
@@ -328,7 +351,7 @@ mod tests {
                 known: core::array::from_fn(|_| entry()),
             },
             tables: core::array::from_fn(|_| Table(core::array::from_fn(|_| entry()))),
-            _unused: [0; 512],
+            noted: [0; 512],
         })
     }
 
@@ -352,6 +375,22 @@ mod tests {
         assert!(!fixed.add(key(7, 5_064), [0; 3]), "the first time there is nothing to wipe");
         fixed.wipe();
         assert!(fixed.add(key(7, 64), [1, 0, 0]) && !fixed.add(key(7, 64), [1, 0, 0]));
+    }
+
+    /// Programs that come and go: one that comes again has its row, and others at the same place share one.
+    #[test]
+    fn programs_at_the_same_addresses_share_a_row() {
+        let pages = pages();
+        let fixed = &pages.fixed;
+        let name = |address| fixed.head.modules[fixed.module_of(address).expect("a row")].name.bytes();
+        fixed.program_begins(0x10_0000, 0x10_2000, b"PAYROLL");
+        fixed.program_begins(0x20_0000, 0x20_2000, b"TAXES");
+        fixed.program_begins(0x10_0000, 0x10_2000, b"PAYROLL");
+        assert_eq!(name(0x10_1fff)[..7], *b"PAYROLL");
+        assert_eq!(fixed.head.modules_given.load(Ordering::Relaxed), 2);
+        fixed.program_begins(0x10_1000, 0x10_3000, b"TAXES");
+        assert_eq!(name(0x10_0000)[..SEVERAL.len()], *SEVERAL);
+        assert_eq!((name(0x10_2fff), &name(0x20_0000)[..5]), (name(0x10_0000), &b"TAXES"[..]));
     }
 
     /// Two processes of a program have their modules at other addresses.

@@ -22,6 +22,8 @@ pub mod clone;
 #[cfg(not(loom))]
 pub mod coverage;
 #[cfg(not(loom))]
+pub mod cpu_limit;
+#[cfg(not(loom))]
 pub mod deepbind;
 #[cfg(not(loom))]
 pub mod ecb;
@@ -94,3 +96,5 @@ mod thread_end;
 mod thread_word;
 #[cfg(not(loom))]
 mod three_arguments;
+#[cfg(not(loom))]
+mod timer;

@@ -215,7 +215,7 @@ fn of_tune() -> Value {
         "suggestion": object("One suggestion, or the reason for none.", json!({
             "rule": text("The rule that made it: `underbar explain RULE`."),
             "program": text("The program that it is for."),
-            "area": text("HEAP, STACK, THREADSTACK or LOCK."),
+            "area": text("HEAP, STACK, THREADSTACK, LOCK or SWITCHES."),
             "kind": {"enum": ["raise", "lower", "change", "no_change", "no_advice"]},
             "option": or_null(&text("The option to set, as options are written; null where nothing is to be set.")),
             "now": text("What is set now."),

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! The order is that of time: a count alone tells nothing, since kinds cost differently. Time is count times the cost of the kind on this
-//! machine. It has no waits in it, and none for what a call starts.
+//! machine. It has no waits in it, and nothing of what a program does that a call starts.
 //!
 //! Not here: the figures ([`crate::switches`]).
 
@@ -89,7 +89,13 @@ fn section(process: &Process, switches: &Switches, costs: Option<&SwitchCosts>, 
         clean(process.name()),
         counted(switches.count(), "switch", "switches")
     );
-    let mut lines = vec![Line(vec![(Tone::Label, head)]), labelled("coverage", coverage(process))];
+    // The kernel's counts have no reset.
+    let (head, coverage) = if switches.is_reset {
+        (format!("{head} since the reset"), format!("{} (since the start)", coverage(process)))
+    } else {
+        (head, coverage(process))
+    };
+    let mut lines = vec![Line(vec![(Tone::Label, head)]), labelled("coverage", coverage)];
     let row = |component: &str, kind: &str, function: &str, count: &str, bytes: &str, time: &str| {
         let component = clip(&clean(component), 24);
         let figures = format!("{count:>11} {bytes:>9} {time:>9}");
@@ -182,6 +188,7 @@ mod tests {
         };
         report.processes[0].switches = Some(Switches {
             functions: 300,
+            is_reset: false,
             calls: vec![
                 calls("getfree", "process", "fork", 1, None),
                 calls("libstdc++.so.6", "print", "write", 10_000, Some(1_330_000)),

@@ -37,6 +37,7 @@ use underbar_verdict::render::CompareVerdict;
 use underbar_verdict::sample::{Measure, Sample};
 use underbar_verdict::verdict::{TuneOutcome, TuneVerdict};
 
+use super::report::weighed;
 use crate::embedded;
 use crate::exit::ExitCode;
 use crate::printing::NO_ANSWER;
@@ -300,7 +301,15 @@ impl Tune {
         if has_options { Ok(()) } else { Err(Stop::NoOptions(format!("--try {:.60}", line(text)))) }
     }
 
-    /// Two runs under the options of every arm except plain; the second one's figures and accounts.
+    /// The options of the first run: those of default, and switches are counted.
+    fn counting(&self, task: &Task<'_>) -> Layers {
+        let mut layers = self.flags.shared(self.opts.clone()).layers(task.program);
+        layers.add(WhereSet::CommandLine, "tune".to_owned(), "SWITCHES(ON)".to_owned());
+        layers
+    }
+
+    /// Two runs under the options of every arm except plain, of which the first one counts switches; the second one's figures and
+    /// accounts.
     fn measure(
         &self,
         task: &Task<'_>,
@@ -310,7 +319,8 @@ impl Tune {
     ) -> Result<(Once, Report, Report), Stop> {
         progress.phase("measuring", 2);
         progress.run(Arm::DEFAULT.name());
-        let mut first = task.with_report(Way::Under(default))?;
+        let counting = self.counting(task);
+        let mut first = task.with_report(Way::Under(&counting))?;
         progress.ran();
         first.must_have_had_the_library()?;
         if first.fault.is_some() {
@@ -323,7 +333,7 @@ impl Tune {
         progress.ran();
         second.must_have_ended_well(Arm::DEFAULT.name())?;
         outcome.repeatable = first.sample.output == second.sample.output;
-        match (first.report.take(), second.report.take()) {
+        match (first.report.take().map(weighed), second.report.take()) {
             (Some(before), Some(report)) => Ok((second, before, report)),
             _ => Err(Stop::NoLibrary("no accounts were kept".to_owned())),
         }

@@ -16,11 +16,10 @@ use std::io::{Read, Seek};
 use std::path::Path;
 
 use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Args, Command, FromArgMatches};
-use underbar_launch::{Launch, counter_of, preloading};
+use underbar_launch::{Launch, Library, counter_of, preloading};
 use underbar_shown::Shown;
 
 use super::Stop;
-use super::single_run::Task;
 
 /// An arm, as it was given.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -171,15 +170,15 @@ impl Beside {
         Launch { program, arguments, library: None, variables, follow: true, streams: plain.streams }
     }
 
-    /// Why a run was without this library, from what the loader wrote on standard error before the program began.
-    pub fn not_carried(&self, task: &Task<'_>, error: &mut File) -> Option<String> {
+    /// Why a run of this program was without this library: it could not carry ours either, or by what the loader wrote on standard error before the program began.
+    pub fn not_carried(&self, program: &OsStr, ours: &Library, error: &mut File) -> Option<String> {
         const BEGIN: u64 = 4096;
         const REFUSED: &str = "from LD_PRELOAD cannot be preloaded";
         let library = self.library.as_ref()?;
         let as_ours = Launch {
-            program: task.program.to_owned(),
+            program: program.to_owned(),
             arguments: Vec::new(),
-            library: Some(task.library),
+            library: Some(ours),
             variables: Vec::new(),
             follow: true,
             streams: [None; 3],

@@ -310,7 +310,8 @@ impl Task<'_> {
         };
         let not_carried = match way {
             Way::Beside(beside) => {
-                beside.not_carried(self, &mut error).map(|why| Stop::NoFile(format!("--preload: {why}")))
+                let why = beside.not_carried(self.program, self.library, &mut error);
+                why.map(|why| Stop::NoFile(format!("--preload: {why}")))
             }
             _ => ended.not_carried.map(|reason| {
                 let why = counter_of(reason).entry().label;
