@@ -170,7 +170,8 @@ impl Beside {
         Launch { program, arguments, library: None, variables, follow: true, streams: plain.streams }
     }
 
-    /// Why a run of this program was without this library: it could not carry ours either, or by what the loader wrote on standard error before the program began.
+    /// Why a run of this program was without this library: it carries none, not even ours; or the loader's message, which is on standard
+    /// error before anything of the program.
     pub fn not_carried(&self, program: &OsStr, ours: &Library, error: &mut File) -> Option<String> {
         const BEGIN: u64 = 4096;
         const REFUSED: &str = "from LD_PRELOAD cannot be preloaded";
