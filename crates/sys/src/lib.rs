@@ -10,6 +10,7 @@ compile_error!("underbar runs on Linux on x86-64 only");
 pub mod clock;
 #[cfg(feature = "launch")]
 pub mod continuation;
+pub mod description;
 #[cfg(feature = "launch")]
 pub mod entry;
 pub mod file;
