@@ -31,7 +31,7 @@ fn an_arm_has_its_variable_or_its_command() {
     ran.sort();
     // A warm-up and a round.
     assert_eq!(ran, ["command", "command", "one", "one", "preloaded", "preloaded"]);
-    let arms = &json(&result.output)["arms"];
+    let arms = &json(&result)["arms"];
     assert_eq!(arms[0]["env"], "ARM=one", "{arms}");
     assert_eq!(arms[1]["opts"], "default", "{arms}");
     assert_eq!(arms[2]["command"], "echo command >>ran; echo done", "{arms}");
@@ -69,7 +69,7 @@ fn tune_compares_with_the_allocators_of_the_machine() {
         told.output
     );
     let data = underbar_in(&folder, &[&["tune", "--json"], &flags[1..]].concat());
-    let found = json(&data.output);
+    let found = json(&data);
     let others = &found["allocators"];
     assert_eq!(others["reference"], "default", "{others}");
     let names: Vec<&str> = others["comparisons"]
