@@ -26,6 +26,8 @@ pub mod deepbind;
 #[cfg(not(loom))]
 pub mod ecb;
 #[cfg(not(loom))]
+mod eligible;
+#[cfg(not(loom))]
 pub mod environment;
 #[cfg(not(loom))]
 pub mod errno;
@@ -57,6 +59,8 @@ mod orders;
 mod originals;
 #[cfg(not(loom))]
 mod overflow;
+#[cfg(not(loom))]
+mod placement;
 #[cfg(not(loom))]
 mod resources;
 #[cfg(not(loom))]

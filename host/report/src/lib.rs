@@ -44,6 +44,7 @@
 #![forbid(unsafe_code)]
 
 pub mod absent;
+mod class_lines;
 pub mod diff;
 pub mod ecb_figures;
 pub mod ecb_lines;

@@ -21,6 +21,7 @@ use underbar_ledger::Key;
 use underbar_ledger::table::KEYS;
 use underbar_options::WhereSet;
 
+use crate::class_lines;
 use crate::fetch_lines;
 use crate::figures::split;
 use crate::model::{Report, State};
@@ -55,6 +56,7 @@ pub fn render_on(report: &Report, advice: &[Advice], page: Page<'_>) -> String {
     options.extend(remedies::lines(report));
     let mut tree = tree_lines(report, page);
     tree.extend(fetch_lines::lines(report));
+    tree.extend(class_lines::lines(report));
     if let Some(leading) = programs.first() {
         // The options, one line of the tree, and the next command.
         let after = options.len() + tree.len().min(1) + 1;

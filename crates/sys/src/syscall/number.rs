@@ -20,6 +20,7 @@ pub const MREMAP: usize = 25;
 pub const MINCORE: usize = 27;
 pub const MADVISE: usize = 28;
 pub const SCHED_GETAFFINITY: usize = 204;
+pub const SCHED_SETAFFINITY: usize = 203;
 pub const GETPID: usize = 39;
 pub const CLONE: usize = 56;
 pub const FORK: usize = 57;
