@@ -28,6 +28,8 @@ pub mod deepbind;
 #[cfg(not(loom))]
 pub mod ecb;
 #[cfg(not(loom))]
+mod eligible;
+#[cfg(not(loom))]
 pub mod environment;
 #[cfg(not(loom))]
 pub mod errno;
@@ -61,6 +63,8 @@ mod orders;
 mod originals;
 #[cfg(not(loom))]
 mod overflow;
+#[cfg(not(loom))]
+mod placement;
 #[cfg(not(loom))]
 mod resources;
 #[cfg(not(loom))]
