@@ -101,10 +101,11 @@ fn fetches(report: &Report, program: &Program) -> Fetches {
     let of = |key: Key| counter(key, program.counters.get(key));
     let values = report.sub_options("MULTIFETCH").unwrap_or_default();
     let factor = values.first().and_then(|rows| rows.trim().parse().ok());
-    // A fetch is sent, the server is woken, it answers, and the program is woken.
+    // Under SWITCHES alone the time in such calls is measured. Otherwise: a fetch is sent, the server is woken, it answers, and the program is woken.
     let cost = report.host.switch_costs.map(|costs| {
         costs.hand_over_ns.saturating_add(costs.write_ns.saturating_add(costs.read_ns).saturating_mul(2))
     });
+    let waited = program.counters.get(Key::FetchWaited);
     Fetches {
         factor: match factor {
             Some(rows) => Figure::counter("options.in_force", rows, Certainty::Certain),
@@ -117,6 +118,7 @@ fn fetches(report: &Report, program: &Program) -> Fetches {
         alone: of(Key::FetchAlone),
         why_alone: fetch_lines::main_reason(&program.counters).map(|(_, why)| why),
         cost: match cost.filter(|&cost| cost > 0) {
+            _ if waited > 0 => counter(Key::FetchWaited, waited / asked.max(1)),
             Some(cost) => Figure::counter("host.switch_costs", cost, Certainty::AtLeast),
             None => Figure::absent(NOT_MEASURED),
         },
@@ -177,5 +179,8 @@ mod tests {
             Some(SwitchCosts { read_ns: 1, write_ns: 2, hand_over_ns: 10, ..SwitchCosts::default() });
         let found = switching(&report, &report.programs()[0]).fetches;
         assert_eq!((found.factor.certain(), found.cost.at_least()), (Some(10), Some(16)));
+        report.processes[0].counters.set(Key::FetchWaited, 30_000);
+        let found = switching(&report, &report.programs()[0]).fetches;
+        assert_eq!(found.cost.certain(), Some(30), "as measured");
     }
 }
