@@ -57,15 +57,25 @@ pub fn switching(report: &Report, program: &Program) -> Switching {
         read: traffic(READ, &files, |function| {
             function.is(Function::READS) && !function.is(Function::WRITES)
         }),
+        timers: if counted.is_empty() {
+            Traffic::absent(NOT_COUNTED)
+        } else {
+            let sets = |calls: &&Calls| SETS_TIMERS.contains(&calls.function.as_str());
+            sums(TIMERS, counted.iter().flat_map(|switches| &switches.calls).filter(sets), costs, certainty)
+        },
         fetches: fetches(report, program),
         cpu: step("steps.cpu_ns", |steps| steps.cpu_ns()),
         elapsed: step("steps.elapsed_ns", |steps| steps.elapsed_ns),
     }
 }
 
+/// Functions that set a timer.
+const SETS_TIMERS: [&str; 4] = ["alarm", "ualarm", "setitimer", "timer_settime"];
+
 /// The key paths of calls, bytes and time of a kind.
 type Keys = [&'static str; 3];
 const PRINT: Keys = ["switches.print.calls", "switches.print.bytes", "switches.print.time_ns"];
+const TIMERS: Keys = ["switches.timer.calls", "switches.timer.bytes", "switches.timer.time_ns"];
 const WRITTEN: Keys =
     ["switches.file_written.calls", "switches.file_written.bytes", "switches.file_written.time_ns"];
 const READ: Keys = ["switches.file_read.calls", "switches.file_read.bytes", "switches.file_read.time_ns"];
