@@ -34,6 +34,8 @@ pub mod errno;
 #[cfg(not(loom))]
 mod faults;
 #[cfg(not(loom))]
+mod file_cache;
+#[cfg(not(loom))]
 pub mod follow;
 #[cfg(not(loom))]
 pub mod fork;

@@ -4,6 +4,7 @@
 //! Launch ── program  the path of the program, as execvp finds it
 //!        ── library  the path of the preload library for the program's loader
 //!        ── ledger   the file with the program's accounts
+//!        ── file_keeper  the supervisor of caches of files
 //!        ── last     the report of the last run, kept for printing again
 //!        ── place    which folders are safe for library and ledger
 //!        ── foreign  files whose names come from others
@@ -27,6 +28,7 @@ pub mod control;
 pub mod cpu_limit;
 pub mod ecbs;
 mod environment;
+pub mod file_keeper;
 mod foreground;
 pub mod foreign_file;
 pub mod last;

@@ -29,7 +29,7 @@ mod owners;
 mod sites;
 mod streams;
 mod stubs;
-mod tables;
+pub(crate) mod tables;
 mod words;
 
 use core::sync::atomic::{AtomicBool, Ordering};

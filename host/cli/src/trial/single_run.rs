@@ -280,11 +280,12 @@ impl Task<'_> {
             ended
         };
         let (ended, report, no_accounts) = if report {
-            let Finished { ended, report, no_accounts } = runner.run_by(self.program, self.arguments, by)?;
+            let Finished { ended, report, no_accounts, .. } =
+                runner.run_by(self.program, self.arguments, by)?;
             (ended, Some(report), no_accounts)
         } else {
             // Accounts are kept, as in the user's own runs, but not read: they would stay in this command's memory.
-            let (ended, no_accounts) = runner.run_unread(self.program, self.arguments, by)?;
+            let (ended, no_accounts, _) = runner.run_unread(self.program, self.arguments, by)?;
             (ended, None, no_accounts)
         };
         self.go_on()?;
