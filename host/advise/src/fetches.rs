@@ -9,6 +9,7 @@
 //!
 //! Not here: which cursors may be read ahead (`underbar_multifetch`), and PREFSBL (`listing::natural::prefetch`).
 
+use underbar_ledger::Key;
 use underbar_model::Fetches;
 use underbar_report::units::{count, counted};
 
@@ -67,6 +68,9 @@ fn found(case: &Case<'_>) -> Option<Advice> {
         evidence: Evidence::all(told.chain([&fetches.factor])),
         ..Advice::default()
     };
+    if case.get(Key::FetchWaited) > 0 {
+        advice.evidence.push(Evidence::counter(Key::FetchWaited, case.get(Key::FetchWaited)));
+    }
     let rows = format!("{} asked for one by one", counted(asked, "row", "rows"));
     if alone > 0 && asked - alone.min(asked) < FEW {
         let why = fetches.why_alone.map_or(String::new(), |why| format!(", mostly: {why}"));
@@ -113,7 +117,6 @@ fn found(case: &Case<'_>) -> Option<Advice> {
 mod tests {
     use super::*;
     use crate::accounts::advise;
-    use underbar_ledger::Key;
     use underbar_model::{Certainty, Figure};
     use underbar_report::sample;
     use underbar_report::switches::SwitchCosts;

@@ -16,7 +16,10 @@
 
 use crate::listing::{le, natural, option_checks, ztpf};
 use crate::rule::{Apply, Area, Platform, Rule};
-use crate::{caches, ecbs, enclaves, fetches, heap, keep, lock, pages, pools, requests, sorts, spin, stack};
+use crate::{
+    caches, ecbs, enclaves, fetches, heap, keep, lock, pages, pools, requests, sorts, spin, stack,
+    thread_sizes, timers,
+};
 
 /// The source of the rules about load libraries.
 const LOAD_LIBRARIES: &str = "LongEx Mainframe Quarterly, August 2019, Load Library Performance: a module of 4 MB loaded 1,000 times took \
@@ -386,26 +389,29 @@ pub static RULES: [Rule; 57] = [
         title: "THSIZE: one GETMAIN instead of one for each buffer",
         source: "Natural, tuning of zIIP usage, and the reference of THSIZE: 256 to 2097151 KB, 0 for none; batch and TSO only",
         condition: "All buffers together are larger than the thread, or there is none (raise); or they and an eighth fill less \
-                    than 62 % of it (lower).",
-        formula: "All buffers together, the most of any session, and an eighth of it, rounded up to 64K.",
+                    than 62 % of it (lower). For a run without THSIZE: 1,000 pages or more that were given back and came again, four times what \
+                    is held at most, at a hundredth of the processor time or more by the costs of this machine.",
+        formula: "All buffers together, the most of any session, and an eighth of it, rounded up to 64K. For a run: what was reached of \
+                  the reservation, or all segments together if they did not fit, rounded up to 1M.",
         stop: "The thread holds all buffers and is not far too large: no change.",
         risk: "The thread is taken at once, out of the region. It must hold all buffers of fixed size, or the session does not \
                start. THSIZE is ignored in strings of SYS= and PROFILE= and in an alternative parameter module.",
-        platforms: &[Platform::Natural],
-        apply: Apply::Program(natural::thread::thread),
+        platforms: &[Platform::Natural, Platform::Linux],
+        apply: Apply::Switching(thread_sizes::of_run, natural::thread::thread),
     },
     Rule {
         id: "natural-time-limit",
         title: "MT: no timer at each FETCH",
         source: "Natural, tuning of zIIP usage: MT=0 for sessions that execute many FETCH statements; the reference of MT: 0 to \
                  9999999 seconds, default 60",
-        condition: "MT is set to more than 0.",
-        formula: "MT=0, for sessions that execute many FETCH statements.",
+        condition: "MT is set to more than 0. For a run under SWITCHES(ON): 1,000 calls or more that set timers, at a hundredth of the \
+                    processor time or more.",
+        formula: "MT=0, for sessions that execute many FETCH statements. For a run: TIMER(COALESCE).",
         stop: "MT=0: no change. MT in no text: no advice, since the default of 60 may be overridden where it is not seen.",
         risk: "It pays on the zIIP only. Without a limit an endless loop is not ended by Natural: leave it to TIME of the step. Natural Security may \
                override MT, and allows 32767 at most.",
-        platforms: &[Platform::Natural],
-        apply: Apply::Program(natural::parameters::time_limit),
+        platforms: &[Platform::Natural, Platform::Linux],
+        apply: Apply::Switching(timers::of_run, natural::parameters::time_limit),
     },
     Rule {
         id: "natural-sort",

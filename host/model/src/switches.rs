@@ -62,6 +62,8 @@ pub struct Switching {
     pub written: Traffic,
     /// Reads of files.
     pub read: Traffic,
+    /// Timers that are set; they move no bytes.
+    pub timers: Traffic,
     /// Rows of cursors.
     pub fetches: Fetches,
     /// Processor time of the run, in nanoseconds.

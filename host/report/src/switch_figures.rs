@@ -57,15 +57,25 @@ pub fn switching(report: &Report, program: &Program) -> Switching {
         read: traffic(READ, &files, |function| {
             function.is(Function::READS) && !function.is(Function::WRITES)
         }),
+        timers: if counted.is_empty() {
+            Traffic::absent(NOT_COUNTED)
+        } else {
+            let sets = |calls: &&Calls| SETS_TIMERS.contains(&calls.function.as_str());
+            sums(TIMERS, counted.iter().flat_map(|switches| &switches.calls).filter(sets), costs, certainty)
+        },
         fetches: fetches(report, program),
         cpu: step("steps.cpu_ns", |steps| steps.cpu_ns()),
         elapsed: step("steps.elapsed_ns", |steps| steps.elapsed_ns),
     }
 }
 
+/// Functions that set a timer.
+const SETS_TIMERS: [&str; 4] = ["alarm", "ualarm", "setitimer", "timer_settime"];
+
 /// The key paths of calls, bytes and time of a kind.
 type Keys = [&'static str; 3];
 const PRINT: Keys = ["switches.print.calls", "switches.print.bytes", "switches.print.time_ns"];
+const TIMERS: Keys = ["switches.timer.calls", "switches.timer.bytes", "switches.timer.time_ns"];
 const WRITTEN: Keys =
     ["switches.file_written.calls", "switches.file_written.bytes", "switches.file_written.time_ns"];
 const READ: Keys = ["switches.file_read.calls", "switches.file_read.bytes", "switches.file_read.time_ns"];
@@ -101,10 +111,11 @@ fn fetches(report: &Report, program: &Program) -> Fetches {
     let of = |key: Key| counter(key, program.counters.get(key));
     let values = report.sub_options("MULTIFETCH").unwrap_or_default();
     let factor = values.first().and_then(|rows| rows.trim().parse().ok());
-    // A fetch is sent, the server is woken, it answers, and the program is woken.
+    // Under SWITCHES alone the time in such calls is measured. Otherwise: a fetch is sent, the server is woken, it answers, and the program is woken.
     let cost = report.host.switch_costs.map(|costs| {
         costs.hand_over_ns.saturating_add(costs.write_ns.saturating_add(costs.read_ns).saturating_mul(2))
     });
+    let waited = program.counters.get(Key::FetchWaited);
     Fetches {
         factor: match factor {
             Some(rows) => Figure::counter("options.in_force", rows, Certainty::Certain),
@@ -117,6 +128,7 @@ fn fetches(report: &Report, program: &Program) -> Fetches {
         alone: of(Key::FetchAlone),
         why_alone: fetch_lines::main_reason(&program.counters).map(|(_, why)| why),
         cost: match cost.filter(|&cost| cost > 0) {
+            _ if waited > 0 => counter(Key::FetchWaited, waited / asked.max(1)),
             Some(cost) => Figure::counter("host.switch_costs", cost, Certainty::AtLeast),
             None => Figure::absent(NOT_MEASURED),
         },
@@ -177,5 +189,8 @@ mod tests {
             Some(SwitchCosts { read_ns: 1, write_ns: 2, hand_over_ns: 10, ..SwitchCosts::default() });
         let found = switching(&report, &report.programs()[0]).fetches;
         assert_eq!((found.factor.certain(), found.cost.at_least()), (Some(10), Some(16)));
+        report.processes[0].counters.set(Key::FetchWaited, 30_000);
+        let found = switching(&report, &report.programs()[0]).fetches;
+        assert_eq!(found.cost.certain(), Some(30), "as measured");
     }
 }
