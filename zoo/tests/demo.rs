@@ -488,3 +488,25 @@ fn multi_fetch_sends_an_eighth_of_the_fetches() {
     let fetches = &row(&json, "FETCH 1, MULTIFETCH(100)")["counters"]["fetch"];
     assert!(fetches["sent"].as_u64().is_some_and(|sent| (1_000..1_010).contains(&sent)), "{fetches}");
 }
+
+#[test]
+fn lines_and_records_are_cached() {
+    let compiles = |compiler: &str| Command::new(compiler).arg("--version").output().is_ok();
+    if !compiles("c++") {
+        return skip("demo print: no C++ compiler");
+    }
+    let json = demo(&["print", "--runs", "1"]);
+    passed(&json, "same_bytes");
+    passed(&json, "few_writes");
+    let json = demo(&["workfile", "--runs", "1"]);
+    passed(&json, "all_records");
+    passed(&json, "few_reads");
+    let json = demo(&["bus", "--runs", "1"]);
+    for check in ["one_cache_for_all_output", "one_cache_for_each_input", "none_before_use", "all_records"] {
+        passed(&json, check);
+    }
+    assert!(json["pages"][0].as_str().is_some_and(|page| page.contains("  WCACHEO   V ")), "{json}");
+    let json = demo(&["mainpr", "--runs", "1"]);
+    passed(&json, "same_bytes");
+    passed(&json, "few_writes");
+}

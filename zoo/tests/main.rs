@@ -10,6 +10,9 @@
 
 mod allocators;
 mod below;
+mod cache_faults;
+mod cache_matrix;
+mod cache_reads;
 mod deepbind;
 mod demo;
 mod demo_libraries;
@@ -47,6 +50,7 @@ mod sandboxes;
 mod sections;
 mod services;
 mod stacks;
+mod switch_counts;
 mod switches;
 mod thread_heaps;
 mod threads;

@@ -7,6 +7,7 @@
 //!      ├─ getfree, keepfree, simple, heappools, dsa, additional, lock
 //!      ├─ tls       a program of C over OpenSSL          share     the heap's part of its instructions
 //!      ├─ multi_fetch  a program of C over libpq      postgres  a server of its own
+//!      ├─ print, work_file, buffers, mainpr  programs of several languages, with caches for their files     saving  for each line or record
 //!      ├─ requests, locate, pj47265     a program of C, ecbs
 //!      └─ load_blocksize, load_pdse, directory, tracks, survey     article   the figures that it prints
 //!           ├─ workshop   libraries in a temporary folder          module    programs without a compiler
@@ -22,6 +23,7 @@
 
 mod additional;
 mod article;
+mod buffers;
 mod directory;
 mod document;
 mod dsa;
@@ -35,6 +37,7 @@ mod load_pdse;
 mod loads;
 mod locate;
 mod lock;
+mod mainpr;
 mod measure;
 mod module;
 mod multi_fetch;
@@ -42,15 +45,18 @@ mod output;
 mod peers;
 mod pj47265;
 mod postgres;
+mod print;
 pub mod programs;
 mod progress;
 mod requests;
+mod saving;
 pub mod share;
 mod simple;
 mod survey;
 mod threads;
 mod tls;
 mod tracks;
+mod work_file;
 mod workshop;
 
 pub use measure::Problem;
@@ -83,7 +89,7 @@ pub struct Entry {
 }
 
 /// All demos.
-pub static DEMOS: [Entry; 19] = [
+pub static DEMOS: [Entry; 23] = [
     Entry {
         name: "simple",
         about: "a small program: its storage report, and the sizes that it needs",
@@ -130,6 +136,22 @@ pub static DEMOS: [Entry; 19] = [
         about: "a cursor of PostgreSQL read row by row, and in larger steps",
         run: multi_fetch::run,
     },
+    Entry {
+        name: "print",
+        about: "lines passed on one by one into a file, and through a cache",
+        run: print::run,
+    },
+    Entry {
+        name: "workfile",
+        about: "records read one by one from a file, and through a cache",
+        run: work_file::run,
+    },
+    Entry {
+        name: "bus",
+        about: "buffers of work files: their report, and how large they should be",
+        run: buffers::run,
+    },
+    Entry { name: "mainpr", about: "standard output rerouted to a cached file", run: mainpr::run },
     Entry {
         name: "requests",
         about: "a server that leaks, an ECB for each request; sizes of its requests",

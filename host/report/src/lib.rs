@@ -34,6 +34,7 @@
 //! | [`ecbs`], [`ecb_pairs`], [`ecb_lines`], `ecb_sums`, [`ztpf`] | classes of ECBs, also by name-value pairs; their lines; their figures in comparisons; their reports in the layouts of z/TPF |
 //! | [`ecb_trace`] | the last requests of threads in ECBs |
 //! | [`switches`], [`switch_lines`] | entries to the kernel by component; their lines |
+//! | [`buffers`], [`bus`], `cache_lines` | buffers of print and work files; the BUS report; their lines in the summary |
 //! | [`pools`], `pool_lines` | heap pools, and requests by ranges of 8 bytes; their lines |
 //! | [`storage`], [`supply`], [`ecb_figures`], [`pool_figures`] | storage areas, how the heap served requests, classes of ECBs and heap pools, for rules that read the model |
 //! | [`diff`], [`gate`] | two reports, figure by figure; `--fail-on` |
@@ -44,6 +45,9 @@
 #![forbid(unsafe_code)]
 
 pub mod absent;
+pub mod buffers;
+pub mod bus;
+mod cache_lines;
 pub mod diff;
 pub mod ecb_figures;
 pub mod ecb_lines;
