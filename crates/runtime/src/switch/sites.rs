@@ -23,7 +23,7 @@ use underbar_sys::syscall::{Errno, gettid, kill};
 
 use super::{owners, project, words};
 use crate::thread_end::ThreadEnd;
-use crate::{ledger, sandbox};
+use crate::{ledger, multi_fetch, sandbox};
 
 /// Learns that a thread with a table ends. The value is the table's number and 1.
 pub(crate) static END: ThreadEnd = ThreadEnd::new(thread_ends);
@@ -150,7 +150,11 @@ fn is_pipe(descriptor: i32) -> bool {
 /// Gives the module of an address a row, unless it has one. Returns whether it hides its callers.
 #[cold]
 fn learn(pages: &Fixed, address: u64) -> bool {
-    owners::row(pages, address).is_some_and(|row| owners::hides(pages, row))
+    let Some(row) = owners::row(pages, address) else { return false };
+    if owners::is_libpq(pages, row) {
+        multi_fetch::libpq_is_used();
+    }
+    owners::hides(pages, row)
 }
 
 // ---- tables -------------------------------------------------------------------------------------------------------
