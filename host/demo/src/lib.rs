@@ -7,6 +7,7 @@
 //!      ├─ getfree, keepfree, simple, heappools, dsa, additional, lock
 //!      ├─ tls       a program of C over OpenSSL          share     the heap's part of its instructions
 //!      ├─ multi_fetch  a program of C over libpq      postgres  a server of its own
+//!      ├─ thread_storage, timer       programs of C
 //!      ├─ requests, locate, pj47265     a program of C, ecbs
 //!      └─ load_blocksize, load_pdse, directory, tracks, survey     article   the figures that it prints
 //!           ├─ workshop   libraries in a temporary folder          module    programs without a compiler
@@ -48,7 +49,9 @@ mod requests;
 pub mod share;
 mod simple;
 mod survey;
+mod thread_storage;
 mod threads;
+mod timer;
 mod tls;
 mod tracks;
 mod workshop;
@@ -83,7 +86,7 @@ pub struct Entry {
 }
 
 /// All demos.
-pub static DEMOS: [Entry; 19] = [
+pub static DEMOS: [Entry; 21] = [
     Entry {
         name: "simple",
         about: "a small program: its storage report, and the sizes that it needs",
@@ -129,6 +132,16 @@ pub static DEMOS: [Entry; 19] = [
         name: "multifetch",
         about: "a cursor of PostgreSQL read row by row, and in larger steps",
         run: multi_fetch::run,
+    },
+    Entry {
+        name: "thread-storage",
+        about: "buffers that come and go: one reservation for all",
+        run: thread_storage::run,
+    },
+    Entry {
+        name: "timer",
+        about: "program starts with a limit of CPU time: a timer for each, and none",
+        run: timer::run,
     },
     Entry {
         name: "requests",
