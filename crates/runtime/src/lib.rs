@@ -1,7 +1,7 @@
 //! Heap, stack and enclave: serves the program and keeps the ledger.
 //!
 //! Everything here runs inside the user's process, possibly before its constructors, in a signal handler or
-//! between fork and exec. So: no allocation, no formatting, no panic, no thread.
+//! between fork and exec. So: no allocation, no formatting, no panic, and no thread but that of `timer`.
 //!
 //! May use: `ledger`, `options`, `sys`, `lock`, and a handful of C library functions, each named where it is declared.
 #![no_std]

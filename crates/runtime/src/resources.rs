@@ -284,7 +284,6 @@ pub(crate) fn look() {
 
 /// The process is about to become another program by exec: what that program has from this one must be as without us.
 pub(crate) fn before_exec() {
-    settle();
     each!(up, row, (row.exec)());
 }
 
