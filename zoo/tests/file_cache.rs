@@ -47,7 +47,7 @@ fn run(name: &str, options: Option<&str>, line: &[&str]) -> (Leaves, Value) {
 }
 
 fn counter(report: &Value, name: &str) -> u64 {
-    report["processes"][0]["counters"]["cache"][name].as_u64().unwrap_or_else(|| panic!("{name} in {report}"))
+    report["tree"]["counters"]["cache"][name].as_u64().unwrap_or_else(|| panic!("{name} in {report}"))
 }
 
 fn program() -> PathBuf {

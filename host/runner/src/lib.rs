@@ -196,7 +196,7 @@ impl Runner<'_> {
         by: impl FnOnce(&Launch<'_>, Option<&LedgerFile>) -> Result<Ended, E>,
     ) -> Result<(Ended, Kept), E> {
         let mut launch = self.launch(program, arguments, ledger);
-        if let (None, Some(Ok(printer))) = (launch.streams[1], &files.main_printer) {
+        if let Some(Ok(printer)) = &files.main_printer {
             launch.streams[1] = Some(printer);
         }
         let ended = by(&launch, ledger)?;

@@ -1,6 +1,7 @@
 # Lines by a shell: writer.sh HOW ENDING LINES FILE. HOW is file (descriptor 3), redirected (opened for each line) or print.
 how=$1 ending=$2 count=$3 path=$4 number=0
-filler=$(printf '%0125d' 0)
+# A command substitution would be a child, which has all descriptors, too.
+filler=00000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000
 
 lines() {
     most=$((number + $1))

@@ -259,8 +259,7 @@ fn serve_slowly(fd: i32, to: *mut u8, count: usize, is_nested: bool) -> Served {
         buffer.epoch.store(EPOCH.load(Ordering::Relaxed).into(), Ordering::Relaxed);
     }
     let mut done = 0;
-    loop {
-        let Some(bytes) = buffer.serve(to.wrapping_add(done), count - done) else { break };
+    while let Some(bytes) = buffer.serve(to.wrapping_add(done), count - done) {
         done += bytes;
         if done == count {
             break;
