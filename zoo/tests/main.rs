@@ -24,6 +24,7 @@ mod ecb_zones;
 mod enclaves;
 mod faults;
 mod figures;
+mod file_cache;
 mod follow;
 mod forks;
 mod heap;
