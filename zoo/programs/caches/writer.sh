@@ -1,6 +1,7 @@
 # Lines by a shell: writer.sh HOW ENDING LINES FILE. HOW is descriptor (3), redirected (opened for each line) or print.
 how=$1 ending=$2 count=$3 path=$4 number=0
-filler=$(printf '%0125d' 0)
+# Not by a child: what a child has had, too, is cached no more.
+filler=00000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000
 
 lines() {
     most=$((number + $1))
