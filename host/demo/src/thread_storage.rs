@@ -2,7 +2,7 @@
 //!
 //! The document: "THSIZE: one GETMAIN serves all buffers", without figures. The program is in C (`programs/churn.c`): at each of 2,000 calls
 //! it gets twenty buffers of 200,000 bytes to 3.81 MB, writes a page of each, and frees them in the reverse order. The C library's heap
-//! grows and shrinks with them.
+//! grows and shrinks with them. A second table is for buffers that come back after pauses.
 //! Not here: what THSIZE does (`runtime::heap::space`).
 
 use underbar_ledger::Key;
@@ -20,6 +20,11 @@ const CALLS: u64 = 2_000;
 const SOURCE: &str = include_str!("programs/churn.c");
 const PLAIN: &str = "plain";
 const DEFAULT: &str = "default";
+/// Calls with a pause after each, in milliseconds: longer than the default keeps unused pages.
+const PAUSED_CALLS: u64 = 4;
+const PAUSE: u64 = 400;
+/// Page faults that the calls after the first one may have under THSIZE.
+const MOST_FAULTS: u64 = 100;
 /// All buffers of a call together, and what is lost between them.
 const RESERVED: &str = "THSIZE(64M)";
 /// Calls of the kernel for storage, at most.
@@ -30,6 +35,8 @@ const KERNEL: Column = Column::new("kernel calls", |_, arm| kernel_calls(arm).ma
 const ELAPSED: Column =
     Column::new("elapsed", |_, arm| arm.said.get("elapsed_ns").copied().map(nanoseconds), |_| None);
 const CPU: Column = Column::new("CPU", |_, arm| arm.said.get("cpu_ns").copied().map(nanoseconds), |_| None);
+const LATER: Column =
+    Column::new("faults after the first call", |_, arm| arm.said.get("faults").copied().map(count), |_| None);
 const OF_A_BUFFER: Column = Column::new(
     "CPU of a buffer",
     |_, arm| Some(nanoseconds(arm.said.get("cpu_ns")? / (CALLS * 20))),
@@ -74,8 +81,10 @@ pub fn run(parameters: &Parameters) -> Result<Output, Problem> {
     let machine = Machine::of_program(&program, parameters)?;
     let mut progress = Progress::new(parameters.quiet);
     progress.part("calls");
-    let rounds = machine.rounds(arms(), runs, &mut order(parameters), &mut progress)?;
-    let arms = rounds.figured();
+    let rounds = machine.rounds(arms(CALLS, 0), runs, &mut order(parameters), &mut progress)?;
+    progress.part("pauses");
+    let paused = machine.rounds(arms(PAUSED_CALLS, PAUSE), runs, &mut order(parameters), &mut progress)?;
+    let (arms, paused_arms) = (rounds.figured(), paused.figured());
     let (right, all) =
         rounds.said_is(|said| said.get("calls") == Some(&CALLS) && said.get("sum") == Some(&3_040));
     output.checks.push(Check::count(
@@ -98,6 +107,16 @@ pub fn run(parameters: &Parameters) -> Result<Output, Problem> {
         outside == Some(0),
         format!("{RESERVED}: {} segments besides the reservation", count(outside.unwrap_or(u64::MAX))),
     ));
+    let later =
+        paused_arms.iter().find(|arm| arm.name == RESERVED).and_then(|arm| arm.said.get("faults").copied());
+    output.checks.push(Check::count(
+        "pages_stay",
+        later.is_some_and(|later| later <= MOST_FAULTS),
+        format!(
+            "{RESERVED}, with pauses: {} page faults after the first call (at most {MOST_FAULTS})",
+            count(later.unwrap_or(u64::MAX))
+        ),
+    ));
     let cpu = |arm, to| {
         rounds.said_ratio(place(arm), place(to), |said| said.get("cpu_ns").map(|time| *time as f64))
     };
@@ -113,6 +132,14 @@ pub fn run(parameters: &Parameters) -> Result<Output, Problem> {
         cpu(RESERVED, DEFAULT),
         1.05,
     ));
+    output.checks.push(Check::at_most(
+        "paused_time",
+        "with pauses: CPU time under THSIZE(64M) to that under underbar's default",
+        paused.said_ratio(paused.place(RESERVED).unwrap_or(0), paused.place(DEFAULT).unwrap_or(0), |said| {
+            said.get("cpu_ns").map(|time| *time as f64)
+        }),
+        0.5,
+    ));
     output.notes = notes(&arms, cpu(RESERVED, DEFAULT).ok().map(|interval| interval.high));
     output.tables.push(Table {
         title: format!("{} calls, each with 20 buffers of 200,000 bytes to 3.81 MB", count(CALLS)),
@@ -121,6 +148,17 @@ pub fn run(parameters: &Parameters) -> Result<Output, Problem> {
         arms,
         document: Vec::new(),
         blocks: vec![vec![KERNEL, Column::FAULTS, ELAPSED, CPU, OF_A_BUFFER], vec![Column::PEAK, REACHED]],
+        remarks: Vec::new(),
+    });
+    output.tables.push(Table {
+        title: format!(
+            "{PAUSED_CALLS} calls that write all of each buffer, with a pause of {PAUSE} ms after each"
+        ),
+        requested_bytes: None,
+        requested_peak_bytes: None,
+        arms: paused_arms,
+        document: Vec::new(),
+        blocks: vec![vec![LATER, ELAPSED, CPU, Column::PEAK]],
         remarks: Vec::new(),
     });
     Ok(output)
@@ -143,14 +181,15 @@ fn notes(arms: &[Figured], most: Option<f64>) -> Vec<String> {
         ));
     }
     if most.is_some_and(|most| most > 0.99) {
-        notes.push("THSIZE against the default: not worth it here (below 1 %).".to_owned());
+        notes.push("THSIZE against the default, without pauses: not worth it here (below 1 %).".to_owned());
     }
     notes
 }
 
-fn arms() -> Vec<Arm> {
-    let times = CALLS.to_string();
-    let arm = |name: &str, server| Arm { name: name.to_owned(), server, program: super::words(&[&times]) };
+fn arms(calls: u64, pause: u64) -> Vec<Arm> {
+    let (times, pause) = (calls.to_string(), pause.to_string());
+    let arm =
+        |name: &str, server| Arm { name: name.to_owned(), server, program: super::words(&[&times, &pause]) };
     vec![
         arm(PLAIN, Server::Plain),
         arm(DEFAULT, Server::Underbar(String::new())),

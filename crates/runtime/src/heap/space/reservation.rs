@@ -92,6 +92,15 @@ mod tests {
     }
 
     #[test]
+    fn the_reservation_comes_first_also_if_the_first_request_does_not_fit() {
+        let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut space = used(2 * RESERVED);
+        assert_eq!(space.segments, 2);
+        space.return_idle(0);
+        assert_eq!((space.segments, space.bytes), (1, RESERVED));
+    }
+
+    #[test]
     fn what_does_not_fit_goes_the_usual_way() {
         let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let mut space = used(1 << 20);

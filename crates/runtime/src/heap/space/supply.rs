@@ -147,6 +147,10 @@ impl Space {
             return None;
         }
         let need = want.checked_add(SEGMENT_LOSS)?.checked_next_multiple_of(PAGE)?;
+        if self.segments == 0 && self.reservation > 0 && need > self.reservation {
+            // The reservation comes first, for the requests that fit.
+            self.new_segment(PAGE)?;
+        }
         let (base, alone) = self.next_size(need);
         let size = need.max(base.next_multiple_of(PAGE));
         if self.idle_bytes > 0 {
