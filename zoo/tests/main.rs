@@ -9,7 +9,11 @@
 #![forbid(unsafe_code)]
 
 mod allocators;
+mod arms;
 mod below;
+mod cache_faults;
+mod cache_matrix;
+mod cache_reads;
 mod deepbind;
 mod demo;
 mod demo_libraries;
@@ -21,6 +25,7 @@ mod ecb_zones;
 mod enclaves;
 mod faults;
 mod figures;
+mod file_cache;
 mod follow;
 mod forks;
 mod heap;
@@ -46,6 +51,7 @@ mod sandboxes;
 mod sections;
 mod services;
 mod stacks;
+mod switch_counts;
 mod switches;
 mod thread_heaps;
 mod threads;

@@ -269,6 +269,36 @@ counters! {
         "Cursors that are not read ahead since what the server said of them could not be read with certainty.";
     FetchConnection = "fetch.connection", "cursors left alone: not in turn", Count, by Request, live Exact, killed Exact, Sum,
         "Cursors that are not read ahead since their connection is used asynchronously or in a pipeline, or other statements came between their DECLARE and their second row.";
+    CacheCalls = "cache.calls", "reads and writes served by caches of files", Count, by Request, live Exact, killed Exact, Sum,
+        "Reads and writes of files that PRINT or WORKFILE name, by the program or the C library's streams, which a cache took or served.";
+    CacheKernelCalls = "cache.kernel_calls", "kernel reads and writes of caches of files", Count, by Request, live Exact, killed Exact, Sum,
+        "Reads and writes that took the place of these. Those after a process was killed, by underbar run, are not among them.";
+    CacheBytes = "cache.bytes", "bytes that went through caches of files", Bytes, by Request, live Exact, killed Exact, Sum,
+        "Bytes of the calls that caches took or served.";
+    CacheNotWritten = "cache.not_written", "bytes of caches that the kernel refused", Bytes, by Request, live Exact, killed Exact, Sum,
+        "Bytes that the program had written into a cache and the kernel refused later, as on a full disk. The program got the error from its next write, fsync or close of the file.";
+    CacheLeftPlain = "cache.left_plain", "named files without a cache", Count, by Request, live Exact, killed Exact, Sum,
+        "Times that a file which PRINT or WORKFILE names was not cached, or no more; the rows of the caches have the reasons.";
+    ThreadStorageSize = "thread_storage.size", "Thread size total", Bytes, by SpaceLock, live Exact, killed Exact, Max,
+        "Bytes of the reservation of THSIZE, which serves the program's buffers and is kept; 0: there is none.";
+    ThreadStorageReached = "thread_storage.reached", "Most of the thread size used", Bytes, by Look, live Sampled, killed Sampled, Max,
+        "Bytes from the start of that reservation to the highest one that was ever in use: a reservation of this size would have held the same.";
+    ThreadStorageOutside = "thread_storage.outside", "Segments besides the thread size", Count, by SpaceLock, live Exact, killed Exact, Sum,
+        "Segments that were got from the kernel since a request did not fit into the reservation of THSIZE.";
+    CpuLimit = "cpu_limit.seconds", "CPU time of a program start, in seconds", Count, by Start, live Exact, killed Exact, Max,
+        "The limit of MT in force; 0: none.";
+    CpuLimitStarts = "cpu_limit.starts", "Program starts with a CPU limit", Count, by Request, live Exact, killed Exact, Sum,
+        "Starts to which MT applied: the process itself, and each program LINKed in it that was not LINKed by a LINKed one. None of them made a call for it, but for those whose limit the kernel keeps (cpu_limit.by_kernel).";
+    CpuLimitByKernel = "cpu_limit.by_kernel", "Starts whose limit the kernel keeps", Count, by Start, live Exact, killed Exact, Sum,
+        "Processes that set the kernel's limit RLIMIT_CPU for MT, since no command watches over them.";
+    TimerSet = "timer.set", "One-shot timers set", Count, by Request, live Exact, killed Exact, Sum,
+        "Times that the program set a one-shot timer, or ended one, that TIMER(COALESCE) can keep.";
+    TimerSwallowed = "timer.swallowed", "of these, without the kernel", Count, by Request, live Exact, killed Exact, Sum,
+        "Of these, those for which the kernel was not called, since a thread of underbar already sleeps until an earlier time, or the timer ended.";
+    TimerEarly = "timer.early", "times that thread woke too early", Count, by Request, live Exact, killed Exact, Sum,
+        "Times that the thread of TIMER(COALESCE) came to the end of its sleep and no timer was due, since all were set to later times or ended.";
+    TimerSent = "timer.sent", "signals of timers sent", Count, by Request, live Exact, killed Exact, Sum,
+        "Signals that the thread of TIMER(COALESCE) sent for timers that were due.";
     NotFollowedStatic = "follow.static", "not followed: statically linked", Count, by Follow, live Exact, killed Exact, Sum,
         "Programs started that have no dynamic loader, so no library can be loaded with them.";
     NotFollowedSetUid = "follow.setuid", "not followed: set-user-ID or set-group-ID", Count, by Follow, live Exact, killed Exact, Sum,
@@ -315,8 +345,8 @@ pub const HEAP_COUNTERS: usize = {
     count
 };
 
-/// Changes when a structure of the file changes (`layout`, `heaps`, `pools`, `classes`, `pairs`, `traces`, `heap_steps`, `switches`).
-pub const LAYOUT_VERSION: u32 = 19;
+/// Changes when a structure of the file changes (`layout`, `heaps`, `pools`, `classes`, `pairs`, `traces`, `heap_steps`, `switches`, `caches`).
+pub const LAYOUT_VERSION: u32 = 22;
 
 /// A number that changes whenever the table or the layout does; it detects a ledger of another table. FNV-1a over keys, units,
 /// folds and scopes.

@@ -70,7 +70,7 @@
 //! ```
 //!
 //! **What is deliberately absent**: files and environment (the callers read them), clocks, and any effect.
-//! Order to read in: `table`, `row`, `value`, `grammar`, `read`, `apply`, `evaluate`, `settings`, `heap`, `stacks`, `locks`, `pools`, `ecb`, `diagnostic`,
+//! Order to read in: `table`, `row`, `value`, `grammar`, `read`, `apply`, `evaluate`, `settings`, `heap`, `stacks`, `locks`, `pools`, `starts`, `ecb`, `diagnostic`,
 //! `report`.
 #![no_std]
 #![forbid(unsafe_code)]
@@ -83,6 +83,7 @@ mod ecb;
 mod entry;
 mod evaluate;
 mod explain;
+mod file_cache;
 mod file_name;
 mod grammar;
 mod heap;
@@ -100,6 +101,7 @@ mod row;
 mod search;
 mod settings;
 mod stacks;
+mod starts;
 mod table;
 mod texts;
 mod value;
@@ -111,6 +113,7 @@ pub use diagnostic::{Diagnostic, Problem, Severity};
 pub use ecb::{AvailableLists, Ecb, Without};
 pub use entry::{Effect, Entry, SubOption};
 pub use evaluate::may_name_build_ids;
+pub use file_cache::{CacheSizes, WorkFile, work_files};
 pub use file_name::FileName;
 pub use grammar::{Span, SyntaxFlaw};
 pub use heap::{

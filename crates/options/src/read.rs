@@ -55,6 +55,8 @@ pub enum Flaw {
     NotProcessors,
     /// Not the word with names of files.
     NotFiles,
+    /// A pattern of WORKFILE that is empty, or has control characters.
+    NotAPattern,
     /// An empty file name, a control character in it, or a `%` without a meaning.
     NotAFileName,
 }
@@ -75,6 +77,17 @@ pub(crate) fn read(kind: Kind, text: &[u8], below: Value) -> Result<Value, Flaw>
                 (true, false) => Err(Flaw::Negative),
                 _ => Ok(Value::Bytes(bytes.max(least))),
             }
+        }
+        Kind::Kilobytes { most } => {
+            let bytes = match size(text)? {
+                (true, _) => return Err(Flaw::Negative),
+                (false, number) if text.iter().all(|byte| byte.is_ascii_digit() || *byte == b'+') => {
+                    number.checked_mul(1 << 10)
+                }
+                (false, bytes) => round_up(bytes, 1 << 10),
+            };
+            let bytes = bytes.filter(|bytes| *bytes <= most);
+            bytes.map(Value::Bytes).ok_or(Flaw::OutOfRange { most: most >> 10 })
         }
         Kind::Number { most } => Ok(Value::Number(number(text, most)?)),
         Kind::Words(words) => find_word(words, text).map(Value::Word).ok_or(Flaw::NotAWord),
@@ -98,8 +111,9 @@ pub(crate) fn read(kind: Kind, text: &[u8], below: Value) -> Result<Value, Flaw>
             read(*inner, value.trim_ascii(), below)
                 .map_err(|flaw| moved(flaw, text.len() - before + blanks(value)))
         }
-        // A set is read part by part (`apply`).
+        // A set is read part by part (`apply`), and so are work files.
         Kind::Lists => Err(Flaw::NoSize),
+        Kind::WorkFiles => Err(Flaw::NotAPattern),
     }
 }
 
@@ -399,6 +413,18 @@ mod tests {
         check(STACK, "-4K", Ok(Value::AllBut(4096)));
         check(STACK, "-0", Ok(Value::Bytes(0)));
         check(SIZE31, "131072G", Ok(Value::Bytes(LARGEST_SIZE)));
+    }
+
+    #[test]
+    fn plain_sizes_of_caches_are_kilobytes() {
+        const CACHE: Kind = Kind::Kilobytes { most: 64 << 20 };
+        check(CACHE, "300", Ok(Value::Bytes(300 << 10)));
+        check(CACHE, "300K", Ok(Value::Bytes(300 << 10)));
+        check(CACHE, "1m", Ok(Value::Bytes(1 << 20)));
+        check(CACHE, "0", Ok(Value::Bytes(0)));
+        check(CACHE, "65537", Err(Flaw::OutOfRange { most: 65536 }));
+        check(CACHE, "-1", Err(Flaw::Negative));
+        check(CACHE, "99999999999999999999", Err(Flaw::OutOfRange { most: LARGEST_SIZE }));
     }
 
     #[test]

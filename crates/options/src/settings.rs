@@ -128,6 +128,11 @@ impl Settings {
         self.values[slot]
     }
 
+    /// The bytes of the text in a slot of the flat array.
+    pub(crate) fn text_at(&self, slot: usize) -> &[u8] {
+        self.texts.get(slot)
+    }
+
     pub(crate) fn number(&self, slot: usize) -> u64 {
         match self.values[slot] {
             Value::Number(number) => number,

@@ -392,6 +392,19 @@ in the program's file or, if the mutex is no variable, the return address of a c
         effect: Honoured,
     },
     Entry {
+        name: "MAINPR",
+        least: 4,
+        alias: "",
+        sub_options: &[sub("file", Kind::File, Auto, Unset, "AUTO: standard output stays where it is; or a file name")],
+        meaning: "A file that gets standard output, through the cache of PRINT. Natural's name.",
+        explanation: "\
+MAINPR(out) creates the file, or empties it, and the program that underbar starts writes its standard output there.
+Under PRINT, or PWCSIZE, its lines are cached. What the program reads from a terminal or a pipe still finds all
+lines before it in the file. In the name, %p is the process id, %e the program's name, %h the host, and %% a percent
+sign.",
+        effect: Honoured,
+    },
+    Entry {
         name: "MSGFILE",
         least: 4,
         alias: "",
@@ -410,6 +423,22 @@ Quote a name with commas, parentheses or blanks. SYSOUT, the default of Language
         effect: Honoured,
     },
     other("MSGQ", 4, "Number of message queue entries.", NO_CONDITIONS),
+    Entry {
+        name: "MT",
+        least: 2,
+        alias: "",
+        sub_options: &[sub("seconds", COUNT, Number(0), Unset, "CPU time of one program start, in seconds; 0: no limit")],
+        meaning: "The CPU time that a program may use from its start. An underbar option.",
+        explanation: "\
+MT(60) limits each program start to 60 seconds of CPU time, over all threads of the process. A process starts when it
+is forked or executes a program, and has a limit of its own. A program that is LINKed, and not from within another
+one, is a start, too: then the limit is that of the LINKing thread, and its time does not count for the process. No
+timer is set: the command, which looks at all processes of the run five times a second, sends SIGXCPU. A program that
+does not handle it ends (shells show status 152). One that goes on gets SIGKILL after another tenth of the limit, at
+least a second. Without the command as parent (--exec), the kernel's limit RLIMIT_CPU is set when a process starts,
+and LINKs are not limited. Natural has the same parameter, and the message NAT0953; its default is 60, and 0 here.",
+        effect: Honoured,
+    },
     Entry {
         name: "MULTIFETCH",
         least: 3,
@@ -440,9 +469,38 @@ The Adabas and Natural parameters of that purpose are MULTI-FETCH and PREFETCH."
     other("PC", 2, "Private common blocks of Fortran.", FORTRAN_ONLY),
     other("PLITASKCOUNT", 3, "Maximum number of active PL/I tasks.", PLI_ONLY),
     other("POSIX", 3, "POSIX semantics.", "Linux always has them"),
+    Entry {
+        name: "PRINT",
+        least: 5,
+        alias: "",
+        sub_options: &[sub("size", CACHE, Bytes(0), Unset, "KiB of the cache; 0: none")],
+        meaning: "The cache of standard output and standard error, if they are files. An underbar option.",
+        explanation: "\
+PRINT(132) gathers small writes to standard output and standard error in 132 KiB of storage that underbar run
+shares, so that nothing is lost whatever ends the program: std::endl, fflush, flush=True and the like no longer
+enter the kernel for each line. Only regular files are cached, which are not opened for appending. The report names
+what was left alone, with the reason. Without the command underbar run nothing is cached. Natural's spelling is
+PWCSIZE(132).",
+        effect: Honoured,
+    },
     other("PROFILE", 3, "A profiler to load.", "Linux profilers (perf) need no run-time option"),
     other("PRTUNIT", 3, "Unit of Fortran's PRINT.", FORTRAN_ONLY),
     other("PUNUNIT", 3, "Unit of Fortran's PUNCH.", FORTRAN_ONLY),
+    Entry {
+        name: "PWCSIZE",
+        least: 4,
+        alias: "PCWSIZE",
+        sub_options: &[
+            sub("print", CACHE, Bytes(0), Unset, "KiB of the cache of printed output; 0: as PRINT says"),
+            sub("read", CACHE, Bytes(0), Unset, "KiB of the cache of each work file that is read; 0: as WORKFILE says"),
+            sub("write", CACHE, Bytes(0), Unset, "KiB of the cache of work files that are written; 0: as WORKFILE says"),
+        ],
+        meaning: "Sizes of the print and work file caches, in Natural's order.",
+        explanation: "\
+PWCSIZE(300,200,300) is PRINT(300), and 200 and 300 KiB for the files that WORKFILE names without sizes. Natural's
+manuals have both spellings. Which files are work files is said by WORKFILE.",
+        effect: Honoured,
+    },
     other("RDRUNIT", 3, "Unit of Fortran's READ.", FORTRAN_ONLY),
     other("RECPAD", 3, "Padding of Fortran records.", FORTRAN_ONLY),
     Entry {
@@ -605,11 +663,64 @@ the C library's size.",
         explanation: "Use THREADSTACK(ON,init).",
         effect: AcceptedNoEffect("set THREADSTACK(ON,init) instead"),
     },
+    Entry {
+        name: "THSIZE",
+        least: 3,
+        alias: "",
+        sub_options: &[sub("size", SIZE, Bytes(0), Unset, "bytes of the reservation; 0: none")],
+        meaning: "One reservation of storage that serves the program's buffers and is kept. An underbar option.",
+        explanation: "\
+THSIZE(64M) makes the first segment of the heap that large, when the program starts, and keeps it: buffers that come
+and go get the same pages again, without calls of the kernel and without page faults, however long the pauses are.
+Only what does not fit goes the usual way, and goes back when it is idle. Without the option, unused pages go back
+after a quarter of a second. So much memory may stay resident; pages that were never used take none. The report has
+the size, how much of it was reached, and the segments besides it. A larger first value of HEAP is used instead.
+Natural gives KB: its THSIZE=2000 is THSIZE(2000K). Natural's thread is the storage of a session, as the heap of a
+process is here; for heaps of threads see THREADHEAP.",
+        effect: Honoured,
+    },
+    Entry {
+        name: "TIMER",
+        least: 3,
+        alias: "",
+        sub_options: &[sub("OFF|COALESCE", OFF_COALESCE, OFF, Unset, "whether timers are kept outside the kernel while they are set again and again")],
+        meaning: "What it costs to set a timer again before it has expired. An underbar option.",
+        explanation: "\
+A server that sets a timer anew for each message calls the kernel each time. Under COALESCE, a process that has set
+one-shot timers a few times keeps them itself, and setting one to a later time, or ending it, is a store into memory.
+A thread of underbar sleeps until the earliest time for which a timer was set, and sends the signal when it is due:
+never earlier, and with the values that the kernel gives it. It applies to alarm, setitimer(ITIMER_REAL), and
+timer_settime for timers of CLOCK_MONOTONIC with an ordinary signal. Timers with an interval, other clocks and other
+notifications are left alone, and so is a process that changes its user, its namespaces, or forbids itself system
+calls. The report counts calls and those that the kernel did not see.",
+        effect: Honoured,
+    },
     other("TRACE", 4, "Trace table of the run-time.", "use strace, ltrace or perf on Linux"),
     other("TRAP", 4, "Whether conditions are handled.", NO_CONDITIONS),
     other("UPSI", 3, "The eight UPSI switches of COBOL.", COBOL_ONLY),
     other_with_no("USRHDLR", 3, "A user-written condition handler.", NO_CONDITIONS),
     other("VCTRSAVE", 3, "Vector registers in condition handlers.", NOT_HERE),
+    Entry {
+        name: "WORKFILE",
+        least: 4,
+        alias: "",
+        sub_options: &[
+            sub("pattern", Kind::WorkFiles, Unset, Unset, "the file's name, or a pattern of names"),
+            sub("read", CACHE, Bytes(300 * K), Unset, "KiB of the cache of each such file that is read; 0: none"),
+            sub("write", CACHE, Bytes(200 * K), Unset, "KiB of the cache of each such file that is written; 0: none"),
+        ],
+        meaning: "Files whose small reads and writes are gathered. An underbar option.",
+        explanation: "\
+WORKFILE('*.out',300,200) may be given several times; a file belongs to the first pattern that fits. A pattern
+without / fits the last part of the file's path, another one the whole path, absolute or from the working directory.
+* and ? do not fit /. Quote a pattern with /*, which begins a comment, with commas, parentheses or blanks. Written
+bytes are in storage that underbar run shares, so that nothing is lost whatever ends the program; others see them
+when the file is closed, synchronised, looked at or read by the program, when the cache is full, and when the
+program ends. Only regular files are cached; those opened for appending are not. Anything that a cache cannot follow
+makes the file plain again, and the report counts it with the reason. Without the command underbar run nothing is
+cached.",
+        effect: Honoured,
+    },
     other("XPLINK", 3, "XPLINK linkage.", NOT_HERE),
     other("XUFLOW", 3, "Exponent underflow.", NOT_HERE),
     Entry {

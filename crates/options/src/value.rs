@@ -107,6 +107,14 @@ pub enum Kind {
     /// All that is between the parentheses of AVL: the name of a class, or nothing, and sizes. The option may be given for
     /// several classes; [`crate::Settings::class_sizes`] has those with names.
     Lists,
+    /// A size in KiB: `n` is nK here; `nK`, `nM` and `nG` are accepted, too.
+    Kilobytes {
+        /// The largest size accepted, in bytes.
+        most: u64,
+    },
+    /// The first part of WORKFILE: the work files named so far, `(pattern,read,write)` each. The option may be given for several patterns;
+    /// [`crate::Settings::work_files`] has them.
+    WorkFiles,
     /// Any text between the parentheses, kept as written.
     Free,
     /// Not written between the parentheses: whether the option was given as NAME or as NONAME.
@@ -158,6 +166,7 @@ pub(crate) fn write(kind: Kind, value: Value, text: &[u8], form: Form, out: &mut
             out.write_char('-')?;
             write_size(bytes, unit, form, out)
         }
+        (Kind::Kilobytes { .. }, Value::Bytes(bytes)) => write!(out, "{}", bytes >> 10),
         (_, Value::Bytes(bytes) | Value::AllBut(bytes)) => write_size(bytes, 1, form, out),
         (_, Value::Number(number)) => write!(out, "{number}"),
         (_, Value::Byte(byte)) => write!(out, "{byte:02X}"),

@@ -71,6 +71,10 @@ fn value(kind: Kind) -> BoxedStrategy<String> {
                 .prop_map(|(name, sizes)| name + &sizes)
                 .boxed()
         }
+        Kind::Kilobytes { .. } => prop_oneof!["[0-9]{1,5}[KMG]?", Just(String::new())].boxed(),
+        Kind::WorkFiles => {
+            prop_oneof!["[a-c/*?.]{0,9}", "'([^']|''){0,9}'", ".{0,9}", r"\([ab],[0-9]?,[0-9]?\)"].boxed()
+        }
         Kind::Free | Kind::Switch => prop_oneof!["[A-Z,*=0-9]{0,12}", ".{0,9}", "\"[^\"]{0,9}\""].boxed(),
     }
 }
@@ -112,7 +116,7 @@ proptest! {
         pieces in proptest::collection::vec(proptest::sample::select(vec![
             "HEAP", "STACK", "NO", "AIXBLD", "MSGFILE", "STORAGE", "HEAPP", "TEST", "(", ")", "((", "))", ",", "=",
             "'", "\"", "''", "1M", "-1", "AUTO", "[", "]", "[prog]", "[build-id:01020304]", "#", "\n", " ", "%",
-            "OVR", "NONOVR", "AVL", "ECB", "OUTSIDE", "32", "64", "*", "\u{e9}", "\u{1F600}", "X", "CEEXOPT",
+            "OVR", "NONOVR", "WORKFILE", "AVL", "ECB", "OUTSIDE", "32", "64", "*", "\u{e9}", "\u{1F600}", "X", "CEEXOPT",
         ]), 0..60)
     ) {
         survives(pieces.concat().as_bytes());

@@ -111,6 +111,8 @@ fn samples(kind: Kind) -> (&'static str, Option<&'static str>) {
         Kind::Cell => ("(72,2)", Some("65537")),
         Kind::File => ("/tmp/%e.%p", Some("/tmp/%x")),
         Kind::Free => ("anything,(at,all)", None),
+        Kind::Kilobytes { .. } => ("77", Some("65537")),
+        Kind::WorkFiles => ("*.out", Some("''")),
         Kind::Switch => ("ON", None),
     }
 }

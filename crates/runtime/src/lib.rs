@@ -1,7 +1,7 @@
 //! Heap, stack and enclave: serves the program and keeps the ledger.
 //!
 //! Everything here runs inside the user's process, possibly before its constructors, in a signal handler or
-//! between fork and exec. So: no allocation, no formatting, no panic, no thread.
+//! between fork and exec. So: no allocation, no formatting, no panic, and no thread but that of `timer`.
 //!
 //! May use: `ledger`, `options`, `sys`, `lock`, and a handful of C library functions, each named where it is declared.
 #![no_std]
@@ -22,6 +22,8 @@ pub mod clone;
 #[cfg(not(loom))]
 pub mod coverage;
 #[cfg(not(loom))]
+pub mod cpu_limit;
+#[cfg(not(loom))]
 pub mod deepbind;
 #[cfg(not(loom))]
 pub mod ecb;
@@ -33,6 +35,8 @@ pub mod environment;
 pub mod errno;
 #[cfg(not(loom))]
 mod faults;
+#[cfg(not(loom))]
+mod file_cache;
 #[cfg(not(loom))]
 pub mod follow;
 #[cfg(not(loom))]
@@ -98,3 +102,5 @@ mod thread_end;
 mod thread_word;
 #[cfg(not(loom))]
 mod three_arguments;
+#[cfg(not(loom))]
+mod timer;

@@ -437,6 +437,16 @@ impl Child {
     }
 }
 
+/// Sends a signal to a thread of a process; nothing happens if the thread is no longer that process's.
+///
+/// # Errors
+/// `ESRCH`: there is no such thread in that process. `EPERM`: it is another user's.
+pub fn signal_thread(process: u32, thread: u32, signal: i32) -> Result<()> {
+    // SAFETY: no memory of this process is involved.
+    unsafe { syscall3(number::TGKILL, process as usize, thread as usize, signal as usize)? };
+    Ok(())
+}
+
 /// Ends this process by `signal`, as if it had received it, without a core dump: the program has written its own if it
 /// wanted one. Returns only if the signal could not kill.
 pub fn die_by(signal: i32) {

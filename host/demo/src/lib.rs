@@ -7,7 +7,10 @@
 //!      ├─ getfree, keepfree, simple, heappools, dsa, additional, lock
 //!      ├─ tls       a program of C over OpenSSL          share     the heap's part of its instructions
 //!      ├─ multi_fetch  a program of C over libpq      postgres  a server of its own
+//!      ├─ sorting   records through a pipe, and the internal sort
+//!      ├─ print, work_file, buffers, mainpr  programs of several languages, with caches for their files     saving  for each line or record
 //!      ├─ components, ineligible        programs of C     worth     what was saved for each unit
+//!      ├─ thread_storage, timer       programs of C
 //!      ├─ requests, locate, pj47265     a program of C, ecbs
 //!      └─ load_blocksize, load_pdse, directory, tracks, survey     article   the figures that it prints
 //!           ├─ workshop   libraries in a temporary folder          module    programs without a compiler
@@ -23,6 +26,7 @@
 
 mod additional;
 mod article;
+mod buffers;
 mod components;
 mod directory;
 mod document;
@@ -38,6 +42,7 @@ mod load_pdse;
 mod loads;
 mod locate;
 mod lock;
+mod mainpr;
 mod measure;
 mod module;
 mod multi_fetch;
@@ -45,15 +50,21 @@ mod output;
 mod peers;
 mod pj47265;
 mod postgres;
+mod print;
 pub mod programs;
 mod progress;
 mod requests;
+mod saving;
 pub mod share;
 mod simple;
+mod sorting;
 mod survey;
+mod thread_storage;
 mod threads;
+mod timer;
 mod tls;
 mod tracks;
+mod work_file;
 mod workshop;
 mod worth;
 
@@ -90,7 +101,7 @@ pub struct Entry {
 }
 
 /// All demos.
-pub static DEMOS: [Entry; 21] = [
+pub static DEMOS: [Entry; 28] = [
     Entry {
         name: "simple",
         about: "a small program: its storage report, and the sizes that it needs",
@@ -146,6 +157,37 @@ pub static DEMOS: [Entry; 21] = [
         name: "3gl",
         about: "calls of a program that may run in one thread only, in a loop",
         run: ineligible::run,
+    },
+    Entry {
+        name: "sort",
+        about: "records sorted by another program, one by one, and inside",
+        run: sorting::run,
+    },
+    Entry {
+        name: "print",
+        about: "lines passed on one by one into a file, and through a cache",
+        run: print::run,
+    },
+    Entry {
+        name: "workfile",
+        about: "records read one by one from a file, and through a cache",
+        run: work_file::run,
+    },
+    Entry {
+        name: "bus",
+        about: "buffers of work files: their report, and how large they should be",
+        run: buffers::run,
+    },
+    Entry { name: "mainpr", about: "standard output rerouted to a cached file", run: mainpr::run },
+    Entry {
+        name: "thread-storage",
+        about: "buffers that come and go: one reservation for all",
+        run: thread_storage::run,
+    },
+    Entry {
+        name: "timer",
+        about: "program starts with a limit of CPU time: a timer for each, and none",
+        run: timer::run,
     },
     Entry {
         name: "requests",

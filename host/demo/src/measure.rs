@@ -161,18 +161,26 @@ pub struct Machine {
     /// The first of its arguments, which chooses a hidden program of this binary.
     word: Option<&'static str>,
     library: Library,
+    /// Where the program writes its figures, if not to its standard output.
+    figures: Option<String>,
 }
 
 impl Machine {
     /// Puts the preload library at a path where programs find it.
     pub fn new(parameters: &Parameters) -> Result<Machine, Problem> {
         let library = (parameters.library)().map_err(Problem::NoPlace)?;
-        Ok(Machine { this: env::current_exe()?.into(), word: Some(programs::WORD), library })
+        let this = env::current_exe()?.into();
+        Ok(Machine { this, word: Some(programs::WORD), library, figures: None })
     }
 
     /// The same for another program.
     pub fn of_program(program: &Path, parameters: &Parameters) -> Result<Machine, Problem> {
         Ok(Machine { this: program.into(), word: None, ..Machine::new(parameters)? })
+    }
+
+    /// The program writes its figures into this file, since its standard output goes elsewhere.
+    pub fn says_in(&mut self, file: String) {
+        self.figures = Some(file);
     }
 
     /// Runs an arm once.
@@ -208,6 +216,9 @@ impl Machine {
         let mut text = String::new();
         reader.read_to_string(&mut text)?;
         died_otherwise(&arm.name, &ended)?;
+        if let Some(file) = &self.figures {
+            File::open(file)?.read_to_string(&mut text)?;
+        }
         Ok(Once { steps: steps(&ended), report, output: text })
     }
 

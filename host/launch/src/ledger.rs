@@ -28,7 +28,8 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process;
 
-use underbar_ledger::layout::{FILE_BYTES, LEFT, OPTIONS_OFFSET, OPTIONS_ROOM, SLOTS_OFFSET};
+use underbar_ledger::control::WATCHED;
+use underbar_ledger::layout::{CONTROL_OFFSET, FILE_BYTES, LEFT, OPTIONS_OFFSET, OPTIONS_ROOM, SLOTS_OFFSET};
 use underbar_ledger::view::CHECKED_BYTES;
 use underbar_ledger::{Header, LedgerView, make};
 use underbar_preloadable::LEDGER;
@@ -161,6 +162,14 @@ impl LedgerFile {
         let _ = self.file.write_all_at(&LEFT.to_le_bytes(), offset_of!(Header, keep) as u64);
     }
 
+    /// Tells its processes that this command watches over their CPU time (MT). Before the first one begins.
+    ///
+    /// # Errors
+    /// Those of writing to a file.
+    pub fn is_watched(&self) -> io::Result<()> {
+        self.file.write_all_at(&1_u64.to_ne_bytes(), (CONTROL_OFFSET + 8 * WATCHED) as u64)
+    }
+
     /// Its contents now: the head, and every slot up to the last that was ever used.
     ///
     /// # Errors
@@ -247,10 +256,11 @@ pub fn read(file: &File) -> io::Result<Vec<u8>> {
     read_behind(file, &mut bytes, &used, |view, slot| view.has_traces(slot), LedgerView::traces_of)?;
     read_behind(file, &mut bytes, &used, |view, slot| view.has_heap_steps(slot), LedgerView::heap_steps_of)?;
     read_behind(file, &mut bytes, &used, |view, slot| view.has_switches(slot), LedgerView::switches_of)?;
+    read_behind(file, &mut bytes, &used, |view, slot| view.has_caches(slot), LedgerView::caches_of)?;
     Ok(bytes)
 }
 
-/// Reads what slots have behind all slots: their classes of ECBs, their trace tables, the requests of their heaps, or their switches.
+/// Reads what slots have behind all slots: their classes of ECBs, their trace tables, the requests of their heaps, their switches, or their caches of files.
 fn read_behind(
     file: &File,
     bytes: &mut Vec<u8>,

@@ -4,12 +4,14 @@
 //! Launch ── program  the path of the program, as execvp finds it
 //!        ── library  the path of the preload library for the program's loader
 //!        ── ledger   the file with the program's accounts
+//!        ── file_keeper  the supervisor of caches of files
 //!        ── last     the report of the last run, kept for printing again
 //!        ── place    which folders are safe for library and ledger
 //!        ── foreign  files whose names come from others
 //!        ── part     files that are replaced whole
 //!        ── environment  the program's environment, with the library or as if plain
 //!        ── foreground   this process and its terminal
+//!        ├─ cpu_limit  the CPU time of program starts, watched while they run
 //!        ├─ control  changes settings while the program runs
 //!        ├─ run      parent with the manners of `timeout`  |  exec: no parent at all
 //!        └─ session  one program after another, with limits of time
@@ -23,8 +25,10 @@
 
 mod alive;
 pub mod control;
+pub mod cpu_limit;
 pub mod ecbs;
 mod environment;
+pub mod file_keeper;
 mod foreground;
 pub mod foreign_file;
 pub mod last;
@@ -40,6 +44,8 @@ pub mod switches;
 
 pub use alive::Alive;
 pub use control::{ControlError, ControlPage};
+pub use cpu_limit::{CpuWatch, Expired};
+pub use environment::preloading;
 pub use ledger::LedgerFile;
 pub use library::{Library, LibraryError};
 pub use program::{Failure, find};

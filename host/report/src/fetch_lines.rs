@@ -10,6 +10,7 @@
 
 use underbar_ledger::Key;
 
+use crate::figures::Figures;
 use crate::model::Report;
 use crate::page::{Line, labelled};
 use crate::units::{count, counted, nanoseconds};
@@ -27,6 +28,14 @@ const REASONS: [Key; 10] = [
     Key::FetchDoubtful,
     Key::FetchConnection,
 ];
+
+/// The most frequent reason why cursors were left alone, with its words.
+pub(crate) fn main_reason(counters: &Figures) -> Option<(Key, &'static str)> {
+    let most = REASONS.into_iter().max_by_key(|&key| (counters.get(key), core::cmp::Reverse(key)))?;
+    // The label of a reason is "cursors left alone: the reason".
+    let reason = most.entry().label.split_once(": ").map_or("", |(_, reason)| reason);
+    (counters.get(most) > 0).then_some((most, reason))
+}
 
 /// The factor beyond which there is little to gain.
 const SUGGESTED: u64 = 100;
@@ -56,10 +65,7 @@ pub(crate) fn lines(report: &Report) -> Vec<Line> {
     } else {
         lines.push(labelled("fetches", format!("{rows}, none read ahead")));
     }
-    let most = REASONS.into_iter().max_by_key(|&key| (of(key), core::cmp::Reverse(key)));
-    if let Some(key) = most.filter(|&key| of(key) > 0) {
-        // The label of a reason is "cursors left alone: the reason".
-        let reason = key.entry().label.split_once(": ").map_or("", |(_, reason)| reason);
+    if let Some((key, reason)) = main_reason(&report.tree.counters) {
         let all: u64 = REASONS.into_iter().map(of).fold(0, u64::saturating_add);
         let others = if all > of(key) { ", mostly" } else { "" };
         let text = format!("{} left alone{others}: {reason}", counted(all, "cursor", "cursors"));

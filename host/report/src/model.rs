@@ -20,6 +20,7 @@ use underbar_options::WhereSet;
 
 pub use crate::file_name::file_name;
 
+use crate::buffers::Buffer;
 use crate::ecb_trace::EcbTrace;
 use crate::ecbs::EcbClass;
 use crate::fault::Fault;
@@ -250,6 +251,9 @@ pub struct Process {
     /// Its entries to the kernel by component; absent without SWITCHES(ON).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub switches: Option<Switches>,
+    /// Its buffers of print and work files; absent if it has none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub buffers: Vec<Buffer>,
     /// Its heaps, the default one first; absent if it has no other heap, or if several processes are folded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub heaps: Vec<Heap>,

@@ -108,7 +108,7 @@ pub struct Calls {
 
 impl Calls {
     /// What is known of the function.
-    fn known(&self) -> Option<Function> {
+    pub(crate) fn known(&self) -> Option<Function> {
         let number = (0..switch_names::FUNCTIONS).find(|&number| switch_names::name(number) == self.function);
         switch_names::function(number?)
     }

@@ -24,14 +24,14 @@
 //! programs that make system calls on their own. The kernel's counts show how many are missing.
 //! Not here: the functions and the pages of the ledger (`underbar_ledger`), and costs (`report`).
 
-mod bind;
+pub(crate) mod bind;
 mod kernel;
 mod owners;
 mod project;
 mod sites;
 mod streams;
 mod stubs;
-mod tables;
+pub(crate) mod tables;
 mod words;
 
 use core::sync::atomic::{AtomicBool, Ordering};

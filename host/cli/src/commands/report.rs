@@ -16,7 +16,7 @@ use underbar_report::model::file_name;
 use underbar_report::page::{Page, quoted};
 use underbar_report::switch_lines::Order;
 use underbar_report::units::counted;
-use underbar_report::{Report as Accounts, ecb_lines, every, le, summary, switch_lines, ztpf};
+use underbar_report::{Report as Accounts, bus, ecb_lines, every, le, summary, switch_lines, ztpf};
 
 use crate::costs;
 use crate::exit::ExitCode;
@@ -197,6 +197,8 @@ pub enum Form {
     SwitchesByProduct,
     /// The same, the most switches first
     SwitchesByCount,
+    /// Buffers of print and work files, in the layout of Natural's BUS
+    Bus,
 }
 
 /// The report, with this machine's costs of switches if it has some and needs them: a ledger has none.
@@ -223,6 +225,7 @@ pub fn rendered(report: &Accounts, form: Form, json: bool, page: Page<'_>) -> St
         Form::SwitchesByName => switch_lines::render(report, Order::Name, page),
         Form::SwitchesByProduct => switch_lines::render(report, Order::Product, page),
         Form::SwitchesByCount => switch_lines::render(report, Order::Switches, page),
+        Form::Bus => bus::render(report),
         Form::All => every::render(report, page),
         Form::Summary => summary::render_on(report, &advice(report), page),
     }

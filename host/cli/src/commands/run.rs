@@ -13,7 +13,8 @@ use std::mem::ManuallyDrop;
 use underbar_shown::Shown;
 
 use clap::{Args, Command, FromArgMatches};
-use underbar_launch::{Failure, LedgerFile, Library, LibraryError, last};
+use underbar_launch::file_keeper::Kept;
+use underbar_launch::{Expired, Failure, LedgerFile, Library, LibraryError, last};
 use underbar_options::Settings;
 use underbar_report::le;
 use underbar_report::model::file_name;
@@ -125,18 +126,21 @@ impl Run {
             let failure = runner.launch(program, arguments, ledger.as_ref()).exec();
             return self.failed(&failure);
         }
+        let tell = |expired: &Expired| self.shared.say(Kind::Warning, expired);
         if self.shared.is_without_report() {
-            return match runner.run_unread(program, arguments, |launch, _| launch.run()) {
-                Ok((ended, no_accounts)) => {
-                    self.say_what_is_missing(&library, &layers, no_accounts);
+            return match runner
+                .run_unread(program, arguments, |launch, ledger| runner.attend(launch, ledger, tell))
+            {
+                Ok((ended, no_accounts, kept)) => {
+                    self.say_what_is_missing(&library, &layers, no_accounts, &kept);
                     ended.leave()
                 }
                 Err(failure) => self.failed(&failure),
             };
         }
-        match runner.run(program, arguments) {
+        match runner.run_by(program, arguments, |launch, ledger| runner.attend(launch, ledger, tell)) {
             Ok(mut finished) => {
-                self.say_what_is_missing(&library, &layers, finished.no_accounts.take());
+                self.say_what_is_missing(&library, &layers, finished.no_accounts.take(), &finished.kept);
                 self.ended(&layers.settings(program), finished)
             }
             Err(failure) => self.failed(&failure),
@@ -222,6 +226,7 @@ impl Run {
         library: &Result<Library, LibraryError>,
         layers: &Layers,
         no_accounts: Option<String>,
+        kept: &Kept,
     ) {
         self.say_if_plain(library);
         for warning in layers.first_warnings() {
@@ -229,6 +234,9 @@ impl Run {
         }
         if let Some(reason) = no_accounts {
             self.shared.say(Kind::Warning, format_args!("no accounts were kept: {reason}"));
+        }
+        for warning in kept.warnings() {
+            self.shared.say(Kind::Warning, warning);
         }
     }
 
