@@ -300,6 +300,34 @@ fn threads_of_eligible_components_are_placed() {
     }
 }
 
+/// With and without the class, in turns: both are whole runs of the program, with the same output.
+#[test]
+fn placement_is_compared_with_plain_threads() {
+    let status = fs::read_to_string("/proc/self/status").expect("a status");
+    let allowed =
+        status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).expect("a list").trim();
+    let first: String = allowed.chars().take_while(char::is_ascii_digit).collect();
+    let class = format!("ZIIP(ELIGIBLE(switches-known),CPUS({first}))");
+    let mut compare = Command::new(underbar());
+    compare.args([
+        "compare",
+        "--json",
+        "--runs",
+        "6",
+        "--opts",
+        "default",
+        "--opts",
+        &class,
+        "--",
+        &program(),
+        "many",
+    ]);
+    let told = left(compare.env_remove("LD_PRELOAD").env_remove("UNDERBAR_OPTS"));
+    assert!(told.status.success(), "{told:?}");
+    let compared: Value = serde_json::from_str(&told.output).expect("JSON");
+    assert!(compared.to_string().contains(&class), "{compared}");
+}
+
 /// A projection counts the same calls, and divides the CPU time by the switches that end it.
 #[test]
 fn a_projection_divides_the_time_between_switches() {

@@ -143,7 +143,7 @@ mod tests {
         assert_eq!(set_of(b"0,2-5")[0], 0b11_1101);
         assert_eq!((set_of(b"64")[1], set_of(b"1023")[15]), (1, 1 << 63));
         assert_eq!(set_of(b"1022-4000")[15], 3 << 62);
-        assert_eq!([&b""[..], b"x", b"9999", b"5-2"].map(|list| set_of(list)), [[0; WORDS]; 4]);
+        assert_eq!([&b""[..], b"x", b"9999", b"5-2"].map(set_of), [[0; WORDS]; 4]);
     }
 
     #[test]
