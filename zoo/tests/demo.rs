@@ -512,3 +512,25 @@ fn calls_of_an_ineligible_program_are_four_switches_each() {
         passed(&json, name);
     }
 }
+
+#[test]
+fn lines_and_records_are_cached() {
+    let compiles = |compiler: &str| Command::new(compiler).arg("--version").output().is_ok();
+    if !compiles("c++") {
+        return skip("demo print: no C++ compiler");
+    }
+    let json = demo(&["print", "--runs", "1"]);
+    passed(&json, "same_bytes");
+    passed(&json, "few_writes");
+    let json = demo(&["workfile", "--runs", "1"]);
+    passed(&json, "all_records");
+    passed(&json, "few_reads");
+    let json = demo(&["bus", "--runs", "1"]);
+    for check in ["one_cache_for_all_output", "one_cache_for_each_input", "none_before_use", "all_records"] {
+        passed(&json, check);
+    }
+    assert!(json["pages"][0].as_str().is_some_and(|page| page.contains("  WCACHEO   V ")), "{json}");
+    let json = demo(&["mainpr", "--runs", "1"]);
+    passed(&json, "same_bytes");
+    passed(&json, "few_writes");
+}

@@ -416,4 +416,7 @@ fn switches_of_a_job_have_its_name() {
         calls.iter().filter(of).map(|call| call["count"].as_u64().expect("a count")).sum::<u64>()
     };
     assert!(count("job") + count("JOB") > 0, "{calls:?}");
+    // Each start of it is a row, too: a program that is LINKed in a loop is found by its count.
+    let links = calls.iter().filter(|call| call["function"] == "LINK");
+    assert!(links.map(|call| call["count"].as_u64().expect("a count")).sum::<u64>() > 1, "{calls:?}");
 }

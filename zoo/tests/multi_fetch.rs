@@ -414,8 +414,15 @@ connection.close()
     let ours = left(&mut run);
     assert_eq!((&plain.output, plain.status), (&ours.output, ours.status), "{ours:?}");
     assert!(plain.output.starts_with("5000 12502500 "), "{plain:?}");
-    let report = serde_json::from_slice(&fs::read(json).expect("a report")).expect("JSON");
+    let report = serde_json::from_slice(&fs::read(&json).expect("a report")).expect("JSON");
     assert!(counter(&report, "fetch.served") > 4_900, "{}", fetches(&report, "fetch"));
+    // With SWITCHES alone they are counted, though libpq comes after the start.
+    let mut run = Command::new(underbar());
+    run.args(["run", "--json", "-o"]).arg(&json).args(["--opts", "SWITCHES(ON)", "--"]).args(line);
+    let ours = left(&mut run);
+    assert_eq!((&plain.output, plain.status), (&ours.output, ours.status), "{ours:?}");
+    let report = serde_json::from_slice(&fs::read(&json).expect("a report")).expect("JSON");
+    assert!(counter(&report, "fetch.asked") >= 5_000, "{}", fetches(&report, "fetch"));
 }
 
 /// The numbers of the rows, and how many fetches they took.

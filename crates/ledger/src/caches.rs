@@ -107,10 +107,12 @@ pub enum Plain {
     SystemCall = 12,
     /// There was no room for a further buffer.
     Room = 13,
+    /// It is read here and there, so that most of what a buffer reads ahead is not used.
+    Random = 14,
 }
 
 /// Number of reasons.
-pub const PLAINS: usize = 14;
+pub const PLAINS: usize = 15;
 /// All of them, by their places, with their names in reports.
 pub const ALL_PLAINS: [(Plain, &str); PLAINS] = [
     (Plain::NoParent, "no underbar run supervises it"),
@@ -127,6 +129,7 @@ pub const ALL_PLAINS: [(Plain, &str); PLAINS] = [
     (Plain::Moved, "used by somebody else"),
     (Plain::SystemCall, "a system call of its own"),
     (Plain::Room, "no room for a buffer"),
+    (Plain::Random, "read here and there"),
 ];
 
 /// Powers of two in [`CacheRow::forced`].
@@ -174,10 +177,7 @@ pub struct Caches {
     pub rows: [CacheRow; ROWS],
 }
 
-/// Bytes of the pages.
-pub const PAGES: usize = 4 * 4096;
-
-const _: () = assert!(size_of::<Caches>() == PAGES);
+const _: () = assert!(size_of::<Caches>() == crate::layout::CACHES_BYTES);
 const _: () = assert!(ALL_FLUSHES[FLUSHES - 1].0 as usize == FLUSHES - 1);
 const _: () = assert!(ALL_PLAINS[PLAINS - 1].0 as usize == PLAINS - 1);
 

@@ -54,7 +54,7 @@ pub const SWITCHES_BYTES: usize = 64 * 4096;
 /// Offset of the caches of files of the first slot's process.
 pub const CACHES_OFFSET: usize = SWITCHES_OFFSET + SLOTS * SWITCHES_BYTES;
 /// Bytes of the caches of files of a process.
-pub const CACHES_BYTES: usize = crate::caches::PAGES;
+pub const CACHES_BYTES: usize = 4 * 4096;
 /// How many owners of other anonymous memory a slot can name.
 pub const OWNERS: usize = 16;
 

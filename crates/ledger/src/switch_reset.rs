@@ -29,7 +29,7 @@ pub struct Noted {
     pub function: usize,
     /// The row of the module; [`NO_ROW`](crate::switches::NO_ROW): none.
     pub row: usize,
-    /// The descriptor and 1; 0: none.
+    /// The descriptor and 1, with its flags; 0: none.
     pub first: u32,
     /// Calls so far.
     pub count: u64,

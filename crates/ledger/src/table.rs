@@ -193,6 +193,20 @@ counters! {
         "The kernel's own count (syscr of /proc/PID/io) at that moment, less underbar's own reads. 0: it was not compared.";
     SwitchKernelWrites = "switches.kernel_write_calls", "Write calls that the kernel counted", Count, by Look, live Sampled, killed Sampled, Sum,
         "The kernel's own count (syscw of /proc/PID/io) at that moment. 0: it was not compared.";
+    SwitchEligible = "switches.eligible_ns", "CPU time of eligible components", Nanoseconds, by Request, live Exact, killed Exact, Sum,
+        "CPU time of threads before switches of the components that ZIIP(ELIGIBLE) names: the time before a switch is of the component that makes it. What a thread computes after its last switch is in neither figure.";
+    SwitchIneligible = "switches.ineligible_ns", "CPU time of other components", Nanoseconds, by Request, live Exact, killed Exact, Sum,
+        "CPU time of threads before switches of all other components, under ZIIP(ELIGIBLE).";
+    SwitchRuns = "switches.runs", "runs of eligible components", Count, by Request, live Exact, killed Exact, Sum,
+        "Times that CPU time of eligible components ended with a switch of another component, under ZIIP(ELIGIBLE): so often a thread would change the class of its processor and come back.";
+    ClassThreads = "class.threads", "threads placed on the class", Count, by Request, live Exact, killed Exact, Sum,
+        "Threads whose first function is in a component that ZIIP(ELIGIBLE) names, and which run on the processors of ZIIP(CPUS) only.";
+    ClassRefused = "class.refused", "threads that the kernel did not place", Count, by Request, live Exact, killed Exact, Sum,
+        "Such threads for which the kernel refused the processors of ZIIP(CPUS), as this process may use none of them. They run as plain.";
+    ClassTime = "class.cpu_ns", "CPU time of placed threads", Nanoseconds, by Look, live Sampled, killed Sampled, Sum,
+        "CPU time of the threads that were placed on the class: of those that have ended, and of those that are alive, of which 64 at a time are known.";
+    ClassOtherTime = "class.other_cpu_ns", "CPU time of all other threads", Nanoseconds, by Look, live Sampled, killed Sampled, Sum,
+        "CPU time of the process less that of placed threads.";
     OwnReads = "process.own_reads", "Read calls of underbar itself", Count, by Look, live Exact, killed Exact, Sum,
         "Read calls of the library in the process (mappings, arguments, programs to be started), and the loader's read of the library's head. The kernel counts them as the program's; the report subtracts them from the read calls of the run.";
     OwnReadBytes = "process.own_read_bytes", "Bytes read by underbar itself", Bytes, by Look, live Exact, killed Exact, Sum,
@@ -332,7 +346,7 @@ pub const HEAP_COUNTERS: usize = {
 };
 
 /// Changes when a structure of the file changes (`layout`, `heaps`, `pools`, `classes`, `pairs`, `traces`, `heap_steps`, `switches`, `caches`).
-pub const LAYOUT_VERSION: u32 = 21;
+pub const LAYOUT_VERSION: u32 = 22;
 
 /// A number that changes whenever the table or the layout does; it detects a ledger of another table. FNV-1a over keys, units,
 /// folds and scopes.

@@ -121,7 +121,7 @@ multiples of 16. A class has the sizes that are in force when its first ECB is c
         alias: "",
         sub_options: &[
             sub("area", SIZE_OF_AREA, Bytes(36 * K), Unset, "bytes of the area with which an ECB begins"),
-            sub("OUTSIDE(file,file)", Kind::Files, Unset, Unset, "libraries whose storage stays with the process"),
+            sub("OUTSIDE(file,file)", Kind::Files("OUTSIDE"), Unset, Unset, "libraries whose storage stays with the process"),
             sub("CHECK(size)", CHECK, Unset, Unset, "bytes of ended ECBs that are kept without access; 0: none"),
             sub("TRACE(n)", TRACE, Unset, Unset, "last requests of each thread that are kept; 0: none"),
             sub("LOW(size)", LOW, Unset, Unset, "bytes of the part of an ECB below 2 GiB"),
@@ -727,9 +727,21 @@ cached.",
         name: "ZIIP",
         least: 4,
         alias: "",
-        sub_options: &[sub("OFF|STAT", OFF_STAT, OFF, Unset, "whether switches are counted by component")],
-        meaning: "Natural's option for component switch statistics.",
-        explanation: "ZIIP(STAT) is SWITCHES(ON).",
+        sub_options: &[
+            sub("OFF|STAT", OFF_STAT, OFF, Unset, "whether switches are counted by component"),
+            sub("ELIGIBLE(file,file)", Kind::Files("ELIGIBLE"), Unset, Unset, "components that could move, or are placed"),
+            sub("CPUS(list)", Kind::Processors, Unset, Unset, "processors for threads of eligible components"),
+        ],
+        meaning: "Natural's option for component switch statistics, and the projection of what could move.",
+        explanation: "\
+ZIIP(STAT) is SWITCHES(ON). ZIIP(STAT,ELIGIBLE(libssl,libz*)) projects, too, how much CPU time could move to another
+class of processors: to cores that are slower or cheaper. The components named are eligible; a name is that of a file
+up to .so, and * stands for any end. At each switch of a component the CPU time of the thread is read: the time since
+the switch before counts for the component that makes it. The report has the CPU time of eligible components, and how
+long it lasts between switches of the others. A call takes about half a microsecond more while this is on.
+ZIIP(ELIGIBLE(libworker),CPUS(2,3)) places threads: one whose first function is in an eligible component runs on these
+processors only, from its beginning. All other threads run as plain. The report has the CPU time of both. A thread
+that the kernel does not place runs as plain, and is counted. With STAT, it is projected, too.",
         effect: Honoured,
     },
 ];

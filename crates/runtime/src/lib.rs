@@ -1,7 +1,7 @@
 //! Heap, stack and enclave: serves the program and keeps the ledger.
 //!
 //! Everything here runs inside the user's process, possibly before its constructors, in a signal handler or
-//! between fork and exec. So: no allocation, no formatting, no panic, no thread.
+//! between fork and exec. So: no allocation, no formatting, no panic, and no thread but that of `timer`.
 //!
 //! May use: `ledger`, `options`, `sys`, `lock`, and a handful of C library functions, each named where it is declared.
 #![no_std]
@@ -27,6 +27,8 @@ pub mod cpu_limit;
 pub mod deepbind;
 #[cfg(not(loom))]
 pub mod ecb;
+#[cfg(not(loom))]
+mod eligible;
 #[cfg(not(loom))]
 pub mod environment;
 #[cfg(not(loom))]
@@ -61,6 +63,8 @@ mod orders;
 mod originals;
 #[cfg(not(loom))]
 mod overflow;
+#[cfg(not(loom))]
+mod placement;
 #[cfg(not(loom))]
 mod resources;
 #[cfg(not(loom))]

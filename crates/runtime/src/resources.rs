@@ -22,8 +22,8 @@
 use crate::ledger::own_reads;
 use crate::orders::{Given, Orders};
 use crate::{
-    by_caller, coverage, cpu_limit, deepbind, faults, file_cache, heap, ledger, lock, multi_fetch, sample,
-    serving, stack, switch, timer,
+    by_caller, coverage, cpu_limit, deepbind, faults, file_cache, heap, ledger, lock, multi_fetch, placement,
+    sample, serving, stack, switch, timer,
 };
 
 /// One row.
@@ -188,6 +188,13 @@ const RESOURCES: [Resource; ROWS] = [
         }),
         ..NOTHING
     },
+    Resource {
+        name: "placement",
+        configure: placement::configure,
+        look: placement::look,
+        fork: Some(Fork { after_in_child: |_| placement::after_fork_in_child(), ..NO_FORK }),
+        ..NOTHING
+    },
     Resource { name: "coverage", look: coverage::look::<heap::OurSegments>, ..NOTHING },
     Resource {
         name: "CPU limit",
@@ -231,8 +238,8 @@ const RESOURCES: [Resource; ROWS] = [
 /// Runs code for each row down the table, or up. Each row is a constant there, so that the functions in its columns are
 /// called directly. An array of pointers would need relocation of all of them by the loader when a process starts.
 macro_rules! each {
-    (down, $row:ident, $then:expr) => { each!(@ $row, $then, 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16) };
-    (up, $row:ident, $then:expr) => { each!(@ $row, $then, 16 15 14 13 12 11 10 9 8 7 6 5 4 3 2 1 0) };
+    (down, $row:ident, $then:expr) => { each!(@ $row, $then, 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17) };
+    (up, $row:ident, $then:expr) => { each!(@ $row, $then, 17 16 15 14 13 12 11 10 9 8 7 6 5 4 3 2 1 0) };
     (@ $row:ident, $then:expr, $($at:literal)*) => {{
         $({
             const ROW: &Resource = &RESOURCES[$at];
@@ -241,7 +248,7 @@ macro_rules! each {
         })*
     }};
 }
-const ROWS: usize = 17;
+const ROWS: usize = 18;
 
 // A row that is missing in the lists above would be left out of every walk.
 const _: () = {
@@ -277,7 +284,6 @@ pub(crate) fn look() {
 
 /// The process is about to become another program by exec: what that program has from this one must be as without us.
 pub(crate) fn before_exec() {
-    settle();
     each!(up, row, (row.exec)());
 }
 

@@ -187,7 +187,7 @@ mod tests {
     use super::*;
     use crate::accounts::advise;
     use underbar_model::Certainty;
-    use underbar_report::model::Buffer;
+    use underbar_report::buffers::Buffer;
     use underbar_report::sample;
     use underbar_report::steps::Steps;
     use underbar_report::switches::{Calls, SwitchCosts, Switches};

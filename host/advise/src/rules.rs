@@ -153,8 +153,9 @@ pub static RULES: [Rule; 57] = [
                     three quarters of the default used (raise). Or, with increments, half as many of them given back as threads \
                     started, and 16 or more (raise).",
         formula: "Four times the largest use of any of these threads, at least 256K, which is above PTHREAD_STACK_MIN and 64K of \
-                  thread-local storage; rounded up to four binary digits. With increments that come and go: the largest use. Then \
-                  first segments come out of ANYHEAP, which moves with threads times the size.",
+                  thread-local storage; rounded up to four binary digits. With increments that come and go: the largest use, or, \
+                  where the first segment holds that, the first segment and the increments of a thread. Then first segments come \
+                  out of ANYHEAP, which moves with threads times the size.",
         stop: "Few such threads, or a default below twice the need: no change. Each thread asks for a size: no advice.",
         risk: "A thread that needs more than four times the largest use seen would overflow its stack and die; lowering is \
                done only on request.",

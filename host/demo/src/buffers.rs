@@ -114,21 +114,19 @@ fn checks(report: &Report) -> Vec<Check> {
     ]
 }
 
-/// From which size on more does not help.
+/// From which size on more does not help: at most one record of a hundred is a write then.
 fn enough(arms: &[Figured]) -> String {
-    let time = |arm: &Figured| arm.said.get("elapsed_ns").copied();
-    let sizes = || {
-        SIZES
-            .into_iter()
-            .filter_map(|size| Some((size, time(arms.iter().find(|arm| arm.name == sized(size))?)?)))
+    let writes = |name: &str| arms.iter().find(|arm| arm.name == name)?.said.get("writes").copied();
+    let Some(plain) = writes(PLAIN) else {
+        return "The kernel does not tell its counts of writes.\n".to_owned();
     };
-    let Some(best) = sizes().map(|(_, time)| time).min() else { return String::new() };
-    // Within a twentieth of the fastest.
-    match sizes().find(|(_, time)| *time <= best + best / 20) {
-        Some((size, _)) => {
-            format!("From {size} KB on, a larger cache saves no more than a twentieth of the time.\n")
+    let is_enough =
+        |size: &u64| writes(&sized(*size)).is_some_and(|writes| writes.saturating_mul(100) <= plain);
+    match SIZES.into_iter().find(is_enough) {
+        Some(size) => {
+            format!("From {size} KB on, at most one of 100 records is a write: more saves nearly nothing.\n")
         }
-        None => String::new(),
+        None => "With no size of these at most one of 100 records is a write.\n".to_owned(),
     }
 }
 

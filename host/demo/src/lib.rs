@@ -10,6 +10,7 @@
 //!      ├─ sorting   records through a pipe, and the internal sort
 //!      ├─ print, work_file, buffers, mainpr  programs of several languages, with caches for their files     saving  for each line or record
 //!      ├─ components, ineligible        programs of C     worth     what was saved for each unit
+//!      ├─ thread_storage, timer       programs of C
 //!      ├─ requests, locate, pj47265     a program of C, ecbs
 //!      └─ load_blocksize, load_pdse, directory, tracks, survey     article   the figures that it prints
 //!           ├─ workshop   libraries in a temporary folder          module    programs without a compiler
@@ -58,7 +59,9 @@ pub mod share;
 mod simple;
 mod sorting;
 mod survey;
+mod thread_storage;
 mod threads;
+mod timer;
 mod tls;
 mod tracks;
 mod work_file;
@@ -98,7 +101,7 @@ pub struct Entry {
 }
 
 /// All demos.
-pub static DEMOS: [Entry; 26] = [
+pub static DEMOS: [Entry; 28] = [
     Entry {
         name: "simple",
         about: "a small program: its storage report, and the sizes that it needs",
@@ -176,6 +179,16 @@ pub static DEMOS: [Entry; 26] = [
         run: buffers::run,
     },
     Entry { name: "mainpr", about: "standard output rerouted to a cached file", run: mainpr::run },
+    Entry {
+        name: "thread-storage",
+        about: "buffers that come and go: one reservation for all",
+        run: thread_storage::run,
+    },
+    Entry {
+        name: "timer",
+        about: "program starts with a limit of CPU time: a timer for each, and none",
+        run: timer::run,
+    },
     Entry {
         name: "requests",
         about: "a server that leaks, an ECB for each request; sizes of its requests",

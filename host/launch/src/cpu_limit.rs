@@ -55,8 +55,9 @@ impl std::fmt::Display for Expired {
             Some(thread) => write!(f, "{seconds} s of CPU time in a program that thread {thread} LINKed")?,
             None => write!(f, "{seconds} s of CPU time since its start")?,
         }
-        let signal = if self.is_killed { "went on after SIGXCPU, and gets SIGKILL" } else { "gets SIGXCPU" };
-        write!(f, ", and {signal}")
+        let end =
+            if self.is_killed { ", went on after SIGXCPU, and gets SIGKILL" } else { ", and gets SIGXCPU" };
+        f.write_str(end)
     }
 }
 

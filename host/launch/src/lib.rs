@@ -45,6 +45,7 @@ pub mod switches;
 pub use alive::Alive;
 pub use control::{ControlError, ControlPage};
 pub use cpu_limit::{CpuWatch, Expired};
+pub use environment::preloading;
 pub use ledger::LedgerFile;
 pub use library::{Library, LibraryError};
 pub use program::{Failure, find};

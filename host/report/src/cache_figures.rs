@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 
 use underbar_model::{Cache, Certainty, Figure};
 
+use crate::buffers::Buffer;
 use crate::buffers::FULL;
-use crate::model::{Buffer, Report};
+use crate::model::Report;
 use crate::program::Program;
 
 /// The caches of all processes of the program, by name.

@@ -49,6 +49,7 @@ pub mod buffers;
 pub mod bus;
 pub mod cache_figures;
 mod cache_lines;
+mod class_lines;
 pub mod diff;
 pub mod ecb_figures;
 pub mod ecb_lines;

@@ -18,9 +18,9 @@
 use serde::{Deserialize, Serialize};
 use underbar_options::WhereSet;
 
-pub use crate::buffers::Buffer;
 pub use crate::file_name::file_name;
 
+use crate::buffers::Buffer;
 use crate::ecb_trace::EcbTrace;
 use crate::ecbs::EcbClass;
 use crate::fault::Fault;

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use underbar_ledger::switch_names::{self, Function, KINDS, SwitchKind};
-use underbar_ledger::switches::{NO_ROW, PRINT, SAMPLED};
+use underbar_ledger::switches::{FLAGS, NO_ROW, OF_PIPE, PRINT, SAMPLED, below};
 use underbar_ledger::{Key, SlotView};
 
 use crate::figures::Figures;
@@ -30,9 +30,54 @@ pub struct Switches {
     /// Who calls components that hide their callers, by samples.
     #[serde(default)]
     pub callers: Vec<Caller>,
+    /// What could move to another class of processors; null without ZIIP(ELIGIBLE).
+    #[serde(default)]
+    pub projection: Option<Projection>,
     /// Whether the counts are those since a reset while the program ran. Otherwise they are those since its start.
     #[serde(default)]
     pub is_reset: bool,
+}
+
+/// How much CPU time could move to another class of processors. All figures are those since the start.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Projection {
+    /// CPU time before switches of eligible components, in nanoseconds.
+    pub eligible_ns: u64,
+    /// CPU time before switches of others.
+    pub ineligible_ns: u64,
+    /// Runs of eligible components, each of which a switch of another one ended.
+    pub runs: u64,
+    /// Half of the runs are shorter than this; null without runs. The next limit of a class, at most a quarter too long.
+    pub half_below_ns: Option<u64>,
+    /// 99 of 100 runs are shorter than this.
+    pub most_below_ns: Option<u64>,
+}
+
+impl Projection {
+    fn of_slot(slot: &SlotView<'_>) -> Option<Self> {
+        let [eligible_ns, ineligible_ns, runs] =
+            [Key::SwitchEligible, Key::SwitchIneligible, Key::SwitchRuns].map(|key| slot.get(key));
+        let classes: Vec<u64> = slot.runs().collect();
+        (eligible_ns + ineligible_ns > 0).then(|| Self {
+            eligible_ns,
+            ineligible_ns,
+            runs,
+            half_below_ns: percentile(&classes, 50),
+            most_below_ns: percentile(&classes, 99),
+        })
+    }
+}
+
+/// The length below which so many of a hundred runs are.
+fn percentile(classes: &[u64], percent: u64) -> Option<u64> {
+    let all = classes.iter().fold(0_u64, |sum, count| sum.saturating_add(*count));
+    let mut left = u128::from(all) * u128::from(percent);
+    let class = classes.iter().position(|&count| {
+        let is_there = left <= u128::from(count) * 100;
+        left = left.saturating_sub(u128::from(count) * 100);
+        is_there
+    })?;
+    (all > 0).then(|| below(class))
 }
 
 /// Samples of the caller of a component that stands between others and the kernel, as the C++ library does.
@@ -107,6 +152,9 @@ pub struct SwitchCosts {
 /// Functions whose cost is that of the work which they start or wait for: no figure of the machine tells it.
 const UNWEIGHED: [&str; 8] =
     ["sigwait", "sigwaitinfo", "sigtimedwait", "sigsuspend", "pause", "dlopen", "dlmopen", "getaddrinfo"];
+/// What acquisitions of mutexes that had to wait are called, and their component: their places are in the report of locks.
+const MUTEX: &str = "wait for a mutex";
+const LOCKS: &str = "locks";
 /// The function that makes a thread.
 const THREAD: &str = "pthread_create";
 /// Functions that make a process of this one.
@@ -130,6 +178,7 @@ impl SwitchCosts {
             _ if is_one_of(&EXECS) => Some(self.start_ns.saturating_sub(self.fork_ns)),
             _ if is_one_of(&STARTS) => Some(self.start_ns),
             THREAD => Some(self.thread_ns),
+            MUTEX => Some(self.hand_over_ns),
             _ => None,
         };
         if let Some(cost) = of_process {
@@ -138,13 +187,18 @@ impl SwitchCosts {
         let number =
             (0..switch_names::FUNCTIONS).find(|&number| switch_names::name(number) == calls.function);
         let function = switch_names::function(number?)?;
+        // There and back are two writes and two reads.
+        if calls.kind == SwitchKind::HandOver.name() && calls.is_of_read_or_write() {
+            let cost = self.read_ns.max(self.hand_over_ns / 4);
+            return (cost > 0).then_some(cost);
+        }
         let both = (function.is(Function::READS), function.is(Function::WRITES));
         let cost = match (both, function.kind) {
             ((true, true), _) => self.read_ns.saturating_add(self.write_ns),
             ((true, false), _) => self.read_ns,
             ((false, true), _) => self.write_ns,
             (_, SwitchKind::Storage) => self.mapping_ns,
-            (_, SwitchKind::Lock) => self.hand_over_ns,
+            (_, SwitchKind::Lock | SwitchKind::HandOver) => self.hand_over_ns,
             _ => self.system_call_ns,
         };
         (cost > 0).then_some(cost)
@@ -240,6 +294,12 @@ impl Switches {
             .collect();
         let place = |calls: &Calls| KINDS.into_iter().position(|kind| kind.name() == calls.kind);
         calls.sort_by(|a, b| (&a.component, place(a)).cmp(&(&b.component, place(b))));
+        // Mutexes have no reset.
+        let waits = slot.get(Key::LockContended);
+        if waits > 0 && !is_reset {
+            let [component, kind, function] = [LOCKS, SwitchKind::HandOver.name(), MUTEX].map(str::to_owned);
+            calls.push(Calls { component, kind, function, count: waits, bytes: None });
+        }
         let mut callers: Vec<Caller> = samples
             .into_iter()
             .filter(|(_, samples)| *samples > 0)
@@ -250,7 +310,8 @@ impl Switches {
             .collect();
         callers
             .sort_by(|a, b| (&a.component, b.samples, &a.caller).cmp(&(&b.component, a.samples, &b.caller)));
-        Some(Self { functions: slot.functions_bound(), calls, callers, is_reset })
+        let projection = Projection::of_slot(slot);
+        Some(Self { functions: slot.functions_bound(), calls, callers, projection, is_reset })
     }
 
     /// All calls.
@@ -281,8 +342,12 @@ fn take_off(sums: &mut Sums, (component, function, kind): (String, usize, Switch
 
 /// The kind of work of calls of a function by a component.
 fn kind(function: Function, first: u64, component: &str) -> SwitchKind {
+    let (first, of_pipe) = (first & !FLAGS, first & OF_PIPE != 0);
     if function.kind == SwitchKind::File && function.is(Function::WRITES) && PRINT.contains(&first) {
         return SwitchKind::Print;
+    }
+    if of_pipe && (function.is(Function::READS) || function.is(Function::WRITES)) {
+        return SwitchKind::HandOver;
     }
     let is_of_database = OF_DATABASES.iter().any(|library| component.starts_with(library));
     if is_of_database && matches!(function.kind, SwitchKind::Network | SwitchKind::File) {
@@ -321,6 +386,18 @@ pub(crate) fn schema() -> Value {
         "description": "Its entries to the kernel by component, kind of work and function; absent without SWITCHES(ON).",
         "properties": {
             "functions": number("Functions of the C library whose place was taken, to count them or to note who calls them."),
+            "projection": {"type": ["object", "null"],
+                "description": "CPU time that could move to another class of processors, under ZIIP(ELIGIBLE); null without it.",
+                "properties": {
+                    "eligible_ns": number("CPU time before switches of eligible components: the time before a switch is of the component that makes it."),
+                    "ineligible_ns": number("CPU time before switches of other components."),
+                    "runs": number("Runs of eligible components, each of which a switch of another one ended."),
+                    "half_below_ns": {"type": ["integer", "null"], "minimum": 0,
+                        "description": "Half of the runs are shorter; the limit of a class, at most a quarter too long. Null without runs."},
+                    "most_below_ns": {"type": ["integer", "null"], "minimum": 0, "description": "99 of 100 runs are shorter; likewise."},
+                },
+                "required": ["eligible_ns", "ineligible_ns", "runs", "half_below_ns", "most_below_ns"],
+            },
             "is_reset": {"type": "boolean",
                 "description": "Whether the counts are those since a reset while the program ran (`underbar report --reset-switches`)."},
             "callers": {"type": "array", "items": {
@@ -364,8 +441,20 @@ mod tests {
         assert_eq!(kind(of("write"), 2, "print"), SwitchKind::Print);
         assert_eq!(kind(of("write"), 1, "print"), SwitchKind::File, "standard input");
         assert_eq!(kind(of("read"), 2, "print"), SwitchKind::File);
+        assert_eq!(kind(of("read"), 2 | OF_PIPE, "print"), SwitchKind::HandOver);
+        assert_eq!(kind(of("write"), 2 | OF_PIPE, "print"), SwitchKind::Print);
+        assert_eq!(kind(of("pthread_cond_wait"), 0, "print"), SwitchKind::HandOver);
         assert_eq!(kind(of("send"), 0, "libpq.so.5"), SwitchKind::Database);
         assert_eq!(kind(of("mmap"), 0, "libpq.so.5"), SwitchKind::Storage);
+    }
+
+    #[test]
+    fn percentiles_are_limits_of_classes() {
+        assert_eq!(percentile(&[0, 0], 50), None);
+        assert_eq!(
+            [1, 50, 51, 99, 100].map(|percent| percentile(&[50, 0, 49, 1], percent)),
+            [0, 0, 2, 2, 3].map(|class| Some(below(class)))
+        );
     }
 
     #[test]
@@ -401,6 +490,17 @@ mod tests {
         assert_eq!(all, [10, 20, 30, 50, 40, 50].map(Some));
         let all = ["pthread_create", "vfork", "execl", "posix_spawn", "system", "waitpid"].map(time);
         assert_eq!(all, [60, 70, 80, 150, 150, 10].map(Some));
+        let by_pipe = |function: &str| {
+            let [component, kind, function] = ["", "hand-over", function].map(str::to_owned);
+            SwitchCosts { hand_over_ns: 20, ..costs }.time(&Calls {
+                component,
+                kind,
+                function,
+                count: 10,
+                bytes: None,
+            })
+        };
+        assert_eq!(["read", "write", MUTEX].map(by_pipe), [50, 50, 200].map(Some));
         assert!(UNWEIGHED.into_iter().all(|name| time(name).is_none()));
         let names = || (0..switch_names::FUNCTIONS).map(switch_names::name);
         let special = UNWEIGHED.iter().chain(&FORKS).chain(&EXECS).chain(&STARTS);

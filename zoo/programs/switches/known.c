@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -143,6 +144,21 @@ static void phases(void) {
     pthread_join(one, NULL);
 }
 
+/* On how many processors a thread may run, and then the first one. */
+static void *processors(void *who) {
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set)) abort();
+    printf("%s %d\n", (const char *)who, CPU_COUNT(&set));
+    return NULL;
+}
+
+static void affinity(void) {
+    pthread_t one;
+    if (pthread_create(&one, NULL, processors, "thread")) abort();
+    pthread_join(one, NULL);
+    processors("main");
+}
+
 /* Every kind of argument survives the stubs: numbers in registers and on the stack, floating point, and errno. */
 static void arguments(void) {
     char text[64], more[8];
@@ -225,6 +241,8 @@ int main(int count, char **words) {
         opened(words[2], RTLD_LAZY);
     } else if (!strcmp(mode, "deepbound")) {
         opened(words[2], RTLD_NOW | RTLD_DEEPBIND);
+    } else if (!strcmp(mode, "affinity")) {
+        affinity();
     } else if (!strcmp(mode, "phases")) {
         phases();
     } else if (!strcmp(mode, "killed")) {

@@ -6,8 +6,8 @@ use super::{SlotView, text, word};
 use crate::layout::{SWITCHES_BYTES, Slot, not_below_zero};
 use crate::switch_reset::{Noted, OFFSET, rows};
 use crate::switches::{
-    ENTRIES, Entry, Fixed, Head, KNOWN, MODULES, Module, NO_ROW, Overflow, ROWS_BELOW, SAMPLED, Switches,
-    TABLES, Table, parts, rows_of_sample,
+    ENTRIES, Entry, Fixed, Head, KNOWN, MODULES, Module, NO_ROW, Overflow, ROWS_BELOW, RUNS, SAMPLED,
+    Switches, TABLES, Table, parts, rows_of_sample,
 };
 
 /// Calls of one function from one site, as one entry has them. A site may have several entries.
@@ -25,7 +25,7 @@ pub struct SiteView<'a> {
     pub count: u64,
     /// Bytes asked for, if the function has such an argument.
     pub bytes: u64,
-    /// The descriptor of the first call and 1, if the function has one; 0: not known.
+    /// The descriptor of the first call and 1, if the function has one; 0: not known. With the bits of [`FLAGS`](crate::switches::FLAGS).
     pub first: u64,
 }
 
@@ -90,6 +90,13 @@ impl<'a> SlotView<'a> {
             let (hiding, caller) = rows_of_sample(address);
             (function == SAMPLED && count > 0).then_some((hiding, caller, count))
         })
+    }
+
+    /// Runs of eligible components by the classes of [`bucket`](crate::switches::bucket).
+    pub fn runs(&self) -> impl Iterator<Item = u64> + use<'a> {
+        let pages = if self.counts_switches() { self.switches } else { &[] };
+        let at = |class: usize| offset_of!(Head, runs) + class * size_of::<Overflow>();
+        (0..RUNS).map(move |class| not_below_zero(word(pages, at(class))))
     }
 
     /// What a host has noted at a reset of this process; nothing if there was none.

@@ -11,7 +11,7 @@ use underbar_sys::syscall::AT_FDCWD;
 
 use super::lock::{self, Held};
 use super::names::{About, about};
-use super::{files, vfork};
+use super::{entries, files, reads, vfork};
 
 /// A function of that number is called with these six arguments.
 pub(super) extern "C" fn before(number: usize, arguments: &[usize; 6]) {
@@ -30,7 +30,7 @@ pub(super) extern "C" fn before(number: usize, arguments: &[usize; 6]) {
             | About::CloseFrom
             | About::SystemCall
     );
-    if !files::any() && !matters {
+    if !entries::any() && !matters {
         return;
     }
     let held = lock::enter();
@@ -43,65 +43,115 @@ fn act(about: About, arguments: &[usize; 6], held: &Held) {
     match about {
         About::End => files::flush_all(Flush::Exit),
         About::ChildInside => {
-            files::share_with_program();
+            share_with_program();
             vfork::begins();
         }
         About::Child => {
             files::flush_all(Flush::Fork);
-            files::make_all_plain(Plain::Fork);
+            make_all_plain(Plain::Fork);
             files::share_unknown(true);
         }
         About::Spawn => {
-            files::share_with_program();
+            share_with_program();
             files::places_are_unknown();
         }
         About::Exec => {
             files::flush_all(Flush::Exec);
-            files::make_all_plain(Plain::Fork);
+            make_all_plain(Plain::Fork);
         }
         About::SyncAll => files::flush_all(Flush::Sync),
         About::WriteInside => files::flush_all(Flush::Change),
         About::Path => files::flush_all(Flush::Path),
+        About::Truncate => {
+            files::flush_all(Flush::Path);
+            reads::settle_all(Flush::Path);
+        }
         About::Open => opens(AT_FDCWD, first),
         About::OpenAt => opens(fd, second),
         About::Reopen => {
             opens(AT_FDCWD, first);
-            files::make_all_plain(Plain::Duplicated);
+            make_all_plain(Plain::Duplicated);
         }
-        About::Descriptor => files::descriptor_is_made(),
+        About::Descriptor => entries::descriptor_is_made(),
         About::Look => files::flush(fd, Flush::Look),
         About::LookSecond => files::flush(second as i32, Flush::Look),
         About::Change => {
             files::flush(fd, Flush::Change);
             files::moves(fd);
         }
-        About::Read => reads(fd, held),
+        About::Read => {
+            looks_by_reading(fd, held);
+            reads::seeks_to(fd, None);
+        }
         About::Duplicate => {
-            files::make_plain(fd, Plain::Duplicated);
-            files::descriptor_is_made();
+            make_plain(fd, Plain::Duplicated);
+            entries::descriptor_is_made();
         }
         About::DuplicateTo => {
             if fd != second as i32 {
-                files::make_plain(fd, Plain::Duplicated);
-                files::closes(second as i32);
+                make_plain(fd, Plain::Duplicated);
+                closes(second as i32);
             }
         }
         About::Control => controls(fd, second),
         About::DeviceControl => controls_device(fd, second),
-        About::Lock => files::make_plain(fd, Plain::Locked),
-        About::Map => files::make_plain(fifth as i32, Plain::Mapped),
-        About::Copy => [first, second].iter().for_each(|fd| files::make_plain(*fd as i32, Plain::Transfer)),
-        About::CopyThird => {
-            [first, third].iter().for_each(|fd| files::make_plain(*fd as i32, Plain::Transfer))
+        About::Lock => make_plain(fd, Plain::Locked),
+        About::Map => make_plain(fifth as i32, Plain::Mapped),
+        About::Copy => [first, second].iter().for_each(|fd| make_plain(*fd as i32, Plain::Transfer)),
+        About::CopyThird => [first, third].iter().for_each(|fd| make_plain(*fd as i32, Plain::Transfer)),
+        About::Asynchronous => make_all_plain(Plain::Transfer),
+        About::Message if has_control(second) => make_all_plain(Plain::Duplicated),
+        About::Messages if (0..third).any(|at| has_control(second + at * MESSAGE)) => {
+            make_all_plain(Plain::Duplicated);
         }
-        About::Asynchronous => files::make_all_plain(Plain::Transfer),
-        About::Message => files::make_all_plain(Plain::Duplicated),
-        About::CloseRange => files::closes_range(first as u32, second as u32),
-        About::CloseFrom => files::closes_range(first as u32, u32::MAX),
-        About::Limit if first == FILE_SIZE => files::make_all_plain(Plain::Limit),
-        About::LimitOf if second == FILE_SIZE && third != 0 => files::make_all_plain(Plain::Limit),
+        About::Message | About::Messages => {}
+        About::Wait => files::flush_printed(Flush::Input),
+        About::CloseRange => closes_range(first as u32, second as u32),
+        About::CloseFrom => closes_range(first as u32, u32::MAX),
+        About::Limit if first == FILE_SIZE => make_all_plain(Plain::Limit),
+        About::LimitOf if second == FILE_SIZE && third != 0 => make_all_plain(Plain::Limit),
         About::Limit | About::LimitOf => {}
         About::SystemCall => system_call(first),
+    }
+}
+
+/// Bytes of a message among several.
+const MESSAGE: usize = 64;
+
+/// Whether a message has control data, which may be descriptors.
+fn has_control(message: usize) -> bool {
+    const CONTROL_LENGTH: usize = 40;
+    // SAFETY: the program's message, which the function reads, too.
+    message != 0 && unsafe { *((message + CONTROL_LENGTH) as *const usize) } > 0
+}
+
+/// A descriptor's file is cached no more, however it was.
+fn make_plain(fd: i32, reason: Plain) {
+    files::make_plain(fd, reason);
+    reads::make_plain(fd, reason);
+}
+
+/// The same for all.
+pub(super) fn make_all_plain(reason: Plain) {
+    files::make_all_plain(reason);
+    reads::make_all_plain(reason);
+}
+
+fn share_with_program() {
+    reads::share_with_program();
+    files::share_with_program();
+}
+
+/// A descriptor is about to be closed. Returns an error that earlier bytes met.
+pub(super) fn closes(fd: i32) -> Option<i32> {
+    reads::closes(fd);
+    files::closes(fd)
+}
+
+/// Descriptors from one to another are about to be closed.
+fn closes_range(first: u32, last: u32) {
+    for fd in first..=last.min(entries::DESCRIPTORS as u32 - 1) {
+        closes(fd as i32);
     }
 }
 
@@ -116,14 +166,15 @@ fn opens(directory: i32, path: usize) {
         let path = unsafe { CStr::from_ptr(path as *const c_char) };
         if let Ok(status) = statat(directory, path) {
             files::make_file_plain(status.device, status.inode);
+            reads::make_file_plain(status.device, status.inode);
         }
     }
-    files::descriptor_is_made();
+    entries::descriptor_is_made();
 }
 
 /// A descriptor is read: its own buffer is emptied, and printed output before input from a terminal or a pipe.
-pub(super) fn reads(fd: i32, _: &Held) {
-    if files::is_cached(fd) {
+pub(super) fn looks_by_reading(fd: i32, _: &Held) {
+    if files::is_written(fd) {
         files::flush(fd, Flush::Look);
         files::moves(fd);
     } else if files::has_printed() && !fstat(fd).is_ok_and(|status| status.is_regular()) {
@@ -141,10 +192,10 @@ fn controls(fd: i32, command: usize) {
     match command {
         F_GETFD | F_SETFD | F_GETFL => {}
         F_DUPFD | F_DUPFD_CLOEXEC => {
-            files::make_plain(fd, Plain::Duplicated);
-            files::descriptor_is_made();
+            make_plain(fd, Plain::Duplicated);
+            entries::descriptor_is_made();
         }
-        _ => files::make_plain(fd, Plain::Locked),
+        _ => make_plain(fd, Plain::Locked),
     }
 }
 
@@ -156,7 +207,7 @@ fn controls_device(fd: i32, request: usize) {
     const FIONCLEX: usize = 0x5450;
     const FIOCLEX: usize = 0x5451;
     if !matches!(request & 0xffff_ffff, TCGETS | TIOCGWINSZ | TIOCGPGRP | FIONCLEX | FIOCLEX) {
-        files::make_plain(fd, Plain::Locked);
+        make_plain(fd, Plain::Locked);
     }
 }
 
@@ -194,7 +245,7 @@ fn system_call(number: usize) {
     const CHILDREN: [usize; 4] = [56, 57, 58, 435];
     if !HARMLESS.contains(&number) {
         files::flush_all(Flush::Change);
-        files::make_all_plain(Plain::SystemCall);
+        make_all_plain(Plain::SystemCall);
         if CHILDREN.contains(&number) {
             files::share_unknown(true);
         }

@@ -17,7 +17,8 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use underbar_ledger::caches::Flush;
 
 use super::files::{self, Taken};
-use super::{lock, vfork};
+use super::reads::{self, Served};
+use super::{before, entries, lock, vfork};
 use crate::c_library::weak;
 use crate::errno::set_errno;
 
@@ -33,8 +34,10 @@ pub(super) const FSYNC: usize = 3;
 pub(super) const FDATASYNC: usize = 4;
 pub(super) const LSEEK: usize = 5;
 pub(super) const LSEEK64: usize = 6;
+pub(super) const READ: usize = 7;
+pub(super) const READ_CHK: usize = 8;
 /// How many there are.
-pub(super) const CALLS: usize = 7;
+pub(super) const CALLS: usize = 9;
 
 /// The functions. Written before the first word holds one of ours.
 pub(super) static REAL: [AtomicUsize; CALLS] = [const { AtomicUsize::new(0) }; CALLS];
@@ -49,6 +52,8 @@ pub(super) fn call(number: usize) -> Option<(&'static CStr, usize)> {
         FDATASYNC => (c"fdatasync", fdatasync as *const () as usize),
         LSEEK => (c"lseek", lseek as *const () as usize),
         LSEEK64 => (c"lseek64", lseek64 as *const () as usize),
+        READ => (c"read", read as *const () as usize),
+        READ_CHK => (c"__read_chk", read_chk as *const () as usize),
         _ => return None,
     })
 }
@@ -81,7 +86,7 @@ fn take(fd: i32, total: usize, copy: &dyn Fn(*mut u8)) -> Taken {
 type Write = unsafe extern "C" fn(c_int, *const c_void, usize) -> isize;
 
 unsafe extern "C" fn write(fd: c_int, bytes: *const c_void, count: usize) -> isize {
-    if !files::is_plain(fd) && count != 0 && count <= MOST && !bytes.is_null() {
+    if !entries::is_plain(fd) && count != 0 && count <= MOST && !bytes.is_null() {
         // SAFETY: the program's bytes; the room in the buffer was found.
         let copy = |to: *mut u8| unsafe { core::ptr::copy_nonoverlapping(bytes.cast(), to, count) };
         match take(fd, count, &copy) {
@@ -104,7 +109,7 @@ struct Piece {
 type Writev = unsafe extern "C" fn(c_int, *const Piece, c_int) -> isize;
 
 unsafe extern "C" fn writev(fd: c_int, pieces: *const Piece, count: c_int) -> isize {
-    if !files::is_plain(fd) && (1..=1024).contains(&count) && !pieces.is_null() {
+    if !entries::is_plain(fd) && (1..=1024).contains(&count) && !pieces.is_null() {
         // SAFETY: the program's array.
         let pieces = unsafe { core::slice::from_raw_parts(pieces, count as usize) };
         let total = pieces.iter().try_fold(0_usize, |sum, piece| sum.checked_add(piece.count));
@@ -147,16 +152,16 @@ unsafe extern "C" fn close(fd: c_int) -> c_int {
 
 /// A descriptor is about to be closed. Returns an error that earlier bytes met.
 fn closes(fd: i32) -> Option<i32> {
-    if !files::is_active() || vfork::is_child() {
+    if !entries::is_active() || vfork::is_child() {
         return None;
     }
     let _held = lock::enter();
-    files::closes(fd)
+    before::closes(fd)
 }
 
 /// Empties the buffer before its file is synchronised. Returns an error that it met.
 fn synchronises(fd: i32) -> Option<i32> {
-    if !files::is_active() || vfork::is_child() {
+    if !entries::is_active() || vfork::is_child() {
         return None;
     }
     let _held = lock::enter();
@@ -184,13 +189,23 @@ type Seek = unsafe extern "C" fn(c_int, i64, c_int) -> i64;
 
 /// The program asks where it is, or goes elsewhere.
 fn seeks(fd: i32, by: i64, from: c_int) -> Option<i64> {
+    const SEEK_SET: c_int = 0;
     const SEEK_CUR: c_int = 1;
-    if files::is_plain(fd) || vfork::is_child() {
+    if entries::is_plain(fd) || vfork::is_child() {
         return None;
     }
     let _held = lock::enter();
+    let place = files::place(fd).or_else(|| reads::place_of(fd));
     if by == 0 && from == SEEK_CUR {
-        return files::place(fd).map(|place| place as i64);
+        return place.map(|place| place as i64);
+    }
+    let to = match from {
+        SEEK_SET => u64::try_from(by).ok(),
+        SEEK_CUR => place.and_then(|place| place.checked_add_signed(by)),
+        _ => None,
+    };
+    if let Some(to) = reads::seeks_to(fd, to) {
+        return Some(to as i64);
     }
     files::flush(fd, Flush::Seek);
     files::moves(fd);
@@ -205,6 +220,49 @@ unsafe extern "C" fn lseek(fd: c_int, by: i64, from: c_int) -> i64 {
 unsafe extern "C" fn lseek64(fd: c_int, by: i64, from: c_int) -> i64 {
     // SAFETY: the C library's function; the arguments are the program's.
     seeks(fd, by, from).unwrap_or_else(|| unsafe { transmute::<usize, Seek>(real(LSEEK64))(fd, by, from) })
+}
+
+/// A read of `count` bytes.
+#[inline(always)]
+fn serve(fd: i32, to: *mut u8, count: usize) -> Served {
+    if !entries::is_active() || count == 0 || count > MOST || to.is_null() || vfork::is_child() {
+        return Served::NotOurs;
+    }
+    if entries::is_plain(fd) && !entries::any() {
+        return Served::NotOurs;
+    }
+    test_cancel();
+    let held = lock::enter();
+    match reads::serve(fd, to, count, held.is_nested) {
+        Served::NotOurs => {
+            before::looks_by_reading(fd, &held);
+            Served::NotOurs
+        }
+        served => served,
+    }
+}
+
+type Read = unsafe extern "C" fn(c_int, *mut c_void, usize) -> isize;
+
+unsafe extern "C" fn read(fd: c_int, to: *mut c_void, count: usize) -> isize {
+    match serve(fd, to.cast(), count) {
+        Served::Bytes(bytes) => bytes as isize,
+        Served::Failed(error) => failed(error),
+        // SAFETY: the C library's function; the arguments are the program's.
+        Served::NotOurs => unsafe { transmute::<usize, Read>(real(READ))(fd, to, count) },
+    }
+}
+
+type ReadChecked = unsafe extern "C" fn(c_int, *mut c_void, usize, usize) -> isize;
+
+unsafe extern "C" fn read_chk(fd: c_int, to: *mut c_void, count: usize, room: usize) -> isize {
+    let served = if count <= room { serve(fd, to.cast(), count) } else { Served::NotOurs };
+    match served {
+        Served::Bytes(bytes) => bytes as isize,
+        Served::Failed(error) => failed(error),
+        // SAFETY: the C library's function; the arguments are the program's.
+        Served::NotOurs => unsafe { transmute::<usize, ReadChecked>(real(READ_CHK))(fd, to, count, room) },
+    }
 }
 
 // ---- streams ------------------------------------------------------------------------------------------------------
@@ -261,7 +319,7 @@ type StreamBytes = unsafe extern "C" fn(*mut Stream, *mut c_void, isize) -> isiz
 unsafe extern "C" fn stream_write(stream: *mut Stream, bytes: *mut c_void, count: isize) -> isize {
     // SAFETY: the C library passes its stream.
     let fd = unsafe { (*stream).descriptor };
-    if !files::is_plain(fd) && count > 0 && (count as usize) <= MOST {
+    if !entries::is_plain(fd) && count > 0 && (count as usize) <= MOST {
         // SAFETY: the stream's bytes; the room in the buffer was found.
         let copy = |to: *mut u8| unsafe { core::ptr::copy_nonoverlapping(bytes.cast(), to, count as usize) };
         match take(fd, count as usize, &copy) {
@@ -288,13 +346,16 @@ unsafe extern "C" fn stream_write(stream: *mut Stream, bytes: *mut c_void, count
 }
 
 unsafe extern "C" fn stream_read(stream: *mut Stream, bytes: *mut c_void, count: isize) -> isize {
-    if files::any() && !vfork::is_child() {
-        let held = lock::enter();
-        // SAFETY: the C library passes its stream.
-        super::before::reads(unsafe { (*stream).descriptor }, &held);
+    // SAFETY: the C library passes its stream.
+    let fd = unsafe { (*stream).descriptor };
+    match serve(fd, bytes.cast(), usize::try_from(count).unwrap_or(0)) {
+        Served::Bytes(bytes) => bytes as isize,
+        Served::Failed(error) => failed(error),
+        // SAFETY: the C library's own entry, with its arguments.
+        Served::NotOurs => unsafe {
+            transmute::<usize, StreamBytes>(real_stream(STREAM_READ))(stream, bytes, count)
+        },
     }
-    // SAFETY: the C library's own entry, with its arguments.
-    unsafe { transmute::<usize, StreamBytes>(real_stream(STREAM_READ))(stream, bytes, count) }
 }
 
 type StreamSeek = unsafe extern "C" fn(*mut Stream, i64, c_int) -> i64;
@@ -327,7 +388,7 @@ unsafe extern "C" fn stream_stat(stream: *mut Stream, status: *mut c_void) -> c_
     // SAFETY: the C library passes its stream, and its own entry.
     unsafe {
         let fd = (*stream).descriptor;
-        if !files::is_plain(fd) && !vfork::is_child() {
+        if !entries::is_plain(fd) && !vfork::is_child() {
             let _held = lock::enter();
             files::flush(fd, Flush::Look);
         }

@@ -13,7 +13,7 @@
 //! Not here: which calls do what (`calls`, `before`), the steps of a buffer (`underbar_filecache`).
 
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use underbar_filecache::buffer::{self, Append, HEAD_BYTES, Head};
 use underbar_filecache::message::{Kind, Message};
@@ -32,26 +32,14 @@ use underbar_sys::syscall::{
     munmap,
 };
 
-use super::stubs::ACTIVE;
+use super::entries::{
+    ACTIVE, COMPARED, ENTRIES, EPOCH, NOT_READ, PLAIN, UNKNOWN, WRITTEN, descriptor_of, entry, replace,
+};
 use super::{Settings, settings};
 use crate::ledger;
 
-/// Descriptors from this one on are never cached.
-const DESCRIPTORS: usize = 1024;
-/// Descriptors that are compared with a file that is to be cached.
-const COMPARED: i32 = 256;
 /// Buffers of a process, at most.
 const SLOTS: usize = 24;
-
-const UNKNOWN: u8 = 0;
-const PLAIN: u8 = 1;
-/// And the number of the slot.
-const CACHED: u8 = 2;
-
-static ENTRIES: [AtomicU8; DESCRIPTORS] = [const { AtomicU8::new(UNKNOWN) }; DESCRIPTORS];
-
-/// Changes when a descriptor may have become another file in ways that are not seen: the next write looks.
-static EPOCH: AtomicU32 = AtomicU32::new(0);
 
 /// A buffer and its file. Written under the lock, but for `size` and `memory` which an interrupted append reads; relaxed.
 struct Slot {
@@ -96,6 +84,15 @@ static ALL: [Slot; SLOTS] = [const {
 /// Sums of all rows since the process began, or was forked: calls, bytes. Under the lock.
 static TOTALS: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 
+/// A cache took or served a call.
+#[inline(always)]
+pub(super) fn took(bytes: usize) {
+    add(&TOTALS[0], 1);
+    add(&TOTALS[1], bytes as u64);
+    ledger::set(Key::CacheCalls, TOTALS[0].load(Ordering::Relaxed));
+    ledger::set(Key::CacheBytes, TOTALS[1].load(Ordering::Relaxed));
+}
+
 /// What became of a write.
 pub(super) enum Taken {
     /// The cache has the bytes.
@@ -106,30 +103,12 @@ pub(super) enum Taken {
     Failed(i32),
 }
 
-/// The entry of a descriptor.
-#[inline(always)]
-fn entry(fd: i32) -> Option<&'static AtomicU8> {
-    ENTRIES.get(fd as u32 as usize)
-}
-
-/// Whether a descriptor is known to be the kernel's, so that nothing is to be done.
-#[inline(always)]
-pub(super) fn is_plain(fd: i32) -> bool {
-    entry(fd).is_none_or(|entry| entry.load(Ordering::Relaxed) == PLAIN) || !is_active()
-}
-
-/// Whether caching goes on at all.
-#[inline(always)]
-pub(super) fn is_active() -> bool {
-    ACTIVE.load(Ordering::Relaxed) != 0
-}
-
 fn slot_of(fd: i32) -> Option<&'static Slot> {
-    ALL.get(usize::from(entry(fd)?.load(Ordering::Relaxed).checked_sub(CACHED)?))
+    ALL.get(usize::from(entry(fd)?.load(Ordering::Relaxed).checked_sub(WRITTEN)?))
 }
 
-/// Whether a descriptor is cached.
-pub(super) fn is_cached(fd: i32) -> bool {
+/// Whether a descriptor has a buffer of what is written.
+pub(super) fn is_written(fd: i32) -> bool {
     slot_of(fd).is_some()
 }
 
@@ -142,12 +121,12 @@ fn slots() -> impl Iterator<Item = &'static Slot> {
     ALL.iter().filter(|slot| slot.size.load(Ordering::Relaxed) > 0)
 }
 
-fn row(at: usize) -> &'static CacheRow {
+pub(super) fn row(at: usize) -> &'static CacheRow {
     let rows = ledger::rows_of_caches();
     rows.rows.get(at).unwrap_or(&rows.rows[caches::WRITE])
 }
 
-fn add(word: &AtomicU64, amount: u64) {
+pub(super) fn add(word: &AtomicU64, amount: u64) {
     word.store(word.load(Ordering::Relaxed).wrapping_add(amount), Ordering::Relaxed);
 }
 
@@ -174,8 +153,7 @@ impl Slot {
 
     /// A descriptor that has this slot.
     fn descriptor(&self) -> Option<i32> {
-        let entry = CACHED + number(self) as u8;
-        ENTRIES.iter().position(|other| other.load(Ordering::Relaxed) == entry).map(|fd| fd as i32)
+        descriptor_of(WRITTEN + number(self) as u8)
     }
 
     fn is_file_of(&self, fd: i32) -> bool {
@@ -261,12 +239,7 @@ impl Slot {
     }
 
     fn retire(&self, becomes: u8) {
-        let entry = CACHED + number(self) as u8;
-        for other in &ENTRIES {
-            if other.load(Ordering::Relaxed) == entry {
-                other.store(becomes, Ordering::Relaxed);
-            }
-        }
+        replace(WRITTEN + number(self) as u8, becomes);
         self.size.store(0, Ordering::Relaxed);
         // An append of this thread that was interrupted finds neither room nor its state. It may still touch the pages, which are given
         // back when the slot is used again.
@@ -292,10 +265,7 @@ impl Slot {
             if row.most.load(Ordering::Relaxed) < length as u64 {
                 row.most.store(length as u64, Ordering::Relaxed);
             }
-            add(&TOTALS[0], 1);
-            add(&TOTALS[1], total as u64);
-            ledger::set(Key::CacheCalls, TOTALS[0].load(Ordering::Relaxed));
-            ledger::set(Key::CacheBytes, TOTALS[1].load(Ordering::Relaxed));
+            took(total);
         }
         Some(taken)
     }
@@ -347,7 +317,8 @@ pub(super) fn take(fd: i32, total: usize, copy: &dyn Fn(*mut u8), is_nested: boo
 fn take_slowly(fd: i32, total: usize, copy: &dyn Fn(*mut u8), is_nested: bool) -> Taken {
     loop {
         let Some(slot) = slot_of(fd) else {
-            let is_new = entry(fd).is_some_and(|entry| entry.load(Ordering::Relaxed) == UNKNOWN);
+            let is_new =
+                entry(fd).is_some_and(|entry| matches!(entry.load(Ordering::Relaxed), UNKNOWN | NOT_READ));
             if is_nested || !is_new || !without_signals(|| learn(fd)) {
                 return Taken::NotOurs;
             }
@@ -455,11 +426,6 @@ pub(super) fn make_file_plain(device: u64, inode: u64) {
     }
 }
 
-/// Whether any file is cached.
-pub(super) fn any() -> bool {
-    ACTIVE.load(Ordering::Relaxed) > 1
-}
-
 /// A descriptor is about to be closed. Returns an error that earlier bytes met.
 pub(super) fn closes(fd: i32) -> Option<i32> {
     let slot = slot_of(fd);
@@ -487,13 +453,6 @@ pub(super) fn closes(fd: i32) -> Option<i32> {
     (error != 0).then_some(error)
 }
 
-/// Descriptors from one to another are about to be closed.
-pub(super) fn closes_range(first: u32, last: u32) {
-    for fd in first..=last.min(DESCRIPTORS as u32 - 1) {
-        closes(fd as i32);
-    }
-}
-
 /// The place of a descriptor as the program sees it; None: the kernel knows.
 pub(super) fn place(fd: i32) -> Option<u64> {
     let head = slot_of(fd)?.head()?;
@@ -513,17 +472,14 @@ pub(super) fn moves(fd: i32) {
     }
 }
 
-/// A descriptor is made, perhaps with a number that was closed unseen.
-pub(super) fn descriptor_is_made() {
-    EPOCH.fetch_add(1, Ordering::Relaxed);
-}
-
 /// Descriptors that were not looked at yet and that a child gets, too, are never cached: all that are open, or those that exec does not
 /// close.
 pub(super) fn share_unknown(all: bool) {
     const ASKED: usize = 64;
-    for (fd, entry) in
-        ENTRIES.iter().enumerate().filter(|(_, entry)| entry.load(Ordering::Relaxed) == UNKNOWN)
+    for (fd, entry) in ENTRIES
+        .iter()
+        .enumerate()
+        .filter(|(_, entry)| matches!(entry.load(Ordering::Relaxed), UNKNOWN | NOT_READ))
     {
         let is_shared = fd >= ASKED || is_closed_on_exec(fd as i32).is_ok_and(|is_closed| all || !is_closed);
         if !is_shared {
@@ -560,7 +516,7 @@ pub(super) fn forget_all() {
         slot.size.store(0, Ordering::Relaxed);
     }
     for entry in &ENTRIES {
-        if entry.load(Ordering::Relaxed) >= CACHED {
+        if entry.load(Ordering::Relaxed) >= WRITTEN {
             entry.store(PLAIN, Ordering::Relaxed);
         }
     }
@@ -575,7 +531,7 @@ fn learn(fd: i32) -> bool {
     let Some(entry) = entry(fd) else { return false };
     match candidate(fd, settings()) {
         Ok(Some((slot, row_number))) => {
-            entry.store(CACHED + number(slot) as u8, Ordering::Relaxed);
+            entry.store(WRITTEN + number(slot) as u8, Ordering::Relaxed);
             let row = row(row_number);
             add(&row.files, 1);
             true
@@ -609,7 +565,7 @@ fn candidate(fd: i32, settings: &Settings) -> Result<Option<(&'static Slot, usiz
             return Ok(None);
         }
         path = path_of(fd, &mut room);
-        match settings.size_of(path) {
+        match settings.size_of(path, true) {
             0 => return Ok(None),
             size => (caches::WRITE, size),
         }
@@ -651,6 +607,9 @@ fn candidate(fd: i32, settings: &Settings) -> Result<Option<(&'static Slot, usiz
         }
         make_plain(other, Plain::Shared);
         return plain(Plain::Shared);
+    }
+    if is_mapped(status.inode) {
+        return plain(Plain::Mapped);
     }
     let Some(slot) = free_slot() else { return plain(Plain::Room) };
     slot.device.store(status.device, Ordering::Relaxed);
@@ -708,19 +667,47 @@ impl Slot {
 }
 
 impl Settings {
-    /// Bytes of the cache for a file that is written; 0: none.
-    fn size_of(&self, path: &[u8]) -> usize {
+    /// Bytes of the cache for a file that is written, or read; 0: none.
+    pub(super) fn size_of(&self, path: &[u8], is_written: bool) -> usize {
         let mut room = [0; 1024];
         let directory = readlink(c"/proc/self/cwd", &mut room).unwrap_or_default();
         let mut files = work_files(self.files.get(), self.read as u64, self.write as u64);
         files
             .find(|file| pattern::names(file.pattern(), path, directory))
-            .map_or(0, |file| file.write as usize)
+            .map_or(0, |file| if is_written { file.write } else { file.read } as usize)
     }
 }
 
+/// Whether a file of that number is mapped, as far as the kernel tells. On whichever device it is: a mistake leaves a file plain.
+fn is_mapped(inode: u64) -> bool {
+    let Ok(fd) = syscall::open(c"/proc/self/maps", O_RDONLY | syscall::O_CLOEXEC, 0) else { return true };
+    let mut room = [0; 2048];
+    let (mut field, mut number, mut found) = (0, 0_u64, false);
+    while let Ok(length @ 1..) = ledger::own_reads::read(fd, &mut room) {
+        for &byte in &room[..length] {
+            match byte {
+                b'\n' => field = 0,
+                // addresses, rights, offset, device, number
+                b' ' if field < 5 => {
+                    field += 1;
+                    if field == 5 {
+                        found |= number == inode;
+                    }
+                    number = 0;
+                }
+                b'0'..=b'9' if field == 4 => {
+                    number = number.wrapping_mul(10).wrapping_add(u64::from(byte - b'0'));
+                }
+                _ => {}
+            }
+        }
+    }
+    let _ = close(fd);
+    found
+}
+
 /// The path of a descriptor.
-fn path_of(fd: i32, room: &mut [u8]) -> &[u8] {
+pub(super) fn path_of(fd: i32, room: &mut [u8]) -> &[u8] {
     let mut name = *b"/proc/self/fd/\0\0\0\0\0";
     let mut digits = [0; 4];
     let (mut rest, mut count) = (fd, 0);
@@ -739,7 +726,7 @@ fn path_of(fd: i32, room: &mut [u8]) -> &[u8] {
 }
 
 /// File systems whose files the kernel makes up: each write is an order.
-fn is_synthetic(kind: u64) -> bool {
+pub(super) fn is_synthetic(kind: u64) -> bool {
     const KINDS: [u64; 12] = [
         0x9fa0,      // proc
         0x6265_6572, // sysfs

@@ -7,10 +7,13 @@
 use core::arch::asm;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
+use crate::callers;
 use underbar_sys::syscall::{futex_wait, futex_wake};
 
 /// The owner's thread pointer, and [`AWAITED`]; 0: free. Taken with Acquire, given up with Release.
 static OWNER: AtomicUsize = AtomicUsize::new(0);
+/// The owner's stack pointer when it took the lock. The owner writes and reads; relaxed.
+static POINTER: AtomicUsize = AtomicUsize::new(0);
 /// A thread may sleep. Thread pointers are multiples of 16.
 const AWAITED: usize = 1;
 
@@ -42,9 +45,27 @@ pub(super) struct Held {
 pub(super) fn enter() -> Held {
     let me = me();
     match OWNER.compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed) {
-        Ok(_) => Held { is_nested: false },
-        Err(owner) if owner & !AWAITED == me => Held { is_nested: true },
+        Ok(_) => taken(),
+        Err(owner) if owner & !AWAITED == me => again(callers::stack_pointer()),
         Err(_) => wait(me),
+    }
+}
+
+#[inline(always)]
+fn taken() -> Held {
+    POINTER.store(callers::stack_pointer(), Ordering::Relaxed);
+    Held { is_nested: false }
+}
+
+/// The thread has the lock already: this is a signal handler; or a handler has left the thread's write for good, by a jump, and the frame
+/// that took the lock is gone, as the stack pointer is above it.
+#[cold]
+fn again(now: usize) -> Held {
+    let (then, bounds) = (POINTER.load(Ordering::Relaxed), callers::bounds());
+    if now >= then && bounds.contains(&now) && bounds.contains(&then) {
+        taken()
+    } else {
+        Held { is_nested: true }
     }
 }
 
@@ -55,7 +76,7 @@ fn wait(me: usize) -> Held {
         if owner == 0 {
             // Others may still sleep: the next unlock wakes one of them.
             if OWNER.compare_exchange(0, me | AWAITED, Ordering::Acquire, Ordering::Relaxed).is_ok() {
-                return Held { is_nested: false };
+                return taken();
             }
             continue;
         }

@@ -12,7 +12,9 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | `files` | which descriptors are cached, and their buffers |
+//! | `entries` | what is known of each descriptor |
+//! | `files` | buffers of files that are written |
+//! | `reads` | buffers of files that are read |
 //! | `calls` | the functions that a cache takes the place of |
 //! | `names`, `stubs`, `before` | the functions before which buffers are emptied |
 //! | `streams` | the C library's tables of streams |
@@ -28,9 +30,11 @@
 
 mod before;
 mod calls;
+mod entries;
 mod files;
 mod lock;
 mod names;
+mod reads;
 mod streams;
 mod stubs;
 mod supervisor;
@@ -132,27 +136,29 @@ pub(crate) fn at_start(_: &Given) {
     });
     let are_there = calls::REAL.iter().all(|real| real.load(Ordering::Relaxed) != 0);
     if streams::bind() && are_there {
-        stubs::ACTIVE.store(1, Ordering::Relaxed);
+        reads::begin();
+        entries::ACTIVE.store(1, Ordering::Relaxed);
     }
 }
 
 /// The process is about to end, or to forbid itself system calls: no file is cached any more.
 pub(crate) fn finish() {
-    if !files::is_active() || vfork::is_child() {
+    if !entries::is_active() || vfork::is_child() {
         return;
     }
     let _held = lock::enter();
+    reads::end();
     files::end();
 }
 
 /// Before a fork: the child has all descriptors, too. Returns whether the lock is held across the fork.
 pub(crate) fn before_fork() -> bool {
-    if !files::is_active() || vfork::is_child() {
+    if !entries::is_active() || vfork::is_child() {
         return false;
     }
     let held = lock::enter();
     files::flush_all(Flush::Fork);
-    files::make_all_plain(Plain::Fork);
+    before::make_all_plain(Plain::Fork);
     files::share_unknown(true);
     lock::hold(held)
 }
@@ -166,8 +172,9 @@ pub(crate) fn after_fork(is_held: bool) {
 
 /// After it, in the child.
 pub(crate) fn after_fork_in_child(_: bool) {
-    if files::is_active() {
+    if entries::is_active() {
         lock::forget_owner();
+        reads::forget_all();
         files::forget_all();
     }
 }

@@ -25,6 +25,8 @@ pub(super) enum About {
     WriteInside,
     /// A path is named.
     Path,
+    /// A path is named whose file becomes shorter or longer.
+    Truncate,
     /// A path is opened; it is the first argument.
     Open,
     /// A path is opened; it is the second argument.
@@ -61,6 +63,10 @@ pub(super) enum About {
     Asynchronous,
     /// A message that may have descriptors: the second argument.
     Message,
+    /// Several such messages.
+    Messages,
+    /// The process waits for others.
+    Wait,
     /// Descriptors from the first argument to the second are closed.
     CloseRange,
     /// Descriptors from the first argument on are closed.
@@ -76,7 +82,8 @@ pub(super) enum About {
 use About::{
     Asynchronous, Change, Child, ChildInside, CloseFrom, CloseRange, Control, Copy as Copies, CopyThird,
     Descriptor, DeviceControl, Duplicate, DuplicateTo, End, Exec, Limit, LimitOf, Lock, Look, LookSecond,
-    Map, Message, Open, OpenAt, Path, Read, Reopen, Spawn, SyncAll, SystemCall, WriteInside,
+    Map, Message, Messages, Open, OpenAt, Path, Read, Reopen, Spawn, SyncAll, SystemCall, Truncate, Wait,
+    WriteInside,
 };
 
 const TABLE: &[(About, &str)] = &[
@@ -90,8 +97,9 @@ const TABLE: &[(About, &str)] = &[
     (
         Path,
         "stat stat64 lstat lstat64 fstatat fstatat64 statx __xstat __xstat64 __lxstat __lxstat64 __fxstatat __fxstatat64 \
-         truncate truncate64 rename renameat renameat2 unlink unlinkat remove link linkat utime utimes utimensat lutimes",
+         rename renameat renameat2 unlink unlinkat remove link linkat utime utimes utimensat lutimes",
     ),
+    (Truncate, "truncate truncate64"),
     (Open, "open open64 creat creat64 __open_2 __open64_2 fopen fopen64"),
     (OpenAt, "openat openat64 __openat_2 __openat64_2"),
     (Reopen, "freopen freopen64"),
@@ -108,7 +116,7 @@ const TABLE: &[(About, &str)] = &[
          sync_file_range futimes futimens pwrite pwrite64 pwritev pwritev64 pwritev2 pwritev64v2 dprintf vdprintf \
          __dprintf_chk __vdprintf_chk",
     ),
-    (Read, "read readv __read_chk"),
+    (Read, "readv"),
     (Duplicate, "dup"),
     (DuplicateTo, "dup2 dup3"),
     (Control, "fcntl fcntl64"),
@@ -118,7 +126,9 @@ const TABLE: &[(About, &str)] = &[
     (Copies, "sendfile sendfile64 tee"),
     (CopyThird, "copy_file_range splice"),
     (Asynchronous, "aio_read aio_read64 aio_write aio_write64 aio_fsync aio_fsync64 lio_listio lio_listio64"),
-    (Message, "sendmsg sendmmsg"),
+    (Message, "sendmsg"),
+    (Messages, "sendmmsg"),
+    (Wait, "poll ppoll __poll_chk __ppoll_chk select pselect epoll_wait epoll_pwait epoll_pwait2"),
     (CloseRange, "close_range"),
     (CloseFrom, "closefrom"),
     (Limit, "setrlimit setrlimit64"),

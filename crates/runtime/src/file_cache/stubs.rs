@@ -10,17 +10,14 @@
 //! Not here: which function has which number (`names`).
 
 use core::arch::global_asm;
-use core::sync::atomic::{AtomicU32, AtomicUsize};
+use core::sync::atomic::AtomicUsize;
 
 use super::before;
+use super::entries::ACTIVE;
 use super::names::FUNCTIONS;
 
 /// The functions. Written before the first word holds a stub's address; read by stubs.
 pub(super) static REAL: [AtomicUsize; FUNCTIONS] = [const { AtomicUsize::new(0) }; FUNCTIONS];
-
-/// How many files are cached, and 1 from the start until the end of the process's caching. Written under the lock of the caches; relaxed:
-/// a thread that has yet to see it has not written.
-pub(super) static ACTIVE: AtomicU32 = AtomicU32::new(0);
 
 /// Bytes of a stub.
 const STUB: usize = 32;

@@ -12,7 +12,9 @@ use super::{
     reset_start, send, send_params, send_prepare,
 };
 use crate::by_caller;
+use crate::deepbind;
 use crate::loaded;
+use crate::sandbox;
 
 /// How many names there are.
 pub(super) const NAMES: usize = 11;
@@ -50,6 +52,13 @@ fn functions() -> [(&'static CStr, usize); NAMES] {
 /// Binds all libraries that are loaded, and those that come later.
 pub(super) fn bind() {
     by_caller::also(bind_loaded);
+}
+
+/// Binds what is loaded now. Does nothing if another thread binds words.
+pub(super) fn bind_once() {
+    if !sandbox::is_closed() {
+        deepbind::under_lock(0, bind_loaded);
+    }
 }
 
 /// Names that are enough to count: the first two.

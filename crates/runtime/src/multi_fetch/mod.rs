@@ -63,8 +63,18 @@ fn only_counts() -> bool {
 
 /// Binds what is loaded, and what will be.
 pub(crate) fn at_start() {
-    if FACTOR.load(Ordering::Relaxed) > 1 || only_counts() {
+    if FACTOR.load(Ordering::Relaxed) > 1 {
         bind::bind();
+    } else {
+        libpq_is_used();
+    }
+}
+
+/// Binds the words that call libpq, if fetches are counted: it is loaded now, or enters the kernel from a new place. A library that comes
+/// with it later was loaded before libpq connects, so no look at each `dlopen` is needed, as [`bind::bind`] makes. Waits for no lock.
+pub(crate) fn libpq_is_used() {
+    if only_counts() {
+        bind::bind_once();
     }
 }
 

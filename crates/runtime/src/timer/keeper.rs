@@ -18,7 +18,7 @@
 //! the state of a process that keeps nothing.
 //! Not here: the kernel's timers (the caller's functions), the thread (`sleeper`), the C functions (the parent).
 
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 
 /// The kernel has the timer, as in a program without us. Zero.
 const IN_KERNEL: u64 = 0;
@@ -51,6 +51,9 @@ pub(super) struct Place {
 pub(super) struct Keeper {
     /// The timers.
     pub places: [Place; PLACES],
+    /// The process whose timers these are; 0: a child by fork that keeps none yet. A child by vfork shares the page, and has another
+    /// number.
+    process: AtomicI32,
     /// The sleeper wakes at this time; 0: it is awake and will look at all timers.
     until: AtomicU64,
     /// Raised to wake the sleeper.
@@ -89,6 +92,11 @@ impl Place {
                 time => return Some(time),
             }
         }
+    }
+
+    /// False: the kernel has it, and no thread moves it.
+    pub fn may_be_kept(&self) -> bool {
+        self.word.load(Ordering::Acquire) != IN_KERNEL
     }
 
     /// Judges a setting in the kernel: `left`: the timer was running before; `is_set`: it is now. True: it pays to keep it.
@@ -152,6 +160,12 @@ impl Place {
 }
 
 impl Keeper {
+    /// Whether these are the timers of that process, which is the caller's.
+    pub fn is_of(&self, process: i32) -> bool {
+        let taken = self.process.compare_exchange(0, process, Ordering::Relaxed, Ordering::Relaxed);
+        taken.is_ok() || taken == Err(process)
+    }
+
     /// After a timer was set for this time: must the sleeper be woken?
     pub fn is_too_late(&self, time: u64) -> bool {
         time != 0 && time < self.until.load(Ordering::SeqCst)
@@ -229,7 +243,8 @@ mod tests {
         let keeper = keeper();
         let place = &keeper.places[3];
         assert_eq!((place.set(100, nobody), place.get(nobody)), (None, None));
-        assert!(place.adopt(100, || true));
+        assert!(!place.may_be_kept());
+        assert!(place.adopt(100, || true) && place.may_be_kept());
         assert!(!place.adopt(7, || unreachable!("it is kept")));
         assert_eq!(place.get(nobody), Some(100));
         assert_eq!(keeper.sleeps_until(), Some(100));

@@ -43,6 +43,9 @@ pub(super) fn stop(keeper: &Keeper, at: usize) -> bool {
 
 /// A kept timer goes to the kernel with what is left of its time.
 pub(super) fn give_up(keeper: &Keeper, at: usize) {
+    if !keeper.places[at].may_be_kept() {
+        return;
+    }
     let Ok(mask) = bare_thread::block_all() else { return };
     let start = |time: u64| {
         if time == 0 {

@@ -31,7 +31,7 @@ mod sleeper;
 
 use core::ffi::{c_int, c_long, c_uint, c_void};
 use core::mem::transmute;
-use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 use underbar_ledger::Key;
 use underbar_sys::syscall::{
@@ -47,10 +47,8 @@ use bind::original;
 use keeper::Keeper;
 use sleeper::keeper;
 
-/// Whether timers are to be kept. Written when options are obeyed; relaxed, since nothing else is read by it. So is the next.
+/// Whether timers are to be kept. Written when options are obeyed; relaxed, since nothing else is read by it.
 static IS_ON: AtomicBool = AtomicBool::new(false);
-/// This process. A child by vfork, which shares the page, has another number.
-static PROCESS: AtomicI32 = AtomicI32::new(0);
 /// 1: there was a call of vfork, so that the caller of a function here may be a child that shares the page. Written by the stub of vfork
 /// before it jumps on; read by that thread and the child, which goes on in its place.
 static MAY_BE_CHILD: AtomicU8 = AtomicU8::new(0);
@@ -70,7 +68,6 @@ pub(crate) fn at_start() {
     if unsafe { madvise(page, size_of::<Keeper>(), MADV_WIPEONFORK) }.is_err() {
         return;
     }
-    PROCESS.store(getpid(), Ordering::Relaxed);
     sleeper::is(page.cast());
     bind::bind();
 }
@@ -84,7 +81,9 @@ pub(crate) fn retire() {
 
 /// The process's own timer survives exec: it is the kernel's again. The others end there.
 pub(crate) fn before_exec() {
-    if let Some(keeper) = mine() {
+    if let Some(keeper) = keeper()
+        && keeper.is_of(getpid())
+    {
         kernel::give_up(keeper, 0);
     }
 }
@@ -92,14 +91,7 @@ pub(crate) fn before_exec() {
 /// The keeper; None in a child by vfork, whose timers are its own.
 fn mine() -> Option<&'static Keeper> {
     let keeper = keeper()?;
-    if MAY_BE_CHILD.load(Ordering::Relaxed) != 0 {
-        let me = getpid();
-        if PROCESS.load(Ordering::Relaxed) != me {
-            // By fork: then the page was wiped, and is this process's. By vfork: it holds the parent's times.
-            return if keeper.thread.load(Ordering::Relaxed) == 0 { Some(keeper) } else { None };
-        }
-    }
-    Some(keeper)
+    (MAY_BE_CHILD.load(Ordering::Relaxed) == 0 || keeper.is_of(getpid())).then_some(keeper)
 }
 
 /// Where the program sets the time of a timer.

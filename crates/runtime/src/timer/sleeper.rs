@@ -15,7 +15,7 @@
 use core::sync::atomic::{AtomicPtr, Ordering};
 
 use underbar_ledger::Key;
-use underbar_sys::syscall::{Errno, futex_wait_until, futex_wake, sched_yield};
+use underbar_sys::syscall::{Errno, futex_wait_until, futex_wake, getpid, sched_yield};
 use underbar_sys::{bare_thread, clock};
 
 use super::keeper::Keeper;
@@ -39,6 +39,8 @@ pub(super) fn keeper() -> Option<&'static Keeper> {
 
 /// Timers may be kept from now on, in this page.
 pub(super) fn is(page: *mut Keeper) {
+    // SAFETY: a new page of zeros, which stays mapped; nobody else has it.
+    unsafe { (*page).is_of(getpid()) };
     // Finds the kernel's function, which the thread may not look for.
     let _ = clock::monotonic();
     KEEPER.store(page, Ordering::Relaxed);
@@ -55,7 +57,10 @@ pub(super) fn runs(keeper: &'static Keeper) -> bool {
 
 #[cold]
 fn start(keeper: &'static Keeper) -> bool {
-    if keeper.state.compare_exchange(NONE, STARTING, Ordering::Acquire, Ordering::Relaxed).is_err() {
+    // In a child by fork, whose page was wiped.
+    if !keeper.is_of(getpid())
+        || keeper.state.compare_exchange(NONE, STARTING, Ordering::Acquire, Ordering::Relaxed).is_err()
+    {
         return false;
     }
     // SAFETY: `sleep` and all that it calls make system calls, read the clock and use atomics of this process.
