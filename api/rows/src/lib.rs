@@ -60,6 +60,7 @@ pub struct Rows {
     growth: Growth,
     factor: u32,
     fetches: u64,
+    /// No fetch brings more rows.
     is_end: bool,
 }
 
@@ -108,14 +109,20 @@ impl Rows {
     /// The server fails in a row, or is gone. Then there are no more rows.
     #[expect(clippy::should_implement_trait, reason = "the row borrows the rows that wait")]
     pub fn next(&mut self) -> Result<Option<Row<'_>>, Error> {
-        if !self.is_end && self.step.as_ref().is_none_or(|step| self.next == step.rows) {
-            self.is_end = true;
-            let step = self.fetch()?;
-            self.is_end = step.rows == 0;
-            (self.step, self.next) = (Some(step), 0);
-        }
-        if self.is_end {
-            return Ok(None);
+        if self.step.as_ref().is_none_or(|step| self.next == step.rows) {
+            if self.is_end {
+                return Ok(None);
+            }
+            // Unless it succeeds, there are no more.
+            (self.is_end, self.next) = (true, 0);
+            let (step, asked) = self.fetch()?;
+            // Fewer rows than asked for are the last ones.
+            self.is_end = u32::try_from(step.rows).is_ok_and(|rows| rows < asked);
+            let is_empty = step.rows == 0;
+            self.step = Some(step);
+            if is_empty {
+                return Ok(None);
+            }
         }
         self.next += 1;
         Ok(self.step.as_ref().map(|step| Row { step, at: self.next - 1 }))
@@ -127,15 +134,17 @@ impl Rows {
         self.fetches
     }
 
-    fn fetch(&mut self) -> Result<Step, Error> {
+    /// Fetches, and says how many rows were asked for.
+    fn fetch(&mut self) -> Result<(Step, u32), Error> {
         if let Some(step) = self.step.take() {
             let seen = (0..step.rows).map(|at| (0..step.columns).map(|column| step.length(at, column)).sum());
             seen.for_each(|bytes| self.growth.saw(bytes));
         }
         let count = if self.factor > 1 { self.growth.next(self.factor, BYTES) } else { 1 };
-        self.fetches += 1;
         // The number of rows is a signed one for the server.
-        self.execute(&format!("FETCH FORWARD {} FROM underbar_rows", count.min(i32::MAX as u32)), TUPLES)
+        let count = count.min(i32::MAX as u32);
+        self.fetches += 1;
+        Ok((self.execute(&format!("FETCH FORWARD {count} FROM underbar_rows"), TUPLES)?, count))
     }
 
     /// Executes one statement, which must end like this.

@@ -66,14 +66,14 @@ pub fn of_both(first: Vec<Advice>, second: Vec<Advice>) -> Vec<Advice> {
     all
 }
 
-/// All sets to try: the suggested set, if there are suggestions, and those of the user.
-pub fn candidates(
+/// The set of these suggestions. None: nothing is to be set.
+fn set(
+    name: &str,
     report: &Report,
     suggestions: &[Advice],
     risky: bool,
-    given: &[String],
     primary: Measure,
-) -> Vec<Candidate> {
+) -> Option<Candidate> {
     let file = options_file(report, suggestions, risky);
     let mut options: Vec<&str> =
         file.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
@@ -84,9 +84,32 @@ pub fn candidates(
             options.remove(at);
         }
     }
+    let options = options.join("\n");
+    (!options.is_empty()).then(|| Candidate { name: name.to_owned(), options, primary, file })
+}
+
+/// All sets to try: the suggested set, if there are suggestions, and those of the user.
+pub fn candidates(
+    report: &Report,
+    suggestions: &[Advice],
+    risky: bool,
+    given: &[String],
+    primary: Measure,
+) -> Vec<Candidate> {
     let mut all = Vec::new();
-    if !options.is_empty() {
-        all.push(Candidate { name: "suggested".to_owned(), options: options.join("\n"), primary, file });
+    all.extend(set("suggested", report, suggestions, risky, primary));
+    // What one cache gains, another may lose: each option about switches is tried alone, too.
+    let settings = merged(suggestions).iter().map(|program| program.settings.len()).sum::<usize>();
+    let mut alone: Vec<(&str, Vec<Advice>)> = Vec::new();
+    for said in suggestions.iter().filter(|said| said.area == Some(Area::Switches)) {
+        let Some(option) = said.option.as_ref().map(|setting| setting.option) else { continue };
+        match alone.iter_mut().find(|(of, _)| *of == option) {
+            Some((_, one)) => one.push(said.clone()),
+            None => alone.push((option, vec![said.clone()])),
+        }
+    }
+    for (option, one) in alone.into_iter().filter(|(_, one)| one.len() < settings) {
+        all.extend(set(&format!("{option} alone"), report, &one, risky, primary));
     }
     for text in given {
         let file = format!("# Given with --try.\n{text}\n");
@@ -179,6 +202,28 @@ mod tests {
         for all in [of_both(loud.clone(), quiet.clone()), of_both(quiet.clone(), loud.clone())] {
             assert_eq!(set(&all), set(&loud), "{all:?}");
         }
+    }
+
+    #[test]
+    fn an_option_about_switches_is_tried_alone_next_to_others() {
+        let report = underbar_report::sample::getfree();
+        let advice = |area, option, value: &str| Advice {
+            target: "getfree".to_owned(),
+            area: Some(area),
+            option: Some(underbar_advise::Setting::new(option, [Some(value.to_owned())])),
+            ..Advice::default()
+        };
+        let print = advice(Area::Switches, "PRINT", "300");
+        let heap = advice(Area::Heap, "HEAP", "1M");
+        let sets = |suggestions: &[Advice]| -> Vec<String> {
+            let all = candidates(&report, suggestions, false, &[], Measure::Cpu);
+            all.iter().map(|set| format!("{}: {}", set.name, set.line())).collect()
+        };
+        let both = "suggested: [getfree] PRINT(300) HEAP(1M)";
+        assert_eq!(sets(&[print.clone(), heap.clone()]), [both, "PRINT alone: [getfree] PRINT(300)"]);
+        assert_eq!(sets(&[print]), ["suggested: [getfree] PRINT(300)"]);
+        assert_eq!(sets(&[heap]), ["suggested: [getfree] HEAP(1M)"]);
+        assert!(sets(&[]).is_empty());
     }
 
     #[test]
