@@ -185,6 +185,14 @@ fn a_question_is_seen_before_its_answer_is_read() {
     assert!(child.wait().expect("our child").success());
 }
 
+/// Pages that the program mapped before show each write at once.
+#[test]
+fn a_file_that_is_mapped_already_is_left_alone() {
+    let line = words("mapped", &[]);
+    let [plain, ours] = [None, Some(CACHED)].map(|options| outcome("mapped", options, &line, false));
+    assert_eq!(plain.difference(&ours), None);
+}
+
 /// Sockets, folders and devices by the name of a work file: calls fail and succeed as they do plain.
 #[test]
 fn what_is_no_file_is_left_alone() {

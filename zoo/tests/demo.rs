@@ -490,6 +490,30 @@ fn multi_fetch_sends_an_eighth_of_the_fetches() {
 }
 
 #[test]
+fn an_internal_sort_makes_no_calls_for_records() {
+    let json = demo(&["sort", "--runs", "1"]);
+    for check in ["same_order", "same_order_of_many", "calls", "calls_of_many"] {
+        passed(&json, check);
+    }
+}
+
+#[test]
+fn components_are_counted_as_the_source_has_them() {
+    let json = demo(&["components", "--runs", "1"]);
+    for name in ["writes", "timers", "polls", "reads", "all_lines"] {
+        passed(&json, name);
+    }
+}
+
+#[test]
+fn calls_of_an_ineligible_program_are_four_switches_each() {
+    let json = demo(&["3gl", "--runs", "1"]);
+    for name in ["switches", "switches_of_batches", "sums"] {
+        passed(&json, name);
+    }
+}
+
+#[test]
 fn lines_and_records_are_cached() {
     let compiles = |compiler: &str| Command::new(compiler).arg("--version").output().is_ok();
     if !compiles("c++") {

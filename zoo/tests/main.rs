@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod allocators;
+mod arms;
 mod below;
 mod cache_faults;
 mod cache_matrix;

@@ -4,6 +4,7 @@
 //! loader (in the program)                              preload library
 //!   LINK   begin ─────────────────────────────────────> a heap of its own, a row of accounts
 //!          enter                                        this thread's word = its part of that heap
+//!          program_starts                               its CPU time is limited (MT)
 //!          stack_begins                                 a stack, if STACK gives a size: main runs on it
 //!          main ── malloc, bound to `functions` ──────> word set, and called by that program? that heap : the process's
 //!                └─ strftime ── the C library's malloc ─────────────────────> the process's heap
@@ -23,7 +24,7 @@
 use core::ffi::c_void;
 
 /// Changes when [`Enclaves`] changes.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 
 /// A function for programs that are LINKed, in place of the C or C++ function of that name.
 #[repr(C)]
@@ -105,6 +106,11 @@ pub struct Enclaves {
     pub stack_ends: unsafe extern "C" fn(top: usize),
     /// Counts segments of such stacks, allocated and freed.
     pub stack_segments: unsafe extern "C" fn(allocated: u64, freed: u64),
+    /// A program is about to be LINKed by the calling thread: its CPU time is limited from now on (MT). Returns the argument of
+    /// [`Enclaves::program_ends`]; 0: it is not limited by itself.
+    pub program_starts: unsafe extern "C" fn() -> usize,
+    /// It has ended.
+    pub program_ends: unsafe extern "C" fn(start: usize),
 }
 
 // SAFETY: static tables of functions.

@@ -96,6 +96,23 @@ impl Entered {
     }
 }
 
+/// A program is about to be LINKed by the calling thread: its CPU time is limited from now on. Returns the argument of [`program_ends`].
+#[must_use]
+pub fn program_starts() -> usize {
+    // SAFETY: the table's function.
+    enclaves().map_or(0, |table| unsafe { (table.program_starts)() })
+}
+
+/// The program with that start has ended; 0: it was not limited by itself.
+pub fn program_ends(start: usize) {
+    if let Some(table) = enclaves()
+        && start != 0
+    {
+        // SAFETY: of `program_starts`.
+        unsafe { (table.program_ends)(start) };
+    }
+}
+
 /// The program with the stack of that end has ended; 0: it had none.
 ///
 /// # Safety

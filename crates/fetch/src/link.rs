@@ -67,6 +67,8 @@ struct Running {
     entered: Option<Entered>,
     /// The environment of the caller.
     environment: *const *const c_char,
+    /// Of [`enclave::program_starts`].
+    start: usize,
 }
 
 /// A program to run.
@@ -332,6 +334,7 @@ impl Running {
         if let Some(entered) = self.entered {
             entered.leave();
         }
+        enclave::program_ends(self.start);
         if self.task.environment.is_some() {
             // SAFETY: as the program around has set it.
             unsafe { system::environ = self.environment };
@@ -369,7 +372,8 @@ unsafe fn run(linked: *mut Linked, task: Task) -> c_int {
         if let Some(own) = task.environment {
             system::environ = own.list();
         }
-        let running = Running { task, entered: enclave.enter(), environment };
+        let start = enclave::program_starts();
+        let running = Running { task, entered: enclave.enter(), environment, start };
         (*linked).running = Some(running);
         let own = enclave.stack();
         let exited = Frame::run_on(frame, own, inside, run.cast());

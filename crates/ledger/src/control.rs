@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! word 0       epoch     raised after every change
-//!      1..8    nothing   zero
+//!      1       watched   1: a command looks at the processes' CPU time while they run (MT)
+//!      2..8    nothing   zero
 //!      8..11   setting   kind | process, object, value
 //!      11..14  setting   ...                                  the first without a kind ends the table
 //! ```
@@ -29,6 +30,8 @@ pub const WORDS: usize = 512;
 pub const SETTINGS: usize = (WORDS - FIRST) / STRIDE;
 
 const EPOCH: usize = 0;
+/// The word that says that a command watches.
+pub const WATCHED: usize = 1;
 const FIRST: usize = 8;
 const STRIDE: usize = 3;
 
@@ -107,6 +110,13 @@ impl<'a> Control<'a> {
     #[inline]
     pub fn epoch(&self) -> u64 {
         self.0[EPOCH].load(Ordering::Relaxed)
+    }
+
+    /// Whether a command watches over the processes of the ledger, so that no process needs a timer for MT. Written once, before the first
+    /// process begins; relaxed.
+    #[must_use]
+    pub fn is_watched(&self) -> bool {
+        self.0[WATCHED].load(Ordering::Relaxed) != 0
     }
 
     /// Sets a value. The host only, one at a time.

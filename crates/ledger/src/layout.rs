@@ -376,6 +376,9 @@ impl Fault {
     }
 }
 
+/// LINKed programs of a process whose CPU time is watched at a time. Further ones are counted, and not limited.
+pub const STARTS: usize = 16;
+
 /// The end time of a process that can no longer ask for the time, since it has restricted its system calls.
 pub const ENDED_UNTIMED: u64 = 1;
 
@@ -434,6 +437,9 @@ pub struct Slot {
     /// 1: the process has caches of files ([`crate::caches`]); 0: their pages were never made. Stored with Release when they are set up;
     /// only the owning process writes.
     pub caches: AtomicU64,
+    /// Programs that are LINKed and have a limit of CPU time (MT): the number of the LINKing thread in the upper half, that of the start in
+    /// the lower; 0: free. Set and cleared by that thread, relaxed: the host compares a word only with itself, from look to look.
+    pub starts: [AtomicU64; STARTS],
     /// The heading that the program gave to its storage report (CEE3RPH), of at most 79 bytes; empty: none. Only the owning process
     /// writes, under a lock.
     pub heading: Text<10>,
@@ -542,6 +548,7 @@ impl Slot {
         self.traces.store(0, relaxed);
         self.switches.store(0, relaxed);
         self.caches.store(0, relaxed);
+        self.starts.iter().for_each(|start| start.store(0, relaxed));
         self.heading.store(b"");
     }
 }

@@ -28,7 +28,7 @@
 //! | [`classes`], [`pairs`] | pages of its classes of ECBs; rows of ECBs by name-value pairs |
 //! | [`traces`] | trace tables of ECBs: the last requests of each thread |
 //! | [`heap_steps`] | requests of each heap by steps of 8 bytes |
-//! | [`switches`], [`switch_names`] | switches by call site; the functions that make them |
+//! | [`switches`], [`switch_names`], [`switch_reset`] | switches by call site; the functions that make them; from which counts on a report counts |
 //! | [`caches`] | rows of its caches of files |
 //! | [`control`] | the control page: settings that the host changes while programs run |
 //! | [`make`] | the first bytes of a new file |
@@ -54,6 +54,7 @@ pub mod pools;
 pub mod samples;
 pub mod sizes;
 pub mod switch_names;
+pub mod switch_reset;
 pub mod switches;
 pub mod table;
 pub mod text;

@@ -193,6 +193,20 @@ counters! {
         "The kernel's own count (syscr of /proc/PID/io) at that moment, less underbar's own reads. 0: it was not compared.";
     SwitchKernelWrites = "switches.kernel_write_calls", "Write calls that the kernel counted", Count, by Look, live Sampled, killed Sampled, Sum,
         "The kernel's own count (syscw of /proc/PID/io) at that moment. 0: it was not compared.";
+    SwitchEligible = "switches.eligible_ns", "CPU time of eligible components", Nanoseconds, by Request, live Exact, killed Exact, Sum,
+        "CPU time of threads before switches of the components that ZIIP(ELIGIBLE) names: the time before a switch is of the component that makes it. What a thread computes after its last switch is in neither figure.";
+    SwitchIneligible = "switches.ineligible_ns", "CPU time of other components", Nanoseconds, by Request, live Exact, killed Exact, Sum,
+        "CPU time of threads before switches of all other components, under ZIIP(ELIGIBLE).";
+    SwitchRuns = "switches.runs", "runs of eligible components", Count, by Request, live Exact, killed Exact, Sum,
+        "Times that CPU time of eligible components ended with a switch of another component, under ZIIP(ELIGIBLE): so often a thread would change the class of its processor and come back.";
+    ClassThreads = "class.threads", "threads placed on the class", Count, by Request, live Exact, killed Exact, Sum,
+        "Threads whose first function is in a component that ZIIP(ELIGIBLE) names, and which run on the processors of ZIIP(CPUS) only.";
+    ClassRefused = "class.refused", "threads that the kernel did not place", Count, by Request, live Exact, killed Exact, Sum,
+        "Such threads for which the kernel refused the processors of ZIIP(CPUS), as this process may use none of them. They run as plain.";
+    ClassTime = "class.cpu_ns", "CPU time of placed threads", Nanoseconds, by Look, live Sampled, killed Sampled, Sum,
+        "CPU time of the threads that were placed on the class: of those that have ended, and of those that are alive, of which 64 at a time are known.";
+    ClassOtherTime = "class.other_cpu_ns", "CPU time of all other threads", Nanoseconds, by Look, live Sampled, killed Sampled, Sum,
+        "CPU time of the process less that of placed threads.";
     OwnReads = "process.own_reads", "Read calls of underbar itself", Count, by Look, live Exact, killed Exact, Sum,
         "Read calls of the library in the process (mappings, arguments, programs to be started), and the loader's read of the library's head. The kernel counts them as the program's; the report subtracts them from the read calls of the run.";
     OwnReadBytes = "process.own_read_bytes", "Bytes read by underbar itself", Bytes, by Look, live Exact, killed Exact, Sum,
@@ -226,7 +240,9 @@ counters! {
     ControlObeyed = "control.obeyed", "Live changes obeyed", Count, by Obeyed, live Exact, killed Exact, Sum,
         "Settings that were changed from outside while the program ran, and that it obeyed: at the next request that a thread's ready cells do not serve.";
     FetchAsked = "fetch.asked", "single rows of cursors asked for", Count, by Request, live Exact, killed Exact, Sum,
-        "Times that the program asked for one row of a cursor that it declared by libpq, while MULTIFETCH was in force.";
+        "Times that the program asked for one row of a cursor: of one that it declared by libpq, while MULTIFETCH was in force; of any by PQexec or PQexecParams, under SWITCHES without MULTIFETCH.";
+    FetchWaited = "fetch.waited_ns", "time in single rows", Nanoseconds, by Request, live Exact, killed Exact, Sum,
+        "How long the program was in calls of libpq for one row of a cursor each, under SWITCHES without MULTIFETCH. Most of it is the way to the server and back, which MULTIFETCH(n) leaves to one of n.";
     FetchServed = "fetch.served", "single rows that came from larger fetches", Count, by Request, live Exact, killed Exact, Sum,
         "Single rows that the program got of a larger fetch, and the end behind the last one. The others were fetched from the server one by one.";
     FetchSent = "fetch.sent", "larger fetches", Count, by Request, live Exact, killed Exact, Sum,
@@ -263,6 +279,26 @@ counters! {
         "Bytes that the program had written into a cache and the kernel refused later, as on a full disk. The program got the error from its next write, fsync or close of the file.";
     CacheLeftPlain = "cache.left_plain", "named files without a cache", Count, by Request, live Exact, killed Exact, Sum,
         "Times that a file which PRINT or WORKFILE names was not cached, or no more; the rows of the caches have the reasons.";
+    ThreadStorageSize = "thread_storage.size", "Thread size total", Bytes, by SpaceLock, live Exact, killed Exact, Max,
+        "Bytes of the reservation of THSIZE, which serves the program's buffers and is kept; 0: there is none.";
+    ThreadStorageReached = "thread_storage.reached", "Most of the thread size used", Bytes, by Look, live Sampled, killed Sampled, Max,
+        "Bytes from the start of that reservation to the highest one that was ever in use: a reservation of this size would have held the same.";
+    ThreadStorageOutside = "thread_storage.outside", "Segments besides the thread size", Count, by SpaceLock, live Exact, killed Exact, Sum,
+        "Segments that were got from the kernel since a request did not fit into the reservation of THSIZE.";
+    CpuLimit = "cpu_limit.seconds", "CPU time of a program start, in seconds", Count, by Start, live Exact, killed Exact, Max,
+        "The limit of MT in force; 0: none.";
+    CpuLimitStarts = "cpu_limit.starts", "Program starts with a CPU limit", Count, by Request, live Exact, killed Exact, Sum,
+        "Starts to which MT applied: the process itself, and each program LINKed in it that was not LINKed by a LINKed one. None of them made a call for it, but for those whose limit the kernel keeps (cpu_limit.by_kernel).";
+    CpuLimitByKernel = "cpu_limit.by_kernel", "Starts whose limit the kernel keeps", Count, by Start, live Exact, killed Exact, Sum,
+        "Processes that set the kernel's limit RLIMIT_CPU for MT, since no command watches over them.";
+    TimerSet = "timer.set", "One-shot timers set", Count, by Request, live Exact, killed Exact, Sum,
+        "Times that the program set a one-shot timer, or ended one, that TIMER(COALESCE) can keep.";
+    TimerSwallowed = "timer.swallowed", "of these, without the kernel", Count, by Request, live Exact, killed Exact, Sum,
+        "Of these, those for which the kernel was not called, since a thread of underbar already sleeps until an earlier time, or the timer ended.";
+    TimerEarly = "timer.early", "times that thread woke too early", Count, by Request, live Exact, killed Exact, Sum,
+        "Times that the thread of TIMER(COALESCE) came to the end of its sleep and no timer was due, since all were set to later times or ended.";
+    TimerSent = "timer.sent", "signals of timers sent", Count, by Request, live Exact, killed Exact, Sum,
+        "Signals that the thread of TIMER(COALESCE) sent for timers that were due.";
     NotFollowedStatic = "follow.static", "not followed: statically linked", Count, by Follow, live Exact, killed Exact, Sum,
         "Programs started that have no dynamic loader, so no library can be loaded with them.";
     NotFollowedSetUid = "follow.setuid", "not followed: set-user-ID or set-group-ID", Count, by Follow, live Exact, killed Exact, Sum,
@@ -310,7 +346,7 @@ pub const HEAP_COUNTERS: usize = {
 };
 
 /// Changes when a structure of the file changes (`layout`, `heaps`, `pools`, `classes`, `pairs`, `traces`, `heap_steps`, `switches`, `caches`).
-pub const LAYOUT_VERSION: u32 = 20;
+pub const LAYOUT_VERSION: u32 = 22;
 
 /// A number that changes whenever the table or the layout does; it detects a ledger of another table. FNV-1a over keys, units,
 /// folds and scopes.

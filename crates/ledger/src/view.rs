@@ -15,8 +15,8 @@ use crate::classes::{self, ClassRow};
 use crate::layout::{
     AllocatorRole, CACHES_BYTES, CACHES_OFFSET, CLASSES_BYTES, CLASSES_OFFSET, Directory, Fault, FaultKind,
     HEAP_STEPS_BYTES, HEAP_STEPS_OFFSET, Header, Identity, LEFT, MAGIC, OPTIONS_OFFSET, OPTIONS_ROOM, OWNERS,
-    Owner, SLOT_BYTES, SLOTS, SLOTS_OFFSET, SWITCHES_BYTES, SWITCHES_OFFSET, Slot, SlotState, TRACES_BYTES,
-    TRACES_OFFSET, not_below_zero,
+    Owner, SLOT_BYTES, SLOTS, SLOTS_OFFSET, STARTS, SWITCHES_BYTES, SWITCHES_OFFSET, Slot, SlotState,
+    TRACES_BYTES, TRACES_OFFSET, not_below_zero,
 };
 use crate::pairs::{self, PairRow, PairSum, Pairs};
 use crate::pools::{self, Head, Pools};
@@ -76,6 +76,8 @@ pub struct SlotView<'a> {
     switches: &'a [u8],
     /// The pages of its caches of files, likewise.
     caches: &'a [u8],
+    /// Its place in the file.
+    pub place: usize,
     /// The state of the slot.
     pub state: SlotState,
     /// Its process; the last one of an aggregate.
@@ -291,6 +293,7 @@ impl<'a> LedgerView<'a> {
                 traces,
                 switches,
                 caches: bytes.get(Self::caches_of(slot)).unwrap_or(&[]),
+                place: slot,
                 state,
                 process,
             })
@@ -310,6 +313,15 @@ impl<'a> SlotView<'a> {
     pub fn requests(&self, row: usize) -> u64 {
         let at = offset_of!(Slot, sizes) + 8 * row;
         if row < sizes::ROWS { not_below_zero(word(self.bytes, at)) } else { 0 }
+    }
+
+    /// Programs that are LINKed and have a limit of CPU time: the thread of each, and the number of its start.
+    pub fn starts(&self) -> impl Iterator<Item = (u32, u32)> + use<'a> {
+        let bytes = self.bytes;
+        (0..STARTS).filter_map(move |place| {
+            let start = word(bytes, offset_of!(Slot, starts) + 8 * place);
+            (start != 0).then_some(((start >> 32) as u32, start as u32))
+        })
     }
 
     /// Parent process.

@@ -70,7 +70,7 @@
 //! ```
 //!
 //! **What is deliberately absent**: files and environment (the callers read them), clocks, and any effect.
-//! Order to read in: `table`, `row`, `value`, `grammar`, `read`, `apply`, `evaluate`, `settings`, `heap`, `stacks`, `locks`, `pools`, `ecb`, `diagnostic`,
+//! Order to read in: `table`, `row`, `value`, `grammar`, `read`, `apply`, `evaluate`, `settings`, `heap`, `stacks`, `locks`, `pools`, `starts`, `ecb`, `diagnostic`,
 //! `report`.
 #![no_std]
 #![forbid(unsafe_code)]
@@ -101,6 +101,7 @@ mod row;
 mod search;
 mod settings;
 mod stacks;
+mod starts;
 mod table;
 mod texts;
 mod value;

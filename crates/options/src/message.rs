@@ -169,14 +169,12 @@ fn write_flaw(
             )
         }
         Flaw::NotFiles => {
-            write!(
-                out,
-                "{word} names no libraries; write OUTSIDE(libssl,libfoo*), without folders and blanks"
-            )
+            write!(out, "{word} names no libraries; write {}, without folders and blanks", Accepted(kind))
         }
         Flaw::NotAPattern => {
             write!(out, "{word} is no pattern of file names; write a name, or a pattern with *, ? or [a-z]")
         }
+        Flaw::NotProcessors => write!(out, "{word} is no list of processors; write {}", Accepted(kind)),
         Flaw::NotAFileName => {
             write!(out, "{word} is no file name; write a path, with %p, %e, %h or %% as its only uses of %")
         }
@@ -226,7 +224,8 @@ impl Display for Accepted {
             Kind::File => out.write_str("AUTO or a file name"),
             Kind::Kilobytes { most } => write!(out, "a number of KiB from 0 to {}", most >> 10),
             Kind::WorkFiles => out.write_str("a file name, or a pattern with *, ? or [a-z]"),
-            Kind::Files => out.write_str("OUTSIDE(libssl,libfoo*)"),
+            Kind::Processors => out.write_str("CPUS(0,2-5)"),
+            Kind::Files(word) => write!(out, "{word}(libssl,libfoo*)"),
             Kind::Named { word, inner, .. } => write!(out, "{word}({})", Accepted(*inner)),
             Kind::Lists => write!(
                 out,

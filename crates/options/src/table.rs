@@ -121,7 +121,7 @@ multiples of 16. A class has the sizes that are in force when its first ECB is c
         alias: "",
         sub_options: &[
             sub("area", SIZE_OF_AREA, Bytes(36 * K), Unset, "bytes of the area with which an ECB begins"),
-            sub("OUTSIDE(file,file)", Kind::Files, Unset, Unset, "libraries whose storage stays with the process"),
+            sub("OUTSIDE(file,file)", Kind::Files("OUTSIDE"), Unset, Unset, "libraries whose storage stays with the process"),
             sub("CHECK(size)", CHECK, Unset, Unset, "bytes of ended ECBs that are kept without access; 0: none"),
             sub("TRACE(n)", TRACE, Unset, Unset, "last requests of each thread that are kept; 0: none"),
             sub("LOW(size)", LOW, Unset, Unset, "bytes of the part of an ECB below 2 GiB"),
@@ -424,6 +424,22 @@ Quote a name with commas, parentheses or blanks. SYSOUT, the default of Language
     },
     other("MSGQ", 4, "Number of message queue entries.", NO_CONDITIONS),
     Entry {
+        name: "MT",
+        least: 2,
+        alias: "",
+        sub_options: &[sub("seconds", COUNT, Number(0), Unset, "CPU time of one program start, in seconds; 0: no limit")],
+        meaning: "The CPU time that a program may use from its start. An underbar option.",
+        explanation: "\
+MT(60) limits each program start to 60 seconds of CPU time, over all threads of the process. A process starts when it
+is forked or executes a program, and has a limit of its own. A program that is LINKed, and not from within another
+one, is a start, too: then the limit is that of the LINKing thread, and its time does not count for the process. No
+timer is set: the command, which looks at all processes of the run five times a second, sends SIGXCPU. A program that
+does not handle it ends (shells show status 152). One that goes on gets SIGKILL after another tenth of the limit, at
+least a second. Without the command as parent (--exec), the kernel's limit RLIMIT_CPU is set when a process starts,
+and LINKs are not limited. Natural has the same parameter, and the message NAT0953; its default is 60, and 0 here.",
+        effect: Honoured,
+    },
+    Entry {
         name: "MULTIFETCH",
         least: 3,
         alias: "",
@@ -647,6 +663,38 @@ the C library's size.",
         explanation: "Use THREADSTACK(ON,init).",
         effect: AcceptedNoEffect("set THREADSTACK(ON,init) instead"),
     },
+    Entry {
+        name: "THSIZE",
+        least: 3,
+        alias: "",
+        sub_options: &[sub("size", SIZE, Bytes(0), Unset, "bytes of the reservation; 0: none")],
+        meaning: "One reservation of storage that serves the program's buffers and is kept. An underbar option.",
+        explanation: "\
+THSIZE(64M) makes the first segment of the heap that large, when the program starts, and keeps it: buffers that come
+and go get the same pages again, without calls of the kernel and without page faults, however long the pauses are.
+Only what does not fit goes the usual way, and goes back when it is idle. Without the option, unused pages go back
+after a quarter of a second. So much memory may stay resident; pages that were never used take none. The report has
+the size, how much of it was reached, and the segments besides it. A larger first value of HEAP is used instead.
+Natural gives KB: its THSIZE=2000 is THSIZE(2000K). Natural's thread is the storage of a session, as the heap of a
+process is here; for heaps of threads see THREADHEAP.",
+        effect: Honoured,
+    },
+    Entry {
+        name: "TIMER",
+        least: 3,
+        alias: "",
+        sub_options: &[sub("OFF|COALESCE", OFF_COALESCE, OFF, Unset, "whether timers are kept outside the kernel while they are set again and again")],
+        meaning: "What it costs to set a timer again before it has expired. An underbar option.",
+        explanation: "\
+A server that sets a timer anew for each message calls the kernel each time. Under COALESCE, a process that has set
+one-shot timers a few times keeps them itself, and setting one to a later time, or ending it, is a store into memory.
+A thread of underbar sleeps until the earliest time for which a timer was set, and sends the signal when it is due:
+never earlier, and with the values that the kernel gives it. It applies to alarm, setitimer(ITIMER_REAL), and
+timer_settime for timers of CLOCK_MONOTONIC with an ordinary signal. Timers with an interval, other clocks and other
+notifications are left alone, and so is a process that changes its user, its namespaces, or forbids itself system
+calls. The report counts calls and those that the kernel did not see.",
+        effect: Honoured,
+    },
     other("TRACE", 4, "Trace table of the run-time.", "use strace, ltrace or perf on Linux"),
     other("TRAP", 4, "Whether conditions are handled.", NO_CONDITIONS),
     other("UPSI", 3, "The eight UPSI switches of COBOL.", COBOL_ONLY),
@@ -679,9 +727,21 @@ cached.",
         name: "ZIIP",
         least: 4,
         alias: "",
-        sub_options: &[sub("OFF|STAT", OFF_STAT, OFF, Unset, "whether switches are counted by component")],
-        meaning: "Natural's option for component switch statistics.",
-        explanation: "ZIIP(STAT) is SWITCHES(ON).",
+        sub_options: &[
+            sub("OFF|STAT", OFF_STAT, OFF, Unset, "whether switches are counted by component"),
+            sub("ELIGIBLE(file,file)", Kind::Files("ELIGIBLE"), Unset, Unset, "components that could move, or are placed"),
+            sub("CPUS(list)", Kind::Processors, Unset, Unset, "processors for threads of eligible components"),
+        ],
+        meaning: "Natural's option for component switch statistics, and the projection of what could move.",
+        explanation: "\
+ZIIP(STAT) is SWITCHES(ON). ZIIP(STAT,ELIGIBLE(libssl,libz*)) projects, too, how much CPU time could move to another
+class of processors: to cores that are slower or cheaper. The components named are eligible; a name is that of a file
+up to .so, and * stands for any end. At each switch of a component the CPU time of the thread is read: the time since
+the switch before counts for the component that makes it. The report has the CPU time of eligible components, and how
+long it lasts between switches of the others. A call takes about half a microsecond more while this is on.
+ZIIP(ELIGIBLE(libworker),CPUS(2,3)) places threads: one whose first function is in an eligible component runs on these
+processors only, from its beginning. All other threads run as plain. The report has the CPU time of both. A thread
+that the kernel does not place runs as plain, and is counted. With STAT, it is projected, too.",
         effect: Honoured,
     },
 ];

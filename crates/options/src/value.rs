@@ -91,8 +91,10 @@ pub enum Kind {
     Cell,
     /// AUTO or a file name, with `%p`, `%e`, `%h` for process id, program and host.
     File,
-    /// `OUTSIDE(file,file)`, at any place among the sub-options.
-    Files,
+    /// `WORD(file,file)` with this word, at any place among the sub-options.
+    Files(&'static str),
+    /// `CPUS(list)`, a list of processors as `0,2-5`, at any place among the sub-options.
+    Processors,
     /// `WORD(value)`, at any place among the sub-options, and at no other one.
     Named {
         /// The word, in capitals.
@@ -171,7 +173,8 @@ pub(crate) fn write(kind: Kind, value: Value, text: &[u8], form: Form, out: &mut
         (_, Value::Cell { size, pools: 0 }) => write!(out, "{size}"),
         (_, Value::Cell { size, pools }) => write!(out, "({size},{pools})"),
         (_, Value::Lists(sizes)) => write_lists(&sizes, form, out),
-        (Kind::Files, Value::Text) => write!(out, "OUTSIDE({})", Shown(text)),
+        (Kind::Processors, Value::Text) => write!(out, "CPUS({})", Shown(text)),
+        (Kind::Files(word), Value::Text) => write!(out, "{word}({})", Shown(text)),
         (Kind::File, Value::Text) => write_file(text, out),
         (_, Value::Text) => write!(out, "{}", Shown(text)),
     }

@@ -59,7 +59,8 @@ fn value(kind: Kind) -> BoxedStrategy<String> {
         Kind::Fill { .. } => prop_oneof!["[0-9a-fA-F]{2}", "'.'", Just("CLEAR".to_string())].boxed(),
         Kind::Cell => prop_oneof!["[0-9]{1,5}", r"\([0-9]{0,4},[0-9]{0,2}\)"].boxed(),
         Kind::File => prop_oneof!["[a-z/.]{0,9}(%[ehp%])?", "'([^']|''){0,9}'", "\"[^\"]{0,9}\""].boxed(),
-        Kind::Files => prop_oneof![r"OUTSIDE ?\([a-z.*/, ]{0,12}\)", "[a-z,]{0,6}"].boxed(),
+        Kind::Processors => prop_oneof![r"CPUS ?\([0-9x, -]{0,12}\)", "[0-9,]{0,6}"].boxed(),
+        Kind::Files(_) => prop_oneof![r"OUTSIDE ?\([a-z.*/, ]{0,12}\)", "[a-z,]{0,6}"].boxed(),
         Kind::Named { word, inner, .. } => {
             prop_oneof![value(*inner).prop_map(move |text| format!("{word}({text})")), Just(word.to_string())]
                 .boxed()

@@ -11,6 +11,7 @@ use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr::null_mut;
 
 use underbar_enclave::{Enclave, Enclaves, Function, Sizes, VERSION};
+use underbar_runtime::cpu_limit;
 use underbar_runtime::errno;
 use underbar_runtime::heap::{self, enclave, new};
 use underbar_runtime::stack::{self, Attributes};
@@ -65,6 +66,15 @@ unsafe extern "C" fn getattr_np(thread: usize, attributes: *mut Attributes) -> c
 
 unsafe extern "C" fn stack_segments(allocated: u64, freed: u64) {
     stack::count_segments(allocated, freed);
+}
+
+unsafe extern "C" fn program_starts() -> usize {
+    cpu_limit::starts().map_or(0, |start| core::ptr::from_ref(start) as usize)
+}
+
+unsafe extern "C" fn program_ends(start: usize) {
+    // SAFETY: a word of `cpu_limit::starts`, in a page that stays mapped.
+    cpu_limit::ends(unsafe { &*(start as *const core::sync::atomic::AtomicU64) });
 }
 
 /// Functions that pass their return address to another one, in the register of the next argument.
@@ -276,4 +286,6 @@ pub static underbar_enclaves: Enclaves = Enclaves {
     stack_begins,
     stack_ends,
     stack_segments,
+    program_starts,
+    program_ends,
 };

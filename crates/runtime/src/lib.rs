@@ -1,7 +1,7 @@
 //! Heap, stack and enclave: serves the program and keeps the ledger.
 //!
 //! Everything here runs inside the user's process, possibly before its constructors, in a signal handler or
-//! between fork and exec. So: no allocation, no formatting, no panic, no thread.
+//! between fork and exec. So: no allocation, no formatting, no panic, and no thread but that of `timer`.
 //!
 //! May use: `ledger`, `options`, `sys`, `lock`, and a handful of C library functions, each named where it is declared.
 #![no_std]
@@ -22,9 +22,13 @@ pub mod clone;
 #[cfg(not(loom))]
 pub mod coverage;
 #[cfg(not(loom))]
+pub mod cpu_limit;
+#[cfg(not(loom))]
 pub mod deepbind;
 #[cfg(not(loom))]
 pub mod ecb;
+#[cfg(not(loom))]
+mod eligible;
 #[cfg(not(loom))]
 pub mod environment;
 #[cfg(not(loom))]
@@ -59,6 +63,8 @@ mod orders;
 mod originals;
 #[cfg(not(loom))]
 mod overflow;
+#[cfg(not(loom))]
+mod placement;
 #[cfg(not(loom))]
 mod resources;
 #[cfg(not(loom))]
@@ -96,3 +102,5 @@ mod thread_end;
 mod thread_word;
 #[cfg(not(loom))]
 mod three_arguments;
+#[cfg(not(loom))]
+mod timer;

@@ -6,7 +6,7 @@
 //! fork                    before_fork   ^  then after_fork, or after_fork_in_child   │
 //!                                       │                                            v
 //! seccomp                 look, close   ^
-//! exec                    settle        │
+//! exec                    settle, exec  │
 //! end      finish, settle, look, end    │ up the table
 //! ```
 //!
@@ -22,8 +22,8 @@
 use crate::ledger::own_reads;
 use crate::orders::{Given, Orders};
 use crate::{
-    by_caller, coverage, deepbind, faults, file_cache, heap, ledger, lock, multi_fetch, sample, serving,
-    stack, switch,
+    by_caller, coverage, cpu_limit, deepbind, faults, file_cache, heap, ledger, lock, multi_fetch, placement,
+    sample, serving, stack, switch, timer,
 };
 
 /// One row.
@@ -44,6 +44,8 @@ pub(crate) struct Resource {
     /// The program is about to forbid itself system calls: takes resources that it will need, and stops activity that will
     /// be forbidden.
     close: fn(),
+    /// The process is about to become another program, or fails to.
+    exec: fn(),
     /// Its work at a fork.
     fork: Option<Fork>,
     /// Gives up the key that reports the end of a thread. False if it has none, or gave it up before.
@@ -72,6 +74,7 @@ const NOTHING: Resource = Resource {
     finish: || (),
     look: || (),
     close: || (),
+    exec: || (),
     fork: None,
     give_up_key: || false,
     end: || (),
@@ -152,6 +155,15 @@ const RESOURCES: [Resource; ROWS] = [
         ..NOTHING
     },
     Resource {
+        name: "timers",
+        configure: timer::configure,
+        // Before the switches, which are bound last and so called first: they count what the program calls.
+        start: |_| timer::at_start(),
+        close: timer::retire,
+        exec: timer::before_exec,
+        ..NOTHING
+    },
+    Resource {
         name: "switches",
         configure: switch::configure,
         // After the ledger, in which it counts, and when no other row looks functions up any more.
@@ -176,7 +188,21 @@ const RESOURCES: [Resource; ROWS] = [
         }),
         ..NOTHING
     },
+    Resource {
+        name: "placement",
+        configure: placement::configure,
+        look: placement::look,
+        fork: Some(Fork { after_in_child: |_| placement::after_fork_in_child(), ..NO_FORK }),
+        ..NOTHING
+    },
     Resource { name: "coverage", look: coverage::look::<heap::OurSegments>, ..NOTHING },
+    Resource {
+        name: "CPU limit",
+        configure: cpu_limit::configure,
+        start: |_| cpu_limit::at_start(),
+        fork: Some(Fork { after_in_child: |_| cpu_limit::after_fork_in_child(), ..NO_FORK }),
+        ..NOTHING
+    },
     Resource {
         name: "ledger",
         configure: ledger::path::configure,
@@ -212,8 +238,8 @@ const RESOURCES: [Resource; ROWS] = [
 /// Runs code for each row down the table, or up. Each row is a constant there, so that the functions in its columns are
 /// called directly. An array of pointers would need relocation of all of them by the loader when a process starts.
 macro_rules! each {
-    (down, $row:ident, $then:expr) => { each!(@ $row, $then, 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14) };
-    (up, $row:ident, $then:expr) => { each!(@ $row, $then, 14 13 12 11 10 9 8 7 6 5 4 3 2 1 0) };
+    (down, $row:ident, $then:expr) => { each!(@ $row, $then, 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17) };
+    (up, $row:ident, $then:expr) => { each!(@ $row, $then, 17 16 15 14 13 12 11 10 9 8 7 6 5 4 3 2 1 0) };
     (@ $row:ident, $then:expr, $($at:literal)*) => {{
         $({
             const ROW: &Resource = &RESOURCES[$at];
@@ -222,7 +248,7 @@ macro_rules! each {
         })*
     }};
 }
-const ROWS: usize = 15;
+const ROWS: usize = 18;
 
 // A row that is missing in the lists above would be left out of every walk.
 const _: () = {
@@ -254,6 +280,11 @@ pub(crate) fn settle() {
 /// Adds all figures that can be observed now to the ledger.
 pub(crate) fn look() {
     each!(up, row, (row.look)());
+}
+
+/// The process is about to become another program by exec: what that program has from this one must be as without us.
+pub(crate) fn before_exec() {
+    each!(up, row, (row.exec)());
 }
 
 /// The last moment before the program forbids itself system calls.

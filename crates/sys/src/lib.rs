@@ -7,6 +7,7 @@ extern crate std;
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
 compile_error!("underbar runs on Linux on x86-64 only");
 
+pub mod bare_thread;
 pub mod clock;
 #[cfg(feature = "launch")]
 pub mod continuation;

@@ -8,6 +8,8 @@ use crate::syscall::{Result, number, syscall3};
 /// A resource with a limit (`ulimit`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resource {
+    /// CPU time of the process: seconds (`-t`). Beyond it, the kernel sends SIGXCPU, each second.
+    Cpu = 0,
     /// The length of a file that is written: bytes (`-f`). Beyond it, the kernel sends a signal that ends most programs.
     File = 1,
     /// Memory of its own that can be written: bytes (`-d`).
@@ -25,6 +27,21 @@ pub fn limit(resource: Resource) -> Result<Option<u64>> {
     // SAFETY: the kernel writes two words.
     unsafe { syscall3(number::GETRLIMIT, resource as usize, limits.as_mut_ptr() as usize, 0)? };
     Ok(Some(limits[0]).filter(|soft| *soft != INFINITY))
+}
+
+/// Sets the soft limit of this process.
+///
+/// # Errors
+/// `EINVAL`: the hard limit is lower.
+pub fn set_soft_limit(resource: Resource, limit: u64) -> Result<()> {
+    let mut limits = [u64::MAX; 2];
+    // SAFETY: the kernel writes two words, and reads them.
+    unsafe {
+        syscall3(number::GETRLIMIT, resource as usize, limits.as_mut_ptr() as usize, 0)?;
+        limits[0] = limit;
+        syscall3(number::SETRLIMIT, resource as usize, limits.as_ptr() as usize, 0)?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -24,6 +24,7 @@ pub mod name {
     pub const TSTP: i32 = 20;
     pub const TTIN: i32 = 21;
     pub const TTOU: i32 = 22;
+    pub const XCPU: i32 = 24;
     pub const XFSZ: i32 = 25;
     pub const VTALRM: i32 = 26;
     pub const PROF: i32 = 27;
@@ -211,9 +212,8 @@ mod tests {
 
     /// Sends a signal to this thread only: test threads share a process.
     fn send_to_myself(signal: i32) {
-        const TGKILL: usize = 234;
         // SAFETY: no memory is involved.
-        unsafe { syscall6(TGKILL, getpid() as usize, gettid() as usize, signal as usize, 0, 0, 0) }
+        unsafe { syscall6(number::TGKILL, getpid() as usize, gettid() as usize, signal as usize, 0, 0, 0) }
             .expect("sent");
     }
 

@@ -1,4 +1,6 @@
-//! Timers of a thread's own CPU time, which send the thread a signal each time it has run for a given period.
+//! Timers: those of a thread's own CPU time, and those of the wall that C programs set.
+//!
+//! The first kind sends the thread a signal each time it has run for a given period.
 //!
 //! The kernel checks such timers when its tick (CONFIG_HZ) meets the thread, so none fires more often. A timer does not fire
 //! while the thread sleeps. Timers end with exec, and a forked child has none.
@@ -68,6 +70,41 @@ pub fn delete(timer: i32) -> Result<()> {
     // SAFETY: the kernel reads no memory of ours.
     unsafe { syscall3(number::TIMER_DELETE, timer as usize, 0, 0)? };
     Ok(())
+}
+
+/// A time, and the period after it; 0: none. As `struct itimerspec`, and `struct itimerval` but for the fraction's unit.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Setting {
+    /// The period.
+    pub interval: Timespec,
+    /// The next time.
+    pub value: Timespec,
+}
+
+/// Sets the process's timer of the wall (ITIMER_REAL). The fractions of seconds are microseconds. Returns what was left of its time.
+///
+/// # Errors
+/// `EINVAL`: no times.
+pub fn set_real(new: Setting) -> Result<Setting> {
+    let mut old = Setting::default();
+    // SAFETY: the kernel reads one `struct itimerval` and writes another.
+    unsafe { syscall3(number::SETITIMER, 0, &raw const new as usize, &raw mut old as usize)? };
+    Ok(old)
+}
+
+/// Sets a timer of `timer_create`; `is_absolute`: to a time of its clock. Returns what was left of its time.
+///
+/// # Errors
+/// `EINVAL`: no such timer, or no times.
+pub fn set(timer: i32, is_absolute: bool, new: Setting) -> Result<Setting> {
+    let mut old = Setting::default();
+    let (timer, flags) = (timer as usize, usize::from(is_absolute));
+    // SAFETY: the kernel reads one `struct itimerspec` and writes another.
+    unsafe {
+        syscall6(number::TIMER_SETTIME, timer, flags, &raw const new as usize, &raw mut old as usize, 0, 0)?
+    };
+    Ok(old)
 }
 
 #[cfg(test)]

@@ -139,7 +139,7 @@ fn nest(name: &str, depth: usize) -> String {
 }
 
 /// A folder with a program for each level.
-fn library(workshop: &Workshop, name: &str, by: By) -> Result<String, Problem> {
+pub(super) fn library(workshop: &Workshop, name: &str, by: By) -> Result<String, Problem> {
     let module = Module { action: Action::Nest(by), written: WRITTEN, ..Module::of("main", TEXT) };
     workshop.folder_of(name, &NAMES.map(|name| (name, module)))
 }

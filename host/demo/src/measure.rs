@@ -187,7 +187,8 @@ impl Machine {
     pub fn once(&self, arm: &Arm) -> Result<Once, Problem> {
         let (mut reader, writer) = io::pipe()?;
         let (input, output) = (File::open("/dev/null")?, File::from(OwnedFd::from(writer)));
-        let streams = [Some(&input), Some(&output), None];
+        // A standard output that is given is not rerouted by MAINPR.
+        let streams = [Some(&input), self.figures.is_none().then_some(&output), None];
         let arguments = self.arguments(arm);
         let (ended, report) = match &arm.server {
             Server::Underbar(text) => {

@@ -69,7 +69,7 @@ impl Alive {
 }
 
 /// Whether it has a number in another namespace than ours.
-fn is_elsewhere(process: Identity) -> bool {
+pub(crate) fn is_elsewhere(process: Identity) -> bool {
     process.namespace != 0 && own_namespace() != 0 && process.namespace != own_namespace()
 }
 

@@ -28,7 +28,8 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process;
 
-use underbar_ledger::layout::{FILE_BYTES, LEFT, OPTIONS_OFFSET, OPTIONS_ROOM, SLOTS_OFFSET};
+use underbar_ledger::control::WATCHED;
+use underbar_ledger::layout::{CONTROL_OFFSET, FILE_BYTES, LEFT, OPTIONS_OFFSET, OPTIONS_ROOM, SLOTS_OFFSET};
 use underbar_ledger::view::CHECKED_BYTES;
 use underbar_ledger::{Header, LedgerView, make};
 use underbar_preloadable::LEDGER;
@@ -159,6 +160,14 @@ impl LedgerFile {
     pub fn leave(&mut self) {
         self.keep = true;
         let _ = self.file.write_all_at(&LEFT.to_le_bytes(), offset_of!(Header, keep) as u64);
+    }
+
+    /// Tells its processes that this command watches over their CPU time (MT). Before the first one begins.
+    ///
+    /// # Errors
+    /// Those of writing to a file.
+    pub fn is_watched(&self) -> io::Result<()> {
+        self.file.write_all_at(&1_u64.to_ne_bytes(), (CONTROL_OFFSET + 8 * WATCHED) as u64)
     }
 
     /// Its contents now: the head, and every slot up to the last that was ever used.

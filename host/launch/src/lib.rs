@@ -11,6 +11,7 @@
 //!        ── part     files that are replaced whole
 //!        ── environment  the program's environment, with the library or as if plain
 //!        ── foreground   this process and its terminal
+//!        ├─ cpu_limit  the CPU time of program starts, watched while they run
 //!        ├─ control  changes settings while the program runs
 //!        ├─ run      parent with the manners of `timeout`  |  exec: no parent at all
 //!        └─ session  one program after another, with limits of time
@@ -24,6 +25,7 @@
 
 mod alive;
 pub mod control;
+pub mod cpu_limit;
 pub mod ecbs;
 mod environment;
 pub mod file_keeper;
@@ -38,9 +40,12 @@ mod program;
 mod run;
 mod session;
 mod started;
+pub mod switches;
 
 pub use alive::Alive;
 pub use control::{ControlError, ControlPage};
+pub use cpu_limit::{CpuWatch, Expired};
+pub use environment::preloading;
 pub use ledger::LedgerFile;
 pub use library::{Library, LibraryError};
 pub use program::{Failure, find};

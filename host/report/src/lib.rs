@@ -36,7 +36,7 @@
 //! | [`switches`], [`switch_lines`] | entries to the kernel by component; their lines |
 //! | [`buffers`], [`bus`], `cache_lines` | buffers of print and work files; the BUS report; their lines in the summary |
 //! | [`pools`], `pool_lines` | heap pools, and requests by ranges of 8 bytes; their lines |
-//! | [`storage`], [`supply`], [`ecb_figures`], [`pool_figures`] | storage areas, how the heap served requests, classes of ECBs and heap pools, for rules that read the model |
+//! | [`storage`], [`supply`], [`ecb_figures`], [`pool_figures`], [`switch_figures`], [`cache_figures`] | storage areas, how the heap served requests, classes of ECBs, heap pools, switches and caches, for rules that read the model |
 //! | [`diff`], [`gate`] | two reports, figure by figure; `--fail-on` |
 //! | [`manual`] | the manual's list of counters |
 //!
@@ -47,7 +47,9 @@
 pub mod absent;
 pub mod buffers;
 pub mod bus;
+pub mod cache_figures;
 mod cache_lines;
+mod class_lines;
 pub mod diff;
 pub mod ecb_figures;
 pub mod ecb_lines;
@@ -85,11 +87,13 @@ mod request_sizes;
 pub mod schema;
 pub mod sizes;
 pub mod spread;
+pub mod start_lines;
 pub mod steps;
 pub mod storage;
 pub mod suggestion;
 pub mod summary;
 pub mod supply;
+pub mod switch_figures;
 pub mod switch_lines;
 pub mod switches;
 pub mod timing;

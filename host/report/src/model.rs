@@ -30,7 +30,7 @@ use crate::locks::Locks;
 use crate::pools::{Pools, Ranges};
 use crate::sizes::Sizes;
 use crate::steps::Steps;
-use crate::switches::{SwitchCosts, Switches};
+use crate::switches::{Calls, SwitchCosts, Switches};
 
 /// Name and version of the form that a report has in JSON.
 pub const SCHEMA: &str = "underbar.report/1";
@@ -326,6 +326,13 @@ impl Report {
     #[must_use]
     pub fn counts_switches(&self) -> bool {
         self.processes.iter().any(|process| process.switches.is_some())
+    }
+
+    /// Whether a process that counted its switches made threads, processes or programs.
+    #[must_use]
+    pub fn starts_processes(&self) -> bool {
+        let all = self.processes.iter().filter_map(|process| process.switches.as_ref());
+        all.flat_map(|switches| &switches.calls).any(Calls::starts_process)
     }
 
     /// The locks of all processes.

@@ -27,10 +27,11 @@ use crate::next;
 use crate::page::{LABEL_COLUMNS, Line, Page, Tone, clean, clip, clip_front, labelled, paint, warning};
 use crate::program::Program;
 use crate::remedies;
+use crate::start_lines;
 pub use crate::suggestion::Advice;
 use crate::timing;
 use crate::units::{bytes, count, counted};
-use crate::{cache_lines, fetch_lines};
+use crate::{cache_lines, class_lines, fetch_lines};
 
 /// The most lines of a summary.
 pub const LINES: usize = 20;
@@ -56,6 +57,8 @@ pub fn render_on(report: &Report, advice: &[Advice], page: Page<'_>) -> String {
     let mut tree = tree_lines(report, page);
     tree.extend(cache_lines::lines(report));
     tree.extend(fetch_lines::lines(report));
+    tree.extend(start_lines::lines(report));
+    tree.extend(class_lines::lines(report));
     if let Some(leading) = programs.first() {
         // The options, one line of the tree, and the next command.
         let after = options.len() + tree.len().min(1) + 1;

@@ -24,7 +24,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use underbar_launch::file_keeper::Kept;
 use underbar_launch::ledger::not_readable;
-use underbar_launch::{Alive, Ended, Failure, How, Launch, LedgerFile, Library, counter_of};
+use underbar_launch::{
+    Alive, CpuWatch, Ended, Expired, Failure, How, Launch, LedgerFile, Library, counter_of,
+};
 use underbar_ledger::LedgerView;
 use underbar_report::gather::Facts;
 use underbar_report::lock::Area;
@@ -71,7 +73,7 @@ impl Runner<'_> {
     /// # Errors
     /// The program could not be started.
     pub fn run(&self, program: &OsStr, arguments: &[OsString]) -> Result<Finished, Failure> {
-        self.run_by(program, arguments, |launch, _| launch.run())
+        self.run_by(program, arguments, |launch, ledger| self.attend(launch, ledger, |_| ()))
     }
 
     /// As [`Runner::run`], but `by` starts the program and waits for its end. `by` also gets the ledger.
@@ -140,6 +142,24 @@ impl Runner<'_> {
         report.name_locks(&mut Names::default());
         allocators::name(&mut report);
         Ok(Finished { ended, report, no_accounts, kept })
+    }
+
+    /// Starts the program and waits for its end, for [`Runner::run_by`]. Meanwhile it watches over the CPU time of program starts, if an
+    /// option may limit it (MT), and tells of those that used it up.
+    ///
+    /// # Errors
+    /// The program could not be started.
+    pub fn attend(
+        &self,
+        launch: &Launch<'_>,
+        ledger: Option<&LedgerFile>,
+        mut tell: impl FnMut(&Expired),
+    ) -> Result<Ended, Failure> {
+        let may_limit = self.layers.text().to_ascii_uppercase().contains("MT");
+        match ledger.filter(|_| may_limit).and_then(|ledger| CpuWatch::of(ledger).ok()) {
+            None => launch.run(),
+            Some(mut watch) => launch.run_watched(&mut || watch.look().iter().for_each(&mut tell)),
+        }
     }
 
     /// As [`Runner::run_by`], but makes no report of the accounts. The second value says why accounts are missing that were

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -17,6 +18,7 @@
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -84,6 +86,16 @@ static void *some_lines(void *how) {
 static void handler(int signal_number) {
     (void)signal_number;
     raw(file, "from the handler\n");
+}
+
+static volatile sig_atomic_t jumps;
+static volatile long written;
+static sigjmp_buf out;
+
+static void jumper(int signal_number) {
+    (void)signal_number;
+    jumps++;
+    siglongjmp(out, 1);
 }
 
 static void last_line(void) { next(); }
@@ -290,6 +302,28 @@ static int ending(const char *how) {
         fprintf(seen, "%.6s\n", bytes + WIDTH * 19);
         munmap(bytes, WIDTH * 20);
         close(from);
+    } else if (!strcmp(how, "jumps")) {
+        /* A timer's handler leaves writes wherever they are; then another thread writes. */
+        struct itimerval often = {{0, 300}, {0, 300}}, never = {{0, 0}, {0, 0}};
+        signal(SIGALRM, jumper);
+        setitimer(ITIMER_REAL, &often, NULL);
+        off_t base = lseek(file, 0, SEEK_CUR);
+        sigsetjmp(out, 1);
+        while (jumps < 300) {
+            if (write(file, "y", 1) != 1) abort();
+            written++;
+        }
+        setitimer(ITIMER_REAL, &never, NULL);
+        /* A jump may come between a write and its count. */
+        off_t now = lseek(file, 0, SEEK_CUR);
+        fprintf(seen, "%d\n", now - base >= written && now - base <= written + jumps);
+        fprintf(seen, "%d\n", fstat(file, &status) == 0 && status.st_size == now);
+        fprintf(seen, "%d\n", ftruncate(file, base));
+        fprintf(seen, "%d\n", lseek(file, base, SEEK_SET) == base);
+        for (long i = 0; i < 2; i++) {
+            if (pthread_create(&threads[0], NULL, some_lines, (void *)i)) abort();
+            pthread_join(threads[0], NULL);
+        }
     } else if (!strcmp(how, "dup")) {
         int other = dup(file);
         for (int i = 0; i < 5; i++) {

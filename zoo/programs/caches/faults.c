@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -99,6 +100,18 @@ int main(int count, char **words) {
             if (i == 1 && !fgets(text, sizeof text, stdin)) return 1;
             struct pollfd one = {0, POLLIN, 0};
             if (i == 2 && poll(&one, 1, -1) != 1) return 1;
+        }
+    } else if (!strcmp(mode, "mapped")) {
+        /* The file is mapped before it is opened for writing, and no descriptor tells. */
+        int file = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+        for (int i = 0; i < 40; i++)
+            if (write(file, numbered("mapped", i), WIDTH) != WIDTH) return 1;
+        const char *bytes = mmap(NULL, 40 * WIDTH, PROT_READ, MAP_SHARED, file, 0);
+        close(file);
+        file = open(path, O_WRONLY);
+        for (int i = 0; i < 5; i++) {
+            if (write(file, numbered("change", i), WIDTH) != WIDTH) return 1;
+            printf("%.13s\n", bytes + i * WIDTH);
         }
     } else if (!strcmp(mode, "opens")) {
         /* Whatever has this name: what open and a first write say. */

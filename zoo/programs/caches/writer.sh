@@ -1,13 +1,13 @@
-# Lines by a shell: writer.sh HOW ENDING LINES FILE. HOW is file (descriptor 3), redirected (opened for each line) or print.
+# Lines by a shell: writer.sh HOW ENDING LINES FILE. HOW is descriptor (3), redirected (opened for each line) or print.
 how=$1 ending=$2 count=$3 path=$4 number=0
-# A command substitution would be a child, which has all descriptors, too.
+# Not by a child: what a child has had, too, is cached no more.
 filler=00000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000
 
 lines() {
     most=$((number + $1))
     while [ "$number" -lt "$most" ]; do
         case $how in
-        file) printf '%06d %s\n' "$number" "$filler" >&3 ;;
+        descriptor) printf '%06d %s\n' "$number" "$filler" >&3 ;;
         redirected) printf '%06d %s\n' "$number" "$filler" >>"$path" ;;
         *) printf '%06d %s\n' "$number" "$filler" ;;
         esac
@@ -15,7 +15,7 @@ lines() {
     done
 }
 
-[ "$how" = file ] && exec 3>"$path"
+[ "$how" = descriptor ] && exec 3>"$path"
 lines "$count"
 case $ending in
 exit) exit 3 ;;

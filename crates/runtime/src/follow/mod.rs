@@ -112,6 +112,9 @@ unsafe fn with_environment<R>(
         // Another program may replace this one: its figures so far must be in the ledger.
         resources::settle();
     }
+    if runner == Runner::Myself && !is_filtered {
+        resources::before_exec();
+    }
     let judged = if is_filtered && environment.our_library().is_some() {
         Err(Reason::Filtered)
     } else {

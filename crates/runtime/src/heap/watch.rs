@@ -77,9 +77,12 @@ pub fn request(function: &'static str, site: &Site) {
     }
 }
 
-/// The last walk, when the process ends. None if the thread may hold a lock: a signal handler that ends the process may have
+/// Tells what of the reservation was used, and makes the last walk, when the process ends. None if the thread may hold a lock: a signal handler that ends the process may have
 /// interrupted a request.
 pub(crate) fn look() {
+    if let Some(space) = super::object::DEFAULT.space.try_lock() {
+        space.look_at_reservation();
+    }
     if FREQUENCY.load(Ordering::Relaxed) != 0 && all_heaps::is_quiet() {
         walk("exit", &Site::of(0));
     }

@@ -17,7 +17,7 @@ use super::{END, all_heaps, below, ecb, of_threads, pools, slot, thread, watch};
 use crate::ledger;
 use crate::orders::Orders;
 
-/// Applies HEAP, HEAPPOOLS, STORAGE, HEAPCHK, HEAPZONES, HUGEPAGES and RPTSTG to the default heap; ANYHEAP, THREADHEAP, AVL and ECB to
+/// Applies HEAP, THSIZE, HEAPPOOLS, STORAGE, HEAPCHK, HEAPZONES, HUGEPAGES and RPTSTG to the default heap; ANYHEAP, THREADHEAP, AVL and ECB to
 /// those that they name. Before the first request.
 pub(crate) fn configure(orders: &Orders<'_>) {
     let bytes = |size: Size| size.bytes().and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(0);
@@ -28,6 +28,10 @@ pub(crate) fn configure(orders: &Orders<'_>) {
         disposition: heap.disposition,
         huge_pages: orders.settings.huge_pages(),
     };
+    let reservation = usize::try_from(orders.settings.thread_storage()).unwrap_or(0);
+    if reservation > 0 {
+        DEFAULT.space.lock().reserve_and_keep(reservation);
+    }
     let is_watched = watch::configure(orders.settings.heap_check(), orders.settings.heap_zones());
     DEFAULT.configure(policy, storage.getheap, storage.freeheap, is_watched);
     if let Some(option) = orders.settings.heap_pools()

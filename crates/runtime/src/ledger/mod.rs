@@ -87,6 +87,15 @@ pub(crate) fn rows_of_caches() -> &'static Caches {
     caches::get(attach::map_caches)
 }
 
+/// A program that is LINKed has these addresses: its switches are its own. Nothing without SWITCHES(ON).
+pub(crate) fn program_of_switches(name: &[u8], start: usize, end: usize) {
+    if switches::is_bound()
+        && let Some(pages) = switch_pages()
+    {
+        pages.program_begins(start as u64, end as u64, name);
+    }
+}
+
 /// A table of switches of this process; see [`switches::table`].
 pub(crate) fn switch_table(number: usize) -> Option<&'static Table> {
     switches::table(attach::allocate_switches, number)

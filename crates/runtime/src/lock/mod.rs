@@ -40,7 +40,7 @@ mod delayed_record;
 mod entries;
 mod holder;
 mod mutex;
-mod number;
+pub(crate) mod number;
 mod observer;
 mod one;
 mod order;

@@ -11,7 +11,7 @@ thread_word!(number, set_number, "underbar_thread_number", "0");
 
 /// This thread, as the kernel numbers it.
 #[inline(always)]
-pub(super) fn thread() -> u32 {
+pub(crate) fn thread() -> u32 {
     let number = number() as u32;
     if number != 0 { number } else { ask_thread() }
 }

@@ -14,7 +14,7 @@ use underbar_shown::Shown;
 
 use clap::{Args, Command, FromArgMatches};
 use underbar_launch::file_keeper::Kept;
-use underbar_launch::{Failure, LedgerFile, Library, LibraryError, last};
+use underbar_launch::{Expired, Failure, LedgerFile, Library, LibraryError, last};
 use underbar_options::Settings;
 use underbar_report::le;
 use underbar_report::model::file_name;
@@ -126,8 +126,11 @@ impl Run {
             let failure = runner.launch(program, arguments, ledger.as_ref()).exec();
             return self.failed(&failure);
         }
+        let tell = |expired: &Expired| self.shared.say(Kind::Warning, expired);
         if self.shared.is_without_report() {
-            return match runner.run_unread(program, arguments, |launch, _| launch.run()) {
+            return match runner
+                .run_unread(program, arguments, |launch, ledger| runner.attend(launch, ledger, tell))
+            {
                 Ok((ended, no_accounts, kept)) => {
                     self.say_what_is_missing(&library, &layers, no_accounts, &kept);
                     ended.leave()
@@ -135,7 +138,7 @@ impl Run {
                 Err(failure) => self.failed(&failure),
             };
         }
-        match runner.run(program, arguments) {
+        match runner.run_by(program, arguments, |launch, ledger| runner.attend(launch, ledger, tell)) {
             Ok(mut finished) => {
                 self.say_what_is_missing(&library, &layers, finished.no_accounts.take(), &finished.kept);
                 self.ended(&layers.settings(program), finished)

@@ -9,8 +9,8 @@ use std::path::Path;
 use underbar_shown::Shown;
 use underbar_shown::door::{self, Form};
 
-use underbar_advise::Advice;
 use underbar_advise::lines::{Withheld, merged, options_file};
+use underbar_advise::{Advice, Area};
 use underbar_report::Report;
 use underbar_verdict::sample::Measure;
 
@@ -47,12 +47,18 @@ pub fn frugal(report: &Report) -> Option<Candidate> {
     })
 }
 
-/// The suggestions of two runs as one list. Suggestions of the first run only are tried, too.
+/// The suggestions of two runs as one list. Suggestions of the first run only are tried, too; and only that one counts switches.
 pub fn of_both(first: Vec<Advice>, second: Vec<Advice>) -> Vec<Advice> {
     let mut all = second;
-    for suggestion in first.into_iter().filter(|suggestion| suggestion.option.is_some()) {
+    let is_of_first = |said: &Advice| said.option.is_some() || said.area == Some(Area::Switches);
+    for suggestion in first.into_iter().filter(is_of_first) {
         let is_of_it = |other: &Advice| other.target == suggestion.target && other.rule == suggestion.rule;
-        if !all.iter().any(|other| is_of_it(other) && other.option.is_some()) {
+        // One rule may have something to say of several options.
+        if suggestion.area == Some(Area::Switches) {
+            if !all.iter().any(|other| is_of_it(other) && other.now == suggestion.now) {
+                all.push(suggestion);
+            }
+        } else if !all.iter().any(|other| is_of_it(other) && other.option.is_some()) {
             all.retain(|other| !is_of_it(other));
             all.push(suggestion);
         }
@@ -142,17 +148,17 @@ pub fn lines(suggestions: &[Advice], risky: bool) -> String {
             }
         }
     }
+    let is_of_switches = |said: &&Advice| said.area == Some(Area::Switches) && said.option.is_none();
+    let mut told: Vec<&Advice> = Vec::new();
     if text.is_empty() {
         text = format!("{:<11}nothing\n", "suggested");
-        for suggestion in suggestions.iter().take(4) {
-            text += &format!(
-                "{:<11}  {}, {}: {}\n",
-                "",
-                clean(&suggestion.target),
-                suggestion.rule,
-                clean(&suggestion.reason)
-            );
-        }
+        told.extend(suggestions.iter().filter(|said| !is_of_switches(said)).take(4));
+    }
+    // What is not worth it is the answer, too.
+    told.extend(suggestions.iter().filter(is_of_switches));
+    for said in told {
+        let (target, reason) = (clean(&said.target), clean(&said.reason));
+        text += &format!("{:<11}  {target}, {}: {reason}\n", "", said.rule);
     }
     text
 }

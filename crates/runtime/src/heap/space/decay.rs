@@ -237,8 +237,9 @@ impl Space {
             // SAFETY: blocks in the index are free blocks of live segments, and we hold the lock.
             unsafe {
                 next = self.index.after(block);
-                let high = (*segment_of(block)).high;
-                if block.0 < high {
+                let segment = &*segment_of(block);
+                let high = segment.high;
+                if block.0 < high && !segment.initial {
                     self.note_freed(block.0..(block.0 + block.size()).min(high), 0, 0, high);
                 }
             }

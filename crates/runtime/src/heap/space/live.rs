@@ -30,8 +30,11 @@ impl Space {
                 }
             },
             Disposition::Auto => {
+                if self.reservation == 0 {
+                    self.forget_initial();
+                }
                 self.with_empty(|space, _, segment| {
-                    if segment.idle_since == 0 {
+                    if segment.idle_since == 0 && !segment.initial {
                         space.now_idle(segment);
                     }
                 });
@@ -48,14 +51,24 @@ impl Space {
             if segment.idle_since != 0 {
                 space.no_longer_idle(segment);
             }
-            // AUTO knows no initial segment.
-            if segment.initial && space.policy.disposition != Disposition::Auto {
+            // Under AUTO it is the reservation of THSIZE, or there is none.
+            if segment.initial {
                 return;
             }
             // SAFETY: the block is in the index, and is all of the segment.
             unsafe { space.index.remove(block, segment.whole()) };
             space.unmap(segment);
         });
+    }
+
+    /// AUTO knows no initial segment.
+    fn forget_initial(&mut self) {
+        let mut next = self.all;
+        // SAFETY: segments in the list are live, and we hold the lock.
+        while let Some(segment) = unsafe { next.as_mut() } {
+            segment.initial = false;
+            next = segment.all_next;
+        }
     }
 
     /// Calls `then` for each segment that is one free block. `then` may remove that segment.

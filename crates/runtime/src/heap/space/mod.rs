@@ -21,6 +21,7 @@
 //! | `limit` | places for segments below a limit |
 //! | `live` | changes while the program runs |
 //! | `ending` | all segments, and their return at the end |
+//! | `reservation` | the first segment under THSIZE, which keeps its pages |
 //! | `decay` | pages of free blocks that stay unused for a while |
 //! | `pages` | which pages are resident; large storage made zero |
 //! | `soundness` | whether an address is that of an element in use, with an intact end |
@@ -35,6 +36,7 @@ mod limit;
 mod live;
 mod pages;
 mod parked;
+mod reservation;
 pub mod reserve;
 mod segment;
 mod soundness;
@@ -99,6 +101,8 @@ pub struct Space {
     most_mappings: usize,
     /// All addresses are below this; 0: anywhere.
     limit: usize,
+    /// Bytes of the first segment, which is then kept with its pages (THSIZE); 0: there is none. Set before the first request.
+    reservation: usize,
 }
 
 // SAFETY: the raw pointers are to descriptors that only a holder of the lock follows.
@@ -124,6 +128,7 @@ impl Space {
             grown: 0,
             most_mappings: 0,
             limit: 0,
+            reservation: 0,
         }
     }
 
@@ -265,11 +270,12 @@ impl Space {
             block.set_free(size, segment.end());
             self.index.insert(block, size);
             self.operations = self.operations.wrapping_add(1);
-            if size == segment.whole() && self.policy.disposition == Disposition::Auto {
+            let goes_back = self.policy.disposition == Disposition::Auto && !segment.initial;
+            if size == segment.whole() && goes_back {
                 self.now_idle(segment);
             }
             // The clock is not read again: a program that has few requests left is to look at each large one.
-            let is_due = if self.note_freed(freed, more_before, more_after, segment.high) {
+            let is_due = if goes_back && self.note_freed(freed, more_before, more_after, segment.high) {
                 self.is_look_due_as_noted()
             } else {
                 self.operations.is_multiple_of(64) && self.is_look_due()

@@ -55,7 +55,7 @@ pub struct Segment {
     pub(super) high: usize,
     /// Where the next huge page is asked for, once the segment is used up to there; `usize::MAX`: nowhere.
     pub(super) huge_at: usize,
-    /// The initial segment is never given back.
+    /// The initial segment under KEEP and FREE, or the reservation of THSIZE: it is never given back.
     pub(super) initial: bool,
     /// Made for one request, with its exact size: its pages may move together.
     pub(super) alone: bool,

@@ -190,7 +190,8 @@ impl Space {
                 entered: start,
                 high: start,
                 huge_at: if alone || oversize { usize::MAX } else { self.huge_from(start, size) },
-                initial: self.segments == 0 && self.policy.disposition != Disposition::Auto,
+                initial: self.segments == 0
+                    && (self.reservation > 0 || self.policy.disposition != Disposition::Auto),
                 alone: alone || oversize,
                 idle_next: null_mut(),
                 idle_previous: null_mut(),
@@ -205,6 +206,7 @@ impl Space {
         self.link(segment);
         self.segments += 1;
         self.owner().add(Key::HeapSegmentsAllocated, 1);
+        self.tell_reservation(size);
         self.grown += size;
         if self.grown >= MIB.max((self.bytes + size) / 8) {
             self.grown = 0;
@@ -238,6 +240,7 @@ impl Space {
     /// Bytes of the next segment by the policy, before a larger request is considered; and whether it is for this one request.
     fn next_size(&mut self, need: usize) -> (usize, bool) {
         let Policy { initial, increment, .. } = self.policy;
+        let initial = initial.max(self.reservation);
         if self.segments == 0 && initial > 0 {
             return (initial, false);
         }

@@ -1,0 +1,327 @@
+//! The times of timers that this process keeps, and the protocol between threads that set them and the one that sleeps for them.
+//!
+//! ```text
+//! word of a timer     IN_KERNEL ── adopted ──> a time ── set again: a store ──> a time | IDLE
+//!                         ^                      │
+//!                         │                   MOVING: one thread changes the kernel's timer; others look again
+//!                         └── due: the kernel's timer is set to now, and the kernel sends the signal
+//!                         └── an interval, exec, other rights: the kernel's timer is set to what is left
+//!
+//! program   stores a time ──> loads `until`: is it later? wakes the sleeper
+//! sleeper   stores `until` ──> loads all times: is one earlier? does not sleep
+//! ```
+//!
+//! Both stores come before both loads in one order (SeqCst): one of the two sees the other's store, so no time is slept through.
+//!
+//! Invariant: a timer is armed in the kernel or kept here, never both; only the thread that made its word MOVING touches the kernel's
+//! timer meanwhile, with all signals blocked, so that no handler of it waits for itself. The page is wiped in a child by fork: zero is
+//! the state of a process that keeps nothing.
+//! Not here: the kernel's timers (the caller's functions), the thread (`sleeper`), the C functions (the parent).
+
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
+
+/// The kernel has the timer, as in a program without us. Zero.
+const IN_KERNEL: u64 = 0;
+/// A thread moves it there or back.
+const MOVING: u64 = 1;
+/// It is kept, and not set.
+const IDLE: u64 = 2;
+/// The earliest time that a word can hold.
+const FIRST: u64 = 3;
+
+/// Timers that can be kept: the first is the process's own (`setitimer`, `alarm`).
+pub(super) const PLACES: usize = 16;
+/// So many times a timer must be set while it is running, with no expiry between, before it is kept.
+const ENOUGH: u32 = 8;
+
+/// One timer.
+pub(super) struct Place {
+    /// Its state; else the time at which it is due, in nanoseconds of the monotonic clock.
+    word: AtomicU64,
+    /// The number of the kernel's timer and 1; 0: the place is free, or the first. Written by the threads that create and delete it.
+    pub number: AtomicU32,
+    /// Times that it was set in the kernel while it was running. Relaxed, like the next: a guess of what pays.
+    streak: AtomicU32,
+    /// The last setting in the kernel was no end.
+    was_set: AtomicBool,
+}
+
+/// All timers.
+#[repr(C, align(4096))]
+pub(super) struct Keeper {
+    /// The timers.
+    pub places: [Place; PLACES],
+    /// The process whose timers these are; 0: a child by fork that keeps none yet. A child by vfork shares the page, and has another
+    /// number.
+    process: AtomicI32,
+    /// The sleeper wakes at this time; 0: it is awake and will look at all timers.
+    until: AtomicU64,
+    /// Raised to wake the sleeper.
+    pub generation: AtomicU32,
+    /// The state of the sleeper: see `sleeper`.
+    pub state: AtomicU32,
+    /// The sleeper's number, as the kernel has it; 0: there is none.
+    pub thread: AtomicU32,
+}
+
+impl Place {
+    /// Sets a timer that is kept: to a time, or ends it (0). Returns the time for which it was set, 0 if it was not; None: it is not kept.
+    pub fn set(&self, time: u64, wait: impl Fn()) -> Option<u64> {
+        let new = if time == 0 { IDLE } else { time.max(FIRST) };
+        loop {
+            match self.word.load(Ordering::Relaxed) {
+                IN_KERNEL => return None,
+                MOVING => wait(),
+                old => {
+                    let set = self.word.compare_exchange(old, new, Ordering::SeqCst, Ordering::Relaxed);
+                    if set.is_ok() {
+                        return Some(if old == IDLE { 0 } else { old });
+                    }
+                }
+            }
+        }
+    }
+
+    /// The time for which a kept timer is set, 0 if it is not; None: it is not kept.
+    pub fn get(&self, wait: impl Fn()) -> Option<u64> {
+        loop {
+            match self.word.load(Ordering::Relaxed) {
+                IN_KERNEL => return None,
+                MOVING => wait(),
+                IDLE => return Some(0),
+                time => return Some(time),
+            }
+        }
+    }
+
+    /// False: the kernel has it, and no thread moves it.
+    pub fn may_be_kept(&self) -> bool {
+        self.word.load(Ordering::Acquire) != IN_KERNEL
+    }
+
+    /// Judges a setting in the kernel: `left`: the timer was running before; `is_set`: it is now. True: it pays to keep it.
+    pub fn pays(&self, left: bool, is_set: bool) -> bool {
+        let relaxed = Ordering::Relaxed;
+        let was_set = self.was_set.swap(is_set, relaxed);
+        if was_set && !left {
+            // It has expired.
+            self.streak.store(0, relaxed);
+        }
+        if left {
+            self.streak.fetch_add(1, relaxed);
+        }
+        is_set && self.streak.load(relaxed) >= ENOUGH
+    }
+
+    /// Keeps a timer from now on. `stop` ends the kernel's and returns whether it was running; then it is set for this time here.
+    /// False: it is kept already, or is being moved. All signals of the calling thread are blocked.
+    pub fn adopt(&self, time: u64, stop: impl FnOnce() -> bool) -> bool {
+        if !self.moves_from(IN_KERNEL) {
+            return false;
+        }
+        let new = if stop() { time.max(FIRST) } else { IDLE };
+        self.word.store(new, Ordering::SeqCst);
+        true
+    }
+
+    /// Gives a kept timer to the kernel: `start` gets the time for which it is set, or 0. Returns its result; None: it is not kept. All
+    /// signals of the calling thread are blocked.
+    pub fn give_up<R>(&self, start: impl FnOnce(u64) -> R, wait: impl Fn()) -> Option<R> {
+        loop {
+            let word = self.word.load(Ordering::Relaxed);
+            match word {
+                IN_KERNEL => return None,
+                MOVING => wait(),
+                _ if self.moves_from(word) => {
+                    let result = start(if word == IDLE { 0 } else { word });
+                    self.leave();
+                    return Some(result);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn moves_from(&self, word: u64) -> bool {
+        self.word.compare_exchange(word, MOVING, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+
+    /// By the thread that moves it: the kernel has it.
+    fn leave(&self) {
+        self.streak.store(0, Ordering::Relaxed);
+        self.was_set.store(false, Ordering::Relaxed);
+        self.word.store(IN_KERNEL, Ordering::Release);
+    }
+
+    /// A timer was created, or deleted: it begins in the kernel.
+    pub fn forget(&self) {
+        self.leave();
+    }
+}
+
+impl Keeper {
+    /// Whether these are the timers of that process, which is the caller's.
+    pub fn is_of(&self, process: i32) -> bool {
+        let taken = self.process.compare_exchange(0, process, Ordering::Relaxed, Ordering::Relaxed);
+        taken.is_ok() || taken == Err(process)
+    }
+
+    /// After a timer was set for this time: must the sleeper be woken?
+    pub fn is_too_late(&self, time: u64) -> bool {
+        time != 0 && time < self.until.load(Ordering::SeqCst)
+    }
+
+    /// By the sleeper: gives the timers that are due to the kernel, by `send`, with their times. Returns how many.
+    pub fn send_due(&self, now: u64, mut send: impl FnMut(usize, u64)) -> u64 {
+        let mut sent = 0;
+        for (at, place) in self.places.iter().enumerate() {
+            let time = place.word.load(Ordering::SeqCst);
+            if time >= FIRST && time <= now && place.moves_from(time) {
+                send(at, time);
+                place.leave();
+                sent += 1;
+            }
+        }
+        sent
+    }
+
+    /// By the sleeper: until when it may sleep, `u64::MAX` for ever; None: a time came meanwhile, so that it has to look again.
+    pub fn sleeps_until(&self) -> Option<u64> {
+        let earliest = self.earliest();
+        self.until.store(earliest, Ordering::SeqCst);
+        (self.earliest() >= earliest).then_some(earliest)
+    }
+
+    /// By the sleeper: it is awake.
+    pub fn is_awake(&self) {
+        self.until.store(0, Ordering::Relaxed);
+    }
+
+    fn earliest(&self) -> u64 {
+        let times = self.places.iter().map(|place| place.word.load(Ordering::SeqCst));
+        times.filter(|&word| word >= FIRST).min().unwrap_or(u64::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::boxed::Box;
+    use std::vec::Vec;
+
+    fn keeper() -> Box<Keeper> {
+        // SAFETY: atomics, for which zero is a value.
+        unsafe { Box::new(core::mem::zeroed()) }
+    }
+
+    fn nobody() {
+        unreachable!("no other thread moves it")
+    }
+
+    #[test]
+    fn a_timer_is_kept_after_it_was_set_again_often_enough() {
+        let keeper = keeper();
+        let place = &keeper.places[0];
+        let mut judged = Vec::new();
+        for set in 0..12 {
+            judged.push(place.pays(set > 0, true));
+        }
+        assert_eq!(judged.iter().position(|&pays| pays), Some(ENOUGH as usize));
+        // An expiry: it was set, and was not running when it was set again.
+        assert!(!place.pays(false, true));
+        // Timers that are ended in time pay, too: alarm(5), alarm(0), alarm(5) ...
+        let place = &keeper.places[1];
+        for _ in 0..ENOUGH {
+            assert!(!place.pays(false, true));
+            assert!(!place.pays(true, false));
+        }
+        assert!(place.pays(false, true));
+    }
+
+    #[test]
+    fn what_is_set_is_what_is_due() {
+        let keeper = keeper();
+        let place = &keeper.places[3];
+        assert_eq!((place.set(100, nobody), place.get(nobody)), (None, None));
+        assert!(!place.may_be_kept());
+        assert!(place.adopt(100, || true) && place.may_be_kept());
+        assert!(!place.adopt(7, || unreachable!("it is kept")));
+        assert_eq!(place.get(nobody), Some(100));
+        assert_eq!(keeper.sleeps_until(), Some(100));
+        assert!(keeper.is_too_late(99) && !keeper.is_too_late(100) && !keeper.is_too_late(0));
+        assert_eq!(place.set(200, nobody), Some(100));
+        assert_eq!(keeper.send_due(150, |_, _| unreachable!("set to a later time")), 0);
+        assert_eq!(keeper.sleeps_until(), Some(200));
+        assert_eq!(place.set(0, nobody), Some(200));
+        assert_eq!((place.get(nobody), keeper.sleeps_until()), (Some(0), Some(u64::MAX)));
+        assert_eq!(place.set(300, nobody), Some(0));
+        let mut sent = Vec::new();
+        assert_eq!(keeper.send_due(300, |at, time| sent.push((at, time))), 1);
+        assert_eq!((sent, place.get(nobody)), (std::vec![(3, 300)], None));
+    }
+
+    #[test]
+    fn a_timer_goes_back_with_what_is_left_of_it() {
+        let keeper = keeper();
+        let place = &keeper.places[0];
+        assert_eq!(place.give_up(|_| unreachable!("the kernel has it"), nobody), None::<()>);
+        assert!(place.adopt(50, || true));
+        assert_eq!(place.give_up(|time| time, nobody), Some(50));
+        // It had expired when it was adopted.
+        assert!(place.adopt(60, || false));
+        assert_eq!(place.give_up(|time| time, nobody), Some(0));
+    }
+
+    /// Threads set timers again and again, to times near and far, while another one sleeps for them as the sleeper does, by a clock
+    /// of its own. No time that stays is slept through.
+    #[test]
+    fn no_time_is_slept_through() {
+        use std::sync::atomic::AtomicUsize;
+        const SETS: u64 = 20_000;
+        let keeper: &Keeper = Box::leak(keeper());
+        let done = AtomicUsize::new(0);
+        for place in &keeper.places[..2] {
+            assert!(place.adopt(u64::MAX, || true));
+        }
+        std::thread::scope(|scope| {
+            for place in &keeper.places[..2] {
+                let done = &done;
+                scope.spawn(move || {
+                    for set in 1..=SETS {
+                        let time = FIRST + set % 7;
+                        if place.set(time, std::thread::yield_now).is_none() {
+                            assert!(place.adopt(time, || true));
+                        }
+                        if keeper.is_too_late(time) {
+                            keeper.generation.fetch_add(1, Ordering::SeqCst);
+                        }
+                    }
+                    done.fetch_add(1, Ordering::SeqCst);
+                });
+            }
+            // The clock stands still until the sleeper sleeps, then it is the time for which it sleeps.
+            let mut now = 0;
+            loop {
+                let is_done = done.load(Ordering::SeqCst) == 2;
+                let seen = keeper.generation.load(Ordering::SeqCst);
+                keeper.send_due(now, |_, _| ());
+                now = 0;
+                let Some(until) = keeper.sleeps_until() else { continue };
+                if is_done && until == u64::MAX {
+                    break;
+                }
+                if until == u64::MAX {
+                    // It would sleep for ever: whoever sets a time must wake it.
+                    while keeper.generation.load(Ordering::SeqCst) == seen && done.load(Ordering::SeqCst) < 2
+                    {
+                        std::hint::spin_loop();
+                    }
+                } else {
+                    now = until;
+                }
+                keeper.is_awake();
+            }
+        });
+        assert!(keeper.places[..2].iter().all(|place| place.get(nobody).is_none_or(|time| time == 0)));
+    }
+}
