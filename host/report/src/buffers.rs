@@ -6,7 +6,7 @@
 //!              "large": 0, "plain": {"opened for appending": 1}, "not_written": 0, "error": 0}]
 //!
 //! suggested size:   100 x bytes/calls ── rounded up to a power of two: then at most one of a hundred calls finds the buffer full
-//!                   never above what 99 of 100 forced flushes find in it: a larger buffer would not be filled
+//!                   never above the bytes between forced flushes, for 99 of 100 bytes: a larger buffer would not be filled
 //! ```
 //!
 //! Names are those of Natural: PCACHE for print files, WCACHEO for all work files that are written, WCACHE01, WCACHE02, ... for each
@@ -49,7 +49,7 @@ pub struct Buffer {
     pub passed_on: u64,
     /// Flushes, by their reason.
     pub flushes: BTreeMap<String, u64>,
-    /// 99 of 100 forced flushes found at most so many bytes since the one before, a power of two; null: nothing was forced.
+    /// 99 of 100 bytes were between two forced flushes with at most so many, a power of two; null: nothing was forced.
     pub between_p99: Option<u64>,
     /// Calls that were too large for it, and went to the kernel as they are.
     pub large: u64,
@@ -68,7 +68,7 @@ pub enum Suggestion {
     Unknown,
     /// This size, in bytes: then at most one call of a hundred finds the buffer full.
     Size(u64),
-    /// This size; a larger one does not help, since 99 of 100 forced flushes find at most so many bytes.
+    /// This size; a larger one does not help, since 99 of 100 bytes are between two forced flushes with at most so many.
     Bounded(u64, u64),
 }
 
@@ -155,12 +155,14 @@ impl Buffer {
     }
 }
 
-/// The power of two that 99 of 100 do not exceed, of counts by powers of two. None where nothing was counted.
+/// The power of two that 99 of 100 bytes do not exceed, of counts by powers of two. None where nothing was counted. By bytes, not by
+/// flushes: a file that is synchronised after each line must not hide another that fills the buffer.
 fn p99(counts: &[u64]) -> Option<u64> {
-    let all = counts.iter().fold(0_u64, |sum, count| sum.saturating_add(*count));
+    let bytes = |(power, count): (u32, &u64)| u128::from(*count) << power;
+    let all = (0..63).zip(counts).map(bytes).sum::<u128>();
     let mut left = all - all / 100;
     for (power, count) in (0..63_u32).zip(counts) {
-        left = left.saturating_sub(*count);
+        left = left.saturating_sub(bytes((power, count)));
         if left == 0 && all > 0 {
             return Some(1 << power);
         }
@@ -190,7 +192,7 @@ pub(crate) fn schema() -> Value {
                 "flushes": {"type": "object", "additionalProperties": {"type": "integer", "minimum": 0}, "description":
                     "Flushes by their reason; full: for a buffer that is written that it had no room, for one that is read that it was read to its end."},
                 "between_p99": {"type": ["integer", "null"], "minimum": 0, "description":
-                    "99 of 100 forced flushes found at most so many bytes since the one before, a power of two; null where none was forced."},
+                    "99 of 100 bytes were between two forced flushes with at most so many, a power of two; null where none was forced."},
                 "large": number("Calls that were too large for it, and went to the kernel as they are."),
                 "plain": {"type": "object", "additionalProperties": {"type": "integer", "minimum": 0}, "description":
                     "Files that were left alone, or made plain again, by their reason."},
@@ -225,14 +227,16 @@ mod tests {
     }
 
     #[test]
-    fn ninety_nine_of_a_hundred_are_below_the_power() {
+    fn ninety_nine_of_a_hundred_bytes_are_below_the_power() {
         let mut counts = [0; 28];
         assert_eq!(p99(&counts), None);
-        counts[8] = 99;
-        counts[20] = 1;
+        // 2,000 lines, each synchronised, and a few more bytes.
+        counts[8] = 2_000;
+        counts[12] = 1;
         assert_eq!(p99(&counts), Some(256));
-        counts[20] = 2;
-        assert_eq!(p99(&counts), Some(1 << 20));
+        // Next to a file of 10,000 lines, which is closed at its end.
+        counts[21] = 1;
+        assert_eq!(p99(&counts), Some(1 << 21));
         assert_eq!(p99(&[0, 0, 1 << 60, 1 << 60]), Some(8));
     }
 

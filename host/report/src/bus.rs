@@ -155,7 +155,7 @@ fn suggested(buffer: &Buffer) -> String {
             format!("{now}; suggested {} KB: at most one of 100 calls finds it full", size >> 10)
         }
         Suggestion::Bounded(size, most) => format!(
-            "{now}; suggested {} KB: a larger one cannot help, 99 of 100 forced flushes find at most {}",
+            "{now}; suggested {} KB: a larger one cannot help, at most {} come between forced flushes (99 of 100 bytes)",
             size >> 10,
             bytes(most)
         ),
@@ -178,7 +178,7 @@ mod tests {
             "       0K  (in KB)    732K        1K             732K\n",
             "* PCACHE, 1 file: 10,000 calls of 1.27 MiB became 11; 10 x full, 1 x close\n",
             "*   size 132 KB; suggested 16 KB: at most one of 100 calls finds it full\n",
-            "*   size 300 KB; suggested 1 KB: a larger one cannot help, 99 of 100 forced flushes find at most 256 B\n",
+            "*   size 300 KB; suggested 1 KB: a larger one cannot help, at most 256 B come between forced flushes (99 of 100 bytes)\n",
             "*   NOT WRITTEN: 133 B (error 28); the program was told. Last file: /tmp/wcacheo\n",
             "*   3 calls larger than the buffer, passed on\n",
             "*   2 files plain: opened for appending\n",
