@@ -488,3 +488,19 @@ fn multi_fetch_sends_an_eighth_of_the_fetches() {
     let fetches = &row(&json, "FETCH 1, MULTIFETCH(100)")["counters"]["fetch"];
     assert!(fetches["sent"].as_u64().is_some_and(|sent| (1_000..1_010).contains(&sent)), "{fetches}");
 }
+
+#[test]
+fn one_reservation_serves_buffers_that_come_and_go() {
+    let json = demo(&["thread-storage", "--runs", "1"]);
+    for check in ["all_buffers", "calls_by_default", "calls_reserved", "all_inside", "pages_stay"] {
+        passed(&json, check);
+    }
+}
+
+#[test]
+fn program_starts_make_no_timer_calls_and_keep_their_limit() {
+    let json = demo(&["timer", "--runs", "1"]);
+    for check in ["all_starts", "calls_coalesced", "starts_limited", "limit_holds"] {
+        passed(&json, check);
+    }
+}

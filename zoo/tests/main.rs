@@ -10,6 +10,7 @@
 
 mod allocators;
 mod below;
+mod coalesced_timers;
 mod deepbind;
 mod demo;
 mod demo_libraries;
@@ -39,6 +40,7 @@ mod overflows;
 mod page;
 mod places;
 mod profile;
+mod program_starts;
 mod real_programs;
 mod request_sizes;
 mod rules;
