@@ -1,43 +1,108 @@
-//! `cargo xtask layout`: the functions that a run of a program calls, so that the linker can place them together.
+//! `cargo xtask layout`: the functions that a run passes through, so that the linker can place them together.
 //!
 //! ```text
-//! underbar run -- true, under callgrind ──> names of functions ──> host/cli/layout.ld ──> build.rs gives it to the linker
+//! underbar run -- true     ─┐                                          ┌─> host/cli/layout.ld         the command
+//!                           ├─ under callgrind ──> names of functions ─┤                                            build.rs, nested.rs
+//! layout/program.c          ─┘                                         └─> crates/preload/layout.ld   the library     give it to the linker
+//!   linked with the library
 //! ```
 //!
-//! The kernel maps code in pieces of 64 KiB when it is first touched, which takes some microseconds each time. The functions of
-//! a run are some 200 kilobytes, and without this file they are spread over six megabytes.
+//! The kernel maps code in pieces of 64 KiB when it is first touched, which takes some microseconds each time, and counts as the process's
+//! memory. Of the command's six megabytes a run needs some 200 kilobytes, of the library's 600 most programs need 160.
 //!
-//! Invariant: the names in the file change the places of functions, and nothing else; a name without a function is
-//! ignored. So it need not be made anew with each change, only when a run takes longer.
-//! Not here: the gain (`cargo xtask bench command`).
+//! Invariant: the names in the files change the places of functions, and nothing else; a name without a function is
+//! ignored. So they need not be made anew with each change, only when a run takes longer or more memory.
+//! Not here: the gain (`cargo xtask bench command`, `cargo xtask bench heap`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use crate::steps::{cargo, command, root, step, succeeds, target};
 
-/// Counts the functions of a run and writes the file.
+/// Counts the functions of runs and writes the files.
 pub fn write() -> bool {
     let build = ["build", "--release", "--package", "underbar-cli"];
     if !step("cargo build --release", || succeeds(&mut cargo(&build))) {
         return false;
     }
-    let (program, counts) = (target().join("release/underbar"), target().join("layout.callgrind"));
-    let program = program.display().to_string();
-    let out = format!("--callgrind-out-file={}", counts.display());
-    let words = ["--quiet", "--tool=callgrind", "--demangle=no", &out, &program, "run", "--", "true"];
-    if !succeeds(&mut command("valgrind", &words)) {
-        return false;
+    let folder = target().join("layout");
+    let written = fs::create_dir_all(&folder).and_then(|()| {
+        let underbar = target().join("release/underbar").display().to_string();
+        let run: Vec<&str> = vec![&underbar, "run", "--", "true"];
+        of_command(&folder, &underbar, &run).and_then(|()| of_library(&folder, &underbar))
+    });
+    if let Err(error) = &written {
+        println!("layout: {error}");
     }
-    let file = root().join("host/cli/layout.ld");
-    let written =
-        fs::read_to_string(&counts).and_then(|counts| fs::write(&file, script(&passed(&counts, &program))));
-    match written {
-        Ok(()) => println!("written: {}", file.display()),
-        Err(error) => println!("{}: {error}", file.display()),
+    let _ = fs::remove_dir_all(folder);
+    written.is_ok()
+}
+
+/// The functions of the command.
+fn of_command(folder: &Path, underbar: &str, run: &[&str]) -> io::Result<()> {
+    let counts = counted(folder, &[], run)?;
+    save("host/cli/layout.ld", "`underbar run -- true`", &passed(&counts, underbar))
+}
+
+/// The functions of the library. Valgrind is not preloaded into: the program is linked with the library, and gets its accounts from a run.
+fn of_library(folder: &Path, underbar: &str) -> io::Result<()> {
+    let built = built_library().ok_or_else(|| io::Error::other("the preload library was not found"))?;
+    let library = folder.join("libunderbar.so");
+    fs::copy(built, &library)?;
+    let (library, program) = (library.display().to_string(), folder.join("program").display().to_string());
+    let source = root().join("xtask/src/layout/program.c").display().to_string();
+    let rpath = format!("-Wl,-rpath,{}", folder.display());
+    if !succeeds(&mut command("cc", &["-O1", "-pthread", "-o", &program, &source, &library, &rpath])) {
+        return Err(io::Error::other("cc failed"));
     }
-    let _ = fs::remove_file(counts);
-    true
+    let before = [underbar, "run", "-q", "--", "env", "-u", "LD_PRELOAD"];
+    let counts = counted(folder, &before, &[&program])?;
+    let symbols = command("nm", &["--defined-only", &library]).output()?;
+    let symbols = String::from_utf8_lossy(&symbols.stdout);
+    let functions = with_aliases(passed(&counts, &library), &symbols);
+    save("crates/preload/layout.ld", "`xtask/src/layout/program.c`", &functions)
+}
+
+/// With all names of these functions, as `nm` lists them: a section has the name of one of them.
+fn with_aliases<'a>(functions: BTreeSet<&'a str>, symbols: &'a str) -> BTreeSet<&'a str> {
+    let of = |line: &'a str| {
+        line.split_once(' ').and_then(|(address, rest)| Some((address, rest.split_once(' ')?.1)))
+    };
+    let passed = symbols.lines().filter_map(of).filter(|(_, name)| functions.contains(name));
+    let addresses: BTreeSet<&str> = passed.map(|(address, _)| address).collect();
+    let all = symbols.lines().filter_map(of).filter(|(address, _)| addresses.contains(address));
+    all.map(|(_, name)| name).chain(functions.iter().copied()).collect()
+}
+
+/// The library with its names of functions, as the build of the command left it.
+fn built_library() -> Option<PathBuf> {
+    let folders = fs::read_dir(target().join("preload-library")).ok()?;
+    let files = folders.flatten().map(|folder| folder.path().join("preload/libunderbar_preload.so"));
+    files
+        .filter(|file| file.is_file())
+        .max_by_key(|file| fs::metadata(file).and_then(|about| about.modified()).ok())
+}
+
+/// Callgrind's counts of a program.
+fn counted(folder: &Path, before: &[&str], run: &[&str]) -> io::Result<String> {
+    let file = folder.join("counts");
+    let out = format!("--callgrind-out-file={}", file.display());
+    let words = [before, &["valgrind", "--quiet", "--tool=callgrind", "--demangle=no", &out], run].concat();
+    let Some((first, rest)) = words.split_first() else { return Err(io::Error::other("nothing to run")) };
+    if !succeeds(&mut command(first, rest)) {
+        return Err(io::Error::other(format!("{} failed", words.join(" "))));
+    }
+    fs::read_to_string(&file)
+}
+
+/// Writes a script for the linker.
+fn save(name: &str, of: &str, functions: &BTreeSet<&str>) -> io::Result<()> {
+    let file = root().join(name);
+    fs::write(&file, script(of, functions))?;
+    println!("written: {}", file.display());
+    Ok(())
 }
 
 /// Names of a program's functions in callgrind's file, which has a name once, and its number afterwards.
@@ -76,13 +141,18 @@ fn named<'a>(names: &mut BTreeMap<&'a str, &'a str>, value: &'a str) -> &'a str 
 }
 
 /// The linker's script: sections of these functions before all other code.
-fn script(functions: &BTreeSet<&str>) -> String {
-    let is_mangled = |name: &&&str| name.starts_with("_ZN") || name.starts_with("_R");
+fn script(of: &str, functions: &BTreeSet<&str>) -> String {
+    let is_name = |name: &&&str| name.starts_with(|first: char| first.is_ascii_lowercase() || first == '_');
     let patterns: BTreeSet<String> =
-        functions.iter().filter(is_mangled).map(|name| without_hashes(name)).collect();
-    let sections: String = patterns.iter().map(|name| format!("    *(.text.{name})\n")).collect();
+        functions.iter().filter(is_name).map(|name| without_hashes(name)).collect();
+    // Those that are marked as cold have a prefix: they are as much a part of a run.
+    let places = ["", "unlikely."];
+    let sections = places
+        .iter()
+        .flat_map(|prefix| patterns.iter().map(move |name| format!("    *(.text.{prefix}{name})\n")));
+    let sections: String = sections.collect();
     format!(
-        "/* Functions that `underbar run -- true` passes through. Written by `cargo xtask layout`. */\n\
+        "/* Functions that {of} passes through. Written by `cargo xtask layout`. */\n\
          SECTIONS\n{{\n  .text.run :\n  {{\n{sections}  }}\n}}\nINSERT BEFORE .text;\n"
     )
 }
@@ -139,12 +209,20 @@ fn=(5) (below main)
 
     #[test]
     fn hashes_give_way_and_other_names_are_left_out() {
-        let script = script(&passed(COUNTS, "/b/underbar"));
-        assert!(
-            script.contains("    *(.text._RNvCs*_3std4main)\n    *(.text._ZN8underbar7command17h*)\n  }")
-        );
+        let script = script("a run", &passed(COUNTS, "/b/underbar"));
+        assert!(script.contains(
+            "    *(.text._RNvCs*_3std4main)\n    *(.text._ZN8underbar7command17h*)\n    *(.text.unlikely._RN"
+        ));
         assert!(!script.contains("below"), "{script}");
         assert_eq!(without_hashes("_RNvNtCs_4Csx"), "_RNvNtCs_4Csx", "no hash");
         assert_eq!(without_hashes("_ZN3a17hxE"), "_ZN3a17hxE");
+    }
+
+    #[test]
+    fn a_function_has_all_of_its_names() {
+        let symbols =
+            "00000000000581c0 T __libc_malloc\n00000000000581c0 T malloc\n0000000000058200 t other\n";
+        let found = with_aliases(BTreeSet::from(["malloc", "gone"]), symbols);
+        assert_eq!(found.into_iter().collect::<Vec<_>>(), ["__libc_malloc", "gone", "malloc"]);
     }
 }

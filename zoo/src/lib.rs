@@ -112,6 +112,7 @@ pub fn try_compiled(source: &str, result: &str, flags: &[&str]) -> Result<PathBu
     let shared = [
         "filter.h",
         "heap/waits.h",
+        "caches/endings.h",
         "../../api/capi/include/underbar/ceeedcct.h",
         "../../api/capi/include/underbar/malloc31.h",
     ]

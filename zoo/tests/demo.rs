@@ -490,6 +490,52 @@ fn multi_fetch_sends_an_eighth_of_the_fetches() {
 }
 
 #[test]
+fn an_internal_sort_makes_no_calls_for_records() {
+    let json = demo(&["sort", "--runs", "1"]);
+    for check in ["same_order", "same_order_of_many", "calls", "calls_of_many"] {
+        passed(&json, check);
+    }
+}
+
+#[test]
+fn components_are_counted_as_the_source_has_them() {
+    let json = demo(&["components", "--runs", "1"]);
+    for name in ["writes", "timers", "polls", "reads", "all_lines"] {
+        passed(&json, name);
+    }
+}
+
+#[test]
+fn calls_of_an_ineligible_program_are_four_switches_each() {
+    let json = demo(&["3gl", "--runs", "1"]);
+    for name in ["switches", "switches_of_batches", "sums"] {
+        passed(&json, name);
+    }
+}
+
+#[test]
+fn lines_and_records_are_cached() {
+    let compiles = |compiler: &str| Command::new(compiler).arg("--version").output().is_ok();
+    if !compiles("c++") {
+        return skip("demo print: no C++ compiler");
+    }
+    let json = demo(&["print", "--runs", "1"]);
+    passed(&json, "same_bytes");
+    passed(&json, "few_writes");
+    let json = demo(&["workfile", "--runs", "1"]);
+    passed(&json, "all_records");
+    passed(&json, "few_reads");
+    let json = demo(&["bus", "--runs", "1"]);
+    for check in ["one_cache_for_all_output", "one_cache_for_each_input", "none_before_use", "all_records"] {
+        passed(&json, check);
+    }
+    assert!(json["pages"][0].as_str().is_some_and(|page| page.contains("  WCACHEO   V ")), "{json}");
+    let json = demo(&["mainpr", "--runs", "1"]);
+    passed(&json, "same_bytes");
+    passed(&json, "few_writes");
+}
+
+#[test]
 fn one_reservation_serves_buffers_that_come_and_go() {
     let json = demo(&["thread-storage", "--runs", "1"]);
     for check in ["all_buffers", "calls_by_default", "calls_reserved", "all_inside", "pages_stay"] {

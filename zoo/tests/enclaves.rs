@@ -395,6 +395,33 @@ fn both_layouts_of_a_threaded_pooled_linking_program_are_read_back() {
     }
 }
 
+/// Calls of a LINKed program are its own, not those of code of no module.
+#[test]
+fn switches_of_a_job_have_its_name() {
+    let (caller, library) = programs();
+    let file = scratch("enclaves-switches").join("report.json");
+    let mut run = Command::new(underbar());
+    run.args(["run", "--json", "-o"]).arg(&file).args([
+        "--opts",
+        "SWITCHES(ON)",
+        "--",
+        caller,
+        library,
+        "each",
+    ]);
+    holds(&left(&mut run), "SWITCHES(ON)");
+    let report: Value = serde_json::from_slice(&fs::read(file).expect("a report")).expect("JSON");
+    let calls = report["processes"][0]["switches"]["calls"].as_array().expect("calls");
+    let count = |component: &str| {
+        let of = |call: &&Value| call["component"].as_str() == Some(component);
+        calls.iter().filter(of).map(|call| call["count"].as_u64().expect("a count")).sum::<u64>()
+    };
+    assert!(count("job") + count("JOB") > 0, "{calls:?}");
+    // Each start of it is a row, too: a program that is LINKed in a loop is found by its count.
+    let links = calls.iter().filter(|call| call["function"] == "LINK");
+    assert!(links.map(|call| call["count"].as_u64().expect("a count")).sum::<u64>() > 1, "{calls:?}");
+}
+
 /// A program that LINKs others, each of which uses so much CPU time, under MT(1).
 fn limited(times: u64, seconds: &str) -> (i32, Left, Option<Value>) {
     let (caller, library) = programs();

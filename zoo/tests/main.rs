@@ -9,7 +9,11 @@
 #![forbid(unsafe_code)]
 
 mod allocators;
+mod arms;
 mod below;
+mod cache_faults;
+mod cache_matrix;
+mod cache_reads;
 mod coalesced_timers;
 mod deepbind;
 mod demo;
@@ -22,6 +26,7 @@ mod ecb_zones;
 mod enclaves;
 mod faults;
 mod figures;
+mod file_cache;
 mod follow;
 mod forks;
 mod heap;
@@ -48,6 +53,7 @@ mod sandboxes;
 mod sections;
 mod services;
 mod stacks;
+mod switch_counts;
 mod switches;
 mod thread_heaps;
 mod threads;

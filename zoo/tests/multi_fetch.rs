@@ -9,6 +9,7 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
+use underbar_rows::Rows;
 use underbar_zoo::heap::text;
 use underbar_zoo::postgres::Server;
 use underbar_zoo::{Left, Way, command, compiled, left, scratch, skip, underbar};
@@ -374,6 +375,12 @@ fn the_server_gets_fewer_fetches() {
     let (plain, ours, report) = both(&server, &program, "off", &statements[..20], "");
     same("off", &plain, &ours);
     assert_eq!(counter(&report, "fetch.asked"), 0);
+    // With SWITCHES alone they are counted, and sent as they are.
+    let (plain, ours, report) = both(&server, &program, "counted", &statements, "SWITCHES(ON)");
+    same("counted", &plain, &ours);
+    let of = |key| counter(&report, key);
+    assert_eq!((of("fetch.asked"), of("fetch.sent"), of("fetch.served")), (20_001, 0, 0));
+    assert!(of("fetch.waited_ns") > 0);
 }
 
 /// psycopg2 has libpq as a library of its own, loaded when the module is.
@@ -407,6 +414,58 @@ connection.close()
     let ours = left(&mut run);
     assert_eq!((&plain.output, plain.status), (&ours.output, ours.status), "{ours:?}");
     assert!(plain.output.starts_with("5000 12502500 "), "{plain:?}");
-    let report = serde_json::from_slice(&fs::read(json).expect("a report")).expect("JSON");
+    let report = serde_json::from_slice(&fs::read(&json).expect("a report")).expect("JSON");
     assert!(counter(&report, "fetch.served") > 4_900, "{}", fetches(&report, "fetch"));
+    // With SWITCHES alone they are counted, though libpq comes after the start.
+    let mut run = Command::new(underbar());
+    run.args(["run", "--json", "-o"]).arg(&json).args(["--opts", "SWITCHES(ON)", "--"]).args(line);
+    let ours = left(&mut run);
+    assert_eq!((&plain.output, plain.status), (&ours.output, ours.status), "{ours:?}");
+    let report = serde_json::from_slice(&fs::read(&json).expect("a report")).expect("JSON");
+    assert!(counter(&report, "fetch.asked") >= 5_000, "{}", fetches(&report, "fetch"));
+}
+
+/// The numbers of the rows, and how many fetches they took.
+fn read(server: &Server, query: &str, factor: u32) -> (Vec<u64>, u64) {
+    let connection = format!("host={} user=postgres dbname=postgres", server.folder.display());
+    let mut rows = Rows::query(&connection, query, factor).expect("a query");
+    let mut all = Vec::new();
+    while let Some(row) = rows.next().expect("a row") {
+        assert_eq!((row.columns(), row.name(0)), (2, Some(c"id")));
+        assert_eq!(row.get(2), None, "no such column");
+        let number = row.get(0).and_then(|text| std::str::from_utf8(text).ok()?.parse().ok());
+        all.push(number.expect("a number"));
+    }
+    assert!(rows.next().expect("the end stays").is_none());
+    (all, rows.fetches())
+}
+
+#[test]
+fn rows_of_the_library_come_in_larger_steps() {
+    let Some((server, _)) = server("rows") else { return };
+    let query = "select id, null from t where id <= 1000 order by id";
+    let expected: Vec<u64> = (1..=1_000).collect();
+    assert_eq!(read(&server, query, 0), (expected.clone(), 1_001));
+    assert_eq!(read(&server, query, 1), (expected.clone(), 1_001));
+    // 2 + 4 + 8, then 123 times 8, and the end.
+    assert_eq!(read(&server, query, 8), (expected.clone(), 3 + 124));
+    // Rows of 100,000 bytes: two of them fill what a fetch may take.
+    let wide = "select id, repeat('x', 100000) from t where id <= 20 order by id";
+    assert_eq!(read(&server, wide, 100), ((1..=20).collect(), 11));
+    assert_eq!(read(&server, "select id, pad from t where false", 8), (Vec::new(), 1));
+    let connection = format!("host={} user=postgres dbname=postgres", server.folder.display());
+    for (query, words) in [
+        ("select 1; drop table t", "multiple commands"),
+        ("select nothing", "does not exist"),
+        ("select 1 for update", "read-only"),
+    ] {
+        let refused = Rows::query(&connection, query, 8).err().map(|error| error.to_string());
+        assert!(refused.as_ref().is_some_and(|why| why.contains(words)), "{query}: {refused:?}");
+    }
+    // An error in a row ends the rows.
+    let mut rows = Rows::query(&connection, "select 10 / (5 - id) from t order by id", 8).expect("a query");
+    assert!(rows.next().expect("a row").is_some() && rows.next().expect("a row").is_some());
+    let failed = rows.next().err().map(|error| error.to_string()).expect("an error");
+    assert!(failed.contains("division by zero"), "{failed}");
+    assert!(rows.next().expect("the end").is_none());
 }

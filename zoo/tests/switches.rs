@@ -1,7 +1,8 @@
 //! SWITCHES(ON): what is counted is what the program does, by whatever way it does it, and the program does the same as plain.
 
 use std::fs;
-use std::process::Command;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 use underbar_zoo::{code, compiled, left, scratch, underbar};
@@ -172,6 +173,48 @@ fn a_killed_process_and_a_child_have_their_counts() {
     assert_eq!(calls(&report["processes"][0], &["vfork"]), 10);
 }
 
+/// Counts begin anew while the program runs, exactly, also those of a thread that lives on.
+#[test]
+fn a_reset_counts_from_then_on() {
+    let file = scratch("switches-reset").join("report.json");
+    let mut phases = Command::new(underbar())
+        .args(["run", "--json", "-o"])
+        .arg(&file)
+        .args(["--opts", "SWITCHES(ON)", "--", &program(), "phases"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("started");
+    let mut line = String::new();
+    BufReader::new(phases.stdout.take().expect("a pipe")).read_line(&mut line).expect("its number");
+    let reset = |which: &str| left(Command::new(underbar()).args(["report", "--reset-switches", which]));
+    for _ in 0..2 {
+        let found = reset(line.trim());
+        assert_eq!(
+            (found.output.as_str(), found.error.as_str()),
+            ("1 process: switches are counted from now on\n", "")
+        );
+    }
+    drop(phases.stdin.take());
+    assert!(phases.wait().expect("it ends").success());
+    let report: Value = serde_json::from_slice(&fs::read(&file).expect("a report")).expect("JSON");
+    let section = &report["processes"][0];
+    assert_eq!(
+        (calls(section, &["write"]), calls(section, &["getpid", "pthread_create"])),
+        (70, 0),
+        "{section}"
+    );
+    assert_eq!(section["switches"]["is_reset"], true);
+    // What the kernel counts has no reset.
+    let [_, _, wrote, kernel] = compared(section);
+    assert!(wrote == kernel && wrote > 1_000, "{section}");
+    let file = file.to_str().expect("a path of text");
+    for (which, says) in [(line.trim(), "no such process"), (file, "ledger"), ("none", "No such file")] {
+        let found = reset(which);
+        assert!(found.status.code() == Some(2) && found.error.contains(says), "{which}: {found:?}");
+    }
+}
+
 /// More processes than the ledger has slots: their counts are added.
 #[test]
 fn counts_of_processes_that_were_folded_are_added() {
@@ -213,4 +256,128 @@ fn programs_of_many_languages_are_seen() {
             assert_eq!(output.lines().count(), 1000);
         }
     }
+}
+
+/// A counter of the run.
+fn counter(report: &Value, group: &str, name: &str) -> u64 {
+    let figure = &report["tree"]["counters"][group][name];
+    figure["value"]
+        .as_u64()
+        .or(figure.as_u64())
+        .unwrap_or_else(|| panic!("{group}.{name} in {}", report["tree"]))
+}
+
+/// Threads of eligible components run on the processors of their class, the others as plain.
+#[test]
+fn threads_of_eligible_components_are_placed() {
+    let program = program();
+    let plain = left(Command::new(&program).arg("affinity")).output;
+    let all =
+        plain.lines().next().and_then(|line| line.strip_prefix("thread ")).expect("a number").to_owned();
+    // The first processor that this process may use.
+    let status = fs::read_to_string("/proc/self/status").expect("a status");
+    let allowed =
+        status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).expect("a list").trim();
+    let first: String = allowed.chars().take_while(char::is_ascii_digit).collect();
+    for (options, thread, figures) in [
+        (format!("ZIIP(ELIGIBLE(switches-known),CPUS({first}))"), "1", [1, 0]),
+        (format!("ZIIP(STAT,ELIGIBLE(switches-known),CPUS({first}))"), "1", [1, 0]),
+        (format!("ZIIP(ELIGIBLE(switches-kno*),CPUS(1023,{first}-{first}))"), "1", [1, 0]),
+        (format!("ZIIP(ELIGIBLE(libother),CPUS({first}))"), all.as_str(), [0, 0]),
+        ("ZIIP(ELIGIBLE(switches-known),CPUS(1023))".to_owned(), all.as_str(), [0, 1]),
+        (format!("ZIIP(CPUS({first}))"), all.as_str(), [0, 0]),
+    ] {
+        let (report, status, output) = run("placed", &options, &[&program, "affinity"]);
+        assert_eq!((status, output), (0, format!("thread {thread}\nmain {all}\n")), "{options}");
+        let found = ["threads", "refused"].map(|name| counter(&report, "class", name));
+        assert_eq!(found, figures, "{options}");
+        let [class, other] = ["cpu_ns", "other_cpu_ns"].map(|name| counter(&report, "class", name));
+        assert_eq!(
+            (class > 0, other > 0),
+            (figures[0] > 0, figures[0] > 0 || figures[1] > 0 || options.contains("libother")),
+            "{options}"
+        );
+    }
+}
+
+/// With and without the class, in turns: both are whole runs of the program, with the same output.
+#[test]
+fn placement_is_compared_with_plain_threads() {
+    let status = fs::read_to_string("/proc/self/status").expect("a status");
+    let allowed =
+        status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).expect("a list").trim();
+    let first: String = allowed.chars().take_while(char::is_ascii_digit).collect();
+    let class = format!("ZIIP(ELIGIBLE(switches-known),CPUS({first}))");
+    let mut compare = Command::new(underbar());
+    compare.args([
+        "compare",
+        "--json",
+        "--runs",
+        "6",
+        "--opts",
+        "default",
+        "--opts",
+        &class,
+        "--",
+        &program(),
+        "many",
+    ]);
+    let told = left(compare.env_remove("LD_PRELOAD").env_remove("UNDERBAR_OPTS"));
+    assert!(told.status.success(), "{told:?}");
+    let compared: Value = serde_json::from_str(&told.output).expect("JSON");
+    assert!(compared.to_string().contains(&class), "{compared}");
+}
+
+/// A projection counts the same calls, and divides the CPU time by the switches that end it.
+#[test]
+fn a_projection_divides_the_time_between_switches() {
+    let program = program();
+    let of = |report: &Value| report["processes"][0]["switches"]["projection"].clone();
+    for (mode, functions, count) in [
+        ("write", &["write"][..], 10_000),
+        ("flush", &["stream write to print", "stream write"], 10_000),
+        ("threads", &["write"], 20_000),
+        ("many", &["write"], 12_000),
+    ] {
+        for eligible in ["switches-known", "libother"] {
+            let options = format!("ZIIP(STAT,ELIGIBLE({eligible}))");
+            let (report, status, _) = run(&format!("projected-{mode}"), &options, &[&program, mode]);
+            assert_eq!((status, calls(&report["processes"][0], functions)), (0, count), "{mode}");
+            let figure = |name: &str| {
+                of(&report)[name].as_u64().unwrap_or_else(|| panic!("{name} in {}", of(&report)))
+            };
+            let [eligible_ns, other_ns] = ["eligible_ns", "ineligible_ns"].map(figure);
+            if eligible == "libother" {
+                assert!(eligible_ns == 0 && other_ns > 0 && figure("runs") == 0, "{report}");
+            } else {
+                assert!(eligible_ns > other_ns, "{mode}: {}", of(&report));
+            }
+        }
+    }
+    // The library's calls come between those of the program.
+    let library = compiled("switches/opened", "switches-opened.so", &["-shared", "-fPIC"]);
+    let line = [program.as_str(), "opened", library.to_str().expect("a path of text")];
+    let (report, ..) = run("projected-opened", "ZIIP(STAT,ELIGIBLE(switches-opened))", &line);
+    assert!(of(&report)["runs"].as_u64().is_some_and(|runs| runs > 0), "{report}");
+    assert!(of(&report)["half_below_ns"].as_u64() <= of(&report)["most_below_ns"].as_u64(), "{report}");
+    let (report, ..) = run("not-projected", "SWITCHES(ON)", &[&program, "write"]);
+    assert!(of(&report).is_null());
+}
+
+/// A byte through a pipe, and a wait for a condition, are hand-overs.
+#[test]
+fn pipes_and_conditions_are_hand_overs() {
+    let (report, status, _) = run("cancelled-kinds", "SWITCHES(ON)", &[&program(), "cancelled"]);
+    let section = &report["processes"][0];
+    let all = section["switches"]["calls"].as_array().expect("calls");
+    let kinds = |function: &str| {
+        let of =
+            all.iter().filter(|call| call["function"] == function && call["component"] == "switches-known");
+        of.map(|call| call["kind"].as_str().expect("a kind")).collect::<Vec<_>>()
+    };
+    assert_eq!((status, kinds("read")), (0, vec!["hand-over"]), "{section}");
+    let (report, ..) = run("phases-kinds", "SWITCHES(ON)", &[&program(), "phases"]);
+    let calls = report["processes"][0]["switches"]["calls"].as_array().expect("calls");
+    let barrier = calls.iter().find(|call| call["function"] == "pthread_barrier_wait").expect("a barrier");
+    assert_eq!((barrier["kind"].as_str(), barrier["count"].as_u64()), (Some("hand-over"), Some(4)));
 }

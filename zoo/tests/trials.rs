@@ -65,8 +65,8 @@ fn arms_with_the_same_options_are_said_to_be_the_same() {
         let arms = ["compare", "--runs", "1", "--opts", "plain", "--opts", second, "--opts", "HEAP(1M)"];
         underbar_in(&folder, &[&arms[..], &["--", "true"]].concat()).error
     };
-    assert!(told(" plain ").contains("--opts: A and B are the same"), "{}", told(" plain "));
-    assert!(told(" HEAP(1M)").contains("--opts: B and C are the same"), "{}", told(" HEAP(1M)"));
+    assert!(told(" plain ").contains("warning: A and B are the same"), "{}", told(" plain "));
+    assert!(told(" HEAP(1M)").contains("warning: B and C are the same"), "{}", told(" HEAP(1M)"));
     assert!(!told("default").contains("are the same"), "{}", told("default"));
 }
 

@@ -1,8 +1,10 @@
-//! The library that C programs link for record files: `libunderbar_records_c.a`, with `include/underbar/records.h`.
+//! The library that C programs link for record files and rows: `libunderbar_records_c.a`, with `include/underbar/records.h`.
 //!
-//! Invariant: each call does what its namesake in `underbar_records` does; an error becomes a message of its thread.
+//! Invariant: each call does what its namesake in `underbar_records` or `underbar_rows` does; an error becomes a message of its thread.
 //! Not here: the actions (`underbar_records`), and the words of the contract (the header).
 #![warn(missing_docs)]
+
+mod rows;
 
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, OsStr, c_char, c_int};

@@ -49,6 +49,10 @@ int main(int count, char **words)
     HOLD(underbar_records_next(records, &data, &length) == -1 && data == NULL);
     HOLD(strstr(underbar_records_message(), "in, record 2 at byte 4: the file ends after 2 of the 4 bytes"));
     underbar_records_close(records);
+
+    HOLD(underbar_rows_open("host=/nowhere/at/all dbname=x", "select 1", 100) == NULL);
+    HOLD(strstr(underbar_records_message(), "/nowhere/at/all") || strstr(underbar_records_message(), "libpq cannot be loaded"));
+    underbar_rows_close(NULL);
     puts("all held");
     return 0;
 }

@@ -1,10 +1,10 @@
-//! `underbar-bench heap|accounts|command|lock|load|ecb|sort|programs [FLAGS]`: what `cargo xtask bench` calls.
+//! `underbar-bench heap|accounts|command|lock|load|ecb|sort|switches|programs [FLAGS]`: what `cargo xtask bench` calls.
 #![forbid(unsafe_code)]
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use underbar_bench::heap::Request;
-use underbar_bench::{Error, accounts, command, ecb, heap, load, lock, programs, rounds, sort};
+use underbar_bench::{Error, accounts, command, ecb, heap, load, lock, programs, rounds, sort, switches};
 
 const USAGE: &str = "\
 cargo xtask bench heap      CPU time and peak memory against other allocators
@@ -15,6 +15,7 @@ cargo xtask bench load      LOAD, call and DELETE of programs against dlopen and
 cargo xtask bench ecb       a heap for each unit of work against other heaps, arenas, contexts and pools; TLS; names
 cargo xtask bench ecb --soak MINUTES    a server whose requests leak, with an ECB for each, under load by wrk: its memory by the second
 cargo xtask bench sort      underbar sort against GNU sort: time, CPU, memory, kernel entries; also with a tenth of the memory
+cargo xtask bench switches  what counting switches costs, next to strace -c and Darshan; lines, records and fetches with and without caches
 cargo xtask bench programs  real programs and servers, plain against underbar run; installs what they need (root, apt-get)
 
   --quick               three rounds of a tenth of the work; nothing is recorded
@@ -37,9 +38,9 @@ Of bench lock:
   --ms N                length of one run in milliseconds (400); of more than 8 threads longer in proportion
   --seed N, --no-record as above
 
-Of bench load and command:
-  --quick               three rounds, of load with a tenth of the turns; nothing is recorded
-  --rounds N            rounds (of load 15, of command 20)
+Of bench load, command and switches:
+  --quick               three rounds, of load and switches with a tenth of the turns; nothing is recorded
+  --rounds N            rounds (of load 15, of command 20, of switches 12)
   --seed N, --no-record as above
 
 Of bench ecb:
@@ -86,6 +87,10 @@ fn obey(words: &[String]) -> Result<(), Error> {
     }
     if what == "command" {
         return command::run(parse_rounds(flags, command::ROUNDS)?, &workspace()?);
+    }
+    if what == "switches" {
+        let workspace = workspace()?;
+        return switches::run(parse_rounds(flags, switches::ROUNDS)?, &workspace, &target(&workspace)?);
     }
     if what == "programs" {
         let workspace = workspace()?;
@@ -182,7 +187,7 @@ fn parse_lock(flags: &[String]) -> Result<lock::Request, Error> {
     Ok(request)
 }
 
-/// Flags of `load` and `command` into a request; with this default number of rounds.
+/// Flags of `load`, `command` and `switches` into a request; with this default number of rounds.
 fn parse_rounds(flags: &[String], rounds: usize) -> Result<rounds::Request, Error> {
     let mut request = rounds::Request::of(rounds);
     let mut words = flags.iter();

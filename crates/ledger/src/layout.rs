@@ -51,6 +51,10 @@ pub const HEAP_STEPS_BYTES: usize = 16 * 4096;
 pub const SWITCHES_OFFSET: usize = HEAP_STEPS_OFFSET + SLOTS * HEAP_STEPS_BYTES;
 /// Bytes of the switches of a process.
 pub const SWITCHES_BYTES: usize = 64 * 4096;
+/// Offset of the caches of files of the first slot's process.
+pub const CACHES_OFFSET: usize = SWITCHES_OFFSET + SLOTS * SWITCHES_BYTES;
+/// Bytes of the caches of files of a process.
+pub const CACHES_BYTES: usize = 4 * 4096;
 /// How many owners of other anonymous memory a slot can name.
 pub const OWNERS: usize = 16;
 
@@ -430,6 +434,9 @@ pub struct Slot {
     /// 1: the process counts switches ([`crate::switches`]); 0: their pages were never made. Stored with Release when they are set up; only
     /// the owning process writes.
     pub switches: AtomicU64,
+    /// 1: the process has caches of files ([`crate::caches`]); 0: their pages were never made. Stored with Release when they are set up;
+    /// only the owning process writes.
+    pub caches: AtomicU64,
     /// Programs that are LINKed and have a limit of CPU time (MT): the number of the LINKing thread in the upper half, that of the start in
     /// the lower; 0: free. Set and cleared by that thread, relaxed: the host compares a word only with itself, from look to look.
     pub starts: [AtomicU64; STARTS],
@@ -451,9 +458,9 @@ const _: () = assert!(size_of::<Slot>() == crate::heaps::PAGE_OFFSET);
 const _: () = assert!(SLOTS_OFFSET.is_multiple_of(4096));
 
 /// Bytes of a whole ledger file: the slots, behind them the classes of ECBs of each ([`crate::classes`]), the trace tables of each
-/// ([`crate::traces`]), the requests of heaps of each ([`crate::heap_steps`]), and its switches ([`crate::switches`]). Space is allocated
-/// slot by slot, so most of it is never used.
-pub const FILE_BYTES: usize = SWITCHES_OFFSET + SLOTS * SWITCHES_BYTES;
+/// ([`crate::traces`]), the requests of heaps of each ([`crate::heap_steps`]), its switches ([`crate::switches`]), and its caches of
+/// files ([`crate::caches`]). Space is allocated slot by slot, so most of it is never used.
+pub const FILE_BYTES: usize = CACHES_OFFSET + SLOTS * CACHES_BYTES;
 
 impl Slot {
     /// A counter's cell.
@@ -540,6 +547,7 @@ impl Slot {
         self.pairs.store(0, relaxed);
         self.traces.store(0, relaxed);
         self.switches.store(0, relaxed);
+        self.caches.store(0, relaxed);
         self.starts.iter().for_each(|start| start.store(0, relaxed));
         self.heading.store(b"");
     }

@@ -13,7 +13,7 @@
 //!     32768   its pools   rows of heap pools, if it has HEAPPOOLS
 //!     40960   Slot 1      ...
 //!   4218880   classes of ECBs, of the process of each slot that has some, and ECBs by name-value pairs
-//!  29384704   trace tables of ECBs, of the process of each slot that has some; requests of heaps by steps; switches
+//!  29384704   trace tables of ECBs, of the process of each slot that has some; requests of heaps by steps; switches; caches
 //! ```
 //!
 //! | module | holds |
@@ -28,7 +28,8 @@
 //! | [`classes`], [`pairs`] | pages of its classes of ECBs; rows of ECBs by name-value pairs |
 //! | [`traces`] | trace tables of ECBs: the last requests of each thread |
 //! | [`heap_steps`] | requests of each heap by steps of 8 bytes |
-//! | [`switches`], [`switch_names`] | switches by call site; the functions that make them |
+//! | [`switches`], [`switch_names`], [`switch_reset`] | switches by call site; the functions that make them; from which counts on a report counts |
+//! | [`caches`] | rows of its caches of files |
 //! | [`control`] | the control page: settings that the host changes while programs run |
 //! | [`make`] | the first bytes of a new file |
 //! | [`locks`], [`samples`] | files next to it: contended locks, and profile samples of a process |
@@ -39,6 +40,7 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+pub mod caches;
 pub mod classes;
 pub mod control;
 pub mod counter;
@@ -52,12 +54,14 @@ pub mod pools;
 pub mod samples;
 pub mod sizes;
 pub mod switch_names;
+pub mod switch_reset;
 pub mod switches;
 pub mod table;
 pub mod text;
 pub mod traces;
 pub mod view;
 
+pub use caches::Caches;
 pub use classes::Classes;
 pub use control::Control;
 pub use counter::{Counter, Exactness, Fold, Scope, Unit};

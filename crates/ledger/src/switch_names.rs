@@ -27,7 +27,7 @@ pub enum SwitchKind {
     WorkFile = 2,
     /// Storage from the kernel.
     Storage = 3,
-    /// Waits of threads for each other.
+    /// Locks between processes, and giving up the processor.
     Lock = 4,
     /// Timers and sleep.
     Timer = 5,
@@ -41,12 +41,14 @@ pub enum SwitchKind {
     Load = 9,
     /// The rest.
     Other = 10,
+    /// Work that goes to another thread or process, and waits for it: pipes, conditions, mutexes that are held.
+    HandOver = 11,
 }
 
 /// All kinds, by number.
-pub const KINDS: [SwitchKind; 11] = {
+pub const KINDS: [SwitchKind; 12] = {
     use SwitchKind::*;
-    [File, Print, WorkFile, Storage, Lock, Timer, Database, Network, Process, Load, Other]
+    [File, Print, WorkFile, Storage, Lock, Timer, Database, Network, Process, Load, Other, HandOver]
 };
 
 impl SwitchKind {
@@ -65,6 +67,7 @@ impl SwitchKind {
             Self::Process => "process",
             Self::Load => "load",
             Self::Other => "other",
+            Self::HandOver => "hand-over",
         }
     }
 }
@@ -149,7 +152,7 @@ functions! {
     counted "shutdown" "getsockopt" "setsockopt" "getsockname" "getpeername" "getaddrinfo" "gethostname": Network ();
     counted "mmap" "mmap64" "munmap" "mremap" "mprotect" "madvise" "posix_madvise" "msync" "mlock" "munlock" "mlockall": Storage ();
     counted "brk" "sbrk" "memfd_create" "shm_open" "shm_unlink" "mincore": Storage ();
-    counted "pthread_cond_wait" "pthread_cond_timedwait" "pthread_cond_clockwait" "pthread_barrier_wait": Lock ();
+    counted "pthread_cond_wait" "pthread_cond_timedwait" "pthread_cond_clockwait" "pthread_barrier_wait": HandOver ();
     counted "semop" "semtimedop" "msgsnd" "msgrcv" "shmat" "shmdt" "sched_yield" "pthread_yield": Lock ();
     counted "nanosleep" "usleep" "sleep" "clock_nanosleep" "setitimer" "getitimer" "alarm" "ualarm": Timer ();
     counted "timer_create" "timer_settime" "timer_gettime" "timer_delete" "timer_getoverrun": Timer ();
@@ -184,6 +187,7 @@ functions! {
     hidden "stream close": File ();
     hidden "stream fstat": File ();
     hidden "stream write to print": Print (WRITES BYTES);
+    hidden "LINK": Load ();
 }
 
 /// Where each name begins in [`NAMES`]; the last one is its length.
@@ -236,6 +240,9 @@ pub const fn hidden(at: usize) -> usize {
     NAMED + at
 }
 
+/// Starts of a program by LINK: no function of the C library, but counted like one, for the program that is started.
+pub const LINK: usize = hidden(6);
+
 /// The name of a function; empty if there is none of that number.
 #[must_use]
 pub fn name(number: usize) -> &'static str {
@@ -274,7 +281,7 @@ mod tests {
         assert_eq!(all.iter().collect::<HashSet<_>>().len(), FUNCTIONS);
         assert!(all.iter().all(|name| name.is_ascii() && !name.is_empty()));
         assert_eq!((all[0], all[COUNTED], all[NOTED]), ("read", "fopen", "fclose"));
-        assert_eq!((name(hidden(0)), name(FUNCTIONS)), ("stream read", ""));
+        assert_eq!((name(hidden(0)), name(LINK), name(FUNCTIONS)), ("stream read", "LINK", ""));
         const { assert!(COUNTED > 240 && NAMED < 1 << 12) };
         for (at, kind) in KINDS.into_iter().enumerate() {
             assert_eq!(kind as usize, at);

@@ -17,7 +17,7 @@
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::layout::{SWITCHES_BYTES, not_below_zero};
-use crate::switch_names::FUNCTIONS;
+use crate::switch_names::{FUNCTIONS, LINK};
 use crate::text::Text;
 
 /// Rows of modules. Sites in more than this many are in no module.
@@ -30,6 +30,10 @@ pub const ENTRIES: usize = 256;
 pub const TABLES: usize = 26;
 /// Room for functions, so that the pages' layout does not change with each name.
 const OVERFLOW: usize = 512;
+/// Classes of lengths of runs.
+pub const RUNS: usize = 64;
+/// Bytes of a note of a host.
+pub const NOTED_BYTES: usize = 4096;
 /// The place of the function's number in a key.
 pub const FUNCTION_SHIFT: u32 = 48;
 /// Addresses below this one are no addresses: the number of a row of modules and 1, in the sum of several processes.
@@ -68,6 +72,16 @@ pub const fn rows_of_sample(address: u64) -> (usize, usize) {
     let rows = address.saturating_sub(1);
     ((rows / 256) as usize, (rows % 256) as usize)
 }
+
+/// The name of the row of LINKed programs that were at the same addresses, one after the other.
+pub const SEVERAL: &[u8] = b"several LINKed programs";
+
+/// Bit of [`Entry::first`]: the site is in a component that the user named as eligible.
+pub const ELIGIBLE: u64 = 1 << 31;
+/// Bit of [`Entry::first`]: the descriptor of the first call was that of a pipe.
+pub const OF_PIPE: u64 = 1 << 30;
+/// All such bits. The others of the lower half are the descriptor and 1.
+pub const FLAGS: u64 = ELIGIBLE | OF_PIPE;
 
 /// [`Entry::first`] of standard output and standard error.
 pub const PRINT: core::ops::RangeInclusive<u64> = 2..=3;
@@ -108,6 +122,33 @@ pub struct Head {
     pub modules: [Module; MODULES],
     /// Counts for which there was no room among the known sites. Any thread adds; relaxed.
     pub overflow: [Overflow; OVERFLOW],
+    /// Runs of eligible components by their length, see [`bucket`]. Any thread adds; relaxed.
+    pub runs: [Overflow; RUNS],
+}
+
+impl Head {
+    /// The count of runs of a class; of the last one if there is no such class.
+    #[must_use]
+    pub fn runs(&self, bucket: usize) -> &AtomicU64 {
+        &self.runs[bucket.min(RUNS - 1)].count
+    }
+}
+
+/// The class of a run that takes so many nanoseconds: four classes for each power of two, from 1.024 us on.
+#[must_use]
+pub const fn bucket(nanoseconds: u64) -> usize {
+    if nanoseconds < 1024 {
+        return 0;
+    }
+    let power = nanoseconds.ilog2();
+    let class = (power as usize - 10) * 4 + ((nanoseconds >> (power - 2)) as usize & 3);
+    if class < RUNS { class } else { RUNS - 1 }
+}
+
+/// The length below which all runs of a class are, in nanoseconds. The last class has longer ones, too.
+#[must_use]
+pub const fn below(bucket: usize) -> u64 {
+    (1_u64 << (8 + bucket / 4)).saturating_mul(5 + bucket as u64 % 4)
 }
 
 /// A thread's sites.
@@ -130,7 +171,8 @@ pub struct Switches {
     pub fixed: Fixed,
     /// The tables, each there when it is first owned.
     pub tables: [Table; TABLES],
-    _unused: [u64; 512],
+    /// What a host has noted at a reset; the process neither reads nor writes it. See [`switch_reset`](crate::switch_reset).
+    pub noted: [u64; NOTED_BYTES / 8],
 }
 
 const _: () = assert!(size_of::<Switches>() == SWITCHES_BYTES && FUNCTIONS < OVERFLOW && MODULES < NO_ROW);
@@ -177,7 +219,8 @@ impl Fixed {
         for module in &head.modules {
             module.end.store(0, Ordering::Relaxed);
         }
-        head.overflow.iter().for_each(|of| of.count.store(0, Ordering::Relaxed));
+        let counts = head.overflow.iter().chain(&head.runs);
+        counts.for_each(|of| of.count.store(0, Ordering::Relaxed));
         self.known.iter().for_each(Entry::wipe);
     }
 
@@ -241,6 +284,27 @@ impl Fixed {
         }
     }
 
+    /// A program that our own loader has put at these addresses begins, and counts as started once more. If programs of other names were there before, whose calls are in the
+    /// same sites, their row is that of all such programs.
+    pub fn program_begins(&self, start: u64, end: u64, name: &[u8]) {
+        let overlaps = |module: &Module| {
+            let (from, to) = (module.start.load(Ordering::Relaxed), module.end.load(Ordering::Acquire));
+            from < end && start < to
+        };
+        match self.rows().find(|(_, module)| overlaps(module)) {
+            None => self.add_module(start, end, name),
+            Some((_, module)) => {
+                if !module.name.is(name) {
+                    module.name.store(SEVERAL);
+                }
+                module.start.fetch_min(start, Ordering::Relaxed);
+                module.end.fetch_max(end, Ordering::Release);
+            }
+        }
+        let row = self.module_of(start).map_or(0, |row| row as u64 + 1);
+        self.add(key(LINK, row), [1, 0, 0]);
+    }
+
     fn rows(&self) -> impl Iterator<Item = (usize, &Module)> {
         let given = usize::try_from(self.head.modules_given.load(Ordering::Relaxed)).unwrap_or(MODULES);
         self.head.modules.iter().take(given).enumerate()
@@ -296,7 +360,9 @@ impl Switches {
     pub fn fold(&self, other: &Switches) {
         let entries = other.made().flat_map(|table| &table.0).chain(&other.fixed.known);
         entries.for_each(|entry| self.fixed.fold_entry(&other.fixed, entry));
-        for (mine, theirs) in self.fixed.head.overflow.iter().zip(&other.fixed.head.overflow) {
+        let (mine, theirs) = (&self.fixed.head, &other.fixed.head);
+        let all = mine.overflow.iter().chain(&mine.runs);
+        for (mine, theirs) in all.zip(theirs.overflow.iter().chain(&theirs.runs)) {
             mine.count.fetch_add(not_below_zero(theirs.count.load(Ordering::Relaxed)), Ordering::Relaxed);
         }
     }
@@ -324,11 +390,12 @@ mod tests {
                     functions_bound: zeroed(),
                     modules: core::array::from_fn(|_| module()),
                     overflow: core::array::from_fn(|_| Overflow { count: zeroed() }),
+                    runs: core::array::from_fn(|_| Overflow { count: zeroed() }),
                 },
                 known: core::array::from_fn(|_| entry()),
             },
             tables: core::array::from_fn(|_| Table(core::array::from_fn(|_| entry()))),
-            _unused: [0; 512],
+            noted: [0; 512],
         })
     }
 
@@ -337,6 +404,17 @@ mod tests {
         assert_eq!(parts(key(0, 0x7fff_ffff_ffff)), (0, 0x7fff_ffff_ffff));
         assert_eq!(parts(key(300, 0x55_0000)), (300, 0x55_0000));
         assert_ne!(key(0, 0), 0);
+    }
+
+    #[test]
+    fn runs_have_classes_by_quarters_of_powers_of_two() {
+        assert_eq!([0, 1_023, 1_024, 1_279, 1_280, 2_047, 2_048].map(bucket), [0, 0, 0, 0, 1, 3, 4]);
+        assert_eq!((below(0), below(1), below(3), below(4)), (1_280, 1_536, 2_048, 2_560));
+        for run in (0..40).map(|power| 1_000_u64 << power) {
+            let class = bucket(run);
+            assert!(class == RUNS - 1 || run < below(class), "{run}");
+            assert!(class == 0 || run >= below(class - 1), "{run}");
+        }
     }
 
     #[test]
@@ -352,6 +430,24 @@ mod tests {
         assert!(!fixed.add(key(7, 5_064), [0; 3]), "the first time there is nothing to wipe");
         fixed.wipe();
         assert!(fixed.add(key(7, 64), [1, 0, 0]) && !fixed.add(key(7, 64), [1, 0, 0]));
+    }
+
+    /// Programs that come and go: one that comes again has its row, and others at the same place share one.
+    #[test]
+    fn programs_at_the_same_addresses_share_a_row() {
+        let pages = pages();
+        let fixed = &pages.fixed;
+        let name = |address| fixed.head.modules[fixed.module_of(address).expect("a row")].name.bytes();
+        fixed.program_begins(0x10_0000, 0x10_2000, b"PAYROLL");
+        fixed.program_begins(0x20_0000, 0x20_2000, b"TAXES");
+        fixed.program_begins(0x10_0000, 0x10_2000, b"PAYROLL");
+        assert_eq!(name(0x10_1fff)[..7], *b"PAYROLL");
+        assert_eq!(fixed.head.modules_given.load(Ordering::Relaxed), 2);
+        let links = |row| fixed.known(key(LINK, row)).expect("room").0.count.load(Ordering::Relaxed);
+        assert_eq!([links(1), links(2)], [2, 1]);
+        fixed.program_begins(0x10_1000, 0x10_3000, b"TAXES");
+        assert_eq!(name(0x10_0000)[..SEVERAL.len()], *SEVERAL);
+        assert_eq!((name(0x10_2fff), &name(0x20_0000)[..5]), (name(0x10_0000), &b"TAXES"[..]));
     }
 
     /// Two processes of a program have their modules at other addresses.

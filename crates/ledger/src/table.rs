@@ -193,6 +193,20 @@ counters! {
         "The kernel's own count (syscr of /proc/PID/io) at that moment, less underbar's own reads. 0: it was not compared.";
     SwitchKernelWrites = "switches.kernel_write_calls", "Write calls that the kernel counted", Count, by Look, live Sampled, killed Sampled, Sum,
         "The kernel's own count (syscw of /proc/PID/io) at that moment. 0: it was not compared.";
+    SwitchEligible = "switches.eligible_ns", "CPU time of eligible components", Nanoseconds, by Request, live Exact, killed Exact, Sum,
+        "CPU time of threads before switches of the components that ZIIP(ELIGIBLE) names: the time before a switch is of the component that makes it. What a thread computes after its last switch is in neither figure.";
+    SwitchIneligible = "switches.ineligible_ns", "CPU time of other components", Nanoseconds, by Request, live Exact, killed Exact, Sum,
+        "CPU time of threads before switches of all other components, under ZIIP(ELIGIBLE).";
+    SwitchRuns = "switches.runs", "runs of eligible components", Count, by Request, live Exact, killed Exact, Sum,
+        "Times that CPU time of eligible components ended with a switch of another component, under ZIIP(ELIGIBLE): so often a thread would change the class of its processor and come back.";
+    ClassThreads = "class.threads", "threads placed on the class", Count, by Request, live Exact, killed Exact, Sum,
+        "Threads whose first function is in a component that ZIIP(ELIGIBLE) names, and which run on the processors of ZIIP(CPUS) only.";
+    ClassRefused = "class.refused", "threads that the kernel did not place", Count, by Request, live Exact, killed Exact, Sum,
+        "Such threads for which the kernel refused the processors of ZIIP(CPUS), as this process may use none of them. They run as plain.";
+    ClassTime = "class.cpu_ns", "CPU time of placed threads", Nanoseconds, by Look, live Sampled, killed Sampled, Sum,
+        "CPU time of the threads that were placed on the class: of those that have ended, and of those that are alive, of which 64 at a time are known.";
+    ClassOtherTime = "class.other_cpu_ns", "CPU time of all other threads", Nanoseconds, by Look, live Sampled, killed Sampled, Sum,
+        "CPU time of the process less that of placed threads.";
     OwnReads = "process.own_reads", "Read calls of underbar itself", Count, by Look, live Exact, killed Exact, Sum,
         "Read calls of the library in the process (mappings, arguments, programs to be started), and the loader's read of the library's head. The kernel counts them as the program's; the report subtracts them from the read calls of the run.";
     OwnReadBytes = "process.own_read_bytes", "Bytes read by underbar itself", Bytes, by Look, live Exact, killed Exact, Sum,
@@ -226,7 +240,9 @@ counters! {
     ControlObeyed = "control.obeyed", "Live changes obeyed", Count, by Obeyed, live Exact, killed Exact, Sum,
         "Settings that were changed from outside while the program ran, and that it obeyed: at the next request that a thread's ready cells do not serve.";
     FetchAsked = "fetch.asked", "single rows of cursors asked for", Count, by Request, live Exact, killed Exact, Sum,
-        "Times that the program asked for one row of a cursor that it declared by libpq, while MULTIFETCH was in force.";
+        "Times that the program asked for one row of a cursor: of one that it declared by libpq, while MULTIFETCH was in force; of any by PQexec or PQexecParams, under SWITCHES without MULTIFETCH.";
+    FetchWaited = "fetch.waited_ns", "time in single rows", Nanoseconds, by Request, live Exact, killed Exact, Sum,
+        "How long the program was in calls of libpq for one row of a cursor each, under SWITCHES without MULTIFETCH. Most of it is the way to the server and back, which MULTIFETCH(n) leaves to one of n.";
     FetchServed = "fetch.served", "single rows that came from larger fetches", Count, by Request, live Exact, killed Exact, Sum,
         "Single rows that the program got of a larger fetch, and the end behind the last one. The others were fetched from the server one by one.";
     FetchSent = "fetch.sent", "larger fetches", Count, by Request, live Exact, killed Exact, Sum,
@@ -253,6 +269,16 @@ counters! {
         "Cursors that are not read ahead since what the server said of them could not be read with certainty.";
     FetchConnection = "fetch.connection", "cursors left alone: not in turn", Count, by Request, live Exact, killed Exact, Sum,
         "Cursors that are not read ahead since their connection is used asynchronously or in a pipeline, or other statements came between their DECLARE and their second row.";
+    CacheCalls = "cache.calls", "reads and writes served by caches of files", Count, by Request, live Exact, killed Exact, Sum,
+        "Reads and writes of files that PRINT or WORKFILE name, by the program or the C library's streams, which a cache took or served.";
+    CacheKernelCalls = "cache.kernel_calls", "kernel reads and writes of caches of files", Count, by Request, live Exact, killed Exact, Sum,
+        "Reads and writes that took the place of these. Those after a process was killed, by underbar run, are not among them.";
+    CacheBytes = "cache.bytes", "bytes that went through caches of files", Bytes, by Request, live Exact, killed Exact, Sum,
+        "Bytes of the calls that caches took or served.";
+    CacheNotWritten = "cache.not_written", "bytes of caches that the kernel refused", Bytes, by Request, live Exact, killed Exact, Sum,
+        "Bytes that the program had written into a cache and the kernel refused later, as on a full disk. The program got the error from its next write, fsync or close of the file.";
+    CacheLeftPlain = "cache.left_plain", "named files without a cache", Count, by Request, live Exact, killed Exact, Sum,
+        "Times that a file which PRINT or WORKFILE names was not cached, or no more; the rows of the caches have the reasons.";
     ThreadStorageSize = "thread_storage.size", "Thread size total", Bytes, by SpaceLock, live Exact, killed Exact, Max,
         "Bytes of the reservation of THSIZE, which serves the program's buffers and is kept; 0: there is none.";
     ThreadStorageReached = "thread_storage.reached", "Most of the thread size used", Bytes, by Look, live Sampled, killed Sampled, Max,
@@ -319,8 +345,8 @@ pub const HEAP_COUNTERS: usize = {
     count
 };
 
-/// Changes when a structure of the file changes (`layout`, `heaps`, `pools`, `classes`, `pairs`, `traces`, `heap_steps`, `switches`).
-pub const LAYOUT_VERSION: u32 = 19;
+/// Changes when a structure of the file changes (`layout`, `heaps`, `pools`, `classes`, `pairs`, `traces`, `heap_steps`, `switches`, `caches`).
+pub const LAYOUT_VERSION: u32 = 22;
 
 /// A number that changes whenever the table or the layout does; it detects a ledger of another table. FNV-1a over keys, units,
 /// folds and scopes.

@@ -4,6 +4,7 @@
 //! aligned eight-byte store is), but two counters may be an instant apart while the process runs. Noise gives an error or odd
 //! figures, never a crash.
 
+mod caches;
 mod ecbs;
 mod heaps;
 mod switches;
@@ -12,10 +13,10 @@ use core::mem::offset_of;
 
 use crate::classes::{self, ClassRow};
 use crate::layout::{
-    AllocatorRole, CLASSES_BYTES, CLASSES_OFFSET, Directory, Fault, FaultKind, HEAP_STEPS_BYTES,
-    HEAP_STEPS_OFFSET, Header, Identity, LEFT, MAGIC, OPTIONS_OFFSET, OPTIONS_ROOM, OWNERS, Owner,
-    SLOT_BYTES, SLOTS, SLOTS_OFFSET, STARTS, SWITCHES_BYTES, SWITCHES_OFFSET, Slot, SlotState, TRACES_BYTES,
-    TRACES_OFFSET, not_below_zero,
+    AllocatorRole, CACHES_BYTES, CACHES_OFFSET, CLASSES_BYTES, CLASSES_OFFSET, Directory, Fault, FaultKind,
+    HEAP_STEPS_BYTES, HEAP_STEPS_OFFSET, Header, Identity, LEFT, MAGIC, OPTIONS_OFFSET, OPTIONS_ROOM, OWNERS,
+    Owner, SLOT_BYTES, SLOTS, SLOTS_OFFSET, STARTS, SWITCHES_BYTES, SWITCHES_OFFSET, Slot, SlotState,
+    TRACES_BYTES, TRACES_OFFSET, not_below_zero,
 };
 use crate::pairs::{self, PairRow, PairSum, Pairs};
 use crate::pools::{self, Head, Pools};
@@ -23,6 +24,7 @@ use crate::sizes;
 use crate::table::{FINGERPRINT, Key, LAYOUT_VERSION};
 use crate::traces::{Table, Traces};
 
+pub use caches::CacheView;
 pub use ecbs::{ClassView, PairView, TraceView, TracedRequest};
 pub use heaps::{HeapView, PoolView};
 pub use switches::SiteView;
@@ -72,6 +74,10 @@ pub struct SlotView<'a> {
     traces: &'a [u8],
     /// The pages of its switches, likewise.
     switches: &'a [u8],
+    /// The pages of its caches of files, likewise.
+    caches: &'a [u8],
+    /// Its place in the file.
+    pub place: usize,
     /// The state of the slot.
     pub state: SlotState,
     /// Its process; the last one of an aggregate.
@@ -243,6 +249,20 @@ impl<'a> LedgerView<'a> {
             && word(self.bytes, SLOTS_OFFSET + slot * SLOT_BYTES + offset_of!(Slot, switches)) != 0
     }
 
+    /// Where the caches of files of a slot's process are in the file.
+    #[must_use]
+    pub const fn caches_of(slot: usize) -> core::ops::Range<usize> {
+        let at = CACHES_OFFSET + slot * CACHES_BYTES;
+        at..at + CACHES_BYTES
+    }
+
+    /// Whether the process of a slot has caches of files.
+    #[must_use]
+    pub fn has_caches(&self, slot: usize) -> bool {
+        self.is_used(slot)
+            && word(self.bytes, SLOTS_OFFSET + slot * SLOT_BYTES + offset_of!(Slot, caches)) != 0
+    }
+
     /// The processes that have claimed a slot and not set it up yet.
     pub fn claimed(&self) -> impl Iterator<Item = Identity> + use<'a> {
         let bytes = self.bytes;
@@ -272,6 +292,8 @@ impl<'a> LedgerView<'a> {
                 heap_steps,
                 traces,
                 switches,
+                caches: bytes.get(Self::caches_of(slot)).unwrap_or(&[]),
+                place: slot,
                 state,
                 process,
             })
@@ -400,6 +422,14 @@ impl<'a> SlotView<'a> {
             pages.get(offset_of!(Pairs, rows)..).unwrap_or(&[]).as_chunks::<{ size_of::<PairRow>() }>().0;
         let rows = rows.iter().take(if are_there { pairs::ROWS } else { 0 });
         rows.map(|row| PairView { row }).filter(|row| row.sum(PairSum::Ecbs) > 0)
+    }
+
+    /// Its caches of files: rows that served a file or left one alone. Empty if it has none.
+    pub fn caches(&self) -> impl Iterator<Item = CacheView<'a>> + use<'a> {
+        let has = word(self.bytes, offset_of!(Slot, caches)) != 0 && self.caches.len() == CACHES_BYTES;
+        let rows = if has { self.caches } else { &[] };
+        let rows = rows.as_chunks::<{ size_of::<crate::caches::CacheRow>() }>().0;
+        rows.iter().enumerate().map(|(number, row)| CacheView { row, number }).filter(CacheView::is_used)
     }
 
     /// The threads that have a trace table, each with its last requests, the newest first.

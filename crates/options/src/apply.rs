@@ -183,6 +183,9 @@ impl Applier<'_, '_, '_> {
         if entry.written()[0].kind == Kind::Lists {
             return self.class_sizes(entry, body);
         }
+        if entry.written()[0].kind == Kind::WorkFiles {
+            return self.work_files(option, body);
+        }
         let mut next = first;
         for span in sub_options(self.text, body) {
             // A word with parentheses says which sub-option it is.
@@ -203,6 +206,65 @@ impl Applier<'_, '_, '_> {
                 return self.report(span, Problem::TooManySubOptions { entry });
             }
             self.sub_option(option, position, span);
+        }
+    }
+
+    /// WORKFILE: `pattern,read,write`; or `(pattern,read,write),...,read,write`, the form that reports write: work files and what the sizes of
+    /// others are.
+    fn work_files(&mut self, option: usize, body: Span) {
+        let first = sub_options(self.text, body).next().unwrap_or(body).of(self.text);
+        if !first.is_empty() && !first.starts_with(b"(") {
+            return self.work_file(option, body);
+        }
+        let mut next = 1;
+        for (at, span) in sub_options(self.text, body).enumerate() {
+            if at == 0 && span.start == span.end {
+                continue;
+            }
+            if let Some(inner) = within_parentheses(self.text, span) {
+                self.work_file(option, inner);
+                continue;
+            }
+            if next >= OPTIONS[option].sub_options.len() {
+                return self.report(span, Problem::TooManySubOptions { entry: &OPTIONS[option] });
+            }
+            if span.start < span.end {
+                self.sub_option(option, next, span);
+            }
+            next += 1;
+        }
+    }
+
+    /// One work file. Nothing of it is taken if a part is not valid.
+    fn work_file(&mut self, option: usize, body: Span) {
+        let entry = &OPTIONS[option];
+        let mut parts = sub_options(self.text, body);
+        let pattern = parts.next().unwrap_or(body);
+        let bytes = pattern.of(self.text);
+        let is_one = read::unquoted(bytes).next().is_some() && !bytes.iter().any(u8::is_ascii_control);
+        if !is_one {
+            let (sub_option, flaw) = (&entry.sub_options[0], Flaw::NotAPattern);
+            return self.report(pattern, Problem::BadValue { entry, sub_option, flaw, nearest: None });
+        }
+        let mut sizes = [None; 2];
+        for (at, span) in parts.enumerate() {
+            let (Some(size), Some(sub_option)) = (sizes.get_mut(at), entry.sub_options.get(at + 1)) else {
+                return self.report(span, Problem::TooManySubOptions { entry });
+            };
+            if span.start == span.end {
+                continue;
+            }
+            match read::read(sub_option.kind, span.of(self.text), Value::Unset) {
+                Ok(Value::Bytes(bytes)) => *size = Some(bytes),
+                Ok(_) => {}
+                Err(flaw) => {
+                    let problem = Problem::BadValue { entry, sub_option, flaw, nearest: None };
+                    return self.report(flawed_part(span, flaw), problem);
+                }
+            }
+        }
+        if !self.settings.add_work_file(option, bytes, sizes, self.source) {
+            self.report(pattern, Problem::NoRoom { entry });
         }
     }
 

@@ -83,6 +83,7 @@ mod ecb;
 mod entry;
 mod evaluate;
 mod explain;
+mod file_cache;
 mod file_name;
 mod grammar;
 mod heap;
@@ -112,6 +113,7 @@ pub use diagnostic::{Diagnostic, Problem, Severity};
 pub use ecb::{AvailableLists, Ecb, Without};
 pub use entry::{Effect, Entry, SubOption};
 pub use evaluate::may_name_build_ids;
+pub use file_cache::{CacheSizes, WorkFile, work_files};
 pub use file_name::FileName;
 pub use grammar::{Span, SyntaxFlaw};
 pub use heap::{

@@ -169,11 +169,12 @@ fn write_flaw(
             )
         }
         Flaw::NotFiles => {
-            write!(
-                out,
-                "{word} names no libraries; write OUTSIDE(libssl,libfoo*), without folders and blanks"
-            )
+            write!(out, "{word} names no libraries; write {}, without folders and blanks", Accepted(kind))
         }
+        Flaw::NotAPattern => {
+            write!(out, "{word} is no pattern of file names; write a name, or a pattern with *, ? or [a-z]")
+        }
+        Flaw::NotProcessors => write!(out, "{word} is no list of processors; write {}", Accepted(kind)),
         Flaw::NotAFileName => {
             write!(out, "{word} is no file name; write a path, with %p, %e, %h or %% as its only uses of %")
         }
@@ -221,7 +222,10 @@ impl Display for Accepted {
             Kind::Fill { clear: true } => out.write_str("NONE, CLEAR, two hexadecimal digits or 'c'"),
             Kind::Cell => out.write_str("a multiple of 8 up to 65536, or (size,pools)"),
             Kind::File => out.write_str("AUTO or a file name"),
-            Kind::Files => out.write_str("OUTSIDE(libssl,libfoo*)"),
+            Kind::Kilobytes { most } => write!(out, "a number of KiB from 0 to {}", most >> 10),
+            Kind::WorkFiles => out.write_str("a file name, or a pattern with *, ? or [a-z]"),
+            Kind::Processors => out.write_str("CPUS(0,2-5)"),
+            Kind::Files(word) => write!(out, "{word}(libssl,libfoo*)"),
             Kind::Named { word, inner, .. } => write!(out, "{word}({})", Accepted(*inner)),
             Kind::Lists => write!(
                 out,

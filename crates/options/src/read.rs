@@ -51,8 +51,12 @@ pub enum Flaw {
     NoSize,
     /// A name of a class that is too long, or has control characters.
     NotAClass,
-    /// Not OUTSIDE with names of files.
+    /// Not CPUS with numbers of processors.
+    NotProcessors,
+    /// Not the word with names of files.
     NotFiles,
+    /// A pattern of WORKFILE that is empty, or has control characters.
+    NotAPattern,
     /// An empty file name, a control character in it, or a `%` without a meaning.
     NotAFileName,
 }
@@ -74,6 +78,17 @@ pub(crate) fn read(kind: Kind, text: &[u8], below: Value) -> Result<Value, Flaw>
                 _ => Ok(Value::Bytes(bytes.max(least))),
             }
         }
+        Kind::Kilobytes { most } => {
+            let bytes = match size(text)? {
+                (true, _) => return Err(Flaw::Negative),
+                (false, number) if text.iter().all(|byte| byte.is_ascii_digit() || *byte == b'+') => {
+                    number.checked_mul(1 << 10)
+                }
+                (false, bytes) => round_up(bytes, 1 << 10),
+            };
+            let bytes = bytes.filter(|bytes| *bytes <= most);
+            bytes.map(Value::Bytes).ok_or(Flaw::OutOfRange { most: most >> 10 })
+        }
         Kind::Number { most } => Ok(Value::Number(number(text, most)?)),
         Kind::Words(words) => find_word(words, text).map(Value::Word).ok_or(Flaw::NotAWord),
         Kind::Switch => find_word(SWITCH_WORDS, text).map(Value::Word).ok_or(Flaw::NotAWord),
@@ -85,7 +100,8 @@ pub(crate) fn read(kind: Kind, text: &[u8], below: Value) -> Result<Value, Flaw>
             if auto { Ok(Value::Auto) } else { file(text) }
         }
         Kind::Free => Ok(Value::Text),
-        Kind::Files => files(text),
+        Kind::Files(word) => files(word, text),
+        Kind::Processors => processors(text),
         Kind::Named { word, inner, alone } => {
             if alone != Value::Unset && text.eq_ignore_ascii_case(word.as_bytes()) {
                 return Ok(alone);
@@ -95,8 +111,9 @@ pub(crate) fn read(kind: Kind, text: &[u8], below: Value) -> Result<Value, Flaw>
             read(*inner, value.trim_ascii(), below)
                 .map_err(|flaw| moved(flaw, text.len() - before + blanks(value)))
         }
-        // A set is read part by part (`apply`).
+        // A set is read part by part (`apply`), and so are work files.
         Kind::Lists => Err(Flaw::NoSize),
+        Kind::WorkFiles => Err(Flaw::NotAPattern),
     }
 }
 
@@ -272,9 +289,9 @@ pub(crate) fn list_size(text: &[u8]) -> Result<(u64, bool), Flaw> {
     }
 }
 
-/// The bytes between the parentheses of `OUTSIDE(file,file)`; None if the text is not of this form.
-pub(crate) fn outside(text: &[u8]) -> Option<&[u8]> {
-    in_parentheses("OUTSIDE", text).map(<[u8]>::trim_ascii)
+/// The bytes between the parentheses of `WORD(file,file)`; None if the text is not of this form.
+fn names_of<'t>(word: &str, text: &'t [u8]) -> Option<&'t [u8]> {
+    in_parentheses(word, text).map(<[u8]>::trim_ascii)
 }
 
 /// The bytes between the parentheses behind a word; None if the text is not of this form.
@@ -292,7 +309,8 @@ fn blanks(text: &[u8]) -> usize {
 /// Whether a text says by its first word that it is a value of this kind.
 pub(crate) fn is_named(kind: Kind, text: &[u8]) -> bool {
     match kind {
-        Kind::Files => outside(text).is_some(),
+        Kind::Files(word) => names_of(word, text).is_some(),
+        Kind::Processors => names_of("CPUS", text).is_some(),
         Kind::Named { word, alone, .. } => {
             in_parentheses(word, text).is_some()
                 || (alone != Value::Unset && text.eq_ignore_ascii_case(word.as_bytes()))
@@ -302,8 +320,8 @@ pub(crate) fn is_named(kind: Kind, text: &[u8]) -> bool {
 }
 
 /// Names of files without their folders, or of folders with `/` at their ends; a name may end with `*`.
-fn files(text: &[u8]) -> Result<Value, Flaw> {
-    let names = outside(text).ok_or(Flaw::NotFiles)?;
+fn files(word: &str, text: &[u8]) -> Result<Value, Flaw> {
+    let names = names_of(word, text).ok_or(Flaw::NotFiles)?;
     let is_plain =
         |byte: &u8| !byte.is_ascii_whitespace() && !byte.is_ascii_control() && !b"()'\"=*/".contains(byte);
     let is_name = |name: &[u8]| {
@@ -315,9 +333,39 @@ fn files(text: &[u8]) -> Result<Value, Flaw> {
     if are_names { Ok(Value::Text) } else { Err(Flaw::NotFiles) }
 }
 
+/// Numbers of processors below 1,024, and ranges of them.
+fn processors(text: &[u8]) -> Result<Value, Flaw> {
+    let list = names_of("CPUS", text).ok_or(Flaw::NotProcessors)?;
+    let number = |text: &[u8]| {
+        let digits = text.trim_ascii();
+        let is_short = (1..=4).contains(&digits.len()) && digits.iter().all(u8::is_ascii_digit);
+        if !is_short {
+            return None;
+        }
+        let value = digits.iter().fold(0, |value, digit| value * 10 + u32::from(digit - b'0'));
+        Some(value).filter(|value| *value < 1_024)
+    };
+    let is_part = |part: &[u8]| match part.iter().position(|&byte| byte == b'-') {
+        None => number(part).is_some(),
+        Some(at) => {
+            let (first, last) = (number(&part[..at]), number(&part[at + 1..]));
+            first.zip(last).is_some_and(|(first, last)| first <= last)
+        }
+    };
+    if list.is_empty() || list.split(|&byte| byte == b',').all(is_part) {
+        Ok(Value::Text)
+    } else {
+        Err(Flaw::NotProcessors)
+    }
+}
+
 /// The bytes that are stored of a sub-option that is a text.
 pub(crate) fn stored(kind: Kind, text: &[u8]) -> impl Iterator<Item = u8> + Clone {
-    let names = if kind == Kind::Files { outside(text) } else { None };
+    let names = match kind {
+        Kind::Files(word) => names_of(word, text),
+        Kind::Processors => names_of("CPUS", text),
+        _ => None,
+    };
     let are_names = names.is_some();
     unquoted(names.unwrap_or(text)).filter(move |byte| !are_names || !byte.is_ascii_whitespace())
 }
@@ -365,6 +413,18 @@ mod tests {
         check(STACK, "-4K", Ok(Value::AllBut(4096)));
         check(STACK, "-0", Ok(Value::Bytes(0)));
         check(SIZE31, "131072G", Ok(Value::Bytes(LARGEST_SIZE)));
+    }
+
+    #[test]
+    fn plain_sizes_of_caches_are_kilobytes() {
+        const CACHE: Kind = Kind::Kilobytes { most: 64 << 20 };
+        check(CACHE, "300", Ok(Value::Bytes(300 << 10)));
+        check(CACHE, "300K", Ok(Value::Bytes(300 << 10)));
+        check(CACHE, "1m", Ok(Value::Bytes(1 << 20)));
+        check(CACHE, "0", Ok(Value::Bytes(0)));
+        check(CACHE, "65537", Err(Flaw::OutOfRange { most: 65536 }));
+        check(CACHE, "-1", Err(Flaw::Negative));
+        check(CACHE, "99999999999999999999", Err(Flaw::OutOfRange { most: LARGEST_SIZE }));
     }
 
     #[test]

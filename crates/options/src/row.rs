@@ -88,6 +88,8 @@ pub(crate) const RECORD_FORM: Kind = Kind::Words(&[
     word("VB"),
     word("VBA"),
 ]);
+/// A cache of a file.
+pub(crate) const CACHE: Kind = Kind::Kilobytes { most: 64 * M };
 pub(crate) const ENQUEUE: Kind = Kind::Words(&[word("ENQ"), word("NOENQ")]);
 
 // Indexes into the lists of keywords above.

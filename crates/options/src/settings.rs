@@ -14,7 +14,7 @@ use core::fmt::{self, Write};
 
 use crate::class_sizes::ClassSets;
 use crate::file_name::FileName;
-use crate::search::{SLOTS, START, slot_named};
+use crate::search::{SLOTS, START, option_named, slot_named};
 use crate::table::OPTIONS;
 use crate::texts::Texts;
 use crate::value::{self, Form, Value};
@@ -98,6 +98,20 @@ impl Settings {
         self.is_on(ON) || self.is_on(STAT)
     }
 
+    /// ZIIP(ELIGIBLE(file,file)): the components whose CPU time is projected, with commas between them; empty: there is no projection.
+    pub fn eligible(&self) -> &[u8] {
+        const ZIIP: usize = option_named("ZIIP");
+        const ELIGIBLE: usize = slot_named("ZIIP", "ELIGIBLE(file,file)") - slot_named("ZIIP", "OFF|STAT");
+        self.text(ZIIP, ELIGIBLE)
+    }
+
+    /// ZIIP(CPUS(list)): processors as `0,2-5`; empty: no thread is placed.
+    pub fn class_processors(&self) -> &[u8] {
+        const ZIIP: usize = option_named("ZIIP");
+        const CPUS: usize = slot_named("ZIIP", "CPUS(list)") - slot_named("ZIIP", "OFF|STAT");
+        self.text(ZIIP, CPUS)
+    }
+
     /// MSGFILE: the destination of reports; none for AUTO.
     pub fn message_file(&self) -> Option<FileName<'_>> {
         const FILE: usize = slot_named("MSGFILE", "file");
@@ -112,6 +126,11 @@ impl Settings {
     /// The value in a slot of the flat array.
     pub(crate) fn at(&self, slot: usize) -> Value {
         self.values[slot]
+    }
+
+    /// The bytes of the text in a slot of the flat array.
+    pub(crate) fn text_at(&self, slot: usize) -> &[u8] {
+        self.texts.get(slot)
     }
 
     pub(crate) fn number(&self, slot: usize) -> u64 {

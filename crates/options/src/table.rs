@@ -121,7 +121,7 @@ multiples of 16. A class has the sizes that are in force when its first ECB is c
         alias: "",
         sub_options: &[
             sub("area", SIZE_OF_AREA, Bytes(36 * K), Unset, "bytes of the area with which an ECB begins"),
-            sub("OUTSIDE(file,file)", Kind::Files, Unset, Unset, "libraries whose storage stays with the process"),
+            sub("OUTSIDE(file,file)", Kind::Files("OUTSIDE"), Unset, Unset, "libraries whose storage stays with the process"),
             sub("CHECK(size)", CHECK, Unset, Unset, "bytes of ended ECBs that are kept without access; 0: none"),
             sub("TRACE(n)", TRACE, Unset, Unset, "last requests of each thread that are kept; 0: none"),
             sub("LOW(size)", LOW, Unset, Unset, "bytes of the part of an ECB below 2 GiB"),
@@ -392,6 +392,19 @@ in the program's file or, if the mutex is no variable, the return address of a c
         effect: Honoured,
     },
     Entry {
+        name: "MAINPR",
+        least: 4,
+        alias: "",
+        sub_options: &[sub("file", Kind::File, Auto, Unset, "AUTO: standard output stays where it is; or a file name")],
+        meaning: "A file that gets standard output, through the cache of PRINT. Natural's name.",
+        explanation: "\
+MAINPR(out) creates the file, or empties it, and the program that underbar starts writes its standard output there.
+Under PRINT, or PWCSIZE, its lines are cached. What the program reads from a terminal or a pipe still finds all
+lines before it in the file. In the name, %p is the process id, %e the program's name, %h the host, and %% a percent
+sign.",
+        effect: Honoured,
+    },
+    Entry {
         name: "MSGFILE",
         least: 4,
         alias: "",
@@ -456,9 +469,38 @@ The Adabas and Natural parameters of that purpose are MULTI-FETCH and PREFETCH."
     other("PC", 2, "Private common blocks of Fortran.", FORTRAN_ONLY),
     other("PLITASKCOUNT", 3, "Maximum number of active PL/I tasks.", PLI_ONLY),
     other("POSIX", 3, "POSIX semantics.", "Linux always has them"),
+    Entry {
+        name: "PRINT",
+        least: 5,
+        alias: "",
+        sub_options: &[sub("size", CACHE, Bytes(0), Unset, "KiB of the cache; 0: none")],
+        meaning: "The cache of standard output and standard error, if they are files. An underbar option.",
+        explanation: "\
+PRINT(132) gathers small writes to standard output and standard error in 132 KiB of storage that underbar run
+shares, so that nothing is lost whatever ends the program: std::endl, fflush, flush=True and the like no longer
+enter the kernel for each line. Only regular files are cached, which are not opened for appending. The report names
+what was left alone, with the reason. Without the command underbar run nothing is cached. Natural's spelling is
+PWCSIZE(132).",
+        effect: Honoured,
+    },
     other("PROFILE", 3, "A profiler to load.", "Linux profilers (perf) need no run-time option"),
     other("PRTUNIT", 3, "Unit of Fortran's PRINT.", FORTRAN_ONLY),
     other("PUNUNIT", 3, "Unit of Fortran's PUNCH.", FORTRAN_ONLY),
+    Entry {
+        name: "PWCSIZE",
+        least: 4,
+        alias: "PCWSIZE",
+        sub_options: &[
+            sub("print", CACHE, Bytes(0), Unset, "KiB of the cache of printed output; 0: as PRINT says"),
+            sub("read", CACHE, Bytes(0), Unset, "KiB of the cache of each work file that is read; 0: as WORKFILE says"),
+            sub("write", CACHE, Bytes(0), Unset, "KiB of the cache of work files that are written; 0: as WORKFILE says"),
+        ],
+        meaning: "Sizes of the print and work file caches, in Natural's order.",
+        explanation: "\
+PWCSIZE(300,200,300) is PRINT(300), and 200 and 300 KiB for the files that WORKFILE names without sizes. Natural's
+manuals have both spellings. Which files are work files is said by WORKFILE.",
+        effect: Honoured,
+    },
     other("RDRUNIT", 3, "Unit of Fortran's READ.", FORTRAN_ONLY),
     other("RECPAD", 3, "Padding of Fortran records.", FORTRAN_ONLY),
     Entry {
@@ -658,15 +700,48 @@ calls. The report counts calls and those that the kernel did not see.",
     other("UPSI", 3, "The eight UPSI switches of COBOL.", COBOL_ONLY),
     other_with_no("USRHDLR", 3, "A user-written condition handler.", NO_CONDITIONS),
     other("VCTRSAVE", 3, "Vector registers in condition handlers.", NOT_HERE),
+    Entry {
+        name: "WORKFILE",
+        least: 4,
+        alias: "",
+        sub_options: &[
+            sub("pattern", Kind::WorkFiles, Unset, Unset, "the file's name, or a pattern of names"),
+            sub("read", CACHE, Bytes(300 * K), Unset, "KiB of the cache of each such file that is read; 0: none"),
+            sub("write", CACHE, Bytes(200 * K), Unset, "KiB of the cache of each such file that is written; 0: none"),
+        ],
+        meaning: "Files whose small reads and writes are gathered. An underbar option.",
+        explanation: "\
+WORKFILE('*.out',300,200) may be given several times; a file belongs to the first pattern that fits. A pattern
+without / fits the last part of the file's path, another one the whole path, absolute or from the working directory.
+* and ? do not fit /. Quote a pattern with /*, which begins a comment, with commas, parentheses or blanks. Written
+bytes are in storage that underbar run shares, so that nothing is lost whatever ends the program; others see them
+when the file is closed, synchronised, looked at or read by the program, when the cache is full, and when the
+program ends. Only regular files are cached; those opened for appending are not. Anything that a cache cannot follow
+makes the file plain again, and the report counts it with the reason. Without the command underbar run nothing is
+cached.",
+        effect: Honoured,
+    },
     other("XPLINK", 3, "XPLINK linkage.", NOT_HERE),
     other("XUFLOW", 3, "Exponent underflow.", NOT_HERE),
     Entry {
         name: "ZIIP",
         least: 4,
         alias: "",
-        sub_options: &[sub("OFF|STAT", OFF_STAT, OFF, Unset, "whether switches are counted by component")],
-        meaning: "Natural's option for component switch statistics.",
-        explanation: "ZIIP(STAT) is SWITCHES(ON).",
+        sub_options: &[
+            sub("OFF|STAT", OFF_STAT, OFF, Unset, "whether switches are counted by component"),
+            sub("ELIGIBLE(file,file)", Kind::Files("ELIGIBLE"), Unset, Unset, "components that could move, or are placed"),
+            sub("CPUS(list)", Kind::Processors, Unset, Unset, "processors for threads of eligible components"),
+        ],
+        meaning: "Natural's option for component switch statistics, and the projection of what could move.",
+        explanation: "\
+ZIIP(STAT) is SWITCHES(ON). ZIIP(STAT,ELIGIBLE(libssl,libz*)) projects, too, how much CPU time could move to another
+class of processors: to cores that are slower or cheaper. The components named are eligible; a name is that of a file
+up to .so, and * stands for any end. At each switch of a component the CPU time of the thread is read: the time since
+the switch before counts for the component that makes it. The report has the CPU time of eligible components, and how
+long it lasts between switches of the others. A call takes about half a microsecond more while this is on.
+ZIIP(ELIGIBLE(libworker),CPUS(2,3)) places threads: one whose first function is in an eligible component runs on these
+processors only, from its beginning. All other threads run as plain. The report has the CPU time of both. A thread
+that the kernel does not place runs as plain, and is counted. With STAT, it is projected, too.",
         effect: Honoured,
     },
 ];

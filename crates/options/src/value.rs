@@ -91,8 +91,10 @@ pub enum Kind {
     Cell,
     /// AUTO or a file name, with `%p`, `%e`, `%h` for process id, program and host.
     File,
-    /// `OUTSIDE(file,file)`, at any place among the sub-options.
-    Files,
+    /// `WORD(file,file)` with this word, at any place among the sub-options.
+    Files(&'static str),
+    /// `CPUS(list)`, a list of processors as `0,2-5`, at any place among the sub-options.
+    Processors,
     /// `WORD(value)`, at any place among the sub-options, and at no other one.
     Named {
         /// The word, in capitals.
@@ -105,6 +107,14 @@ pub enum Kind {
     /// All that is between the parentheses of AVL: the name of a class, or nothing, and sizes. The option may be given for
     /// several classes; [`crate::Settings::class_sizes`] has those with names.
     Lists,
+    /// A size in KiB: `n` is nK here; `nK`, `nM` and `nG` are accepted, too.
+    Kilobytes {
+        /// The largest size accepted, in bytes.
+        most: u64,
+    },
+    /// The first part of WORKFILE: the work files named so far, `(pattern,read,write)` each. The option may be given for several patterns;
+    /// [`crate::Settings::work_files`] has them.
+    WorkFiles,
     /// Any text between the parentheses, kept as written.
     Free,
     /// Not written between the parentheses: whether the option was given as NAME or as NONAME.
@@ -156,13 +166,15 @@ pub(crate) fn write(kind: Kind, value: Value, text: &[u8], form: Form, out: &mut
             out.write_char('-')?;
             write_size(bytes, unit, form, out)
         }
+        (Kind::Kilobytes { .. }, Value::Bytes(bytes)) => write!(out, "{}", bytes >> 10),
         (_, Value::Bytes(bytes) | Value::AllBut(bytes)) => write_size(bytes, 1, form, out),
         (_, Value::Number(number)) => write!(out, "{number}"),
         (_, Value::Byte(byte)) => write!(out, "{byte:02X}"),
         (_, Value::Cell { size, pools: 0 }) => write!(out, "{size}"),
         (_, Value::Cell { size, pools }) => write!(out, "({size},{pools})"),
         (_, Value::Lists(sizes)) => write_lists(&sizes, form, out),
-        (Kind::Files, Value::Text) => write!(out, "OUTSIDE({})", Shown(text)),
+        (Kind::Processors, Value::Text) => write!(out, "CPUS({})", Shown(text)),
+        (Kind::Files(word), Value::Text) => write!(out, "{word}({})", Shown(text)),
         (Kind::File, Value::Text) => write_file(text, out),
         (_, Value::Text) => write!(out, "{}", Shown(text)),
     }

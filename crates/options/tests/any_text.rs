@@ -59,7 +59,8 @@ fn value(kind: Kind) -> BoxedStrategy<String> {
         Kind::Fill { .. } => prop_oneof!["[0-9a-fA-F]{2}", "'.'", Just("CLEAR".to_string())].boxed(),
         Kind::Cell => prop_oneof!["[0-9]{1,5}", r"\([0-9]{0,4},[0-9]{0,2}\)"].boxed(),
         Kind::File => prop_oneof!["[a-z/.]{0,9}(%[ehp%])?", "'([^']|''){0,9}'", "\"[^\"]{0,9}\""].boxed(),
-        Kind::Files => prop_oneof![r"OUTSIDE ?\([a-z.*/, ]{0,12}\)", "[a-z,]{0,6}"].boxed(),
+        Kind::Processors => prop_oneof![r"CPUS ?\([0-9x, -]{0,12}\)", "[0-9,]{0,6}"].boxed(),
+        Kind::Files(_) => prop_oneof![r"OUTSIDE ?\([a-z.*/, ]{0,12}\)", "[a-z,]{0,6}"].boxed(),
         Kind::Named { word, inner, .. } => {
             prop_oneof![value(*inner).prop_map(move |text| format!("{word}({text})")), Just(word.to_string())]
                 .boxed()
@@ -69,6 +70,10 @@ fn value(kind: Kind) -> BoxedStrategy<String> {
             (name, "(,[0-9]{1,3}){0,2}(,[0-9]{4})?(,[2-6][0-9]K)?")
                 .prop_map(|(name, sizes)| name + &sizes)
                 .boxed()
+        }
+        Kind::Kilobytes { .. } => prop_oneof!["[0-9]{1,5}[KMG]?", Just(String::new())].boxed(),
+        Kind::WorkFiles => {
+            prop_oneof!["[a-c/*?.]{0,9}", "'([^']|''){0,9}'", ".{0,9}", r"\([ab],[0-9]?,[0-9]?\)"].boxed()
         }
         Kind::Free | Kind::Switch => prop_oneof!["[A-Z,*=0-9]{0,12}", ".{0,9}", "\"[^\"]{0,9}\""].boxed(),
     }
@@ -111,7 +116,7 @@ proptest! {
         pieces in proptest::collection::vec(proptest::sample::select(vec![
             "HEAP", "STACK", "NO", "AIXBLD", "MSGFILE", "STORAGE", "HEAPP", "TEST", "(", ")", "((", "))", ",", "=",
             "'", "\"", "''", "1M", "-1", "AUTO", "[", "]", "[prog]", "[build-id:01020304]", "#", "\n", " ", "%",
-            "OVR", "NONOVR", "AVL", "ECB", "OUTSIDE", "32", "64", "*", "\u{e9}", "\u{1F600}", "X", "CEEXOPT",
+            "OVR", "NONOVR", "WORKFILE", "AVL", "ECB", "OUTSIDE", "32", "64", "*", "\u{e9}", "\u{1F600}", "X", "CEEXOPT",
         ]), 0..60)
     ) {
         survives(pieces.concat().as_bytes());

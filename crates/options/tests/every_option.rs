@@ -94,7 +94,9 @@ fn every_option_is_known_by_every_spelling_and_says_what_it_does() {
 fn samples(kind: Kind) -> (&'static str, Option<&'static str>) {
     match kind {
         Kind::Size { most, .. } if most <= 1 << 20 => ("8K", Some("2M")),
-        Kind::Files => ("OUTSIDE(libssl,libfoo*)", Some("OUTSIDE(lib/libssl)")),
+        Kind::Processors => ("CPUS(0,2-5)", Some("CPUS(5-2)")),
+        Kind::Files("OUTSIDE") => ("OUTSIDE(libssl,libfoo*)", Some("OUTSIDE(lib/libssl)")),
+        Kind::Files(_) => ("ELIGIBLE(libssl,libfoo*)", Some("ELIGIBLE(lib/libssl)")),
         Kind::Named { word, inner, .. } => {
             let (right, wrong) = samples(*inner);
             let of = |value: &str| -> &'static str { format!("{word}({value})").leak() };
@@ -109,6 +111,8 @@ fn samples(kind: Kind) -> (&'static str, Option<&'static str>) {
         Kind::Cell => ("(72,2)", Some("65537")),
         Kind::File => ("/tmp/%e.%p", Some("/tmp/%x")),
         Kind::Free => ("anything,(at,all)", None),
+        Kind::Kilobytes { .. } => ("77", Some("65537")),
+        Kind::WorkFiles => ("*.out", Some("''")),
         Kind::Switch => ("ON", None),
     }
 }

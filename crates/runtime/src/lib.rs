@@ -28,11 +28,15 @@ pub mod deepbind;
 #[cfg(not(loom))]
 pub mod ecb;
 #[cfg(not(loom))]
+mod eligible;
+#[cfg(not(loom))]
 pub mod environment;
 #[cfg(not(loom))]
 pub mod errno;
 #[cfg(not(loom))]
 mod faults;
+#[cfg(not(loom))]
+mod file_cache;
 #[cfg(not(loom))]
 pub mod follow;
 #[cfg(not(loom))]
@@ -59,6 +63,8 @@ mod orders;
 mod originals;
 #[cfg(not(loom))]
 mod overflow;
+#[cfg(not(loom))]
+mod placement;
 #[cfg(not(loom))]
 mod resources;
 #[cfg(not(loom))]

@@ -7,7 +7,7 @@
 //!                                       │                                            v
 //! seccomp                 look, close   ^
 //! exec                    settle, exec  │
-//! end              settle, look, end    │ up the table
+//! end      finish, settle, look, end    │ up the table
 //! ```
 //!
 //! The order of the rows is that of the start; everything that ends goes the other way. So a fork takes locks up the table
@@ -22,8 +22,8 @@
 use crate::ledger::own_reads;
 use crate::orders::{Given, Orders};
 use crate::{
-    by_caller, coverage, cpu_limit, deepbind, faults, heap, ledger, lock, multi_fetch, sample, serving,
-    stack, switch, timer,
+    by_caller, coverage, cpu_limit, deepbind, faults, file_cache, heap, ledger, lock, multi_fetch, placement,
+    sample, serving, stack, switch, timer,
 };
 
 /// One row.
@@ -37,6 +37,8 @@ pub(crate) struct Resource {
     /// Publishes figures that threads counted and have not yet added to the ledger. Takes no lock that the calling thread
     /// may hold.
     settle: fn(),
+    /// The process ends in good order, or replaces itself: work that still counts is done, before figures are settled.
+    finish: fn(),
     /// Looks at figures that no thread counts: the process's memory, its stacks.
     look: fn(),
     /// The program is about to forbid itself system calls: takes resources that it will need, and stops activity that will
@@ -69,6 +71,7 @@ const NOTHING: Resource = Resource {
     configure: |_| (),
     start: |_| (),
     settle: || (),
+    finish: || (),
     look: || (),
     close: || (),
     exec: || (),
@@ -170,6 +173,28 @@ const RESOURCES: [Resource; ROWS] = [
         give_up_key: || switch::END.give_up(),
         ..NOTHING
     },
+    Resource {
+        name: "caches of files",
+        configure: file_cache::configure,
+        // After the switches: what a cache takes does not enter the kernel, so that it is not counted.
+        start: file_cache::at_start,
+        finish: file_cache::finish,
+        close: file_cache::finish,
+        fork: Some(Fork {
+            before: file_cache::before_fork,
+            after: |is_held| file_cache::after_fork(is_held),
+            after_in_child: |is_held| file_cache::after_fork_in_child(is_held),
+            ..NO_FORK
+        }),
+        ..NOTHING
+    },
+    Resource {
+        name: "placement",
+        configure: placement::configure,
+        look: placement::look,
+        fork: Some(Fork { after_in_child: |_| placement::after_fork_in_child(), ..NO_FORK }),
+        ..NOTHING
+    },
     Resource { name: "coverage", look: coverage::look::<heap::OurSegments>, ..NOTHING },
     Resource {
         name: "CPU limit",
@@ -213,8 +238,8 @@ const RESOURCES: [Resource; ROWS] = [
 /// Runs code for each row down the table, or up. Each row is a constant there, so that the functions in its columns are
 /// called directly. An array of pointers would need relocation of all of them by the loader when a process starts.
 macro_rules! each {
-    (down, $row:ident, $then:expr) => { each!(@ $row, $then, 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15) };
-    (up, $row:ident, $then:expr) => { each!(@ $row, $then, 15 14 13 12 11 10 9 8 7 6 5 4 3 2 1 0) };
+    (down, $row:ident, $then:expr) => { each!(@ $row, $then, 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17) };
+    (up, $row:ident, $then:expr) => { each!(@ $row, $then, 17 16 15 14 13 12 11 10 9 8 7 6 5 4 3 2 1 0) };
     (@ $row:ident, $then:expr, $($at:literal)*) => {{
         $({
             const ROW: &Resource = &RESOURCES[$at];
@@ -223,7 +248,7 @@ macro_rules! each {
         })*
     }};
 }
-const ROWS: usize = 16;
+const ROWS: usize = 18;
 
 // A row that is missing in the lists above would be left out of every walk.
 const _: () = {
@@ -270,6 +295,7 @@ pub(crate) fn close() {
 
 /// The process ends in good order.
 pub(crate) fn end() {
+    each!(up, row, (row.finish)());
     settle();
     look();
     each!(up, row, (row.end)());

@@ -11,6 +11,7 @@ pub mod bare_thread;
 pub mod clock;
 #[cfg(feature = "launch")]
 pub mod continuation;
+pub mod description;
 #[cfg(feature = "launch")]
 pub mod entry;
 pub mod file;

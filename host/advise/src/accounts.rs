@@ -27,7 +27,7 @@ pub fn advise(report: &Report) -> Vec<Advice> {
                     Vec::new()
                 }
                 Apply::Accounts { rule: apply, .. } => apply(&case).into_iter().collect(),
-                Apply::Ecbs(apply, _) => apply(&case),
+                Apply::Ecbs(apply, _) | Apply::Switching(apply, _) => apply(&case),
                 // The advised sizes hold all requests.
                 Apply::Supply(apply) if !is_sized => heap::supplied(&case, apply).into_iter().collect(),
                 _ => Vec::new(),

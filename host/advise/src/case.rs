@@ -1,12 +1,14 @@
 //! The input of rules for the accounts of a run: the report, and the figures of one program as the model has them.
 //!
 //! Not here: where the figures come from (`underbar_report::storage`, `supply`, `ecb_figures`,
-//! `pool_figures`).
+//! `pool_figures`, `switch_figures`, `cache_figures`).
 
 use underbar_ledger::Key;
-use underbar_model::{EcbClass, Enclaves, Pools, Storage, Supply, Threads};
+use underbar_model::{Cache, EcbClass, Enclaves, Pools, Storage, Supply, Switching, Threads};
 use underbar_report::units::size;
-use underbar_report::{Program, Report, ecb_figures, pool_figures, storage, supply};
+use underbar_report::{
+    Program, Report, cache_figures, ecb_figures, pool_figures, storage, supply, switch_figures,
+};
 
 /// The input of a rule.
 pub struct Case<'a> {
@@ -30,6 +32,10 @@ pub struct Case<'a> {
     pub thread_stacks: Storage,
     /// Its threads.
     pub threads: Threads,
+    /// Its switches.
+    pub switching: Switching,
+    /// Its caches of print and work files.
+    pub caches: Vec<Cache>,
 }
 
 impl<'a> Case<'a> {
@@ -47,6 +53,8 @@ impl<'a> Case<'a> {
             stack: storage::stack(report, program),
             thread_stacks: storage::thread_stacks(report, program),
             threads: storage::threads(report, program),
+            switching: switch_figures::switching(report, program),
+            caches: cache_figures::caches(report, program),
         }
     }
 

@@ -11,7 +11,7 @@
 //! | [`render`] | advice as text, JSON, pages, option files |
 //! | [`rules`] | the one table of rules, for all platforms; [`rule`] is a row of it |
 //! | [`accounts`] | suggestions from the accounts of a run; [`case`] is the input of their rules |
-//! | [`heap`], [`keep`], [`stack`], [`pages`], [`lock`], [`spin`], [`requests`] | the functions of the rules |
+//! | [`heap`], [`keep`], [`stack`], [`pages`], [`lock`], [`spin`], [`requests`], [`caches`], [`fetches`], [`sorts`], [`thread_sizes`], [`timers`] | the functions of the rules |
 //! | [`walk`] | advice from listings |
 //! | [`listing`] | what listings hold, and the functions of the rules for them: Language Environment, z/TPF, Natural |
 //! | [`explain`](mod@explain) | the meaning of a rule or a counter, from the tables |
@@ -23,11 +23,13 @@
 
 pub mod accounts;
 pub mod advice;
+pub mod caches;
 pub mod case;
 mod certainty;
 pub mod ecbs;
 pub mod enclaves;
 pub mod explain;
+pub mod fetches;
 pub mod heap;
 pub mod keep;
 pub mod listing;
@@ -40,9 +42,13 @@ pub mod rule;
 pub mod rules;
 pub mod several;
 mod sizes;
+pub mod sorts;
 pub mod spin;
 pub mod stack;
+pub mod thread_sizes;
+pub mod timers;
 pub mod walk;
+mod worth;
 
 pub use accounts::advise;
 pub use advice::{Advice, Evidence, Kind, Line, Setting, Value};

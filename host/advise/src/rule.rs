@@ -50,6 +50,8 @@ pub enum Apply {
     Supply(fn(&Supply) -> Option<Advice>),
     /// To the ECBs of a run, or to everything read from listings.
     Ecbs(fn(&Case<'_>) -> Vec<Advice>, fn(&Collected) -> Vec<Advice>),
+    /// To the switches of a run, or to each session of the listings.
+    Switching(fn(&Case<'_>) -> Vec<Advice>, fn(&ProgramCase<'_>) -> Vec<Advice>),
     /// To everything read from listings.
     Listings(fn(&Collected) -> Vec<Advice>),
     /// To the option texts of listings. Such a check sets nothing.
@@ -64,6 +66,7 @@ impl Rule {
         let (area, acts) = match self.apply {
             Apply::Accounts { area, acts, .. } => (Some(area), acts),
             Apply::Supply(_) | Apply::Ecbs(..) if platform == Platform::Linux => (Some(Area::Heap), true),
+            Apply::Switching(..) if platform == Platform::Linux => (Some(Area::Switches), true),
             _ => (None, true),
         };
         let risk = if found.risk.is_empty() { self.risk.to_owned() } else { found.risk };
@@ -103,6 +106,7 @@ impl Rule {
         let area = match self.apply {
             Apply::Accounts { area, .. } => format!(" (area {})", area.word()),
             Apply::Supply(_) => " (area HEAP; for z/TPF, too)".to_owned(),
+            Apply::Switching(..) => " (for a run, too: area SWITCHES)".to_owned(),
             Apply::Ecbs(..) => " (for ECBs of a run, too: area HEAP)".to_owned(),
             _ => String::new(),
         };

@@ -16,7 +16,10 @@
 
 use crate::listing::{le, natural, option_checks, ztpf};
 use crate::rule::{Apply, Area, Platform, Rule};
-use crate::{ecbs, enclaves, heap, keep, lock, pages, pools, requests, spin, stack};
+use crate::{
+    caches, ecbs, enclaves, fetches, heap, keep, lock, pages, pools, requests, sorts, spin, stack,
+    thread_sizes, timers,
+};
 
 /// The source of the rules about load libraries.
 const LOAD_LIBRARIES: &str = "LongEx Mainframe Quarterly, August 2019, Load Library Performance: a module of 4 MB loaded 1,000 times took \
@@ -150,8 +153,9 @@ pub static RULES: [Rule; 57] = [
                     three quarters of the default used (raise). Or, with increments, half as many of them given back as threads \
                     started, and 16 or more (raise).",
         formula: "Four times the largest use of any of these threads, at least 256K, which is above PTHREAD_STACK_MIN and 64K of \
-                  thread-local storage; rounded up to four binary digits. With increments that come and go: the largest use. Then \
-                  first segments come out of ANYHEAP, which moves with threads times the size.",
+                  thread-local storage; rounded up to four binary digits. With increments that come and go: the largest use, or, \
+                  where the first segment holds that, the first segment and the increments of a thread. Then first segments come \
+                  out of ANYHEAP, which moves with threads times the size.",
         stop: "Few such threads, or a default below twice the need: no change. Each thread asks for a size: no advice.",
         risk: "A thread that needs more than four times the largest use seen would overflow its stack and die; lowering is \
                done only on request.",
@@ -362,59 +366,67 @@ pub static RULES: [Rule; 57] = [
     },
     Rule {
         id: "natural-cache-size",
-        title: "PWCSIZE: caches of print and work files",
+        title: "PWCSIZE, PRINT, WORKFILE: caches of print and work files",
         source: "Natural, tuning of zIIP usage: several 100 KB are sufficient; ZIIP=(PWCSIZE=(300,200,300)); 10,000 lines took \
                  10,003 switches without a cache and 10 with one, 386 and 68 ms; 10,000 records read 10,478 and 5, 641 and \
                  305 ms",
         condition: "A cache was full (95 % or more) and is smaller than 300K for print, 200K for read, 300K for write (raise); \
-                    or less than 62 % of it and 64K less were ever used (lower); or zIIP is on and no cache is set.",
+                    or less than 62 % of it and 64K less were ever used (lower); or zIIP is on and no cache is set. For a run under \
+                    SWITCHES(ON): 1,000 calls or more of 4K or less each, where caches of these sizes spare a hundredth of the \
+                    processor time or more, by the costs of this machine.",
         formula: "PWCSIZE=(print,read,write) in KB. Raise: 300, 200, 300. Lower: the most that was used in any session and an \
-                  eighth of it, rounded up. Each cache stops as many switches as its size holds lines or records.",
+                  eighth of it, rounded up. Each cache stops as many switches as its size holds lines or records. For a run: \
+                  PRINT and WORKFILE with the sizes of Raise; all files, since SWITCHES does not tell them apart.",
         stop: "The caches are that large, or hold all: no change. A larger one only divides what is left. A cache whose size is in no \
-               report and no text: nothing is set, since the parameter has all three.",
+               report and no text: nothing is set, since the parameter has all three. For a run: less than a hundredth is not worth it.",
         risk: "Caches are in the session's storage: one for all print files, one for all work files written, one for each work \
                file read; they are allocated only when used. If a session fails, its cached lines and records are not yet in the file.",
-        platforms: &[Platform::Natural],
-        apply: Apply::Program(natural::caches::caches),
+        platforms: &[Platform::Natural, Platform::Linux],
+        apply: Apply::Switching(caches::of_run, natural::caches::caches),
     },
     Rule {
         id: "natural-thread-size",
         title: "THSIZE: one GETMAIN instead of one for each buffer",
         source: "Natural, tuning of zIIP usage, and the reference of THSIZE: 256 to 2097151 KB, 0 for none; batch and TSO only",
         condition: "All buffers together are larger than the thread, or there is none (raise); or they and an eighth fill less \
-                    than 62 % of it (lower).",
-        formula: "All buffers together, the most of any session, and an eighth of it, rounded up to 64K.",
+                    than 62 % of it (lower). For a run without THSIZE: 1,000 pages or more that were given back and came again, four times what \
+                    is held at most, at a hundredth of the processor time or more by the costs of this machine.",
+        formula: "All buffers together, the most of any session, and an eighth of it, rounded up to 64K. For a run: what was reached of \
+                  the reservation, or all segments together if they did not fit, rounded up to 1M.",
         stop: "The thread holds all buffers and is not far too large: no change.",
         risk: "The thread is taken at once, out of the region. It must hold all buffers of fixed size, or the session does not \
                start. THSIZE is ignored in strings of SYS= and PROFILE= and in an alternative parameter module.",
-        platforms: &[Platform::Natural],
-        apply: Apply::Program(natural::thread::thread),
+        platforms: &[Platform::Natural, Platform::Linux],
+        apply: Apply::Switching(thread_sizes::of_run, natural::thread::thread),
     },
     Rule {
         id: "natural-time-limit",
         title: "MT: no timer at each FETCH",
         source: "Natural, tuning of zIIP usage: MT=0 for sessions that execute many FETCH statements; the reference of MT: 0 to \
                  9999999 seconds, default 60",
-        condition: "MT is set to more than 0.",
-        formula: "MT=0, for sessions that execute many FETCH statements.",
+        condition: "MT is set to more than 0. For a run under SWITCHES(ON): 1,000 calls or more that set timers, at a hundredth of the \
+                    processor time or more.",
+        formula: "MT=0, for sessions that execute many FETCH statements. For a run: TIMER(COALESCE).",
         stop: "MT=0: no change. MT in no text: no advice, since the default of 60 may be overridden where it is not seen.",
         risk: "It pays on the zIIP only. Without a limit an endless loop is not ended by Natural: leave it to TIME of the step. Natural Security may \
                override MT, and allows 32767 at most.",
-        platforms: &[Platform::Natural],
-        apply: Apply::Program(natural::parameters::time_limit),
+        platforms: &[Platform::Natural, Platform::Linux],
+        apply: Apply::Switching(timers::of_run, natural::parameters::time_limit),
     },
     Rule {
         id: "natural-sort",
         title: "SORT: Natural's own instead of an external one",
         source: "Natural, tuning of zIIP usage: SORT=(WRKSIZE=1000,EXT=OFF); 1,145 records took 3,435 switches with an external \
                  sort and 1,148 with the internal one, 155 and 70 ms",
-        condition: "EXT=ON (change), or a WRKSIZE below 1000 (raise).",
-        formula: "EXT=OFF, and WRKSIZE=1000 unless it is larger.",
+        condition: "EXT=ON (change), or a WRKSIZE below 1000 (raise). For a run: a program named sort that another program of the run \
+                    started, and that ran for a hundredth of its time or more.",
+        formula: "EXT=OFF, and WRKSIZE=1000 unless it is larger. For a run nothing is set: underbar sort, or the crate \
+                  underbar-records in the program.",
         stop: "EXT=OFF with a WRKSIZE of 1000 or more: no change. The listing shows no SORT: no advice.",
         risk: "Under STORAGE=MAIN, the default, WRKSIZE must hold all records of a sort and its control data, else the SORT \
                fails: size it for the largest one, or leave large sorts external.",
-        platforms: &[Platform::Natural],
-        apply: Apply::Program(natural::parameters::sort),
+        platforms: &[Platform::Natural, Platform::Linux],
+        apply: Apply::Switching(sorts::of_run, natural::parameters::sort),
     },
     Rule {
         id: "natural-main-printer",
@@ -443,14 +455,16 @@ pub static RULES: [Rule; 57] = [
         title: "MULTI-FETCH: records for each call",
         source: "Natural, tuning of zIIP usage: 100,000 records took 100,000 switches without and 12,500 with multi-fetch (factor \
                  8), 5,389 and 958 ms; experts' rule: 10, in batch rarely more than 100",
-        condition: "A clause MULTI-FETCH in a program, or MFSET.",
+        condition: "A clause MULTI-FETCH in a program, or MFSET. For a run: 1,000 rows or more that the program asked for one by \
+                    one, of cursors that may be read ahead.",
         formula: "A factor of 10 spares nine calls of ten. The records of one call must be below 32 KB together: factor at most \
-                  32767 / RBL, if the listing shows the length of the record buffer as RBL=.",
-        stop: "Factors of 2 to 100 that fit: no change.",
+                  32767 / RBL, if the listing shows the length of the record buffer as RBL=. For a run: MULTIFETCH(100), which \
+                  bytes limit, below a factor of 10, where the calls that it spares take a hundredth of the run or more.",
+        stop: "Factors of 2 to 100 that fit, for a run of 10 to 100: no change. Cursors that must be left alone: no advice, and why.",
         risk: "Records are as old as the call that fetched them. Reads with hold ignore the clause. Loops within loops each take \
                a buffer. Without a TO limit records beyond the last one wanted are fetched.",
-        platforms: &[Platform::Natural],
-        apply: Apply::Program(natural::fetch::fetch),
+        platforms: &[Platform::Natural, Platform::Linux],
+        apply: Apply::Switching(fetches::of_run, natural::fetch::fetch),
     },
     Rule {
         id: "natural-prefetch",
@@ -823,6 +837,7 @@ mod tests {
                     Apply::Supply(_) | Apply::Ecbs(..) => {
                         matches!(platform, Platform::Linux | Platform::Ztpf)
                     }
+                    Apply::Switching(..) => matches!(platform, Platform::Linux | Platform::Natural),
                     Apply::Listings(_) => *platform == Platform::Ztpf,
                     Apply::Texts(_) => *platform == Platform::LanguageEnvironment,
                     Apply::Survey => *platform == Platform::Libraries,

@@ -49,7 +49,7 @@ fn sessions(collected: &Collected) -> Vec<Advice> {
     for session in collected.natural.sessions() {
         let program = Program { name: session.name.clone(), runs: Vec::new() };
         for rule in rules::of(Platform::Natural) {
-            let Apply::Program(apply) = rule.apply else { continue };
+            let (Apply::Program(apply) | Apply::Switching(_, apply)) = rule.apply else { continue };
             let case = ProgramCase { collected, program: &program, risk: rule.risk };
             for found in apply(&case) {
                 let certainty = natural::certainty(rule.id, collected, &session);

@@ -13,6 +13,7 @@ use std::fs::{File, OpenOptions};
 use std::hint::black_box;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -22,6 +23,7 @@ use underbar_launch::LedgerFile;
 use underbar_report::switches::SwitchCosts;
 use underbar_report::units::nanoseconds;
 use underbar_sys::mapping::{ALIGNMENT, Mapping, PAGE};
+use underbar_sys::process::fork_for_nothing;
 use underbar_sys::syscall::{fallocate, futex_wait, futex_wake, geteuid};
 
 /// The number of batches for each cost. It is odd, so that one of them is the median.
@@ -42,7 +44,7 @@ pub struct Cost {
 }
 
 /// All costs.
-pub const COSTS: [Cost; 9] = [
+pub const COSTS: [Cost; 12] = [
     Cost {
         name: "page of 4K",
         operations: 512,
@@ -100,6 +102,27 @@ pub const COSTS: [Cost; 9] = [
         batch: hand_overs,
     },
     Cost {
+        name: "thread",
+        operations: 20,
+        method: "a thread of the C library made, and its end waited for",
+        matters: "SWITCHES(ON): the time of a pthread_create",
+        batch: threads,
+    },
+    Cost {
+        name: "fork",
+        operations: 10,
+        method: "fork of this command, a small process, whose child ends at once",
+        matters: "SWITCHES(ON): the time of a fork; more for a process with more memory",
+        batch: forks,
+    },
+    Cost {
+        name: "start",
+        operations: 3,
+        method: "/bin/true started, and its end waited for",
+        matters: "SWITCHES(ON): the time of an exec, with what is needed to start a program",
+        batch: starts,
+    },
+    Cost {
         name: "ledger page",
         operations: 256,
         method: "first write to each page of a mapped ledger file whose space is allocated",
@@ -120,9 +143,13 @@ pub fn measure() -> Vec<Measured> {
     COSTS.iter().map(|cost| Measured { cost, figures: cost.measure() }).collect()
 }
 
-/// The costs by which a report weighs switches; 0: not measured.
-pub fn of_switches() -> SwitchCosts {
+/// The costs by which a report weighs switches; 0: not measured. Those of threads and processes take long, and are measured only if there
+/// are such calls.
+pub fn of_switches(starts_processes: bool) -> SwitchCosts {
     let of = |name: &str| {
+        if !starts_processes && ["thread", "fork", "start"].contains(&name) {
+            return 0;
+        }
         let cost = COSTS.iter().find(|cost| cost.name == name);
         cost.and_then(|cost| cost.measure().ok()).map_or(0, |(median, _)| median)
     };
@@ -132,6 +159,9 @@ pub fn of_switches() -> SwitchCosts {
         write_ns: of("write"),
         mapping_ns: of("mapping"),
         hand_over_ns: of("hand-over"),
+        thread_ns: of("thread"),
+        fork_ns: of("fork"),
+        start_ns: of("start"),
     }
 }
 
@@ -285,6 +315,28 @@ fn wait_for(word: &AtomicU32, turn: u32) {
         // The loop checks the word again, for any end of the wait.
         let _ = futex_wait(word, seen, None);
     }
+}
+
+fn threads(operations: u32) -> Result<Duration, String> {
+    thread::Builder::new().spawn(|| {}).map_err(|error| format!("no second thread: {error}"))?;
+    Ok(timed(operations, |_| {
+        let _ = thread::Builder::new().spawn(|| {}).map(thread::JoinHandle::join);
+    }))
+}
+
+fn forks(operations: u32) -> Result<Duration, String> {
+    fork_for_nothing().map_err(|error| format!("no child: {error:?}"))?;
+    Ok(timed(operations, |_| {
+        let _ = fork_for_nothing();
+    }))
+}
+
+fn starts(operations: u32) -> Result<Duration, String> {
+    let start = || Command::new("/bin/true").env_clear().stdin(Stdio::null()).status();
+    start().map_err(|error| format!("/bin/true: {error}"))?;
+    Ok(timed(operations, |_| {
+        let _ = start();
+    }))
 }
 
 fn ledger_pages(operations: u32) -> Result<Duration, String> {

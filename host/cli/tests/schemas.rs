@@ -152,10 +152,18 @@ fn of_compare() -> Value {
         json!({
             "schema": {"const": "underbar.compare/1"},
             "command": list("The program and its arguments.", &text("A word.")),
-            "arms": list("The sets of options.", &object("One set.", json!({
-                "arm": text("Its name in the figures."),
-                "opts": text("The options; `plain` is the program without underbar."),
-            }))),
+            "arms": list("The arms, in the order of their flags.", &json!({
+                "type": "object",
+                "description": "One arm: its name, and what makes it different.",
+                "required": ["arm"],
+                "properties": {
+                    "arm": text("Its name in the figures."),
+                    "opts": text("Options; `plain` is the program without underbar."),
+                    "env": text("A variable, without underbar."),
+                    "preload": text("A library that is loaded first, without underbar."),
+                    "command": text("A shell command in place of the program, without underbar."),
+                },
+            })),
             "comparisons": list("Each arm against the first.", &to("comparison")),
             "question": to("question"),
             "interrupted": switch("Were there fewer rounds than planned?"),
@@ -191,6 +199,13 @@ fn of_tune() -> Value {
                 "runs": to("runs"),
             }))),
             "live": or_null(&json!({"type": "object", "description": "What --live tried: one lock's ways of waiting."})),
+            "allocators": or_null(&object("Ours against other allocators, with --allocators.", json!({
+                "reference": text("The arm that they are compared with: `default` or `tuned`."),
+                "better": or_null(&text("The best of those that are better by the primary measure.")),
+                "before": or_null(&text("The words that run the program so, before its own.")),
+                "comparisons": list("Plain, libraries that are installed, settings of glibc.", &to("comparison")),
+                "runs": to("runs"),
+            }))),
             "kept": switch("Was a set kept, and confirmed?"),
             "options_file": or_null(&text("The file that was written.")),
             "interrupted": switch("Were there fewer runs than planned?"),
@@ -200,7 +215,7 @@ fn of_tune() -> Value {
         "suggestion": object("One suggestion, or the reason for none.", json!({
             "rule": text("The rule that made it: `underbar explain RULE`."),
             "program": text("The program that it is for."),
-            "area": text("HEAP, STACK, THREADSTACK or LOCK."),
+            "area": text("HEAP, STACK, THREADSTACK, LOCK or SWITCHES."),
             "kind": {"enum": ["raise", "lower", "change", "no_change", "no_advice"]},
             "option": or_null(&text("The option to set, as options are written; null where nothing is to be set.")),
             "now": text("What is set now."),
@@ -317,6 +332,8 @@ fn check(schema: &Value, arguments: &[&str]) -> Value {
 fn what_compare_prints_validates() {
     let line = ["compare", "--json", "-q", "--runs", "7", "--opts", "plain", "--opts", "", "--", "true"];
     check(&of_compare(), &line);
+    let line = ["compare", "--json", "-q", "--runs", "1", "--env", "A=1", "--command", "true", "--", "true"];
+    check(&of_compare(), &line);
 }
 
 #[test]
@@ -332,6 +349,8 @@ fn what_tune_prints_validates_with_a_set_and_without() {
     let opts = "HEAP(AUTO,AUTO,,FREE)";
     let nothing = check(&of_tune(), &[&begin[..], &["--opts", opts, "--", "true"]].concat());
     assert!(nothing["default_plain"].is_object(), "{nothing}");
+    let others = ["tune", "--json", "-q", "--runs", "1", "--allocators", "--opts", opts, "--", "true"];
+    assert!(check(&of_tune(), &others)["allocators"].is_object());
 }
 
 #[test]

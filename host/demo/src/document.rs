@@ -3,7 +3,7 @@
 //! The storage figures are from the talk "Look What I Found Under The Bar!" (session 12341), whose storage report is dated
 //! 02/07/11 and comes from Language Environment V01 R12.00 on z/OS. The lock figures are from "Simple Lock Performance
 //! Improvements" (TPF Users Group, 2023), on z/TPF before and after APAR PJ46800. The TLS figures are from "ECB Heap Performance
-//! Enhancements (PJ47265)" (TPF Users Group, 2025). Those for multi-fetch are from Software AG's page on tuning Natural for the zIIP. No figure here is a measurement of this
+//! Enhancements (PJ47265)" (TPF Users Group, 2025). Those for multi-fetch, sorts, print and work files are from Software AG's page on tuning Natural for the zIIP. No figure here is a measurement of this
 //! project.
 //!
 //! Not here: the figures for load libraries (`article`).
@@ -19,7 +19,7 @@ const LOCK_SOURCE: &str = "the document (z/TPF, 10 I-streams, 2023)";
 /// The source of the TLS figures.
 const TLS_SOURCE: &str = "the document (z/TPF shared SSL, 2025)";
 
-/// The source of the figures for multi-fetch.
+/// The source of the figures for multi-fetch and sorts.
 const ZIIP_SOURCE: &str = "the document (Natural on z/OS with a zIIP)";
 
 /// One run of the document.
@@ -233,6 +233,42 @@ pub const TLS: [Row; 2] = [
 pub const MULTIFETCH: [Row; 2] = [
     Row { source: ZIIP_SOURCE, name: "single", excp: Some(100_000), cpu_ns: Some(5_389_000_000), ..EMPTY },
     Row { source: ZIIP_SOURCE, name: "multi-fetch", excp: Some(12_500), cpu_ns: Some(958_000_000), ..EMPTY },
+];
+
+/// "Tuning Natural for the zIIP": a SORT of 1,145 records.
+pub const SORT: [Row; 2] = [
+    Row { source: ZIIP_SOURCE, name: "external sort", excp: Some(3_435), cpu_ns: Some(155_000_000), ..EMPTY },
+    Row {
+        source: ZIIP_SOURCE,
+        name: "SORT=(WRKSIZE=1000,EXT=OFF)",
+        excp: Some(1_148),
+        cpu_ns: Some(70_000_000),
+        ..EMPTY
+    },
+];
+
+/// 10,000 lines of 132 characters into a print file, without and with a cache for it.
+pub const PRINT: [Row; 2] = [
+    Row {
+        source: ZIIP_SOURCE,
+        name: "no print cache",
+        excp: Some(10_003),
+        cpu_ns: Some(386_000_000),
+        ..EMPTY
+    },
+    Row { source: ZIIP_SOURCE, name: "print cache", excp: Some(10), cpu_ns: Some(68_000_000), ..EMPTY },
+];
+
+/// 10,000 records read from a work file, without and with a cache for it.
+pub const WORKFILE: [Row; 2] = [
+    Row {
+        source: ZIIP_SOURCE,
+        name: "no read cache",
+        excp: Some(10_478),
+        cpu_ns: Some(641_000_000),
+        ..EMPTY
+    },
+    Row { source: ZIIP_SOURCE, name: "read cache", excp: Some(5), cpu_ns: Some(305_000_000), ..EMPTY },
 ];
 
 /// One line of a profile: displacement, instruction, and number of samples.

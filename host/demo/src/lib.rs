@@ -7,6 +7,9 @@
 //!      ├─ getfree, keepfree, simple, heappools, dsa, additional, lock
 //!      ├─ tls       a program of C over OpenSSL          share     the heap's part of its instructions
 //!      ├─ multi_fetch  a program of C over libpq      postgres  a server of its own
+//!      ├─ sorting   records through a pipe, and the internal sort
+//!      ├─ print, work_file, buffers, mainpr  programs of several languages, with caches for their files     saving  for each line or record
+//!      ├─ components, ineligible        programs of C     worth     what was saved for each unit
 //!      ├─ thread_storage, timer       programs of C
 //!      ├─ requests, locate, pj47265     a program of C, ecbs
 //!      └─ load_blocksize, load_pdse, directory, tracks, survey     article   the figures that it prints
@@ -23,6 +26,8 @@
 
 mod additional;
 mod article;
+mod buffers;
+mod components;
 mod directory;
 mod document;
 mod dsa;
@@ -30,12 +35,14 @@ mod ecbs;
 mod enclaves;
 mod getfree;
 mod heappools;
+mod ineligible;
 mod keepfree;
 mod load_blocksize;
 mod load_pdse;
 mod loads;
 mod locate;
 mod lock;
+mod mainpr;
 mod measure;
 mod module;
 mod multi_fetch;
@@ -43,24 +50,30 @@ mod output;
 mod peers;
 mod pj47265;
 mod postgres;
+mod print;
 pub mod programs;
 mod progress;
 mod requests;
+mod saving;
 pub mod share;
 mod simple;
+mod sorting;
 mod survey;
 mod thread_storage;
 mod threads;
 mod timer;
 mod tls;
 mod tracks;
+mod work_file;
 mod workshop;
+mod worth;
 
 pub use measure::Problem;
 pub use output::Output;
 
 use measure::{Arm, Server};
 use underbar_launch::{Library, LibraryError};
+use underbar_report::switches::SwitchCosts;
 use underbar_verdict::random::Random;
 
 /// The parameters of a demo.
@@ -73,6 +86,8 @@ pub struct Parameters {
     pub quiet: bool,
     /// The preload library, at a path where programs find it.
     pub library: fn() -> Result<Library, LibraryError>,
+    /// Costs of switches on this machine; with those of threads and processes if that is true.
+    pub switch_costs: fn(bool) -> SwitchCosts,
 }
 
 /// One demo.
@@ -86,7 +101,7 @@ pub struct Entry {
 }
 
 /// All demos.
-pub static DEMOS: [Entry; 21] = [
+pub static DEMOS: [Entry; 28] = [
     Entry {
         name: "simple",
         about: "a small program: its storage report, and the sizes that it needs",
@@ -133,6 +148,37 @@ pub static DEMOS: [Entry; 21] = [
         about: "a cursor of PostgreSQL read row by row, and in larger steps",
         run: multi_fetch::run,
     },
+    Entry {
+        name: "components",
+        about: "which part of a program enters the kernel, and what that costs",
+        run: components::run,
+    },
+    Entry {
+        name: "3gl",
+        about: "calls of a program that may run in one thread only, in a loop",
+        run: ineligible::run,
+    },
+    Entry {
+        name: "sort",
+        about: "records sorted by another program, one by one, and inside",
+        run: sorting::run,
+    },
+    Entry {
+        name: "print",
+        about: "lines passed on one by one into a file, and through a cache",
+        run: print::run,
+    },
+    Entry {
+        name: "workfile",
+        about: "records read one by one from a file, and through a cache",
+        run: work_file::run,
+    },
+    Entry {
+        name: "bus",
+        about: "buffers of work files: their report, and how large they should be",
+        run: buffers::run,
+    },
+    Entry { name: "mainpr", about: "standard output rerouted to a cached file", run: mainpr::run },
     Entry {
         name: "thread-storage",
         about: "buffers that come and go: one reservation for all",

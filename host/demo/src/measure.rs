@@ -161,13 +161,16 @@ pub struct Machine {
     /// The first of its arguments, which chooses a hidden program of this binary.
     word: Option<&'static str>,
     library: Library,
+    /// Where the program writes its figures, if not to its standard output.
+    figures: Option<String>,
 }
 
 impl Machine {
     /// Puts the preload library at a path where programs find it.
     pub fn new(parameters: &Parameters) -> Result<Machine, Problem> {
         let library = (parameters.library)().map_err(Problem::NoPlace)?;
-        Ok(Machine { this: env::current_exe()?.into(), word: Some(programs::WORD), library })
+        let this = env::current_exe()?.into();
+        Ok(Machine { this, word: Some(programs::WORD), library, figures: None })
     }
 
     /// The same for another program.
@@ -175,11 +178,17 @@ impl Machine {
         Ok(Machine { this: program.into(), word: None, ..Machine::new(parameters)? })
     }
 
+    /// The program writes its figures into this file, since its standard output goes elsewhere.
+    pub fn says_in(&mut self, file: String) {
+        self.figures = Some(file);
+    }
+
     /// Runs an arm once.
     pub fn once(&self, arm: &Arm) -> Result<Once, Problem> {
         let (mut reader, writer) = io::pipe()?;
         let (input, output) = (File::open("/dev/null")?, File::from(OwnedFd::from(writer)));
-        let streams = [Some(&input), Some(&output), None];
+        // A standard output that is given is not rerouted by MAINPR.
+        let streams = [Some(&input), self.figures.is_none().then_some(&output), None];
         let arguments = self.arguments(arm);
         let (ended, report) = match &arm.server {
             Server::Underbar(text) => {
@@ -208,6 +217,9 @@ impl Machine {
         let mut text = String::new();
         reader.read_to_string(&mut text)?;
         died_otherwise(&arm.name, &ended)?;
+        if let Some(file) = &self.figures {
+            File::open(file)?.read_to_string(&mut text)?;
+        }
         Ok(Once { steps: steps(&ended), report, output: text })
     }
 

@@ -57,19 +57,42 @@ impl Workshop {
         libraries: &[&str],
         needs: &str,
     ) -> Result<PathBuf, Problem> {
-        let (file, to) = (self.path(&format!("{name}.c"))?, self.path(name)?);
-        #[allow(clippy::disallowed_methods, reason = "a program, in a folder of our own")]
-        std::fs::write(&file, source)?;
-        match Command::new("cc").args(["-O2", "-w", &file, "-o", &to, "-pthread"]).args(libraries).output() {
+        self.compiled_by("cc", &format!("{name}.c"), source, libraries, needs)
+    }
+
+    /// Compiles `source`, in a file of this name, whose program gets the name before its dot.
+    pub fn compiled_by(
+        &self,
+        compiler: &str,
+        name: &str,
+        source: &str,
+        libraries: &[&str],
+        needs: &str,
+    ) -> Result<PathBuf, Problem> {
+        let file = self.file(name, source)?;
+        let to = self.path(name.split('.').next().unwrap_or(name))?;
+        match Command::new(compiler)
+            .args(["-O2", "-w", &file, "-o", &to, "-pthread"])
+            .args(libraries)
+            .output()
+        {
             Ok(done) if done.status.success() => Ok(to.into()),
             Ok(done) => {
                 let text = String::from_utf8_lossy(&done.stderr).into_owned();
-                let first =
-                    text.lines().find(|line| line.contains("error")).unwrap_or("cc failed").to_owned();
+                let first = text.lines().find(|line| line.contains("error"));
+                let first = first.map_or_else(|| format!("{compiler} failed"), str::to_owned);
                 Err(Problem::Missing(format!("{needs}: {first}")))
             }
-            Err(error) => Err(Problem::Missing(format!("{needs}: cc: {error}"))),
+            Err(error) => Err(Problem::Missing(format!("{needs}: {compiler}: {error}"))),
         }
+    }
+
+    /// Writes a file; its path.
+    pub fn file(&self, name: &str, text: &str) -> Result<String, Problem> {
+        let path = self.path(name)?;
+        #[allow(clippy::disallowed_methods, reason = "a file in a folder of our own")]
+        std::fs::write(&path, text)?;
+        Ok(path)
     }
 
     /// Makes a library of members, `count` of them.

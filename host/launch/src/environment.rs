@@ -2,10 +2,10 @@
 //! without anything of Underbar.
 
 use std::env;
-use std::ffi::{CString, OsString};
+use std::ffi::{CString, OsStr, OsString};
 use std::fs::File;
 use std::io::Read;
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use underbar_ledger::samples;
 use underbar_preloadable::{LEDGER, NO_FOLLOW, PRELOAD, entries, is_our_library};
 use underbar_sys::inherited;
@@ -70,6 +70,17 @@ pub(crate) fn of_program(
     }
     // There is no zero byte: the strings were C strings, or come from arguments.
     result.into_iter().filter_map(|string| CString::new(string).ok()).collect()
+}
+
+/// The loader's variable with another library before those of the caller's environment, and without ours: a variable for
+/// [`Launch::variables`](crate::Launch::variables) of a plain run.
+#[must_use]
+pub fn preloading(library: &OsStr) -> (OsString, OsString) {
+    let name = OsString::from_vec(PRELOAD.to_vec());
+    let own = env::var_os(&name).unwrap_or_default();
+    let others = entries(own.as_bytes()).filter(|entry| !is_our_library(entry));
+    let all: Vec<&[u8]> = [library.as_bytes()].into_iter().chain(others).collect();
+    (name, OsString::from_vec(all.join(b":".as_slice())))
 }
 
 /// LD_PRELOAD with `library` before the others; None if nothing is left in it.

@@ -256,10 +256,11 @@ pub fn read(file: &File) -> io::Result<Vec<u8>> {
     read_behind(file, &mut bytes, &used, |view, slot| view.has_traces(slot), LedgerView::traces_of)?;
     read_behind(file, &mut bytes, &used, |view, slot| view.has_heap_steps(slot), LedgerView::heap_steps_of)?;
     read_behind(file, &mut bytes, &used, |view, slot| view.has_switches(slot), LedgerView::switches_of)?;
+    read_behind(file, &mut bytes, &used, |view, slot| view.has_caches(slot), LedgerView::caches_of)?;
     Ok(bytes)
 }
 
-/// Reads what slots have behind all slots: their classes of ECBs, their trace tables, the requests of their heaps, or their switches.
+/// Reads what slots have behind all slots: their classes of ECBs, their trace tables, the requests of their heaps, their switches, or their caches of files.
 fn read_behind(
     file: &File,
     bytes: &mut Vec<u8>,

@@ -4,6 +4,7 @@
 //! Launch ── program  the path of the program, as execvp finds it
 //!        ── library  the path of the preload library for the program's loader
 //!        ── ledger   the file with the program's accounts
+//!        ── file_keeper  the supervisor of caches of files
 //!        ── last     the report of the last run, kept for printing again
 //!        ── place    which folders are safe for library and ledger
 //!        ── foreign  files whose names come from others
@@ -27,6 +28,7 @@ pub mod control;
 pub mod cpu_limit;
 pub mod ecbs;
 mod environment;
+pub mod file_keeper;
 mod foreground;
 pub mod foreign_file;
 pub mod last;
@@ -38,10 +40,12 @@ mod program;
 mod run;
 mod session;
 mod started;
+pub mod switches;
 
 pub use alive::Alive;
 pub use control::{ControlError, ControlPage};
 pub use cpu_limit::{CpuWatch, Expired};
+pub use environment::preloading;
 pub use ledger::LedgerFile;
 pub use library::{Library, LibraryError};
 pub use program::{Failure, find};

@@ -11,6 +11,8 @@ pub enum Area {
     ThreadStack,
     /// Locks.
     Lock,
+    /// Entries to the kernel, and calls of servers.
+    Switches,
 }
 
 impl Area {
@@ -22,6 +24,7 @@ impl Area {
             Self::Stack => "STACK",
             Self::ThreadStack => "THREADSTACK",
             Self::Lock => "LOCK",
+            Self::Switches => "SWITCHES",
         }
     }
 }

@@ -23,8 +23,9 @@
 //! | [`supply`] | how requests are served |
 //! | [`thread_storage`] | one reservation for a program's buffers |
 //! | [`threads`] | how many threads there were |
-//! | [`switches`] | switches between processors or modes |
+//! | [`switches`] | switches between processors or modes, small reads and writes, rows fetched one by one |
 //! | [`lock`] | the waits for one lock |
+//! | [`cache`] | caches of print and work files |
 //! | [`contention`] | contention for locks, by samples |
 //!
 //! Invariant: no figure without evidence: a counter, a line, or the reason why it is absent.
@@ -34,6 +35,7 @@
 pub mod area;
 pub mod area_use;
 pub mod available_list;
+pub mod cache;
 pub mod cells;
 pub mod classes;
 pub mod contention;
@@ -54,6 +56,7 @@ pub mod threads;
 pub use area::Area;
 pub use area_use::{AreaUse, Need};
 pub use available_list::AvailableList;
+pub use cache::Cache;
 pub use classes::{Class, least_waste};
 pub use contention::Contention;
 pub use ecb_class::EcbClass;
@@ -66,5 +69,5 @@ pub use program::Program;
 pub use requests::{Larger, Requests, Row};
 pub use storage::Storage;
 pub use supply::Supply;
-pub use switches::Switches;
+pub use switches::{Fetches, Switches, Switching, Traffic};
 pub use threads::Threads;

@@ -3,15 +3,17 @@
 //! ```text
 //!   fetches   20,001 rows asked for one by one: 19,999 came from 2,502 larger fetches
 //!   fetches   2 cursors left alone: not READ ONLY
+//!   fetches   20,001 rows asked for one by one, 300 ms in that; MULTIFETCH(100) spares up to 19,800 of the waits   (SWITCHES only)
 //! ```
 //!
 //! Not here: the counting (`runtime`), and the rules by which cursors are left alone (`underbar_multifetch`).
 
 use underbar_ledger::Key;
 
+use crate::figures::Figures;
 use crate::model::Report;
 use crate::page::{Line, labelled};
-use crate::units::{count, counted};
+use crate::units::{count, counted, nanoseconds};
 
 /// The counters of cursors that were left alone, in the order in which their reasons are asked.
 const REASONS: [Key; 10] = [
@@ -27,7 +29,18 @@ const REASONS: [Key; 10] = [
     Key::FetchConnection,
 ];
 
-/// None without MULTIFETCH, and where no row was asked for one by one; otherwise one or two lines.
+/// The most frequent reason why cursors were left alone, with its words.
+pub(crate) fn main_reason(counters: &Figures) -> Option<(Key, &'static str)> {
+    let most = REASONS.into_iter().max_by_key(|&key| (counters.get(key), core::cmp::Reverse(key)))?;
+    // The label of a reason is "cursors left alone: the reason".
+    let reason = most.entry().label.split_once(": ").map_or("", |(_, reason)| reason);
+    (counters.get(most) > 0).then_some((most, reason))
+}
+
+/// The factor beyond which there is little to gain.
+const SUGGESTED: u64 = 100;
+
+/// None without MULTIFETCH and SWITCHES, and where no row was asked for one by one; otherwise one or two lines.
 pub(crate) fn lines(report: &Report) -> Vec<Line> {
     let of = |key| report.tree.counters.get(key);
     let asked = of(Key::FetchAsked);
@@ -41,13 +54,18 @@ pub(crate) fn lines(report: &Report) -> Vec<Line> {
         let served = count(of(Key::FetchServed));
         let text = format!("{rows}: {served} came from {}", counted(sent, "larger fetch", "larger fetches"));
         lines.push(labelled("fetches", text));
+    } else if of(Key::FetchWaited) > 0 {
+        let spared = asked - asked.div_ceil(SUGGESTED);
+        let text = format!(
+            "{rows}, {} in that; MULTIFETCH({SUGGESTED}) spares up to {} of the waits",
+            nanoseconds(of(Key::FetchWaited)),
+            count(spared)
+        );
+        lines.push(labelled("fetches", text));
     } else {
         lines.push(labelled("fetches", format!("{rows}, none read ahead")));
     }
-    let most = REASONS.into_iter().max_by_key(|&key| (of(key), core::cmp::Reverse(key)));
-    if let Some(key) = most.filter(|&key| of(key) > 0) {
-        // The label of a reason is "cursors left alone: the reason".
-        let reason = key.entry().label.split_once(": ").map_or("", |(_, reason)| reason);
+    if let Some((key, reason)) = main_reason(&report.tree.counters) {
         let all: u64 = REASONS.into_iter().map(of).fold(0, u64::saturating_add);
         let others = if all > of(key) { ", mostly" } else { "" };
         let text = format!("{} left alone{others}: {reason}", counted(all, "cursor", "cursors"));
@@ -75,6 +93,10 @@ mod tests {
     #[test]
     fn rows_and_reasons() {
         assert_eq!(text(&[]), "");
+        assert_eq!(
+            text(&[(Key::FetchAsked, 20_001), (Key::FetchWaited, 300_000_000)]),
+            "  fetches   20,001 rows asked for one by one, 300 ms in that; MULTIFETCH(100) spares up to 19,800 of the waits\n"
+        );
         assert_eq!(
             text(&[(Key::FetchAsked, 20_001), (Key::FetchServed, 19_999), (Key::FetchSent, 2_502)]),
             "  fetches   20,001 rows asked for one by one: 19,999 came from 2,502 larger fetches\n"

@@ -7,6 +7,7 @@ use underbar_ledger::table::KEYS;
 use underbar_ledger::view::FaultView;
 use underbar_ledger::{self as ledger, AllocatorRole, Key, LedgerView, SlotState, SlotView};
 
+use crate::buffers::Buffer;
 use crate::ecb_trace::EcbTrace;
 use crate::ecbs::EcbClass;
 use crate::fault::{Caller, Fault, FaultKind, OfEcb};
@@ -144,6 +145,7 @@ fn section(slot: &SlotView<'_>, began_ns: u64, alive: &impl Fn(&SlotView<'_>) ->
         ecb_threads_without_trace: slot.threads_without_trace(),
         ecbs: EcbClass::of_slot(slot),
         switches: None,
+        buffers: Buffer::of_slot(slot),
         heaps: slot.heaps().map(|heap| Heap::of(&heap)).collect(),
         none: Vec::new(),
         owners: slot

@@ -34,8 +34,9 @@
 //! | [`ecbs`], [`ecb_pairs`], [`ecb_lines`], `ecb_sums`, [`ztpf`] | classes of ECBs, also by name-value pairs; their lines; their figures in comparisons; their reports in the layouts of z/TPF |
 //! | [`ecb_trace`] | the last requests of threads in ECBs |
 //! | [`switches`], [`switch_lines`] | entries to the kernel by component; their lines |
+//! | [`buffers`], [`bus`], `cache_lines` | buffers of print and work files; the BUS report; their lines in the summary |
 //! | [`pools`], `pool_lines` | heap pools, and requests by ranges of 8 bytes; their lines |
-//! | [`storage`], [`supply`], [`ecb_figures`], [`pool_figures`] | storage areas, how the heap served requests, classes of ECBs and heap pools, for rules that read the model |
+//! | [`storage`], [`supply`], [`ecb_figures`], [`pool_figures`], [`switch_figures`], [`cache_figures`] | storage areas, how the heap served requests, classes of ECBs, heap pools, switches and caches, for rules that read the model |
 //! | [`diff`], [`gate`] | two reports, figure by figure; `--fail-on` |
 //! | [`manual`] | the manual's list of counters |
 //!
@@ -44,6 +45,11 @@
 #![forbid(unsafe_code)]
 
 pub mod absent;
+pub mod buffers;
+pub mod bus;
+pub mod cache_figures;
+mod cache_lines;
+mod class_lines;
 pub mod diff;
 pub mod ecb_figures;
 pub mod ecb_lines;
@@ -87,6 +93,7 @@ pub mod storage;
 pub mod suggestion;
 pub mod summary;
 pub mod supply;
+pub mod switch_figures;
 pub mod switch_lines;
 pub mod switches;
 pub mod timing;

@@ -20,6 +20,7 @@ use underbar_options::WhereSet;
 
 pub use crate::file_name::file_name;
 
+use crate::buffers::Buffer;
 use crate::ecb_trace::EcbTrace;
 use crate::ecbs::EcbClass;
 use crate::fault::Fault;
@@ -29,7 +30,7 @@ use crate::locks::Locks;
 use crate::pools::{Pools, Ranges};
 use crate::sizes::Sizes;
 use crate::steps::Steps;
-use crate::switches::{SwitchCosts, Switches};
+use crate::switches::{Calls, SwitchCosts, Switches};
 
 /// Name and version of the form that a report has in JSON.
 pub const SCHEMA: &str = "underbar.report/1";
@@ -250,6 +251,9 @@ pub struct Process {
     /// Its entries to the kernel by component; absent without SWITCHES(ON).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub switches: Option<Switches>,
+    /// Its buffers of print and work files; absent if it has none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub buffers: Vec<Buffer>,
     /// Its heaps, the default one first; absent if it has no other heap, or if several processes are folded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub heaps: Vec<Heap>,
@@ -322,6 +326,13 @@ impl Report {
     #[must_use]
     pub fn counts_switches(&self) -> bool {
         self.processes.iter().any(|process| process.switches.is_some())
+    }
+
+    /// Whether a process that counted its switches made threads, processes or programs.
+    #[must_use]
+    pub fn starts_processes(&self) -> bool {
+        let all = self.processes.iter().filter_map(|process| process.switches.as_ref());
+        all.flat_map(|switches| &switches.calls).any(Calls::starts_process)
     }
 
     /// The locks of all processes.

@@ -5,6 +5,7 @@
 
 use underbar_ledger::Key;
 
+use crate::buffers::Buffer;
 use crate::ecb_pairs::{EcbPair, PairList};
 use crate::ecbs::{EcbClass, EcbList, Rows};
 use crate::figures::Figures;
@@ -38,6 +39,7 @@ fn process(number: u32, program: &str, figures: &[(Key, u64)]) -> Process {
         ecb_traces: Vec::new(),
         ecb_threads_without_trace: 0,
         switches: None,
+        buffers: Vec::new(),
         heaps: Vec::new(),
         none: Vec::new(),
         owners: Vec::new(),
@@ -45,6 +47,37 @@ fn process(number: u32, program: &str, figures: &[(Key, u64)]) -> Process {
         locks: None,
         fault: None,
     }
+}
+
+/// Buffers: of a print file, of work files that were flushed after each line, and of one that was read.
+#[must_use]
+pub fn buffers() -> Vec<Buffer> {
+    let of = |name: &str, size, max_used, used, calls, bytes, flushes: &[(&str, u64)]| Buffer {
+        name: name.to_owned(),
+        size,
+        used,
+        max_used,
+        files: 1,
+        calls,
+        bytes,
+        passed_on: flushes.iter().map(|(_, count)| count).sum(),
+        flushes: flushes.iter().map(|&(reason, count)| (reason.to_owned(), count)).collect(),
+        between_p99: None,
+        file: format!("/tmp/{}", name.to_lowercase()),
+        ..Buffer::default()
+    };
+    vec![
+        of("PCACHE", 132 << 10, 135_133, 32, 10_000, 1_330_000, &[("full", 10), ("close", 1)]),
+        Buffer {
+            between_p99: Some(256),
+            plain: [("opened for appending".to_owned(), 2)].into(),
+            large: 3,
+            not_written: 133,
+            error: 28,
+            ..of("WCACHEO", 300 << 10, 306_948, 32, 8_000, 1_064_000, &[("sync", 8_000), ("full", 0)])
+        },
+        of("WCACHE01", 300 << 10, 306_920, 0, 100, 306_920, &[("close", 1)]),
+    ]
 }
 
 /// A class of ECBs: 100 ended, four of which needed more than their area of 32 KiB; most of its requests have 33 to 48 bytes.

@@ -15,7 +15,7 @@ use crate::lock::columns;
 use crate::model::SCHEMA;
 use crate::steps::STEPS;
 use crate::tree::TREE;
-use crate::{ecb_trace, ecbs, pools, switches};
+use crate::{buffers, ecb_trace, ecbs, pools, switches};
 
 /// The schema, in JSON Schema's 2020-12 form.
 #[must_use]
@@ -51,6 +51,7 @@ pub fn schema() -> Value {
                 "Threads that made requests under ECB(TRACE(n)) while all trace tables were in use; absent if there were none."
             ),
             "switches": switches::schema(),
+            "buffers": buffers::schema(),
             "heaps": {
                 "type": "array", "items": heap(),
                 "description": "Its heaps, the default one first; absent where it has no other, and where several processes are folded.",
@@ -93,6 +94,7 @@ pub fn schema() -> Value {
     not_required(&mut process, "ecb_traces");
     not_required(&mut process, "ecb_threads_without_trace");
     not_required(&mut process, "switches");
+    not_required(&mut process, "buffers");
     not_required(&mut process, "heaps");
     not_required(&mut process, "none");
     not_required(&mut process, "allocator");

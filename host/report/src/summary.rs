@@ -21,7 +21,6 @@ use underbar_ledger::Key;
 use underbar_ledger::table::KEYS;
 use underbar_options::WhereSet;
 
-use crate::fetch_lines;
 use crate::figures::split;
 use crate::model::{Report, State};
 use crate::next;
@@ -32,6 +31,7 @@ use crate::start_lines;
 pub use crate::suggestion::Advice;
 use crate::timing;
 use crate::units::{bytes, count, counted};
+use crate::{cache_lines, class_lines, fetch_lines};
 
 /// The most lines of a summary.
 pub const LINES: usize = 20;
@@ -55,8 +55,10 @@ pub fn render_on(report: &Report, advice: &[Advice], page: Page<'_>) -> String {
     let mut options = option_lines(report);
     options.extend(remedies::lines(report));
     let mut tree = tree_lines(report, page);
+    tree.extend(cache_lines::lines(report));
     tree.extend(fetch_lines::lines(report));
     tree.extend(start_lines::lines(report));
+    tree.extend(class_lines::lines(report));
     if let Some(leading) = programs.first() {
         // The options, one line of the tree, and the next command.
         let after = options.len() + tree.len().min(1) + 1;

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! The order is that of time: a count alone tells nothing, since kinds cost differently. Time is count times the cost of the kind on this
-//! machine. It has no waits in it, and none for what a call starts.
+//! machine. It has no waits in it, and nothing of what a program does that a call starts.
 //!
 //! Not here: the figures ([`crate::switches`]).
 
@@ -89,7 +89,13 @@ fn section(process: &Process, switches: &Switches, costs: Option<&SwitchCosts>, 
         clean(process.name()),
         counted(switches.count(), "switch", "switches")
     );
-    let mut lines = vec![Line(vec![(Tone::Label, head)]), labelled("coverage", coverage(process))];
+    // The kernel's counts have no reset.
+    let (head, coverage) = if switches.is_reset {
+        (format!("{head} since the reset"), format!("{} (since the start)", coverage(process)))
+    } else {
+        (head, coverage(process))
+    };
+    let mut lines = vec![Line(vec![(Tone::Label, head)]), labelled("coverage", coverage)];
     let row = |component: &str, kind: &str, function: &str, count: &str, bytes: &str, time: &str| {
         let component = clip(&clean(component), 24);
         let figures = format!("{count:>11} {bytes:>9} {time:>9}");
@@ -112,7 +118,44 @@ fn section(process: &Process, switches: &Switches, costs: Option<&SwitchCosts>, 
         let time = time(calls).map_or(String::new(), nanoseconds);
         lines.push(row(name, &calls.kind, &calls.function, &count(calls.count), &asked, &time));
     }
+    lines.extend(projection(switches, costs).into_iter().map(|text| labelled("project", text)));
     lines.extend(callers(switches).into_iter().map(|text| labelled("callers", text)));
+    lines
+}
+
+/// What could move to another class of processors, and what the hand-overs would cost, in words.
+fn projection(switches: &Switches, costs: Option<&SwitchCosts>) -> Vec<String> {
+    let Some(projection) = &switches.projection else { return Vec::new() };
+    let all = projection.eligible_ns.saturating_add(projection.ineligible_ns);
+    let eligible = projection.eligible_ns;
+    let mut lines = vec![format!(
+        "{} of {} CPU time is of eligible components ({}), by the switch that follows it",
+        nanoseconds(eligible),
+        nanoseconds(all),
+        share(eligible, all)
+    )];
+    if let (Some(half), Some(most)) = (projection.half_below_ns, projection.most_below_ns) {
+        let runs = counted(projection.runs, "run", "runs");
+        lines.push(format!(
+            "in {runs} between switches of others: half below {}, 99 % below {}",
+            nanoseconds(half),
+            nanoseconds(most)
+        ));
+    }
+    if let Some(costs) = costs.filter(|costs| costs.hand_over_ns > 0) {
+        let hand_overs = projection.runs.saturating_mul(costs.hand_over_ns);
+        let verdict = match hand_overs.saturating_mul(100) / eligible.max(1) {
+            _ if eligible == 0 => "nothing can move",
+            0 => "suitable",
+            1..50 => "suitable where the other class gains more than that",
+            _ => "not suitable: hand over less often, many units at a time",
+        };
+        lines.push(format!(
+            "hand-overs there and back would take {} ({} of it): {verdict}",
+            nanoseconds(hand_overs),
+            share(hand_overs, eligible)
+        ));
+    }
     lines
 }
 
@@ -182,6 +225,8 @@ mod tests {
         };
         report.processes[0].switches = Some(Switches {
             functions: 300,
+            projection: None,
+            is_reset: false,
             calls: vec![
                 calls("getfree", "process", "fork", 1, None),
                 calls("libstdc++.so.6", "print", "write", 10_000, Some(1_330_000)),
@@ -224,6 +269,32 @@ mod tests {
             text.contains("  switches  22,001, about 5.80 ms; most: 10,000 x write of libstdc++.so.6\n"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_projection_says_whether_it_is_worth_it() {
+        let mut report = report();
+        let words = |report: &Report| render(report, Order::Time, Page::of_terminal(None, false));
+        assert!(!words(&report).contains("project"));
+        let projected = |runs| crate::switches::Projection {
+            eligible_ns: 800_000_000,
+            ineligible_ns: 200_000_000,
+            runs,
+            half_below_ns: Some(40_960),
+            most_below_ns: Some(163_840),
+        };
+        report.host.switch_costs = Some(SwitchCosts { hand_over_ns: 4_000, ..SwitchCosts::default() });
+        for (runs, verdict) in
+            [(100, ": suitable\n"), (20_000, "(10 % of it): suitable where"), (150_000, ": not suitable")]
+        {
+            report.processes[0].switches.as_mut().expect("some").projection = Some(projected(runs));
+            let text = words(&report);
+            assert!(text.contains("800 ms of 1.00 s CPU time is of eligible components (80 %)"), "{text}");
+            assert!(
+                text.contains("half below 41.0 us, 99 % below 164 us") && text.contains(verdict),
+                "{text}"
+            );
+        }
     }
 
     #[test]

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use underbar_ledger::switch_names::{self, Function, KINDS, SwitchKind};
-use underbar_ledger::switches::PRINT;
+use underbar_ledger::switches::{FLAGS, NO_ROW, OF_PIPE, PRINT, SAMPLED, below};
 use underbar_ledger::{Key, SlotView};
 
 use crate::figures::Figures;
@@ -30,6 +30,54 @@ pub struct Switches {
     /// Who calls components that hide their callers, by samples.
     #[serde(default)]
     pub callers: Vec<Caller>,
+    /// What could move to another class of processors; null without ZIIP(ELIGIBLE).
+    #[serde(default)]
+    pub projection: Option<Projection>,
+    /// Whether the counts are those since a reset while the program ran. Otherwise they are those since its start.
+    #[serde(default)]
+    pub is_reset: bool,
+}
+
+/// How much CPU time could move to another class of processors. All figures are those since the start.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Projection {
+    /// CPU time before switches of eligible components, in nanoseconds.
+    pub eligible_ns: u64,
+    /// CPU time before switches of others.
+    pub ineligible_ns: u64,
+    /// Runs of eligible components, each of which a switch of another one ended.
+    pub runs: u64,
+    /// Half of the runs are shorter than this; null without runs. The next limit of a class, at most a quarter too long.
+    pub half_below_ns: Option<u64>,
+    /// 99 of 100 runs are shorter than this.
+    pub most_below_ns: Option<u64>,
+}
+
+impl Projection {
+    fn of_slot(slot: &SlotView<'_>) -> Option<Self> {
+        let [eligible_ns, ineligible_ns, runs] =
+            [Key::SwitchEligible, Key::SwitchIneligible, Key::SwitchRuns].map(|key| slot.get(key));
+        let classes: Vec<u64> = slot.runs().collect();
+        (eligible_ns + ineligible_ns > 0).then(|| Self {
+            eligible_ns,
+            ineligible_ns,
+            runs,
+            half_below_ns: percentile(&classes, 50),
+            most_below_ns: percentile(&classes, 99),
+        })
+    }
+}
+
+/// The length below which so many of a hundred runs are.
+fn percentile(classes: &[u64], percent: u64) -> Option<u64> {
+    let all = classes.iter().fold(0_u64, |sum, count| sum.saturating_add(*count));
+    let mut left = u128::from(all) * u128::from(percent);
+    let class = classes.iter().position(|&count| {
+        let is_there = left <= u128::from(count) * 100;
+        left = left.saturating_sub(u128::from(count) * 100);
+        is_there
+    })?;
+    (all > 0).then(|| below(class))
 }
 
 /// Samples of the caller of a component that stands between others and the kernel, as the C++ library does.
@@ -60,9 +108,15 @@ pub struct Calls {
 
 impl Calls {
     /// What is known of the function.
-    fn known(&self) -> Option<Function> {
+    pub(crate) fn known(&self) -> Option<Function> {
         let number = (0..switch_names::FUNCTIONS).find(|&number| switch_names::name(number) == self.function);
         switch_names::function(number?)
+    }
+
+    /// Whether they make a thread, a process or a program.
+    pub(crate) fn starts_process(&self) -> bool {
+        let name = self.function.as_str();
+        name == THREAD || FORKS.iter().chain(&EXECS).chain(&STARTS).any(|other| *other == name)
     }
 
     /// Whether the kernel counts them as calls of the read or the write type.
@@ -84,59 +138,67 @@ pub struct SwitchCosts {
     pub mapping_ns: u64,
     /// A hand-over to another thread and back.
     pub hand_over_ns: u64,
+    /// A thread made, and its end waited for.
+    #[serde(default)]
+    pub thread_ns: u64,
+    /// A fork of a small process, with the end of the child.
+    #[serde(default)]
+    pub fork_ns: u64,
+    /// A small program started, with its end.
+    #[serde(default)]
+    pub start_ns: u64,
 }
 
 /// Functions whose cost is that of the work which they start or wait for: no figure of the machine tells it.
-const UNWEIGHED: [&str; 31] = [
-    "fork",
-    "vfork",
-    "clone",
-    "execve",
-    "execv",
-    "execvp",
-    "execvpe",
-    "execl",
-    "execlp",
-    "execle",
-    "fexecve",
-    "execveat",
-    "posix_spawn",
-    "posix_spawnp",
-    "wait",
-    "wait3",
-    "wait4",
-    "waitpid",
-    "waitid",
-    "system",
-    "popen",
-    "pclose",
-    "pthread_create",
-    "sigwait",
-    "sigwaitinfo",
-    "sigtimedwait",
-    "sigsuspend",
-    "pause",
-    "dlopen",
-    "dlmopen",
-    "getaddrinfo",
-];
+const UNWEIGHED: [&str; 8] =
+    ["sigwait", "sigwaitinfo", "sigtimedwait", "sigsuspend", "pause", "dlopen", "dlmopen", "getaddrinfo"];
+/// What acquisitions of mutexes that had to wait are called, and their component: their places are in the report of locks.
+const MUTEX: &str = "wait for a mutex";
+const LOCKS: &str = "locks";
+/// The function that makes a thread.
+const THREAD: &str = "pthread_create";
+/// Functions that make a process of this one.
+const FORKS: [&str; 3] = ["fork", "vfork", "clone"];
+/// Functions that make another program of a process.
+const EXECS: [&str; 9] =
+    ["execve", "execv", "execvp", "execvpe", "execl", "execlp", "execle", "fexecve", "execveat"];
+/// Functions that start a program in a process of its own.
+const STARTS: [&str; 4] = ["posix_spawn", "posix_spawnp", "system", "popen"];
 
 impl SwitchCosts {
     /// What one call costs, without what the program waits for. None: not known.
     fn of(&self, calls: &Calls) -> Option<u64> {
-        if UNWEIGHED.contains(&calls.function.as_str()) {
+        let name = calls.function.as_str();
+        let is_one_of = |names: &[&str]| names.contains(&name);
+        if is_one_of(&UNWEIGHED) {
             return None;
+        }
+        let of_process = match name {
+            _ if is_one_of(&FORKS) => Some(self.fork_ns),
+            _ if is_one_of(&EXECS) => Some(self.start_ns.saturating_sub(self.fork_ns)),
+            _ if is_one_of(&STARTS) => Some(self.start_ns),
+            THREAD => Some(self.thread_ns),
+            MUTEX => Some(self.hand_over_ns),
+            _ => None,
+        };
+        if let Some(cost) = of_process {
+            return (cost > 0).then_some(cost);
         }
         let number =
             (0..switch_names::FUNCTIONS).find(|&number| switch_names::name(number) == calls.function);
         let function = switch_names::function(number?)?;
+        // There and back are two writes and two reads.
+        if calls.kind == SwitchKind::HandOver.name() && calls.is_of_read_or_write() {
+            let cost = self.read_ns.max(self.hand_over_ns / 4);
+            return (cost > 0).then_some(cost);
+        }
         let both = (function.is(Function::READS), function.is(Function::WRITES));
         let cost = match (both, function.kind) {
             ((true, true), _) => self.read_ns.saturating_add(self.write_ns),
             ((true, false), _) => self.read_ns,
             ((false, true), _) => self.write_ns,
             (_, SwitchKind::Storage) => self.mapping_ns,
-            (_, SwitchKind::Lock) => self.hand_over_ns,
+            (_, SwitchKind::Lock | SwitchKind::HandOver) => self.hand_over_ns,
             _ => self.system_call_ns,
         };
         (cost > 0).then_some(cost)
@@ -189,31 +251,67 @@ impl Switches {
             PROGRAM => program.to_owned(),
             module => String::from_utf8_lossy(module).into_owned(),
         };
-        let mut sums: BTreeMap<(String, SwitchKind, usize), (u64, u64)> = BTreeMap::new();
+        let mut sums = Sums::new();
         for site in slot.sites() {
             let Some(function) = switch_names::function(site.function) else { continue };
             let component = named(site.module);
             let kind = kind(function, site.first, &component);
-            let sum = sums.entry((component, kind, site.function)).or_default();
+            let sum = sums.entry((component, site.function, kind)).or_default();
             sum.0 = sum.0.saturating_add(site.count);
             sum.1 = sum.1.saturating_add(site.bytes);
         }
-        let calls = sums.into_iter().map(|((component, kind, number), (count, bytes))| Calls {
-            component,
-            kind: kind.name().to_owned(),
-            function: switch_names::name(number).to_owned(),
-            count,
-            bytes: switch_names::function(number)
-                .is_some_and(|function| function.is(Function::BYTES))
-                .then_some(bytes),
-        });
-        let mut callers: Vec<Caller> = slot
-            .callers_of_modules()
-            .map(|(of, by, samples)| Caller { component: named(of), caller: named(by), samples })
+        let mut samples = BTreeMap::new();
+        for (of, by, count) in slot.samples_of_callers() {
+            *samples.entry((of, by)).or_insert(0_u64) += count;
+        }
+        let mut is_reset = false;
+        for noted in slot.noted_switches() {
+            is_reset = true;
+            if noted.function == SAMPLED {
+                let first = usize::try_from(noted.first).unwrap_or(NO_ROW);
+                if let Some(count) = samples.get_mut(&(noted.row, first)) {
+                    *count = count.saturating_sub(noted.count);
+                }
+                continue;
+            }
+            let Some(function) = switch_names::function(noted.function) else { continue };
+            let component = named(slot.module_of_row(noted.row));
+            let kind = kind(function, noted.first.into(), &component);
+            take_off(&mut sums, (component, noted.function, kind), (noted.count, noted.bytes));
+        }
+        let mut calls: Vec<Calls> = sums
+            .into_iter()
+            .filter(|(_, (count, _))| *count > 0)
+            .map(|((component, number, kind), (count, bytes))| Calls {
+                component,
+                kind: kind.name().to_owned(),
+                function: switch_names::name(number).to_owned(),
+                count,
+                bytes: switch_names::function(number)
+                    .is_some_and(|function| function.is(Function::BYTES))
+                    .then_some(bytes),
+            })
+            .collect();
+        let place = |calls: &Calls| KINDS.into_iter().position(|kind| kind.name() == calls.kind);
+        calls.sort_by(|a, b| (&a.component, place(a)).cmp(&(&b.component, place(b))));
+        // Mutexes have no reset.
+        let waits = slot.get(Key::LockContended);
+        if waits > 0 && !is_reset {
+            let [component, kind, function] = [LOCKS, SwitchKind::HandOver.name(), MUTEX].map(str::to_owned);
+            calls.push(Calls { component, kind, function, count: waits, bytes: None });
+        }
+        let mut callers: Vec<Caller> = samples
+            .into_iter()
+            .filter(|(_, samples)| *samples > 0)
+            .map(|((of, by), samples)| {
+                let name = |row| named(slot.module_of_row(row));
+                Caller { component: name(of), caller: name(by), samples }
+            })
             .collect();
         callers
             .sort_by(|a, b| (&a.component, b.samples, &a.caller).cmp(&(&b.component, a.samples, &b.caller)));
-        Some(Self { functions: slot.functions_bound(), calls: calls.collect(), callers })
+        let projection = Projection::of_slot(slot);
+        Some(Self { functions: slot.functions_bound(), calls, callers, projection, is_reset })
     }
 
     /// All calls.
@@ -223,10 +321,33 @@ impl Switches {
     }
 }
 
+/// Calls and bytes of a component, a function and a kind of work.
+type Sums = BTreeMap<(String, usize, SwitchKind), (u64, u64)>;
+
+/// Takes off what was counted before a reset. The kind of a site is that of its first call, and may have been another one then: what one
+/// kind does not have is taken off the others.
+fn take_off(sums: &mut Sums, (component, function, kind): (String, usize, SwitchKind), off: (u64, u64)) {
+    let (mut count, mut bytes) = off;
+    let first = (component.clone(), function, kind);
+    let others =
+        KINDS.into_iter().filter(|other| *other != kind).map(|other| (component.clone(), function, other));
+    for key in core::iter::once(first).chain(others) {
+        let Some(sum) = sums.get_mut(&key) else { continue };
+        let taken = count.min(sum.0);
+        (sum.0, count) = (sum.0 - taken, count - taken);
+        let taken = bytes.min(sum.1);
+        (sum.1, bytes) = (sum.1 - taken, bytes - taken);
+    }
+}
+
 /// The kind of work of calls of a function by a component.
 fn kind(function: Function, first: u64, component: &str) -> SwitchKind {
+    let (first, of_pipe) = (first & !FLAGS, first & OF_PIPE != 0);
     if function.kind == SwitchKind::File && function.is(Function::WRITES) && PRINT.contains(&first) {
         return SwitchKind::Print;
+    }
+    if of_pipe && (function.is(Function::READS) || function.is(Function::WRITES)) {
+        return SwitchKind::HandOver;
     }
     let is_of_database = OF_DATABASES.iter().any(|library| component.starts_with(library));
     if is_of_database && matches!(function.kind, SwitchKind::Network | SwitchKind::File) {
@@ -247,6 +368,9 @@ pub(crate) fn costs_schema() -> Value {
             "write_ns": number("A write of 132 bytes."),
             "mapping_ns": number("A call that changes mappings."),
             "hand_over_ns": number("A hand-over to another thread and back."),
+            "thread_ns": number("A thread made, and its end waited for."),
+            "fork_ns": number("A fork of a small process, with the end of the child."),
+            "start_ns": number("A small program started, with its end."),
         },
         "required": ["system_call_ns", "read_ns", "write_ns", "mapping_ns", "hand_over_ns"],
     })
@@ -262,6 +386,20 @@ pub(crate) fn schema() -> Value {
         "description": "Its entries to the kernel by component, kind of work and function; absent without SWITCHES(ON).",
         "properties": {
             "functions": number("Functions of the C library whose place was taken, to count them or to note who calls them."),
+            "projection": {"type": ["object", "null"],
+                "description": "CPU time that could move to another class of processors, under ZIIP(ELIGIBLE); null without it.",
+                "properties": {
+                    "eligible_ns": number("CPU time before switches of eligible components: the time before a switch is of the component that makes it."),
+                    "ineligible_ns": number("CPU time before switches of other components."),
+                    "runs": number("Runs of eligible components, each of which a switch of another one ended."),
+                    "half_below_ns": {"type": ["integer", "null"], "minimum": 0,
+                        "description": "Half of the runs are shorter; the limit of a class, at most a quarter too long. Null without runs."},
+                    "most_below_ns": {"type": ["integer", "null"], "minimum": 0, "description": "99 of 100 runs are shorter; likewise."},
+                },
+                "required": ["eligible_ns", "ineligible_ns", "runs", "half_below_ns", "most_below_ns"],
+            },
+            "is_reset": {"type": "boolean",
+                "description": "Whether the counts are those since a reset while the program ran (`underbar report --reset-switches`)."},
             "callers": {"type": "array", "items": {
                 "type": "object",
                 "description": "Samples of who calls a component that stands between others and the kernel, as the C++ library does.",
@@ -303,23 +441,70 @@ mod tests {
         assert_eq!(kind(of("write"), 2, "print"), SwitchKind::Print);
         assert_eq!(kind(of("write"), 1, "print"), SwitchKind::File, "standard input");
         assert_eq!(kind(of("read"), 2, "print"), SwitchKind::File);
+        assert_eq!(kind(of("read"), 2 | OF_PIPE, "print"), SwitchKind::HandOver);
+        assert_eq!(kind(of("write"), 2 | OF_PIPE, "print"), SwitchKind::Print);
+        assert_eq!(kind(of("pthread_cond_wait"), 0, "print"), SwitchKind::HandOver);
         assert_eq!(kind(of("send"), 0, "libpq.so.5"), SwitchKind::Database);
         assert_eq!(kind(of("mmap"), 0, "libpq.so.5"), SwitchKind::Storage);
     }
 
     #[test]
+    fn percentiles_are_limits_of_classes() {
+        assert_eq!(percentile(&[0, 0], 50), None);
+        assert_eq!(
+            [1, 50, 51, 99, 100].map(|percent| percentile(&[50, 0, 49, 1], percent)),
+            [0, 0, 2, 2, 3].map(|class| Some(below(class)))
+        );
+    }
+
+    #[test]
+    fn what_was_counted_before_a_reset_is_taken_off() {
+        let key = |function, kind| ("lib".to_owned(), function, kind);
+        let mut sums = Sums::from([
+            (key(1, SwitchKind::File), (10, 100)),
+            (key(1, SwitchKind::Print), (5, 50)),
+            (key(2, SwitchKind::File), (7, 0)),
+        ]);
+        take_off(&mut sums, key(1, SwitchKind::Print), (8, 80));
+        take_off(&mut sums, key(3, SwitchKind::Print), (8, 80));
+        assert_eq!(sums.into_values().collect::<Vec<_>>(), [(7, 70), (0, 0), (7, 0)]);
+    }
+
+    #[test]
     fn each_call_has_the_cost_of_its_kind() {
-        let costs =
-            SwitchCosts { system_call_ns: 1, read_ns: 2, write_ns: 3, mapping_ns: 4, hand_over_ns: 5 };
+        let costs = SwitchCosts {
+            system_call_ns: 1,
+            read_ns: 2,
+            write_ns: 3,
+            mapping_ns: 4,
+            hand_over_ns: 5,
+            thread_ns: 6,
+            fork_ns: 7,
+            start_ns: 15,
+        };
         let time = |function: &str| {
             let (component, kind) = (String::new(), String::new());
             costs.time(&Calls { component, kind, function: function.to_owned(), count: 10, bytes: None })
         };
         let all = ["getpid", "stream read", "pwrite64", "sendfile", "mmap", "pthread_cond_wait"].map(time);
         assert_eq!(all, [10, 20, 30, 50, 40, 50].map(Some));
+        let all = ["pthread_create", "vfork", "execl", "posix_spawn", "system", "waitpid"].map(time);
+        assert_eq!(all, [60, 70, 80, 150, 150, 10].map(Some));
+        let by_pipe = |function: &str| {
+            let [component, kind, function] = ["", "hand-over", function].map(str::to_owned);
+            SwitchCosts { hand_over_ns: 20, ..costs }.time(&Calls {
+                component,
+                kind,
+                function,
+                count: 10,
+                bytes: None,
+            })
+        };
+        assert_eq!(["read", "write", MUTEX].map(by_pipe), [50, 50, 200].map(Some));
         assert!(UNWEIGHED.into_iter().all(|name| time(name).is_none()));
         let names = || (0..switch_names::FUNCTIONS).map(switch_names::name);
-        assert!(UNWEIGHED.into_iter().all(|name| names().any(|other| other == name)));
+        let special = UNWEIGHED.iter().chain(&FORKS).chain(&EXECS).chain(&STARTS);
+        assert!(special.into_iter().all(|name| names().any(|other| other == *name)));
         assert_eq!(SwitchCosts::default().time(&Calls { count: 1, ..sample() }), None, "not measured");
     }
 

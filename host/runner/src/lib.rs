@@ -4,6 +4,7 @@
 //! Runner (library, options) ── run(program) ─> ledger made ─> program run ─> ledger read ─> Finished
 //!   layers      the options, from all their sources
 //!   groups      limits of the control groups of this process
+//!   cached_files  the supervisor of caches of files
 //!   naming      names of places in lock reports       allocators  those that programs bring along
 //! ```
 //!
@@ -12,6 +13,7 @@
 #![forbid(unsafe_code)]
 
 pub mod allocators;
+mod cached_files;
 mod groups;
 pub mod layers;
 pub mod naming;
@@ -20,6 +22,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use underbar_launch::file_keeper::Kept;
 use underbar_launch::ledger::not_readable;
 use underbar_launch::{
     Alive, CpuWatch, Ended, Expired, Failure, How, Launch, LedgerFile, Library, counter_of,
@@ -33,6 +36,7 @@ use underbar_sys::machine::{Resource, limit};
 use underbar_sys::syscall::processors;
 use underbar_sys::zone::utc_offset_seconds;
 
+use cached_files::CachedFiles;
 use groups::Groups;
 use layers::Layers;
 use naming::Names;
@@ -59,6 +63,8 @@ pub struct Finished {
     pub report: Report,
     /// Why accounts are missing that were wanted.
     pub no_accounts: Option<String>,
+    /// What caches of files had left, written by this process.
+    pub kept: Kept,
 }
 
 impl Runner<'_> {
@@ -83,7 +89,9 @@ impl Runner<'_> {
         let mut no_accounts = None;
         let mut ledger = self.ledger(&mut no_accounts);
         let started_unix_ns = now();
-        let ended = by(&self.launch(program, arguments, ledger.as_ref()), ledger.as_ref())?;
+        let files =
+            CachedFiles::begin(self.layers, program, ledger.as_ref().filter(|_| self.library.is_some()));
+        let (ended, kept) = self.with_files(program, arguments, ledger.as_ref(), files, by)?;
         let mut steps = steps(&ended);
         if self.library.is_some() && ledger.is_none() && ended.not_carried.is_none() {
             // Among them are reads of the library, which no account tells from the program's.
@@ -133,7 +141,7 @@ impl Runner<'_> {
         };
         report.name_locks(&mut Names::default());
         allocators::name(&mut report);
-        Ok(Finished { ended, report, no_accounts })
+        Ok(Finished { ended, report, no_accounts, kept })
     }
 
     /// Starts the program and waits for its end, for [`Runner::run_by`]. Meanwhile it watches over the CPU time of program starts, if an
@@ -155,7 +163,7 @@ impl Runner<'_> {
     }
 
     /// As [`Runner::run_by`], but makes no report of the accounts. The second value says why accounts are missing that were
-    /// wanted.
+    /// wanted, the third one what caches of files had left.
     ///
     /// # Errors
     /// Those of `by`.
@@ -164,16 +172,38 @@ impl Runner<'_> {
         program: &OsStr,
         arguments: &[OsString],
         by: impl FnOnce(&Launch<'_>, Option<&LedgerFile>) -> Result<Ended, E>,
-    ) -> Result<(Ended, Option<String>), E> {
+    ) -> Result<(Ended, Option<String>, Kept), E> {
         let mut no_accounts = None;
         let ledger = self.ledger(&mut no_accounts);
-        let ended = by(&self.launch(program, arguments, ledger.as_ref()), ledger.as_ref())?;
+        let files =
+            CachedFiles::begin(self.layers, program, ledger.as_ref().filter(|_| self.library.is_some()));
+        let (ended, kept) = self.with_files(program, arguments, ledger.as_ref(), files, by)?;
         if let Some(ledger) = &ledger
             && let Err(error) = ledger.check()
         {
             no_accounts = Some(error);
         }
-        Ok((ended, no_accounts))
+        Ok((ended, no_accounts, kept))
+    }
+
+    /// Runs the program with the files that the options ask for.
+    fn with_files<E>(
+        &self,
+        program: &OsStr,
+        arguments: &[OsString],
+        ledger: Option<&LedgerFile>,
+        files: CachedFiles,
+        by: impl FnOnce(&Launch<'_>, Option<&LedgerFile>) -> Result<Ended, E>,
+    ) -> Result<(Ended, Kept), E> {
+        let mut launch = self.launch(program, arguments, ledger);
+        if let Some(Ok(printer)) = &files.main_printer {
+            launch.streams[1] = Some(printer);
+        }
+        let ended = by(&launch, ledger)?;
+        let refused = files.main_printer.as_ref().and_then(|printer| printer.as_ref().err().cloned());
+        let mut kept = files.finish();
+        kept.refused = refused;
+        Ok((ended, kept))
     }
 
     /// The ledger of a run with a library. If it cannot be made, `no_accounts` says why.

@@ -88,6 +88,21 @@ pub fn text(headline: &str, comparisons: &[&Comparison], runs: &Runs) -> String 
     finished(&lines)
 }
 
+/// As [`text`], with one row per comparison and one column per measure: for many arms.
+pub fn table(headline: &str, comparisons: &[&Comparison], runs: &Runs) -> String {
+    let mut lines = vec![headline.to_owned()];
+    let Some(first) = comparisons.first() else {
+        return finished(&lines);
+    };
+    lines.push(row("", first.estimates().map(|estimate| estimate.measure.label().to_owned())));
+    lines.extend(comparisons.iter().map(|c| row(c.candidate.name(), c.estimates().map(cell))));
+    lines.extend(failures(runs));
+    lines.push(legend(first).replace("other rows", "other columns"));
+    lines.push(outputs(comparisons, runs));
+    lines.push(stopped(runs));
+    finished(&lines)
+}
+
 fn finished(lines: &[String]) -> String {
     lines.iter().fold(String::new(), |mut all, line| {
         all.push_str(line.trim_end());
@@ -185,6 +200,22 @@ mod tests {
             }
         });
         TuneVerdict::of(runs, Question::about(Measure::Cpu))
+    }
+
+    #[test]
+    fn a_table_has_a_row_for_each_arm() {
+        let verdict = tuned();
+        let text = table("against plain", &[&verdict.tuned_plain, &verdict.default_plain], &verdict.runs);
+        let lines: Vec<&str> = text.lines().collect();
+        let columns =
+            "           CPU                     elapsed                 peak RSS                faults";
+        assert_eq!(lines[..2], ["against plain", columns]);
+        assert!(lines[2].starts_with("tuned      0.838 [0.831, 0.844] <  1.000"), "{text}");
+        assert!(lines[3].starts_with("default    1.000 [1.000, 1.000]    1.000"), "{text}");
+        assert_eq!(
+            lines[5],
+            "< better, > worse: by 1 % or more and beyond chance; intervals 95 %, other columns 98.3 %"
+        );
     }
 
     #[test]

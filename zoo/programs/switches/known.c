@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -117,6 +118,47 @@ static void forked(void) {
     writes(100);
 }
 
+/* Two phases, of this thread and of one that lives through both: 1,000 writes, and then, when a byte has come, 70. */
+static pthread_barrier_t between;
+
+static void *both_phases(void *unused) {
+    writes(300);
+    pthread_barrier_wait(&between);
+    pthread_barrier_wait(&between);
+    writes(20);
+    return unused;
+}
+
+static void phases(void) {
+    pthread_t one;
+    char byte;
+    pthread_barrier_init(&between, NULL, 2);
+    if (pthread_create(&one, NULL, both_phases, NULL)) abort();
+    writes(700);
+    pthread_barrier_wait(&between);
+    printf("%d\n", (int)getpid());
+    fflush(stdout);
+    if (read(0, &byte, 1) < 0) abort();
+    pthread_barrier_wait(&between);
+    writes(50);
+    pthread_join(one, NULL);
+}
+
+/* On how many processors a thread may run, and then the first one. */
+static void *processors(void *who) {
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set)) abort();
+    printf("%s %d\n", (const char *)who, CPU_COUNT(&set));
+    return NULL;
+}
+
+static void affinity(void) {
+    pthread_t one;
+    if (pthread_create(&one, NULL, processors, "thread")) abort();
+    pthread_join(one, NULL);
+    processors("main");
+}
+
 /* Every kind of argument survives the stubs: numbers in registers and on the stack, floating point, and errno. */
 static void arguments(void) {
     char text[64], more[8];
@@ -199,6 +241,10 @@ int main(int count, char **words) {
         opened(words[2], RTLD_LAZY);
     } else if (!strcmp(mode, "deepbound")) {
         opened(words[2], RTLD_NOW | RTLD_DEEPBIND);
+    } else if (!strcmp(mode, "affinity")) {
+        affinity();
+    } else if (!strcmp(mode, "phases")) {
+        phases();
     } else if (!strcmp(mode, "killed")) {
         writes(1234);
         kill(getpid(), SIGKILL);

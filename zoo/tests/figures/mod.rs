@@ -10,6 +10,7 @@
 //! program's good end; [`between`] is for the bound itself, and for sampled ones. Each check names its counters and fails if
 //! it did not compare one of them; a counter of the table without a check fails [`every_counter_has_a_check`].
 
+mod caches;
 mod fetches;
 mod follow;
 mod heap;
@@ -46,6 +47,7 @@ use underbar_zoo::{
     Left, Running, code, compiled, executable, is_superuser, left, scratch, skip, text, underbar,
 };
 
+use caches::*;
 use fetches::*;
 use follow::*;
 use heap::*;
@@ -128,6 +130,7 @@ checks! {
     limits_are_those_of_the_processes: CpuLimit CpuLimitStarts CpuLimitByKernel;
     timers_are_those_that_the_program_sets: TimerSet TimerSwallowed TimerEarly TimerSent;
     fetches_are_the_messages_to_the_server: FetchAsked FetchServed FetchSent FetchAlone FetchNotReadOnly FetchDeclaration FetchLimit FetchVolatileType FetchNode FetchTemporary FetchFunction FetchOperator FetchDoubtful FetchConnection;
+    calls_of_caches_are_the_program_s_and_the_kernel_s: CacheCalls CacheKernelCalls CacheBytes CacheNotWritten CacheLeftPlain;
     programs_not_followed_are_counted: NotFollowedStatic NotFollowedBits32 NotFollowedOtherLibc NotFollowedSanitizer NotFollowedOtherMachine NotFollowedMalformed NotFollowedEnvironment NotFollowedByRequest NotFollowedLittleMemory NotFollowedFiltered;
     programs_of_another_underbar_are_counted: NotFollowedOtherRun;
     programs_with_other_rights_or_another_root_are_counted: NotFollowedSetUid NotFollowedCapabilities NotFollowedUnreadable NotFollowedPreloadHidden NotFollowedLedger;

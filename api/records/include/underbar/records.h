@@ -1,4 +1,4 @@
-/* underbar/records.h: record files, read record by record and sorted.
+/* underbar/records.h: record files, read record by record and sorted; rows of PostgreSQL.
  *
  * Records are found in buffers of a MiB: the kernel is called once for each buffer, not for each record.
  *
@@ -34,6 +34,27 @@ void underbar_records_close(underbar_records *records);
  * is the default. An existing output is only replaced if `replace` is not 0. Returns 0, or -1. */
 int underbar_records_sort(const char *const *inputs, size_t count, const char *output, const char *form,
                           const char *statements, size_t memory, int replace);
+
+/* Rows of a query of PostgreSQL, in a transaction of its own that is READ ONLY. */
+typedef struct underbar_rows underbar_rows;
+
+/* Connects, as libpq's connection texts say ("host=/run/postgresql dbname=payments"), and begins to read a query, one statement.
+ * Rows are fetched in steps of 2, 4, 8 and so on, at most `factor` of them and about 256 KiB; 0 and 1: one by one. NULL: there is
+ * no libpq.so.5, no connection, or the server refuses the query. */
+underbar_rows *underbar_rows_open(const char *connection, const char *query, unsigned factor);
+
+/* Goes on to the next row. 1: there is one; 0: the end; -1: the server failed in one of the rows of this step, or is gone. */
+int underbar_rows_next(underbar_rows *rows);
+
+/* Columns of the current row. */
+size_t underbar_rows_columns(const underbar_rows *rows);
+
+/* A value of the current row as a text, until the next call of underbar_rows_next or the close; NULL: it is NULL, or there is no
+ * such column (the first one is 0). `length` may be NULL. */
+const char *underbar_rows_value(const underbar_rows *rows, size_t column, size_t *length);
+
+/* Ends the query, its transaction and its connection; NULL is allowed. */
+void underbar_rows_close(underbar_rows *rows);
 
 /* Why the last call in this thread failed that returned NULL or -1: file, record, offset and reason. It is valid until the
  * next call in this thread. */

@@ -4,9 +4,10 @@ use core::mem::offset_of;
 
 use super::{SlotView, text, word};
 use crate::layout::{SWITCHES_BYTES, Slot, not_below_zero};
+use crate::switch_reset::{Noted, OFFSET, rows};
 use crate::switches::{
-    ENTRIES, Entry, Fixed, Head, KNOWN, MODULES, Module, Overflow, ROWS_BELOW, SAMPLED, Switches, TABLES,
-    Table, parts, rows_of_sample,
+    ENTRIES, Entry, Fixed, Head, KNOWN, MODULES, Module, NO_ROW, Overflow, ROWS_BELOW, RUNS, SAMPLED,
+    Switches, TABLES, Table, parts, rows_of_sample,
 };
 
 /// Calls of one function from one site, as one entry has them. A site may have several entries.
@@ -14,7 +15,9 @@ use crate::switches::{
 pub struct SiteView<'a> {
     /// The function's number.
     pub function: usize,
-    /// File name of the module that called; empty: code of no module, or there was no room.
+    /// The row of the module that called; [`NO_ROW`]: none.
+    pub row: usize,
+    /// File name of that module; empty: code of no module, or there was no room.
     pub module: &'a [u8],
     /// The return address in the module; 0: not known.
     pub offset: u64,
@@ -22,7 +25,7 @@ pub struct SiteView<'a> {
     pub count: u64,
     /// Bytes asked for, if the function has such an argument.
     pub bytes: u64,
-    /// The descriptor of the first call and 1, if the function has one; 0: not known.
+    /// The descriptor of the first call and 1, if the function has one; 0: not known. With the bits of [`FLAGS`](crate::switches::FLAGS).
     pub first: u64,
 }
 
@@ -62,21 +65,22 @@ impl<'a> SlotView<'a> {
             if function == SAMPLED {
                 return None;
             }
-            let (module, offset) = module(pages, address);
+            let (row, module, offset) = module(pages, address);
             let (bytes, first) =
                 (figure(offset_of!(Entry, bytes)), figure(offset_of!(Entry, first)) & 0xffff_ffff);
-            Some(SiteView { function, module, offset, count, bytes, first })
+            Some(SiteView { function, row, module, offset, count, bytes, first })
         });
         let overflow = (0..crate::switch_names::FUNCTIONS).filter_map(move |function| {
             let at = offset_of!(Head, overflow) + function * size_of::<Overflow>();
             let count = not_below_zero(word(pages, at));
-            (count > 0).then_some(SiteView { function, module: &[], offset: 0, count, bytes: 0, first: 0 })
+            let (row, module) = (NO_ROW, &[][..]);
+            (count > 0).then_some(SiteView { function, row, module, offset: 0, count, bytes: 0, first: 0 })
         });
         sites.chain(overflow)
     }
 
-    /// Samples of who calls modules that hide their callers: the module, its caller (empty: not found), and how many.
-    pub fn callers_of_modules(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8], u64)> + use<'a> {
+    /// Samples of who calls modules that hide their callers: the rows of the module and of its caller ([`NO_ROW`]: not found), and how many.
+    pub fn samples_of_callers(&self) -> impl Iterator<Item = (usize, usize, u64)> + use<'a> {
         let pages = if self.counts_switches() { self.switches } else { &[] };
         let known = offset_of!(Switches, fixed) + offset_of!(Fixed, known);
         (0..KNOWN).filter_map(move |entry| {
@@ -84,29 +88,47 @@ impl<'a> SlotView<'a> {
             let (function, address) = parts(word(pages, at + offset_of!(Entry, key)));
             let count = not_below_zero(word(pages, at + offset_of!(Entry, count)));
             let (hiding, caller) = rows_of_sample(address);
-            let name = |row: usize| module(pages, row as u64 + 1).0;
-            let caller = if caller < MODULES { name(caller) } else { &[] };
-            (function == SAMPLED && count > 0).then(|| (name(hiding), caller, count))
+            (function == SAMPLED && count > 0).then_some((hiding, caller, count))
         })
+    }
+
+    /// Runs of eligible components by the classes of [`bucket`](crate::switches::bucket).
+    pub fn runs(&self) -> impl Iterator<Item = u64> + use<'a> {
+        let pages = if self.counts_switches() { self.switches } else { &[] };
+        let at = |class: usize| offset_of!(Head, runs) + class * size_of::<Overflow>();
+        (0..RUNS).map(move |class| not_below_zero(word(pages, at(class))))
+    }
+
+    /// What a host has noted at a reset of this process; nothing if there was none.
+    pub fn noted_switches(&self) -> impl Iterator<Item = Noted> + use<'a> {
+        let page = if self.counts_switches() { self.switches.get(OFFSET..) } else { None };
+        rows(page.unwrap_or(&[]), self.process)
+    }
+
+    /// File name of the module of a row; empty: there is none.
+    #[must_use]
+    pub fn module_of_row(&self, row: usize) -> &'a [u8] {
+        if self.counts_switches() && row < MODULES { module(self.switches, row as u64 + 1).1 } else { &[] }
     }
 }
 
-/// The name of the module that has an address, and the place in it.
-fn module(pages: &[u8], address: u64) -> (&[u8], u64) {
+/// The row and the name of the module that has an address, and the place in it.
+fn module(pages: &[u8], address: u64) -> (usize, &[u8], u64) {
     let row = |row: usize| {
         let at = offset_of!(Head, modules) + row * size_of::<Module>();
         let name = text(pages, at + offset_of!(Module, name), 32);
-        (name, word(pages, at + offset_of!(Module, start)), word(pages, at + offset_of!(Module, end)))
+        (row, name, word(pages, at + offset_of!(Module, start)), word(pages, at + offset_of!(Module, end)))
     };
+    const NONE: (usize, &[u8], u64) = (NO_ROW, &[], 0);
     match address {
-        0 => (&[], 0),
+        0 => NONE,
         1..ROWS_BELOW => {
             let number = usize::try_from(address - 1).unwrap_or(MODULES);
-            (if number < MODULES { row(number).0 } else { &[] }, 0)
+            if number < MODULES { (number, row(number).1, 0) } else { NONE }
         }
         _ => (0..MODULES)
             .map(row)
-            .find(|(_, start, end)| (*start..*end).contains(&address))
-            .map_or((&[], 0), |(name, start, _)| (name, address - start)),
+            .find(|(_, _, start, end)| (*start..*end).contains(&address))
+            .map_or(NONE, |(row, name, start, _)| (row, name, address - start)),
     }
 }

@@ -30,6 +30,7 @@ use super::realloc::realloc_by;
 use super::registry::{self, Handle, Refused};
 use super::thread::ThreadHeap;
 use super::{slot, unusual, within};
+use crate::ledger;
 const NONE: Enclave = Enclave { heap: null(), generation: 0 };
 
 fn handle_of(enclave: Enclave) -> Option<Handle> {
@@ -44,6 +45,7 @@ const INITIAL: usize = 24 << 10;
 /// Creates the heap of an enclave with that name, under the HEAP option of the process, for a program at these addresses. The heap is
 /// null if there is no memory.
 pub fn begin(name: &[u8], start: usize, end: usize) -> Enclave {
+    ledger::program_of_switches(name, start, end);
     let mut policy = DEFAULT.space.lock().policy();
     if policy.initial == 0 && policy.increment == 0 {
         policy.initial = INITIAL;

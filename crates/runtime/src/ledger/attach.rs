@@ -26,7 +26,8 @@ use underbar_ledger::layout::{
     CONTROL_OFFSET, ENDED_UNTIMED, FILE_BYTES, OPTIONS_OFFSET, OPTIONS_ROOM, SLOT_BYTES, SLOTS, SLOTS_OFFSET,
 };
 use underbar_ledger::{
-    Header, HeapSteps, Heaps, Identity, Key, LedgerView, Pairs, Pools, Slot, SlotState, Switches, Traces,
+    Caches, Header, HeapSteps, Heaps, Identity, Key, LedgerView, Pairs, Pools, Slot, SlotState, Switches,
+    Traces,
     classes::ClassRow,
     heaps as heap_rows, make, pairs as pair_rows, pools as pool_rows,
     switches::{Fixed, Table},
@@ -34,8 +35,8 @@ use underbar_ledger::{
 use underbar_sys::{file, syscall};
 
 use super::{
-    Guard, PROCESS, allocator, arguments, classes, fold, heap_steps, heaps, inherited, pairs, pools, private,
-    program, switches, traces, use_slot,
+    Guard, PROCESS, allocator, arguments, caches, classes, fold, heap_steps, heaps, inherited, pairs, pools,
+    private, program, switches, traces, use_slot,
 };
 use crate::sandbox;
 
@@ -289,6 +290,15 @@ pub(super) fn map_traces() -> Option<&'static Traces> {
     Some(unsafe { &*page.cast::<Traces>() })
 }
 
+/// The rows of caches of files that belong to this process's slot, as above.
+pub(super) fn map_caches() -> Option<&'static Caches> {
+    // A child of vfork makes none for its parent.
+    let at = LedgerView::caches_of(own_place().filter(|_| is_ours())?).start;
+    let pages = map_new(at, size_of::<Caches>())?;
+    // SAFETY: mapped, allocated, made of atomics, and never unmapped.
+    Some(unsafe { &*pages.cast::<Caches>() })
+}
+
 /// Room for the switches of this process's slot, of which the first pages are allocated, as above.
 pub(super) fn map_switches() -> Option<*const Switches> {
     // A child of vfork makes none for its parent.
@@ -448,6 +458,7 @@ pub fn in_child() -> &'static Slot {
     pairs::in_child(map_pairs);
     traces::in_child(map_traces);
     switches::in_child();
+    caches::in_child();
     super::slot()
 }
 

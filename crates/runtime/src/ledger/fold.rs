@@ -13,7 +13,7 @@ use core::sync::atomic::Ordering;
 
 use underbar_ledger::layout::{Directory, FILE_BYTES, SLOT_BYTES, SLOTS, SLOTS_OFFSET};
 use underbar_ledger::{
-    Classes, Header, Identity, LedgerView, Pairs, Pools, Slot, SlotState, Switches, pairs, pools,
+    Caches, Classes, Header, Identity, LedgerView, Pairs, Pools, Slot, SlotState, Switches, pairs, pools,
 };
 use underbar_sys::syscall;
 
@@ -38,7 +38,10 @@ pub(super) fn fold(header: &Header, me: Identity, map: impl FnOnce() -> Option<*
         // SAFETY: as above; only those of slots that count switches are requested, and of their tables only those that are there.
         let switches_of =
             |place: usize| unsafe { &*whole.add(LedgerView::switches_of(place).start).cast::<Switches>() };
-        fold_into(&header.directory, me, slot, (pools_of, classes_of, pairs_of, switches_of))
+        // SAFETY: as above; only those of slots that have caches are requested.
+        let caches_of =
+            |place: usize| unsafe { &*whole.add(LedgerView::caches_of(place).start).cast::<Caches>() };
+        fold_into(&header.directory, me, slot, (pools_of, classes_of, pairs_of, switches_of, caches_of))
     });
     if let Some(whole) = whole {
         // SAFETY: mapped above; no other code knows of it.
@@ -75,16 +78,18 @@ fn fold_into<'a>(
     directory: &Directory,
     me: Identity,
     slot: impl Fn(usize) -> &'a Slot,
-    (pools_of, classes_of, pairs_of, switches_of): (
+    (pools_of, classes_of, pairs_of, switches_of, caches_of): (
         impl Fn(usize) -> &'a Pools,
         impl Fn(usize) -> &'a Classes,
         impl Fn(usize) -> &'a Pairs,
         impl Fn(usize) -> &'a Switches,
+        impl Fn(usize) -> &'a Caches,
     ),
 ) -> Option<usize> {
     let classes = |place: usize| slot(place).classes.load(Ordering::Acquire);
     let has_pairs = |place: usize| slot(place).pairs.load(Ordering::Acquire) != 0;
     let has_switches = |place: usize| slot(place).switches.load(Ordering::Acquire) != 0;
+    let has_caches = |place: usize| slot(place).caches.load(Ordering::Acquire) != 0;
     let has_pools = |place: usize| slot(place).pools.load(Ordering::Acquire) != 0;
     for place in 0..SLOTS {
         let Some((state, process)) = directory.get(place) else { continue };
@@ -123,6 +128,9 @@ fn fold_into<'a>(
                 }
                 if has_switches(aggregate) && has_switches(place) {
                     switches_of(aggregate).fold(switches_of(place));
+                }
+                if has_caches(aggregate) && has_caches(place) {
+                    caches_of(aggregate).fold(caches_of(place));
                 }
                 let _ = directory.change(place, (SlotState::Folding, me), (SlotState::Claimed, me));
                 return Some(place);

@@ -12,12 +12,13 @@
 //! Invariant: in every state there is a slot to write to; nothing here allocates, formats or waits.
 //! Not here: which file (`path`), finding and folding slots in it (`attach`, `expected`, `inherited`, `fold`), the identity of the program (`program`), its
 //! arguments (`arguments`) and allocator (`allocator`), files next to it (`beside`), rows of heaps (`heaps`) and of heap pools
-//! (`pools`), pages of classes of ECBs (`classes`) and of their name-value pairs (`pairs`), their trace tables (`traces`), pages of switches (`switches`), the host's changes (`control`), reads of underbar itself (`own_reads`).
+//! (`pools`), pages of classes of ECBs (`classes`) and of their name-value pairs (`pairs`), their trace tables (`traces`), pages of switches (`switches`), rows of caches of files (`caches`), the host's changes (`control`), reads of underbar itself (`own_reads`).
 
 pub(crate) mod allocator;
 pub(crate) mod arguments;
 pub mod attach;
 pub(crate) mod beside;
+mod caches;
 pub(crate) mod classes;
 pub mod control;
 pub(crate) mod expected;
@@ -38,7 +39,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use underbar_ledger::classes::{ClassRow, ROWS};
 use underbar_ledger::switches::{Fixed, TABLES, Table};
 use underbar_ledger::{
-    HeapSteps, Heaps, Key, Pairs, Pools, Slot, Switches, Traces, heap_steps as steps_of_heaps,
+    Caches, HeapSteps, Heaps, Key, Pairs, Pools, Slot, Switches, Traces, heap_steps as steps_of_heaps,
 };
 
 /// The process that took this process's slot, as its number is in the ledger's directory; 0 without a ledger. Written by the thread
@@ -81,6 +82,20 @@ pub(crate) fn switches_are_bound(functions: u64, when_gone: fn()) {
     switches::bound(functions);
 }
 
+/// The rows of caches of files, made if there are none yet. Called under the lock of the caches.
+pub(crate) fn rows_of_caches() -> &'static Caches {
+    caches::get(attach::map_caches)
+}
+
+/// A program that is LINKed has these addresses: its switches are its own. Nothing without SWITCHES(ON).
+pub(crate) fn program_of_switches(name: &[u8], start: usize, end: usize) {
+    if switches::is_bound()
+        && let Some(pages) = switch_pages()
+    {
+        pages.program_begins(start as u64, end as u64, name);
+    }
+}
+
 /// A table of switches of this process; see [`switches::table`].
 pub(crate) fn switch_table(number: usize) -> Option<&'static Table> {
     switches::table(attach::allocate_switches, number)
@@ -115,6 +130,8 @@ pub(crate) struct Guard {
     traces: AtomicPtr<Traces>,
     /// Null without pages of switches, and in such a child. Stored with Release when the first pages are wiped.
     switches: AtomicPtr<Switches>,
+    /// Null without rows of caches of files, and in such a child. Stored with Release when they are wiped.
+    caches: AtomicPtr<Caches>,
     /// A bit for each table of them that has pages.
     switch_tables: AtomicU32,
 }
@@ -130,6 +147,7 @@ static FIRST: Guard = Guard {
     heap_steps: [const { AtomicPtr::new(core::ptr::null_mut()) }; steps_of_heaps::ROWS],
     traces: AtomicPtr::new(core::ptr::null_mut()),
     switches: AtomicPtr::new(core::ptr::null_mut()),
+    caches: AtomicPtr::new(core::ptr::null_mut()),
     switch_tables: AtomicU32::new(0),
 };
 const _: () = assert!(size_of::<Guard>() <= 4096 && TABLES <= 32);

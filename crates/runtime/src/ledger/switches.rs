@@ -43,6 +43,11 @@ pub(super) fn bound(functions: u64) {
     }
 }
 
+/// Whether functions are bound, so that switches are counted.
+pub(super) fn is_bound() -> bool {
+    BOUND.load(Ordering::Relaxed) > 0
+}
+
 /// A function that is called in a child by fork, which has its parent's tables no longer. Written once; relaxed, as the code was there
 /// before.
 static WHEN_GONE: AtomicPtr<()> = AtomicPtr::new(null_mut());

@@ -8,11 +8,13 @@ use core::ffi::CStr;
 use core::sync::atomic::Ordering;
 
 use super::{
-    ORIGINALS, enter_pipeline, exec, exec_params, finish, get_result, prepare, reset, reset_start, send,
-    send_params, send_prepare,
+    ORIGINALS, enter_pipeline, exec, exec_params, finish, get_result, only_counts, prepare, reset,
+    reset_start, send, send_params, send_prepare,
 };
 use crate::by_caller;
+use crate::deepbind;
 use crate::loaded;
+use crate::sandbox;
 
 /// How many names there are.
 pub(super) const NAMES: usize = 11;
@@ -52,9 +54,20 @@ pub(super) fn bind() {
     by_caller::also(bind_loaded);
 }
 
+/// Binds what is loaded now. Does nothing if another thread binds words.
+pub(super) fn bind_once() {
+    if !sandbox::is_closed() {
+        deepbind::under_lock(0, bind_loaded);
+    }
+}
+
+/// Names that are enough to count: the first two.
+const COUNTING: usize = EXEC_PARAMS + 1;
+
 /// Under the lock of `deepbind`.
 fn bind_loaded() {
     let functions = functions();
+    let functions = if only_counts() { &functions[..COUNTING] } else { &functions[..] };
     // libpq, by the name that only it defines.
     let mut libpq = None;
     loaded::each_until(&mut |object| {

@@ -9,7 +9,10 @@
 //! The words of the program and of its libraries that hold the addresses of libpq's functions get those of the functions here
 //! ([`bind`]), also in libraries that come later.
 //!
-//! Invariant: without MULTIFETCH nothing here runs, and no word is changed.
+//! Under SWITCHES(ON) without MULTIFETCH, the statements of PQexec and PQexecParams are only looked at: fetches of one row are counted,
+//! with their time.
+//!
+//! Invariant: without either option nothing here runs, and no word is changed.
 //! Not here: which statements, plans and numbers of rows (`underbar_multifetch`).
 
 mod bind;
@@ -22,10 +25,13 @@ mod text;
 
 use core::ffi::{c_char, c_int};
 use core::mem::transmute;
-use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
-use underbar_multifetch::{StandBack, Statement, statement};
+use underbar_ledger::Key;
+use underbar_multifetch::{Count, StandBack, Statement, statement};
+use underbar_sys::clock::monotonic;
 
+use crate::ledger;
 use crate::orders::Orders;
 use connection::{Entry, forget, known};
 use libpq::{Connection, Libpq, Rows};
@@ -37,19 +43,38 @@ static FACTOR: AtomicU32 = AtomicU32::new(0);
 /// Bytes of a fetch, at most.
 static BYTES: AtomicU32 = AtomicU32::new(0);
 
-/// Obeys MULTIFETCH.
+/// Whether fetches of one row are only counted. Written with the factor; relaxed.
+static COUNTS: AtomicBool = AtomicBool::new(false);
+
+/// Obeys MULTIFETCH, and SWITCHES where that one is off.
 pub(crate) fn configure(orders: &Orders<'_>) {
     let option = orders.settings.multi_fetch();
     if option.rows > 1 {
         FACTOR.store(u32::try_from(option.rows).unwrap_or(u32::MAX).min(i32::MAX as u32), Ordering::Relaxed);
         BYTES.store(u32::try_from(option.bytes).unwrap_or(u32::MAX), Ordering::Relaxed);
     }
+    COUNTS.store(option.rows <= 1 && orders.settings.counts_switches(), Ordering::Relaxed);
+}
+
+/// Whether fetches of one row are only counted.
+fn only_counts() -> bool {
+    COUNTS.load(Ordering::Relaxed)
 }
 
 /// Binds what is loaded, and what will be.
 pub(crate) fn at_start() {
     if FACTOR.load(Ordering::Relaxed) > 1 {
         bind::bind();
+    } else {
+        libpq_is_used();
+    }
+}
+
+/// Binds the words that call libpq, if fetches are counted: it is loaded now, or enters the kernel from a new place. A library that comes
+/// with it later was loaded before libpq connects, so no look at each `dlopen` is needed, as [`bind::bind`] makes. Waits for no lock.
+pub(crate) fn libpq_is_used() {
+    if only_counts() {
+        bind::bind_once();
     }
 }
 
@@ -160,6 +185,10 @@ unsafe fn run(connection: *mut Connection, text: *const c_char, real: &dyn Fn() 
     if connection.is_null() || text.is_null() {
         return real();
     }
+    if only_counts() {
+        // SAFETY: the caller's promise.
+        return counted(unsafe { core::ffi::CStr::from_ptr(text) }.to_bytes(), real);
+    }
     // SAFETY: the caller's promise.
     let entry = unsafe {
         known(connection).or_else(|| {
@@ -170,6 +199,18 @@ unsafe fn run(connection: *mut Connection, text: *const c_char, real: &dyn Fn() 
     };
     // SAFETY: the caller's promise.
     unsafe { with(connection, entry, |session, entry| session.run(entry, text, real)).unwrap_or_else(real) }
+}
+
+/// The program's own statement; if it is for one row of a cursor, it is counted with its time.
+fn counted(text: &[u8], real: &dyn Fn() -> *mut Rows) -> *mut Rows {
+    if !matches!(statement(text), Statement::Fetch(_, Count::Rows(1))) {
+        return real();
+    }
+    let begin = monotonic();
+    let result = real();
+    ledger::add(Key::FetchAsked, 1);
+    ledger::add(Key::FetchWaited, monotonic().saturating_sub(begin));
+    result
 }
 
 /// The program uses a connection in a way that is not followed: no cursor of it is read ahead any more, and the server's cursors go back

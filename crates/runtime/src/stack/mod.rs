@@ -50,7 +50,7 @@ use crate::heap::enclave::Inherited;
 use crate::next::Next;
 use crate::orders::{Given, Orders};
 use crate::thread_end::ThreadEnd;
-use crate::{by_caller, coverage, heap, ledger, overflow, sample, sandbox, stale};
+use crate::{by_caller, coverage, heap, ledger, overflow, placement, sample, sandbox, stale};
 
 const PAGE: usize = 4096;
 /// All stacks are measured when the first, second, fourth ... thread ends, and later each time this many have ended.
@@ -85,6 +85,8 @@ struct Record {
     enclave: Inherited,
     /// THREADSTACK sets its size if it is ON.
     is_default: bool,
+    /// It runs on the processors of its class, and its CPU time counts for that.
+    is_placed: bool,
     next: *mut Record,
     previous: *mut Record,
 }
@@ -207,6 +209,7 @@ pub unsafe fn create(
             room: 0,
             enclave: Inherited::take(),
             is_default: plan.is_default,
+            is_placed: false,
             next: null_mut(),
             previous: null_mut(),
         });
@@ -264,6 +267,7 @@ unsafe extern "C" fn run(record: *mut c_void) -> *mut c_void {
 unsafe extern "C" fn begins(record: *mut Record, base: usize) -> *mut Record {
     // SAFETY: `create` made the record for this thread, which alone uses it until it is in the list.
     unsafe {
+        (*record).is_placed = placement::thread_begins((*record).start as usize);
         (*record).base = base;
         if let Some(stack) = (*record).stack.as_ref() {
             (*record).low = stack.low;
@@ -340,6 +344,9 @@ unsafe extern "C" fn ends(record: *mut u8) {
     let record: *mut Record = record.cast();
     // SAFETY: the record was registered by this thread, and is in the list.
     unsafe {
+        if (*record).is_placed {
+            placement::thread_ends();
+        }
         rooms::ends((*record).room);
         // Without the lock, so that no thread waits during the system call.
         let is_looked_at =

@@ -12,6 +12,7 @@
 //! | `stubs` | the code that counts and jumps on |
 //! | `sites` | the tables of threads, and what happens when a site is not in its place |
 //! | `owners` | modules, and who calls those that hide their callers, by samples |
+//! | `project` | the CPU time of eligible components between switches of others |
 //! | `words` | the words of each thread that stubs use |
 //! | `tables`, `streams` | the C library's own entries for its streams: their stubs' places, and who called |
 //! | `kernel` | the kernel's own counts, for comparison |
@@ -26,10 +27,11 @@
 pub(crate) mod bind;
 mod kernel;
 mod owners;
+mod project;
 mod sites;
 mod streams;
 mod stubs;
-mod tables;
+pub(crate) mod tables;
 mod words;
 
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -53,6 +55,7 @@ pub(crate) fn is_on() -> bool {
 /// Obeys SWITCHES.
 pub(crate) fn configure(orders: &Orders<'_>) {
     IS_ON.store(orders.settings.counts_switches(), Ordering::Relaxed);
+    project::configure(orders);
 }
 
 /// Takes the functions' places, if their counts have a reader.
@@ -65,6 +68,9 @@ pub(crate) fn at_start(_: &Given) {
     }
     END.prepare();
     kernel::begin();
+    if project::is_on() {
+        project::begin();
+    }
     let bound = bind::bind(NAMED, |number| {
         Some(bind::Binding {
             name: c_name(number)?,
@@ -82,5 +88,8 @@ pub(crate) fn after_fork_in_child() {
     if is_on() {
         sites::forget_table();
         kernel::in_child();
+        if project::is_on() {
+            project::begin();
+        }
     }
 }

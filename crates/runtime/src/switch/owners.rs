@@ -44,6 +44,11 @@ pub(super) fn row(pages: &Fixed, address: u64) -> Option<usize> {
     pages.module_of(address)
 }
 
+/// Whether the module of a row is PostgreSQL's library, also one that a package brings along.
+pub(super) fn is_libpq(pages: &Fixed, row: usize) -> bool {
+    pages.head.modules.get(row).is_some_and(|module| module.name.bytes().starts_with(b"libpq"))
+}
+
 /// Whether the module of a row hides its callers.
 pub(super) fn hides(pages: &Fixed, row: usize) -> bool {
     pages.head.modules.get(row).is_some_and(|module| {

@@ -17,12 +17,13 @@
 use core::sync::atomic::Ordering;
 
 use underbar_ledger::switch_names::{Function, function};
-use underbar_ledger::switches::{Entry, Fixed, TABLES, Table, parts};
+use underbar_ledger::switches::{ELIGIBLE, Entry, FLAGS, Fixed, OF_PIPE, TABLES, Table, parts};
+use underbar_sys::file::fstat;
 use underbar_sys::syscall::{Errno, gettid, kill};
 
-use super::{owners, words};
+use super::{owners, project, words};
 use crate::thread_end::ThreadEnd;
-use crate::{ledger, sandbox};
+use crate::{ledger, multi_fetch, sandbox};
 
 /// Learns that a thread with a table ends. The value is the table's number and 1.
 pub(crate) static END: ThreadEnd = ThreadEnd::new(thread_ends);
@@ -43,6 +44,12 @@ pub(super) fn count(key: u64, bytes: u64, first: u64, pointer: usize) {
     let Some(table) = own_table(pages) else {
         if pages.add(key, [1, bytes, first]) {
             learn(pages, address);
+            if let Some((known, _)) = pages.known(key) {
+                known.first.fetch_or(flags(pages, key, first), Ordering::Relaxed);
+            }
+        }
+        if project::is_on() {
+            project::at_switch(project::flag(pages, pages.module_of(address)) != 0);
         }
         return;
     };
@@ -63,6 +70,9 @@ pub(super) fn count(key: u64, bytes: u64, first: u64, pointer: usize) {
             }
             _ => entry.first.store(with_left(first, i32::MAX), relaxed),
         }
+        if project::is_on() {
+            project::at_switch(first & ELIGIBLE != 0);
+        }
         return;
     }
     // The site that was called less often makes room.
@@ -72,14 +82,18 @@ pub(super) fn count(key: u64, bytes: u64, first: u64, pointer: usize) {
     if there != 0 {
         leave(pages, entry, there);
     }
-    let is_hiding = match pages.known(key) {
-        Some((known, false)) => known.first.load(relaxed) >> 32 != 0,
+    let (is_hiding, first) = match pages.known(key) {
+        Some((known, false)) => {
+            let word = known.first.load(relaxed);
+            (word >> 32 != 0, first | word & FLAGS)
+        }
         Some((known, true)) => {
             let is_hiding = learn(pages, address);
+            let first = first | flags(pages, key, first);
             known.first.store(first | u64::from(is_hiding) << 32, relaxed);
-            is_hiding
+            (is_hiding, first)
         }
-        None => learn(pages, address),
+        None => (learn(pages, address), first | flags(pages, key, first)),
     };
     // The first call of a thread is a sample, too: a site may be called less often than that.
     if is_hiding {
@@ -89,6 +103,9 @@ pub(super) fn count(key: u64, bytes: u64, first: u64, pointer: usize) {
     entry.bytes.store(bytes, relaxed);
     entry.first.store(with_left(first, if is_hiding { BETWEEN_SAMPLES } else { i32::MAX }), relaxed);
     entry.key.store(key, relaxed);
+    if project::is_on() {
+        project::at_switch(first & ELIGIBLE != 0);
+    }
 }
 
 /// Calls between two samples of a site: one of 997 is a sample, which is a prime.
@@ -114,10 +131,30 @@ fn leave(pages: &Fixed, entry: &Entry, key: u64) {
     pages.add(key, [count, bytes, entry.first.load(relaxed)]);
 }
 
+/// What is known of a site besides its counts: the bits of its module and of its descriptor.
+#[cold]
+fn flags(pages: &Fixed, key: u64, first: u64) -> u64 {
+    let (number, address) = parts(key);
+    let transfers = function(number)
+        .is_some_and(|function| function.is(Function::READS) || function.is(Function::WRITES));
+    let of_pipe = transfers && first > 0 && is_pipe(first as u32 as i32 - 1);
+    project::flag(pages, pages.module_of(address)) | if of_pipe { OF_PIPE } else { 0 }
+}
+
+fn is_pipe(descriptor: i32) -> bool {
+    const KIND: u32 = 0o170_000;
+    const PIPE: u32 = 0o010_000;
+    !sandbox::is_closed() && fstat(descriptor).is_ok_and(|status| status.mode & KIND == PIPE)
+}
+
 /// Gives the module of an address a row, unless it has one. Returns whether it hides its callers.
 #[cold]
 fn learn(pages: &Fixed, address: u64) -> bool {
-    owners::row(pages, address).is_some_and(|row| owners::hides(pages, row))
+    let Some(row) = owners::row(pages, address) else { return false };
+    if owners::is_libpq(pages, row) {
+        multi_fetch::libpq_is_used();
+    }
+    owners::hides(pages, row)
 }
 
 // ---- tables -------------------------------------------------------------------------------------------------------
@@ -125,7 +162,7 @@ fn learn(pages: &Fixed, address: u64) -> bool {
 /// The thread's table, found if it has none yet. None if it can have none.
 #[inline]
 fn own_table(pages: &Fixed) -> Option<&'static Table> {
-    let mut table = words::table();
+    let mut table = if project::is_on() { words::hidden_table() } else { words::table() };
     if table == words::empty() {
         table = find_table(pages);
     }
@@ -162,15 +199,20 @@ fn find_table(pages: &Fixed) -> usize {
     });
     match table {
         Some((number, table)) => {
-            words::set_table(table);
+            set_table(table);
             END.register_without_storage(core::ptr::without_provenance_mut(number + 1));
             table
         }
         None => {
-            words::set_table(words::none());
+            set_table(words::none());
             words::none()
         }
     }
+}
+
+/// Sets the thread's table; in a projection stubs do not find it, so that each call comes here.
+fn set_table(table: usize) {
+    if project::is_on() { words::set_hidden_table(table) } else { words::set_table(table) }
 }
 
 fn take(pages: &Fixed, number: usize, from: u64, to: u64) -> bool {
@@ -188,7 +230,7 @@ fn of_the_dead(pages: &Fixed, me: u64) -> Option<usize> {
 
 /// The thread ends, or what its table is in is no longer its process's: the next call finds a table.
 pub(super) fn forget_table() {
-    words::set_table(words::empty());
+    set_table(words::empty());
 }
 
 unsafe extern "C" fn thread_ends(table: *mut u8) {

@@ -32,20 +32,29 @@ const ENTRIES: [&CStr; stubs::STREAMS] =
     [c"_IO_file_read", c"_IO_file_write", c"_IO_file_seek", c"_IO_file_close", c"_IO_file_stat"];
 /// Puts the stubs into the tables. Returns how many of the five are counted from now on.
 pub(super) fn bind() -> u64 {
+    replace(&|place, was| {
+        stubs::REAL[hidden(place)].store(was, Ordering::Relaxed);
+        stubs::of_stream(place)
+    })
+}
+
+/// Puts functions into the tables: `new` gets the place of an entry and what is there now, the C library's own or a stub. Returns how many
+/// of the five are replaced.
+pub(crate) fn replace(new: &dyn Fn(usize, usize) -> usize) -> u64 {
     let mut bound = 0;
     deepbind::under_lock(PATIENCE, || {
         loaded::each(&mut |object| {
             if object.holds(address_of_version()) {
-                bound = bind_in(object);
+                bound = replace_in(object, new);
             }
         });
     });
     bound
 }
 
-fn bind_in(library: &Object) -> u64 {
+fn replace_in(library: &Object, new: &dyn Fn(usize, usize) -> usize) -> u64 {
     let mut addresses = [0; stubs::STREAMS];
-    for (place, (name, address)) in ENTRIES.into_iter().zip(&mut addresses).enumerate() {
+    for (name, address) in ENTRIES.into_iter().zip(&mut addresses) {
         let mut symbol: *const Symbol = null();
         library.functions(name, &mut |found, is_default| {
             if is_default {
@@ -57,7 +66,6 @@ fn bind_in(library: &Object) -> u64 {
         }
         // SAFETY: a symbol of a library that is loaded.
         *address = library.base.wrapping_add(unsafe { (*symbol).value });
-        stubs::REAL[hidden(place)].store(*address, Ordering::Relaxed);
     }
     let pages = library.read_only();
     // SAFETY: pages of the C library, which stays loaded; the loader left them readable and no more.
@@ -70,8 +78,9 @@ fn bind_in(library: &Object) -> u64 {
         // SAFETY: an aligned word of these pages; the C library reads it as a whole.
         let word = unsafe { AtomicUsize::from_ptr(place as *mut usize) };
         let value = word.load(Ordering::Relaxed);
-        if let Some(entry) = addresses.iter().position(|&address| address == value) {
-            word.store(stubs::of_stream(entry), Ordering::Release);
+        let is_it = |entry: &usize| addresses[*entry] == value || stubs::of_stream(*entry) == value;
+        if let Some(entry) = (0..stubs::STREAMS).find(is_it) {
+            word.store(new(entry, value), Ordering::Release);
             is_bound[entry] = true;
         }
     }

@@ -18,14 +18,18 @@ static EMPTY: Empty = Empty([0; ENTRIES * size_of::<Entry>() + TWIN]);
 const TWIN: usize = 2 * size_of::<Entry>();
 
 global_asm!(
-    // The table, the last noted caller, and the stack pointer of that call.
+    // The table, the last noted caller, and the stack pointer of that call; for a projection the table that stubs do not find, the CPU
+    // time of the last switch, and of the run so far.
     ".pushsection .tdata.underbar_switch,\"awT\",@progbits",
     ".p2align 3",
     ".hidden underbar_switch",
     ".globl underbar_switch",
     ".type underbar_switch,@object",
-    ".size underbar_switch,24",
+    ".size underbar_switch,48",
     "underbar_switch:",
+    ".quad {empty}",
+    ".quad 0",
+    ".quad 0",
     ".quad {empty}",
     ".quad 0",
     ".quad 0",
@@ -90,6 +94,70 @@ pub(super) fn noted_caller() -> [usize; 2] {
         );
     }
     [caller, pointer]
+}
+
+/// The address of the thread's table in a projection, or the address that means none.
+pub(super) fn hidden_table() -> usize {
+    let table: usize;
+    // SAFETY: reads the thread's own word.
+    unsafe {
+        asm!(
+            "mov {offset}, qword ptr [rip + underbar_switch@GOTTPOFF]",
+            "mov {table}, qword ptr fs:[{offset} + 24]",
+            offset = out(reg) _,
+            table = lateout(reg) table,
+            options(readonly, nostack, preserves_flags)
+        );
+    }
+    table
+}
+
+/// Sets it, as [`set_table`] does.
+pub(super) fn set_hidden_table(table: usize) {
+    // SAFETY: writes the thread's own word.
+    unsafe {
+        asm!(
+            "mov {offset}, qword ptr [rip + underbar_switch@GOTTPOFF]",
+            "mov qword ptr fs:[{offset} + 24], {table}",
+            offset = out(reg) _,
+            table = in(reg) table,
+            options(nostack, preserves_flags)
+        );
+    }
+}
+
+/// The CPU time of the thread at its last switch, and of its run so far, in nanoseconds.
+pub(super) fn projected() -> [u64; 2] {
+    let (last, run): (u64, u64);
+    // SAFETY: reads the thread's own words.
+    unsafe {
+        asm!(
+            "mov {offset}, qword ptr [rip + underbar_switch@GOTTPOFF]",
+            "mov {last}, qword ptr fs:[{offset} + 32]",
+            "mov {run}, qword ptr fs:[{offset} + 40]",
+            offset = out(reg) _,
+            last = out(reg) last,
+            run = lateout(reg) run,
+            options(readonly, nostack, preserves_flags)
+        );
+    }
+    [last, run]
+}
+
+/// Sets both.
+pub(super) fn set_projected([last, run]: [u64; 2]) {
+    // SAFETY: writes the thread's own words.
+    unsafe {
+        asm!(
+            "mov {offset}, qword ptr [rip + underbar_switch@GOTTPOFF]",
+            "mov qword ptr fs:[{offset} + 32], {last}",
+            "mov qword ptr fs:[{offset} + 40], {run}",
+            offset = out(reg) _,
+            last = in(reg) last,
+            run = in(reg) run,
+            options(nostack, preserves_flags)
+        );
+    }
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ pub const MADVISE: usize = 28;
 pub const SCHED_GETAFFINITY: usize = 204;
 pub const GETITIMER: usize = 36;
 pub const SETITIMER: usize = 38;
+pub const SCHED_SETAFFINITY: usize = 203;
 pub const GETPID: usize = 39;
 pub const CLONE: usize = 56;
 pub const FORK: usize = 57;

@@ -37,6 +37,24 @@ pub fn processors() -> u32 {
     set.iter().take(bytes / 8).map(|word| word.count_ones()).sum()
 }
 
+/// The processors on which this thread may run: bit 0 of the first word is processor 0.
+///
+/// # Errors
+/// EINVAL if the kernel's sets are larger; or its reason.
+pub fn affinity(set: &mut [u64]) -> Result<()> {
+    // SAFETY: the kernel writes at most so many bytes.
+    unsafe { syscall3(number::SCHED_GETAFFINITY, 0, size_of_val(set), set.as_mut_ptr() as usize) }.map(|_| ())
+}
+
+/// Changes them.
+///
+/// # Errors
+/// EINVAL if this process may use none of them; or the kernel's reason.
+pub fn set_affinity(set: &[u64]) -> Result<()> {
+    // SAFETY: the kernel reads so many bytes.
+    unsafe { syscall3(number::SCHED_SETAFFINITY, 0, size_of_val(set), set.as_ptr() as usize) }.map(|_| ())
+}
+
 /// The kernel's counts of this process; all 0 if it does not tell.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Usage {

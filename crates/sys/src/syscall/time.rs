@@ -38,6 +38,14 @@ pub const CLOCK_PROCESS_CPUTIME_ID: u32 = 2;
 /// CPU time of this thread.
 pub const CLOCK_THREAD_CPUTIME_ID: u32 = 3;
 
+/// The clock of the CPU time of a thread of this process, by the kernel's number of it.
+#[must_use]
+pub const fn clock_of_thread(thread: u32) -> u32 {
+    /// A single thread, and the time that the scheduler counts.
+    const OF_THREAD: u32 = 4 | 2;
+    !thread << 3 | OF_THREAD
+}
+
 /// The time of a clock in nanoseconds; 0 if the kernel refuses. Enters the kernel (some 100 ns).
 #[inline]
 #[must_use]

@@ -153,6 +153,7 @@ pub fn for_summary(suggestions: &[Advice]) -> Vec<summary::Advice> {
     for suggestion in suggestions.iter().filter(|suggestion| suggestion.option.is_none()) {
         let verdict = match (suggestion.kind, suggestion.area) {
             (Kind::NoAdvice, Some(Area::Heap)) => "no heap advice",
+            (Kind::NoAdvice, Some(Area::Switches)) => "nothing to set",
             (Kind::NoAdvice, _) => "measured to the page",
             (kind, _) => kind.word(),
         };

@@ -1,4 +1,4 @@
-//! `underbar compare --opts A --opts B -- PROGRAM`: which options are better, and by how much.
+//! `underbar compare --opts A --opts B -- PROGRAM`: which options, or which allocator, are better, and by how much.
 //!
 //! ```text
 //! arms A, B, ... ─> warm-up ─> rounds, all arms in each ─> B against A, C against A, ... ─> standard output
@@ -27,6 +27,7 @@ use crate::exit::ExitCode;
 use crate::printing::NO_ANSWER;
 use crate::say::Kind;
 use crate::shared::Shared;
+use crate::trial::arms::{Arms, Beside, Given, Kind as ArmKind};
 use crate::trial::flags::Flags;
 use crate::trial::progress::Progress;
 use crate::trial::rounds::{Treatment, seed};
@@ -57,18 +58,19 @@ Examples:
   underbar compare --opts plain --opts default -- ./prog
   underbar compare --opts 'HEAP(32K,32K,,FREE)' --opts 'HEAP(64M,16M,,KEEP)' --primary rss -- ./prog
   underbar compare --runs 30 --json -o result.json --opts plain --opts '' -- perl script.pl
+  underbar compare --opts default --preload libjemalloc.so.2 --env GLIBC_TUNABLES=glibc.malloc.arena_max=1 -- ./prog
+  underbar compare --opts plain --command './prog.new input' -- ./prog input
 
-The first set is the reference. Every run reads the same standard input from its start, or nothing if that is a terminal.
-Ctrl-C stops early and reports the results so far.
+Each of --opts, --env, --preload and --command is an arm; the first one is the reference. For several variables in one arm,
+--command has them before the program. Every run reads the same standard input from its start, or nothing if that is a
+terminal. Ctrl-C stops early and reports the results so far.
 
 Exit status: 0 there is a result, even if it has too few pairs; 2 there is no result (usage, files, a program that fails);
 125 underbar itself fails, 126 the program cannot be executed, 127 there is no such program; interrupted: 128 plus the
 signal's number.")]
 pub struct Compare {
-    /// Options of one arm, given twice or more, as in HEAP(64M,16M); `plain`: without underbar; `default`: only options from
-    /// files and UNDERBAR_OPTS
-    #[arg(long, value_name = "TEXT", required = true)]
-    opts: Vec<String>,
+    #[command(flatten)]
+    arms: Arms,
 
     #[command(flatten)]
     flags: Flags,
@@ -82,15 +84,32 @@ pub struct Compare {
     program: Vec<OsString>,
 }
 
-/// The options of one arm; None is plain.
-type Options = Option<Layers>;
+/// How the program of an arm runs.
+enum Owned {
+    Plain,
+    Under(Layers),
+    Beside(Beside),
+}
+
+impl Owned {
+    fn way(&self) -> Way<'_> {
+        match self {
+            Self::Plain => Way::Plain,
+            Self::Under(layers) => Way::Under(layers),
+            Self::Beside(beside) => Way::Beside(beside),
+        }
+    }
+}
 
 impl Compare {
     /// Compares, and prints the result.
     pub fn run(self) -> ExitCode {
         let shared = self.flags.shared(None);
-        if !(2..=ARMS.len()).contains(&self.opts.len()) {
-            let many = format!("between 2 and {} sets of options can be compared: repeat --opts", ARMS.len());
+        if !(2..=ARMS.len()).contains(&self.arms.0.len()) {
+            let many = format!(
+                "between 2 and {} arms can be compared: repeat --opts, --env, --preload or --command",
+                ARMS.len()
+            );
             shared.say(Kind::Error, many);
             return ExitCode::from(NO_ANSWER);
         }
@@ -107,10 +126,10 @@ impl Compare {
         let Some((program, arguments)) = self.program.split_first() else {
             return Ok(ExitCode::from(NO_ANSWER));
         };
-        let options: Vec<Options> =
-            self.opts.iter().map(|text| self.options(text, shared)).collect::<Result<_, _>>()?;
+        let owned: Vec<Owned> =
+            self.arms.0.iter().map(|given| self.owned(given, shared)).collect::<Result<_, _>>()?;
         if let Some((one, other)) = self.equal() {
-            let words = format!("--opts: {one} and {other} are the same, so any difference is chance");
+            let words = format!("{one} and {other} are the same, so any difference is chance");
             shared.say(Kind::Warning, words);
         }
         let library = embedded::library(true).map_err(|error| Stop::NoLibrary(error.to_string()))?;
@@ -122,11 +141,7 @@ impl Compare {
         let session = Session::begin()?;
         let task = Task::new((program, arguments), &self.flags, input, &library, &session);
         let mut progress = Progress::new(self.flags.quiet);
-        let arms: Vec<Treatment<'_>> = ARMS
-            .into_iter()
-            .zip(&options)
-            .map(|(arm, options)| (arm, options.as_ref().map_or(Way::Plain, Way::Under)))
-            .collect();
+        let arms: Vec<Treatment<'_>> = ARMS.into_iter().zip(owned.iter().map(Owned::way)).collect();
 
         let (begin, count) = (Instant::now(), arms.len());
         progress.say(&match (self.flags.runs, self.flags.time) {
@@ -161,7 +176,7 @@ impl Compare {
         let text = if self.flags.json {
             self.json(&comparisons, &question, &runs, stop.is_some())
         } else {
-            self.text(&options, &comparisons, &runs)
+            self.text(&owned, &comparisons, &runs)
         };
         if let Err(error) = self.write(&text) {
             let file = self.output.as_ref().map_or(String::new(), |path| format!("{}: ", path.shown()));
@@ -171,10 +186,14 @@ impl Compare {
         stop.map_or(Ok(ExitCode::SUCCESS), Err)
     }
 
-    /// The options of one arm, over those that all arms have.
-    fn options(&self, text: &str, shared: &Shared) -> Result<Options, Stop> {
+    /// An arm; options are over those that all arms have.
+    fn owned(&self, arm: &Given, shared: &Shared) -> Result<Owned, Stop> {
+        if arm.kind != ArmKind::Opts {
+            return Beside::of(arm).map(Owned::Beside);
+        }
+        let text = arm.text.as_str();
         let given = match text.trim() {
-            "plain" => return Ok(None),
+            "plain" => return Ok(Owned::Plain),
             "default" => None,
             text => Some(text.to_owned()).filter(|text| !text.is_empty()),
         };
@@ -186,37 +205,40 @@ impl Compare {
         if is_given && !layers.has_options_of(WhereSet::CommandLine) {
             return Err(Stop::NoOptions(format!("--opts {:.60}", line(text))));
         }
-        Ok(Some(layers))
+        Ok(Owned::Under(layers))
     }
 
-    /// The first two arms that were given the same options.
+    /// The first two arms that are the same.
     fn equal(&self) -> Option<(Arm, Arm)> {
-        let arms = || ARMS.into_iter().zip(self.opts.iter().map(|text| text.trim()));
+        let arms = || ARMS.into_iter().zip(self.arms.0.iter().map(|arm| (arm.kind, arm.text.trim())));
         arms().enumerate().find_map(|(at, (arm, text))| {
             let (first, _) = arms().take(at).find(|(_, before)| *before == text)?;
             Some((first, arm))
         })
     }
 
-    fn named(&self, options: &[Options]) -> impl Iterator<Item = (Arm, String)> {
-        let words = self.opts.iter().zip(options).map(|(text, options)| match (text.trim(), options) {
-            (_, None) => "plain, without underbar".to_owned(),
-            ("" | "default", Some(layers)) => layers.words_for_none_given(),
-            (text, _) => text.to_owned(),
+    fn named(&self, owned: &[Owned]) -> impl Iterator<Item = (Arm, String)> {
+        let words = self.arms.0.iter().zip(owned).map(|(given, owned)| match (given.text.trim(), owned) {
+            (_, Owned::Plain) => "plain, without underbar".to_owned(),
+            ("" | "default", Owned::Under(layers)) => layers.words_for_none_given(),
+            (text, Owned::Under(_)) => text.to_owned(),
+            (text, Owned::Beside(_)) => format!("plain, with --{} {text}", given.kind.flag()),
         });
         ARMS.into_iter().zip(words)
     }
 
-    fn text(&self, options: &[Options], comparisons: &[Comparison], runs: &Runs) -> String {
+    fn text(&self, owned: &[Owned], comparisons: &[Comparison], runs: &Runs) -> String {
         let mut text = String::new();
-        for (arm, options) in self.named(options) {
+        for (arm, options) in self.named(owned) {
             text += &format!("{:<11}{}\n", arm.name(), options.replace('\n', " "));
         }
         text.push('\n');
         let headlines: Vec<String> =
             comparisons.iter().map(|comparison| format!("{}: {comparison}", comparison.candidate)).collect();
         let comparisons: Vec<&Comparison> = comparisons.iter().collect();
-        text + &render::text(&headlines.join("\n"), &comparisons, runs)
+        // Columns for more comparisons are wider than most terminals.
+        let shown = if comparisons.len() > 3 { render::table } else { render::text };
+        text + &shown(&headlines.join("\n"), &comparisons, runs)
     }
 
     fn json(
@@ -227,8 +249,11 @@ impl Compare {
         interrupted: bool,
     ) -> String {
         let words: Vec<_> = self.program.iter().map(|word| word.to_string_lossy()).collect();
-        let arms: Vec<_> =
-            ARMS.iter().zip(&self.opts).map(|(arm, opts)| json!({"arm": arm, "opts": opts})).collect();
+        let arms: Vec<_> = ARMS
+            .iter()
+            .zip(&self.arms.0)
+            .map(|(arm, given)| json!({"arm": arm, (given.kind.flag()): given.text}))
+            .collect();
         let all = json!({
             "schema": SCHEMA,
             "command": words,

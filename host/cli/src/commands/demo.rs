@@ -60,8 +60,13 @@ impl Demo {
 
     fn find_out(&self, entry: &Entry) -> Result<(String, u8), Problem> {
         let library = || embedded::library(true);
-        let parameters =
-            Parameters { seed: self.seed, runs: self.runs.map(usize::from), quiet: self.quiet, library };
+        let parameters = Parameters {
+            seed: self.seed,
+            runs: self.runs.map(usize::from),
+            quiet: self.quiet,
+            library,
+            switch_costs: crate::costs::of_switches,
+        };
         let output = (entry.run)(&parameters)?;
         let text = if self.printing.json { output.json() } else { output.text() };
         Ok((text, if output.counts_are_right() { 0 } else { WRONG_COUNT }))

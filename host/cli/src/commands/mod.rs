@@ -61,7 +61,7 @@ commands! {
     Report(report::Report): Programs, NO_ANSWER;
     /// Measure a program, try the suggestions, and decide by paired reruns whether they help
     Tune(Box<tune::Tune>): Programs, NO_ANSWER;
-    /// Compare a program under two or more sets of options, in alternating runs
+    /// Compare a program under sets of options, or with other allocators, in alternating runs
     Compare(Box<compare::Compare>): Programs, NO_ANSWER;
     /// Compare two saved reports, or two listings; a gate for builds
     Diff(diff::Diff): Programs, NO_ANSWER;

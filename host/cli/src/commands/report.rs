@@ -15,7 +15,8 @@ use underbar_report::lock::chapter;
 use underbar_report::model::file_name;
 use underbar_report::page::{Page, quoted};
 use underbar_report::switch_lines::Order;
-use underbar_report::{Report as Accounts, ecb_lines, every, le, summary, switch_lines, ztpf};
+use underbar_report::units::counted;
+use underbar_report::{Report as Accounts, bus, ecb_lines, every, le, summary, switch_lines, ztpf};
 
 use crate::costs;
 use crate::exit::ExitCode;
@@ -37,6 +38,7 @@ Examples:
   underbar report --report le report.json
   underbar report --report lock report.json
   underbar report --ecb all run.ledger      ECBs that are alive, of a program that `run --exec -o FILE` started
+  underbar report --reset-switches 4711     switches of running programs are counted from now on, by the process or the ledger
   underbar report --json accounts.ledger    a ledger left by `run --exec -o FILE`, or by MSGFILE
 
 Exit status: 0 printed, 2 wrong usage, or FILE cannot be read.")]
@@ -52,6 +54,10 @@ pub struct Report {
     #[arg(long, value_name = "NUMBER", value_parser = which, requires = "file", conflicts_with_all = ["report", "json"])]
     ecb: Option<u64>,
 
+    /// Count switches from now on (SWITCHES(ON)), in all programs of a run: then FILE is the ledger of the run, or the number of a process of it
+    #[arg(long, requires = "file", conflicts_with_all = ["report", "json", "ecb", "output"])]
+    reset_switches: bool,
+
     /// Write to FILE instead of standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -66,6 +72,12 @@ impl Report {
         if let (Some(ecb), Some(file)) = (self.ecb, &self.file) {
             return match displays(file, ecb) {
                 Ok(text) => self.printing.print(&text, self.output.as_deref(), 0),
+                Err(error) => self.printing.fail(error),
+            };
+        }
+        if let (true, Some(file)) = (self.reset_switches, &self.file) {
+            return match reset_switches(file) {
+                Ok(text) => self.printing.print(&text, None, 0),
                 Err(error) => self.printing.fail(error),
             };
         }
@@ -110,6 +122,27 @@ fn which(text: &str) -> Result<u64, String> {
         None => text.parse(),
     };
     number.ok().filter(|number| *number > 0).ok_or_else(|| "not the number of an ECB, nor all".to_owned())
+}
+
+/// Has the counts of switches begin anew in the programs of a run. An error is the user's.
+fn reset_switches(file: &Path) -> Result<String, String> {
+    let shown = quoted(&file.to_string_lossy());
+    let left = file.to_str().filter(|_| !file.exists());
+    let of_process = || Some(underbar_launch::switches::ledger_of(left?.parse().ok()?));
+    let path = match left.and_then(underbar_launch::ledger::named) {
+        Some(path) => path,
+        None => match of_process() {
+            Some(found) => found.ok_or_else(|| format!("{shown}: no such process, or not under underbar"))?,
+            None => file.to_owned(),
+        },
+    };
+    match underbar_launch::switches::reset(&path).map_err(|error| format!("{shown}: {error}"))? {
+        0 => Err(format!("{shown}: no program of this run counts switches")),
+        processes => {
+            let who = counted(processes as u64, "process", "processes");
+            Ok(format!("{who}: switches are counted from now on\n"))
+        }
+    }
 }
 
 /// Displays of ECBs in the programs of a run. An error is the user's.
@@ -164,12 +197,14 @@ pub enum Form {
     SwitchesByProduct,
     /// The same, the most switches first
     SwitchesByCount,
+    /// Buffers of print and work files, in the layout of Natural's BUS
+    Bus,
 }
 
 /// The report, with this machine's costs of switches if it has some and needs them: a ledger has none.
 pub fn weighed(mut report: Accounts) -> Accounts {
     if report.counts_switches() && report.host.switch_costs.is_none() {
-        report.host.switch_costs = Some(costs::of_switches());
+        report.host.switch_costs = Some(costs::of_switches(report.starts_processes()));
     }
     report
 }
@@ -190,6 +225,7 @@ pub fn rendered(report: &Accounts, form: Form, json: bool, page: Page<'_>) -> St
         Form::SwitchesByName => switch_lines::render(report, Order::Name, page),
         Form::SwitchesByProduct => switch_lines::render(report, Order::Product, page),
         Form::SwitchesByCount => switch_lines::render(report, Order::Switches, page),
+        Form::Bus => bus::render(report),
         Form::All => every::render(report, page),
         Form::Summary => summary::render_on(report, &advice(report), page),
     }

@@ -13,6 +13,7 @@ use std::mem::ManuallyDrop;
 use underbar_shown::Shown;
 
 use clap::{Args, Command, FromArgMatches};
+use underbar_launch::file_keeper::Kept;
 use underbar_launch::{Expired, Failure, LedgerFile, Library, LibraryError, last};
 use underbar_options::Settings;
 use underbar_report::le;
@@ -130,8 +131,8 @@ impl Run {
             return match runner
                 .run_unread(program, arguments, |launch, ledger| runner.attend(launch, ledger, tell))
             {
-                Ok((ended, no_accounts)) => {
-                    self.say_what_is_missing(&library, &layers, no_accounts);
+                Ok((ended, no_accounts, kept)) => {
+                    self.say_what_is_missing(&library, &layers, no_accounts, &kept);
                     ended.leave()
                 }
                 Err(failure) => self.failed(&failure),
@@ -139,7 +140,7 @@ impl Run {
         }
         match runner.run_by(program, arguments, |launch, ledger| runner.attend(launch, ledger, tell)) {
             Ok(mut finished) => {
-                self.say_what_is_missing(&library, &layers, finished.no_accounts.take());
+                self.say_what_is_missing(&library, &layers, finished.no_accounts.take(), &finished.kept);
                 self.ended(&layers.settings(program), finished)
             }
             Err(failure) => self.failed(&failure),
@@ -225,6 +226,7 @@ impl Run {
         library: &Result<Library, LibraryError>,
         layers: &Layers,
         no_accounts: Option<String>,
+        kept: &Kept,
     ) {
         self.say_if_plain(library);
         for warning in layers.first_warnings() {
@@ -232,6 +234,9 @@ impl Run {
         }
         if let Some(reason) = no_accounts {
             self.shared.say(Kind::Warning, format_args!("no accounts were kept: {reason}"));
+        }
+        for warning in kept.warnings() {
+            self.shared.say(Kind::Warning, warning);
         }
     }
 

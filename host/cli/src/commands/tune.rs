@@ -13,6 +13,7 @@
 //! Not here: how a run is made (`trial`), the suggestions (`advise`), the statistics (`verdict`).
 
 mod live;
+mod others;
 mod words;
 
 use std::cell::Cell;
@@ -36,6 +37,7 @@ use underbar_verdict::render::CompareVerdict;
 use underbar_verdict::sample::{Measure, Sample};
 use underbar_verdict::verdict::{TuneOutcome, TuneVerdict};
 
+use super::report::weighed;
 use crate::embedded;
 use crate::exit::ExitCode;
 use crate::printing::NO_ANSWER;
@@ -49,6 +51,7 @@ use crate::trial::rounds::{Treatment, seed};
 use crate::trial::single_run::{Once, Task, Way};
 use crate::trial::trial_outcome::Tried;
 use crate::trial::{Stop, UNDER_UNDERBAR_ONLY, say};
+use others::Others;
 use underbar_runner::layers::Layers;
 use underbar_shown::door::{self, Form};
 
@@ -67,6 +70,7 @@ Examples:
   underbar tune --try 'HEAP(64M,16M,,KEEP)' --setup 'rm -f t.db' -- sqlite3 t.db < inserts.sql
   underbar tune --ready 'redis-cli ping' --load 'redis-benchmark -q -n 20000' -- redis-server
   underbar tune --live --epochs 30 -- ./prog with threads
+  underbar tune --allocators -- ./prog
 
 Every run reads the same standard input from its start, or nothing if that is a terminal. Its standard output is captured
 and compared; with --load, that of COMMAND is. Ctrl-C stops early and reports the results so far.
@@ -104,6 +108,10 @@ pub struct Tune {
     #[arg(long, value_name = "DURATION", value_parser = duration, requires = "live")]
     epoch: Option<Duration>,
 
+    /// Afterwards also compare with the other allocators of this machine and with settings of glibc's
+    #[arg(long, conflicts_with = "live")]
+    allocators: bool,
+
     /// End with exit status 1 unless a set of options was kept and confirmed
     #[arg(long)]
     require_gain: bool,
@@ -134,6 +142,10 @@ struct Outcome {
     tried: Vec<(Candidate, TuneVerdict)>,
     confirmed: Option<ConfirmedVerdict>,
     live: Option<Tried>,
+    /// Other allocators.
+    others: Option<Others>,
+    /// The place of the set that was confirmed, among those tried.
+    best: Option<usize>,
     /// Was a set kept, and confirmed?
     kept: bool,
     /// Was the file written?
@@ -153,6 +165,13 @@ struct Ground<'a> {
     begin: Instant,
     /// The time of a run, with its set-up and clean-up.
     each: Duration,
+}
+
+impl Outcome {
+    /// The set that was confirmed.
+    fn best(&self) -> Option<&Candidate> {
+        self.best.and_then(|at| self.tried.get(at)).map(|(set, _)| set)
+    }
 }
 
 impl Tune {
@@ -234,9 +253,14 @@ impl Tune {
         drop((measured, report));
         let ground = Ground { task: &task, default: &default, begin, each };
         if sets.is_empty() {
-            return self.without(&ground, &mut progress, outcome);
+            self.without(&ground, &mut progress, outcome)?;
+        } else {
+            self.with(&ground, sets, &mut progress, outcome)?;
         }
-        self.with(&ground, sets, &mut progress, outcome)
+        if self.allocators && outcome.stop.is_none() {
+            self.against_others(&ground, &mut progress, outcome)?;
+        }
+        Ok(())
     }
 
     /// The set for less memory, if memory is the primary measure or default takes clearly more of it than plain.
@@ -277,7 +301,15 @@ impl Tune {
         if has_options { Ok(()) } else { Err(Stop::NoOptions(format!("--try {:.60}", line(text)))) }
     }
 
-    /// Two runs under the options of every arm except plain; the second one's figures and accounts.
+    /// The options of the first run: those of default, and switches are counted.
+    fn counting(&self, task: &Task<'_>) -> Layers {
+        let mut layers = self.flags.shared(self.opts.clone()).layers(task.program);
+        layers.add(WhereSet::CommandLine, "tune".to_owned(), "SWITCHES(ON)".to_owned());
+        layers
+    }
+
+    /// Two runs under the options of every arm except plain, of which the first one counts switches; the second one's figures and
+    /// accounts.
     fn measure(
         &self,
         task: &Task<'_>,
@@ -287,7 +319,8 @@ impl Tune {
     ) -> Result<(Once, Report, Report), Stop> {
         progress.phase("measuring", 2);
         progress.run(Arm::DEFAULT.name());
-        let mut first = task.with_report(Way::Under(default))?;
+        let counting = self.counting(task);
+        let mut first = task.with_report(Way::Under(&counting))?;
         progress.ran();
         first.must_have_had_the_library()?;
         if first.fault.is_some() {
@@ -300,7 +333,7 @@ impl Tune {
         progress.ran();
         second.must_have_ended_well(Arm::DEFAULT.name())?;
         outcome.repeatable = first.sample.output == second.sample.output;
-        match (first.report.take(), second.report.take()) {
+        match (first.report.take().map(weighed), second.report.take()) {
             (Some(before), Some(report)) => Ok((second, before, report)),
             _ => Err(Stop::NoLibrary("no accounts were kept".to_owned())),
         }
@@ -383,6 +416,7 @@ impl Tune {
             .map(|(at, _)| at);
         if let (Some(best), None) = (best, &outcome.stop) {
             self.confirm(ground, best, progress, outcome)?;
+            outcome.best = Some(best);
         }
         progress.clear();
         self.conclude(best, default, outcome);

@@ -9,8 +9,8 @@ use std::path::Path;
 use underbar_shown::Shown;
 use underbar_shown::door::{self, Form};
 
-use underbar_advise::Advice;
 use underbar_advise::lines::{Withheld, merged, options_file};
+use underbar_advise::{Advice, Area};
 use underbar_report::Report;
 use underbar_verdict::sample::Measure;
 
@@ -47,12 +47,18 @@ pub fn frugal(report: &Report) -> Option<Candidate> {
     })
 }
 
-/// The suggestions of two runs as one list. Suggestions of the first run only are tried, too.
+/// The suggestions of two runs as one list. Suggestions of the first run only are tried, too; and only that one counts switches.
 pub fn of_both(first: Vec<Advice>, second: Vec<Advice>) -> Vec<Advice> {
     let mut all = second;
-    for suggestion in first.into_iter().filter(|suggestion| suggestion.option.is_some()) {
+    let is_of_first = |said: &Advice| said.option.is_some() || said.area == Some(Area::Switches);
+    for suggestion in first.into_iter().filter(is_of_first) {
         let is_of_it = |other: &Advice| other.target == suggestion.target && other.rule == suggestion.rule;
-        if !all.iter().any(|other| is_of_it(other) && other.option.is_some()) {
+        // One rule may have something to say of several options.
+        if suggestion.area == Some(Area::Switches) {
+            if !all.iter().any(|other| is_of_it(other) && other.now == suggestion.now) {
+                all.push(suggestion);
+            }
+        } else if !all.iter().any(|other| is_of_it(other) && other.option.is_some()) {
             all.retain(|other| !is_of_it(other));
             all.push(suggestion);
         }
@@ -60,14 +66,14 @@ pub fn of_both(first: Vec<Advice>, second: Vec<Advice>) -> Vec<Advice> {
     all
 }
 
-/// All sets to try: the suggested set, if there are suggestions, and those of the user.
-pub fn candidates(
+/// The set of these suggestions. None: nothing is to be set.
+fn set(
+    name: &str,
     report: &Report,
     suggestions: &[Advice],
     risky: bool,
-    given: &[String],
     primary: Measure,
-) -> Vec<Candidate> {
+) -> Option<Candidate> {
     let file = options_file(report, suggestions, risky);
     let mut options: Vec<&str> =
         file.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
@@ -78,9 +84,32 @@ pub fn candidates(
             options.remove(at);
         }
     }
+    let options = options.join("\n");
+    (!options.is_empty()).then(|| Candidate { name: name.to_owned(), options, primary, file })
+}
+
+/// All sets to try: the suggested set, if there are suggestions, and those of the user.
+pub fn candidates(
+    report: &Report,
+    suggestions: &[Advice],
+    risky: bool,
+    given: &[String],
+    primary: Measure,
+) -> Vec<Candidate> {
     let mut all = Vec::new();
-    if !options.is_empty() {
-        all.push(Candidate { name: "suggested".to_owned(), options: options.join("\n"), primary, file });
+    all.extend(set("suggested", report, suggestions, risky, primary));
+    // What one cache gains, another may lose: each option about switches is tried alone, too.
+    let settings = merged(suggestions).iter().map(|program| program.settings.len()).sum::<usize>();
+    let mut alone: Vec<(&str, Vec<Advice>)> = Vec::new();
+    for said in suggestions.iter().filter(|said| said.area == Some(Area::Switches)) {
+        let Some(option) = said.option.as_ref().map(|setting| setting.option) else { continue };
+        match alone.iter_mut().find(|(of, _)| *of == option) {
+            Some((_, one)) => one.push(said.clone()),
+            None => alone.push((option, vec![said.clone()])),
+        }
+    }
+    for (option, one) in alone.into_iter().filter(|(_, one)| one.len() < settings) {
+        all.extend(set(&format!("{option} alone"), report, &one, risky, primary));
     }
     for text in given {
         let file = format!("# Given with --try.\n{text}\n");
@@ -142,17 +171,17 @@ pub fn lines(suggestions: &[Advice], risky: bool) -> String {
             }
         }
     }
+    let is_of_switches = |said: &&Advice| said.area == Some(Area::Switches) && said.option.is_none();
+    let mut told: Vec<&Advice> = Vec::new();
     if text.is_empty() {
         text = format!("{:<11}nothing\n", "suggested");
-        for suggestion in suggestions.iter().take(4) {
-            text += &format!(
-                "{:<11}  {}, {}: {}\n",
-                "",
-                clean(&suggestion.target),
-                suggestion.rule,
-                clean(&suggestion.reason)
-            );
-        }
+        told.extend(suggestions.iter().filter(|said| !is_of_switches(said)).take(4));
+    }
+    // What is not worth it is the answer, too.
+    told.extend(suggestions.iter().filter(is_of_switches));
+    for said in told {
+        let (target, reason) = (clean(&said.target), clean(&said.reason));
+        text += &format!("{:<11}  {target}, {}: {reason}\n", "", said.rule);
     }
     text
 }
@@ -173,6 +202,28 @@ mod tests {
         for all in [of_both(loud.clone(), quiet.clone()), of_both(quiet.clone(), loud.clone())] {
             assert_eq!(set(&all), set(&loud), "{all:?}");
         }
+    }
+
+    #[test]
+    fn an_option_about_switches_is_tried_alone_next_to_others() {
+        let report = underbar_report::sample::getfree();
+        let advice = |area, option, value: &str| Advice {
+            target: "getfree".to_owned(),
+            area: Some(area),
+            option: Some(underbar_advise::Setting::new(option, [Some(value.to_owned())])),
+            ..Advice::default()
+        };
+        let print = advice(Area::Switches, "PRINT", "300");
+        let heap = advice(Area::Heap, "HEAP", "1M");
+        let sets = |suggestions: &[Advice]| -> Vec<String> {
+            let all = candidates(&report, suggestions, false, &[], Measure::Cpu);
+            all.iter().map(|set| format!("{}: {}", set.name, set.line())).collect()
+        };
+        let both = "suggested: [getfree] PRINT(300) HEAP(1M)";
+        assert_eq!(sets(&[print.clone(), heap.clone()]), [both, "PRINT alone: [getfree] PRINT(300)"]);
+        assert_eq!(sets(&[print]), ["suggested: [getfree] PRINT(300)"]);
+        assert_eq!(sets(&[heap]), ["suggested: [getfree] HEAP(1M)"]);
+        assert!(sets(&[]).is_empty());
     }
 
     #[test]

@@ -14,11 +14,13 @@
 //! files, never in memory, and accounts are read only of the runs that are measured for suggestions.
 //! Not here: the meaning of the figures (`verdict`), and the options to try (`advise`).
 
+pub mod arms;
 pub mod candidate;
 pub mod files;
 pub mod flags;
 pub mod live;
 pub mod lock;
+pub mod peers;
 pub mod progress;
 pub mod rounds;
 pub mod say;

@@ -120,9 +120,9 @@ impl Once {
     }
 
     /// An error if it ran without the library or accounts and should have had them: all arms would be plain.
-    pub fn must_have_had_the_library(&self) -> Result<(), Stop> {
-        if let Some(reason) = self.not_carried {
-            return Err(Stop::NoLibrary(format!("underbar cannot be loaded into this program ({reason})")));
+    pub fn must_have_had_the_library(&mut self) -> Result<(), Stop> {
+        if let Some(stop) = self.not_carried.take() {
+            return Err(stop);
         }
         self.no_accounts.clone().map_or(Ok(()), |reason| Err(Stop::NoLibrary(reason)))
     }

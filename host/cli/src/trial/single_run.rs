@@ -23,6 +23,7 @@ use underbar_launch::{Ended, Failure, How, Launch, LedgerFile, Library, Process,
 use underbar_report::Report;
 use underbar_verdict::sample::Sample;
 
+use super::arms::Beside;
 use super::flags::Flags;
 use super::{Stop, files, say};
 use crate::say::Kind;
@@ -59,6 +60,8 @@ pub enum Way<'a> {
     Plain,
     /// With the library and these options.
     Under(&'a Layers),
+    /// Without the library, and with something else.
+    Beside(&'a Beside),
 }
 
 /// Why a run failed. Its figures are not used.
@@ -117,7 +120,7 @@ pub struct Once {
     /// Why accounts are missing that were wanted.
     pub no_accounts: Option<String>,
     /// Why it ran without the library, if it should have had it.
-    pub not_carried: Option<&'static str>,
+    pub not_carried: Option<Stop>,
     /// Its standard error.
     pub error: File,
     /// Time from before setup to after cleanup.
@@ -252,11 +255,12 @@ impl Task<'_> {
         report: bool,
         side_task: Option<&mut dyn SideTask>,
     ) -> Result<(Once, bool), Stop> {
-        let [mut output, server_output, error] = [files::nameless()?, files::nameless()?, files::nameless()?];
+        let [mut output, server_output, mut error] =
+            [files::nameless()?, files::nameless()?, files::nameless()?];
         (&self.input).rewind()?;
         let none = Layers::new(self.flags.opts_base.into());
         let (library, layers) = match way {
-            Way::Plain => (None, &none),
+            Way::Plain | Way::Beside(_) => (None, &none),
             Way::Under(layers) => (Some(self.library), layers),
         };
         let before = files::Before::of(&self.flags.check);
@@ -271,7 +275,8 @@ impl Task<'_> {
             });
             let mut tick = || side_task.as_mut().and_then(|task| task.step());
             let mut seen = Seen { meanwhile: Some(&mut tick), ..Seen::nothing() };
-            let mut process = self.session.start(launch)?;
+            let other = if let Way::Beside(beside) = way { Some(beside.launch(launch)) } else { None };
+            let mut process = self.session.start(other.as_ref().unwrap_or(launch))?;
             let ended = match &self.flags.load {
                 Some(load) => self.under_load(&mut process, load, [&output, &error], &mut seen),
                 None => self.to_its_end(&mut process, &mut seen),
@@ -280,11 +285,12 @@ impl Task<'_> {
             ended
         };
         let (ended, report, no_accounts) = if report {
-            let Finished { ended, report, no_accounts } = runner.run_by(self.program, self.arguments, by)?;
+            let Finished { ended, report, no_accounts, .. } =
+                runner.run_by(self.program, self.arguments, by)?;
             (ended, Some(report), no_accounts)
         } else {
             // Accounts are kept, as in the user's own runs, but not read: they would stay in this command's memory.
-            let (ended, no_accounts) = runner.run_unread(self.program, self.arguments, by)?;
+            let (ended, no_accounts, _) = runner.run_unread(self.program, self.arguments, by)?;
             (ended, None, no_accounts)
         };
         self.go_on()?;
@@ -303,15 +309,17 @@ impl Task<'_> {
             ended_well: fault.is_none(),
             output: Some(print),
         };
-        let once = Once {
-            sample,
-            fault,
-            report,
-            no_accounts,
-            not_carried: ended.not_carried.map(|reason| counter_of(reason).entry().label),
-            error,
-            all_of_it: Duration::ZERO,
+        let not_carried = match way {
+            Way::Beside(beside) => {
+                let why = beside.not_carried(self.program, self.library, &mut error);
+                why.map(|why| Stop::NoFile(format!("--preload: {why}")))
+            }
+            _ => ended.not_carried.map(|reason| {
+                let why = counter_of(reason).entry().label;
+                Stop::NoLibrary(format!("underbar cannot be loaded into this program ({why})"))
+            }),
         };
+        let once = Once { sample, fault, report, no_accounts, not_carried, error, all_of_it: Duration::ZERO };
         Ok((once, was_stopped))
     }
 

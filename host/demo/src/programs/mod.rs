@@ -22,6 +22,7 @@ pub mod lock;
 pub mod nested;
 mod remote;
 mod simple;
+mod sorting;
 mod stacks;
 pub mod storage;
 
@@ -41,7 +42,7 @@ struct Program {
 }
 
 /// All programs.
-const PROGRAMS: [Program; 22] = [
+const PROGRAMS: [Program; 23] = [
     Program { name: "getfree", run: storage::get_and_free },
     Program { name: "keepfree", run: storage::free_some_and_get_again },
     Program { name: "simple", run: simple::run },
@@ -64,6 +65,7 @@ const PROGRAMS: [Program; 22] = [
     Program { name: "additional", run: additional::additional },
     Program { name: "nested", run: nested::nested },
     Program { name: "one-after-the-other", run: nested::one_after_the_other },
+    Program { name: "sorting", run: sorting::sorting },
 ];
 
 /// The parameters of a program.
@@ -85,7 +87,7 @@ pub struct Parameters {
     member: &'static str,
     /// How it is loaded (`loads`).
     way: &'static str,
-    /// The number of LOADs, or of programs in each other.
+    /// The number of LOADs, of programs in each other, or of records.
     times: u64,
     /// Bytes of address space that the process may have more than at its start; 0: no limit.
     limit: u64,
@@ -113,7 +115,7 @@ impl Parameters {
     };
 }
 
-/// How a program does its work: those of `loads`, of `nested`, and of `additional`.
+/// How a program does its work: those of `loads`, of `nested`, of `additional` and of `sorting`.
 const WAYS: [&str; 11] =
     ["plain", "lookaside", "kept", "direct", "system", "link", "call", "thread", "user", "each", "discard"];
 

@@ -15,6 +15,15 @@ pub(super) fn date_after(report: &Report, nanoseconds: u64) -> String {
     date_and_time(local(report, nanoseconds))
 }
 
+/// Day and time of the run's start as Natural prints them: `2026-11-20` and `10:15:07`.
+pub(crate) fn day_and_time(report: &Report) -> (String, String) {
+    let seconds = local(report, 0);
+    let [year, month, day] = civil(seconds.div_euclid(86_400));
+    let second = seconds.rem_euclid(86_400);
+    let time = format!("{:02}:{:02}:{:02}", second / 3_600, second / 60 % 60, second % 60);
+    (format!("{year:04}-{month:02}-{day:02}"), time)
+}
+
 /// The same as C prints it.
 pub(super) fn c_date_after(report: &Report, nanoseconds: u64) -> String {
     c_date(local(report, nanoseconds))

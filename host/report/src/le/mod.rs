@@ -35,6 +35,7 @@ pub(crate) use areas::none;
 use areas::{Row, SECTIONS, figure, lacks};
 pub use date::date;
 use date::date_after;
+pub(crate) use date::day_and_time;
 
 /// Column in which values end, counted from 1.
 const VALUE_ENDS: usize = 64;

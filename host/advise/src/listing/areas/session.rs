@@ -30,7 +30,7 @@ pub(super) fn areas(collected: &Collected, name: &str, settings: &[Setting]) -> 
     let mut all = Vec::new();
     for (at, (cache, name)) in CACHES.into_iter().enumerate() {
         let Some((over_all, _)) = storage::cache(&case, &session, cache) else { continue };
-        let (now, Some(used)) = (over_all.initial.value, over_all.used.at_least()) else { continue };
+        let (now, Some(used)) = (over_all.size.value, over_all.used.at_least()) else { continue };
         let suggested = caches.as_ref().and_then(|sizes| *sizes.get(at)?).filter(|size| *size != now);
         all.push(Area { name: name.to_owned(), now, used, suggested });
     }

@@ -63,8 +63,9 @@ fn one(case: &ProgramCase<'_>, part: Part, at: usize) -> Option<Advice> {
         );
         return Some(found(Kind::NoAdvice, now, evidence, reason));
     }
-    // No peak is larger than all requests together: so the average request is at least this large.
+    // No peak is larger than all requests together: so the average request is at least this large. An increment of 0 is no size.
     if let [Some((_, Some(increment))), Some((_, Some(total))), Some((_, Some(gets)))] = needed
+        && increment > 0
         && total / gets.max(1) >= increment
     {
         let reason = format!(

@@ -1,16 +1,21 @@
 //! PWCSIZE, from the caches of print and work files in reports.
 
 use underbar_listing::natural::{BufferRow, Cache};
+use underbar_model as model;
 
 use super::super::program_case::ProgramCase;
 use super::super::sessions::Set;
 use super::{Kind, Session, found, session, setting, storage, unreadable};
 use crate::advice::{Advice, Line};
-use crate::sizes::{is_well_used, rounded, written};
+use crate::caches::{Judged, USUAL, judge};
+use crate::sizes::written;
 
-/// In the order of PWCSIZE, with the sizes of the tuning page in KB.
-const CACHES: [(Cache, u64, &str); 3] =
-    [(Cache::Print, 300, "print"), (Cache::Read, 200, "read"), (Cache::Write, 300, "write")];
+/// In the order of PWCSIZE, with the usual sizes in KB.
+const CACHES: [(Cache, u64, &str); 3] = [
+    (Cache::Print, USUAL[0] >> 10, "print"),
+    (Cache::Read, USUAL[1] >> 10, "read"),
+    (Cache::Write, USUAL[2] >> 10, "write"),
+];
 
 pub(crate) fn sound(case: &ProgramCase<'_>) -> Vec<Advice> {
     let session = session(case);
@@ -188,7 +193,7 @@ fn unseen(
         (None, Some(parts)) => {
             let reason = "ZIIP is set without caches (PWCSIZE): each line printed and each record of a work file is a switch.";
             let mut change = found(Kind::Change, "no PWCSIZE", evidence, reason);
-            change.option = ziip(Some(parts), [300, 200, 300]);
+            change.option = ziip(Some(parts), USUAL.map(|size| size >> 10));
             change.effect =
                 "10,000 lines took 10 switches instead of 10,003 in the tuning page's program.".to_owned();
             vec![change]
@@ -214,26 +219,26 @@ fn one(case: &ProgramCase<'_>, session: &Session, at: usize, given: Option<u64>)
         let then = given.map_or(usual, |kb| kb << 10);
         return One { now: None, then, reason: None, raise: false, evidence: Vec::new() };
     };
-    let size = over_all.initial.value;
+    let size = over_all.size.value;
     let evidence = fullest.used.evidence.line().cloned().into_iter().collect();
     let keep = One { now: Some(size), then: size, reason: None, raise: false, evidence };
-    let (Some(used), Some(full)) = (fullest.used.certain(), fullest.initial.certain()) else { return keep };
-    if used.saturating_mul(100) >= full.saturating_mul(95) {
-        if size >= usual {
-            return keep;
-        }
-        let reason = format!("The cache for {name}, {}, was full ({used} bytes).", written(full));
-        return One { then: usual, reason: Some(reason), raise: true, ..keep };
-    }
-    let Some(most) = over_all.used.certain() else { return keep };
-    let enough = rounded(most.saturating_add(most / 8), 4096);
     let mut reports = case.collected.natural.sound(session);
-    let complete = reports.all(|(_, report)| report.is_complete());
-    if complete && !is_well_used(most, size) && size.saturating_sub(enough) >= 64 << 10 {
-        let reason = format!("Of the cache for {name}, {}, at most {most} bytes were used.", written(size));
-        return One { then: enough, reason: Some(reason), ..keep };
+    let is_whole = reports.all(|(_, report)| report.is_complete());
+    let used = |of: &model::Cache| of.used.value;
+    match judge((&over_all, &fullest), usual, is_whole) {
+        Judged::Full => {
+            let (full, used) = (written(fullest.size.value), used(&fullest));
+            let reason = format!("The cache for {name}, {full}, was full ({used} bytes).");
+            One { then: usual, reason: Some(reason), raise: true, ..keep }
+        }
+        Judged::Large(enough) => {
+            let most = used(&over_all);
+            let reason =
+                format!("Of the cache for {name}, {}, at most {most} bytes were used.", written(size));
+            One { then: enough, reason: Some(reason), ..keep }
+        }
+        Judged::Enough => keep,
     }
-    keep
 }
 
 /// The three sizes in KB; None unless all are there.

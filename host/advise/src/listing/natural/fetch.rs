@@ -1,15 +1,14 @@
 //! The clause MULTI-FETCH, and MFSET: the number of records that one call returns.
 
 use underbar_listing::natural::Factor;
+use underbar_model::{Fetches, Figure};
 
 use super::super::program_case::ProgramCase;
 use super::super::sessions::Set;
 use super::{Kind, found, prefetch, session};
 use crate::advice::Advice;
+use crate::fetches::{self, Judged, USUAL};
 
-/// The factor that experts recommend, and the largest that they use.
-const USUAL: u64 = 10;
-const LARGEST: u64 = 100;
 /// The most findings of one kind.
 const MOST: usize = 20;
 
@@ -19,45 +18,49 @@ pub(crate) fn fetch(case: &ProgramCase<'_>) -> Vec<Advice> {
         return Vec::new();
     }
     let sessions = &case.collected.natural;
-    let room = prefetch::lengths(case, &session).map(|lengths| prefetch::RECORDS / lengths.record.max(1));
+    let room = prefetch::room(case, &session);
     let mut all = Vec::new();
     for (file, clause) in sessions.clauses.iter().take(MOST) {
         let lines = vec![case.line(*file, &clause.evidence)];
         let (kind, now, reason) = match clause.factor {
             Factor::Of(factor) => {
                 let now = format!("MULTI-FETCH OF {factor}");
-                let fits = room.is_none_or(|room| factor <= room);
-                match factor {
-                    0 | 1 => (
+                let of = Fetches {
+                    factor: Figure::line(case.line(*file, &clause.evidence), factor, false),
+                    room: room.clone(),
+                    ..Fetches::absent("a clause does not show it")
+                };
+                let Some(judged) = fetches::judge(&of) else { continue };
+                let (kind, reason) = match judged {
+                    Judged::Single => (
                         Kind::NoAdvice,
-                        now,
                         format!(
                             "A factor of {factor} reads single records: MULTI-FETCH OF {USUAL} spares nine calls of ten."
                         ),
                     ),
-                    _ if !fits => {
-                        let room = room.unwrap_or(0);
+                    Judged::TooLarge(room) => {
                         let reason = format!(
                             "{factor} records are not below 32 KB together: {room} are, by the length of the record buffer."
                         );
-                        (Kind::NoAdvice, now, reason)
+                        (Kind::NoAdvice, reason)
                     }
-                    _ if factor > LARGEST => {
+                    Judged::Seldom => {
                         let reason = "Factors above 100 seldom pay, in batch neither: the calls are few already, and records \
                                       become old.";
-                        (Kind::NoAdvice, now, reason.to_owned())
+                        (Kind::NoAdvice, reason.to_owned())
                     }
-                    _ => {
+                    Judged::Few => {
+                        let reason =
+                            format!("One call for each {factor} records; {USUAL} spare nine calls of ten.");
+                        (Kind::NoChange, reason)
+                    }
+                    Judged::Fits => {
                         let reason =
                             format!("One call for each {factor} records; what it spares more is little.");
-                        let reason = if factor < USUAL {
-                            format!("One call for each {factor} records; {USUAL} spare nine calls of ten.")
-                        } else {
-                            reason
-                        };
-                        (Kind::NoChange, now, reason)
+                        (Kind::NoChange, reason)
                     }
-                }
+                };
+                (kind, now, reason)
             }
             Factor::Off => {
                 let reason = "The statement reads single records: a call, and a switch, for each, unless it reads with hold.";

@@ -3,34 +3,44 @@
 //! PREFSBL = 300 + FBL + 2 (16 + RBL) + 2 (16 + RBL) records, where FBL and RBL are the lengths of the format buffer and of
 //! the record buffer. No known listing prints them; the user can add a line `FBL=50,RBL=100`.
 
+use underbar_model::Figure;
+
 use super::super::program_case::ProgramCase;
 use super::super::sessions::{Sessions, Set};
 use super::{Kind, Session, found, session, setting, unreadable};
 use crate::advice::{Advice, Line};
+use crate::fetches::USUAL;
 
-/// The number of records for each call that experts recommend.
-const WANTED: u64 = 10;
 /// The most bytes of records that one call may return.
-pub(super) const RECORDS: u64 = 32_767;
+const RECORDS: u64 = 32_767;
 const DEFAULT_SINGLE: u64 = 3000;
 const DEFAULT_TOTAL: u64 = 30_000;
 const MOST_SINGLE: u64 = 65_535;
 
 /// Lengths of the buffers of a read, in bytes.
-pub(super) struct Lengths {
-    pub format: u64,
-    pub record: u64,
+struct Lengths {
+    format: u64,
+    record: u64,
     lines: Vec<Line>,
 }
 
 /// The lengths, if both are in the listings and no two values differ.
-pub(super) fn lengths(case: &ProgramCase<'_>, session: &Session) -> Option<Lengths> {
+fn lengths(case: &ProgramCase<'_>, session: &Session) -> Option<Lengths> {
     let one = |name: &str| match case.collected.natural.parameter(session, name) {
         Set::To(file, _, row) => Some((row.number()?, case.line(file, &row.evidence))),
         _ => None,
     };
     let ((format, first), (record, second)) = (one("FBL")?, one("RBL")?);
     Some(Lengths { format, record, lines: vec![first, second] })
+}
+
+/// The number of records that one call may return, by the length of the record buffer.
+pub(super) fn room(case: &ProgramCase<'_>, session: &Session) -> Figure {
+    let Some(lengths) = lengths(case, session) else {
+        return Figure::absent("the listing does not show the length of the record buffer");
+    };
+    let [.., line] = &lengths.lines[..] else { return Figure::absent("no line shows it") };
+    Figure::line(line.clone(), RECORDS / lengths.record.max(1), false)
 }
 
 /// The number of records that a buffer holds.
@@ -113,17 +123,17 @@ pub(crate) fn prefetch(case: &ProgramCase<'_>) -> Vec<Advice> {
     let holds = records(now, &lengths);
     // The recommended number, limited by the bytes of a call and by the largest buffer.
     let most = (RECORDS / lengths.record).min(records(MOST_SINGLE, &lengths));
-    let then = WANTED.min(most);
+    let then = USUAL.min(most);
     let fits = format!("The buffer holds {holds} records of {} bytes", lengths.record);
     if let Set::To(file, _, row) = sessions.adarun(&session, "PREFNREC")
-        && row.number().is_some_and(|limit| (1..holds.min(WANTED)).contains(&limit))
+        && row.number().is_some_and(|limit| (1..holds.min(USUAL)).contains(&limit))
     {
         evidence.push(case.line(file, &row.evidence));
         let reason = format!("{fits}, but PREFNREC={} allows fewer; 0 lets the buffers decide.", row.value);
         return vec![found(Kind::NoAdvice, words, evidence, reason)];
     }
     if holds >= then || then == 0 {
-        let reason = if holds >= WANTED {
+        let reason = if holds >= USUAL {
             format!("{fits}: nine calls of ten and more are spared.")
         } else {
             format!("{fits}; no buffer may hold more.")

@@ -52,15 +52,17 @@ pub(in super::super) fn cache(
     case: &ProgramCase<'_>,
     session: &Session,
     cache: Cache,
-) -> Option<(Storage, Storage)> {
+) -> Option<(model::Cache, model::Cache)> {
     let reports = case.collected.natural.sound(session);
     let rows = reports.flat_map(|(file, report)| report.rows.iter().map(move |row| (*file, row)));
     let rows: Vec<(usize, &BufferRow)> = rows.filter(|(_, row)| row.cache() == Some(cache)).collect();
     let figure = |file: usize, row: &BufferRow, value: u64| {
         model::Figure::line(case.line(file, &row.evidence), value, false)
     };
-    let storage =
-        |initial, used| Storage { initial, used, ..Storage::absent("reports of buffers do not show it") };
+    let of = |size, used| {
+        let absent = model::Cache::absent(format!("{cache:?}"), "reports of buffers do not show it");
+        model::Cache { size, used, ..absent }
+    };
     let unused = || model::Figure::absent("no report shows how much of it was used");
     let (last_file, last) = rows.last()?;
     let uses = || rows.iter().filter_map(|(file, row)| Some((*file, *row, row.max_used?)));
@@ -73,8 +75,8 @@ pub(in super::super) fn cache(
     let share =
         |(_, row, used): &(usize, &BufferRow, u64)| (u128::from(*used) << 64) / u128::from(row.size.max(1));
     let fullest = match uses().max_by_key(share) {
-        Some((file, row, used)) => storage(figure(file, row, row.size), figure(file, row, used)),
-        None => storage(unused(), unused()),
+        Some((file, row, used)) => of(figure(file, row, row.size), figure(file, row, used)),
+        None => of(unused(), unused()),
     };
-    Some((storage(figure(*last_file, last, last.size), most), fullest))
+    Some((of(figure(*last_file, last, last.size), most), fullest))
 }

@@ -6,7 +6,8 @@ use super::super::program_case::ProgramCase;
 use super::super::sessions::Set;
 use super::{Kind, found, session, setting, storage};
 use crate::advice::{Advice, Line};
-use crate::sizes::{LINE, above_the_line, is_well_used, rounded, written};
+use crate::sizes::{LINE, above_the_line, rounded, written};
+use crate::thread_sizes::{Judged, judge};
 
 /// The smallest thread, in KB.
 const LEAST: u64 = 256;
@@ -55,7 +56,8 @@ pub(crate) fn thread(case: &ProgramCase<'_>) -> Vec<Advice> {
         buffers += &format!(", and {} with the caches that are advised here", kilobytes(all_of_them));
     }
     let sure = storage.used_by_all.certain().is_some();
-    if all_of_them > now {
+    let judged = judge(all_of_them, need, now);
+    if judged == Judged::Small {
         let reason = if now == 0 {
             format!("{buffers}, and there is no thread: each buffer is a GETMAIN.")
         } else {
@@ -89,7 +91,7 @@ pub(crate) fn thread(case: &ProgramCase<'_>) -> Vec<Advice> {
         all.push(raise);
         return all;
     }
-    let too_large = !is_well_used(need, now) && now.saturating_sub(need) >= 64 << 10;
+    let too_large = judged == Judged::Large;
     let contradiction = " What was used at most contradicts itself in the report, so nothing leans on it.";
     if too_large && sure {
         let mut lower =

@@ -121,6 +121,7 @@ impl Tune {
             "confirmed": outcome.confirmed,
             "default_plain": outcome.default_plain,
             "live": outcome.live.as_ref().map(Tried::json),
+            "allocators": outcome.others,
             "kept": outcome.kept,
             "options_file": outcome.written.then(|| self.output.to_string_lossy()),
             "interrupted": outcome.stop.is_some(),

@@ -57,6 +57,9 @@ fn free_stays_where_requests_are_larger_than_the_increment() {
     assert!(
         all.iter().any(|advice| advice.rule == "le-keep-free" && advice.reason.contains("FREE is right"))
     );
+    let unset =
+        check(&heap("main", 0, 0, 900 << 20, [4_000, 3_990, 3_999, 3_990]), Some("HEAP(116M,116M,,KEEP)"));
+    assert!(!unset.iter().any(|advice| advice.reason.contains("increment of 0")), "{unset:#?}");
     let set = heap("main", 32768, 32768, 819_982_896, [70_002, 69_999, 39_122, 39_120]);
     let all = check(&format!("HEAP(,,,KEEP)\n{set}"), Some("HEAP(100M,100M)"));
     assert!(all.iter().any(|advice| advice.kind == Kind::NoChange && advice.reason.contains("KEEP is set")));

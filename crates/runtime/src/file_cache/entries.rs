@@ -1,0 +1,71 @@
+//! The table of descriptors: what is known of each.
+//!
+//! Invariant: all but the first look at an entry is under the lock of `lock`.
+//! Not here: the buffers (`files`, `reads`).
+
+use core::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+
+/// How many files are cached, and 1 from the start until the end of the process's caching. Written under the lock of the caches; relaxed:
+/// a thread that has yet to see it has not written.
+pub(super) static ACTIVE: AtomicU32 = AtomicU32::new(0);
+
+/// Descriptors from this one on are never cached.
+pub(super) const DESCRIPTORS: usize = 1024;
+/// Descriptors that are compared with a file that is to be cached.
+pub(super) const COMPARED: i32 = 256;
+
+/// Nothing is known: asked at the next read or write.
+pub(super) const UNKNOWN: u8 = 0;
+/// The kernel's, until it is closed.
+pub(super) const PLAIN: u8 = 1;
+/// Not cached for reading; asked at the next write.
+pub(super) const NOT_READ: u8 = 2;
+/// And the number of the buffer of a file that is written.
+pub(super) const WRITTEN: u8 = 3;
+/// And the number of the buffer of a file that is read.
+pub(super) const READ: u8 = 128;
+
+pub(super) static ENTRIES: [AtomicU8; DESCRIPTORS] = [const { AtomicU8::new(UNKNOWN) }; DESCRIPTORS];
+
+/// Changes when a descriptor may have become another file in ways that are not seen: the next write looks.
+pub(super) static EPOCH: AtomicU32 = AtomicU32::new(0);
+
+/// The entry of a descriptor.
+#[inline(always)]
+pub(super) fn entry(fd: i32) -> Option<&'static AtomicU8> {
+    ENTRIES.get(fd as u32 as usize)
+}
+
+/// Whether a descriptor is known to be the kernel's, so that nothing is to be done.
+#[inline(always)]
+pub(super) fn is_plain(fd: i32) -> bool {
+    entry(fd).is_none_or(|entry| entry.load(Ordering::Relaxed) == PLAIN) || !is_active()
+}
+
+/// Whether caching goes on at all.
+#[inline(always)]
+pub(super) fn is_active() -> bool {
+    ACTIVE.load(Ordering::Relaxed) != 0
+}
+
+/// Whether any file is cached.
+pub(super) fn any() -> bool {
+    ACTIVE.load(Ordering::Relaxed) > 1
+}
+
+/// A descriptor is made, perhaps with a number that was closed unseen.
+pub(super) fn descriptor_is_made() {
+    EPOCH.fetch_add(1, Ordering::Relaxed);
+}
+
+/// The first descriptor with this entry.
+pub(super) fn descriptor_of(entry: u8) -> Option<i32> {
+    ENTRIES.iter().position(|other| other.load(Ordering::Relaxed) == entry).map(|fd| fd as i32)
+}
+
+/// All entries of one kind become another one.
+pub(super) fn replace(entry: u8, by: u8) {
+    for other in ENTRIES.iter().filter(|other| other.load(Ordering::Relaxed) == entry) {
+        other.store(by, Ordering::Relaxed);
+    }
+}

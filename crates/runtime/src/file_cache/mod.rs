@@ -1,0 +1,180 @@
+//! Caches of files: small writes of the program to files that PRINT and WORKFILE name are gathered, and reach the kernel together.
+//!
+//! ```text
+//! program ── its word for write ──────> `calls` ── into the buffer, which the supervisor shares
+//! fputs, in the C library ── table ───> `calls` ── the same
+//! program ── fstat, fork, open ... ───> `stubs` ── `before` empties buffers ──> the function
+//! the process is killed ──────────────> the supervisor writes what is in the buffer
+//! ```
+//!
+//! A cache is where bytes enter the kernel, not where the program prints: no FILE is touched, and `fflush` costs the copy of the stream's
+//! bytes into the buffer. So `std::endl`, `flush=True` and `$|` of any language are one case.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `entries` | what is known of each descriptor |
+//! | `files` | buffers of files that are written |
+//! | `reads` | buffers of files that are read |
+//! | `calls` | the functions that a cache takes the place of |
+//! | `names`, `stubs`, `before` | the functions before which buffers are emptied |
+//! | `streams` | the C library's tables of streams |
+//! | `vfork` | children in this process's memory |
+//! | `lock` | the lock, which knows its owner |
+//! | `supervisor` | messages |
+//!
+//! Invariant: after a buffer is emptied, kernel and program agree on content and place, so that anything that is not followed needs no more
+//! than that. What could make a difference later makes the file plain for good, counted with its reason. Off, nothing of this is done.
+//! Not here: the steps of a buffer (`underbar_filecache`), the supervisor (`host/launch`), the figures (`underbar_ledger::caches`).
+//! Limits: a program that makes system calls without the C library's functions is not seen. A bad address is a fault here, where the
+//! kernel would refuse it.
+
+mod before;
+mod calls;
+mod entries;
+mod files;
+mod lock;
+mod names;
+mod reads;
+mod streams;
+mod stubs;
+mod supervisor;
+mod vfork;
+
+use core::cell::UnsafeCell;
+use core::sync::atomic::Ordering;
+
+use underbar_ledger::caches::{Flush, Plain};
+use underbar_options::TEXT_ROOM;
+use underbar_preloadable::LEDGER;
+
+use crate::orders::{Given, Orders};
+use crate::sandbox;
+use crate::switch::bind::{Binding, bind};
+use supervisor::Name;
+
+/// The options, as far as they concern files.
+struct Settings {
+    /// Bytes of the cache of printed output; 0: none.
+    print: usize,
+    /// Bytes for work files that are read, and that are written, if their pattern has none.
+    read: usize,
+    write: usize,
+    files: WorkFiles,
+    supervisor: Name,
+}
+
+/// The text of WORKFILE.
+struct WorkFiles {
+    text: [u8; TEXT_ROOM],
+    length: usize,
+}
+
+impl WorkFiles {
+    fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    fn get(&self) -> &[u8] {
+        self.text.get(..self.length).unwrap_or(&[])
+    }
+}
+
+struct Once(UnsafeCell<Settings>);
+// SAFETY: written once, before the program begins and before anyone reads.
+unsafe impl Sync for Once {}
+static SETTINGS: Once = Once(UnsafeCell::new(Settings {
+    print: 0,
+    read: 0,
+    write: 0,
+    files: WorkFiles { text: [0; TEXT_ROOM], length: 0 },
+    supervisor: Name::NONE,
+}));
+
+fn settings() -> &'static Settings {
+    // SAFETY: written once, by `configure`, before any call comes here.
+    unsafe { &*SETTINGS.0.get() }
+}
+
+/// Obeys PRINT, WORKFILE and PWCSIZE.
+pub(crate) fn configure(orders: &Orders<'_>) {
+    let options = orders.settings;
+    if !options.caches_files() {
+        return;
+    }
+    let sizes = options.cache_sizes();
+    let [print, read, write] = [sizes.print, sizes.read, sizes.write].map(|bytes| bytes as usize);
+    let text = options.work_files_text();
+    let mut files = WorkFiles { text: [0; TEXT_ROOM], length: text.len().min(TEXT_ROOM) };
+    files.text.iter_mut().zip(text).for_each(|(to, from)| *to = *from);
+    let supervisor = orders.environment.value_c(LEDGER).map_or(Name::NONE, Name::of);
+    // SAFETY: called once, before the program's first request is served; nobody else reads or writes yet.
+    unsafe { *SETTINGS.0.get() = Settings { print, read, write, files, supervisor } };
+}
+
+/// Takes the functions' places.
+pub(crate) fn at_start(_: &Given) {
+    let settings = settings();
+    if (settings.print == 0 && settings.files.is_empty()) || sandbox::is_closed() {
+        return;
+    }
+    bind(names::FUNCTIONS + calls::CALLS, |number| {
+        if let Some(call) = number.checked_sub(names::FUNCTIONS) {
+            let (name, ours) = calls::call(call)?;
+            return Some(Binding {
+                name,
+                hash: names::hash_of(name),
+                ours,
+                original: calls::REAL.get(call)?,
+            });
+        }
+        Some(Binding {
+            name: names::name(number)?,
+            hash: names::hash(number)?,
+            ours: stubs::address(number),
+            original: stubs::REAL.get(number)?,
+        })
+    });
+    let are_there = calls::REAL.iter().all(|real| real.load(Ordering::Relaxed) != 0);
+    if streams::bind() && are_there {
+        reads::begin();
+        entries::ACTIVE.store(1, Ordering::Relaxed);
+    }
+}
+
+/// The process is about to end, or to forbid itself system calls: no file is cached any more.
+pub(crate) fn finish() {
+    if !entries::is_active() || vfork::is_child() {
+        return;
+    }
+    let _held = lock::enter();
+    reads::end();
+    files::end();
+}
+
+/// Before a fork: the child has all descriptors, too. Returns whether the lock is held across the fork.
+pub(crate) fn before_fork() -> bool {
+    if !entries::is_active() || vfork::is_child() {
+        return false;
+    }
+    let held = lock::enter();
+    files::flush_all(Flush::Fork);
+    before::make_all_plain(Plain::Fork);
+    files::share_unknown(true);
+    lock::hold(held)
+}
+
+/// After it, in the parent.
+pub(crate) fn after_fork(is_held: bool) {
+    if is_held {
+        lock::release();
+    }
+}
+
+/// After it, in the child.
+pub(crate) fn after_fork_in_child(_: bool) {
+    if entries::is_active() {
+        lock::forget_owner();
+        reads::forget_all();
+        files::forget_all();
+    }
+}

@@ -1,0 +1,48 @@
+/* What most programs do with the preload library: `cargo xtask layout` sees which of its functions that takes. */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static void *blocks[400];
+static void *work(void *kept) {
+    for (int turn = 0; turn < 20; turn++) {
+        for (int i = 0; i < 400; i++) {
+            size_t size = i % 40 == 39 ? (size_t)i << 10 : (size_t)i * 5;
+            char *got = i % 3 ? malloc(size) : calloc(1, size + 1);
+            got = realloc(got, size * 2 + 1);
+            memset(got, 1, size);
+            pthread_mutex_lock(&lock);
+            void *before = blocks[i];
+            blocks[i] = got;
+            pthread_mutex_unlock(&lock);
+            free(before);
+        }
+    }
+    void *aligned = aligned_alloc(64, 640);
+    free(aligned);
+    return kept;
+}
+int main(void) {
+    pthread_t threads[2];
+    work(NULL);
+    for (int i = 0; i < 2; i++) pthread_create(&threads[i], NULL, work, NULL);
+    for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
+    char *large = malloc(40 << 20);
+    memset(large, 1, 1 << 20);
+    free(large);
+    fflush(NULL);
+    for (int turn = 0; turn < 2; turn++) {
+        pid_t child = fork();
+        if (child == 0) {
+            free(malloc(100));
+            if (turn) execlp("true", "true", NULL);
+            _exit(0);
+        }
+        waitpid(child, NULL, 0);
+    }
+    return 0;
+}
