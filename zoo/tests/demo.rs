@@ -534,3 +534,19 @@ fn lines_and_records_are_cached() {
     passed(&json, "same_bytes");
     passed(&json, "few_writes");
 }
+
+#[test]
+fn one_reservation_serves_buffers_that_come_and_go() {
+    let json = demo(&["thread-storage", "--runs", "1"]);
+    for check in ["all_buffers", "calls_by_default", "calls_reserved", "all_inside", "pages_stay"] {
+        passed(&json, check);
+    }
+}
+
+#[test]
+fn program_starts_make_no_timer_calls_and_keep_their_limit() {
+    let json = demo(&["timer", "--runs", "1"]);
+    for check in ["all_starts", "calls_coalesced", "starts_limited", "limit_holds"] {
+        passed(&json, check);
+    }
+}

@@ -53,8 +53,9 @@ fn programs() -> &'static (String, String) {
         compile(&[&shared[..], &libraries].concat());
         fs::write(place.join("no_main.c"), "int entry(void) { return 7; }\n").expect("written");
         compile(&[&shared[..], &["-o", &path("library/no_main.so"), &path("no_main.c")]].concat());
+        compile(&[&shared[..], &["-o", &path("library/burner.so"), &source("burner.c")]].concat());
         let library = text(c_library());
-        for program in ["caller", "odd_caller"] {
+        for program in ["caller", "odd_caller", "limited"] {
             let flags = ["-O1", "-Wall", "-Wextra", "-Werror", "-rdynamic", &include, "-o", &path(program)];
             let file = source(&format!("{program}.c"));
             let files = [&file, &library, "-lgcc_s", "-lpthread", "-ldl", "-lm"];
@@ -419,4 +420,29 @@ fn switches_of_a_job_have_its_name() {
     // Each start of it is a row, too: a program that is LINKed in a loop is found by its count.
     let links = calls.iter().filter(|call| call["function"] == "LINK");
     assert!(links.map(|call| call["count"].as_u64().expect("a count")).sum::<u64>() > 1, "{calls:?}");
+}
+
+/// A program that LINKs others, each of which uses so much CPU time, under MT(1).
+fn limited(times: u64, seconds: &str) -> (i32, Left, Option<Value>) {
+    let (caller, library) = programs();
+    let limited = text(Path::new(caller).with_file_name("limited"));
+    let file = scratch(&format!("enclaves-limited-{times}")).join("report");
+    let mut run = Command::new(underbar());
+    run.args(["run", "--json", "-o"]).arg(&file).args(["--opts", "MT(1)", "--", &limited, library]);
+    let left = left(run.args([&times.to_string(), seconds]).env_remove("UNDERBAR_OPTS"));
+    let report = fs::read(&file).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    (code(left.status), left, report)
+}
+
+#[test]
+fn each_program_that_is_linked_is_a_start_with_a_limit_of_its_own() {
+    // Together they use more than the limit.
+    let (status, left, report) = limited(3, "0.6");
+    assert_eq!((status, left.output.as_str()), (0, "linked 3\n"), "{left:?}");
+    let report = report.expect("a report");
+    assert_eq!(report["tree"]["counters"]["cpu_limit"]["starts"], 4, "three and the process: {left:?}");
+    // One of them does.
+    let (status, left, _) = limited(1, "9");
+    assert_eq!(status, -24, "{left:?}");
+    assert!(left.error.contains(" s of CPU time in a program that thread "), "{left:?}");
 }

@@ -29,6 +29,9 @@ const IDLE: u64 = 2;
 /// The earliest time that a word can hold.
 const FIRST: u64 = 3;
 
+/// The bits of [`Keeper::until`] that are a number: about a microsecond, by which a timer may be late.
+const NUMBERS: u64 = (1 << 10) - 1;
+
 /// Timers that can be kept: the first is the process's own (`setitimer`, `alarm`).
 pub(super) const PLACES: usize = 16;
 /// So many times a timer must be set while it is running, with no expiry between, before it is kept.
@@ -54,8 +57,11 @@ pub(super) struct Keeper {
     /// The process whose timers these are; 0: a child by fork that keeps none yet. A child by vfork shares the page, and has another
     /// number.
     process: AtomicI32,
-    /// The sleeper wakes at this time; 0: it is awake and will look at all timers.
+    /// The sleeper wakes at this time; 0: it is awake and will look at all timers. The lowest bits are a number instead, so that it is never the
+    /// same twice in a short time.
     until: AtomicU64,
+    /// How often it was stored. The sleeper's.
+    naps: AtomicU64,
     /// Raised to wake the sleeper.
     pub generation: AtomicU32,
     /// The state of the sleeper: see `sleeper`.
@@ -166,9 +172,16 @@ impl Keeper {
         taken.is_ok() || taken == Err(process)
     }
 
-    /// After a timer was set for this time: must the sleeper be woken?
-    pub fn is_too_late(&self, time: u64) -> bool {
-        time != 0 && time < self.until.load(Ordering::SeqCst)
+    /// After a timer was set for this time: must the sleeper be woken? Then what to tell [`Keeper::was_woken`].
+    pub fn is_too_late(&self, time: u64) -> Option<u64> {
+        let until = self.until.load(Ordering::SeqCst);
+        (time != 0 && time < until).then_some(until)
+    }
+
+    /// The sleeper was woken, and will look at all timers: others need not wake it meanwhile, however long it takes to run. Not before the
+    /// call that wakes it: a handler of a signal may never return to make that.
+    pub fn was_woken(&self, until: u64) {
+        let _ = self.until.compare_exchange(until, 0, Ordering::SeqCst, Ordering::Relaxed);
     }
 
     /// By the sleeper: gives the timers that are due to the kernel, by `send`, with their times. Returns how many.
@@ -188,7 +201,9 @@ impl Keeper {
     /// By the sleeper: until when it may sleep, `u64::MAX` for ever; None: a time came meanwhile, so that it has to look again.
     pub fn sleeps_until(&self) -> Option<u64> {
         let earliest = self.earliest();
-        self.until.store(earliest, Ordering::SeqCst);
+        let nap = self.naps.load(Ordering::Relaxed).wrapping_add(1);
+        self.naps.store(nap, Ordering::Relaxed);
+        self.until.store(earliest & !NUMBERS | nap & NUMBERS, Ordering::SeqCst);
         (self.earliest() >= earliest).then_some(earliest)
     }
 
@@ -208,6 +223,8 @@ mod tests {
     use super::*;
     use std::boxed::Box;
     use std::vec::Vec;
+
+    const US: u64 = 1_000;
 
     fn keeper() -> Box<Keeper> {
         // SAFETY: atomics, for which zero is a value.
@@ -244,12 +261,19 @@ mod tests {
         let place = &keeper.places[3];
         assert_eq!((place.set(100, nobody), place.get(nobody)), (None, None));
         assert!(!place.may_be_kept());
-        assert!(place.adopt(100, || true) && place.may_be_kept());
+        assert!(place.adopt(100 * US, || true) && place.may_be_kept());
         assert!(!place.adopt(7, || unreachable!("it is kept")));
-        assert_eq!(place.get(nobody), Some(100));
-        assert_eq!(keeper.sleeps_until(), Some(100));
-        assert!(keeper.is_too_late(99) && !keeper.is_too_late(100) && !keeper.is_too_late(0));
-        assert_eq!(place.set(200, nobody), Some(100));
+        assert_eq!(place.get(nobody), Some(100 * US));
+        assert_eq!(keeper.sleeps_until(), Some(100 * US));
+        let until = keeper.is_too_late(99 * US).expect("too late");
+        assert_eq!((keeper.is_too_late(102 * US), keeper.is_too_late(0)), (None, None));
+        keeper.was_woken(until);
+        assert_eq!(keeper.is_too_late(99 * US), None);
+        // It has slept again meanwhile.
+        assert_eq!(keeper.sleeps_until(), Some(100 * US));
+        keeper.was_woken(until);
+        assert!(keeper.is_too_late(99 * US).is_some());
+        assert_eq!(place.set(200, nobody), Some(100 * US));
         assert_eq!(keeper.send_due(150, |_, _| unreachable!("set to a later time")), 0);
         assert_eq!(keeper.sleeps_until(), Some(200));
         assert_eq!(place.set(0, nobody), Some(200));
@@ -288,12 +312,13 @@ mod tests {
                 let done = &done;
                 scope.spawn(move || {
                     for set in 1..=SETS {
-                        let time = FIRST + set % 7;
+                        let time = FIRST + set % 7 * 2 * NUMBERS;
                         if place.set(time, std::thread::yield_now).is_none() {
                             assert!(place.adopt(time, || true));
                         }
-                        if keeper.is_too_late(time) {
+                        if let Some(until) = keeper.is_too_late(time) {
                             keeper.generation.fetch_add(1, Ordering::SeqCst);
+                            keeper.was_woken(until);
                         }
                     }
                     done.fetch_add(1, Ordering::SeqCst);

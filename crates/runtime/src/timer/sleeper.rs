@@ -72,11 +72,10 @@ fn start(keeper: &'static Keeper) -> bool {
 
 /// Wakes the thread if it would sleep too long for this time. True if it had to.
 pub(super) fn wakes_for(keeper: &Keeper, time: u64) -> bool {
-    let is_too_late = keeper.is_too_late(time);
-    if is_too_late {
-        wake(keeper);
-    }
-    is_too_late
+    let Some(until) = keeper.is_too_late(time) else { return false };
+    wake(keeper);
+    keeper.was_woken(until);
+    true
 }
 
 fn wake(keeper: &Keeper) {
