@@ -381,3 +381,22 @@ fn pipes_and_conditions_are_hand_overs() {
     let barrier = calls.iter().find(|call| call["function"] == "pthread_barrier_wait").expect("a barrier");
     assert_eq!((barrier["kind"].as_str(), barrier["count"].as_u64()), (Some("hand-over"), Some(4)));
 }
+
+/// Files that WORKFILE names are of a kind of their own, whether they are cached or not.
+#[test]
+fn work_files_are_a_kind() {
+    for (pattern, kind) in [("'/dev/null'", "work file"), ("'*.out'", "file")] {
+        let options = format!("SWITCHES(ON) WORKFILE({pattern})");
+        let (report, status, _) = run("work-files", &options, &[&program(), "write"]);
+        let section = &report["processes"][0];
+        let all = section["switches"]["calls"].as_array().expect("calls");
+        let write = all.iter().find(|call| call["function"] == "write").expect("writes");
+        let found = (status, write["kind"].as_str(), write["count"].as_u64());
+        assert_eq!(found, (0, Some(kind), Some(10_000)), "{pattern}: {section}");
+        // Caches call for the program, which is still known.
+        if write["component"] == "libunderbar.so" {
+            let callers = section["switches"]["callers"].as_array().expect("callers");
+            assert!(callers.iter().any(|caller| caller["caller"] == "switches-known"), "{section}");
+        }
+    }
+}

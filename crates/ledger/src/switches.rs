@@ -80,8 +80,10 @@ pub const SEVERAL: &[u8] = b"several LINKed programs";
 pub const ELIGIBLE: u64 = 1 << 31;
 /// Bit of [`Entry::first`]: the descriptor of the first call was that of a pipe.
 pub const OF_PIPE: u64 = 1 << 30;
+/// Bit of [`Entry::first`]: the descriptor of the first call was that of a file that WORKFILE names.
+pub const OF_WORK_FILE: u64 = 1 << 29;
 /// All such bits. The others of the lower half are the descriptor and 1.
-pub const FLAGS: u64 = ELIGIBLE | OF_PIPE;
+pub const FLAGS: u64 = ELIGIBLE | OF_PIPE | OF_WORK_FILE;
 
 /// [`Entry::first`] of standard output and standard error.
 pub const PRINT: core::ops::RangeInclusive<u64> = 2..=3;

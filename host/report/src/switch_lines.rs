@@ -142,7 +142,7 @@ fn projection(switches: &Switches, costs: Option<&SwitchCosts>) -> Vec<String> {
             nanoseconds(most)
         ));
     }
-    if let Some(costs) = costs.filter(|costs| costs.hand_over_ns > 0) {
+    if let Some(costs) = costs.filter(|costs| costs.hand_over_ns > 0 && projection.runs > 0) {
         let hand_overs = projection.runs.saturating_mul(costs.hand_over_ns);
         let verdict = match hand_overs.saturating_mul(100) / eligible.max(1) {
             _ if eligible == 0 => "nothing can move",

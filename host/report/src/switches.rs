@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use underbar_ledger::switch_names::{self, Function, KINDS, SwitchKind};
-use underbar_ledger::switches::{FLAGS, NO_ROW, OF_PIPE, PRINT, SAMPLED, below};
+use underbar_ledger::switches::{FLAGS, NO_ROW, OF_PIPE, OF_WORK_FILE, PRINT, SAMPLED, below};
 use underbar_ledger::{Key, SlotView};
 
 use crate::figures::Figures;
@@ -342,12 +342,15 @@ fn take_off(sums: &mut Sums, (component, function, kind): (String, usize, Switch
 
 /// The kind of work of calls of a function by a component.
 fn kind(function: Function, first: u64, component: &str) -> SwitchKind {
-    let (first, of_pipe) = (first & !FLAGS, first & OF_PIPE != 0);
+    let (first, of_pipe, is_work_file) = (first & !FLAGS, first & OF_PIPE != 0, first & OF_WORK_FILE != 0);
     if function.kind == SwitchKind::File && function.is(Function::WRITES) && PRINT.contains(&first) {
         return SwitchKind::Print;
     }
     if of_pipe && (function.is(Function::READS) || function.is(Function::WRITES)) {
         return SwitchKind::HandOver;
+    }
+    if function.kind == SwitchKind::File && is_work_file {
+        return SwitchKind::WorkFile;
     }
     let is_of_database = OF_DATABASES.iter().any(|library| component.starts_with(library));
     if is_of_database && matches!(function.kind, SwitchKind::Network | SwitchKind::File) {
@@ -444,6 +447,7 @@ mod tests {
         assert_eq!(kind(of("read"), 2 | OF_PIPE, "print"), SwitchKind::HandOver);
         assert_eq!(kind(of("write"), 2 | OF_PIPE, "print"), SwitchKind::Print);
         assert_eq!(kind(of("pthread_cond_wait"), 0, "print"), SwitchKind::HandOver);
+        assert_eq!(kind(of("read"), 4 | OF_WORK_FILE, "print"), SwitchKind::WorkFile);
         assert_eq!(kind(of("send"), 0, "libpq.so.5"), SwitchKind::Database);
         assert_eq!(kind(of("mmap"), 0, "libpq.so.5"), SwitchKind::Storage);
     }

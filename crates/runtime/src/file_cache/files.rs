@@ -678,6 +678,18 @@ impl Settings {
     }
 }
 
+/// Whether WORKFILE names the file of a descriptor, cached or not.
+pub(super) fn is_work_file(fd: i32) -> bool {
+    if !(0..10_000).contains(&fd) {
+        return false;
+    }
+    let (mut path, mut folder) = ([0; 1024], [0; 1024]);
+    let path = path_of(fd, &mut path);
+    let directory = readlink(c"/proc/self/cwd", &mut folder).unwrap_or_default();
+    let mut files = work_files(settings().files.get(), 0, 0);
+    files.any(|file| pattern::names(file.pattern(), path, directory))
+}
+
 /// Whether a file of that number is mapped, as far as the kernel tells. On whichever device it is: a mistake leaves a file plain.
 fn is_mapped(inode: u64) -> bool {
     let Ok(fd) = syscall::open(c"/proc/self/maps", O_RDONLY | syscall::O_CLOEXEC, 0) else { return true };

@@ -49,6 +49,7 @@ use underbar_preloadable::LEDGER;
 
 use crate::orders::{Given, Orders};
 use crate::sandbox;
+use crate::switch;
 use crate::switch::bind::{Binding, bind};
 use supervisor::Name;
 
@@ -109,6 +110,9 @@ pub(crate) fn configure(orders: &Orders<'_>) {
     let supervisor = orders.environment.value_c(LEDGER).map_or(Name::NONE, Name::of);
     // SAFETY: called once, before the program's first request is served; nobody else reads or writes yet.
     unsafe { *SETTINGS.0.get() = Settings { print, read, write, files, supervisor } };
+    if !text.is_empty() {
+        switch::work_files_are(files::is_work_file);
+    }
 }
 
 /// Takes the functions' places.

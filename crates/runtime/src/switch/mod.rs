@@ -34,7 +34,7 @@ mod stubs;
 pub(crate) mod tables;
 mod words;
 
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use underbar_ledger::switch_names::{NAMED, c_name, hash};
 
@@ -46,6 +46,22 @@ pub(crate) use sites::END;
 
 /// Whether switches are to be counted. Written when options are obeyed, and if they cannot be; relaxed, since nothing else is read by it.
 static IS_ON: AtomicBool = AtomicBool::new(false);
+
+/// A `fn(i32) -> bool` that knows work files by their descriptors, or null. Written when options are obeyed; relaxed, as the code was
+/// there before.
+static WORK_FILES: AtomicPtr<()> = AtomicPtr::new(core::ptr::null_mut());
+
+/// Has calls for work files counted as such.
+pub(crate) fn work_files_are(known_by: fn(i32) -> bool) {
+    WORK_FILES.store(known_by as *mut (), Ordering::Relaxed);
+}
+
+/// Whether a descriptor is that of a work file.
+fn is_work_file(descriptor: i32) -> bool {
+    let known_by = WORK_FILES.load(Ordering::Relaxed);
+    // SAFETY: as `work_files_are` stored it.
+    !known_by.is_null() && unsafe { core::mem::transmute::<*mut (), fn(i32) -> bool>(known_by) }(descriptor)
+}
 
 /// Whether switches are counted.
 pub(crate) fn is_on() -> bool {

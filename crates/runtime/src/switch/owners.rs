@@ -19,7 +19,9 @@ use crate::callers;
 use crate::coverage::{module_around, module_name};
 
 /// Files, up to their versions, that stand between a program and the kernel.
-const HIDING: [&[u8]; 10] = [
+const HIDING: [&[u8]; 11] = [
+    // Caches of files call on for the program.
+    b"libunderbar",
     b"ld-linux",
     b"libc.",
     b"libc-2",

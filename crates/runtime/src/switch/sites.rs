@@ -16,8 +16,8 @@
 
 use core::sync::atomic::Ordering;
 
-use underbar_ledger::switch_names::{Function, function};
-use underbar_ledger::switches::{ELIGIBLE, Entry, FLAGS, Fixed, OF_PIPE, TABLES, Table, parts};
+use underbar_ledger::switch_names::{Function, SwitchKind, function};
+use underbar_ledger::switches::{ELIGIBLE, Entry, FLAGS, Fixed, OF_PIPE, OF_WORK_FILE, TABLES, Table, parts};
 use underbar_sys::file::fstat;
 use underbar_sys::syscall::{Errno, gettid, kill};
 
@@ -135,16 +135,24 @@ fn leave(pages: &Fixed, entry: &Entry, key: u64) {
 #[cold]
 fn flags(pages: &Fixed, key: u64, first: u64) -> u64 {
     let (number, address) = parts(key);
-    let transfers = function(number)
-        .is_some_and(|function| function.is(Function::READS) || function.is(Function::WRITES));
-    let of_pipe = transfers && first > 0 && is_pipe(first as u32 as i32 - 1);
-    project::flag(pages, pages.module_of(address)) | if of_pipe { OF_PIPE } else { 0 }
+    let of_module = project::flag(pages, pages.module_of(address));
+    let Some(function) = function(number).filter(|_| first > 0 && !sandbox::is_closed()) else {
+        return of_module;
+    };
+    let descriptor = (first as u32 as i32).wrapping_sub(1);
+    let transfers = function.is(Function::READS) || function.is(Function::WRITES);
+    let of_descriptor = match function.kind {
+        _ if transfers && is_pipe(descriptor) => OF_PIPE,
+        SwitchKind::File if super::is_work_file(descriptor) => OF_WORK_FILE,
+        _ => 0,
+    };
+    of_module | of_descriptor
 }
 
 fn is_pipe(descriptor: i32) -> bool {
     const KIND: u32 = 0o170_000;
     const PIPE: u32 = 0o010_000;
-    !sandbox::is_closed() && fstat(descriptor).is_ok_and(|status| status.mode & KIND == PIPE)
+    fstat(descriptor).is_ok_and(|status| status.mode & KIND == PIPE)
 }
 
 /// Gives the module of an address a row, unless it has one. Returns whether it hides its callers.
