@@ -60,6 +60,7 @@ mod threads;
 mod timers;
 mod trials;
 mod tune;
+mod tune_caches;
 mod tune_live;
 mod tutorial;
 mod zones;
