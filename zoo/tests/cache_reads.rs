@@ -10,7 +10,7 @@
 use std::fs::{self, File};
 use std::process::{Command, Stdio};
 
-use underbar_zoo::{as_user, compiled, scratch, text, underbar};
+use underbar_zoo::{as_user, compiled, scratch, skip, text, underbar};
 
 /// Caches of 300 KB and of less than a record.
 const SIZES: [&str; 2] = ["WORKFILE('records.in*',300,0)", "WORKFILE('records.in*',1,0)"];
@@ -141,4 +141,31 @@ fn other_languages_read_the_same() {
         }
         same(name, &line.iter().map(ToString::to_string).collect::<Vec<_>>());
     }
+}
+
+/// A program prints into a cache and reads another file line by line: its reads are the kernel's, and nothing else is asked of the kernel.
+#[test]
+fn reads_of_files_that_no_option_names_cost_nothing() {
+    if !Command::new("strace").args(["-o", "/dev/null", "true"]).status().is_ok_and(|status| status.success())
+    {
+        return skip("reads of other files: strace is not allowed here");
+    }
+    let folder = scratch("caches-reads-others");
+    fs::write(folder.join("in"), "a line\n".repeat(3_000)).expect("written");
+    let shell = "while read -r line; do echo \"$line\"; done";
+    let run =
+        ["-f", "-o", "trace", "--", underbar().to_str().expect("text"), "run", "-q", "--opts", "PRINT(132)"];
+    let mut command = Command::new("strace");
+    command.args(run).args(["--", "/bin/sh", "-c", shell]).current_dir(&folder);
+    command.stdin(File::open(folder.join("in")).expect("there"));
+    command.stdout(File::create(folder.join("out")).expect("made"));
+    command.env_remove("LD_PRELOAD").env_remove("UNDERBAR_OPTS").env_remove("UNDERBAR_LEDGER");
+    assert!(command.status().expect("started").success());
+    assert_eq!(fs::read(folder.join("out")).expect("read"), fs::read(folder.join("in")).expect("read"));
+    let trace = fs::read_to_string(folder.join("trace")).expect("a trace");
+    let count = |name: &str| trace.lines().filter(|line| line.contains(&format!(" {name}("))).count();
+    // The shell reads byte by byte, or by pieces after which it sets the place back.
+    assert!(count("read") >= 3_000, "{} reads", count("read"));
+    assert!(count("write") < 100, "{} writes", count("write"));
+    assert!(count("fstat") + count("newfstatat") < 500, "{} looks at files", count("fstat"));
 }

@@ -81,4 +81,12 @@ pub(super) fn fetches_are_the_messages_to_the_server() {
     );
     let account = run(&served, &[]);
     exact(&account, Key::FetchVolatileType, 1);
+    // Without the option rows are only counted; the way to the server and back is a part of the run.
+    fs::write(&file, &served).expect("written");
+    let line = [program.as_str(), text(&file), text(&server.folder)];
+    let account = account_of(&["--opts", "SWITCHES(ON)"], &line, &program);
+    exact(&account, Key::FetchAsked, 101);
+    let elapsed = account.report["steps"]["elapsed_ns"].as_u64().expect("the run's time");
+    let waited = account.get(Key::FetchWaited);
+    assert!(waited > 0 && waited < elapsed, "{waited} of {elapsed}");
 }

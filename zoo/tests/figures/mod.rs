@@ -126,10 +126,12 @@ checks! {
     more_locks_than_there_are_records_are_counted: LockLocks LockUnrecorded LockContended;
     kinds_of_mutex_left_to_the_c_library_are_counted: LockPassedThrough;
     read_and_write_calls_are_those_of_the_kernel: SwitchReads SwitchWrites SwitchKernelReads SwitchKernelWrites;
+    time_of_components_is_that_of_the_threads: SwitchEligible SwitchIneligible SwitchRuns;
+    time_of_placed_threads_is_that_of_their_clocks: ClassThreads ClassRefused ClassTime ClassOtherTime;
     a_reservation_holds_the_buffers_that_fit: ThreadStorageSize ThreadStorageReached ThreadStorageOutside;
     limits_are_those_of_the_processes: CpuLimit CpuLimitStarts CpuLimitByKernel;
     timers_are_those_that_the_program_sets: TimerSet TimerSwallowed TimerEarly TimerSent;
-    fetches_are_the_messages_to_the_server: FetchAsked FetchServed FetchSent FetchAlone FetchNotReadOnly FetchDeclaration FetchLimit FetchVolatileType FetchNode FetchTemporary FetchFunction FetchOperator FetchDoubtful FetchConnection;
+    fetches_are_the_messages_to_the_server: FetchAsked FetchServed FetchSent FetchAlone FetchNotReadOnly FetchDeclaration FetchLimit FetchVolatileType FetchNode FetchTemporary FetchFunction FetchOperator FetchDoubtful FetchConnection FetchWaited;
     calls_of_caches_are_the_program_s_and_the_kernel_s: CacheCalls CacheKernelCalls CacheBytes CacheNotWritten CacheLeftPlain;
     programs_not_followed_are_counted: NotFollowedStatic NotFollowedBits32 NotFollowedOtherLibc NotFollowedSanitizer NotFollowedOtherMachine NotFollowedMalformed NotFollowedEnvironment NotFollowedByRequest NotFollowedLittleMemory NotFollowedFiltered;
     programs_of_another_underbar_are_counted: NotFollowedOtherRun;

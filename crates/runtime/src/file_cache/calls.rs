@@ -228,7 +228,7 @@ fn serve(fd: i32, to: *mut u8, count: usize) -> Served {
     if !entries::is_active() || count == 0 || count > MOST || to.is_null() || vfork::is_child() {
         return Served::NotOurs;
     }
-    if entries::is_plain(fd) && !entries::any() {
+    if entries::is_read_plainly(fd) || entries::is_plain(fd) && !entries::any() {
         return Served::NotOurs;
     }
     test_cancel();

@@ -20,8 +20,10 @@ pub(super) const UNKNOWN: u8 = 0;
 pub(super) const PLAIN: u8 = 1;
 /// Not cached for reading; asked at the next write.
 pub(super) const NOT_READ: u8 = 2;
+/// The same, and a regular file: no question of the program waits for what is read there.
+pub(super) const REGULAR: u8 = 3;
 /// And the number of the buffer of a file that is written.
-pub(super) const WRITTEN: u8 = 3;
+pub(super) const WRITTEN: u8 = 4;
 /// And the number of the buffer of a file that is read.
 pub(super) const READ: u8 = 128;
 
@@ -40,6 +42,12 @@ pub(super) fn entry(fd: i32) -> Option<&'static AtomicU8> {
 #[inline(always)]
 pub(super) fn is_plain(fd: i32) -> bool {
     entry(fd).is_none_or(|entry| entry.load(Ordering::Relaxed) == PLAIN) || !is_active()
+}
+
+/// Whether a descriptor is a regular file that is not cached, so that reads of it have no effect on caches.
+#[inline(always)]
+pub(super) fn is_read_plainly(fd: i32) -> bool {
+    entry(fd).is_some_and(|entry| entry.load(Ordering::Relaxed) == REGULAR)
 }
 
 /// Whether caching goes on at all.

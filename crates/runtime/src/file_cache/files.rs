@@ -33,7 +33,8 @@ use underbar_sys::syscall::{
 };
 
 use super::entries::{
-    ACTIVE, COMPARED, ENTRIES, EPOCH, NOT_READ, PLAIN, UNKNOWN, WRITTEN, descriptor_of, entry, replace,
+    ACTIVE, COMPARED, ENTRIES, EPOCH, NOT_READ, PLAIN, REGULAR, UNKNOWN, WRITTEN, descriptor_of, entry,
+    replace,
 };
 use super::{Settings, settings};
 use crate::ledger;
@@ -317,8 +318,8 @@ pub(super) fn take(fd: i32, total: usize, copy: &dyn Fn(*mut u8), is_nested: boo
 fn take_slowly(fd: i32, total: usize, copy: &dyn Fn(*mut u8), is_nested: bool) -> Taken {
     loop {
         let Some(slot) = slot_of(fd) else {
-            let is_new =
-                entry(fd).is_some_and(|entry| matches!(entry.load(Ordering::Relaxed), UNKNOWN | NOT_READ));
+            let is_new = entry(fd)
+                .is_some_and(|entry| matches!(entry.load(Ordering::Relaxed), UNKNOWN | NOT_READ | REGULAR));
             if is_nested || !is_new || !without_signals(|| learn(fd)) {
                 return Taken::NotOurs;
             }
@@ -479,7 +480,7 @@ pub(super) fn share_unknown(all: bool) {
     for (fd, entry) in ENTRIES
         .iter()
         .enumerate()
-        .filter(|(_, entry)| matches!(entry.load(Ordering::Relaxed), UNKNOWN | NOT_READ))
+        .filter(|(_, entry)| matches!(entry.load(Ordering::Relaxed), UNKNOWN | NOT_READ | REGULAR))
     {
         let is_shared = fd >= ASKED || is_closed_on_exec(fd as i32).is_ok_and(|is_closed| all || !is_closed);
         if !is_shared {

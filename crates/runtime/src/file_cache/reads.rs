@@ -25,7 +25,7 @@ use underbar_sys::file::fstat;
 use underbar_sys::syscall::{Errno, O_RDONLY, map_anonymous, munmap, read};
 
 use super::entries::{
-    ACTIVE, COMPARED, ENTRIES, EPOCH, NOT_READ, PLAIN, READ, UNKNOWN, descriptor_of, entry, replace,
+    ACTIVE, COMPARED, ENTRIES, EPOCH, NOT_READ, PLAIN, READ, REGULAR, UNKNOWN, descriptor_of, entry, replace,
 };
 use super::files::{add, is_synthetic, path_of, row, took};
 use super::settings;
@@ -384,11 +384,15 @@ fn learn(fd: i32) -> bool {
     let Some(entry) = entry(fd) else { return false };
     // What is written there may still be cached.
     entry.store(NOT_READ, Ordering::Relaxed);
+    let Ok(status) = fstat(fd) else { return false };
+    if status.is_regular() {
+        entry.store(REGULAR, Ordering::Relaxed);
+    }
     let is_inherited = fd >= 64 || INHERITED.load(Ordering::Relaxed) >> fd & 1 != 0;
     if is_inherited || settings().files.is_empty() {
         return false;
     }
-    let (Ok(status), Ok(flags)) = (fstat(fd), flags(fd)) else { return false };
+    let Ok(flags) = flags(fd) else { return false };
     let is_for_reading = flags & O_ACCMODE == O_RDONLY && flags & O_DIRECT == 0;
     if !status.is_regular() || status.size <= 0 || !is_for_reading {
         return false;
