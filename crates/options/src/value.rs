@@ -113,7 +113,7 @@ pub enum Kind {
         most: u64,
     },
     /// The first part of WORKFILE: the work files named so far, `(pattern,read,write)` each. The option may be given for several patterns;
-    /// [`crate::Settings::work_files`] has them.
+    /// [`crate::Settings::work_files_text`] has them.
     WorkFiles,
     /// Any text between the parentheses, kept as written.
     Free,

@@ -60,7 +60,7 @@ impl Workshop {
         self.compiled_by("cc", &format!("{name}.c"), source, libraries, needs)
     }
 
-    /// Compiles `source`, in a file of this name, whose program gets the name before its dot.
+    /// Compiles `source`, in a file of this name, whose program gets the name without its extension.
     pub fn compiled_by(
         &self,
         compiler: &str,
@@ -70,7 +70,7 @@ impl Workshop {
         needs: &str,
     ) -> Result<PathBuf, Problem> {
         let file = self.file(name, source)?;
-        let to = self.path(name.split('.').next().unwrap_or(name))?;
+        let to = self.path(name.rsplit_once('.').map_or(name, |(program, _)| program))?;
         match Command::new(compiler)
             .args(["-O2", "-w", &file, "-o", &to, "-pthread"])
             .args(libraries)
