@@ -133,7 +133,7 @@ fn a_reader_follows_the_file() {
     assert_eq!(fs::read_to_string(folder.join(FILE)).expect("read"), whole);
 }
 
-/// A FIFO of the name of a work file is no work file: who waits for each line gets it.
+/// A FIFO of the name of a work file is no work file: its reader gets each line at once.
 #[test]
 fn a_fifo_is_left_alone() {
     for name in [FILE, "link-to-a-fifo"] {

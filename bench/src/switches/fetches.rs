@@ -15,7 +15,7 @@ pub struct Fetches {
     pub checks: Vec<(String, bool, String)>,
 }
 
-/// Runs the demo; None without PostgreSQL, libpq or a compiler, which is said on standard error.
+/// Runs the demo; None without PostgreSQL, libpq or a compiler: then standard error says what is missing.
 ///
 /// # Errors
 /// [`Error::Missing`] without the command, [`Error::System`] when it could not be started.

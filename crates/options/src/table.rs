@@ -498,7 +498,7 @@ that command. Natural's spelling is PWCSIZE(132).",
         meaning: "Sizes of the print and work file caches, in Natural's order.",
         explanation: "\
 PWCSIZE(300,200,300) is PRINT(300), and 200 and 300 KiB for the files that WORKFILE names without sizes. Natural's
-manuals have both spellings. Which files are work files is said by WORKFILE.",
+manuals have both spellings. WORKFILE names the work files.",
         effect: Honoured,
     },
     other("RDRUNIT", 3, "Unit of Fortran's READ.", FORTRAN_ONLY),

@@ -11,6 +11,7 @@
 
 use underbar_ledger::Key;
 use underbar_model::Fetches;
+use underbar_model::switches::LARGEST_FACTOR;
 use underbar_report::units::{count, counted};
 
 use crate::advice::{Advice, Evidence, Kind, Setting};
@@ -19,8 +20,6 @@ use crate::worth::{FEW, Worth};
 
 /// The factor that experts recommend.
 pub const USUAL: u64 = 10;
-/// The largest factor that pays.
-pub const LARGEST: u64 = 100;
 
 /// What is to be said of a factor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +42,7 @@ pub fn judge(fetches: &Fetches) -> Option<Judged> {
     Some(match (factor, fetches.room.certain()) {
         (0 | 1, _) => Judged::Single,
         (_, Some(room)) if factor > room => Judged::TooLarge(room),
-        _ if factor > LARGEST => Judged::Seldom,
+        _ if factor > LARGEST_FACTOR => Judged::Seldom,
         _ if factor < USUAL => Judged::Few,
         _ => Judged::Fits,
     })
@@ -77,7 +76,7 @@ fn found(case: &Case<'_>) -> Option<Advice> {
         advice.reason = format!("{rows}; {} are of cursors that must be left alone{why}.", count(alone));
         return Some(advice);
     }
-    let spared = calls.saturating_sub(fetches.calls_under(LARGEST)?);
+    let spared = calls.saturating_sub(fetches.calls_under(LARGEST_FACTOR)?);
     // Each call waits for an answer, so the time of the run counts, not its processor time.
     let cost = fetches.cost.at_least();
     let worth = cost.and_then(|cost| Worth::of(cost.saturating_mul(spared), &case.switching.elapsed));
@@ -93,17 +92,17 @@ fn found(case: &Case<'_>) -> Option<Advice> {
             advice.risk = "Messages of the server come with the next larger fetch, and its statistics show such fetches. A program that \
                            stops early reads rows in vain."
                 .to_owned();
-            advice.option = Some(Setting::new("MULTIFETCH", [Some(LARGEST.to_string())]));
+            advice.option = Some(Setting::new("MULTIFETCH", [Some(LARGEST_FACTOR.to_string())]));
             advice.reason = format!("{rows} take {} calls of the server{times}.", count(calls));
             if fetches.factor.value <= 1 {
                 advice.reason += " Under the option, a cursor that must be left alone stays as it is.";
             }
-            let under = fetches.calls_under(LARGEST).unwrap_or(0);
+            let under = fetches.calls_under(LARGEST_FACTOR).unwrap_or(0);
             advice.effect = format!("about {} calls instead of {}.", count(under), count(calls));
         }
         Judged::Seldom => {
             advice.reason =
-                format!("{rows} take {} calls: a factor above {LARGEST} seldom pays.", count(calls));
+                format!("{rows} take {} calls: a factor above {LARGEST_FACTOR} seldom pays.", count(calls));
         }
         Judged::Fits | Judged::TooLarge(_) => {
             advice.kind = Kind::NoChange;

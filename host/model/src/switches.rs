@@ -10,6 +10,9 @@
 
 use crate::figure::Figure;
 
+/// The largest factor of a multi-fetch that pays: beyond it there is little to gain.
+pub const LARGEST_FACTOR: u64 = 100;
+
 /// Records and switches of one way of working.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Switches {

@@ -9,6 +9,7 @@
 //! Not here: the counting (`runtime`), and the rules by which cursors are left alone (`underbar_multifetch`).
 
 use underbar_ledger::Key;
+use underbar_model::switches::LARGEST_FACTOR;
 
 use crate::figures::Figures;
 use crate::model::Report;
@@ -37,9 +38,6 @@ pub(crate) fn main_reason(counters: &Figures) -> Option<(Key, &'static str)> {
     (counters.get(most) > 0).then_some((most, reason))
 }
 
-/// The factor beyond which there is little to gain.
-const SUGGESTED: u64 = 100;
-
 /// None without MULTIFETCH and SWITCHES, and where no row was asked for one by one; otherwise one or two lines.
 pub(crate) fn lines(report: &Report) -> Vec<Line> {
     let of = |key| report.tree.counters.get(key);
@@ -55,9 +53,9 @@ pub(crate) fn lines(report: &Report) -> Vec<Line> {
         let text = format!("{rows}: {served} came from {}", counted(sent, "larger fetch", "larger fetches"));
         lines.push(labelled("fetches", text));
     } else if of(Key::FetchWaited) > 0 {
-        let spared = asked - asked.div_ceil(SUGGESTED);
+        let spared = asked - asked.div_ceil(LARGEST_FACTOR);
         let text = format!(
-            "{rows}, {} in that; MULTIFETCH({SUGGESTED}) spares up to {} of the waits",
+            "{rows}, {} in that; MULTIFETCH({LARGEST_FACTOR}) spares up to {} of the waits",
             nanoseconds(of(Key::FetchWaited)),
             count(spared)
         );
