@@ -15,7 +15,7 @@ use std::process::Command;
 use serde_json::Value;
 use underbar_zoo::{left, run, scratch, skip, text};
 
-/// Calls that strace knows, by the words that functions of ours stand for them.
+/// System calls as strace names them, and the names of the functions that count as each.
 const WRITES: [&str; 4] = ["write", "pwrite64", "writev", "pwritev"];
 const READS: [&str; 4] = ["read", "pread64", "readv", "preadv"];
 /// Calls that are never made inside the C library, for none but the program: function and system call have one name.

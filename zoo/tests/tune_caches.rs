@@ -7,7 +7,7 @@
 //! awk, which fills its buffer                nothing to set: too few calls
 //! ```
 //!
-//! Which of the two outcomes comes is the machine's; that one of them is said, is not.
+//! The machine decides which of the two outcomes comes; `tune` names one of them in any case.
 //! Not here: what caches do (`file_cache`), and the limits of the rules (`host/advise`).
 
 use std::fs;

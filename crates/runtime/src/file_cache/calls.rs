@@ -39,7 +39,7 @@ pub(super) const READ_CHK: usize = 8;
 /// How many there are.
 pub(super) const CALLS: usize = 9;
 
-/// The functions. Written before the first word holds one of ours.
+/// The functions of the C library. Each is written here before a word of the program has the address of our function.
 pub(super) static REAL: [AtomicUsize; CALLS] = [const { AtomicUsize::new(0) }; CALLS];
 
 /// Name, and the function that takes its place.
@@ -275,7 +275,7 @@ pub(super) const STREAM_STAT: usize = 4;
 /// How many entries of the streams' tables are changed.
 pub(super) const STREAMS: usize = 5;
 
-/// The C library's own entries, or those that were there. Written before the first table has one of ours.
+/// The entries that the tables had. Each is written here before a table has our entry.
 pub(super) static REAL_STREAM: [AtomicUsize; STREAMS] = [const { AtomicUsize::new(0) }; STREAMS];
 
 /// The function that takes the place of an entry.

@@ -1,4 +1,4 @@
-//! The way to the supervisor: one connection for each message, so that the program has no descriptor of ours.
+//! The way to the supervisor: one connection for each message, so that the program keeps no descriptor of underbar.
 //!
 //! Invariant: without an answer nothing was done, as far as this process is concerned.
 //! Not here: the messages (`underbar_filecache`), and the other side (`host/launch`).

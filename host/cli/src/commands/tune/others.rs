@@ -42,7 +42,7 @@ pub(super) struct Others {
 }
 
 impl Tune {
-    /// Compares the best of ours with the others.
+    /// Compares underbar, with the set that was kept, with the other allocators.
     pub(super) fn against_others(
         &self,
         ground: &Ground<'_>,
