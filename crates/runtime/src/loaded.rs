@@ -10,9 +10,11 @@
 //! defines nothing here; every C library of the last fifteen years has one.
 //! Not here: files that are not loaded (`carry` of preloadable); whose name an address has (`coverage::owners`).
 
+use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_char, c_int, c_void};
+use core::mem::MaybeUninit;
 use core::ops::Range;
-use core::sync::atomic::AtomicUsize;
+use core::sync::atomic::{AtomicUsize, Ordering};
 
 use underbar_sys::image::{DYNAMIC, GnuHash, Header, LOAD, RELRO, Relocation, Symbol, Tables};
 
@@ -121,21 +123,83 @@ pub(crate) fn next_after(here: usize, name: &CStr) -> Option<(usize, bool)> {
     each_until(&mut |object| {
         if object.holds(here) {
             is_behind = true;
-        } else if is_behind {
-            object.functions(name, &mut |symbol, is_default| {
-                if is_default && found.is_none() {
-                    // SAFETY: a symbol of a library that is loaded.
-                    let value = unsafe { (*symbol).value };
-                    // Libraries that come with the program stay. These are the ones up to the C library, which each program
-                    // has from the start.
-                    found = Some((object.base.wrapping_add(value), !is_behind_c || object.is_kept));
-                }
-            });
+        } else if is_behind && let Some(address) = object.default(hash_of(name), name) {
+            // Libraries that come with the program stay. These are the ones up to the C library, which each program
+            // has from the start.
+            found = Some((address, !is_behind_c || object.is_kept));
         }
         is_behind_c |= object.holds(c_library);
         found.is_some()
     });
     found
+}
+
+/// The libraries after the one at some address, up to the C library: they come with the program and stay. To read their tables once saves
+/// each start some twenty microseconds.
+pub(crate) struct Kept {
+    /// [`NOT_YET`], [`UNDER_WAY`], or how many there are plus [`KNOWN`]. The thread that made it UNDER_WAY writes, with Release, after
+    /// `objects`; any thread reads, with Acquire.
+    state: AtomicUsize,
+    /// The thread that made the state UNDER_WAY writes; others read what is KNOWN.
+    objects: UnsafeCell<[MaybeUninit<Object>; MOST_KEPT]>,
+}
+
+/// A program with more of them looks at all each time.
+const MOST_KEPT: usize = 32;
+const NOT_YET: usize = 0;
+const UNDER_WAY: usize = 1;
+const KNOWN: usize = 2;
+
+// SAFETY: `state` says who may touch `objects`; an object is addresses of tables that stay.
+unsafe impl Sync for Kept {}
+
+impl Kept {
+    pub(crate) const fn new() -> Kept {
+        Kept {
+            state: AtomicUsize::new(NOT_YET),
+            objects: UnsafeCell::new([const { MaybeUninit::uninit() }; MOST_KEPT]),
+        }
+    }
+
+    /// The default version of the first definition of that name after the library at `here`, which is the same each time, if it is in
+    /// one of these libraries.
+    pub(crate) fn next_after(&self, here: usize, name: &CStr) -> Option<usize> {
+        let state = match self.state.load(Ordering::Acquire) {
+            NOT_YET => self.find(here)?,
+            UNDER_WAY => return None,
+            state => state,
+        };
+        let wanted = hash_of(name);
+        // SAFETY: the state was KNOWN, so that many are written, and nobody writes any more.
+        let objects = unsafe { (*self.objects.get()).get(..state - KNOWN)?.assume_init_ref() };
+        objects.iter().find_map(|object| object.default(wanted, name))
+    }
+
+    #[cold]
+    fn find(&self, here: usize) -> Option<usize> {
+        self.state.compare_exchange(NOT_YET, UNDER_WAY, Ordering::Acquire, Ordering::Relaxed).ok()?;
+        let c_library = c_library::address_of_version();
+        let (mut is_behind, mut count) = (false, 0);
+        let mut is_whole = false;
+        each_until(&mut |object| {
+            is_whole = object.holds(c_library);
+            if object.holds(here) {
+                is_behind = true;
+            } else if is_behind {
+                // SAFETY: this thread alone has made the state UNDER_WAY.
+                match unsafe { (*self.objects.get()).get_mut(count) } {
+                    Some(room) => _ = room.write(*object),
+                    None => return true,
+                }
+                count += 1;
+            }
+            is_whole
+        });
+        // Too many, or this library is behind the C library: none, and the other way each time.
+        let state = KNOWN + if is_whole { count } else { 0 };
+        self.state.store(state, Ordering::Release);
+        Some(state)
+    }
 }
 
 impl Object {
@@ -247,6 +311,18 @@ impl Object {
                 }
             }
         }
+    }
+
+    /// The address of the default version of the function of that name, whose hash is `wanted`.
+    fn default(&self, wanted: u32, name: &CStr) -> Option<usize> {
+        let mut found = None;
+        self.functions_of_hash(wanted, name, &mut |symbol, is_default| {
+            if is_default && found.is_none() {
+                // SAFETY: a symbol of a library that is loaded.
+                found = Some(self.base.wrapping_add(unsafe { (*symbol).value }));
+            }
+        });
+        found
     }
 
     /// Calls `visit` with each function of that name that it defines, and whether it is the default version.
@@ -394,6 +470,20 @@ mod tests {
             None,
             "the C library has none behind it"
         );
+    }
+
+    /// What is remembered is what a look at all finds; and a library behind the C library has none.
+    #[test]
+    fn remembered_libraries_have_the_same_functions() {
+        let (here, kept) = (next_after as *const () as usize, Kept::new());
+        for name in [c"qsort", c"pthread_create", c"posix_spawn", c"_Unwind_Resume", c"no such function"] {
+            let whole = next_after(here, name).map(|(address, _)| address);
+            assert_eq!(kept.next_after(here, name), whole, "{name:?}");
+        }
+        assert!(kept.state.load(Ordering::Relaxed) > KNOWN);
+        let none = Kept::new();
+        assert_eq!(none.next_after(qsort as *const () as usize, c"qsort"), None);
+        assert_eq!(none.state.load(Ordering::Relaxed), KNOWN);
     }
 
     /// The loader's answer.

@@ -7,15 +7,19 @@
 //!
 //! Invariant: an absent function is None; only functions that were found are called. Only addresses that stay loaded are
 //! remembered, and absence never is.
-//! Cost: a load if the address is remembered. Otherwise a look at each library up to the one that has it, some hundred
-//! nanoseconds.
+//! Cost: a load if the address is remembered. Otherwise a look at each library up to the one that has it: some ten nanoseconds each for
+//! those that come with the program, whose tables are remembered, and a hundred for others.
 //! Not here: functions that may be absent (`c_library`).
 
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::c_library::version;
-use crate::{loaded, originals};
+use crate::loaded::{self, Kept};
+use crate::originals;
+
+/// The libraries that follow this one in the loader's order, up to the C library.
+static KEPT: Kept = Kept::new();
 
 /// A function of the next library in the loader's order.
 pub(crate) struct Next {
@@ -55,7 +59,10 @@ impl Next {
         let (address, stays) = match originals::original(self.name) {
             Some(address) => (address, true),
             None => {
-                let found = loaded::next_after(here, self.name)?;
+                let found = match KEPT.next_after(here, self.name) {
+                    Some(address) => (address, true),
+                    None => loaded::next_after(here, self.name)?,
+                };
                 // Meanwhile another thread may have put this library's function into the table that was just read.
                 originals::original(self.name).map_or(found, |address| (address, true))
             }

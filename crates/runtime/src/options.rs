@@ -68,10 +68,17 @@ fn obey_for(environment: Environment<'_>, name: &[u8], started_as: &[u8]) {
 fn with_environment<R>(then: impl FnOnce(Environment<'_>) -> R) -> R {
     // SAFETY: no code changes the environment before the program runs.
     let known = unsafe { environ };
-    if !known.is_null() {
-        // SAFETY: the C library's environment.
-        return then(unsafe { Environment::new(known) });
+    if known.is_null() {
+        return with_environment_of_kernel(then);
     }
+    // SAFETY: the C library's environment.
+    then(unsafe { Environment::new(known) })
+}
+
+/// As the kernel has it. Apart, since its room would be four pages of each process's stack.
+#[cold]
+#[inline(never)]
+fn with_environment_of_kernel<R>(then: impl FnOnce(Environment<'_>) -> R) -> R {
     let mut text = [0_u8; 16 * 1024];
     let mut pointers = [core::ptr::null::<c_char>(); 512];
     let mut length = 0;

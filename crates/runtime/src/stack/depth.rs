@@ -97,7 +97,7 @@ pub(super) fn used_by_main() -> usize {
     lowest_resident(base).map_or(0, |lowest| base - lowest)
 }
 
-/// The lowest resident page of the first thread's stack. Its mapping grows downwards; bisection finds its end.
+/// The lowest resident page of the first thread's stack. Its mapping grows downwards; steps that double, and bisection, find its end.
 pub(super) fn lowest_resident(base: usize) -> Option<usize> {
     const LARGEST: usize = 64 << 20;
     let is_mapped = |page: usize| syscall::mincore(page, &mut [0]).is_ok();
@@ -105,8 +105,13 @@ pub(super) fn lowest_resident(base: usize) -> Option<usize> {
     if base == 0 || !is_mapped(top) {
         return None;
     }
-    // The kernel keeps other mappings away from a stack by much more than a page, so the mapped part is one run of pages.
-    let (mut unmapped, mut mapped) = (LARGEST / PAGE, 0);
+    // The kernel keeps other mappings away from a stack by much more than a page, so the mapped part is one run of pages. Most programs
+    // have no more than the kernel mapped at the start, 33 pages less what is above the base.
+    let (mut unmapped, mut mapped) = (32, 0);
+    while unmapped < LARGEST / PAGE && is_mapped(top - unmapped * PAGE) {
+        mapped = unmapped;
+        unmapped *= 2;
+    }
     while unmapped - mapped > 1 {
         let middle = usize::midpoint(unmapped, mapped);
         if is_mapped(top - middle * PAGE) { mapped = middle } else { unmapped = middle }
