@@ -11,6 +11,7 @@
 //! Invariant: a process in doubt counts as alive, and its ledger stays.
 //! Not here: whether a process is alive ([`crate::alive`]).
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::mem::offset_of;
@@ -28,29 +29,35 @@ use super::{CLOCK_BOOTTIME, ENDING, folders, own_folder_there, read};
 use crate::alive::{Alive, is_alive};
 use crate::{foreign_file, part, place};
 
-/// The most ledgers that one run checks: each is opened and read, and a folder may hold hundreds that daemons left.
-/// The next runs check the others.
-const MOST_JUDGED: usize = 4;
+/// The most ledgers that one run checks: each is opened and read, which takes a tenth of a millisecond, and a folder may hold hundreds
+/// that daemons left. A run leaves no more than one. The next runs check the others.
+const MOST_JUDGED: usize = 1;
 
 /// Removes ledgers of runs without a living process.
 pub(super) fn sweep(folder: &Path) {
+    sweep_some(folder, MOST_JUDGED);
+}
+
+fn sweep_some(folder: &Path, most: usize) {
     part::sweep(folder);
     let Ok(entries) = fs::read_dir(folder) else { return };
     let paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     let is_ledger = |path: &&PathBuf| path.extension().is_some_and(|ending| ending == ENDING);
     let ledgers: Vec<&PathBuf> = paths.iter().filter(is_ledger).collect();
     // Process numbers ascend, so the next runs check the next ledgers.
-    let first = (process::id() as usize).wrapping_mul(MOST_JUDGED) % ledgers.len().max(1);
-    for path in ledgers.iter().cycle().skip(first).take(MOST_JUDGED.min(ledgers.len())) {
+    let first = (process::id() as usize).wrapping_mul(most) % ledgers.len().max(1);
+    for path in ledgers.iter().cycle().skip(first).take(most.min(ledgers.len())) {
         if is_dead(path) {
             let _ = fs::remove_file(path);
             remove_areas(path);
         }
     }
+    let names: BTreeSet<&OsStr> = paths.iter().filter_map(|path| path.file_name()).collect();
     for path in &paths {
         // A process that outlives its run may begin an area after the ledger is gone.
-        let left =
-            |(ledger, process, _): (&OsStr, u32, _)| !folder.join(ledger).exists() && !is_alive(process);
+        let left = |(ledger, process, _): (&OsStr, u32, _)| {
+            !names.contains(ledger) && !folder.join(ledger).exists() && !is_alive(process)
+        };
         if path.file_name().and_then(area_of).is_some_and(left) {
             let _ = fs::remove_file(path);
         }
@@ -199,10 +206,10 @@ mod tests {
         fs::write(&noise, b"noise").expect("written");
         let are_there = |paths: [&PathBuf; 4]| paths.map(|path| path.exists());
         let all = [&paths[0], &paths[1], &paths[2], &noise];
-        sweep(&folder);
+        sweep_some(&folder, 8);
         assert_eq!(are_there(all), [false, true, true, true], "it may become a ledger yet");
         part::tests::make_old(&noise);
-        sweep(&folder);
+        sweep_some(&folder, 8);
         assert_eq!(are_there(all), [false, true, true, false]);
         fs::remove_dir_all(folder).expect("removed");
     }
@@ -242,7 +249,7 @@ mod tests {
         assert_eq!(ledger.name(), "4194400-1");
         drop(ledger);
         let check = |stays: bool, why: &str| {
-            sweep(&folder);
+            sweep_some(&folder, 8);
             assert_eq!(path.exists(), stays, "{why}");
         };
         check(true, "a process of it lives");
@@ -312,7 +319,7 @@ mod tests {
         let swept = [format!("{dead}-1.ledger.{dead}-1.locks"), format!("{dead}-2.ledger.{dead}-1.locks")];
         let stays = format!("{dead}-2.ledger.{}-1.locks", process::id());
         swept.iter().chain([&stays]).for_each(|name| fs::write(beside(name), b"x").expect("written"));
-        sweep(&folder);
+        sweep_some(&folder, 8);
         assert!(swept.iter().all(|name| !beside(name).exists()) && beside(&stays).exists());
         fs::remove_dir_all(folder).expect("removed");
     }
