@@ -1,4 +1,5 @@
-//! `cargo xtask layout`: the functions that a run passes through, so that the linker can place them together.
+//! `cargo xtask layout`: the functions that a run passes through, and the data that a start touches, so that the linker can place them
+//! together.
 //!
 //! ```text
 //! underbar run -- true     ─┐                                          ┌─> host/cli/layout.ld         the command
@@ -8,11 +9,14 @@
 //! ```
 //!
 //! The kernel maps code in pieces of 64 KiB when it is first touched, which takes some microseconds each time, and counts as the process's
-//! memory. Of the command's six megabytes a run needs some 200 kilobytes, of the library's 600 most programs need 160.
+//! memory. Of the command's six megabytes a run needs some 200 kilobytes, of the library's 600 most programs need 160. `data` has the
+//! library's data.
 //!
 //! Invariant: the names in the files change the places of functions, and nothing else; a name without a function is
 //! ignored. So they need not be made anew with each change, only when a run takes longer or more memory.
 //! Not here: the gain (`cargo xtask bench command`, `cargo xtask bench heap`).
+
+mod data;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -43,7 +47,7 @@ pub fn write() -> bool {
 /// The functions of the command.
 fn of_command(folder: &Path, underbar: &str, run: &[&str]) -> io::Result<()> {
     let counts = counted(folder, &[], run)?;
-    save("host/cli/layout.ld", "`underbar run -- true`", &passed(&counts, underbar))
+    save("host/cli/layout.ld", &script("`underbar run -- true`", &passed(&counts, underbar)))
 }
 
 /// The functions of the library. Valgrind is not preloaded into: the program is linked with the library, and gets its accounts from a run.
@@ -62,7 +66,11 @@ fn of_library(folder: &Path, underbar: &str) -> io::Result<()> {
     let symbols = command("nm", &["--defined-only", &library]).output()?;
     let symbols = String::from_utf8_lossy(&symbols.stdout);
     let functions = with_aliases(passed(&counts, &library), &symbols);
-    save("crates/preload/layout.ld", "`xtask/src/layout/program.c`", &functions)
+    let data = data::touched(folder, &before, &program, Path::new(&library))?;
+    save(
+        "crates/preload/layout.ld",
+        &(script("`xtask/src/layout/program.c`", &functions) + &data::script(&data)),
+    )
 }
 
 /// With all names of these functions, as `nm` lists them: a section has the name of one of them.
@@ -98,9 +106,9 @@ fn counted(folder: &Path, before: &[&str], run: &[&str]) -> io::Result<String> {
 }
 
 /// Writes a script for the linker.
-fn save(name: &str, of: &str, functions: &BTreeSet<&str>) -> io::Result<()> {
+fn save(name: &str, script: &str) -> io::Result<()> {
     let file = root().join(name);
-    fs::write(&file, script(of, functions))?;
+    fs::write(&file, script)?;
     println!("written: {}", file.display());
     Ok(())
 }
@@ -162,9 +170,9 @@ fn script(of: &str, functions: &BTreeSet<&str>) -> String {
 /// A mangled name with `*` for the parts that change from one build to the next: at the end of a name of the older form, after
 /// each crate's `Cs` in the newer one.
 fn without_hashes(name: &str) -> String {
+    // A part of a static has a number after it.
     if let Some((rest, hash)) = name.rsplit_once("17h")
-        && hash.len() == 17
-        && hash.ends_with('E')
+        && hash.as_bytes().get(16) == Some(&b'E')
     {
         return format!("{rest}17h*");
     }
