@@ -23,8 +23,9 @@ pub struct Static {
     is_zero: bool,
 }
 
-/// Larger ones keep their place: a start touches few of their pages.
+/// Larger ones keep their place: a start touches few of their pages. So do whole pages, which begin with one.
 const LARGEST: u64 = 16 << 10;
+const PAGE: u64 = 4096;
 
 /// The statics of the library that the program touches when it only starts.
 ///
@@ -54,6 +55,7 @@ pub fn touched(
         if let Some(one) = at.checked_sub(1).and_then(|at| all.get(at))
             && address < one.address + one.bytes
             && one.bytes <= LARGEST
+            && !one.bytes.is_multiple_of(PAGE)
         {
             touched.insert(one.clone());
         }
