@@ -104,7 +104,9 @@ pub fn script(touched: &BTreeSet<Static>) -> String {
         let lines = chosen.map(|one| format!("    *(.{section}.{})\n", without_hashes(&one.name)));
         let mut seen = BTreeSet::new();
         let lines: String = lines.filter(|line| seen.insert(line.clone())).collect();
-        format!("SECTIONS\n{{\n  .{section}.run :\n  {{\n{lines}  }}\n}}\nINSERT BEFORE .{section};\n")
+        // The C compiler's own words of each library, which it touches at start and end.
+        let own = format!("    *crtbegin*(.{section})\n");
+        format!("SECTIONS\n{{\n  .{section}.run :\n  {{\n{own}{lines}  }}\n}}\nINSERT BEFORE .{section};\n")
     };
     of("data", false) + &of("bss", true)
 }
@@ -147,9 +149,12 @@ mod tests {
         ]);
         let script = script(&touched);
         assert!(
-            script.contains(".bss.run :\n  {\n    *(.bss._ZN1a5SMALL17h*)\n    *(.bss._ZN1a5LARGE17h*)\n  }"),
+            script.contains(".bss.run :\n  {\n    *crtbegin*(.bss)\n    *(.bss._ZN1a5SMALL17h*)\n    *(.bss._ZN1a5LARGE17h*)\n  }"),
             "{script}"
         );
-        assert!(script.contains(".data.run :\n  {\n    *(.data.value)\n  }"), "{script}");
+        assert!(
+            script.contains(".data.run :\n  {\n    *crtbegin*(.data)\n    *(.data.value)\n  }"),
+            "{script}"
+        );
     }
 }
