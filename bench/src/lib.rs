@@ -11,7 +11,8 @@
 //! (beside whom), [`peers`] (against whom), [`build`] (how a peer becomes a shared library), [`measure`] (one sample),
 //! [`rounds`] (how many; their turns and intervals are those of `underbar_verdict`), [`goal`] (held or missed), [`heap`] (the rounds; [`heap::table`]: the text and
 //! the files), [`accounts`] (what it costs to keep accounts), [`command`] (what the command adds), [`lock`] (locks under contention),
-//! [`load`] (programs loaded, called and given back), [`ecb`] (a heap for each unit of work), [`sort`] (records and lines), [`switches`] (counting and sparing entries to the kernel), [`programs`] (real programs and servers, plain and under underbar).
+//! [`load`] (programs loaded, called and given back), [`ecb`] (a heap for each unit of work), [`sort`] (records and lines), [`switches`] (counting and sparing entries to the kernel), [`programs`] (real programs and servers, plain and under
+//! underbar), [`lines`] (what allocators' threads take from each other's caches, counted in a model).
 //!
 //! Invariant: every allocator runs the same workload with the same seed, and must print the same text.
 //! What is absent: no absolute time decides anything, but for two goals of [`command`] that are milliseconds; only ratios within one run
@@ -26,6 +27,7 @@ pub mod ecb;
 pub mod goal;
 pub mod heap;
 pub mod host;
+pub mod lines;
 pub mod load;
 pub mod lock;
 pub mod measure;

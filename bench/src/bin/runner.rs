@@ -1,13 +1,16 @@
-//! `underbar-bench heap|accounts|command|lock|load|ecb|sort|switches|programs [FLAGS]`: what `cargo xtask bench` calls.
+//! `underbar-bench heap|lines|accounts|command|lock|load|ecb|sort|switches|programs [FLAGS]`: what `cargo xtask bench` calls.
 #![forbid(unsafe_code)]
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use underbar_bench::heap::Request;
-use underbar_bench::{Error, accounts, command, ecb, heap, load, lock, programs, rounds, sort, switches};
+use underbar_bench::{
+    Error, accounts, command, ecb, heap, lines, load, lock, programs, rounds, sort, switches,
+};
 
 const USAGE: &str = "\
 cargo xtask bench heap      CPU time and peak memory against other allocators
+cargo xtask bench lines     cache lines that threads take from each other in allocators, from 2 to 64 threads (valgrind)
 cargo xtask bench accounts  what accounts cost: instructions (valgrind) and CPU time, with and without them
 cargo xtask bench command   what the command adds: to a start, to each followed child, by a profile
 cargo xtask bench lock      locks under contention: throughput, CPU per operation, waits, fairness
@@ -26,6 +29,10 @@ cargo xtask bench programs  real programs and servers, plain against underbar ru
   --seed N              the first round's seed (1)
   --require-all         a missing allocator is an error
   --no-record           write nothing below bench/runs
+
+Of bench lines:
+  --threads A,B         with so many threads (2,8,32,64)
+  --allocators, --library, --require-all, --no-record as above
 
 Of bench lock:
   --quick               three short rounds; nothing is recorded
@@ -111,10 +118,12 @@ fn obey(words: &[String]) -> Result<(), Error> {
             None => ecb::run(request, &workspace, &target),
         };
     }
-    let mut request = parse(flags)?;
+    let mut threads = lines::THREADS.to_vec();
+    let mut request = parse(flags, &mut threads)?;
     let workspace = workspace()?;
     let target = target(&workspace)?;
     match what.as_str() {
+        "lines" => lines::run(lines::Request { threads, heap: request }, &workspace, &target),
         "heap" => heap::run(request, &workspace, &target),
         "accounts" => {
             if request.allocators.is_empty() {
@@ -126,8 +135,8 @@ fn obey(words: &[String]) -> Result<(), Error> {
     }
 }
 
-/// Flags into a request.
-fn parse(flags: &[String]) -> Result<Request, Error> {
+/// Flags into a request, and into numbers of threads.
+fn parse(flags: &[String], threads: &mut Vec<usize>) -> Result<Request, Error> {
     let mut request = Request { seed: 1, record: true, ..Request::default() };
     let mut words = flags.iter();
     while let Some(flag) = words.next() {
@@ -140,6 +149,10 @@ fn parse(flags: &[String]) -> Result<Request, Error> {
             "--seed" => request.seed = number(flag, value()?)? as u64,
             "--workloads" => request.workloads = value()?.split(',').map(str::to_owned).collect(),
             "--allocators" => request.allocators = value()?.split(',').map(str::to_owned).collect(),
+            "--threads" => {
+                let each = value()?.split(',').map(|text| number(flag, text));
+                *threads = each.collect::<Result<_, _>>()?;
+            }
             "--library" => {
                 let (name, path) = value()?
                     .split_once('=')
