@@ -84,7 +84,7 @@ fn lines(text: &str) -> Vec<String> {
 }
 
 /// A name, statements, and the counter that tells what was done with the cursor.
-const CASES: [(&str, &str, &str); 25] = [
+const CASES: [(&str, &str, &str); 27] = [
     (
         "served",
         "begin read only\ndeclare c cursor for select id, pad from t where id < 30\n35*fetch 1 from c\ncommit",
@@ -207,6 +207,17 @@ const CASES: [(&str, &str, &str); 25] = [
         "sent",
         "begin read only\ndeclare c no scroll cursor for select id from t where id < 30\n3*fetch c\n@send fetch c\nfetch c\n@send select 1\n\
          @send fetch 3 from c\n@send move 1 in c\nfetch c\n@send fetch prior from c\nrollback",
+        "fetch.served",
+    ),
+    (
+        "all-sent",
+        "begin read only\n@send declare c no scroll cursor for select id from t where id < 9\n12*@send fetch 1 from c\nrollback",
+        "fetch.connection",
+    ),
+    (
+        "sent-before",
+        "begin read only\n@send declare c cursor for select id from t where id < 9\n3*@send fetch 1 from c\n\
+         declare c2 cursor for select id from t where id < 9\n12*fetch 1 from c2\nrollback",
         "fetch.served",
     ),
     (
@@ -381,6 +392,23 @@ fn the_server_gets_fewer_fetches() {
     let of = |key| counter(&report, key);
     assert_eq!((of("fetch.asked"), of("fetch.sent"), of("fetch.served")), (20_001, 0, 0));
     assert!(of("fetch.waited_ns") > 0);
+}
+
+/// psycopg 3 sends its statements and does not wait: its rows come one by one, and the report has them with the reason.
+#[test]
+fn fetches_that_are_only_sent_are_counted() {
+    let Some((server, program)) = server("sent") else { return };
+    let statements = lines(
+        "begin read only\n@send declare c no scroll cursor for select id from t\n40*@send fetch 1 from c\n@send close c\n\
+         @send declare c no scroll cursor for select id from t\n20*@send fetch next from c\n@send fetch 5 from c\n\
+         declare d cursor for select id from t where id < 30\n9*fetch 1 from d\n@send fetch 1 from d\nrollback",
+    );
+    let (plain, ours, report) = both(&server, &program, "sent", &statements, "MULTIFETCH(100)");
+    same("sent", &plain, &ours);
+    let of = |key| counter(&report, key);
+    assert_eq!((of("fetch.asked"), of("fetch.alone")), (70, 61), "{}", fetches(&report, "fetch"));
+    // c twice, and d once it is sent.
+    assert_eq!(of("fetch.connection"), 3, "{}", fetches(&report, "fetch"));
 }
 
 /// psycopg2 has libpq as a library of its own, loaded when the module is.

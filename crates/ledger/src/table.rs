@@ -240,7 +240,7 @@ counters! {
     ControlObeyed = "control.obeyed", "Live changes obeyed", Count, by Obeyed, live Exact, killed Exact, Sum,
         "Settings that were changed from outside while the program ran, and that it obeyed: at the next request that a thread's ready cells do not serve.";
     FetchAsked = "fetch.asked", "single rows of cursors asked for", Count, by Request, live Exact, killed Exact, Sum,
-        "Times that the program asked for one row of a cursor: of one that it declared by libpq, while MULTIFETCH was in force; of any by PQexec or PQexecParams, under SWITCHES without MULTIFETCH.";
+        "Times that the program asked for one row of a cursor: of one that it declared by libpq, or by a statement that it sent, while MULTIFETCH was in force; of any by PQexec or PQexecParams, under SWITCHES without MULTIFETCH.";
     FetchWaited = "fetch.waited_ns", "time in single rows", Nanoseconds, by Request, live Exact, killed Exact, Sum,
         "How long the program was in calls of libpq for one row of a cursor each, under SWITCHES without MULTIFETCH. Most of it is the way to the server and back, which MULTIFETCH(n) leaves to one of n.";
     FetchServed = "fetch.served", "single rows that came from larger fetches", Count, by Request, live Exact, killed Exact, Sum,
@@ -267,8 +267,8 @@ counters! {
         "Cursors that are not read ahead since their plan computes or casts, which could fail in a later row.";
     FetchDoubtful = "fetch.doubtful", "cursors left alone: an unclear plan", Count, by Request, live Exact, killed Exact, Sum,
         "Cursors that are not read ahead since what the server said of them could not be read with certainty.";
-    FetchConnection = "fetch.connection", "cursors left alone: not in turn", Count, by Request, live Exact, killed Exact, Sum,
-        "Cursors that are not read ahead since their connection is used asynchronously or in a pipeline, or other statements came between their DECLARE and their second row.";
+    FetchConnection = "fetch.connection", "cursors left alone: statements not waited for", Count, by Request, live Exact, killed Exact, Sum,
+        "Cursors that are not read ahead since the program sends statements and does not wait for each (psycopg 3, pipelines), or since other statements came between their DECLARE and their second row.";
     CacheCalls = "cache.calls", "reads and writes served by caches of files", Count, by Request, live Exact, killed Exact, Sum,
         "Reads and writes of files that PRINT or WORKFILE name, by the program or the C library's streams, which a cache took or served.";
     CacheKernelCalls = "cache.kernel_calls", "kernel reads and writes of caches of files", Count, by Request, live Exact, killed Exact, Sum,

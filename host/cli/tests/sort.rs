@@ -40,7 +40,8 @@ fn the_summary_has_the_same_figures_in_words_and_json() {
     for part in [
         "sorted 300,000 records, 2,700,000 bytes, in ",
         "  taken     299,900 records; written 299,900, 2,699,100 bytes\n",
-        " in the work file: ",
+        " sorted, ",
+        " written to the work file: ",
         "  seconds   read ",
         "  switches  ",
         " calls moved records: ",

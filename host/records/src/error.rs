@@ -45,11 +45,11 @@ pub enum Error {
         why: &'static str,
     },
     /// The work file cannot be written or read.
-    #[error("work file in {}, with {bytes} bytes: {error}", folder.shown())]
+    #[error("work file in {}, after {bytes} bytes: {error}", folder.shown())]
     Work {
         /// The folder.
         folder: String,
-        /// Bytes that the work file has.
+        /// Bytes that were written before.
         bytes: u64,
         /// The system's reason.
         error: io::Error,

@@ -113,6 +113,15 @@ pub enum Short {
 }
 
 impl Field {
+    /// Whether the two have a byte in common.
+    pub(crate) fn overlaps(self, other: Field) -> bool {
+        let end = |field: Field| match field.kind {
+            Kind::Rest => u32::MAX,
+            _ => field.at.saturating_add(field.length),
+        };
+        self.at < end(other) && other.at < end(self)
+    }
+
     /// The bytes of the field in a record. The inner error has the bytes of a shorter record, if that is allowed.
     fn bytes<'a>(&self, record: &'a [u8], short: Short) -> Result<Result<&'a [u8], &'a [u8]>, BadField> {
         let from = self.at as usize;

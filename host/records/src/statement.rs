@@ -84,6 +84,7 @@ pub fn read(text: &str, format: Format) -> Read<Statements> {
         all: Statements::of(Vec::new(), format),
         has_verb: false,
         verb_line: 1,
+        sum_line: 1,
     };
     while let Some(word) = reader.parser.next() {
         if word.is("END") {
@@ -102,6 +103,7 @@ struct Reader<'a> {
     all: Statements,
     has_verb: bool,
     verb_line: usize,
+    sum_line: usize,
 }
 
 /// A field in a list, of which the kind may follow in FORMAT.
@@ -220,6 +222,7 @@ impl<'a> Reader<'a> {
         if self.all.sum != Sum::None {
             return Err(word.wrong("a second SUM"));
         }
+        self.sum_line = word.line;
         self.parser.expect("FIELDS")?;
         self.parser.expect("=")?;
         if self.parser.take("NONE") || self.parser.take("(NONE)") {
@@ -351,6 +354,16 @@ impl<'a> Reader<'a> {
         if all.sum != Sum::None && all.verb == Verb::Copy {
             return wrong("SUM needs fields to sort by, and this is a copy");
         }
+        if let Sum::Fields(fields) = &all.sum {
+            let wrong = |what: &str| Err(Wrong { line: self.sum_line, what: what.to_owned() });
+            if fields.iter().any(|field| all.order.iter().any(|order| order.field.overlaps(*field))) {
+                // Sums would change the order that they are made in.
+                return wrong("a field with a sum overlaps a field of the key");
+            }
+            if (1..fields.len()).any(|at| fields[..at].iter().any(|field| field.overlaps(fields[at]))) {
+                return wrong("two fields with sums overlap");
+            }
+        }
         if all.verb == Verb::Merge && (all.skip > 0 || all.stop.is_some()) {
             return wrong("SKIPREC and STOPAFT are not for MERGE");
         }
@@ -457,6 +470,8 @@ mod tests {
             ("SORT FIELDS=COPY,SKIPREC=many", 1, "many is not a number"),
             ("SORT FIELDS=(1,2,CH,A)\nSUM FIELDS=(3,4,CH)", 2, "a CH field has no sum"),
             ("SORT FIELDS=(1,2,CH,A)\nSUM FIELDS=(3,9,BI)", 2, "has at most 8 bytes"),
+            ("SUM FIELDS=(2,4,PD)\nSORT FIELDS=(9,1,CH,A,1,2,CH,A)", 1, "overlaps a field of the key"),
+            ("SORT FIELDS=(1,2,CH,A)\nSUM FIELDS=(3,4,PD,9,2,BI,6,2,BI)", 2, "two fields with sums overlap"),
             (&deep, 2, "more than 64 parentheses"),
         ] {
             let wrong = read(text, Format::Fixed(80)).expect_err(text);

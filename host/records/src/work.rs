@@ -103,7 +103,7 @@ impl Work {
             state.writes += 1;
             (file, at)
         };
-        file.write_all_at(run, at).map_err(|error| self.error(error))?;
+        file.write_all_at(run, at).map_err(|error| self.failed(self.before.bytes + at, error))?;
         Ok(Extent { file, at, left: run.len() as u64, reads: self.reads.clone() })
     }
 
@@ -127,7 +127,12 @@ impl Work {
     /// An error of the work file.
     #[must_use]
     pub fn error(&self, error: io::Error) -> Error {
-        Error::Work { folder: self.folder.shown().to_string(), bytes: self.figures().bytes, error }
+        self.failed(self.figures().bytes, error)
+    }
+
+    /// An error behind so many bytes.
+    fn failed(&self, bytes: u64, error: io::Error) -> Error {
+        Error::Work { folder: self.folder.shown().to_string(), bytes, error }
     }
 
     /// What the file has.

@@ -184,8 +184,12 @@ fn a_full_work_folder_is_named() {
     }
     let folder = prepare("full-work");
     let error = limited("a_full_work_folder_is_named", 1_024, &folder);
-    let place = format!("work file in {}, with ", folder.path().join("work").display());
+    let place = format!("work file in {}, after ", folder.path().join("work").display());
     assert!(error.starts_with(&place) && error.contains("File too large"), "{error}");
+    // What it had before, not what it would have had.
+    let bytes: u64 =
+        error[place.len()..].split(' ').next().and_then(|text| text.parse().ok()).expect("bytes");
+    assert!(bytes <= 1 << 20, "{error}");
     assert_eq!(names(&folder), ["in", "work"]);
     assert_eq!(fs::read_dir(folder.path().join("work")).expect("there").count(), 0);
 }

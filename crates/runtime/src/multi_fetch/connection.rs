@@ -89,17 +89,42 @@ pub(super) struct Entry {
     pub(super) cursors: [Option<Cursor>; CURSORS],
     /// The program uses it in a way that multi-fetch does not follow.
     pub(super) is_left_alone: bool,
+    /// The program waited for no DECLARE on it so far: fetches that it sends are counted, and nothing is followed.
+    is_only_counted: bool,
     /// The result of a statement that the program sent without waiting, to be given instead of the server's next one. Null: none.
     pub(super) result: *mut Rows,
 }
 
 impl Entry {
     const fn new() -> Self {
-        Entry { libpq: None, cursors: [const { None }; CURSORS], is_left_alone: false, result: null_mut() }
+        Entry {
+            libpq: None,
+            cursors: [const { None }; CURSORS],
+            is_left_alone: false,
+            is_only_counted: false,
+            result: null_mut(),
+        }
     }
 
     pub(super) fn cursor(&mut self, name: &Name) -> Option<&mut Cursor> {
         self.cursors.iter_mut().flatten().find(|cursor| cursor.name == *name)
+    }
+
+    /// A place for a cursor that is not known yet. Where only fetches are counted, the first one is used again.
+    pub(super) fn place(&mut self) -> Option<&mut Option<Cursor>> {
+        let at = self.cursors.iter().position(Option::is_none).or(self.is_only_counted.then_some(0))?;
+        self.cursors.get_mut(at)
+    }
+
+    /// The program sent the DECLARE of a cursor: what was counted of an earlier one of its name is done.
+    pub(super) fn is_sent_anew(&mut self, name: &Name) {
+        if self.is_only_counted {
+            for place in &mut self.cursors {
+                if place.as_ref().is_some_and(|cursor| cursor.name == *name) {
+                    *place = None;
+                }
+            }
+        }
     }
 }
 
@@ -118,11 +143,20 @@ static PLACES: [Place; CONNECTIONS] =
     [const { Place { connection: AtomicPtr::new(null_mut()), entry: UnsafeCell::new(Entry::new()) } };
         CONNECTIONS];
 
-/// The entry of a connection, if it has one.
+/// The entry of a connection that is followed, if it has one.
 ///
 /// # Safety
 /// No other thread uses the connection, and no other entry of it is in use.
 pub(super) unsafe fn known<'a>(connection: *mut Connection) -> Option<&'a mut Entry> {
+    // SAFETY: the caller's promise.
+    unsafe { any(connection) }.filter(|entry| !entry.is_only_counted)
+}
+
+/// The entry of a connection, followed or not.
+///
+/// # Safety
+/// As [`known`].
+unsafe fn any<'a>(connection: *mut Connection) -> Option<&'a mut Entry> {
     if connection.is_null() {
         return None;
     }
@@ -131,15 +165,40 @@ pub(super) unsafe fn known<'a>(connection: *mut Connection) -> Option<&'a mut En
     Some(unsafe { &mut *place.entry.get() })
 }
 
-/// The entry of a connection, a new one if it has none. None if all are taken.
+/// The entry of a connection, which is followed from now on. None if all are taken.
 ///
 /// # Safety
 /// As [`known`].
 pub(super) unsafe fn entry<'a>(connection: *mut Connection) -> Option<&'a mut Entry> {
     // SAFETY: the caller's promise.
-    if let Some(entry) = unsafe { known(connection) } {
+    let entry = unsafe { any(connection).or_else(|| taken(connection)) }?;
+    if entry.is_only_counted {
+        // Its cursors have no rows.
+        *entry = Entry::new();
+    }
+    Some(entry)
+}
+
+/// The entry of a connection, to count what the program sends; a new one is not followed. None if all are taken.
+///
+/// # Safety
+/// As [`known`].
+pub(super) unsafe fn counted<'a>(connection: *mut Connection) -> Option<&'a mut Entry> {
+    // SAFETY: the caller's promise.
+    if let Some(entry) = unsafe { any(connection) } {
         return Some(entry);
     }
+    // SAFETY: the caller's promise.
+    let entry = unsafe { taken(connection) }?;
+    entry.is_only_counted = true;
+    Some(entry)
+}
+
+/// A free entry, which becomes this connection's. None if there is none.
+///
+/// # Safety
+/// As [`known`]; the connection has no entry.
+unsafe fn taken<'a>(connection: *mut Connection) -> Option<&'a mut Entry> {
     if connection.is_null() {
         return None;
     }

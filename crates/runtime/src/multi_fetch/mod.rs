@@ -33,7 +33,7 @@ use underbar_sys::clock::monotonic;
 
 use crate::ledger;
 use crate::orders::Orders;
-use connection::{Entry, forget, known};
+use connection::{Cursor, Entry, forget, known};
 use libpq::{Connection, Libpq, Rows};
 use server::{Exec, Server};
 use session::{Session, leave};
@@ -312,12 +312,58 @@ unsafe fn is_done_here(connection: *mut Connection, text: *const c_char) -> bool
     result == Some(true)
 }
 
+/// The program sends a statement and does not wait for it: fetches of one row are counted, and each of their cursors as left alone.
+///
+/// # Safety
+/// This thread may use the connection; the text is null or a C string.
+unsafe fn count_sent(connection: *mut Connection, text: *const c_char) {
+    if connection.is_null() || text.is_null() {
+        return;
+    }
+    // SAFETY: the caller's promise.
+    match statement(unsafe { core::ffi::CStr::from_ptr(text) }.to_bytes()) {
+        Statement::Fetch(name, Count::Rows(1)) => {
+            ledger::add(Key::FetchAsked, 1);
+            ledger::add(Key::FetchAlone, 1);
+            // SAFETY: the caller's promise.
+            let Some(entry) = (unsafe { connection::counted(connection) }) else { return };
+            if entry.cursor(&name).is_none()
+                && let Some(place) = entry.place()
+            {
+                leave(place.insert(Cursor::new(name)), StandBack::Connection);
+            }
+        }
+        Statement::Declare(name) => {
+            // SAFETY: the caller's promise.
+            if let Some(entry) = unsafe { connection::counted(connection) } {
+                entry.is_sent_anew(&name);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// What is sent to the server for a text that the program sends without waiting for it.
+///
+/// # Safety
+/// As [`count_sent`].
+unsafe fn to_send(connection: *mut Connection, text: *const c_char, is_text: bool) -> *const c_char {
+    // SAFETY: the caller's promise.
+    unsafe {
+        leave_alone(connection, text);
+        if is_text && is_done_here(connection, text) {
+            return c"SELECT".as_ptr();
+        }
+        count_sent(connection, text);
+    }
+    text
+}
+
 /// `PQsendQuery`.
 unsafe extern "C" fn send(connection: *mut Connection, text: *const c_char) -> c_int {
     // SAFETY: as in `exec`.
     unsafe {
-        leave_alone(connection, text);
-        let text = if is_done_here(connection, text) { c"SELECT".as_ptr() } else { text };
+        let text = to_send(connection, text, true);
         transmute::<usize, Send>(original(bind::SEND))(connection, text)
     }
 }
@@ -352,8 +398,7 @@ unsafe extern "C" fn send_params(
 ) -> c_int {
     // SAFETY: as in `exec`.
     unsafe {
-        leave_alone(connection, text);
-        let text = if result == 0 && is_done_here(connection, text) { c"SELECT".as_ptr() } else { text };
+        let text = to_send(connection, text, result == 0);
         let real = transmute::<usize, SendParams>(original(bind::SEND_PARAMS));
         real(connection, text, count, types, values, lengths, formats, result)
     }

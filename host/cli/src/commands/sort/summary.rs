@@ -54,7 +54,7 @@ impl<'a> Summary<'a> {
         if *runs > 0 {
             let _ = writeln!(
                 text,
-                "  runs      {}, of which {} in the work file: {} bytes; memory {} KiB",
+                "  runs      {} sorted, {} written to the work file: {} bytes; memory {} KiB",
                 grouped(*runs),
                 grouped(work.runs),
                 grouped(work.bytes),
@@ -73,9 +73,11 @@ impl<'a> Summary<'a> {
         );
         let _ = writeln!(
             text,
-            "  switches  {} calls moved records: {reads} reads, {writes} writes, {} of the work file; one by one: {}",
+            "  switches  {} calls moved records: {} reads, {} writes, {} of the work file; one by one: {}",
             grouped(self.figures.calls()),
-            work.reads + work.writes,
+            grouped(*reads),
+            grouped(*writes),
+            grouped(work.reads + work.writes),
             grouped(records + written)
         );
         text
