@@ -15,6 +15,7 @@
 //! So one multiplication and one comparison with carved * error tell whether an address is that of a carved cell.
 //! Not here: which extent a thread uses next (`thread`).
 
+use core::mem::offset_of;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
@@ -34,18 +35,12 @@ pub enum Place {
     Full,
 }
 
-/// One extent. Its owner writes everything; other threads read `owner`, `class` and `cell_bytes`.
+/// One extent. Its owner writes everything; other threads read `owner` and what tells whether an address is that of a cell. That is in
+/// a line of its own: what the owner writes for each cell would take it away from those who free its cells.
 #[repr(C, align(64))]
 pub struct Extent {
     /// See [`Descriptor::owner`].
     pub owner: AtomicUsize,
-    /// Cells that their owner freed, latest first.
-    pub list: *mut Cell,
-    /// How many more cells must come back until the next look: at the last one of the extent, or at an eighth of them (or four).
-    /// Then a full extent is worth taking cells from again, and frees are counted.
-    pub countdown: u32,
-    /// Cells out beyond the countdown.
-    pub held: u32,
     /// First page.
     pub start: usize,
     /// See the drawing above.
@@ -53,32 +48,41 @@ pub struct Extent {
     /// `carved * error`. The owner alone writes it. Any thread reads it, relaxed, of an extent of which it has a cell: it got
     /// that cell after the limit had passed it. It never falls while a cell is out.
     limit: AtomicUsize,
-    /// Class of its cells.
-    pub class: u8,
-    /// In which list it is.
-    pub place: Place,
     /// Bytes of a cell.
     pub cell_bytes: u32,
+    /// Bytes of its pages.
+    pub bytes: u32,
+    /// The segment around it.
+    pub segment: *mut Descriptor,
+    /// Neighbours among the parked ones.
+    pub older: *mut Extent,
+    /// See `older`.
+    pub newer: *mut Extent,
+
+    // ---- the second line -------------------------------------------------------------------------------------
+    /// Cells that their owner freed, latest first.
+    pub list: *mut Cell,
+    /// How many more cells must come back until the next look: at the last one of the extent, or at an eighth of them (or four).
+    /// Then a full extent is worth taking cells from again, and frees are counted.
+    pub countdown: u32,
+    /// Cells out beyond the countdown.
+    pub held: u32,
     /// Cells carved so far, from the front.
     pub carved: u32,
     /// Cells that fit.
     pub capacity: u32,
     /// `out` when frees were last counted.
     pub settled: u32,
-    /// Bytes of its pages.
-    pub bytes: u32,
     /// The countdown to the next look: an eighth of the cells, within the limits below.
     step: u32,
-    /// The segment around it.
-    pub segment: *mut Descriptor,
     /// Neighbours in its pool's list.
     pub next: *mut Extent,
     /// See `next`.
     pub previous: *mut Extent,
-    /// Neighbours among the parked ones.
-    pub older: *mut Extent,
-    /// See `older`.
-    pub newer: *mut Extent,
+    /// Class of its cells.
+    pub class: u8,
+    /// In which list it is.
+    pub place: Place,
 }
 
 /// The countdown is at least this many cells: an extent has room for 15 or more large ones. With five, the peak of bytes in use
@@ -87,7 +91,7 @@ pub const LEAST_STEP: u32 = 4;
 /// And at most this many, since extents of pools can be larger than others.
 const MOST_STEP: u32 = 512;
 
-const _: () = assert!(size_of::<Extent>() <= DESCRIPTOR);
+const _: () = assert!(size_of::<Extent>() <= DESCRIPTOR && offset_of!(Extent, list) == 64);
 
 impl Extent {
     /// An extent without cells.

@@ -186,7 +186,7 @@ unsafe fn give_back_cell(address: *mut u8, extent: *mut Extent) {
         match own_heap().map(|heap| thread::counting(heap)) {
             Some(heap) if heap == target => (*heap).put(extent, cell),
             Some(heap) => (*heap).put_remote(target, extent, cell),
-            None => thread::send(target, (*target).gate.generation(), cell, cell),
+            None => thread::send_one(target, cell),
         }
     }
 }

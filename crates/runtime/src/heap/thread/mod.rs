@@ -5,7 +5,7 @@
 //! pool[class] current  -> extent  (list: cells freed since)
 //!             partial  -> extent <-> extent                 have free cells
 //!             full     -> extent <-> extent                 looked at when some have come back
-//! remote   <- cells that other threads freed, pushed in batches
+//! inbox    <- cells that other threads freed, in batches: carriers of cells, linked
 //! outbox[] -> cells of other threads, waiting to be a batch
 //! ```
 //!
@@ -14,10 +14,11 @@
 //! figures settled.
 //!
 //! Invariant: `handed` cells were in a bin when it was last filled or looked at; those no longer in it were got.
-//! Not here: exact figures (`settling`), cells of other threads (`remote`), the ownership of a thread's heap (`threads`), the storage below it (`space`), and
-//! its callers (`crate::heap`).
+//! Not here: exact figures (`settling`), cells of other threads (`remote`, `carrier`), the ownership of a thread's heap (`threads`),
+//! the storage below it (`space`), and its callers (`crate::heap`).
 
 mod by_size;
+mod carrier;
 mod figures;
 mod remote;
 mod settling;
@@ -27,7 +28,7 @@ mod threads;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicU32, Ordering};
 
-pub use remote::send;
+pub use remote::send_one;
 pub use threads::{
     Threads, abandon_all, acquire, each_of, end_all, hold_spare, is_spare_free, lose_others, of_thread,
     release_abandoned, release_spare, settle_abandoned, settle_others,

@@ -2,19 +2,20 @@
 //!
 //! ```text
 //! free -> outbox[target] -> batch of 64 cells or 16K -> send -> inbox of the owner -> collect, when a bin is empty
+//!         a carrier of others       carriers, linked
 //! ```
 //!
 //! When the owner's heap ends, its cells in outboxes no longer exist. A batch holds the generation with which it began. If that
 //! has ended, the batch is dropped and its cells are not touched (`gate`).
 //!
 //! Invariant: a cell is in one place: an outbox, an inbox, or its extent. For the accounts, a cell in an outbox is not yet freed.
-//! Not here: the inbox itself, checked by loom (`inbox`).
+//! Not here: the inbox itself, checked by loom (`inbox`); how one cell carries others (`carrier`).
 
 use core::ptr::null_mut;
 
 use underbar_ledger::Key;
 
-use super::{Cell, Extent, ThreadHeap};
+use super::{Cell, Extent, ThreadHeap, carrier};
 use crate::heap::gate::FOR_EVER;
 use crate::heap::{check, map};
 
@@ -29,16 +30,28 @@ pub(super) struct Outgoing {
     target: *mut ThreadHeap,
     /// The target's generation when the batch began. If it has changed, the batch is dropped, since its cells no longer exist.
     generation: u32,
+    /// The carrier that is open, and the first one.
     head: *mut Cell,
     tail: *mut Cell,
+    /// What the open one carries, and how many more it has room for.
+    carried: u32,
+    left: u32,
     /// Cells and bytes that may still join.
     room: u32,
     bytes: i32,
 }
 
 impl Outgoing {
-    pub(super) const NONE: Self =
-        Self { target: null_mut(), generation: 0, head: null_mut(), tail: null_mut(), room: 0, bytes: 0 };
+    pub(super) const NONE: Self = Self {
+        target: null_mut(),
+        generation: 0,
+        head: null_mut(),
+        tail: null_mut(),
+        carried: 0,
+        left: 0,
+        room: 0,
+        bytes: 0,
+    };
 }
 
 /// As in the parent, all methods are called by the owner, or, if there is none, under the lock of the heap's threads.
@@ -56,22 +69,39 @@ impl ThreadHeap {
 
     /// Takes back cells that other threads freed. A cell that two of them freed can make a circle of the chain. The loop still
     /// ends: an extent takes back no more cells than are out.
-    pub(super) unsafe fn put_chain(&mut self, mut cell: *mut Cell) {
+    pub(super) unsafe fn put_chain(&mut self, mut carrier: *mut Cell) {
         let mut cells = 0;
-        while !cell.is_null() {
-            // SAFETY: cells in the inbox are free and ours; a cell's page belongs to its extent.
+        while !carrier.is_null() {
+            // SAFETY: cells in the inbox are free and ours, and so are those that they carry.
             unsafe {
-                let next = (*cell).next.get();
-                let extent: *mut Extent = map::lookup(cell as usize).cast();
-                if (*extent).out() == 0 || (*extent).list == cell {
-                    check::end_twice(cell as usize, extent);
+                let next = (*carrier).next.get();
+                carrier::expect_write(next);
+                let (count, carried) = carrier::carried(carrier);
+                for &cell in &carried[..count] {
+                    carrier::expect_write(cell);
                 }
-                self.put(extent, cell);
-                cell = next;
+                for &cell in &carried[..count] {
+                    self.put_arrived(cell);
+                }
+                self.put_arrived(carrier);
+                carrier = next;
+                cells += count as u64 + 1;
             }
-            cells += 1;
         }
         self.heap.add(Key::HeapRemoteFrees, cells - core::mem::take(&mut self.counted_cells).min(cells));
+    }
+
+    /// Takes back a cell that another thread freed.
+    #[inline(always)]
+    unsafe fn put_arrived(&mut self, cell: *mut Cell) {
+        // SAFETY: the cell is free and ours; its page belongs to its extent.
+        unsafe {
+            let extent: *mut Extent = map::lookup(cell as usize).cast();
+            if (*extent).out() == 0 || (*extent).list == cell {
+                check::end_twice(cell as usize, extent);
+            }
+            self.put(extent, cell);
+        }
     }
 
     /// Counts the cells that other threads freed without putting them away: a signal may have interrupted this thread in the
@@ -79,21 +109,25 @@ impl ThreadHeap {
     pub unsafe fn count_inbox(&mut self) {
         let newest = self.inbox.waiting();
         let (mut cell, mut seen) = (newest, newest);
-        let mut cells: u64 = 0;
+        let (mut cells, mut carriers) = (0, 0_u64);
         while !cell.is_null() && cell != self.counted {
             // SAFETY: cells in the inbox are free, ours, and stay there until we take them.
             unsafe {
-                let extent: *mut Extent = map::lookup(cell as usize).cast();
-                (*extent).settled = (*extent).settled.saturating_sub(1);
-                self.tally.came_back(1, (*extent).cell_bytes);
+                let (count, carried) = carrier::carried(cell);
+                for &one in carried[..count].iter().chain([&cell]) {
+                    let extent: *mut Extent = map::lookup(one as usize).cast();
+                    (*extent).settled = (*extent).settled.saturating_sub(1);
+                    self.tally.came_back(1, (*extent).cell_bytes);
+                }
                 cell = (*cell).next.get();
+                cells += count as u64 + 1;
             }
-            cells += 1;
+            carriers += 1;
             // A cell that two threads gave back makes a circle, which is noticed when it is put away.
             if cell == seen {
                 break;
             }
-            if cells.is_power_of_two() {
+            if carriers.is_power_of_two() {
                 seen = cell;
             }
         }
@@ -116,8 +150,15 @@ impl ThreadHeap {
         }
         // SAFETY: no code uses the cell any more; the outbox is ours.
         unsafe {
-            (*cell).next.set(out.head);
-            out.head = cell;
+            if out.left == 0 {
+                carrier::close(out.head, out.carried);
+                carrier::begin(cell, out.head);
+                (out.head, out.carried, out.left) = (cell, 0, room_in(extent, target));
+            } else {
+                carrier::put(out.head, out.carried, cell);
+                out.carried += 1;
+                out.left -= 1;
+            }
             out.room -= 1;
             out.bytes -= (*extent).cell_bytes as i32;
             if out.room == 0 || out.bytes <= 0 {
@@ -139,10 +180,10 @@ impl ThreadHeap {
         // SAFETY: no code uses the cell any more; the outbox is ours.
         unsafe {
             self.flush(at);
-            (*cell).next.set(null_mut());
+            carrier::begin(cell, null_mut());
             let bytes = BATCH_BYTES - (*extent).cell_bytes as i32;
-            let (head, tail, room) = (cell, cell, BATCH_CELLS - 1);
-            self.outbox[at] = Outgoing { target, generation, head, tail, room, bytes };
+            let (head, tail, room, left) = (cell, cell, BATCH_CELLS - 1, room_in(extent, target));
+            self.outbox[at] = Outgoing { target, generation, head, tail, carried: 0, left, room, bytes };
             if bytes <= 0 {
                 self.flush(at);
             }
@@ -154,9 +195,11 @@ impl ThreadHeap {
     pub unsafe fn inbox_waits(&self) -> usize {
         let (mut cell, mut count) = (self.inbox.waiting(), 0);
         while !cell.is_null() {
-            count += 1;
             // SAFETY: cells in the inbox are free, and stay there until we take them.
-            cell = unsafe { (*cell).next.get() };
+            unsafe {
+                count += 1 + carrier::carried(cell).0;
+                cell = (*cell).next.get();
+            }
         }
         count
     }
@@ -165,7 +208,7 @@ impl ThreadHeap {
         let out = core::mem::replace(&mut self.outbox[at], Outgoing::NONE);
         if !out.head.is_null() {
             // SAFETY: the chain is ours to give.
-            unsafe { send(out.target, out.generation, out.head, out.tail) };
+            unsafe { send(out.target, out.generation, (out.head, out.tail), out.carried) };
         }
     }
 
@@ -178,18 +221,44 @@ impl ThreadHeap {
     }
 }
 
-/// Gives a chain of cells to the thread's heap whose extents they come from. If that has ended meanwhile, the cells no longer
-/// exist and were counted as freed: nothing of them is touched.
+/// How many cells one of this extent carries: where storage that is given back is filled, no more than have room in front of what is
+/// filled.
 ///
 /// # Safety
-/// The cells from `head` to `tail` are linked, free, and all of `target`'s extents, in that generation.
-pub unsafe fn send(target: *mut ThreadHeap, generation: u32, head: *mut Cell, tail: *mut Cell) {
-    // SAFETY: threads' heaps stay where they are for ever; the chain is the caller's.
+/// Both are live.
+#[inline(always)]
+unsafe fn room_in(extent: *mut Extent, target: *mut ThreadHeap) -> u32 {
+    // SAFETY: the caller's promise.
+    unsafe { if (*target).heap.settings.are_special() { 1 } else { carrier::room((*extent).cell_bytes) } }
+}
+
+/// Gives one cell to the thread's heap of whose extents it is, as [`send`].
+///
+/// # Safety
+/// The cell is free, and one of `target`'s.
+pub unsafe fn send_one(target: *mut ThreadHeap, cell: *mut Cell) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        carrier::begin(cell, null_mut());
+        send(target, (*target).gate.generation(), (cell, cell), 0);
+    }
+}
+
+/// Gives a chain of carriers to the thread's heap whose cells they are, and closes the first one, which carries `carried` cells. If
+/// that heap has ended meanwhile, the cells no longer exist and were counted as freed: nothing of them is touched.
+///
+/// # Safety
+/// The carriers from `head` to `tail` are linked, closed but for the first, free, and all their cells are of `target`'s extents, in
+/// that generation.
+unsafe fn send(target: *mut ThreadHeap, generation: u32, (head, tail): (*mut Cell, *mut Cell), carried: u32) {
+    // SAFETY: threads' heaps stay where they are for ever; the chain is the caller's, and exists while the heap does not end.
     unsafe {
         let gate = &(*target).gate;
         if generation == FOR_EVER {
+            carrier::close(head, carried);
             deliver(target, head, tail);
         } else if gate.enter(generation) {
+            carrier::close(head, carried);
             deliver(target, head, tail);
             gate.leave();
         }
