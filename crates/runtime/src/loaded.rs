@@ -112,6 +112,30 @@ pub(crate) fn counts() -> [u64; 2] {
     counts
 }
 
+/// Whether that address is in the program itself, not in a library: also in a program that is linked statically, which has no symbols.
+pub(crate) fn is_in_program(address: usize) -> bool {
+    struct Asked {
+        address: usize,
+        is_in: bool,
+    }
+    unsafe extern "C" fn first(it: *const Described, _: usize, asked: *mut c_void) -> c_int {
+        // SAFETY: the loader's description of the program, which comes first; `asked` is what is passed below.
+        unsafe {
+            let asked = &mut *asked.cast::<Asked>();
+            let headers = core::slice::from_raw_parts((*it).headers, usize::from((*it).count));
+            asked.is_in = headers.iter().any(|header| {
+                let start = (*it).base.wrapping_add(header.address);
+                header.kind == LOAD && asked.address.wrapping_sub(start) < header.in_memory
+            });
+        }
+        1
+    }
+    let mut asked = Asked { address, is_in: false };
+    // SAFETY: the function takes what is passed with it.
+    unsafe { dl_iterate_phdr(first, (&raw mut asked).cast()) };
+    asked.is_in
+}
+
 /// The function of that name that a call from the library at `here` would reach without that library: the default version
 /// of the first definition after it. The flag says whether it stays for as long as the process does. Uses neither `dlsym`,
 /// which changes the result of `dlerror` and may be in a library that is not loaded, nor any storage.
@@ -423,6 +447,12 @@ mod tests {
             });
         });
         assert!(counted > 1000, "{counted}");
+    }
+
+    #[test]
+    fn the_program_is_told_from_its_libraries() {
+        assert!(is_in_program(is_in_program as *const () as usize));
+        assert!(!is_in_program(qsort as *const () as usize) && !is_in_program(0));
     }
 
     #[test]
