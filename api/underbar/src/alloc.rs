@@ -213,6 +213,20 @@ mod calls {
         serving
     }
 
+    /// Functions of the C library that the runtime takes if they are there: from an archive come those that are asked for.
+    #[cfg(target_feature = "crt-static")]
+    #[used]
+    static ASKED_FOR: [unsafe extern "C" fn(); 5] = {
+        unsafe extern "C" {
+            fn __pthread_key_create();
+            fn pthread_key_delete();
+            fn pthread_setspecific();
+            fn pthread_atfork();
+            fn getauxval();
+        }
+        [__pthread_key_create, pthread_key_delete, pthread_setspecific, pthread_atfork, getauxval]
+    };
+
     #[used]
     #[unsafe(link_section = ".init_array")]
     static AT_START: unsafe extern "C" fn(c_int, *const *const c_char, *const *const c_char) = at_start;

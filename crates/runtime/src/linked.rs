@@ -14,6 +14,8 @@
 //! Invariant: the answer is the same at any time after the program's libraries are loaded, as the loader loads the preload library first.
 //! Not here: what a program requests (`api/underbar`, `crates/preload`).
 
+use core::ffi::CStr;
+
 use crate::c_library::weak;
 use crate::loaded;
 
@@ -29,6 +31,24 @@ pub fn stands_back(here: usize) -> bool {
 #[must_use]
 pub fn is_with_c_part() -> bool {
     address_of_c_part() != 0
+}
+
+/// The function of that name that the process has outside of the object with the code at `here`: the first one in the loader's order.
+#[must_use]
+pub fn elsewhere(here: usize, name: &CStr) -> Option<usize> {
+    let mut found = None;
+    loaded::each_until(&mut |object| {
+        if !object.holds(here) {
+            object.functions(name, &mut |symbol, is_default| {
+                if is_default && found.is_none() {
+                    // SAFETY: a symbol of a library that is loaded.
+                    found = Some(object.base.wrapping_add(unsafe { (*symbol).value }));
+                }
+            });
+        }
+        found.is_some()
+    });
+    found
 }
 
 /// A runtime in another object than the one with the code at `here`. It is recognised by a function that only it exports.
@@ -56,5 +76,8 @@ mod tests {
         assert!(!stands_back(stands_back as *const () as usize));
         assert!(stands_back(qsort as *const () as usize));
         assert!(!is_with_c_part());
+        let [here, c_library] = [stands_back as *const () as usize, qsort as *const () as usize];
+        assert_eq!(elsewhere(here, c"qsort"), Some(c_library));
+        assert_eq!(elsewhere(c_library, c"qsort"), None);
     }
 }

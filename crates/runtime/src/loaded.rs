@@ -14,7 +14,9 @@ use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ops::Range;
 use core::sync::atomic::AtomicUsize;
 
-use underbar_sys::image::{DYNAMIC, GnuHash, Header, LOAD, RELRO, Relocation, Symbol, Tables};
+use underbar_sys::image::{
+    DYNAMIC, GnuHash, Header, LOAD, NOTE, OWNER_OF_NOTE, RELRO, Relocation, Symbol, Tables,
+};
 
 use crate::c_library;
 
@@ -114,26 +116,61 @@ pub(crate) fn counts() -> [u64; 2] {
 
 /// Whether that address is in the program itself, not in a library: also in a program that is linked statically, which has no symbols.
 pub(crate) fn is_in_program(address: usize) -> bool {
-    struct Asked {
-        address: usize,
-        is_in: bool,
+    program_has(&mut |base, header| {
+        header.kind == LOAD && address.wrapping_sub(base.wrapping_add(header.address)) < header.in_memory
+    })
+}
+
+/// Whether the program has a runtime in itself, by the static library for C: it has a note that says so.
+pub(crate) fn program_has_runtime() -> bool {
+    program_has(&mut |base, header| {
+        // SAFETY: notes are mapped where the header says, for as long as the program runs.
+        header.kind == NOTE
+            && is_ours(unsafe {
+                core::slice::from_raw_parts(base.wrapping_add(header.address) as *const u8, header.in_memory)
+            })
+    })
+}
+
+/// Whether one of these notes is the static library's.
+fn is_ours(mut notes: &[u8]) -> bool {
+    while let Some((lengths, rest)) = notes.split_at_checked(12) {
+        let length = |at: usize| {
+            let bytes = lengths.get(at..at + 4).and_then(|bytes| bytes.try_into().ok());
+            u32::from_ne_bytes(bytes.unwrap_or_default()) as usize
+        };
+        let owner = length(0).next_multiple_of(4);
+        if rest.get(..owner) == Some(OWNER_OF_NOTE) {
+            return true;
+        }
+        notes = rest.get(owner.saturating_add(length(4).next_multiple_of(4))..).unwrap_or_default();
     }
-    unsafe extern "C" fn first(it: *const Described, _: usize, asked: *mut c_void) -> c_int {
+    false
+}
+
+/// Whether that is true of one of the program's own headers, to which its base is passed.
+fn program_has<F: FnMut(usize, &Header) -> bool>(is_it: &mut F) -> bool {
+    struct Asked<'a, F> {
+        is_it: &'a mut F,
+        has: bool,
+    }
+    unsafe extern "C" fn first<F: FnMut(usize, &Header) -> bool>(
+        it: *const Described,
+        _: usize,
+        asked: *mut c_void,
+    ) -> c_int {
         // SAFETY: the loader's description of the program, which comes first; `asked` is what is passed below.
         unsafe {
-            let asked = &mut *asked.cast::<Asked>();
+            let asked = &mut *asked.cast::<Asked<'_, F>>();
             let headers = core::slice::from_raw_parts((*it).headers, usize::from((*it).count));
-            asked.is_in = headers.iter().any(|header| {
-                let start = (*it).base.wrapping_add(header.address);
-                header.kind == LOAD && asked.address.wrapping_sub(start) < header.in_memory
-            });
+            asked.has = headers.iter().any(|header| (asked.is_it)((*it).base, header));
         }
         1
     }
-    let mut asked = Asked { address, is_in: false };
+    let mut asked = Asked { is_it, has: false };
     // SAFETY: the function takes what is passed with it.
-    unsafe { dl_iterate_phdr(first, (&raw mut asked).cast()) };
-    asked.is_in
+    unsafe { dl_iterate_phdr(first::<F>, (&raw mut asked).cast()) };
+    asked.has
 }
 
 /// The function of that name that a call from the library at `here` would reach without that library: the default version
@@ -453,6 +490,27 @@ mod tests {
     fn the_program_is_told_from_its_libraries() {
         assert!(is_in_program(is_in_program as *const () as usize));
         assert!(!is_in_program(qsort as *const () as usize) && !is_in_program(0));
+        assert!(!program_has_runtime());
+    }
+
+    #[test]
+    fn the_note_is_found_among_others_and_no_bytes_lead_astray() {
+        let note = |owner: &[u8], about: &[u8]| {
+            let mut bytes = std::vec::Vec::new();
+            for number in [owner.len() as u32, about.len() as u32, 1] {
+                bytes.extend(number.to_ne_bytes());
+            }
+            for part in [owner, about] {
+                bytes.extend(part);
+                bytes.resize(bytes.len().next_multiple_of(4), 0);
+            }
+            bytes
+        };
+        let [gnu, ours] = [note(b"GNU\0", &[7; 21]), note(b"underbar\0", &[1, 0, 0, 0])];
+        let both = [&gnu[..], &ours].concat();
+        assert!(is_ours(&ours) && is_ours(&both) && !is_ours(&gnu));
+        assert!((0..gnu.len() + 24).all(|length| !is_ours(&both[..length])), "cut");
+        assert!(!is_ours(&[0xff; 64]) && !is_ours(&[]));
     }
 
     #[test]
