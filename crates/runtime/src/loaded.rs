@@ -14,9 +14,8 @@ use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ops::Range;
 use core::sync::atomic::AtomicUsize;
 
-use underbar_sys::image::{
-    DYNAMIC, GnuHash, Header, LOAD, NOTE, OWNER_OF_NOTE, RELRO, Relocation, Symbol, Tables,
-};
+use underbar_preloadable::linked;
+use underbar_sys::image::{DYNAMIC, GnuHash, Header, LOAD, NOTE, RELRO, Relocation, Symbol, Tables};
 
 use crate::c_library;
 
@@ -126,26 +125,10 @@ pub(crate) fn program_has_runtime() -> bool {
     program_has(&mut |base, header| {
         // SAFETY: notes are mapped where the header says, for as long as the program runs.
         header.kind == NOTE
-            && is_ours(unsafe {
+            && linked::is_in(unsafe {
                 core::slice::from_raw_parts(base.wrapping_add(header.address) as *const u8, header.in_memory)
             })
     })
-}
-
-/// Whether one of these notes is the static library's.
-fn is_ours(mut notes: &[u8]) -> bool {
-    while let Some((lengths, rest)) = notes.split_at_checked(12) {
-        let length = |at: usize| {
-            let bytes = lengths.get(at..at + 4).and_then(|bytes| bytes.try_into().ok());
-            u32::from_ne_bytes(bytes.unwrap_or_default()) as usize
-        };
-        let owner = length(0).next_multiple_of(4);
-        if rest.get(..owner) == Some(OWNER_OF_NOTE) {
-            return true;
-        }
-        notes = rest.get(owner.saturating_add(length(4).next_multiple_of(4))..).unwrap_or_default();
-    }
-    false
 }
 
 /// Whether that is true of one of the program's own headers, to which its base is passed.
@@ -491,26 +474,6 @@ mod tests {
         assert!(is_in_program(is_in_program as *const () as usize));
         assert!(!is_in_program(qsort as *const () as usize) && !is_in_program(0));
         assert!(!program_has_runtime());
-    }
-
-    #[test]
-    fn the_note_is_found_among_others_and_no_bytes_lead_astray() {
-        let note = |owner: &[u8], about: &[u8]| {
-            let mut bytes = std::vec::Vec::new();
-            for number in [owner.len() as u32, about.len() as u32, 1] {
-                bytes.extend(number.to_ne_bytes());
-            }
-            for part in [owner, about] {
-                bytes.extend(part);
-                bytes.resize(bytes.len().next_multiple_of(4), 0);
-            }
-            bytes
-        };
-        let [gnu, ours] = [note(b"GNU\0", &[7; 21]), note(b"underbar\0", &[1, 0, 0, 0])];
-        let both = [&gnu[..], &ours].concat();
-        assert!(is_ours(&ours) && is_ours(&both) && !is_ours(&gnu));
-        assert!((0..gnu.len() + 24).all(|length| !is_ours(&both[..length])), "cut");
-        assert!(!is_ours(&[0xff; 64]) && !is_ours(&[]));
     }
 
     #[test]

@@ -38,8 +38,6 @@ pub const LOAD: u32 = 1;
 pub const DYNAMIC: u32 = 2;
 /// Notes: what the linker's inputs tell about themselves.
 pub const NOTE: u32 = 4;
-/// The owner's name in the note of a program that has underbar's runtime in itself, with its zero byte and padding.
-pub const OWNER_OF_NOTE: &[u8; 12] = b"underbar\0\0\0\0";
 /// Pages that the loader makes read-only when it has written them.
 pub const RELRO: u32 = 0x6474_e552;
 
