@@ -44,26 +44,10 @@ pub fn triple() -> Option<String> {
 impl Wanted<'_> {
     /// The call that builds it.
     pub fn command(&self) -> Command {
-        let mut cargo = Command::new(&self.cargo);
-        for (name, _) in env::vars_os() {
-            if name.to_str().is_some_and(is_for_the_outer_build) {
-                cargo.env_remove(name);
-            }
-        }
-        cargo
-            .current_dir(self.root)
-            .args(["rustc", "--quiet", "--locked", "--package", "underbar-preload", "--profile", "preload"])
-            .args(["--features", self.features, "--lib", "--crate-type", "cdylib"])
-            .args(["--target", self.triple])
-            .arg("--target-dir")
-            .arg(self.target)
-            .args(["--", "-C", "force-unwind-tables=yes"])
-            // 2^6, a line of the cache: if a short function began in the middle of one, gets and frees took up to 5 % longer.
-            // That depended by chance on the code linked before it.
-            .args(["-C", "llvm-args=-align-all-functions=6"])
-            // The soname is the name that tools show and by which the library knows itself. With `now`, no lookup is left for
-            // later, when the program may be in a signal handler.
-            .args(["-C", "link-arg=-Wl,-soname,libunderbar.so,-z,now"]);
+        let mut cargo = self.call("cdylib");
+        // The soname is the name that tools show and by which the library knows itself. With `now`, no lookup is left for
+        // later, when the program may be in a signal handler.
+        cargo.args(["-C", "link-arg=-Wl,-soname,libunderbar.so,-z,now"]);
         // Most programs pass through a quarter of the library's functions: next to each other they are fewer pages of each process. Not if
         // the user chose the linker: not all linkers understand that file.
         if env::var_os("RUSTC_LINKER").is_none() {
@@ -73,9 +57,40 @@ impl Wanted<'_> {
         cargo
     }
 
+    /// The call that builds the same as an archive of objects, for `cargo xtask static-library`.
+    pub fn archive_command(&self) -> Command {
+        self.call("staticlib")
+    }
+
+    fn call(&self, crate_type: &str) -> Command {
+        let mut cargo = Command::new(&self.cargo);
+        for (name, _) in env::vars_os() {
+            if name.to_str().is_some_and(is_for_the_outer_build) {
+                cargo.env_remove(name);
+            }
+        }
+        cargo
+            .current_dir(self.root)
+            .args(["rustc", "--quiet", "--locked", "--package", "underbar-preload", "--profile", "preload"])
+            .args(["--features", self.features, "--lib", "--crate-type", crate_type])
+            .args(["--target", self.triple])
+            .arg("--target-dir")
+            .arg(self.target)
+            .args(["--", "-C", "force-unwind-tables=yes"])
+            // 2^6, a line of the cache: if a short function began in the middle of one, gets and frees took up to 5 % longer.
+            // That depended by chance on the code linked before it.
+            .args(["-C", "llvm-args=-align-all-functions=6"]);
+        cargo
+    }
+
     /// The file that the call makes, with its debugging tables.
     pub fn built(&self) -> PathBuf {
         self.target.join(self.triple).join("preload").join("libunderbar_preload.so")
+    }
+
+    /// The archive that the other call makes.
+    pub fn built_archive(&self) -> PathBuf {
+        self.built().with_extension("a")
     }
 }
 

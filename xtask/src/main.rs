@@ -1,10 +1,10 @@
-//! Project tasks: `cargo xtask test | ci | models | fuzz | bench | layout | release | web | try-libraries | try-listings |
+//! Project tasks: `cargo xtask test | ci | models | fuzz | bench | layout | release | static-library | web | try-libraries | try-listings |
 //! try-programs | glibc-tests`.
 //!
 //! Reading order: [`steps`] (run a command, say how long it took, keep the sum), [`aside`] and [`side_by_side`] (next to others),
 //! [`packages`] (what tests need from the distribution), [`mod@test`] with [`test_programs`] and [`models`], then the checks of [`ci`]: [`licences`], [`budget`],
 //! [`order`], [`circles`], [`paths`]; then [`web`], the page for
-//! browsers, [`fuzz`]; last [`mod@bench`], [`layout`] (where the linker lays functions), [`release`], and [`corpus`] and [`glibc`], which are run by hand.
+//! browsers, [`fuzz`]; last [`mod@bench`], [`layout`] (where the linker lays functions), [`release`], [`static_library`], and [`corpus`] and [`glibc`], which are run by hand.
 //!
 //! Invariant: an omitted check is reported. A check that is not possible here is counted as skipped and named, and
 //! with `--require-all` a skipped one is a failure.
@@ -33,6 +33,7 @@ mod policy;
 mod processes;
 mod release;
 mod side_by_side;
+mod static_library;
 mod steps;
 mod test;
 mod test_programs;
@@ -50,6 +51,7 @@ cargo xtask fuzz [--seconds N] [TARGET]...   every parser, or these, against gen
 cargo xtask bench WHAT [FLAGS]               measure, side by side with others; --help for what and flags
 cargo xtask layout                           which functions a run passes through, for the linker
 cargo xtask release                          the command as it is given away, and its lines of source
+cargo xtask static-library [--out FOLDER]    libunderbar.a, for C and C++ programs that carry the runtime
 cargo xtask web [--out FILE]                 the page that gives advice in a browser, as one file
 cargo xtask try-libraries DIR [FLAGS]        every reader of mainframe libraries over a folder of real files
 cargo xtask try-listings DIR [--advice]      the reader of listings over a folder, and what it understood
@@ -68,6 +70,7 @@ fn main() -> ExitCode {
         ["ci"] => Ok(ci::command()),
         ["layout"] => Ok(layout::write()),
         ["release"] => Ok(release::make()),
+        ["static-library", rest @ ..] => static_library::make(rest),
         ["web", rest @ ..] => web::page(rest),
         ["fuzz", rest @ ..] => fuzz::command(rest),
         ["glibc-tests", rest @ ..] => glibc::command(rest),

@@ -69,8 +69,11 @@ pub fn everything(flags: &Flags, release: Option<Aside>, sum: &mut Sum) {
     let oracle = oracle_tests::start_aside();
     let zoo = programs.take("zoo");
     run(flags, "tests", &programs, without_oracle, sum);
-    if let Some(programs) = built(&["--package", "underbar", "--features", "debug-locks"], sum) {
-        run(flags, "tests of debug-locks", &programs, &[], sum);
+    // One that has its tests' allocator in itself, and locks that check themselves.
+    if let Some(programs) =
+        built(&["--package", "underbar", "--features", "debug-locks,global-allocator"], sum)
+    {
+        run(flags, "tests of debug-locks and Alloc", &programs, &[], sum);
     }
     step("Miri", || miri::check(sum));
     if oracle_tests::join(oracle, sum) {

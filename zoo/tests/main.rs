@@ -32,6 +32,7 @@ mod forks;
 mod heap;
 mod heap_pools;
 mod limits;
+mod linked;
 mod lock_cost;
 mod lock_programs;
 mod lock_report;

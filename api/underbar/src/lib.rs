@@ -32,8 +32,12 @@
 //! [`programs`] loads programs from libraries, runs them, and gives them back. [`heaps`] are heaps of one's own, discarded at once;
 //! [`ecb`] serves all that a unit of work allocates from a heap of its own.
 //! [`stack`] is a stack of frames for interpreters.
+//!
+//! With the feature `global-allocator`, `Alloc` is underbar's heap as the allocator of a program.
 #![warn(missing_docs)]
 
+#[cfg(feature = "global-allocator")]
+mod alloc;
 pub mod ecb;
 mod form;
 pub mod heaps;
@@ -42,6 +46,8 @@ pub mod programs;
 mod simple_lock;
 pub mod stack;
 
+#[cfg(feature = "global-allocator")]
+pub use alloc::Alloc;
 pub use simple_lock::{Guard, SimpleLock};
 pub use stack::Stack;
 

@@ -2,7 +2,7 @@
 //!
 //! May use: the runtime. Has no logic: each symbol is one call.
 //! The functions have their C names only with the feature `artifact`; without it this is an ordinary library that can be
-//! linted and linked anywhere without replacing a program's functions.
+//! linted and linked anywhere without replacing a program's functions. With the feature `linked` it becomes `libunderbar.a`.
 #![no_std]
 
 mod alias;
@@ -16,6 +16,8 @@ mod fork;
 mod frames;
 mod info;
 mod key;
+#[cfg(feature = "linked")]
+mod linked;
 mod malloc;
 mod map;
 mod mutex;

@@ -10,6 +10,10 @@ static AT_START: unsafe extern "C" fn(c_int, *const *const c_char, *const *const
 
 /// The loader of the GNU C library passes constructors the arguments of `main`.
 unsafe extern "C" fn at_start(_: c_int, arguments: *const *const c_char, environment: *const *const c_char) {
+    #[cfg(feature = "linked")]
+    if !crate::linked::serves() {
+        return;
+    }
     // SAFETY: the loader passes arguments and environment; no other thread runs yet.
     unsafe {
         underbar_runtime::start::constructor(arguments, environment);
@@ -21,5 +25,9 @@ unsafe extern "C" fn at_start(_: c_int, arguments: *const *const c_char, environ
 static AT_END: extern "C" fn() = at_end;
 
 extern "C" fn at_end() {
+    #[cfg(feature = "linked")]
+    if !crate::linked::serves() {
+        return;
+    }
     underbar_runtime::start::destructor();
 }

@@ -3,7 +3,8 @@
 //! ```text
 //! file ── "#!" ──────────────────────────> Script(interpreter): look there
 //!      ── \x7fELF, 64 bit, x86-64 ── PT_INTERP ── ld-linux-x86-64.so.2 ──> Carries
-//!      │        │ else: Bits32, OtherMachine │ none: Static    │ else: OtherLibc
+//!      │        │ else: Bits32, OtherMachine │ none: Static,   │ else: OtherLibc
+//!      │        │                            │ unless it has the runtime in itself
 //!      │                                     PT_DYNAMIC ── needs libasan.so, libefence.so ...: Sanitizer
 //!      ── anything else ───────────────────> Carries: /bin/sh or a registered interpreter will run it
 //! ```
@@ -12,6 +13,7 @@
 //! The reader is asked for bytes at an offset because tools such as patchelf move headers to the file's end.
 //! Not here: the needed libraries (`needed`), opening files, rights, and the use of the answer (`target`).
 
+use crate::linked;
 use crate::needed::{Parts, needs_checker};
 
 /// The reason why a program is not followed: why the preload library is not in it.
@@ -192,6 +194,8 @@ fn elf(head: &[u8], mut read: impl FnMut(u64, &mut [u8]) -> usize) -> Result<(),
     const LOAD: u32 = 1;
     const DYNAMIC: u32 = 2;
     const LOADER: u32 = 3; // PT_INTERP
+    const NOTE: u32 = 4;
+    const MOST_NOTES: usize = 4; // linkers make one for each alignment
     /// More program headers than any real program has; limits our work.
     const MOST_ENTRIES: u16 = 256;
 
@@ -215,6 +219,7 @@ fn elf(head: &[u8], mut read: impl FnMut(u64, &mut [u8]) -> usize) -> Result<(),
         return Err(Reason::Malformed);
     }
     let (mut interpreter, mut dynamic, mut parts) = (None, None, Parts::NONE);
+    let (mut notes, mut found) = ([(0, 0); MOST_NOTES], 0);
     let mut at = table;
     let mut left = usize::from(entries);
     while left > 0 {
@@ -229,18 +234,35 @@ fn elf(head: &[u8], mut read: impl FnMut(u64, &mut [u8]) -> usize) -> Result<(),
                 LOADER => interpreter = interpreter.or(Some((offset, length))),
                 DYNAMIC => dynamic = Some((offset, length)),
                 LOAD => parts.add(address, offset, length),
+                NOTE => {
+                    if let Some(note) = notes.get_mut(found) {
+                        *note = (offset, length);
+                        found += 1;
+                    }
+                }
                 _ => {}
             }
         }
         at = at.checked_add(some.len() as u64).ok_or(Reason::Malformed)?;
         left = left.saturating_sub(AT_ONCE);
     }
-    let (offset, length) = interpreter.ok_or(Reason::Static)?;
+    let Some((offset, length)) = interpreter else {
+        let has_runtime = notes.iter().any(|&(offset, length)| is_note_of_runtime(offset, length, &mut read));
+        return if has_runtime { Ok(()) } else { Err(Reason::Static) };
+    };
     loader(offset, length, &mut read)?;
     match dynamic {
         Some((offset, length)) if needs_checker(offset, length, &parts, &mut read) => Err(Reason::Sanitizer),
         _ => Ok(()),
     }
+}
+
+/// Is there, in these notes, that of a program that needs no library to be served?
+fn is_note_of_runtime(offset: u64, length: u64, read: &mut impl FnMut(u64, &mut [u8]) -> usize) -> bool {
+    let mut room = [0; 512];
+    let length = usize::try_from(length).unwrap_or(usize::MAX).min(room.len());
+    let Some(place) = room.get_mut(..length) else { return false };
+    length > 0 && read(offset, place) == length && linked::is_in(place)
 }
 
 /// Is the loader, whose path is at `offset` with `length` bytes, that of the GNU C library?
@@ -324,6 +346,26 @@ mod tests {
         check(&program(2, 62, Some(GNU), 100_000), Look::Carries);
         let own = std::fs::read("/proc/self/exe").expect("our own file");
         check(&own, Look::Carries);
+    }
+
+    #[test]
+    fn a_program_without_a_loader_carries_what_it_has_in_itself() {
+        let mut file = program(2, 62, None, 64);
+        check(&file, Look::Cannot(Reason::Static));
+        let (at, entry) = (file.len() as u64, 64 + 56);
+        file[entry] = 4;
+        file[entry + 8..entry + 16].copy_from_slice(&at.to_le_bytes());
+        file[entry + 32..entry + 40].copy_from_slice(&28_u64.to_le_bytes());
+        let note = [
+            &9_u32.to_le_bytes()[..],
+            &4_u32.to_le_bytes(),
+            &1_u32.to_le_bytes(),
+            b"underbar\0\0\0\0\x01\0\0\0",
+        ];
+        file.extend(note.concat());
+        check(&file, Look::Carries);
+        file.pop();
+        check(&file, Look::Cannot(Reason::Static));
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //!   carry   its first bytes, as kernel and loader will read them
 //!     needed  the libraries that it needs
 //! build_id  the fingerprint by which an options file can name it
+//! linked    the note of a program that has the runtime in itself
 //! ```
 //!
 //! Invariant: system calls and the stack only, so all of it works between vfork and exec and in signal handlers; any bytes
@@ -16,6 +17,7 @@
 
 pub mod build_id;
 pub mod carry;
+pub mod linked;
 mod needed;
 pub mod target;
 

@@ -101,8 +101,24 @@ weak! {
 /// Registers underbar's handlers, unless another library's constructor has already caused that.
 pub(crate) fn at_start() {
     let _held = REGISTRATIONS.lock();
-    if let Some(real) = real_register() {
-        register_ours(real);
+    match real_register() {
+        Some(real) => register_ours(real),
+        None => register_without_loader(),
+    }
+}
+
+/// A program that is linked statically has no loader that finds the function.
+fn register_without_loader() {
+    #[cfg(feature = "linked")]
+    {
+        type AtFork = unsafe extern "C" fn(Handler, Handler, Handler) -> i32;
+        weak! { address_of_atfork = "pthread_atfork"; }
+        let address = address_of_atfork();
+        if address != 0 {
+            let handlers = (Some(before_handler as _), Some(after_handler as _), Some(child_handler as _));
+            // SAFETY: the C library's function of that name, and functions of this program.
+            unsafe { core::mem::transmute::<usize, AtFork>(address)(handlers.0, handlers.1, handlers.2) };
+        }
     }
 }
 

@@ -48,6 +48,8 @@ pub mod key;
 #[cfg(not(loom))]
 pub mod ledger;
 #[cfg(not(loom))]
+pub mod linked;
+#[cfg(not(loom))]
 mod loaded;
 #[cfg(not(loom))]
 pub mod lock;

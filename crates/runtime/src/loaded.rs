@@ -16,7 +16,8 @@ use core::mem::MaybeUninit;
 use core::ops::Range;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-use underbar_sys::image::{DYNAMIC, GnuHash, Header, LOAD, RELRO, Relocation, Symbol, Tables};
+use underbar_preloadable::linked;
+use underbar_sys::image::{DYNAMIC, GnuHash, Header, LOAD, NOTE, RELRO, Relocation, Symbol, Tables};
 
 use crate::c_library;
 
@@ -112,6 +113,49 @@ pub(crate) fn counts() -> [u64; 2] {
     // SAFETY: the function takes what is passed with it.
     unsafe { dl_iterate_phdr(first, (&raw mut counts).cast()) };
     counts
+}
+
+/// Whether that address is in the program itself, not in a library: also in a program that is linked statically, which has no symbols.
+pub(crate) fn is_in_program(address: usize) -> bool {
+    program_has(&mut |base, header| {
+        header.kind == LOAD && address.wrapping_sub(base.wrapping_add(header.address)) < header.in_memory
+    })
+}
+
+/// Whether the program has a runtime in itself, by the static library for C: it has a note that says so.
+pub(crate) fn program_has_runtime() -> bool {
+    program_has(&mut |base, header| {
+        // SAFETY: notes are mapped where the header says, for as long as the program runs.
+        header.kind == NOTE
+            && linked::is_in(unsafe {
+                core::slice::from_raw_parts(base.wrapping_add(header.address) as *const u8, header.in_memory)
+            })
+    })
+}
+
+/// Whether that is true of one of the program's own headers, to which its base is passed.
+fn program_has<F: FnMut(usize, &Header) -> bool>(is_it: &mut F) -> bool {
+    struct Asked<'a, F> {
+        is_it: &'a mut F,
+        has: bool,
+    }
+    unsafe extern "C" fn first<F: FnMut(usize, &Header) -> bool>(
+        it: *const Described,
+        _: usize,
+        asked: *mut c_void,
+    ) -> c_int {
+        // SAFETY: the loader's description of the program, which comes first; `asked` is what is passed below.
+        unsafe {
+            let asked = &mut *asked.cast::<Asked<'_, F>>();
+            let headers = core::slice::from_raw_parts((*it).headers, usize::from((*it).count));
+            asked.has = headers.iter().any(|header| (asked.is_it)((*it).base, header));
+        }
+        1
+    }
+    let mut asked = Asked { is_it, has: false };
+    // SAFETY: the function takes what is passed with it.
+    unsafe { dl_iterate_phdr(first::<F>, (&raw mut asked).cast()) };
+    asked.has
 }
 
 /// The function of that name that a call from the library at `here` would reach without that library: the default version
@@ -513,6 +557,13 @@ mod tests {
             });
         });
         assert!(counted > 1000, "{counted}");
+    }
+
+    #[test]
+    fn the_program_is_told_from_its_libraries() {
+        assert!(is_in_program(is_in_program as *const () as usize));
+        assert!(!is_in_program(qsort as *const () as usize) && !is_in_program(0));
+        assert!(!program_has_runtime());
     }
 
     #[test]

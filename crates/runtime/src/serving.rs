@@ -28,10 +28,18 @@ extern "C" fn address_of_malloc() -> usize {
 /// Determines the allocator, and writes it to the slot.
 pub(crate) fn at_start() {
     let before = errno::errno();
-    if let Some((role, address)) = find() {
+    if let Some((role, address)) = find()
+        && !(role == AllocatorRole::Serves && is_of_linked_runtime())
+    {
         allocator::found(role, module_name(address, &mut [0; 32]));
     }
     errno::set_errno(before);
+}
+
+/// Whether the program has a runtime in itself: its malloc jumps into this library, or it is this runtime, which serves what Rust code
+/// requests.
+fn is_of_linked_runtime() -> bool {
+    loaded::is_in_program(at_start as fn() as usize) || loaded::program_has_runtime()
 }
 
 /// Another allocator's role, and an address in it.
@@ -79,5 +87,6 @@ mod tests {
         assert_eq!(role, AllocatorRole::Serves);
         assert!(is_c_library(module_name(address, &mut [0; 32])));
         assert_eq!(first_malloc(), Some(address));
+        assert!(is_of_linked_runtime(), "this test has it");
     }
 }

@@ -36,6 +36,8 @@ pub struct Header {
 pub const LOAD: u32 = 1;
 /// The dynamic section.
 pub const DYNAMIC: u32 = 2;
+/// Notes: what the linker's inputs tell about themselves.
+pub const NOTE: u32 = 4;
 /// Pages that the loader makes read-only when it has written them.
 pub const RELRO: u32 = 0x6474_e552;
 

@@ -4,7 +4,7 @@
 //! header ──> sections ── .dynamic ──> libraries asked for (NEEDED)
 //!                     ├─ .dynsym  ──> functions that others can call: they come before ours
 //!                     ├─ .symtab  ──> functions inside; absent from stripped files
-//!                     └─ names    ──> .gopclntab: made by Go
+//!                     └─ names    ──> .gopclntab: made by Go; .note.underbar: linked with libunderbar.a
 //! ```
 //!
 //! Invariant: bytes that anybody may have written; a wrong file gives None or less, never a panic, and a bounded
@@ -35,6 +35,8 @@ pub struct Brought {
     pub has_symbols: bool,
     /// Was it made by Go, whose heap asks the kernel itself?
     pub is_go: bool,
+    /// Has it underbar's runtime in itself, by the static library for C?
+    pub has_runtime: bool,
 }
 
 /// Functions by which an allocator is known: the C family, and those that only jemalloc, tcmalloc, mimalloc and
@@ -107,8 +109,9 @@ impl Brought {
         let names =
             header.shstrndx(order, data).ok().and_then(|names| bytes(sections.get(names as usize)?, data));
         let names = names.unwrap_or_default();
-        brought.is_go =
-            sections.iter().any(|section| text(names, section.sh_name(order).into()) == Some(".gopclntab"));
+        let has =
+            |name| sections.iter().any(|section| text(names, section.sh_name(order).into()) == Some(name));
+        (brought.is_go, brought.has_runtime) = (has(".gopclntab"), has(".note.underbar"));
         Some(brought)
     }
 }

@@ -30,6 +30,17 @@ use crate::{coverage, ledger};
 /// As free of C.
 #[inline(always)]
 pub unsafe fn free(address: *mut u8) {
+    // SAFETY: the caller's promise.
+    unsafe { free_or(address, |address, descriptor| free_elsewhere(address, descriptor)) }
+}
+
+/// Gives back a cell of this thread. Anything else goes to `elsewhere`, with the descriptor of its page: null if the address is not in
+/// this heap.
+///
+/// # Safety
+/// As free of C; `elsewhere` gives the storage back.
+#[inline(always)]
+pub unsafe fn free_or(address: *mut u8, elsewhere: impl FnOnce(*mut u8, *mut Descriptor)) {
     let descriptor = map::lookup(address as usize);
     // SAFETY: a descriptor found in the map is live; cells of an extent of ours are ours to link.
     unsafe {
@@ -52,13 +63,16 @@ pub unsafe fn free(address: *mut u8) {
                 return;
             }
         }
-        free_elsewhere(address, descriptor);
+        elsewhere(address, descriptor);
     }
 }
 
 /// Handles anything except a cell of this thread: usually a cell of another thread.
+///
+/// # Safety
+/// As free of C; the descriptor is that of the address's page.
 #[inline(never)]
-unsafe fn free_elsewhere(address: *mut u8, descriptor: *mut Descriptor) {
+pub unsafe fn free_elsewhere(address: *mut u8, descriptor: *mut Descriptor) {
     // SAFETY: a descriptor found in the map is live, and `address` was handed out by this heap.
     unsafe {
         if !descriptor.is_null() {

@@ -113,7 +113,7 @@ use underbar_ledger::Key;
 
 pub(crate) use check::tell_access;
 pub use entering::{Entered, enter, leave};
-pub use freeing::free;
+pub use freeing::{free, free_elsewhere, free_or};
 pub use private_storage::DESCRIPTOR;
 pub use realloc::realloc;
 pub use registry::{Handle, Refused, create, create_named, default, end};
@@ -521,6 +521,27 @@ pub unsafe fn aligned(align: usize, size: usize) -> *mut u8 {
             return unusual::aligned(align, size);
         }
         get(size, align).address
+    }
+}
+
+/// The same, all zero. What the kernel has just given is not cleared again.
+///
+/// # Safety
+/// As aligned_alloc of C.
+pub unsafe fn aligned_zeroed(align: usize, size: usize) -> *mut u8 {
+    // SAFETY: the storage is new and nobody else's.
+    unsafe {
+        if align <= 16 {
+            return calloc(1, size);
+        }
+        if !object::current().settings.are_special() {
+            return calloc_of(get(size, align), size);
+        }
+        let address = unusual::aligned(align, size);
+        if !address.is_null() {
+            address.write_bytes(0, size);
+        }
+        address
     }
 }
 

@@ -48,7 +48,28 @@ static NEXT: [Next; NAMES.len()] = {
 
 /// Jump targets when there is no storage for a form.
 extern "C" fn next(form: usize) -> usize {
-    NEXT.get(form).and_then(Next::get).unwrap_or(without_library as *const () as usize)
+    NEXT.get(form).and_then(Next::get).unwrap_or_else(|| without_loader(form))
+}
+
+/// In a program that is linked statically no function is found by its name. The forms that throw do so at once, without asking a handler
+/// for more storage.
+#[cfg(feature = "linked")]
+fn without_loader(form: usize) -> usize {
+    crate::c_library::weak! { address_of_throw = "_ZSt17__throw_bad_allocv"; }
+    extern "C" fn nothing() -> usize {
+        0
+    }
+    let is_nothrow = NAMES.get(form).is_some_and(|name| name.to_bytes().ends_with(b"nothrow_t"));
+    match address_of_throw() {
+        _ if is_nothrow => nothing as *const () as usize,
+        0 => without_library as *const () as usize,
+        throw => throw,
+    }
+}
+
+#[cfg(not(feature = "linked"))]
+fn without_loader(_form: usize) -> usize {
+    without_library as *const () as usize
 }
 
 /// operator new was called, yet no library defines it: the program has a C++ run-time of its own inside. We cannot throw for it,

@@ -450,6 +450,8 @@ fn allocator(brought: &Brought) -> Check {
     if brought.is_go {
         let found = "made by Go, whose heap asks the kernel itself: only its C code uses this heap";
         Check::new(NAME, State::Limited, found)
+    } else if brought.has_runtime {
+        Check::new(NAME, State::Ok, "underbar's, in the program itself: the report has its figures")
     } else if is_c(&brought.exported) {
         let found =
             "the program exports its own malloc, which takes precedence: its heap is not in the accounts";
@@ -493,6 +495,8 @@ mod tests {
         check(&plain, State::Ok, "stripped");
         check(&Brought { has_symbols: true, ..plain.clone() }, State::Ok, "none of its own");
         check(&Brought { is_go: true, ..plain.clone() }, State::Limited, "Go");
+        let linked = Brought { has_runtime: true, exported: words(&["malloc"]), ..plain.clone() };
+        check(&linked, State::Ok, "in the program itself");
         check(
             &Brought { exported: words(&["malloc"]), ..plain.clone() },
             State::Limited,
