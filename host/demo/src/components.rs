@@ -15,8 +15,8 @@ use underbar_report::units::{count, nanoseconds};
 use super::measure::{Machine, Problem};
 use super::output::{Check, Column, Output, Table};
 use super::progress::Progress;
+use super::saving;
 use super::workshop::Workshop;
-use super::worth::saved;
 use super::{Parameters, arm, order, plain};
 
 /// The smallest number of rounds with an interval.
@@ -81,7 +81,7 @@ pub fn run(parameters: &Parameters) -> Result<Output, Problem> {
     let figured = rounds.figured();
     let elapsed = |name: &str| figured[place(name)].said.get("elapsed_ns").copied().unwrap_or(0);
     output.notes = vec![
-        format!("A library that writes a thousand lines at once, with one timer: {}.", saved("line", LINES, elapsed(EACH), elapsed(LATER))),
+        format!("A library that writes a thousand lines at once, with one timer: {}.", saving::between("line", LINES, elapsed(EACH), elapsed(LATER))),
         "Other orders of the rows: --report switches-by-name, switches-by-product, switches-by-count, of underbar run and report. The \
          time of a row is its count times what the kind costs on this machine; a count alone tells little."
             .to_owned(),

@@ -11,8 +11,8 @@ use underbar_report::units::{count, nanoseconds};
 use super::measure::{Arm, Machine, Problem};
 use super::output::{Check, Column, Output, Table};
 use super::progress::Progress;
+use super::saving;
 use super::workshop::Workshop;
-use super::worth::saved;
 use super::{Parameters, arm, order, plain};
 
 /// The smallest number of rounds with an interval.
@@ -67,7 +67,7 @@ pub fn run(parameters: &Parameters) -> Result<Output, Problem> {
     };
     let (here, each, hundred) = (elapsed(HERE), elapsed(EACH), elapsed(HUNDRED));
     output.notes = vec![
-        format!("One hand-over for a hundred records: {}.", saved("call", RECORDS, each, hundred)),
+        format!("One hand-over for a hundred records: {}.", saving::between("call", RECORDS, each, hundred)),
         verdict(here, each),
     ];
     output.tables.push(Table {

@@ -8,8 +8,8 @@
 //!      ├─ tls       a program of C over OpenSSL          share     the heap's part of its instructions
 //!      ├─ multi_fetch  a program of C over libpq      postgres  a server of its own
 //!      ├─ sorting   records through a pipe, and the internal sort
-//!      ├─ print, work_file, buffers, mainpr  programs of several languages, with caches for their files     saving  for each line or record
-//!      ├─ components, ineligible        programs of C     worth     what was saved for each unit
+//!      ├─ print, work_file, buffers, mainpr  programs of several languages, with caches for their files     saving  for each line, record or call
+//!      ├─ components, ineligible        programs of C
 //!      ├─ thread_storage, timer       programs of C
 //!      ├─ requests, locate, pj47265     a program of C, ecbs
 //!      └─ load_blocksize, load_pdse, directory, tracks, survey     article   the figures that it prints
@@ -66,7 +66,6 @@ mod tls;
 mod tracks;
 mod work_file;
 mod workshop;
-mod worth;
 
 pub use measure::Problem;
 pub use output::Output;

@@ -3,6 +3,7 @@
 //! ```text
 //!   caches    20,000 calls of 3 files became 26 (--report bus: each buffer, and the sizes that would do)
 //!   caches    2 files stayed plain, mostly: opened for appending
+//!   caches    no file that WORKFILE names was read or written
 //!   caches    NOT WRITTEN: 133 B of /tmp/totals; the program was told (error 28)
 //! ```
 //!
@@ -48,7 +49,18 @@ pub(crate) fn lines(report: &Report) -> Vec<Line> {
             format!("NOT WRITTEN: {lost} of {}; the program was told (error {error})", clean(&buffer.file));
         lines.push(labelled("caches", text));
     }
+    if lines.is_empty() && names_files(report) {
+        lines.push(labelled("caches", "no file that WORKFILE names was read or written".to_owned()));
+    }
     lines
+}
+
+/// Whether WORKFILE has a pattern.
+fn names_files(report: &Report) -> bool {
+    report
+        .sub_options("WORKFILE")
+        .and_then(|values| values.first().copied())
+        .is_some_and(|pattern| !pattern.trim_matches(['\'', '"', ' ']).is_empty())
 }
 
 #[cfg(test)]
@@ -59,12 +71,13 @@ mod tests {
     #[test]
     fn what_was_spared_and_what_was_not() {
         let mut report = sample::getfree();
-        let text = |report: &Report| {
-            let lines = lines(report);
-            let line = |line: &Line| line.0.iter().map(|(_, text)| text.as_str()).collect::<String>() + "\n";
-            lines.iter().map(line).collect::<String>()
-        };
+        let text = |report: &Report| lines(report).iter().map(Line::text).collect::<String>();
         assert_eq!(text(&report), "");
+        report.options.in_force[0].option = "WORKFILE(,300,200)".to_owned();
+        assert_eq!(text(&report), "");
+        // A pattern that is mistyped is seen.
+        report.options.in_force[0].option = "WORKFILE(*.otu,300,200)".to_owned();
+        assert_eq!(text(&report), "  caches    no file that WORKFILE names was read or written\n");
         report.processes[0].buffers = sample::buffers();
         assert_eq!(
             text(&report),

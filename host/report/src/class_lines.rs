@@ -45,25 +45,19 @@ mod tests {
 
     #[test]
     fn classes_have_their_times() {
-        let mut report = sample::getfree();
-        assert!(lines(&report).is_empty());
-        for (key, figure) in [
+        assert!(lines(&sample::getfree()).is_empty());
+        let report = sample::with(&[
             (Key::ClassThreads, 2),
             (Key::ClassRefused, 1),
             (Key::ClassTime, 812_000_000),
             (Key::ClassOtherTime, 310_000_000),
-        ] {
-            report.tree.counters.set(key, figure);
-        }
-        let text: Vec<String> = lines(&report)
-            .iter()
-            .map(|line| line.0.iter().map(|(_, text)| text.as_str()).collect())
-            .collect();
+        ]);
+        let text: Vec<String> = lines(&report).iter().map(Line::text).collect();
         assert_eq!(
             text,
             [
-                "  class     2 threads placed: 812 ms CPU time, all others 310 ms",
-                "  class     1 thread not placed: the kernel refused the processors of ZIIP(CPUS)",
+                "  class     2 threads placed: 812 ms CPU time, all others 310 ms\n",
+                "  class     1 thread not placed: the kernel refused the processors of ZIIP(CPUS)\n",
             ]
         );
     }

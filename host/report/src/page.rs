@@ -101,6 +101,12 @@ fn write_line(text: &mut String, Line(pieces): &Line, page: Page<'_>) {
 }
 
 impl Line {
+    /// Its text, with a line feed.
+    #[cfg(test)]
+    pub(crate) fn text(&self) -> String {
+        self.0.iter().map(|(_, text)| text.as_str()).chain(["\n"]).collect()
+    }
+
     /// Breaks a label with a text that is too wide at its words, into at most `spare` more lines. Each pair is the first line
     /// and a following one. Empty if the text fits, or if the line has another form.
     fn wrapped(&self, columns: usize, spare: usize) -> Vec<(Line, Line)> {

@@ -247,6 +247,14 @@ pub fn sizes(rows: &[(u64, u64)]) -> Sizes {
     sizes
 }
 
+/// A report whose run has these counters.
+#[cfg(test)]
+pub(crate) fn with(counters: &[(Key, u64)]) -> Report {
+    let mut report = getfree();
+    counters.iter().for_each(|&(key, value)| report.tree.counters.set(key, value));
+    report
+}
+
 /// The documents' first experiment, untuned.
 #[must_use]
 pub fn getfree() -> Report {

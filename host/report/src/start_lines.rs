@@ -73,14 +73,7 @@ mod tests {
     use crate::sample;
 
     fn text(counters: &[(Key, u64)]) -> String {
-        let mut report = sample::getfree();
-        for &(key, value) in counters {
-            report.tree.counters.set(key, value);
-        }
-        lines(&report)
-            .iter()
-            .map(|line| line.0.iter().map(|(_, text)| text.as_str()).collect::<String>() + "\n")
-            .collect()
+        lines(&sample::with(counters)).iter().map(Line::text).collect()
     }
 
     #[test]

@@ -98,6 +98,9 @@ pub struct BufferUsage {
     pub user: Option<String>,
     /// Date and time, as printed.
     pub date: Option<String>,
+    /// Whether underbar printed it, of a run on Linux: its buffers are caches of files, and no session has a thread.
+    #[serde(skip)]
+    pub is_of_linux: bool,
     /// Its first and last line.
     pub lines: (u64, u64),
     /// Its buffers.

@@ -113,6 +113,7 @@ impl Buffers {
         }
         let open = self.open.get_or_insert_with(|| Open::new(line.number));
         open.last_seen = line.number;
+        open.report.is_of_linux |= has(line.text, "opsys linux");
         if let Some(user) = user {
             open.report.user.get_or_insert(user);
         }
@@ -141,8 +142,10 @@ impl Buffers {
             && plain(words[at]).is_some_and(|number| number <= open.last_number)
         {
             let (labelled, user) = (open.labelled, open.report.user.clone());
+            let is_of_linux = open.report.is_of_linux;
             self.finish(out);
             let open = self.open.insert(Open::new(line));
+            open.report.is_of_linux = is_of_linux;
             (open.labelled, open.report.user, open.report.date) = (labelled, user, date);
         }
     }

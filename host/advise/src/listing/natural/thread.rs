@@ -15,6 +15,10 @@ const LEAST: u64 = 256;
 pub(crate) fn thread(case: &ProgramCase<'_>) -> Vec<Advice> {
     let session = session(case);
     let sessions = &case.collected.natural;
+    if sessions.runs(&session).any(|(_, report)| report.is_of_linux) {
+        // A page of underbar's: its rows are caches of files. The summary of that run has what THSIZE(n) would do.
+        return Vec::new();
+    }
     let mut all = Vec::new();
     let set = sessions.parameter(&session, "THSIZE");
     if let Set::To(file, ParameterCarrier::Set, row) = &set {
@@ -135,6 +139,15 @@ mod tests {
         assert!(advice.reason.contains("1563K together; the thread of 1000K"), "{}", advice.reason);
         let all = check(&[&report("ANNA", &[ROW], Some((0, 1_600_000)))], Some("THSIZE=1792"));
         assert!(of(&all, "natural-thread-size").reason.contains("there is no thread"));
+    }
+
+    #[test]
+    fn a_page_of_underbar_has_no_thread_to_raise() {
+        let page = report("EXPORTER", &[("WCACHEO", 307_200, 32)], Some((0, 307_200)));
+        let all = check(&[&page.replace("z/OS", "Linux")], None);
+        assert!(all.iter().all(|advice| advice.rule != "natural-thread-size"), "{all:#?}");
+        let all = check(&[&page], Some("THSIZE=384"));
+        assert_eq!(of(&all, "natural-thread-size").kind, Kind::Raise);
     }
 
     #[test]
