@@ -123,7 +123,7 @@ fn preload_clippy(sum: &mut Sum) {
         return;
     }
     let words =
-        ["clippy", "--locked", "--profile", "preload", "-p", "underbar-preload", "--features", "artifact"];
+        ["clippy", "--locked", "--profile", "preload", "-p", "underbar-preload", "--features", "linked"];
     let mut command = cargo(&words);
     command.args(["--", "-D", "warnings"]);
     sum.check("clippy of the preload library", succeeds(&mut command));

@@ -243,11 +243,11 @@ fn entries(names: &[&str], kind: Kind) -> String {
         );
     }
     text += ".data\n.p2align 6\n";
-    for at in 0..names.len() {
+    for (at, name) in names.iter().enumerate() {
         // Without a loader there is nothing to choose, and the first call comes before the C library knows its program.
         let _ = match kind {
             Kind::WithLoader => writeln!(text, "underbar_entry_{at}: .quad underbar_stub_{at}"),
-            Kind::WithoutLoader => writeln!(text, "underbar_entry_{at}: .quad underbar_own_{}", names[at]),
+            Kind::WithoutLoader => writeln!(text, "underbar_entry_{at}: .quad underbar_own_{name}"),
         };
     }
     let has_loader = u8::from(kind == Kind::WithLoader);

@@ -227,6 +227,12 @@ mod calls {
         [__pthread_key_create, pthread_key_delete, pthread_setspecific, pthread_atfork, getauxval]
     };
 
+    /// By this note the command knows that a program without a loader keeps accounts (`preloadable::linked`).
+    #[cfg(target_feature = "crt-static")]
+    #[used]
+    #[unsafe(link_section = ".note.underbar")]
+    static NOTE: [u32; 7] = [9, 4, 1, u32::from_ne_bytes(*b"unde"), u32::from_ne_bytes(*b"rbar"), 0, 1];
+
     #[used]
     #[unsafe(link_section = ".init_array")]
     static AT_START: unsafe extern "C" fn(c_int, *const *const c_char, *const *const c_char) = at_start;
