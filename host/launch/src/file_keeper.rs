@@ -126,3 +126,78 @@ impl Drop for FileKeeper {
 fn every_signal() -> SignalSet {
     (1..=64).fold(SignalSet::NONE, SignalSet::with)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{File, OpenOptions};
+    use std::io::IoSlice;
+    use std::mem::{MaybeUninit, offset_of};
+    use std::os::fd::AsFd;
+    use std::os::unix::fs::{FileExt, MetadataExt};
+
+    use rustix::net::{RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
+    use underbar_filecache::buffer::HEAD_BYTES;
+    use underbar_filecache::message::{DONE, Kind, Message};
+    use underbar_ledger::layout::{Directory, SlotState};
+    use underbar_ledger::{Header, Identity};
+
+    use super::*;
+    use crate::ledger::tests::folder;
+
+    /// Sends a message as a program does; returns the answer, and none if the connection ends without one.
+    fn tell(path: &std::path::Path, message: &Message, files: [&File; 2]) -> Option<u8> {
+        let socket =
+            rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
+                .expect("a socket");
+        rustix::net::connect(&socket, &SocketAddrUnix::new(path).expect("a name")).expect("connected");
+        let descriptors = files.map(AsFd::as_fd);
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        assert!(control.push(SendAncillaryMessage::ScmRights(&descriptors)));
+        let bytes = message.to_bytes();
+        rustix::net::sendmsg(&socket, &[IoSlice::new(&bytes)], &mut control, SendFlags::empty())
+            .expect("sent");
+        let mut answer = [0];
+        match rustix::net::recv(&socket, &mut answer, RecvFlags::empty()) {
+            Ok((1, _)) => Some(answer[0]),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn a_process_that_is_not_of_the_run_gets_no_buffer() {
+        let folder = folder("file-keeper");
+        let path = folder.join("1-1.ledger");
+        let ledger = LedgerFile::create_at(&path, b"", false).expect("a ledger");
+        let keeper = FileKeeper::begin(&ledger).expect("a supervisor");
+        let mut new = OpenOptions::new();
+        new.read(true).write(true).create(true).truncate(true);
+        let [file, memory] = ["file", "memory"].map(|name| new.open(folder.join(name)).expect("a file"));
+        memory.set_len(HEAD_BYTES as u64 + 16).expect("pages");
+        memory.write_all_at(b"in the buffer", HEAD_BYTES as u64).expect("bytes");
+        let status = file.metadata().expect("numbers");
+        let message =
+            |kind, size| Message { kind, buffer: 0, size, device: status.dev(), inode: status.ino() };
+        let take = message(Kind::Take, 16);
+        assert_eq!(tell(&keeper.path, &take, [&file, &memory]), None, "it is not in the ledger");
+        assert_eq!(tell(&keeper.path, &message(Kind::Escape, 0), [&file, &memory]), None);
+        assert_eq!(tell(&keeper.path, &message(Kind::Look, 0), [&file, &memory]), Some(DONE));
+
+        let this = Identity { number: std::process::id(), ..Identity::default() };
+        let word = Directory::word(SlotState::Live, this).to_ne_bytes();
+        let in_file = OpenOptions::new().write(true).open(&path).expect("the ledger");
+        in_file.write_all_at(&word, offset_of!(Header, directory) as u64).expect("written");
+        assert_eq!(tell(&keeper.path, &take, [&memory, &file]), None, "the file is another one");
+        assert_eq!(tell(&keeper.path, &message(Kind::Take, 17), [&file, &memory]), None, "it is too small");
+        assert_eq!(tell(&keeper.path, &take, [&file, &memory]), Some(DONE));
+        // Its state: thirteen bytes.
+        memory.write_all_at(&13_u64.to_ne_bytes(), 0).expect("a state");
+        let kept = keeper.finish();
+        assert_eq!(
+            (std::fs::read(folder.join("file")).expect("read"), kept.not_written),
+            (b"in the buffer".to_vec(), vec![])
+        );
+        drop(ledger);
+        std::fs::remove_dir_all(folder).expect("removed");
+    }
+}

@@ -11,7 +11,7 @@ use underbar_sys::syscall::AT_FDCWD;
 
 use super::lock::{self, Held};
 use super::names::{About, about};
-use super::{entries, files, others, reads, vfork};
+use super::{entries, files, others, reads, slot, vfork};
 
 /// A function of that number is called with these six arguments.
 pub(super) extern "C" fn before(number: usize, arguments: &[usize; 6]) {
@@ -63,7 +63,7 @@ fn act(about: About, arguments: &[usize; 6], held: &Held) {
         }
         About::Spawn => {
             share_with_program();
-            files::places_are_unknown();
+            slot::places_are_unknown();
         }
         About::Exec => {
             files::flush_all(Flush::Exec);

@@ -131,10 +131,7 @@ pub(super) fn flush_printed(reason: Flush) {
 /// A descriptor's file is cached no more; what it has in its buffer is written.
 pub(super) fn make_plain(fd: i32, reason: Plain) {
     if let Some(slot) = slot_of(fd) {
-        slot.flush(Flush::Plain);
-        if slot.size.load(Ordering::Relaxed) > 0 {
-            slot.give_up(Some(reason), NAMED);
-        }
+        slot.make_plain(reason);
     }
     others::look_at(fd);
 }
@@ -204,12 +201,6 @@ pub(super) fn place(fd: i32) -> Option<u64> {
     }
     others::look_at(fd);
     None
-}
-
-/// Others may have moved the places of all files.
-pub(super) fn places_are_unknown() {
-    slots().for_each(|slot| slot.place.store(ANYWHERE, Ordering::Relaxed));
-    EPOCH.fetch_add(1, Ordering::Relaxed);
 }
 
 /// The program moves the place of a descriptor.

@@ -16,7 +16,6 @@ use underbar_sys::machine::{Resource, limit};
 use underbar_sys::syscall::{self, O_RDONLY, close, getpid};
 
 use super::entries::{ACTIVE, COMPARED, EPOCH, NAMED, PLAIN, SHARED, WRITTEN, entry};
-use super::files::make_plain;
 use super::slot::{self, ANYWHERE, Slot, add, row, slot_of};
 use super::{Settings, settings};
 use crate::ledger;
@@ -110,7 +109,9 @@ fn candidate(fd: i32, settings: &Settings) -> Result<(&'static Slot, usize), No>
             }
             continue;
         }
-        make_plain(other, Plain::Shared);
+        if let Some(slot) = slot_of(other) {
+            slot.make_plain(Plain::Shared);
+        }
         return plain(Plain::Shared);
     }
     if is_mapped(status.inode) {

@@ -55,8 +55,7 @@ use underbar_ledger::caches::{Flush, Plain};
 use underbar_options::TEXT_ROOM;
 use underbar_preloadable::LEDGER;
 
-use crate::environment::Environment;
-use crate::options::TEXT;
+use crate::environment::{Environment, OPTION_TEXT};
 use crate::orders::{Given, Orders};
 use crate::sandbox;
 use crate::switch;
@@ -121,7 +120,7 @@ pub(crate) fn configure(orders: &Orders<'_>) {
     let mut files = WorkFiles { text: [0; TEXT_ROOM], length: text.len().min(TEXT_ROOM) };
     files.text.iter_mut().zip(text).for_each(|(to, from)| *to = *from);
     let has_sections = orders.text.contains(&b'[');
-    OPTIONS.store(fingerprint(orders.environment.value(TEXT)), Ordering::Relaxed);
+    OPTIONS.store(fingerprint(orders.environment.value(OPTION_TEXT)), Ordering::Relaxed);
     let supervisor = orders.environment.value_c(LEDGER).map_or(Name::NONE, Name::of);
     // SAFETY: called once, before the program's first request is served; nobody else reads or writes yet.
     unsafe { *SETTINGS.0.get() = Settings { print, read, write, files, supervisor, has_sections } };
@@ -208,7 +207,7 @@ pub(crate) fn after_fork_in_child(_: bool) {
 /// A program is about to be executed, or started, with that environment. If its caches are not those of this process, the files that it gets
 /// are cached no more.
 pub(crate) fn before_program(environment: Environment<'_>, is_followed: bool) {
-    let has_our_options = || fingerprint(environment.value(TEXT)) == OPTIONS.load(Ordering::Relaxed);
+    let has_our_options = || fingerprint(environment.value(OPTION_TEXT)) == OPTIONS.load(Ordering::Relaxed);
     if entries::is_active() && !(is_followed && !settings().has_sections && has_our_options()) {
         others::escapes();
     }

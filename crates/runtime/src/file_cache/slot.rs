@@ -24,7 +24,7 @@ use underbar_sys::syscall::{
     self, Errno, MAP_SHARED, PROT_READ, PROT_WRITE, close, ftruncate, memfd_create, mmap, munmap,
 };
 
-use super::entries::{ACTIVE, PLAIN, SHARED, UNKNOWN, WRITTEN, descriptor_of, entry, replace};
+use super::entries::{ACTIVE, EPOCH, NAMED, PLAIN, SHARED, UNKNOWN, WRITTEN, descriptor_of, entry, replace};
 use super::settings;
 use crate::ledger;
 
@@ -300,6 +300,14 @@ impl Slot {
         });
     }
 
+    /// The file is cached no more; what is in the buffer is written. Another process may still get one.
+    pub(super) fn make_plain(&self, reason: Plain) {
+        self.flush(Flush::Plain);
+        if self.size.load(Ordering::Relaxed) > 0 {
+            self.give_up(Some(reason), NAMED);
+        }
+    }
+
     fn retire(&self, becomes: u8) {
         replace(WRITTEN + self.number() as u8, becomes);
         self.size.store(0, Ordering::Relaxed);
@@ -392,6 +400,12 @@ pub(super) fn forget_all() {
         slot.size.store(0, Ordering::Relaxed);
     }
     TOTALS.iter().for_each(|total| total.store(0, Ordering::Relaxed));
+}
+
+/// Others may have moved the places of all files.
+pub(super) fn places_are_unknown() {
+    slots().for_each(|slot| slot.place.store(ANYWHERE, Ordering::Relaxed));
+    EPOCH.fetch_add(1, Ordering::Relaxed);
 }
 
 /// A file by the program's own descriptor.
