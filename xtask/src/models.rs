@@ -19,8 +19,9 @@ use crate::aside::Aside;
 use crate::steps::{self, Sum, cargo, output, root, step, target};
 
 /// Packages with models, and their folders. A model of the package must find each fault that its sources plant.
-const PACKAGES: [(&str, &str); 3] = [
+const PACKAGES: [(&str, &str); 4] = [
     ("underbar-sys", "crates/sys"),
+    ("underbar-filecache", "crates/filecache"),
     ("underbar-lock", "crates/lock"),
     ("underbar-runtime", "crates/runtime"),
 ];

@@ -11,6 +11,7 @@
 mod allocators;
 mod arms;
 mod below;
+mod cache_children;
 mod cache_faults;
 mod cache_matrix;
 mod cache_reads;

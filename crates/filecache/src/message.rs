@@ -1,12 +1,17 @@
 //! What a process tells its supervisor: one message for each connection, which the supervisor answers with one byte.
 //!
 //! ```text
-//! process ── connect ── TAKE + descriptor of the file + descriptor of the memory ──> supervisor ── 1: taken, 0: not
-//!         ── connect ── LEAVE: the file is closed, its buffer is empty            ──> gives the duplicate back ── 1
-//!         ── connect ── DRAIN: the descriptor is no longer the file               ──> settles by its duplicate ── 1
+//! process ── TAKE + descriptors of the file and of the memory ──> no other process has a buffer of the file any more ── 1: taken, 2: not
+//!         ── LEAVE: the file is closed, its buffer is empty    ──> gives the duplicate back                           ── 1
+//!         ── DRAIN: the descriptor is no longer the file       ──> settles by its duplicate                           ── 1
+//!         ── RECALL: the file is written                       ──> no other process has a buffer of it                ── 1
+//!         ── LOOK: the file is looked at                       ──> what others have in a buffer of it is in the file  ── 1
+//!         ── ESCAPE: a program without the library gets it     ──> nobody has a buffer of it from now on              ── 1
+//!         ── ENDED: a child was killed                         ──> what processes left that have ended is in the files ── 1
 //! ```
 //!
-//! The answer to LEAVE comes after the duplicate is closed: a program that was just written can be executed, and its locks are gone.
+//! The answer to LEAVE comes after the duplicate is closed: a program that was just written can be executed, and its locks are gone. Before
+//! any answer, what processes left that have ended is written.
 //!
 //! Invariant: any bytes give a message or none.
 //! Not here: sending and receiving.
@@ -17,6 +22,8 @@ pub const BYTES: usize = 32;
 pub const SUFFIX: &[u8] = b".files";
 /// The answer of a supervisor that did it.
 pub const DONE: u8 = 1;
+/// The answer to TAKE if other processes write the file in turn, or got it unseen.
+pub const OTHERS: u8 = 2;
 /// All buffers of the process.
 pub const ALL: u32 = u32::MAX;
 
@@ -29,6 +36,15 @@ pub enum Kind {
     Leave = 2,
     /// The buffer is to be written now.
     Drain = 3,
+    /// Buffers that other processes have of the file are taken from them.
+    Recall = 4,
+    /// The same, and nobody gets another one.
+    Escape = 5,
+    /// What is in buffers of processes that have ended is to be written. Also asked by a process whose buffer is taken: the answer comes when
+    /// that is done.
+    Ended = 6,
+    /// What other processes have in a buffer of the file is to be written.
+    Look = 7,
 }
 
 /// A message.
@@ -70,6 +86,10 @@ impl Message {
             1 => Kind::Take,
             2 => Kind::Leave,
             3 => Kind::Drain,
+            4 => Kind::Recall,
+            5 => Kind::Escape,
+            6 => Kind::Ended,
+            7 => Kind::Look,
             _ => return None,
         };
         Some(Self { kind, buffer: (first >> 32) as u32, size, device, inode })
@@ -82,7 +102,9 @@ mod tests {
 
     #[test]
     fn messages_are_read_as_they_were_written() {
-        for kind in [Kind::Take, Kind::Leave, Kind::Drain] {
+        for kind in
+            [Kind::Take, Kind::Leave, Kind::Drain, Kind::Recall, Kind::Escape, Kind::Ended, Kind::Look]
+        {
             let message = Message { kind, buffer: ALL, size: 7, device: 8, inode: u64::MAX };
             assert_eq!(Message::of_bytes(&message.to_bytes()), Some(message));
         }

@@ -109,10 +109,14 @@ pub enum Plain {
     Room = 13,
     /// It is read here and there, so that most of what a buffer reads ahead is not used.
     Random = 14,
+    /// The command that supervises the process ended before it.
+    Left = 15,
+    /// Other processes of the run write it in turn, or a program got it that is not followed.
+    Others = 16,
 }
 
 /// Number of reasons.
-pub const PLAINS: usize = 15;
+pub const PLAINS: usize = 17;
 /// All of them, by their places, with their names in reports.
 pub const ALL_PLAINS: [(Plain, &str); PLAINS] = [
     (Plain::NoParent, "no underbar run supervises it"),
@@ -130,6 +134,8 @@ pub const ALL_PLAINS: [(Plain, &str); PLAINS] = [
     (Plain::SystemCall, "a system call of its own"),
     (Plain::Room, "no room for a buffer"),
     (Plain::Random, "read here and there"),
+    (Plain::Left, "underbar run ended first"),
+    (Plain::Others, "other processes write it"),
 ];
 
 /// Powers of two in [`CacheRow::forced`].

@@ -3,7 +3,9 @@
 //! ```text
 //! word 0       epoch     raised after every change
 //!      1       watched   1: a command looks at the processes' CPU time while they run (MT)
-//!      2..8    nothing   zero
+//!      2       buffered  buffers of files that processes have now, as their supervisor knows
+//!      3       granted   buffers that they ever got, and 1; 0: there is no supervisor
+//!      4..8    files     a bit for each file of those buffers, by its numbers; two files may have the same
 //!      8..11   setting   kind | process, object, value
 //!      11..14  setting   ...                                  the first without a kind ends the table
 //! ```
@@ -32,6 +34,12 @@ pub const SETTINGS: usize = (WORDS - FIRST) / STRIDE;
 const EPOCH: usize = 0;
 /// The word that says that a command watches.
 pub const WATCHED: usize = 1;
+/// The word of the buffers of files that processes have.
+pub const BUFFERED: usize = 2;
+/// The word of the buffers of files that processes ever got.
+pub const GRANTED: usize = 3;
+/// The words of the files of those buffers.
+pub const BUFFERED_FILES: core::ops::Range<usize> = 4..8;
 const FIRST: usize = 8;
 const STRIDE: usize = 3;
 
@@ -119,6 +127,29 @@ impl<'a> Control<'a> {
         self.0[WATCHED].load(Ordering::Relaxed) != 0
     }
 
+    /// Buffers of files that processes have now. The supervisor writes it before it answers (Release), after it has taken those away that
+    /// it no longer counts; Acquire.
+    #[must_use]
+    #[inline]
+    pub fn buffered(&self) -> u64 {
+        self.0[BUFFERED].load(Ordering::Acquire)
+    }
+
+    /// Whether a process may have a buffer of that file now. Written as [`Self::buffered`] is; Acquire.
+    #[must_use]
+    pub fn may_be_buffered(&self, device: u64, inode: u64) -> bool {
+        let (word, bit) = bit_of_file(device, inode);
+        self.0[word].load(Ordering::Acquire) & bit != 0
+    }
+
+    /// Changes with each buffer of a file that a process gets; 0: there is no supervisor. It is written before the process has the buffer
+    /// (Release), so a process that another one has told of its write finds it changed; Acquire.
+    #[must_use]
+    #[inline(always)]
+    pub fn granted(&self) -> u64 {
+        self.0[GRANTED].load(Ordering::Acquire)
+    }
+
     /// Sets a value. The host only, one at a time.
     ///
     /// # Errors
@@ -166,6 +197,13 @@ impl<'a> Control<'a> {
     fn settings(&self) -> impl Iterator<Item = &'a [AtomicU64; STRIDE]> + use<'a> {
         self.0[FIRST..].as_chunks::<STRIDE>().0.iter()
     }
+}
+
+/// The word and the bit of a file.
+#[must_use]
+pub const fn bit_of_file(device: u64, inode: u64) -> (usize, u64) {
+    let hash = (inode ^ device.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56;
+    (BUFFERED_FILES.start + (hash >> 6) as usize, 1 << (hash & 63))
 }
 
 const fn word(kind: Kind, process: u32) -> u64 {

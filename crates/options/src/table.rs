@@ -479,8 +479,8 @@ The Adabas and Natural parameters of that purpose are MULTI-FETCH and PREFETCH."
 PRINT(132) gathers small writes to standard output and standard error in 132 KiB of storage that underbar run
 shares, so that nothing is lost whatever ends the program: std::endl, fflush, flush=True and the like no longer
 enter the kernel for each line. Only regular files are cached, which are not opened for appending. The report names
-what was left alone, with the reason. Only the program that underbar run starts is cached, and no program without
-that command. Natural's spelling is PWCSIZE(132).",
+what was left alone, with the reason. The processes that the program starts have caches, too; without the command
+underbar run nothing is cached. Natural's spelling is PWCSIZE(132).",
         effect: Honoured,
     },
     other("PROFILE", 3, "A profiler to load.", "Linux profilers (perf) need no run-time option"),
@@ -717,8 +717,8 @@ without / fits the last part of the file's path, another one the whole path, abs
 bytes are in storage that underbar run shares, so that nothing is lost whatever ends the program; others see them
 when the file is closed, synchronised, looked at or read by the program, when the cache is full, and when the
 program ends. Only regular files are cached; those opened for appending are not. Anything that a cache cannot follow
-makes the file plain again, and the report counts it with the reason. Only the program that underbar run starts is
-cached, and no program without that command.",
+makes the file plain again, and the report counts it with the reason. The processes that the program starts have
+caches, too; without the command underbar run nothing is cached.",
         effect: Honoured,
     },
     other("XPLINK", 3, "XPLINK linkage.", NOT_HERE),

@@ -15,6 +15,9 @@ use core::mem::MaybeUninit;
 use underbar_preloadable::{PRELOAD, entries, is_our_library};
 use underbar_sys::syscall::{map_anonymous, munmap};
 
+/// The variable of the option text.
+pub const OPTION_TEXT: &[u8] = b"UNDERBAR_OPTS";
+
 /// The prefix of underbar's own variables.
 pub const OURS: &[u8] = b"UNDERBAR_";
 

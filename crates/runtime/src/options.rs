@@ -27,7 +27,7 @@ unsafe extern "C" {
 }
 
 /// Holds the option text.
-pub const TEXT: &[u8] = b"UNDERBAR_OPTS";
+pub const TEXT: &[u8] = crate::environment::OPTION_TEXT;
 /// `le` for the documented defaults of Language Environment.
 pub const BASE: &[u8] = b"UNDERBAR_BASE";
 

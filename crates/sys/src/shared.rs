@@ -16,6 +16,9 @@ pub const WORDS: usize = BYTES / 8;
 /// A mapped page; unmapped when dropped.
 pub struct SharedPage(*mut [AtomicU64; WORDS]);
 
+// SAFETY: the pages are the process's, not a thread's, and their words are atomics.
+unsafe impl Send for SharedPage {}
+
 impl SharedPage {
     /// Maps the page at `offset` of an open file for reading and writing.
     ///

@@ -33,7 +33,8 @@ use underbar_ledger::layout::{CONTROL_OFFSET, FILE_BYTES, LEFT, OPTIONS_OFFSET, 
 use underbar_ledger::view::CHECKED_BYTES;
 use underbar_ledger::{Header, LedgerView, make};
 use underbar_preloadable::LEDGER;
-use underbar_sys::syscall::{clock_nanoseconds, fallocate, geteuid};
+use underbar_sys::shared::SharedPage;
+use underbar_sys::syscall::{Errno, clock_nanoseconds, fallocate, geteuid};
 
 use crate::place;
 use beside::{LOCKS, SAMPLES, beside, read_areas, remove_areas};
@@ -168,6 +169,13 @@ impl LedgerFile {
     /// Those of writing to a file.
     pub fn is_watched(&self) -> io::Result<()> {
         self.file.write_all_at(&1_u64.to_ne_bytes(), (CONTROL_OFFSET + 8 * WATCHED) as u64)
+    }
+
+    /// A page of it, shared with its processes.
+    pub(crate) fn page(&self, offset: usize) -> io::Result<SharedPage> {
+        let length = self.file.metadata()?.len();
+        SharedPage::map(self.file.as_raw_fd(), offset as u64, length)
+            .map_err(|Errno(number)| io::Error::from_raw_os_error(number.into()))
     }
 
     /// Its contents now: the head, and every slot up to the last that was ever used.

@@ -28,13 +28,16 @@ impl CachedFiles {
     /// Begins, next to the ledger of a run.
     pub(crate) fn begin(layers: &Layers, program: &OsStr, ledger: Option<&LedgerFile>) -> Self {
         let text = layers.text().to_ascii_uppercase();
+        let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
+        let may_cache = has(&["PRINT", "WORK", "PWCS", "PCWS"]);
         // The settings of a program need its file; most runs need none of this.
-        if !["PRINT", "WORK", "PWCS", "PCWS", "MAINPR"].iter().any(|word| text.contains(word)) {
+        if !may_cache && !has(&["MAINPR"]) {
             return Self::default();
         }
         let settings = layers.settings(program);
-        let keeper =
-            ledger.filter(|_| settings.caches_files()).and_then(|it| FileKeeper::begin(it.path()).ok());
+        // A section of the options may be for a program that this one starts.
+        let may_cache = settings.caches_files() || may_cache && text.contains('[');
+        let keeper = ledger.filter(|_| may_cache).and_then(|it| FileKeeper::begin(it).ok());
         Self { keeper, main_printer: main_printer(&settings, program) }
     }
 

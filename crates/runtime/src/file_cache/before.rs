@@ -11,7 +11,7 @@ use underbar_sys::syscall::AT_FDCWD;
 
 use super::lock::{self, Held};
 use super::names::{About, about};
-use super::{entries, files, reads, vfork};
+use super::{entries, files, others, reads, slot, vfork};
 
 /// A function of that number is called with these six arguments.
 pub(super) extern "C" fn before(number: usize, arguments: &[usize; 6]) {
@@ -30,11 +30,20 @@ pub(super) extern "C" fn before(number: usize, arguments: &[usize; 6]) {
             | About::CloseFrom
             | About::SystemCall
     );
-    if !entries::any() && !matters {
+    if !entries::any() && !matters && !others::may_be() {
         return;
     }
     let held = lock::enter();
     act(about, arguments, &held);
+}
+
+/// The process makes a child that executes a program at once.
+pub(super) fn spawns() {
+    if !entries::is_active() || vfork::is_child() {
+        return;
+    }
+    let held = lock::enter();
+    act(About::Spawn, &[0; 6], &held);
 }
 
 fn act(about: About, arguments: &[usize; 6], held: &Held) {
@@ -49,11 +58,12 @@ fn act(about: About, arguments: &[usize; 6], held: &Held) {
         About::Child => {
             files::flush_all(Flush::Fork);
             make_all_plain(Plain::Fork);
-            files::share_unknown(true);
+            others::escapes();
+            files::share_unknown();
         }
         About::Spawn => {
             share_with_program();
-            files::places_are_unknown();
+            slot::places_are_unknown();
         }
         About::Exec => {
             files::flush_all(Flush::Exec);
@@ -85,25 +95,31 @@ fn act(about: About, arguments: &[usize; 6], held: &Held) {
         }
         About::Duplicate => {
             make_plain(fd, Plain::Duplicated);
+            others::duplicates(fd, None);
             entries::descriptor_is_made();
         }
         About::DuplicateTo => {
             if fd != second as i32 {
                 make_plain(fd, Plain::Duplicated);
                 closes(second as i32);
+                others::duplicates(fd, Some(second as i32));
             }
         }
         About::Control => controls(fd, second),
         About::DeviceControl => controls_device(fd, second),
         About::Lock => make_plain(fd, Plain::Locked),
-        About::Map => make_plain(fifth as i32, Plain::Mapped),
+        About::Map => {
+            make_plain(fifth as i32, Plain::Mapped);
+            others::escape_if_shared(fifth as i32);
+        }
         About::Copy => [first, second].iter().for_each(|fd| make_plain(*fd as i32, Plain::Transfer)),
         About::CopyThird => [first, third].iter().for_each(|fd| make_plain(*fd as i32, Plain::Transfer)),
-        About::Asynchronous => make_all_plain(Plain::Transfer),
-        About::Message if has_control(second) => make_all_plain(Plain::Duplicated),
-        About::Messages if (0..third).any(|at| has_control(second + at * MESSAGE)) => {
-            make_all_plain(Plain::Duplicated);
+        About::Asynchronous => {
+            make_all_plain(Plain::Transfer);
+            others::escape_all_shared();
         }
+        About::Message if has_control(second) => sends_descriptors(),
+        About::Messages if (0..third).any(|at| has_control(second + at * MESSAGE)) => sends_descriptors(),
         About::Message | About::Messages => {}
         About::Wait => files::flush_printed(Flush::Input),
         About::CloseRange => closes_range(first as u32, second as u32),
@@ -113,6 +129,11 @@ fn act(about: About, arguments: &[usize; 6], held: &Held) {
         About::Limit | About::LimitOf => {}
         About::SystemCall => system_call(first),
     }
+}
+
+fn sends_descriptors() {
+    make_all_plain(Plain::Duplicated);
+    others::escape_all_shared();
 }
 
 /// Bytes of a message among several.
@@ -166,6 +187,7 @@ fn opens(directory: i32, path: usize) {
         let path = unsafe { CStr::from_ptr(path as *const c_char) };
         if let Ok(status) = statat(directory, path) {
             files::make_file_plain(status.device, status.inode);
+            others::look_at_file(status.device, status.inode);
             reads::make_file_plain(status.device, status.inode);
         }
     }
@@ -177,8 +199,15 @@ pub(super) fn looks_by_reading(fd: i32, _: &Held) {
     if files::is_written(fd) {
         files::flush(fd, Flush::Look);
         files::moves(fd);
-    } else if files::has_printed() && !fstat(fd).is_ok_and(|status| status.is_regular()) {
-        files::flush_printed(Flush::Input);
+        return;
+    }
+    others::look_at(fd);
+    if files::has_printed() {
+        if fstat(fd).is_ok_and(|status| status.is_regular()) {
+            others::is_read(fd);
+        } else {
+            files::flush_printed(Flush::Input);
+        }
     }
 }
 
@@ -193,6 +222,7 @@ fn controls(fd: i32, command: usize) {
         F_GETFD | F_SETFD | F_GETFL => {}
         F_DUPFD | F_DUPFD_CLOEXEC => {
             make_plain(fd, Plain::Duplicated);
+            others::duplicates(fd, None);
             entries::descriptor_is_made();
         }
         _ => make_plain(fd, Plain::Locked),
@@ -247,7 +277,7 @@ fn system_call(number: usize) {
         files::flush_all(Flush::Change);
         make_all_plain(Plain::SystemCall);
         if CHILDREN.contains(&number) {
-            files::share_unknown(true);
+            files::share_unknown();
         }
     }
 }

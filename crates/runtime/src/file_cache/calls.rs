@@ -86,7 +86,7 @@ fn take(fd: i32, total: usize, copy: &dyn Fn(*mut u8)) -> Taken {
 type Write = unsafe extern "C" fn(c_int, *const c_void, usize) -> isize;
 
 unsafe extern "C" fn write(fd: c_int, bytes: *const c_void, count: usize) -> isize {
-    if !entries::is_plain(fd) && count != 0 && count <= MOST && !bytes.is_null() {
+    if !entries::passes(fd) && count != 0 && count <= MOST && !bytes.is_null() {
         // SAFETY: the program's bytes; the room in the buffer was found.
         let copy = |to: *mut u8| unsafe { core::ptr::copy_nonoverlapping(bytes.cast(), to, count) };
         match take(fd, count, &copy) {
@@ -109,7 +109,7 @@ struct Piece {
 type Writev = unsafe extern "C" fn(c_int, *const Piece, c_int) -> isize;
 
 unsafe extern "C" fn writev(fd: c_int, pieces: *const Piece, count: c_int) -> isize {
-    if !entries::is_plain(fd) && (1..=1024).contains(&count) && !pieces.is_null() {
+    if !entries::passes(fd) && (1..=1024).contains(&count) && !pieces.is_null() {
         // SAFETY: the program's array.
         let pieces = unsafe { core::slice::from_raw_parts(pieces, count as usize) };
         let total = pieces.iter().try_fold(0_usize, |sum, piece| sum.checked_add(piece.count));
@@ -319,7 +319,7 @@ type StreamBytes = unsafe extern "C" fn(*mut Stream, *mut c_void, isize) -> isiz
 unsafe extern "C" fn stream_write(stream: *mut Stream, bytes: *mut c_void, count: isize) -> isize {
     // SAFETY: the C library passes its stream.
     let fd = unsafe { (*stream).descriptor };
-    if !entries::is_plain(fd) && count > 0 && (count as usize) <= MOST {
+    if !entries::passes(fd) && count > 0 && (count as usize) <= MOST {
         // SAFETY: the stream's bytes; the room in the buffer was found.
         let copy = |to: *mut u8| unsafe { core::ptr::copy_nonoverlapping(bytes.cast(), to, count as usize) };
         match take(fd, count as usize, &copy) {

@@ -13,10 +13,14 @@
 //! | module | holds |
 //! |---|---|
 //! | `entries` | what is known of each descriptor |
-//! | `files` | buffers of files that are written |
+//! | `slot` | buffers of files that are written |
+//! | `learn` | which files get one |
+//! | `files` | what calls do to those files |
+//! | `others` | files of which other processes may have a buffer |
 //! | `reads` | buffers of files that are read |
 //! | `calls` | the functions that a cache takes the place of |
 //! | `names`, `stubs`, `before` | the functions before which buffers are emptied |
+//! | `waits` | waits for children |
 //! | `streams` | the C library's tables of streams |
 //! | `vfork` | children in this process's memory |
 //! | `lock` | the lock, which knows its owner |
@@ -32,21 +36,26 @@ mod before;
 mod calls;
 mod entries;
 mod files;
+mod learn;
 mod lock;
 mod names;
+mod others;
 mod reads;
+mod slot;
 mod streams;
 mod stubs;
 mod supervisor;
 mod vfork;
+mod waits;
 
 use core::cell::UnsafeCell;
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicU64, Ordering};
 
 use underbar_ledger::caches::{Flush, Plain};
 use underbar_options::TEXT_ROOM;
 use underbar_preloadable::LEDGER;
 
+use crate::environment::{Environment, OPTION_TEXT};
 use crate::orders::{Given, Orders};
 use crate::sandbox;
 use crate::switch;
@@ -62,6 +71,8 @@ struct Settings {
     write: usize,
     files: WorkFiles,
     supervisor: Name,
+    /// Whether the options of another program may be others.
+    has_sections: bool,
 }
 
 /// The text of WORKFILE.
@@ -89,6 +100,7 @@ static SETTINGS: Once = Once(UnsafeCell::new(Settings {
     write: 0,
     files: WorkFiles { text: [0; TEXT_ROOM], length: 0 },
     supervisor: Name::NONE,
+    has_sections: false,
 }));
 
 fn settings() -> &'static Settings {
@@ -107,11 +119,13 @@ pub(crate) fn configure(orders: &Orders<'_>) {
     let text = options.work_files_text();
     let mut files = WorkFiles { text: [0; TEXT_ROOM], length: text.len().min(TEXT_ROOM) };
     files.text.iter_mut().zip(text).for_each(|(to, from)| *to = *from);
+    let has_sections = orders.text.contains(&b'[');
+    OPTIONS.store(fingerprint(orders.environment.value(OPTION_TEXT)), Ordering::Relaxed);
     let supervisor = orders.environment.value_c(LEDGER).map_or(Name::NONE, Name::of);
     // SAFETY: called once, before the program's first request is served; nobody else reads or writes yet.
-    unsafe { *SETTINGS.0.get() = Settings { print, read, write, files, supervisor } };
+    unsafe { *SETTINGS.0.get() = Settings { print, read, write, files, supervisor, has_sections } };
     if !text.is_empty() {
-        switch::work_files_are(files::is_work_file);
+        switch::work_files_are(learn::is_work_file);
     }
 }
 
@@ -121,7 +135,12 @@ pub(crate) fn at_start(_: &Given) {
     if (settings.print == 0 && settings.files.is_empty()) || sandbox::is_closed() {
         return;
     }
-    bind(names::FUNCTIONS + calls::CALLS, |number| {
+    bind(names::FUNCTIONS + calls::CALLS + waits::WAITS, |number| {
+        if let Some(wait) = number.checked_sub(names::FUNCTIONS + calls::CALLS) {
+            let (name, ours) = waits::call(wait)?;
+            let original = waits::REAL.get(wait)?;
+            return Some(Binding { name, hash: names::hash_of(name), ours, original });
+        }
         if let Some(call) = number.checked_sub(names::FUNCTIONS) {
             let (name, ours) = calls::call(call)?;
             return Some(Binding {
@@ -162,8 +181,8 @@ pub(crate) fn before_fork() -> bool {
     }
     let held = lock::enter();
     files::flush_all(Flush::Fork);
-    before::make_all_plain(Plain::Fork);
-    files::share_unknown(true);
+    reads::make_all_plain(Plain::Fork);
+    files::share_with_child();
     lock::hold(held)
 }
 
@@ -179,6 +198,26 @@ pub(crate) fn after_fork_in_child(_: bool) {
     if entries::is_active() {
         lock::forget_owner();
         reads::forget_all();
-        files::forget_all();
+        slot::forget_all();
+        entries::forget_all();
+        others::forget_all();
     }
+}
+
+/// A program is about to be executed, or started, with that environment. If its caches are not those of this process, the files that it gets
+/// are cached no more.
+pub(crate) fn before_program(environment: Environment<'_>, is_followed: bool) {
+    let has_our_options = || fingerprint(environment.value(OPTION_TEXT)) == OPTIONS.load(Ordering::Relaxed);
+    if entries::is_active() && !(is_followed && !settings().has_sections && has_our_options()) {
+        others::escapes();
+    }
+}
+
+/// [`fingerprint`] of the option text that this process got. Written once, before the program begins; relaxed.
+static OPTIONS: AtomicU64 = AtomicU64::new(0);
+
+/// Sixty-four bits of a text (FNV-1a); 0: none.
+fn fingerprint(text: Option<&[u8]>) -> u64 {
+    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    text.map_or(0, |text| text.iter().fold(0xcbf2_9ce4_8422_2325, step))
 }

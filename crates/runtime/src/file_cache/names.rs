@@ -90,7 +90,7 @@ const TABLE: &[(About, &str)] = &[
     (End, "_exit _Exit quick_exit abort __assert_fail __assert_perror_fail"),
     (ChildInside, "vfork"),
     (Child, "_Fork clone"),
-    (Spawn, "posix_spawn posix_spawnp system popen"),
+    (Spawn, "posix_spawn posix_spawnp popen"),
     (Exec, "execve execv execvp execvpe fexecve execveat execl execlp execle"),
     (SyncAll, "sync syncfs"),
     (WriteInside, "perror psignal psiginfo daemon"),

@@ -25,10 +25,12 @@ use underbar_sys::file::fstat;
 use underbar_sys::syscall::{Errno, O_RDONLY, map_anonymous, munmap, read};
 
 use super::entries::{
-    ACTIVE, COMPARED, ENTRIES, EPOCH, NOT_READ, PLAIN, READ, REGULAR, UNKNOWN, descriptor_of, entry, replace,
+    ACTIVE, COMPARED, ENTRIES, EPOCH, NOT_READ, PLAIN, READ, REGULAR, SHARED, UNKNOWN, descriptor_of, entry,
+    replace,
 };
-use super::files::{add, is_synthetic, path_of, row, took};
+use super::learn::{is_synthetic, path_of};
 use super::settings;
+use super::slot::{add, row, took};
 
 /// Buffers of a process, at most.
 const BUFFERS: usize = caches::ROWS - caches::READ;
@@ -96,6 +98,9 @@ fn buffers() -> impl Iterator<Item = &'static Buffer> {
 pub(super) fn begin() {
     let open = (0..64).filter(|fd| is_closed_on_exec(*fd).is_ok()).fold(0, |bits, fd| bits | 1 << fd);
     INHERITED.store(open, Ordering::Relaxed);
+    for (_, entry) in ENTRIES.iter().enumerate().filter(|(fd, _)| *fd < 64 && open >> *fd & 1 != 0) {
+        entry.store(SHARED, Ordering::Relaxed);
+    }
 }
 
 impl Buffer {

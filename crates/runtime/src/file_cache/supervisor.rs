@@ -5,9 +5,9 @@
 
 use core::ffi::CStr;
 
-use underbar_filecache::message::{BYTES, DONE, Message, SUFFIX};
+use underbar_filecache::message::{BYTES, Message, SUFFIX};
 use underbar_sys::description::{connect, receive, send};
-use underbar_sys::syscall::close;
+use underbar_sys::syscall::{Errno, close};
 
 /// Bytes of a socket's name with its zero byte, at most.
 const LONGEST: usize = 108;
@@ -32,18 +32,30 @@ impl Name {
         name
     }
 
-    /// Tells the supervisor; true if it did what was asked.
-    pub(super) fn tell(&self, message: &Message, descriptors: Option<[i32; 2]>) -> bool {
-        let Ok(name) = CStr::from_bytes_until_nul(&self.bytes) else { return false };
-        if name.is_empty() {
-            return false;
-        }
-        let Ok(fd) = connect(name) else { return false };
+    /// Tells the supervisor, and returns its answer. None: there is none, it refuses, or it does not answer soon.
+    pub(super) fn tell(&self, message: &Message, descriptors: Option<[i32; 2]>) -> Option<u8> {
+        self.exchange(message, descriptors, false)
+    }
+
+    /// Asks the supervisor for what must be done before this process goes on. False: there is no supervisor any more.
+    pub(super) fn ask(&self, message: &Message) -> bool {
+        self.exchange(message, None, true).is_some()
+    }
+
+    fn exchange(&self, message: &Message, descriptors: Option<[i32; 2]>, waits: bool) -> Option<u8> {
+        let name = CStr::from_bytes_until_nul(&self.bytes).ok().filter(|name| !name.is_empty())?;
+        let fd = connect(name).ok()?;
         let mut answer = [0; 1];
-        let is_done = send(fd, &message.to_bytes(), descriptors) == Ok(BYTES)
-            && receive(fd, &mut answer) == Ok(1)
-            && answer == [DONE];
+        let mut is_answered = false;
+        if send(fd, &message.to_bytes(), descriptors) == Ok(BYTES) {
+            is_answered = loop {
+                match receive(fd, &mut answer) {
+                    Err(Errno::EAGAIN | Errno::EINTR) if waits => {}
+                    received => break received == Ok(1),
+                }
+            };
+        }
         let _ = close(fd);
-        is_done
+        is_answered.then_some(answer[0])
     }
 }

@@ -9,7 +9,7 @@ use core::sync::atomic::{AtomicI32, Ordering};
 
 use underbar_sys::syscall::getpid;
 
-use super::files;
+use super::slot;
 
 /// The process that called vfork, until it is seen to run again. Written by the thread that calls it, and by one that sees it; relaxed, as
 /// a child is that same thread.
@@ -32,6 +32,6 @@ fn look() -> bool {
         return true;
     }
     PARENT.store(0, Ordering::Relaxed);
-    files::places_are_unknown();
+    slot::places_are_unknown();
     false
 }

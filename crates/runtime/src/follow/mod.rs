@@ -36,7 +36,7 @@ use underbar_sys::syscall::getpid;
 use crate::environment::Environment;
 use crate::ledger::own_reads;
 use crate::orders::Given;
-use crate::{ledger, resources, seccomp};
+use crate::{file_cache, ledger, resources, seccomp};
 
 /// Whether this process has accounts. Written once at the start by [`at_start`], read by any thread; relaxed, as nothing
 /// else depends on it. The same for the next two.
@@ -121,6 +121,9 @@ unsafe fn with_environment<R>(
         let myself = !is_filtered && runner == Runner::Myself && getpid() == ORIGIN.load(Ordering::Relaxed);
         judge(myself, target, environment)
     };
+    if !is_filtered {
+        file_cache::before_program(environment, judged.is_ok());
+    }
     match judged {
         Ok(()) => {
             let is_by_vfork = runner == Runner::Myself && !is_filtered && !is_replaced;

@@ -38,6 +38,11 @@ pub fn page() -> Control<'static> {
     Control::new(unsafe { &*PAGE.load(Ordering::Relaxed) })
 }
 
+/// Whether the page is that of a ledger.
+pub(crate) fn is_attached() -> bool {
+    !core::ptr::eq(PAGE.load(Ordering::Relaxed), &raw const NOTHING)
+}
+
 /// Obeys the host's changes. If there are none, the cost is one load of the page. Called without locks. `change` obeys one setting,
 /// one thread at a time, and returns whether it changed anything.
 #[inline]
