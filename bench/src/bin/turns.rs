@@ -53,18 +53,21 @@ fn run(pattern: Pattern, threads: usize, turns: usize, warm: usize) -> std::io::
     let mut first = writers.first().map(PipeWriter::try_clone).transpose()?;
     writers.rotate_left(1);
     let work = |me: usize, mut reader: PipeReader, mut writer: PipeWriter| -> std::io::Result<()> {
-        for turn in 0..warm + turns {
+        // After the last turn there is one more without work, so that no thread ends before all are done.
+        for turn in 0..=warm + turns {
             reader.read_exact(&mut [0])?;
-            if me == 0 && turn == warm {
+            let (is_first, is_last) = (me == 0, me + 1 == threads);
+            if is_first && turn == warm {
                 MARK.store(1, Ordering::SeqCst);
             }
-            take(pattern, me, threads, turn);
-            if me + 1 == threads && turn + 1 == warm + turns {
+            if turn < warm + turns {
+                take(pattern, me, threads, turn);
+            }
+            if is_last && turn + 1 == warm + turns {
                 MARK.store(2, Ordering::SeqCst);
             }
-            // The first thread has ended when the last one is done.
-            let is_last = me + 1 == threads && turn + 1 == warm + turns;
-            if !is_last {
+            // The first thread has ended when the last one gives its last turn away.
+            if !(is_last && turn == warm + turns) {
                 writer.write_all(&[0])?;
             }
         }
