@@ -232,6 +232,7 @@ fn entries(names: &[&str], kind: Kind) -> String {
         let _ = writeln!(text, "pop {register}\n.cfi_adjust_cfa_offset -8");
     }
     text += "ret\n.cfi_endproc\n.size underbar_first, . - underbar_first\n";
+    text += ".globl underbar_jumps\nunderbar_jumps:\n";
     let _ = writeln!(text, ".globl {MARK}\n.hidden {MARK}\n.set {MARK}, underbar_first");
     for (at, name) in names.iter().enumerate() {
         let _ = write!(
@@ -242,7 +243,7 @@ fn entries(names: &[&str], kind: Kind) -> String {
              jmp qword ptr underbar_entry_{at}[rip]\n.cfi_endproc\n.size underbar_stub_{at}, . - underbar_stub_{at}\n"
         );
     }
-    text += ".data\n.p2align 6\n";
+    text += ".globl underbar_jumps_end\nunderbar_jumps_end:\n.data\n.p2align 6\n";
     for (at, name) in names.iter().enumerate() {
         // Without a loader there is nothing to choose, and the first call comes before the C library knows its program.
         let _ = match kind {

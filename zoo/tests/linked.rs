@@ -8,7 +8,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use serde_json::Value;
-use underbar_zoo::heap::preload;
+use underbar_zoo::heap::{OPTIONS, preload};
 use underbar_zoo::{folder, json, left, run, scratch, text, underbar};
 
 /// The folder with `libunderbar.a` and `libunderbar-static.a`, made once.
@@ -197,6 +197,41 @@ fn a_shared_library_with_the_runtime_takes_the_heap_of_its_process() {
         for variables in [&[][..], &[("LD_PRELOAD", text(preload()))]] {
             assert_eq!(printed(program, &[&plugin], variables), "loaded\n");
         }
+    }
+}
+
+/// Threads, signals, forks, and exceptions, under each option text.
+#[test]
+fn programs_that_are_awkward_for_a_heap_do_the_same() {
+    let folder = scratch("linked-awkward");
+    let heap = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/heap");
+    for file in ["ends.c", "interrupted.c", "forks_in_handler.c", "forks.c", "streams.c", "new.cpp"] {
+        let (plain, _) = compiled(&heap.join(file), &folder, "plain", &["-fno-builtin"]);
+        let expected = printed(&plain, &[], &[]);
+        let (linked, _) =
+            compiled(&heap.join(file), &folder, "linked", &["-fno-builtin", &library("libunderbar.a")]);
+        for options in OPTIONS {
+            assert_eq!(printed(&linked, &[], &[("UNDERBAR_OPTS", options)]), expected, "{file}, {options}");
+        }
+    }
+}
+
+/// A program that exports functions of its own, next to the runtime's; and libraries that find theirs first.
+#[test]
+fn deeply_bound_libraries_share_the_heap_and_keep_their_own_functions() {
+    let folder = scratch("linked-deep");
+    let heap = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/heap");
+    let library_of = |file: &str, name: &str, flags: &[&str]| {
+        let flags = [&["-shared", "-fPIC", "-fno-builtin"], flags].concat();
+        compiled(&heap.join(file), &folder, name, &flags).0
+    };
+    let below = library_of("deep_below.c", "libdeep-below.so", &[]);
+    let deep = library_of("deep_library.c", "libdeep.so", &[&below]);
+    let new = library_of("deep_new.cpp", "libdeep-new.so", &[]);
+    let flags = ["-fno-builtin", "-rdynamic", &library("libunderbar.a"), "-ldl"];
+    let (program, _) = compiled(&heap.join("deep.cpp"), &folder, "deep", &flags);
+    for variables in [&[][..], &[("LD_PRELOAD", text(preload()))]] {
+        assert_eq!(printed(&program, &[&deep, &new], variables), "done\n");
     }
 }
 

@@ -34,6 +34,9 @@ unsafe extern "C" {
     /// The functions, of which the last one is followed by the other.
     static underbar_functions: [Function; 0];
     static underbar_functions_end: [Function; 0];
+    /// Where the functions are that jump through the entries.
+    static underbar_jumps: [u8; 0];
+    static underbar_jumps_end: [u8; 0];
     /// 0 in the library for programs that are linked statically, where the entries never change.
     static underbar_has_loader: u8;
 }
@@ -72,6 +75,9 @@ extern "C" fn underbar_choose() {
             _ => None,
         };
         function.entry.store(other.unwrap_or(function.own), Ordering::Relaxed);
+    }
+    if !stands_back {
+        linked::functions_are((&raw const underbar_jumps).addr(), (&raw const underbar_jumps_end).addr());
     }
     CHOICE.store(if stands_back { STANDS_BACK } else { SERVES }, Ordering::Relaxed);
 }

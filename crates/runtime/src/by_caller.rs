@@ -280,8 +280,10 @@ fn pairs() -> Option<[Pair; COUNT]> {
     let here = bind as *const () as usize;
     let mut pairs = functions().map(|(name, at_home)| Pair { name, ours: 0, stand_in: 0, at_home });
     let mut is_met = [false; COUNT];
+    // The functions of such a program lead here.
+    let program_has_runtime = loaded::program_has_runtime();
     loaded::each_until(&mut |object| {
-        let is_here = object.holds(here);
+        let is_here = object.holds(here) || program_has_runtime && object.path().is_empty();
         for (pair, is_met) in pairs.iter_mut().zip(&mut is_met) {
             if pair.stand_in == 0 && !*is_met {
                 pair.stand_in = object.stand_in(pair.name);

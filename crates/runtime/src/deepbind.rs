@@ -44,6 +44,7 @@ use underbar_sys::lock::Lock;
 use underbar_sys::syscall::{PROT_EXEC, PROT_READ, PROT_WRITE, mprotect};
 
 use crate::ledger;
+use crate::linked;
 use crate::loaded::{self, Object};
 use crate::next::Next;
 use crate::originals::{MOST, remember};
@@ -196,12 +197,14 @@ fn bind_all() {
     let Some(ours) = ours else { return ledger::add(Key::DeepbindUnbound, 1) };
     let mut firsts = [First::Nobodys; MOST];
     let mut all_done = true;
+    // The functions of such a program lead here.
+    let program_has_runtime = loaded::program_has_runtime();
     loaded::each(&mut |object| {
         if object.holds(here) {
             for first in firsts.iter_mut().filter(|first| **first == First::Nobodys) {
                 *first = First::Ours;
             }
-        } else {
+        } else if !(program_has_runtime && object.path().is_empty()) {
             all_done &= replace(object, &ours, &mut firsts);
         }
     });
@@ -236,6 +239,10 @@ fn replace(object: &Object, ours: &Object, firsts: &mut [First; MOST]) -> bool {
     let mut count = 0;
     let mut index = 0;
     ours.exports(&mut |name, address| {
+        // A program exports functions of its own, too.
+        if !linked::is_function(address) {
+            return;
+        }
         let Some(first) = firsts.get_mut(index) else { return };
         index += 1;
         if !matches!(*first, First::Nobodys | First::Ours) {

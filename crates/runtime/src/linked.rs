@@ -15,6 +15,7 @@
 //! Not here: what a program requests (`api/underbar`, `crates/preload`).
 
 use core::ffi::CStr;
+use core::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::c_library::weak;
 use crate::loaded;
@@ -51,6 +52,22 @@ pub fn elsewhere(here: usize, name: &CStr) -> Option<usize> {
     found
 }
 
+/// Where the functions are by which the program calls the runtime; 0: the runtime is a library of its own. Written once, before there are
+/// other threads; relaxed.
+static FUNCTIONS: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
+
+/// The program exports the runtime's functions from these addresses, next to its own functions.
+pub fn functions_are(start: usize, end: usize) {
+    FUNCTIONS[0].store(start, Ordering::Relaxed);
+    FUNCTIONS[1].store(end, Ordering::Relaxed);
+}
+
+/// Whether a function that the object with this runtime exports is the runtime's.
+pub(crate) fn is_function(address: usize) -> bool {
+    let [start, end] = [0, 1].map(|at: usize| FUNCTIONS[at].load(Ordering::Relaxed));
+    !cfg!(feature = "linked") || end == 0 || (start..end).contains(&address)
+}
+
 /// A runtime in another object than the one with the code at `here`. It is recognised by a function that only it exports.
 fn has_another(here: usize) -> bool {
     let mut is_there = false;
@@ -76,6 +93,7 @@ mod tests {
         assert!(!stands_back(stands_back as *const () as usize));
         assert!(stands_back(qsort as *const () as usize));
         assert!(!is_with_c_part());
+        assert!(is_function(1), "of a runtime that is a library of its own, all are");
         let [here, c_library] = [stands_back as *const () as usize, qsort as *const () as usize];
         assert_eq!(elsewhere(here, c"qsort"), Some(c_library));
         assert_eq!(elsewhere(c_library, c"qsort"), None);
