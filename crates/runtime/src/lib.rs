@@ -20,6 +20,8 @@ mod callers;
 #[cfg(not(loom))]
 pub mod clone;
 #[cfg(not(loom))]
+mod component_names;
+#[cfg(not(loom))]
 pub mod coverage;
 #[cfg(not(loom))]
 pub mod cpu_limit;
@@ -47,6 +49,8 @@ pub mod heap;
 pub mod key;
 #[cfg(not(loom))]
 pub mod ledger;
+#[cfg(not(loom))]
+pub mod linked_programs;
 #[cfg(not(loom))]
 mod loaded;
 #[cfg(not(loom))]
@@ -95,6 +99,11 @@ mod heap {
     }
     mod gate;
     mod inbox;
+}
+#[cfg(loom)]
+#[allow(dead_code, reason = "used by the models only")]
+mod timer {
+    mod keeper;
 }
 #[cfg(not(loom))]
 mod thread_end;
