@@ -31,6 +31,7 @@ mod follow;
 mod forks;
 mod heap;
 mod heap_pools;
+mod library_calls;
 mod limits;
 mod lock_cost;
 mod lock_programs;

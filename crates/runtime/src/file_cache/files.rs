@@ -37,7 +37,7 @@ use super::entries::{
     replace,
 };
 use super::{Settings, settings};
-use crate::ledger;
+use crate::{ledger, switch};
 
 /// Buffers of a process, at most.
 const SLOTS: usize = 24;
@@ -288,7 +288,7 @@ impl buffer::File for Descriptor {
     fn write(&mut self, from: usize, to: usize) -> Result<usize, Errno> {
         // SAFETY: bytes of the buffer, which is mapped, and of which nobody writes those that its length counts.
         let bytes = unsafe { core::slice::from_raw_parts(self.bytes.add(from), to - from) };
-        match syscall::write(self.fd, bytes) {
+        match switch::own::write(self.fd, bytes) {
             Err(Errno::EINTR) => Ok(0),
             result => result,
         }

@@ -22,13 +22,14 @@ use underbar_sys::description::{
     O_ACCMODE, O_DIRECT, file_system, flags, is_closed_on_exec, place, set_place, without_signals,
 };
 use underbar_sys::file::fstat;
-use underbar_sys::syscall::{Errno, O_RDONLY, map_anonymous, munmap, read};
+use underbar_sys::syscall::{Errno, O_RDONLY, map_anonymous, munmap};
 
 use super::entries::{
     ACTIVE, COMPARED, ENTRIES, EPOCH, NOT_READ, PLAIN, READ, REGULAR, UNKNOWN, descriptor_of, entry, replace,
 };
 use super::files::{add, is_synthetic, path_of, row, took};
 use super::settings;
+use crate::switch::own::read;
 
 /// Buffers of a process, at most.
 const BUFFERS: usize = caches::ROWS - caches::READ;
