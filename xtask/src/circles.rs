@@ -56,6 +56,12 @@ const BY_DESIGN: &[(&str, &str, &str, &str)] = &[
         "watch",
         "damage that a request in an ECB finds has the reaction of all zones, and walks look at those of ECBs",
     ),
+    (
+        "crates/runtime/switch",
+        "called_stubs",
+        "called",
+        "the code of a stub calls what names its function, and is found by its number",
+    ),
 ];
 
 /// The uses of the table.

@@ -54,8 +54,12 @@ fn programs() -> &'static (String, String) {
         fs::write(place.join("no_main.c"), "int entry(void) { return 7; }\n").expect("written");
         compile(&[&shared[..], &["-o", &path("library/no_main.so"), &path("no_main.c")]].concat());
         compile(&[&shared[..], &["-o", &path("library/burner.so"), &source("burner.c")]].concat());
+        for name in ["working", "other", "called"] {
+            let member = path(&format!("library/{name}.so"));
+            compile(&[&shared[..], &["-o", &member, &source("working.c")]].concat());
+        }
         let library = text(c_library());
-        for program in ["caller", "odd_caller", "limited"] {
+        for program in ["caller", "odd_caller", "limited", "starts"] {
             let flags = ["-O1", "-Wall", "-Wextra", "-Werror", "-rdynamic", &include, "-o", &path(program)];
             let file = source(&format!("{program}.c"));
             let files = [&file, &library, "-lgcc_s", "-lpthread", "-ldl", "-lm"];
@@ -420,6 +424,42 @@ fn switches_of_a_job_have_its_name() {
     // Each start of it is a row, too: a program that is LINKed in a loop is found by its count.
     let links = calls.iter().filter(|call| call["function"] == "LINK");
     assert!(links.map(|call| call["count"].as_u64().expect("a count")).sum::<u64>() > 1, "{calls:?}");
+}
+
+/// Programs that are LINKed in turns at the same addresses, and one that is CALLed: each has its own calls, starts and CPU time.
+#[test]
+fn programs_have_their_switches_starts_and_time() {
+    let (caller, library) = programs();
+    let starts = text(Path::new(caller).with_file_name("starts"));
+    let file = scratch("enclaves-starts").join("report.json");
+    let mut run = Command::new(underbar());
+    run.args(["run", "--json", "-o"]).arg(&file).args(["--opts", "SWITCHES(ON)", "--", &starts, library]);
+    let told = left(run.arg("50").env_remove("UNDERBAR_OPTS"));
+    assert!(told.status.success(), "{told:?}");
+    let said = |name: &str| {
+        let line = told.output.lines().find_map(|line| line.strip_prefix(name)).expect("a line");
+        line.trim().parse::<u64>().expect("a number")
+    };
+    let report: Value = serde_json::from_slice(&fs::read(file).expect("a report")).expect("JSON");
+    let switches = &report["processes"][0]["switches"];
+    let calls = switches["calls"].as_array().expect("calls");
+    let writes = |component: &str| {
+        let of = calls.iter().filter(|call| call["component"] == component && call["function"] == "write");
+        of.map(|call| call["count"].as_u64().expect("a count")).sum::<u64>()
+    };
+    assert_eq!(["working", "other", "called", ""].map(writes), [500, 150, 350, 0], "{calls:?}");
+    let of = |program: &str, how: &str| {
+        let all = switches["programs"].as_array().expect("programs");
+        let of = all.iter().find(|one| one["program"] == program && one["how"] == how);
+        of.map_or((0, 0), |of| {
+            (of["count"].as_u64().expect("a count"), of["cpu_ns"].as_u64().expect("a time"))
+        })
+    };
+    let (working, other, called) = (of("working", "LINK"), of("other", "LINK"), of("called", "CALL"));
+    assert_eq!((working.0, other.0, called.0), (50, 50, 50), "{switches}");
+    // What a LINK takes besides the program, as its LOAD, is in the caller's figure only.
+    assert!(working.1 + other.1 <= said("links") && working.1 > other.1, "{working:?} {other:?} {told:?}");
+    assert!(called.1 <= said("calls") && called.1 > said("calls") / 2, "{called:?} {told:?}");
 }
 
 /// A program that LINKs others, each of which uses so much CPU time, under MT(1).

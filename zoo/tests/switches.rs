@@ -173,21 +173,19 @@ fn a_killed_process_and_a_child_have_their_counts() {
     assert_eq!(calls(&report["processes"][0], &["vfork"]), 10);
 }
 
-/// Counts begin anew while the program runs, exactly, also those of a thread that lives on.
-#[test]
-fn a_reset_counts_from_then_on() {
-    let file = scratch("switches-reset").join("report.json");
+/// Runs the program of two phases, with a reset in between, twice. Gives its report.
+fn reset_between_phases(name: &str, options: &str) -> Value {
+    let file = scratch(&format!("switches-{name}")).join("report.json");
     let mut phases = Command::new(underbar())
         .args(["run", "--json", "-o"])
         .arg(&file)
-        .args(["--opts", "SWITCHES(ON)", "--", &program(), "phases"])
+        .args(["--opts", options, "--", &program(), "phases"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
         .expect("started");
     let mut line = String::new();
     BufReader::new(phases.stdout.take().expect("a pipe")).read_line(&mut line).expect("its number");
-    let reset = |which: &str| left(Command::new(underbar()).args(["report", "--reset-switches", which]));
     for _ in 0..2 {
         let found = reset(line.trim());
         assert_eq!(
@@ -197,7 +195,22 @@ fn a_reset_counts_from_then_on() {
     }
     drop(phases.stdin.take());
     assert!(phases.wait().expect("it ends").success());
-    let report: Value = serde_json::from_slice(&fs::read(&file).expect("a report")).expect("JSON");
+    let file = file.to_str().expect("a path of text");
+    for (which, says) in [(line.trim(), "no such process"), (file, "ledger"), ("none", "No such file")] {
+        let found = reset(which);
+        assert!(found.status.code() == Some(2) && found.error.contains(says), "{which}: {found:?}");
+    }
+    serde_json::from_slice(&fs::read(file).expect("a report")).expect("JSON")
+}
+
+fn reset(which: &str) -> underbar_zoo::Left {
+    left(Command::new(underbar()).args(["report", "--reset-switches", which]))
+}
+
+/// Counts begin anew while the program runs, exactly, also those of a thread that lives on; and the kernel's with them.
+#[test]
+fn a_reset_counts_from_then_on() {
+    let report = reset_between_phases("reset", "SWITCHES(ON)");
     let section = &report["processes"][0];
     assert_eq!(
         (calls(section, &["write"]), calls(section, &["getpid", "pthread_create"])),
@@ -205,14 +218,58 @@ fn a_reset_counts_from_then_on() {
         "{section}"
     );
     assert_eq!(section["switches"]["is_reset"], true);
-    // What the kernel counts has no reset.
-    let [_, _, wrote, kernel] = compared(section);
-    assert!(wrote == kernel && wrote > 1_000, "{section}");
-    let file = file.to_str().expect("a path of text");
-    for (which, says) in [(line.trim(), "no such process"), (file, "ledger"), ("none", "No such file")] {
-        let found = reset(which);
-        assert!(found.status.code() == Some(2) && found.error.contains(says), "{which}: {found:?}");
+    let since = |sort: usize| {
+        ["counted", "kernel"].map(|name| {
+            section["switches"]["since_reset"][sort][name].as_u64().unwrap_or_else(|| panic!("{section}"))
+        })
+    };
+    let [[read, by_kernel], [wrote, written_by_kernel]] = [since(0), since(1)];
+    assert!(wrote == written_by_kernel && (70..90).contains(&wrote), "{section}");
+    assert!(read.abs_diff(by_kernel) <= 4, "{section}");
+}
+
+/// The projection and the waits for mutexes begin anew at the same moment.
+#[test]
+fn a_reset_takes_off_all_figures_of_the_section() {
+    let options = "ZIIP(STAT,ELIGIBLE(switches-known)),LOCK(COUNT)";
+    let report = reset_between_phases("reset-all", options);
+    let section = &report["processes"][0];
+    assert_eq!(calls(section, &["write"]), 70, "{section}");
+    let counted = |group: &str, name: &str| {
+        let figure = &section["counters"][group][name];
+        figure["value"].as_u64().or(figure.as_u64()).unwrap_or_else(|| panic!("{group}.{name} in {section}"))
+    };
+    // It waited in the first phase only.
+    assert!(counted("lock", "contended") > 0, "{section}");
+    assert_eq!(calls(section, &["wait for a mutex"]), 0, "{section}");
+    let eligible = section["switches"]["projection"]["eligible_ns"].as_u64().expect("a time");
+    let all = counted("switches", "eligible_ns");
+    assert!(eligible > 0 && eligible < all / 2, "{eligible} of {all}: {section}");
+}
+
+/// What a cache reads and writes for the program is counted, so that the kernel's count is ours.
+#[test]
+fn caches_of_files_count_their_own_calls() {
+    let written = scratch("switches-cached-file").join("out");
+    let out = format!("of={}", written.display());
+    let line = ["/bin/dd", "if=/dev/zero", &out, "bs=80", "count=5000", "status=none"];
+    if !fs::exists(line[0]).unwrap_or(false) {
+        return underbar_zoo::skip("no dd");
     }
+    let (report, status, _) = run("cached", "SWITCHES(ON),WORKFILE(out,200,300)", &line);
+    let section = &report["processes"][0];
+    let writes = calls(section, &["cache write"]);
+    assert!(status == 0 && (1..10).contains(&writes), "{section}");
+    assert_eq!(fs::metadata(written).expect("written").len(), 400_000);
+    let all = section["switches"]["calls"].as_array().expect("calls");
+    let of = all.iter().find(|call| call["function"] == "cache write").expect("a row");
+    assert_eq!(
+        (&of["component"], &of["kind"], &of["bytes"]),
+        (&"libunderbar.so".into(), &"file".into(), &400_000.into())
+    );
+    let [read, kernel_read, wrote, kernel_wrote] = compared(section);
+    assert_eq!((read, wrote), (kernel_read, kernel_wrote), "{section}");
+    assert_eq!(wrote, writes + calls(section, &["write"]), "{section}");
 }
 
 /// More processes than the ledger has slots: their counts are added.
@@ -379,7 +436,7 @@ fn pipes_and_conditions_are_hand_overs() {
     let (report, ..) = run("phases-kinds", "SWITCHES(ON)", &[&program(), "phases"]);
     let calls = report["processes"][0]["switches"]["calls"].as_array().expect("calls");
     let barrier = calls.iter().find(|call| call["function"] == "pthread_barrier_wait").expect("a barrier");
-    assert_eq!((barrier["kind"].as_str(), barrier["count"].as_u64()), (Some("hand-over"), Some(4)));
+    assert_eq!((barrier["kind"].as_str(), barrier["count"].as_u64()), (Some("hand-over"), Some(6)));
 }
 
 /// Files that WORKFILE names are of a kind of their own, whether they are cached or not.

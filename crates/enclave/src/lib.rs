@@ -5,6 +5,7 @@
 //!   LINK   begin ─────────────────────────────────────> a heap of its own, a row of accounts
 //!          enter                                        this thread's word = its part of that heap
 //!          program_starts                               its CPU time is limited (MT)
+//!          call_begins, call_ends                       CALLs and LINKs count, with their CPU time (SWITCHES)
 //!          stack_begins                                 a stack, if STACK gives a size: main runs on it
 //!          main ── malloc, bound to `functions` ──────> word set, and called by that program? that heap : the process's
 //!                └─ strftime ── the C library's malloc ─────────────────────> the process's heap
@@ -24,7 +25,7 @@
 use core::ffi::c_void;
 
 /// Changes when [`Enclaves`] changes.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
 
 /// A function for programs that are LINKed, in place of the C or C++ function of that name.
 #[repr(C)]
@@ -111,6 +112,13 @@ pub struct Enclaves {
     pub program_starts: unsafe extern "C" fn() -> usize,
     /// It has ended.
     pub program_ends: unsafe extern "C" fn(start: usize),
+    /// A program with a name of that many bytes, which begins no enclave, has its code at these addresses from now on.
+    pub program_is_at: unsafe extern "C" fn(name: *const u8, length: usize, start: usize, end: usize),
+    /// The program with that entry is LINKed, or CALLed, by the calling thread: it counts as a switch. Returns the argument of
+    /// [`Enclaves::call_ends`]; 0: switches are not counted.
+    pub call_begins: unsafe extern "C" fn(entry: usize, is_link: bool) -> u64,
+    /// It has returned, or has ended otherwise.
+    pub call_ends: unsafe extern "C" fn(entry: usize, is_link: bool, began: u64),
 }
 
 // SAFETY: static tables of functions.

@@ -113,6 +113,43 @@ pub fn program_ends(start: usize) {
     }
 }
 
+/// A program without an enclave has its code at these addresses from now on.
+pub fn program_is_at(name: &[u8], code: (usize, usize)) {
+    if let Some(table) = enclaves() {
+        // SAFETY: the table's function; a name of that length.
+        unsafe { (table.program_is_at)(name.as_ptr(), name.len(), code.0, code.1) };
+    }
+}
+
+/// A CALL, or the running of a LINKed program, that counts as a switch.
+#[derive(Clone, Copy)]
+#[must_use]
+pub struct Counted {
+    entry: usize,
+    is_link: bool,
+    /// 0: it does not count.
+    began: u64,
+}
+
+impl Counted {
+    /// The program with that entry begins.
+    pub fn begin(entry: usize, is_link: bool) -> Self {
+        // SAFETY: the table's function.
+        let began = enclaves().map_or(0, |table| unsafe { (table.call_begins)(entry, is_link) });
+        Self { entry, is_link, began }
+    }
+
+    /// It has ended.
+    pub fn end(self) {
+        if self.began != 0
+            && let Some(table) = enclaves()
+        {
+            // SAFETY: as above.
+            unsafe { (table.call_ends)(self.entry, self.is_link, self.began) };
+        }
+    }
+}
+
 /// The program with the stack of that end has ended; 0: it had none.
 ///
 /// # Safety

@@ -35,7 +35,7 @@ use core::ptr::{NonNull, null_mut};
 
 use crate::arena;
 use crate::departure::{self, call_main};
-use crate::enclave::{self, Enclave, Entered, Lingering};
+use crate::enclave::{self, Counted, Enclave, Entered, Lingering};
 use crate::error::Error;
 use crate::exit::exit;
 use crate::frame::{self, Frame};
@@ -69,6 +69,7 @@ struct Running {
     environment: *const *const c_char,
     /// Of [`enclave::program_starts`].
     start: usize,
+    counted: Counted,
 }
 
 /// A program to run.
@@ -89,8 +90,11 @@ struct Task {
 /// It is not loaded, or has no entry.
 pub unsafe fn call(loaded: Loaded, parameter: *mut c_void) -> Result<isize, Error> {
     let entry = table::entry(loaded)?;
+    let counted = Counted::begin(entry, false);
     // SAFETY: the caller's promise.
-    Ok(unsafe { core::mem::transmute::<usize, Entry>(entry)(parameter) })
+    let result = unsafe { core::mem::transmute::<usize, Entry>(entry)(parameter) };
+    counted.end();
+    Ok(result)
 }
 
 /// LINK: loads a program, runs its `main`, and gives it back; the exit status is 0 to 255, as a parent process would see it.
@@ -335,6 +339,7 @@ impl Running {
             entered.leave();
         }
         enclave::program_ends(self.start);
+        self.counted.end();
         if self.task.environment.is_some() {
             // SAFETY: as the program around has set it.
             unsafe { system::environ = self.environment };
@@ -373,7 +378,8 @@ unsafe fn run(linked: *mut Linked, task: Task) -> c_int {
             system::environ = own.list();
         }
         let start = enclave::program_starts();
-        let running = Running { task, entered: enclave.enter(), environment, start };
+        let counted = Counted::begin(task.main, true);
+        let running = Running { task, entered: enclave.enter(), environment, start, counted };
         (*linked).running = Some(running);
         let own = enclave.stack();
         let exited = Frame::run_on(frame, own, inside, run.cast());

@@ -18,7 +18,7 @@
 use core::ptr::{NonNull, null_mut};
 
 use crate::directory;
-use crate::enclave::Enclave;
+use crate::enclave::{self, Enclave};
 use crate::error::Error;
 use crate::image::{Image, Lasts};
 use crate::library::Token;
@@ -208,6 +208,8 @@ impl Program {
                 && image.as_ref().lasts() != Lasts::ForEver
             {
                 one.enclave = Enclave::begin(name, image.as_ref().range());
+            } else if let Kind::Own(image) = one.kind {
+                enclave::program_is_at(name, image.as_ref().range());
             }
             one.enclave
         }

@@ -50,7 +50,7 @@ pub const HEAP_STEPS_BYTES: usize = 16 * 4096;
 /// Offset of the switches of the first slot's process.
 pub const SWITCHES_OFFSET: usize = HEAP_STEPS_OFFSET + SLOTS * HEAP_STEPS_BYTES;
 /// Bytes of the switches of a process.
-pub const SWITCHES_BYTES: usize = 64 * 4096;
+pub const SWITCHES_BYTES: usize = 99 * 4096;
 /// Offset of the caches of files of the first slot's process.
 pub const CACHES_OFFSET: usize = SWITCHES_OFFSET + SLOTS * SWITCHES_BYTES;
 /// Bytes of the caches of files of a process.

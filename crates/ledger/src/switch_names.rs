@@ -188,6 +188,9 @@ functions! {
     hidden "stream fstat": File ();
     hidden "stream write to print": Print (WRITES BYTES);
     hidden "LINK": Load ();
+    hidden "cache read": File (READS BYTES);
+    hidden "cache write": File (WRITES BYTES);
+    hidden "CALL": Load ();
 }
 
 /// Where each name begins in [`NAMES`]; the last one is its length.
@@ -243,6 +246,14 @@ pub const fn hidden(at: usize) -> usize {
 /// Starts of a program by LINK: no function of the C library, but counted like one, for the program that is started.
 pub const LINK: usize = hidden(6);
 
+/// Calls of a program's entry by CALL. The bytes of both are CPU time, in nanoseconds.
+pub const CALL: usize = hidden(9);
+
+/// What a cache of a file reads and writes for the program.
+pub const CACHE_READ: usize = hidden(7);
+/// Its flushes.
+pub const CACHE_WRITE: usize = hidden(8);
+
 /// The name of a function; empty if there is none of that number.
 #[must_use]
 pub fn name(number: usize) -> &'static str {
@@ -282,6 +293,7 @@ mod tests {
         assert!(all.iter().all(|name| name.is_ascii() && !name.is_empty()));
         assert_eq!((all[0], all[COUNTED], all[NOTED]), ("read", "fopen", "fclose"));
         assert_eq!((name(hidden(0)), name(LINK), name(FUNCTIONS)), ("stream read", "LINK", ""));
+        assert_eq!([CACHE_READ, CACHE_WRITE].map(name), ["cache read", "cache write"]);
         const { assert!(COUNTED > 240 && NAMED < 1 << 12) };
         for (at, kind) in KINDS.into_iter().enumerate() {
             assert_eq!(kind as usize, at);

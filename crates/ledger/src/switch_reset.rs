@@ -22,6 +22,33 @@ pub const OFFSET: usize = core::mem::offset_of!(Switches, noted);
 pub const MOST: usize = (BYTES - 16) / ROW;
 const ROW: usize = 24;
 
+/// The function of rows that hold a figure of the process: its row is that of [`Figure`].
+pub const OF_FIGURE: usize = 0xfff0;
+/// The function of rows that hold a class of runs of eligible components: its row is the class.
+pub const OF_RUNS: usize = 0xfff1;
+
+/// A figure of the process, besides its switches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Figure {
+    /// CPU time of eligible components.
+    Eligible = 0,
+    /// That of others.
+    Ineligible = 1,
+    /// Runs of eligible components.
+    Runs = 2,
+    /// Acquisitions of mutexes that had to wait.
+    Waits = 3,
+    /// The kernel's count of read calls since the program began, by the file of its first thread.
+    ReadsOfThread = 4,
+    /// Likewise of write calls.
+    WritesOfThread = 5,
+    /// Those by the file of the process.
+    ReadsOfProcess = 6,
+    /// Likewise of write calls.
+    WritesOfProcess = 7,
+}
+
 /// The sum of all sites of a module that have one function, and had the same descriptor at first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Noted {

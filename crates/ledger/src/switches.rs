@@ -1,7 +1,8 @@
 //! Switches of a process, counted by call site: pages behind all slots, classes, traces and steps of the file.
 //!
 //! ```text
-//! head, owners, modules, overflow | known sites, open addressing | table of the 1st thread | of the 2nd | ... | of the 26th
+//! head, owners, modules, overflow | known sites, open addressing | table of the 1st thread | of the 2nd | ... | of the 26th | note
+//!   | functions of libraries that ZIIP(3GL) names, by number
 //!
 //! key of a site   63      48 47                    0       a thread's table: a site is at the lowest byte of its address, or in the
 //!                  function   return address               neighbouring entry; a third one there goes to the known sites
@@ -12,12 +13,14 @@
 //!
 //! Invariant: a table is written by the thread that owns it, and by no other; the known sites and `overflow` are changed by additions.
 //! An entry of a thread whose handler of a signal moved it in the middle of a step may be off by one.
-//! Not here: the functions (`switch_names`), when they are counted (`runtime::switch`), and their display (`report`).
+//! Not here: the sum of several processes (`fold`), the functions (`switch_names`), when they are counted (`runtime::switch`), and their display (`report`).
+
+mod fold;
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use crate::layout::{SWITCHES_BYTES, not_below_zero};
-use crate::switch_names::{FUNCTIONS, LINK};
+use crate::layout::SWITCHES_BYTES;
+use crate::switch_names::FUNCTIONS;
 use crate::text::Text;
 
 /// Rows of modules. Sites in more than this many are in no module.
@@ -29,11 +32,15 @@ pub const ENTRIES: usize = 256;
 /// Tables of a process. Further threads count among the known sites at once.
 pub const TABLES: usize = 26;
 /// Room for functions, so that the pages' layout does not change with each name.
-const OVERFLOW: usize = 512;
+pub const OVERFLOW: usize = 512;
+/// Functions of libraries that can be counted in a process.
+pub const CALLED: usize = 1024;
+/// The number of the first of them, in keys of sites.
+pub const FIRST_CALLED: usize = SAMPLED + 1;
 /// Classes of lengths of runs.
 pub const RUNS: usize = 64;
 /// Bytes of a note of a host.
-pub const NOTED_BYTES: usize = 4096;
+pub const NOTED_BYTES: usize = 4 * 4096;
 /// The place of the function's number in a key.
 pub const FUNCTION_SHIFT: u32 = 48;
 /// Addresses below this one are no addresses: the number of a row of modules and 1, in the sum of several processes.
@@ -73,9 +80,6 @@ pub const fn rows_of_sample(address: u64) -> (usize, usize) {
     ((rows / 256) as usize, (rows % 256) as usize)
 }
 
-/// The name of the row of LINKed programs that were at the same addresses, one after the other.
-pub const SEVERAL: &[u8] = b"several LINKed programs";
-
 /// Bit of [`Entry::first`]: the site is in a component that the user named as eligible.
 pub const ELIGIBLE: u64 = 1 << 31;
 /// Bit of [`Entry::first`]: the descriptor of the first call was that of a pipe.
@@ -106,6 +110,16 @@ pub struct Overflow {
     pub count: AtomicU64,
 }
 
+/// A function of a library that ZIIP(3GL) names. Its place is its number. A thread that meets a call of it for the first time writes the
+/// texts; several may write the same at a time.
+#[repr(C)]
+pub struct Called {
+    /// Its name, as far as there is room.
+    pub name: Text<11>,
+    /// File name of its library; empty: the row is free.
+    pub library: Text<5>,
+}
+
 /// The first pages.
 #[repr(C, align(4096))]
 pub struct Head {
@@ -124,6 +138,13 @@ pub struct Head {
     pub modules: [Module; MODULES],
     /// Counts for which there was no room among the known sites. Any thread adds; relaxed.
     pub overflow: [Overflow; OVERFLOW],
+    /// The kernel's counts of read and write calls before the program began, as the file of its first thread has them and that of the process.
+    /// Written at the start; relaxed, as only a host reads them.
+    pub before: [[AtomicU64; 2]; 2],
+    /// 1: the pages of functions of libraries are there. Stored with Release when they are; only set again to 0 by [`Fixed::wipe`].
+    pub called_made: AtomicU64,
+    /// Functions of libraries for which there was no room, so that they are not counted. Any thread adds; relaxed.
+    pub called_left_out: AtomicU64,
     /// Runs of eligible components by their length, see [`bucket`]. Any thread adds; relaxed.
     pub runs: [Overflow; RUNS],
 }
@@ -175,10 +196,13 @@ pub struct Switches {
     pub tables: [Table; TABLES],
     /// What a host has noted at a reset; the process neither reads nor writes it. See [`switch_reset`](crate::switch_reset).
     pub noted: [u64; NOTED_BYTES / 8],
+    /// Functions of libraries; there if the head's `called_made` is 1.
+    pub called: [Called; CALLED],
 }
 
 const _: () = assert!(size_of::<Switches>() == SWITCHES_BYTES && FUNCTIONS < OVERFLOW && MODULES < NO_ROW);
 const _: () = assert!(size_of::<Head>() == 3 * 4096 && size_of::<Table>() == 8192);
+const _: () = assert!(FUNCTIONS + 1 < OVERFLOW && FIRST_CALLED + CALLED < 1 << 15);
 
 /// The key of a site. The number of a function is stored plus 1, so that no key is 0.
 #[must_use]
@@ -209,6 +233,12 @@ impl Table {
     }
 }
 
+/// Makes all rows free.
+pub fn wipe_called(rows: &[Called; CALLED]) {
+    let is_used = |row: &&Called| !row.library.is_empty();
+    rows.iter().filter(is_used).for_each(|row| row.library.store(b""));
+}
+
 impl Fixed {
     /// Makes all words 0. Pages that were never used are not touched.
     pub fn wipe(&self) {
@@ -216,7 +246,9 @@ impl Fixed {
         if head.used.swap(1, Ordering::Relaxed) == 0 {
             return;
         }
+        let of_called = [&head.called_made, &head.called_left_out];
         let words = head.owners.iter().chain([&head.made, &head.modules_given, &head.functions_bound]);
+        let words = words.chain(of_called).chain(head.before.iter().flatten());
         words.for_each(|word| word.store(0, Ordering::Relaxed));
         for module in &head.modules {
             module.end.store(0, Ordering::Relaxed);
@@ -257,9 +289,9 @@ impl Fixed {
                 is_new
             }
             None => {
-                if let Some(of) = self.head.overflow.get(parts(key).0) {
-                    of.count.fetch_add(count, Ordering::Relaxed);
-                }
+                // Of functions of libraries only the sum is kept.
+                let of = &self.head.overflow[parts(key).0.min(OVERFLOW - 1)];
+                of.count.fetch_add(count, Ordering::Relaxed);
                 false
             }
         }
@@ -286,87 +318,68 @@ impl Fixed {
         }
     }
 
-    /// A program that our own loader has put at these addresses begins, and counts as started once more. If programs of other names were there before, whose calls are in the
-    /// same sites, their row is that of all such programs.
-    pub fn program_begins(&self, start: u64, end: u64, name: &[u8]) {
-        let overlaps = |module: &Module| {
-            let (from, to) = (module.start.load(Ordering::Relaxed), module.end.load(Ordering::Acquire));
-            from < end && start < to
-        };
-        match self.rows().find(|(_, module)| overlaps(module)) {
-            None => self.add_module(start, end, name),
-            Some((_, module)) => {
-                if !module.name.is(name) {
-                    module.name.store(SEVERAL);
-                }
-                module.start.fetch_min(start, Ordering::Relaxed);
-                module.end.fetch_max(end, Ordering::Release);
-            }
-        }
-        let row = self.module_of(start).map_or(0, |row| row as u64 + 1);
-        self.add(key(LINK, row), [1, 0, 0]);
-    }
-
     fn rows(&self) -> impl Iterator<Item = (usize, &Module)> {
         let given = usize::try_from(self.head.modules_given.load(Ordering::Relaxed)).unwrap_or(MODULES);
         self.head.modules.iter().take(given).enumerate()
     }
-
-    /// The row of the same name here, made if there is none and there is room.
-    fn row_of_name(&self, module: &Module) -> Option<usize> {
-        let found = self.rows().find(|(_, own)| own.name.same(&module.name)).map(|(row, _)| row);
-        found.or_else(|| {
-            let row = usize::try_from(self.head.modules_given.fetch_add(1, Ordering::Relaxed)).ok()?;
-            let own = self.head.modules.get(row)?;
-            own.name.copy(&module.name);
-            own.start.store(0, Ordering::Relaxed);
-            own.end.store(0, Ordering::Relaxed);
-            Some(row)
-        })
-    }
-
-    /// Adds one entry of another process, whose module is there, too.
-    fn fold_entry(&self, other: &Fixed, entry: &Entry) {
-        let load = |word: &AtomicU64| not_below_zero(word.load(Ordering::Relaxed));
-        let (key_there, count) = (entry.key.load(Ordering::Relaxed), load(&entry.count));
-        if key_there == 0 || count == 0 {
-            return;
-        }
-        let (function, address) = parts(key_there);
-        let same = |row: usize| self.row_of_name(other.head.modules.get(row)?);
-        if function == SAMPLED {
-            let (hiding, caller) = rows_of_sample(address);
-            if let Some(hiding) = same(hiding) {
-                self.add(key(SAMPLED, sample(hiding, same(caller).unwrap_or(NO_ROW))), [count, 0, 0]);
-            }
-            return;
-        }
-        let row = match address {
-            0..ROWS_BELOW => usize::try_from(address).ok().and_then(|row| row.checked_sub(1)),
-            _ => other.module_of(address),
-        };
-        let row = row.and_then(same);
-        let address = row.map_or(0, |row| row as u64 + 1);
-        self.add(key(function, address), [count, load(&entry.bytes), load(&entry.first)]);
-    }
 }
 
 impl Switches {
+    /// A program that our own loader has put at these addresses is there from now on. What programs of other names have counted there goes to
+    /// their rows, by name: their code is gone, so nobody counts for them meanwhile.
+    pub fn program_is_at(&self, start: u64, end: u64, name: &[u8]) {
+        let fixed = &self.fixed;
+        let mut is_there = false;
+        for (row, module) in fixed.rows() {
+            let (from, to) = (module.start.load(Ordering::Relaxed), module.end.load(Ordering::Acquire));
+            if from >= end || start >= to {
+                continue;
+            }
+            if module.name.is(name) && from <= start && end <= to {
+                is_there = true;
+            } else {
+                self.settle(from, to, row);
+                module.end.store(0, Ordering::Release);
+            }
+        }
+        if is_there {
+            return;
+        }
+        let is_free =
+            |(_, module): &(usize, &Module)| module.end.load(Ordering::Relaxed) == 0 && module.name.is(name);
+        match fixed.rows().find(is_free) {
+            None => fixed.add_module(start, end, name),
+            Some((_, module)) => {
+                module.start.store(start, Ordering::Relaxed);
+                module.end.store(end, Ordering::Release);
+            }
+        }
+    }
+
+    /// Gives a row what was counted at these addresses.
+    fn settle(&self, start: u64, end: u64, row: usize) {
+        let relaxed = Ordering::Relaxed;
+        for entry in self.made().flat_map(|table| &table.0).chain(&self.fixed.known) {
+            let (function, address) = parts(entry.key.load(relaxed));
+            if function == SAMPLED || !(start..end).contains(&address) {
+                continue;
+            }
+            let [count, bytes] = [&entry.count, &entry.bytes].map(|word| word.swap(0, relaxed));
+            if count > 0 {
+                self.fixed.add(key(function, row as u64 + 1), [count, bytes, entry.first.load(relaxed)]);
+            }
+        }
+    }
+
     /// The tables that are there.
     pub fn made(&self) -> impl Iterator<Item = &Table> {
         let made = self.fixed.head.made.load(Ordering::Relaxed);
         self.tables.iter().enumerate().filter(move |(at, _)| made >> at & 1 != 0).map(|(_, table)| table)
     }
 
-    /// Adds another process of the same program, by module: the addresses of both differ.
-    pub fn fold(&self, other: &Switches) {
-        let entries = other.made().flat_map(|table| &table.0).chain(&other.fixed.known);
-        entries.for_each(|entry| self.fixed.fold_entry(&other.fixed, entry));
-        let (mine, theirs) = (&self.fixed.head, &other.fixed.head);
-        let all = mine.overflow.iter().chain(&mine.runs);
-        for (mine, theirs) in all.zip(theirs.overflow.iter().chain(&theirs.runs)) {
-            mine.count.fetch_add(not_below_zero(theirs.count.load(Ordering::Relaxed)), Ordering::Relaxed);
-        }
+    /// The functions of libraries, if their pages are there.
+    pub fn called_rows(&self) -> Option<&[Called; CALLED]> {
+        (self.fixed.head.called_made.load(Ordering::Acquire) != 0).then_some(&self.called)
     }
 }
 
@@ -390,6 +403,9 @@ mod tests {
                     used: zeroed(),
                     modules_given: zeroed(),
                     functions_bound: zeroed(),
+                    before: core::array::from_fn(|_| core::array::from_fn(|_| zeroed())),
+                    called_made: zeroed(),
+                    called_left_out: zeroed(),
                     modules: core::array::from_fn(|_| module()),
                     overflow: core::array::from_fn(|_| Overflow { count: zeroed() }),
                     runs: core::array::from_fn(|_| Overflow { count: zeroed() }),
@@ -397,7 +413,11 @@ mod tests {
                 known: core::array::from_fn(|_| entry()),
             },
             tables: core::array::from_fn(|_| Table(core::array::from_fn(|_| entry()))),
-            noted: [0; 512],
+            noted: [0; NOTED_BYTES / 8],
+            called: core::array::from_fn(|_| Called {
+                name: Text(core::array::from_fn(|_| zeroed())),
+                library: Text(core::array::from_fn(|_| zeroed())),
+            }),
         })
     }
 
@@ -434,22 +454,69 @@ mod tests {
         assert!(fixed.add(key(7, 64), [1, 0, 0]) && !fixed.add(key(7, 64), [1, 0, 0]));
     }
 
-    /// Programs that come and go: one that comes again has its row, and others at the same place share one.
+    /// Programs that come and go at the same addresses: each keeps what was counted for it.
     #[test]
-    fn programs_at_the_same_addresses_share_a_row() {
+    fn programs_at_the_same_addresses_have_their_own_rows() {
         let pages = pages();
         let fixed = &pages.fixed;
         let name = |address| fixed.head.modules[fixed.module_of(address).expect("a row")].name.bytes();
-        fixed.program_begins(0x10_0000, 0x10_2000, b"PAYROLL");
-        fixed.program_begins(0x20_0000, 0x20_2000, b"TAXES");
-        fixed.program_begins(0x10_0000, 0x10_2000, b"PAYROLL");
-        assert_eq!(name(0x10_1fff)[..7], *b"PAYROLL");
+        let named = |row: u64| fixed.head.modules[row as usize - 1].name.bytes();
+        fixed.head.made.store(1, Ordering::Relaxed);
+        let table = |at: usize| &pages.tables[0].0[at];
+        let calls = |at: u64, count| {
+            table(at as usize & 0xff).key.store(key(7, at), Ordering::Relaxed);
+            table(at as usize & 0xff).count.fetch_add(count, Ordering::Relaxed);
+            fixed.add(key(7, at + 0x100), [1, 0, 0]);
+        };
+        pages.program_is_at(0x10_0000, 0x10_2000, b"PAYROLL");
+        pages.program_is_at(0x20_0000, 0x20_2000, b"TAXES");
+        pages.program_is_at(0x10_0000, 0x10_2000, b"PAYROLL");
         assert_eq!(fixed.head.modules_given.load(Ordering::Relaxed), 2);
-        let links = |row| fixed.known(key(LINK, row)).expect("room").0.count.load(Ordering::Relaxed);
-        assert_eq!([links(1), links(2)], [2, 1]);
-        fixed.program_begins(0x10_1000, 0x10_3000, b"TAXES");
-        assert_eq!(name(0x10_0000)[..SEVERAL.len()], *SEVERAL);
-        assert_eq!((name(0x10_2fff), &name(0x20_0000)[..5]), (name(0x10_0000), &b"TAXES"[..]));
+        for _ in 0..3 {
+            pages.program_is_at(0x10_0000, 0x10_2000, b"PAYROLL");
+            calls(0x10_0010, 10);
+            assert_eq!(name(0x10_0010)[..7], *b"PAYROLL");
+            pages.program_is_at(0x10_1000, 0x10_3000, b"BENEFITS");
+            calls(0x10_1010, 5);
+            assert_eq!(name(0x10_2fff)[..8], *b"BENEFITS");
+        }
+        assert_eq!(fixed.head.modules_given.load(Ordering::Relaxed), 3);
+        let of = |wanted: &[u8]| {
+            let by_row = (1..4).filter(|row| named(*row).starts_with(wanted));
+            by_row
+                .map(|row| fixed.known(key(7, row)).expect("room").0.count.load(Ordering::Relaxed))
+                .sum::<u64>()
+        };
+        // The last round of BENEFITS is still by address.
+        assert_eq!((of(b"PAYROLL"), of(b"BENEFITS"), of(b"TAXES")), (33, 12, 0));
+    }
+
+    /// Functions of libraries have other numbers in other processes: their names count.
+    #[test]
+    fn functions_of_libraries_are_added_by_name() {
+        let (sum, other) = (pages(), pages());
+        for (pages, number) in [(&sum, 3), (&other, 7)] {
+            pages.fixed.add_module(0x10_0000, 0x20_0000, b"prog");
+            pages.fixed.head.called_made.store(1, Ordering::Relaxed);
+            pages.called[number].name.store(b"sqrt_3gl");
+            pages.called[number].library.store(b"lib3gl.so");
+            pages.fixed.add(key(FIRST_CALLED + number, 0x10_0009), [5, 0, 0]);
+        }
+        other.called[8].name.store(b"other");
+        other.called[8].library.store(b"lib3gl.so");
+        other.fixed.add(key(FIRST_CALLED + 8, 0x10_0010), [2, 0, 0]);
+        // A row without a name cannot be told from others.
+        other.fixed.add(key(FIRST_CALLED + 9, 0x10_0011), [1, 0, 0]);
+        sum.fold(&other);
+        let of = |number: usize, at| {
+            let entry = sum.fixed.known(key(number, at)).expect("room").0;
+            entry.count.load(Ordering::Relaxed)
+        };
+        assert_eq!([of(FIRST_CALLED + 3, 0x10_0009), of(FIRST_CALLED + 3, 1)], [5, 5]);
+        assert_eq!(of(FIRST_CALLED + CALLED - 1, 1), 2, "the last row was free");
+        assert_eq!(of(OVERFLOW - 1, 1), 1);
+        let mut room = [0; 88];
+        assert_eq!(sum.called[CALLED - 1].name.read(&mut room), b"other");
     }
 
     /// Two processes of a program have their modules at other addresses.

@@ -105,6 +105,13 @@ impl Settings {
         self.text(ZIIP, ELIGIBLE)
     }
 
+    /// ZIIP(3GL(file,file)): the libraries whose functions are counted, with commas between them; empty: none.
+    pub fn counted_libraries(&self) -> &[u8] {
+        const ZIIP: usize = option_named("ZIIP");
+        const LIBRARIES: usize = slot_named("ZIIP", "3GL(file,file)") - slot_named("ZIIP", "OFF|STAT");
+        self.text(ZIIP, LIBRARIES)
+    }
+
     /// ZIIP(CPUS(list)): processors as `0,2-5`; empty: no thread is placed.
     pub fn class_processors(&self) -> &[u8] {
         const ZIIP: usize = option_named("ZIIP");

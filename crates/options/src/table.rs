@@ -731,6 +731,7 @@ caches, too; without the command underbar run nothing is cached.",
             sub("OFF|STAT", OFF_STAT, OFF, Unset, "whether switches are counted by component"),
             sub("ELIGIBLE(file,file)", Kind::Files("ELIGIBLE"), Unset, Unset, "components that could move, or are placed"),
             sub("CPUS(list)", Kind::Processors, Unset, Unset, "processors for threads of eligible components"),
+            sub("3GL(file,file)", Kind::Files("3GL"), Unset, Unset, "libraries whose calls by others are counted"),
         ],
         meaning: "Natural's option for component switch statistics, and the projection of what could move.",
         explanation: "\
@@ -741,7 +742,10 @@ the switch before counts for the component that makes it. The report has the CPU
 long it lasts between switches of the others. A call takes about half a microsecond more while this is on.
 ZIIP(ELIGIBLE(libworker),CPUS(2,3)) places threads: one whose first function is in an eligible component runs on these
 processors only, from its beginning. All other threads run as plain. The report has the CPU time of both. A thread
-that the kernel does not place runs as plain, and is counted. With STAT, it is projected, too.",
+that the kernel does not place runs as plain, and is counted. With STAT, it is projected, too.
+ZIIP(3GL(libpay,libtax*)) counts switches and, too, each call that other components make of functions of these
+libraries, by function, caller and place: a call of a program that may not move, in a loop, is a switch each time. A
+library is named by its file or by the name that it gives itself. A call costs about 1 ns more.",
         effect: Honoured,
     },
 ];

@@ -14,6 +14,7 @@ use underbar_enclave::{Enclave, Enclaves, Function, Sizes, VERSION};
 use underbar_runtime::cpu_limit;
 use underbar_runtime::errno;
 use underbar_runtime::heap::{self, enclave, new};
+use underbar_runtime::linked_programs;
 use underbar_runtime::stack::{self, Attributes};
 
 const EINVAL: c_int = 22;
@@ -75,6 +76,19 @@ unsafe extern "C" fn program_starts() -> usize {
 unsafe extern "C" fn program_ends(start: usize) {
     // SAFETY: a word of `cpu_limit::starts`, in a page that stays mapped.
     cpu_limit::ends(unsafe { &*(start as *const core::sync::atomic::AtomicU64) });
+}
+
+unsafe extern "C" fn program_is_at(name: *const u8, length: usize, start: usize, end: usize) {
+    // SAFETY: the loader's name.
+    linked_programs::is_at(unsafe { core::slice::from_raw_parts(name, length) }, start, end);
+}
+
+unsafe extern "C" fn call_begins(entry: usize, is_link: bool) -> u64 {
+    linked_programs::begins(entry, is_link)
+}
+
+unsafe extern "C" fn call_ends(entry: usize, is_link: bool, began: u64) {
+    linked_programs::ends(entry, is_link, began);
 }
 
 /// Functions that pass their return address to another one, in the register of the next argument.
@@ -288,4 +302,7 @@ pub static underbar_enclaves: Enclaves = Enclaves {
     stack_segments,
     program_starts,
     program_ends,
+    program_is_at,
+    call_begins,
+    call_ends,
 };

@@ -20,6 +20,8 @@ mod callers;
 #[cfg(not(loom))]
 pub mod clone;
 #[cfg(not(loom))]
+mod component_names;
+#[cfg(not(loom))]
 pub mod coverage;
 #[cfg(not(loom))]
 pub mod cpu_limit;
@@ -49,6 +51,7 @@ pub mod key;
 pub mod ledger;
 #[cfg(not(loom))]
 pub mod linked;
+pub mod linked_programs;
 #[cfg(not(loom))]
 mod loaded;
 #[cfg(not(loom))]
@@ -97,6 +100,11 @@ mod heap {
     }
     mod gate;
     mod inbox;
+}
+#[cfg(loom)]
+#[allow(dead_code, reason = "used by the models only")]
+mod timer {
+    mod keeper;
 }
 #[cfg(not(loom))]
 mod thread_end;

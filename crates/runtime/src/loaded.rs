@@ -39,6 +39,8 @@ pub(crate) struct Object {
     pub(crate) is_kept: bool,
     /// The path of its file; empty for the program.
     path: *const c_char,
+    /// Where its own name is among the names; 0: it has none.
+    own_name: usize,
     /// Its relocations, and their bytes.
     relocations: [(usize, usize); 2],
     /// The addresses that the loader has made read-only.
@@ -285,6 +287,7 @@ impl Object {
                 flags: parts().find(|header| is_in(header))?.flags,
                 is_kept: tables.flags & NO_DELETE != 0,
                 path: it.name,
+                own_name: tables.own_name,
                 relocations: tables.relocations,
                 read_only: read_only.unwrap_or_default(),
                 writable: (writable.0.unwrap_or(0), writable.1.unwrap_or(0)),
@@ -301,6 +304,15 @@ impl Object {
     pub(crate) fn path(&self) -> &[u8] {
         // SAFETY: the loader's text, which stays as long as the library is loaded.
         if self.path.is_null() { &[] } else { unsafe { CStr::from_ptr(self.path) }.to_bytes() }
+    }
+
+    /// The name that it gives itself; empty: none.
+    pub(crate) fn own_name(&self) -> &[u8] {
+        if self.own_name == 0 {
+            return &[];
+        }
+        // SAFETY: a name of the table, as the loader reads it.
+        unsafe { CStr::from_ptr(self.names.add(self.own_name)) }.to_bytes()
     }
 
     /// The addresses that the loader made read-only when it had relocated the library: whole pages.
@@ -339,8 +351,8 @@ impl Object {
         }
     }
 
-    /// Calls `visit` with each of these words, without its name.
-    pub(crate) fn words(&self, visit: &mut dyn FnMut(&'static AtomicUsize)) {
+    /// Calls `visit` with each of these words, without its name, and whether it serves calls only.
+    pub(crate) fn words(&self, visit: &mut dyn FnMut(&'static AtomicUsize, bool)) {
         let writable = self.writable.0..self.writable.1;
         for (start, bytes) in self.relocations {
             for at in 0..bytes / size_of::<Relocation>() {
@@ -351,7 +363,7 @@ impl Object {
                     relocation.symbol().is_some_and(|symbol| symbol != 0) && relocation.addend == 0;
                 if is_of_symbol && writable.contains(&place) && place.is_multiple_of(8) {
                     // SAFETY: an aligned word that the loader writes, in the library's own pages.
-                    visit(unsafe { AtomicUsize::from_ptr(place as *mut usize) });
+                    visit(unsafe { AtomicUsize::from_ptr(place as *mut usize) }, relocation.is_of_call());
                 }
             }
         }
@@ -403,6 +415,11 @@ impl Object {
         place
     }
 
+    /// Calls `visit` with each symbol of that name that a lookup can find, of all versions.
+    pub(crate) fn named(&self, name: &CStr, visit: &mut dyn FnMut(*const Symbol)) {
+        self.symbols_named(hash_of(name), name, &mut |symbol, _| visit(symbol));
+    }
+
     /// Calls `visit` with each symbol of that name, whose hash is `wanted`, that a lookup can find, and whether it is the default version.
     fn symbols_named(&self, wanted: u32, name: &CStr, visit: &mut dyn FnMut(*const Symbol, bool)) {
         const HIDDEN: u16 = 0x8000;
@@ -437,6 +454,17 @@ impl Object {
 
     /// Calls `visit` with the name and address of each function that it defines for others.
     pub(crate) fn exports(&self, visit: &mut dyn FnMut(&'static CStr, usize)) {
+        self.symbols(&mut |name, symbol| {
+            // SAFETY: a symbol of a library that is loaded.
+            let symbol = unsafe { &*symbol };
+            if symbol.is_function() {
+                visit(name, self.base.wrapping_add(symbol.value));
+            }
+        });
+    }
+
+    /// Calls `visit` with each symbol that a lookup can find, and its name.
+    pub(crate) fn symbols(&self, visit: &mut dyn FnMut(&'static CStr, *const Symbol)) {
         let hash = &self.hash;
         for bucket in 0..hash.bucket_count as usize {
             // SAFETY: the table's own count; a bucket is empty or names the first of its symbols, and the last of them is marked.
@@ -444,9 +472,7 @@ impl Object {
                 let mut at = *hash.buckets.add(bucket);
                 while at != 0 {
                     let symbol = self.symbols.add(at as usize);
-                    if (*symbol).is_function() {
-                        visit(self.name(symbol), self.base.wrapping_add((*symbol).value));
-                    }
+                    visit(self.name(symbol), symbol);
                     let last = *hash.chain.add((at - hash.first) as usize) & 1 != 0;
                     at = if last { 0 } else { at + 1 };
                 }
@@ -463,7 +489,7 @@ impl Object {
 }
 
 /// The hash of a name: that of GNU's tables.
-fn hash_of(name: &CStr) -> u32 {
+pub(crate) fn hash_of(name: &CStr) -> u32 {
     name.to_bytes().iter().fold(5381, |hash: u32, &byte| hash.wrapping_mul(33).wrapping_add(u32::from(byte)))
 }
 

@@ -96,6 +96,20 @@ impl Symbol {
         const LOCAL: u8 = 0;
         self.is_defined() && self.info & 15 == FUNCTION && self.info >> 4 != LOCAL
     }
+
+    /// Whether the image defines it as a function that chooses one of several: its address is that of the choice.
+    #[must_use]
+    pub fn is_chooser(&self) -> bool {
+        const INDIRECT: u8 = 10;
+        const LOCAL: u8 = 0;
+        self.is_defined() && self.info & 15 == INDIRECT && self.info >> 4 != LOCAL
+    }
+
+    /// Its bytes.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.size
+    }
 }
 
 /// The addresses of an image's tables; 0: it has none.
@@ -113,6 +127,8 @@ pub struct Tables {
     pub versions: usize,
     /// `DT_FLAGS_1` itself, which is no address.
     pub flags: usize,
+    /// Where the library's own name is among the names; 0: it has none.
+    pub own_name: usize,
     /// Relocations, and their bytes: those that are done at the start, and those of calls.
     pub relocations: [(usize, usize); 2],
 }
@@ -127,6 +143,7 @@ impl Tables {
         const HASH: usize = 4;
         const STRINGS: usize = 5;
         const SYMBOLS: usize = 6;
+        const OWN_NAME: usize = 14;
         const GNU_HASH: usize = 0x6fff_fef5;
         const VERSIONS: usize = 0x6fff_fff0;
         const FLAGS_1: usize = 0x6fff_fffb;
@@ -144,6 +161,7 @@ impl Tables {
                 HASH => tables.hash = address_of(value),
                 STRINGS => tables.names = address_of(value),
                 SYMBOLS => tables.symbols = address_of(value),
+                OWN_NAME => tables.own_name = value,
                 GNU_HASH => tables.gnu_hash = address_of(value),
                 VERSIONS => tables.versions = address_of(value),
                 FLAGS_1 => tables.flags = value,

@@ -32,6 +32,7 @@ pub mod explain;
 pub mod fetches;
 pub mod heap;
 pub mod keep;
+pub mod library_calls;
 pub mod listing;
 pub mod lock;
 pub mod pages;

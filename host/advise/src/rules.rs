@@ -17,8 +17,8 @@
 use crate::listing::{le, natural, option_checks, ztpf};
 use crate::rule::{Apply, Area, Platform, Rule};
 use crate::{
-    caches, ecbs, enclaves, fetches, heap, keep, lock, pages, pools, requests, sorts, spin, stack,
-    thread_sizes, timers,
+    caches, ecbs, enclaves, fetches, heap, keep, library_calls, lock, pages, pools, requests, sorts, spin,
+    stack, thread_sizes, timers,
 };
 
 /// The source of the rules about load libraries.
@@ -496,13 +496,14 @@ pub static RULES: [Rule; 57] = [
         title: "Components that cause switches, and 3GL programs",
         source: "Natural, system command ZIIP, and tuning of zIIP usage: each call of a 3GL program leaves the zIIP; with a high \
                  share of 3GL code sessions are not suitable for it",
-        condition: "Component switch statistics, whose layout is not known, or ZIIP=OFF.",
+        condition: "Component switch statistics, whose layout is not known, or ZIIP=OFF. For a run under ZIIP(3GL(library)): a place \
+                    calls a function of such a library 1,000 times or more.",
         formula: "Nothing is set: ZIIP PRINT STAT SORTSWITCHES PARAMETER Y shows what parameters can avoid; count switches first \
-                  by ZIIP STAT ON.",
-        stop: "The listing shows none: no advice.",
+                  by ZIIP STAT ON. For a run: the calls, and what they would take as hand-overs to another thread and back.",
+        stop: "The listing shows none: no advice. For a run: hand-overs of less than a hundredth of its processor time: suitable.",
         risk: "None: nothing is set.",
-        platforms: &[Platform::Natural],
-        apply: Apply::Program(natural::switches::components),
+        platforms: &[Platform::Natural, Platform::Linux],
+        apply: Apply::Switching(library_calls::of_run, natural::switches::components),
     },
     Rule {
         id: "block-size-listed",

@@ -105,7 +105,7 @@ impl Stat {
 }
 
 /// The namespace of this process's number; 0 if it cannot be read.
-fn own_namespace() -> u32 {
+pub(crate) fn own_namespace() -> u32 {
     static OWN: OnceLock<u32> = OnceLock::new();
     *OWN.get_or_init(|| namespace_of("self").unwrap_or(0))
 }

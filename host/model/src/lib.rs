@@ -69,5 +69,5 @@ pub use program::Program;
 pub use requests::{Larger, Requests, Row};
 pub use storage::Storage;
 pub use supply::Supply;
-pub use switches::{Fetches, Switches, Switching, Traffic};
+pub use switches::{Fetches, LoopedCall, Switches, Switching, Traffic};
 pub use threads::Threads;

@@ -56,6 +56,21 @@ pub struct Fetches {
     pub cost: Figure,
 }
 
+/// A function of a library that a component calls in a loop.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoopedCall {
+    /// The function.
+    pub function: String,
+    /// Its library.
+    pub library: String,
+    /// The component that calls.
+    pub caller: String,
+    /// Calls.
+    pub calls: Figure,
+    /// What they would take as hand-overs to another thread and back, in nanoseconds.
+    pub as_hand_overs: Figure,
+}
+
 /// The switches of a program in a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Switching {
@@ -67,6 +82,8 @@ pub struct Switching {
     pub read: Traffic,
     /// Timers that are set; they move no bytes.
     pub timers: Traffic,
+    /// Functions of libraries that ZIIP(3GL) names, called in a loop, the most calls first.
+    pub looped: Vec<LoopedCall>,
     /// Rows of cursors.
     pub fetches: Fetches,
     /// Processor time of the run, in nanoseconds.

@@ -9,9 +9,11 @@
 //! Invariant: without SWITCHES(ON) calls are absent, not 0. Costs that were not measured are absent.
 //! Not here: the switches as a part of the report ([`crate::switches`]).
 
+use std::collections::BTreeMap;
+
 use underbar_ledger::Key;
 use underbar_ledger::switch_names::{Function, SwitchKind};
-use underbar_model::{Certainty, Fetches, Figure, Switching, Traffic};
+use underbar_model::{Certainty, Fetches, Figure, LoopedCall, Switching, Traffic};
 
 use crate::fetch_lines;
 use crate::model::Report;
@@ -63,6 +65,7 @@ pub fn switching(report: &Report, program: &Program) -> Switching {
             let sets = |calls: &&Calls| SETS_TIMERS.contains(&calls.function.as_str());
             sums(TIMERS, counted.iter().flat_map(|switches| &switches.calls).filter(sets), costs, certainty)
         },
+        looped: looped(&counted, costs, certainty),
         fetches: fetches(report, program),
         cpu: step("steps.cpu_ns", |steps| steps.cpu_ns()),
         elapsed: step("steps.elapsed_ns", |steps| steps.elapsed_ns),
@@ -100,6 +103,33 @@ fn sums<'a>(
             None => Figure::absent(NOT_MEASURED),
         },
     }
+}
+
+/// Functions of libraries that are called in a loop, over all processes.
+fn looped(counted: &[&Switches], costs: Option<&SwitchCosts>, certainty: Certainty) -> Vec<LoopedCall> {
+    let mut all: BTreeMap<(&str, &str, &str), u64> = BTreeMap::new();
+    for calls in counted.iter().flat_map(|switches| &switches.library_calls) {
+        if calls.is_in_loop() && !calls.function.is_empty() {
+            let sum = all.entry((&calls.library, &calls.function, &calls.caller)).or_default();
+            *sum = sum.saturating_add(calls.count);
+        }
+    }
+    let cost = costs.map(|costs| costs.hand_over_ns).filter(|cost| *cost > 0);
+    let mut looped: Vec<LoopedCall> = all
+        .into_iter()
+        .map(|((library, function, caller), calls)| LoopedCall {
+            function: function.to_owned(),
+            library: library.to_owned(),
+            caller: caller.to_owned(),
+            calls: Figure::counter("switches.library_calls.count", calls, certainty),
+            as_hand_overs: match cost {
+                Some(cost) => Figure::counter("host.switch_costs", calls.saturating_mul(cost), certainty),
+                None => Figure::absent(NOT_MEASURED),
+            },
+        })
+        .collect();
+    looped.sort_by_key(|call| core::cmp::Reverse(call.calls.value));
+    looped
 }
 
 /// Rows of cursors that the program asked for one by one.

@@ -14,9 +14,11 @@
 //!
 //! Not here: the figures ([`crate::switches`]).
 
+use crate::hand_over_lines;
+use crate::library_call_lines;
 use crate::model::{Process, Report, State};
 use crate::page::{Line, Page, Tone, clean, clip, labelled, paint};
-use crate::switches::{Calls, Seen, SwitchCosts, Switches, seen};
+use crate::switches::{Calls, ProgramCalls, Seen, SwitchCosts, Switches, seen};
 use crate::units::{bytes, count, counted, nanoseconds, share};
 
 /// The order of the rows of a section.
@@ -89,13 +91,8 @@ fn section(process: &Process, switches: &Switches, costs: Option<&SwitchCosts>, 
         clean(process.name()),
         counted(switches.count(), "switch", "switches")
     );
-    // The kernel's counts have no reset.
-    let (head, coverage) = if switches.is_reset {
-        (format!("{head} since the reset"), format!("{} (since the start)", coverage(process)))
-    } else {
-        (head, coverage(process))
-    };
-    let mut lines = vec![Line(vec![(Tone::Label, head)]), labelled("coverage", coverage)];
+    let head = if switches.is_reset { format!("{head} since the reset") } else { head };
+    let mut lines = vec![Line(vec![(Tone::Label, head)]), labelled("coverage", coverage(process))];
     let row = |component: &str, kind: &str, function: &str, count: &str, bytes: &str, time: &str| {
         let component = clip(&clean(component), 24);
         let figures = format!("{count:>11} {bytes:>9} {time:>9}");
@@ -118,8 +115,32 @@ fn section(process: &Process, switches: &Switches, costs: Option<&SwitchCosts>, 
         let time = time(calls).map_or(String::new(), nanoseconds);
         lines.push(row(name, &calls.kind, &calls.function, &count(calls.count), &asked, &time));
     }
+    lines.extend(hand_over_lines::line(switches, costs).map(|text| labelled("hand-over", text)));
+    lines.extend(programs(switches).into_iter().map(|text| labelled("program", text)));
+    lines.extend(library_call_lines::lines(switches, costs).into_iter().map(|text| labelled("3gl", text)));
     lines.extend(projection(switches, costs).into_iter().map(|text| labelled("project", text)));
     lines.extend(callers(switches).into_iter().map(|text| labelled("callers", text)));
+    lines
+}
+
+/// Programs that have a line.
+const PROGRAMS: usize = 12;
+
+/// Programs that were LINKed or CALLed, the longest time first.
+fn programs(switches: &Switches) -> Vec<String> {
+    let line = |it: &ProgramCalls| {
+        let name = if it.program.is_empty() { "code of no module".to_owned() } else { clean(&it.program) };
+        format!(
+            "{name}: {}, {} CPU time, {} each",
+            counted(it.count, &it.how, &format!("{}s", it.how)),
+            nanoseconds(it.cpu_ns),
+            nanoseconds(it.cpu_ns / it.count.max(1))
+        )
+    };
+    let mut lines: Vec<String> = switches.programs.iter().take(PROGRAMS).map(line).collect();
+    if switches.programs.len() > PROGRAMS {
+        lines.push(format!("{} more", switches.programs.len() - PROGRAMS));
+    }
     lines
 }
 
@@ -129,7 +150,7 @@ fn projection(switches: &Switches, costs: Option<&SwitchCosts>) -> Vec<String> {
     let all = projection.eligible_ns.saturating_add(projection.ineligible_ns);
     let eligible = projection.eligible_ns;
     let mut lines = vec![format!(
-        "{} of {} CPU time is of eligible components ({}), by the switch that follows it",
+        "{} of {} CPU time is before switches of eligible components ({}): code counts for the next component that makes one",
         nanoseconds(eligible),
         nanoseconds(all),
         share(eligible, all)
@@ -151,9 +172,10 @@ fn projection(switches: &Switches, costs: Option<&SwitchCosts>) -> Vec<String> {
             _ => "not suitable: hand over less often, many units at a time",
         };
         lines.push(format!(
-            "hand-overs there and back would take {} ({} of it): {verdict}",
+            "hand-overs there and back would take {} ({} of it), with 10 runs at a time {}: {verdict}",
             nanoseconds(hand_overs),
-            share(hand_overs, eligible)
+            share(hand_overs, eligible),
+            nanoseconds(hand_overs / 10)
         ));
     }
     lines
@@ -180,9 +202,13 @@ fn callers(switches: &Switches) -> Vec<String> {
 
 /// How much of the kernel's own count was seen, in words.
 fn coverage(process: &Process) -> String {
-    let Some([reads, writes]) = seen(&process.counters) else {
+    let switches = process.switches.as_ref();
+    let compared = match switches {
+        Some(switches) if switches.is_reset => switches.since_reset,
+        _ => seen(&process.counters),
+    };
+    let Some([reads, writes]) = compared else {
         let is_empty = |calls: &Calls| !calls.is_of_read_or_write();
-        let switches = process.switches.as_ref();
         if process.state == State::Ended && switches.is_some_and(|it| it.calls.iter().all(is_empty)) {
             return "complete: no read or write calls".to_owned();
         }
@@ -225,8 +251,6 @@ mod tests {
         };
         report.processes[0].switches = Some(Switches {
             functions: 300,
-            projection: None,
-            is_reset: false,
             calls: vec![
                 calls("getfree", "process", "fork", 1, None),
                 calls("libstdc++.so.6", "print", "write", 10_000, Some(1_330_000)),
@@ -239,6 +263,7 @@ mod tests {
                     samples,
                 })
                 .to_vec(),
+            ..Switches::default()
         });
         let costs =
             SwitchCosts { system_call_ns: 150, read_ns: 300, write_ns: 400, ..SwitchCosts::default() };
@@ -272,11 +297,27 @@ mod tests {
     }
 
     #[test]
+    fn programs_have_their_time() {
+        let mut report = report();
+        let program = |how: &str, count, cpu_ns| ProgramCalls {
+            program: "PAYROLL".to_owned(),
+            how: how.to_owned(),
+            count,
+            cpu_ns,
+        };
+        report.processes[0].switches.as_mut().expect("some").programs =
+            vec![program("LINK", 1_000, 812_000_000), program("CALL", 1, 0)];
+        let text = render(&report, Order::Time, Page::of_terminal(None, false));
+        assert!(text.contains("program   PAYROLL: 1,000 LINKs, 812 ms CPU time, 812 us each\n"), "{text}");
+        assert!(text.contains("program   PAYROLL: 1 CALL, 0 ns CPU time, 0 ns each\n"), "{text}");
+    }
+
+    #[test]
     fn a_projection_says_whether_it_is_worth_it() {
         let mut report = report();
         let words = |report: &Report| render(report, Order::Time, Page::of_terminal(None, false));
         assert!(!words(&report).contains("project"));
-        let projected = |runs| crate::switches::Projection {
+        let projected = |runs| crate::projection::Projection {
             eligible_ns: 800_000_000,
             ineligible_ns: 200_000_000,
             runs,
@@ -284,12 +325,19 @@ mod tests {
             most_below_ns: Some(163_840),
         };
         report.host.switch_costs = Some(SwitchCosts { hand_over_ns: 4_000, ..SwitchCosts::default() });
-        for (runs, verdict) in
-            [(100, ": suitable\n"), (20_000, "(10 % of it): suitable where"), (150_000, ": not suitable")]
-        {
+        for (runs, verdict) in [
+            (100, ": suitable\n"),
+            (20_000, "(10 % of it), with 10 runs at a time 8.00 ms: suitable where"),
+            (150_000, ": not suitable"),
+        ] {
             report.processes[0].switches.as_mut().expect("some").projection = Some(projected(runs));
             let text = words(&report);
-            assert!(text.contains("800 ms of 1.00 s CPU time is of eligible components (80 %)"), "{text}");
+            // Long lines are broken.
+            let text = text.replace("\n            ", " ");
+            assert!(
+                text.contains("800 ms of 1.00 s CPU time is before switches of eligible components (80 %)"),
+                "{text}"
+            );
             assert!(
                 text.contains("half below 41.0 us, 99 % below 164 us") && text.contains(verdict),
                 "{text}"

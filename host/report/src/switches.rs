@@ -15,10 +15,13 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use underbar_ledger::switch_names::{self, Function, KINDS, SwitchKind};
-use underbar_ledger::switches::{FLAGS, NO_ROW, OF_PIPE, OF_WORK_FILE, PRINT, SAMPLED, below};
+use underbar_ledger::switch_reset::Figure;
+use underbar_ledger::switches::{FLAGS, NO_ROW, OF_PIPE, OF_WORK_FILE, PRINT, SAMPLED};
 use underbar_ledger::{Key, SlotView};
 
 use crate::figures::Figures;
+use crate::library_calls::{self, LibraryCalls};
+use crate::projection::{self, Projection};
 
 /// The switches of a process.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,54 +33,24 @@ pub struct Switches {
     /// Who calls components that hide their callers, by samples.
     #[serde(default)]
     pub callers: Vec<Caller>,
+    /// Calls of functions of libraries that ZIIP(3GL) names, by other components.
+    #[serde(default)]
+    pub library_calls: Vec<LibraryCalls>,
+    /// Functions of these libraries that are not counted, since there was no room.
+    #[serde(default)]
+    pub functions_left_out: u64,
+    /// Programs of our own loader that were LINKed or CALLed, with their time.
+    #[serde(default)]
+    pub programs: Vec<ProgramCalls>,
     /// What could move to another class of processors; null without ZIIP(ELIGIBLE).
     #[serde(default)]
     pub projection: Option<Projection>,
-    /// Whether the counts are those since a reset while the program ran. Otherwise they are those since its start.
+    /// Whether the figures are those since a reset while the program ran. Otherwise they are those since its start.
     #[serde(default)]
     pub is_reset: bool,
-}
-
-/// How much CPU time could move to another class of processors. All figures are those since the start.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Projection {
-    /// CPU time before switches of eligible components, in nanoseconds.
-    pub eligible_ns: u64,
-    /// CPU time before switches of others.
-    pub ineligible_ns: u64,
-    /// Runs of eligible components, each of which a switch of another one ended.
-    pub runs: u64,
-    /// Half of the runs are shorter than this; null without runs. The next limit of a class, at most a quarter too long.
-    pub half_below_ns: Option<u64>,
-    /// 99 of 100 runs are shorter than this.
-    pub most_below_ns: Option<u64>,
-}
-
-impl Projection {
-    fn of_slot(slot: &SlotView<'_>) -> Option<Self> {
-        let [eligible_ns, ineligible_ns, runs] =
-            [Key::SwitchEligible, Key::SwitchIneligible, Key::SwitchRuns].map(|key| slot.get(key));
-        let classes: Vec<u64> = slot.runs().collect();
-        (eligible_ns + ineligible_ns > 0).then(|| Self {
-            eligible_ns,
-            ineligible_ns,
-            runs,
-            half_below_ns: percentile(&classes, 50),
-            most_below_ns: percentile(&classes, 99),
-        })
-    }
-}
-
-/// The length below which so many of a hundred runs are.
-fn percentile(classes: &[u64], percent: u64) -> Option<u64> {
-    let all = classes.iter().fold(0_u64, |sum, count| sum.saturating_add(*count));
-    let mut left = u128::from(all) * u128::from(percent);
-    let class = classes.iter().position(|&count| {
-        let is_there = left <= u128::from(count) * 100;
-        left = left.saturating_sub(u128::from(count) * 100);
-        is_there
-    })?;
-    (all > 0).then(|| below(class))
+    /// Read and write calls since a reset, for comparison with the kernel's count; null without a reset, or if they could not be compared.
+    #[serde(default)]
+    pub since_reset: Option<[Seen; 2]>,
 }
 
 /// Samples of the caller of a component that stands between others and the kernel, as the C++ library does.
@@ -89,6 +62,19 @@ pub struct Caller {
     pub caller: String,
     /// Samples: the first call of a thread, and one of 997 further calls.
     pub samples: u64,
+}
+
+/// LINKs or CALLs of one program.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProgramCalls {
+    /// The program.
+    pub program: String,
+    /// How: `LINK` or `CALL`.
+    pub how: String,
+    /// How often.
+    pub count: u64,
+    /// CPU time of the calling threads until it had ended, in nanoseconds: with what it calls itself, without its threads.
+    pub cpu_ns: u64,
 }
 
 /// Calls of one function by one component for one kind of work.
@@ -150,8 +136,18 @@ pub struct SwitchCosts {
 }
 
 /// Functions whose cost is that of the work which they start or wait for: no figure of the machine tells it.
-const UNWEIGHED: [&str; 8] =
-    ["sigwait", "sigwaitinfo", "sigtimedwait", "sigsuspend", "pause", "dlopen", "dlmopen", "getaddrinfo"];
+const UNWEIGHED: [&str; 10] = [
+    "sigwait",
+    "sigwaitinfo",
+    "sigtimedwait",
+    "sigsuspend",
+    "pause",
+    "dlopen",
+    "dlmopen",
+    "getaddrinfo",
+    "LINK",
+    "CALL",
+];
 /// What acquisitions of mutexes that had to wait are called, and their component: their places are in the report of locks.
 const MUTEX: &str = "wait for a mutex";
 const LOCKS: &str = "locks";
@@ -212,7 +208,7 @@ impl SwitchCosts {
 }
 
 /// How much of the kernel's own count of one type was seen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seen {
     /// Calls that were counted.
     pub counted: u64,
@@ -234,6 +230,35 @@ pub fn seen(counters: &Figures) -> Option<[Seen; 2]> {
     let of = |counted, kernel| Seen { counted: counters.get(counted), kernel: counters.get(kernel) };
     let both = [of(Key::SwitchReads, Key::SwitchKernelReads), of(Key::SwitchWrites, Key::SwitchKernelWrites)];
     both.iter().any(|seen| seen.kernel > 0).then_some(both)
+}
+
+/// Calls since a reset, if they can be compared.
+fn seen_since_reset(slot: &SlotView<'_>) -> Option<[Seen; 2]> {
+    // As the process itself compares them: with threads, by the file of all of it.
+    let is_one = slot.get(Key::ThreadsStarted) <= 1;
+    let noted_calls = if is_one {
+        [Figure::ReadsOfThread, Figure::WritesOfThread]
+    } else {
+        [Figure::ReadsOfProcess, Figure::WritesOfProcess]
+    };
+    let noted = |fact| {
+        let of = slot
+            .noted_switches()
+            .filter(|noted| switch_names::function(noted.function).is_some_and(|function| function.is(fact)));
+        of.fold(0_u64, |sum, noted| sum.saturating_add(noted.count))
+    };
+    let of = |counted, kernel, figure, fact| {
+        let all: u64 = slot.get(kernel);
+        Some(Seen {
+            counted: slot.get(counted).saturating_sub(noted(fact)),
+            kernel: all.checked_sub(slot.noted_figure(figure)?)?,
+        })
+    };
+    let [reads, writes] = noted_calls;
+    Some([
+        of(Key::SwitchReads, Key::SwitchKernelReads, reads, Function::READS)?,
+        of(Key::SwitchWrites, Key::SwitchKernelWrites, writes, Function::WRITES)?,
+    ])
 }
 
 /// Libraries of databases, whose calls are of that kind.
@@ -279,6 +304,15 @@ impl Switches {
             let kind = kind(function, noted.first.into(), &component);
             take_off(&mut sums, (component, noted.function, kind), (noted.count, noted.bytes));
         }
+        let is_program = |number: usize| [switch_names::LINK, switch_names::CALL].contains(&number);
+        let of_programs = sums.iter().filter(|((_, number, _), sum)| is_program(*number) && sum.0 > 0);
+        let mut programs: Vec<ProgramCalls> = of_programs
+            .map(|((program, number, _), &(count, cpu_ns))| {
+                let how = switch_names::name(*number).to_owned();
+                ProgramCalls { program: program.clone(), how, count, cpu_ns }
+            })
+            .collect();
+        programs.sort_by_key(|program| core::cmp::Reverse((program.cpu_ns, program.count)));
         let mut calls: Vec<Calls> = sums
             .into_iter()
             .filter(|(_, (count, _))| *count > 0)
@@ -294,9 +328,9 @@ impl Switches {
             .collect();
         let place = |calls: &Calls| KINDS.into_iter().position(|kind| kind.name() == calls.kind);
         calls.sort_by(|a, b| (&a.component, place(a)).cmp(&(&b.component, place(b))));
-        // Mutexes have no reset.
-        let waits = slot.get(Key::LockContended);
-        if waits > 0 && !is_reset {
+        let waits =
+            slot.get(Key::LockContended).saturating_sub(slot.noted_figure(Figure::Waits).unwrap_or(0));
+        if waits > 0 {
             let [component, kind, function] = [LOCKS, SwitchKind::HandOver.name(), MUTEX].map(str::to_owned);
             calls.push(Calls { component, kind, function, count: waits, bytes: None });
         }
@@ -311,7 +345,20 @@ impl Switches {
         callers
             .sort_by(|a, b| (&a.component, b.samples, &a.caller).cmp(&(&b.component, a.samples, &b.caller)));
         let projection = Projection::of_slot(slot);
-        Some(Self { functions: slot.functions_bound(), calls, callers, projection, is_reset })
+        let library_calls = LibraryCalls::of_slot(slot, &named);
+        let functions_left_out = slot.called_left_out();
+        let functions = slot.functions_bound();
+        Some(Self {
+            functions,
+            calls,
+            callers,
+            library_calls,
+            functions_left_out,
+            programs,
+            projection,
+            is_reset,
+            since_reset: is_reset.then(|| seen_since_reset(slot)).flatten(),
+        })
     }
 
     /// All calls.
@@ -389,20 +436,31 @@ pub(crate) fn schema() -> Value {
         "description": "Its entries to the kernel by component, kind of work and function; absent without SWITCHES(ON).",
         "properties": {
             "functions": number("Functions of the C library whose place was taken, to count them or to note who calls them."),
-            "projection": {"type": ["object", "null"],
-                "description": "CPU time that could move to another class of processors, under ZIIP(ELIGIBLE); null without it.",
+            "projection": projection::schema(),
+            "programs": {"type": "array", "items": {
+                "type": "object",
+                "description": "LINKs or CALLs of one program by our own loader.",
                 "properties": {
-                    "eligible_ns": number("CPU time before switches of eligible components: the time before a switch is of the component that makes it."),
-                    "ineligible_ns": number("CPU time before switches of other components."),
-                    "runs": number("Runs of eligible components, each of which a switch of another one ended."),
-                    "half_below_ns": {"type": ["integer", "null"], "minimum": 0,
-                        "description": "Half of the runs are shorter; the limit of a class, at most a quarter too long. Null without runs."},
-                    "most_below_ns": {"type": ["integer", "null"], "minimum": 0, "description": "99 of 100 runs are shorter; likewise."},
+                    "program": text("The program."),
+                    "how": {"enum": ["LINK", "CALL"], "description": "How it was started."},
+                    "count": number("How often."),
+                    "cpu_ns": number("CPU time of the calling threads until it had ended, in nanoseconds: with what it calls itself, without its threads."),
                 },
-                "required": ["eligible_ns", "ineligible_ns", "runs", "half_below_ns", "most_below_ns"],
-            },
+                "required": ["program", "how", "count", "cpu_ns"],
+            }},
+            "library_calls": library_calls::schema(),
+            "functions_left_out": number("Functions of libraries that ZIIP(3GL) names, but are not counted: there was no room."),
             "is_reset": {"type": "boolean",
-                "description": "Whether the counts are those since a reset while the program ran (`underbar report --reset-switches`)."},
+                "description": "Whether the figures are those since a reset while the program ran (`underbar report --reset-switches`)."},
+            "since_reset": {"type": ["array", "null"], "items": {
+                "type": "object",
+                "description": "Read calls, then write calls since a reset; null without one, or if they could not be compared.",
+                "properties": {
+                    "counted": number("Calls that were counted."),
+                    "kernel": number("Calls that the kernel counted."),
+                },
+                "required": ["counted", "kernel"],
+            }},
             "callers": {"type": "array", "items": {
                 "type": "object",
                 "description": "Samples of who calls a component that stands between others and the kernel, as the C++ library does.",
@@ -450,15 +508,6 @@ mod tests {
         assert_eq!(kind(of("read"), 4 | OF_WORK_FILE, "print"), SwitchKind::WorkFile);
         assert_eq!(kind(of("send"), 0, "libpq.so.5"), SwitchKind::Database);
         assert_eq!(kind(of("mmap"), 0, "libpq.so.5"), SwitchKind::Storage);
-    }
-
-    #[test]
-    fn percentiles_are_limits_of_classes() {
-        assert_eq!(percentile(&[0, 0], 50), None);
-        assert_eq!(
-            [1, 50, 51, 99, 100].map(|percent| percentile(&[50, 0, 49, 1], percent)),
-            [0, 0, 2, 2, 3].map(|class| Some(below(class)))
-        );
     }
 
     #[test]

@@ -121,7 +121,27 @@ static void forked(void) {
 /* Two phases, of this thread and of one that lives through both: 1,000 writes, and then, when a byte has come, 70. */
 static pthread_barrier_t between;
 
+static pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
+
+/* Holds the mutex until the first thread waits for it. */
+static void hold(void) {
+    char path[64], text[512], *end = NULL;
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)getpid());
+    pthread_mutex_lock(&held);
+    pthread_barrier_wait(&between);
+    do {
+        int file = open(path, O_RDONLY);
+        ssize_t got = read(file, text, sizeof text - 1);
+        text[got > 0 ? got : 0] = 0;
+        end = strrchr(text, ')');
+        close(file);
+        sched_yield();
+    } while (!end || end[2] != 'S');
+    pthread_mutex_unlock(&held);
+}
+
 static void *both_phases(void *unused) {
+    hold();
     writes(300);
     pthread_barrier_wait(&between);
     pthread_barrier_wait(&between);
@@ -134,6 +154,9 @@ static void phases(void) {
     char byte;
     pthread_barrier_init(&between, NULL, 2);
     if (pthread_create(&one, NULL, both_phases, NULL)) abort();
+    pthread_barrier_wait(&between);
+    pthread_mutex_lock(&held);
+    pthread_mutex_unlock(&held);
     writes(700);
     pthread_barrier_wait(&between);
     printf("%d\n", (int)getpid());

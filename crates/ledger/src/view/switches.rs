@@ -4,10 +4,10 @@ use core::mem::offset_of;
 
 use super::{SlotView, text, word};
 use crate::layout::{SWITCHES_BYTES, Slot, not_below_zero};
-use crate::switch_reset::{Noted, OFFSET, rows};
+use crate::switch_reset::{Figure, Noted, OF_FIGURE, OF_RUNS, OFFSET, rows};
 use crate::switches::{
-    ENTRIES, Entry, Fixed, Head, KNOWN, MODULES, Module, NO_ROW, Overflow, ROWS_BELOW, RUNS, SAMPLED,
-    Switches, TABLES, Table, parts, rows_of_sample,
+    CALLED, Called, ENTRIES, Entry, FIRST_CALLED, Fixed, Head, KNOWN, MODULES, Module, NO_ROW, OVERFLOW,
+    Overflow, ROWS_BELOW, RUNS, SAMPLED, Switches, TABLES, Table, parts, rows_of_sample,
 };
 
 /// Calls of one function from one site, as one entry has them. A site may have several entries.
@@ -70,13 +70,34 @@ impl<'a> SlotView<'a> {
                 (figure(offset_of!(Entry, bytes)), figure(offset_of!(Entry, first)) & 0xffff_ffff);
             Some(SiteView { function, row, module, offset, count, bytes, first })
         });
-        let overflow = (0..crate::switch_names::FUNCTIONS).filter_map(move |function| {
+        let overflow = (0..OVERFLOW).filter_map(move |function| {
             let at = offset_of!(Head, overflow) + function * size_of::<Overflow>();
             let count = not_below_zero(word(pages, at));
             let (row, module) = (NO_ROW, &[][..]);
             (count > 0).then_some(SiteView { function, row, module, offset: 0, count, bytes: 0, first: 0 })
         });
         sites.chain(overflow)
+    }
+
+    /// Name and library of a function of that number, at least [`FIRST_CALLED`]; both are empty if it was never called.
+    #[must_use]
+    pub fn called_function(&self, number: usize) -> (&'a [u8], &'a [u8]) {
+        let called = number.checked_sub(FIRST_CALLED).filter(|called| *called < CALLED);
+        let is_there = self.counts_switches() && word(self.switches, offset_of!(Head, called_made)) != 0;
+        match called.filter(|_| is_there) {
+            None => (&[], &[]),
+            Some(called) => {
+                let at = offset_of!(Switches, called) + called * size_of::<Called>();
+                let of = |field: usize, bytes| text(self.switches, at + field, bytes);
+                (of(offset_of!(Called, name), 88), of(offset_of!(Called, library), 40))
+            }
+        }
+    }
+
+    /// Functions of libraries that ZIIP(3GL) names for which there was no room.
+    #[must_use]
+    pub fn called_left_out(&self) -> u64 {
+        if self.counts_switches() { word(self.switches, offset_of!(Head, called_left_out)) } else { 0 }
     }
 
     /// Samples of who calls modules that hide their callers: the rows of the module and of its caller ([`NO_ROW`]: not found), and how many.
@@ -92,11 +113,37 @@ impl<'a> SlotView<'a> {
         })
     }
 
+    /// Runs of eligible components by the classes of [`bucket`](crate::switches::bucket), since the last reset.
+    pub fn runs_since_reset(&self) -> impl Iterator<Item = u64> + use<'a> {
+        let mut runs: [u64; RUNS] = core::array::from_fn(|class| self.runs().nth(class).unwrap_or(0));
+        for noted in self.noted_switches().filter(|noted| noted.function == OF_RUNS) {
+            if let Some(count) = runs.get_mut(noted.row) {
+                *count = count.saturating_sub(noted.count);
+            }
+        }
+        runs.into_iter()
+    }
+
     /// Runs of eligible components by the classes of [`bucket`](crate::switches::bucket).
     pub fn runs(&self) -> impl Iterator<Item = u64> + use<'a> {
         let pages = if self.counts_switches() { self.switches } else { &[] };
         let at = |class: usize| offset_of!(Head, runs) + class * size_of::<Overflow>();
         (0..RUNS).map(move |class| not_below_zero(word(pages, at(class))))
+    }
+
+    /// The kernel's counts of read and write calls before the program began: by the file of its first thread, and by that of the process.
+    #[must_use]
+    pub fn kernel_before(&self) -> [[u64; 2]; 2] {
+        let at = offset_of!(Head, before);
+        let pages = if self.counts_switches() { self.switches } else { &[] };
+        core::array::from_fn(|of| core::array::from_fn(|sort| word(pages, at + (of * 2 + sort) * 8)))
+    }
+
+    /// A figure that a host has noted at a reset of this process. None: there was no reset, or the figure could not be read then.
+    #[must_use]
+    pub fn noted_figure(&self, figure: Figure) -> Option<u64> {
+        let is_it = |noted: &Noted| noted.function == OF_FIGURE && noted.row == figure as usize;
+        self.noted_switches().find(is_it).map(|noted| noted.count)
     }
 
     /// What a host has noted at a reset of this process; nothing if there was none.

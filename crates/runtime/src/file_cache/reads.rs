@@ -22,7 +22,7 @@ use underbar_sys::description::{
     O_ACCMODE, O_DIRECT, file_system, flags, is_closed_on_exec, place, set_place, without_signals,
 };
 use underbar_sys::file::fstat;
-use underbar_sys::syscall::{Errno, O_RDONLY, map_anonymous, munmap, read};
+use underbar_sys::syscall::{Errno, O_RDONLY, map_anonymous, munmap};
 
 use super::entries::{
     ACTIVE, COMPARED, ENTRIES, EPOCH, NOT_READ, PLAIN, READ, REGULAR, SHARED, UNKNOWN, descriptor_of, entry,
@@ -31,6 +31,7 @@ use super::entries::{
 use super::learn::{is_synthetic, path_of};
 use super::settings;
 use super::slot::{add, row, took};
+use crate::switch::own::read;
 
 /// Buffers of a process, at most.
 const BUFFERS: usize = caches::ROWS - caches::READ;

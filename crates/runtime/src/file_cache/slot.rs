@@ -21,12 +21,12 @@ use underbar_ledger::caches::{self, CacheRow, Flush, Plain};
 use underbar_sys::description::{self, without_signals};
 use underbar_sys::file::fstat;
 use underbar_sys::syscall::{
-    self, Errno, MAP_SHARED, PROT_READ, PROT_WRITE, close, ftruncate, memfd_create, mmap, munmap,
+    Errno, MAP_SHARED, PROT_READ, PROT_WRITE, close, ftruncate, memfd_create, mmap, munmap,
 };
 
 use super::entries::{ACTIVE, EPOCH, NAMED, PLAIN, SHARED, UNKNOWN, WRITTEN, descriptor_of, entry, replace};
 use super::settings;
-use crate::ledger;
+use crate::{ledger, switch};
 
 /// Buffers of a process, at most.
 const SLOTS: usize = 24;
@@ -424,7 +424,7 @@ impl buffer::File for Descriptor {
     fn write(&mut self, from: usize, to: usize) -> Result<usize, Errno> {
         // SAFETY: bytes of the buffer, which is mapped, and of which nobody writes those that its length counts.
         let bytes = unsafe { core::slice::from_raw_parts(self.bytes.add(from), to - from) };
-        match syscall::write(self.fd, bytes) {
+        match switch::own::write(self.fd, bytes) {
             Err(Errno::EINTR) => Ok(0),
             result => result,
         }

@@ -30,7 +30,7 @@ use underbar_ledger::{
     Traces,
     classes::ClassRow,
     heaps as heap_rows, make, pairs as pair_rows, pools as pool_rows,
-    switches::{Fixed, Table},
+    switches::{CALLED, Called, Fixed, Table},
 };
 use underbar_sys::{file, syscall};
 
@@ -316,6 +316,14 @@ pub(super) fn allocate_switches(table: usize) -> bool {
     let at = LedgerView::switches_of(place).start + offset_of!(Switches, tables) + table * size_of::<Table>();
     with_file(|fd, _| syscall::fallocate(fd, 0, at as u64, size_of::<Table>() as u64).is_ok())
         .unwrap_or(false)
+}
+
+/// Allocates the pages of functions of libraries.
+pub(super) fn allocate_called() -> bool {
+    let Some(place) = own_place() else { return false };
+    let at = LedgerView::switches_of(place).start + offset_of!(Switches, called);
+    let bytes = size_of::<[Called; CALLED]>() as u64;
+    with_file(|fd, _| syscall::fallocate(fd, 0, at as u64, bytes).is_ok()).unwrap_or(false)
 }
 
 /// The pages of ECBs by name-value pairs that belong to this process's slot, as above.

@@ -37,7 +37,7 @@ pub(crate) mod traces;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use underbar_ledger::classes::{ClassRow, ROWS};
-use underbar_ledger::switches::{Fixed, TABLES, Table};
+use underbar_ledger::switches::{CALLED, Called, Fixed, TABLES, Table};
 use underbar_ledger::{
     Caches, HeapSteps, Heaps, Key, Pairs, Pools, Slot, Switches, Traces, heap_steps as steps_of_heaps,
 };
@@ -89,10 +89,40 @@ pub(crate) fn rows_of_caches() -> &'static Caches {
 
 /// A program that is LINKed has these addresses: its switches are its own. Nothing without SWITCHES(ON).
 pub(crate) fn program_of_switches(name: &[u8], start: usize, end: usize) {
-    if switches::is_bound()
-        && let Some(pages) = switch_pages()
-    {
-        pages.program_begins(start as u64, end as u64, name);
+    if let Some(pages) = whole_switches() {
+        pages.program_is_at(start as u64, end as u64, name);
+    }
+}
+
+/// Whether switches are counted in this process.
+pub(crate) fn counts_switches() -> bool {
+    switches::is_bound()
+}
+
+/// All pages of switches, of which only those may be read that are there. None if nothing is counted.
+fn whole_switches() -> Option<&'static Switches> {
+    if !switches::is_bound() {
+        return None;
+    }
+    switch_pages()?;
+    switches::whole()
+}
+
+/// Allocates the pages of functions of libraries. False if they cannot be had.
+pub(crate) fn called_functions_are_there() -> bool {
+    switch_pages().is_some() && switches::called(attach::allocate_called).is_some()
+}
+
+/// The functions of libraries, once they were to be there. None without them.
+pub(crate) fn called_functions() -> Option<&'static [Called; CALLED]> {
+    switch_pages()?;
+    switches::called(attach::allocate_called)
+}
+
+/// There is no room for one more function of a library.
+pub(crate) fn called_function_left_out() {
+    if let Some(pages) = switch_pages() {
+        pages.head.called_left_out.fetch_add(1, Ordering::Relaxed);
     }
 }
 

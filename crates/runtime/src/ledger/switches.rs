@@ -13,7 +13,7 @@ use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use underbar_ledger::Switches;
-use underbar_ledger::switches::{Fixed, Table};
+use underbar_ledger::switches::{CALLED, Called, Fixed, Table};
 use underbar_sys::lock::Lock;
 use underbar_sys::syscall::getpid;
 
@@ -59,6 +59,12 @@ pub(super) fn when_gone(then: fn()) {
 
 fn there() -> *const Switches {
     guard().switches.load(Ordering::Acquire)
+}
+
+/// All pages, also those that are not allocated.
+pub(super) fn whole() -> Option<&'static Switches> {
+    // SAFETY: mapped for ever; made of atomics. The pages that are not allocated are read by nobody.
+    unsafe { there().as_ref() }
 }
 
 /// The first pages, made if there are none yet. None if there can be none.
@@ -120,6 +126,27 @@ pub(super) fn table(allocate: Allocate, number: usize) -> Option<&'static Table>
         unsafe { &(*pages).fixed.head }.made.fetch_or(1 << number, Ordering::Release);
     }
     Some(table)
+}
+
+/// The functions of libraries, whose pages are allocated if they are not there. None if they cannot be had.
+pub(super) fn called(allocate: fn() -> bool) -> Option<&'static [Called; CALLED]> {
+    let pages = there();
+    if pages.is_null() {
+        return None;
+    }
+    // SAFETY: mapped for ever, and the first pages are allocated.
+    let is_made = unsafe { &(*pages).fixed.head }.called_made.load(Ordering::Acquire) != 0;
+    if !is_made && !allocate() {
+        return None;
+    }
+    // SAFETY: as above; the pages of all rows are allocated, made of atomics.
+    let rows = unsafe { &(*pages).called };
+    if !is_made {
+        underbar_ledger::switches::wipe_called(rows);
+        // SAFETY: as above.
+        unsafe { &(*pages).fixed.head }.called_made.store(1, Ordering::Release);
+    }
+    Some(rows)
 }
 
 /// In a child by fork that has a slot of its own: it makes pages when it first counts.

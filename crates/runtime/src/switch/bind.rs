@@ -102,7 +102,7 @@ pub(crate) fn bind(count: usize, of: impl Fn(usize) -> Option<Binding>) -> u64 {
         if bound > 0 {
             loaded::each(&mut |object| {
                 if !is_left_alone(object) {
-                    replace_words(object, &mut |word| originals.replacement(word));
+                    replace_words(object, true, &mut |word| originals.replacement(word));
                 }
             });
         }
@@ -111,14 +111,14 @@ pub(crate) fn bind(count: usize, of: impl Fn(usize) -> Option<Binding>) -> u64 {
 }
 
 /// This library, and the files of the C library: the functions of others are not bound.
-fn is_source(object: &Object) -> bool {
+pub(crate) fn is_source(object: &Object) -> bool {
     object.holds(is_source as *const () as usize)
         || object.holds(address_of_version())
         || [&b"libpthread."[..], b"libdl.", b"librt."].iter().any(|name| file_starts_with(object, name))
 }
 
 /// This library, the loader, the C library and the kernel's own.
-fn is_left_alone(object: &Object) -> bool {
+pub(crate) fn is_left_alone(object: &Object) -> bool {
     object.holds(is_left_alone as *const () as usize)
         || object.holds(address_of_version())
         || file_starts_with(object, b"ld-linux")
@@ -167,16 +167,23 @@ fn find(count: usize, of: &dyn Fn(usize) -> Option<Binding>, originals: &mut Ori
     bound
 }
 
-/// Changes each word of an object that holds the address of a function, if `new` has another one for it. Read-only pages become writable
-/// meanwhile. Returns how many were changed.
-pub(crate) fn replace_words(object: &Object, new: &mut dyn FnMut(usize) -> Option<usize>) -> u64 {
+/// Changes each word of an object that holds the address of a function, if `new` has another one for it; those that serve calls only if
+/// `calls`. Read-only pages become writable meanwhile. Returns how many were changed.
+pub(crate) fn replace_words(
+    object: &Object,
+    calls: bool,
+    new: &mut dyn FnMut(usize) -> Option<usize>,
+) -> u64 {
     let read_only = object.read_only();
     let protect = |access| {
         // SAFETY: pages of a library that stays loaded, as `loaded::each` says; the loader left them readable and no more.
         unsafe { mprotect(read_only.start as *mut u8, read_only.len(), access).is_ok() }
     };
     let (mut is_open, mut changed) = (false, 0);
-    object.words(&mut |word| {
+    object.words(&mut |word, is_of_call| {
+        if is_of_call && !calls {
+            return;
+        }
         let Some(value) = new(word.load(Ordering::Relaxed)) else { return };
         if read_only.contains(&(core::ptr::from_ref(word) as usize)) && !is_open {
             is_open = protect(PROT_READ | PROT_WRITE);

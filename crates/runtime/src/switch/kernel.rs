@@ -43,6 +43,15 @@ pub(super) fn begin() {
         BEFORE[of as usize][0].store(reads.saturating_sub(1), Ordering::Relaxed);
         BEFORE[of as usize][1].store(writes, Ordering::Relaxed);
     }
+    tell();
+}
+
+/// A host that notes a reset has to know what was before.
+fn tell() {
+    let Some(pages) = ledger::switch_pages() else { return };
+    for (told, before) in pages.head.before.iter().flatten().zip(BEFORE.iter().flatten()) {
+        told.store(before.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
 }
 
 /// A forked child is counted from its start.

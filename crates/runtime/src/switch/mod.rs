@@ -11,10 +11,12 @@
 //! | `bind` | taking the place of functions, for what is loaded now and later |
 //! | `stubs` | the code that counts and jumps on |
 //! | `sites` | the tables of threads, and what happens when a site is not in its place |
+//! | `called`, `called_stubs` | calls of functions of libraries that ZIIP(3GL) names, and their code |
 //! | `owners` | modules, and who calls those that hide their callers, by samples |
 //! | `project` | the CPU time of eligible components between switches of others |
 //! | `words` | the words of each thread that stubs use |
 //! | `tables`, `streams` | the C library's own entries for its streams: their stubs' places, and who called |
+//! | `own` | reads and writes of underbar's caches, which it makes for the program |
 //! | `kernel` | the kernel's own counts, for comparison |
 //!
 //! Invariant: a stub keeps every argument, the stack and `errno`, and leaves no frame: the function returns to its caller, and may never
@@ -25,7 +27,10 @@
 //! Not here: the functions and the pages of the ledger (`underbar_ledger`), and costs (`report`).
 
 pub(crate) mod bind;
+mod called;
+mod called_stubs;
 mod kernel;
+pub(crate) mod own;
 mod owners;
 mod project;
 mod sites;
@@ -70,7 +75,8 @@ pub(crate) fn is_on() -> bool {
 
 /// Obeys SWITCHES.
 pub(crate) fn configure(orders: &Orders<'_>) {
-    IS_ON.store(orders.settings.counts_switches(), Ordering::Relaxed);
+    let has_libraries = called::configure(orders);
+    IS_ON.store(orders.settings.counts_switches() || has_libraries, Ordering::Relaxed);
     project::configure(orders);
 }
 
@@ -96,6 +102,7 @@ pub(crate) fn at_start(_: &Given) {
         })
     });
     let bound = bound + tables::bind();
+    called::begin();
     ledger::switches_are_bound(bound, sites::forget_table);
 }
 

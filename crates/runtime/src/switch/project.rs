@@ -58,11 +58,22 @@ pub(super) fn at_switch(is_eligible: bool) {
         return words::set_projected([now, run.saturating_add(since)]);
     }
     ledger::add(Key::SwitchIneligible, since);
+    count_run(run);
+    words::set_projected([now, 0]);
+}
+
+/// A component that is not eligible is called: a run of this thread ends, if there is one.
+pub(super) fn run_ends() {
+    let [last, run] = words::projected();
+    count_run(run);
+    words::set_projected([last, 0]);
+}
+
+fn count_run(run: u64) {
     if run > 0
         && let Some(pages) = ledger::switch_pages()
     {
         ledger::add(Key::SwitchRuns, 1);
         pages.head.runs(bucket(run)).fetch_add(1, Ordering::Relaxed);
     }
-    words::set_projected([now, 0]);
 }

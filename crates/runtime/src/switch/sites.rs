@@ -37,6 +37,12 @@ pub(super) extern "C" fn missed(key: u64, bytes: u64, first: u64, pointer: usize
     count(key, if has(Function::BYTES) { bytes } else { 0 }, first, pointer);
 }
 
+/// In a projection, counts a call of a function of a library, which is a component of its own. `pointer` is the stack pointer of the call.
+pub(super) fn count_call_of_library(key: u64, pointer: usize) {
+    count(key, 0, 0, pointer);
+    project::run_ends();
+}
+
 /// Counts a call in the thread's table.
 pub(super) fn count(key: u64, bytes: u64, first: u64, pointer: usize) {
     let Some(pages) = ledger::switch_pages() else { return };
@@ -125,9 +131,8 @@ fn hides(pages: &Fixed, key: u64) -> bool {
 fn leave(pages: &Fixed, entry: &Entry, key: u64) {
     let relaxed = Ordering::Relaxed;
     entry.key.store(0, relaxed);
-    let [count, bytes] = [&entry.count, &entry.bytes].map(|word| word.load(relaxed));
-    entry.count.store(0, relaxed);
-    entry.bytes.store(0, relaxed);
+    // Another thread may settle what a program that is gone has counted: each count is taken once.
+    let [count, bytes] = [&entry.count, &entry.bytes].map(|word| word.swap(0, relaxed));
     pages.add(key, [count, bytes, entry.first.load(relaxed)]);
 }
 

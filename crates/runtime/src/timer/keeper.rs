@@ -18,7 +18,8 @@
 //! the state of a process that keeps nothing.
 //! Not here: the kernel's timers (the caller's functions), the thread (`sleeper`), the C functions (the parent).
 
-use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
+use underbar_sys::planted;
+use underbar_sys::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 
 /// The kernel has the timer, as in a program without us. Zero.
 const IN_KERNEL: u64 = 0;
@@ -33,7 +34,7 @@ const FIRST: u64 = 3;
 const NUMBERS: u64 = (1 << 10) - 1;
 
 /// Timers that can be kept: the first is the process's own (`setitimer`, `alarm`).
-pub(super) const PLACES: usize = 16;
+pub(super) const PLACES: usize = if cfg!(loom) { 1 } else { 16 };
 /// So many times a timer must be set while it is running, with no expiry between, before it is kept.
 const ENOUGH: u32 = 8;
 
@@ -50,7 +51,7 @@ pub(super) struct Place {
 }
 
 /// All timers.
-#[repr(C, align(4096))]
+#[cfg_attr(not(loom), repr(C, align(4096)))]
 pub(super) struct Keeper {
     /// The timers.
     pub places: [Place; PLACES],
@@ -174,6 +175,7 @@ impl Keeper {
 
     /// After a timer was set for this time: must the sleeper be woken? Then what to tell [`Keeper::was_woken`].
     pub fn is_too_late(&self, time: u64) -> Option<u64> {
+        in_one_order();
         let until = self.until.load(Ordering::SeqCst);
         (time != 0 && time < until).then_some(until)
     }
@@ -181,6 +183,11 @@ impl Keeper {
     /// The sleeper was woken, and will look at all timers: others need not wake it meanwhile, however long it takes to run. Not before the
     /// call that wakes it: a handler of a signal may never return to make that.
     pub fn was_woken(&self, until: u64) {
+        if planted!(timer_taken_for_awake) {
+            // Whatever the sleeper has done since.
+            self.until.store(0, Ordering::SeqCst);
+            return;
+        }
         let _ = self.until.compare_exchange(until, 0, Ordering::SeqCst, Ordering::Relaxed);
     }
 
@@ -189,7 +196,15 @@ impl Keeper {
         let mut sent = 0;
         for (at, place) in self.places.iter().enumerate() {
             let time = place.word.load(Ordering::SeqCst);
-            if time >= FIRST && time <= now && place.moves_from(time) {
+            let takes = || {
+                if planted!(timer_sent_twice) {
+                    // Without a look whether the program has set it meanwhile.
+                    place.word.store(MOVING, Ordering::SeqCst);
+                    return true;
+                }
+                place.moves_from(time)
+            };
+            if time >= FIRST && time <= now && takes() {
                 send(at, time);
                 place.leave();
                 sent += 1;
@@ -203,13 +218,26 @@ impl Keeper {
         let earliest = self.earliest();
         let nap = self.naps.load(Ordering::Relaxed).wrapping_add(1);
         self.naps.store(nap, Ordering::Relaxed);
-        self.until.store(earliest & !NUMBERS | nap & NUMBERS, Ordering::SeqCst);
+        self.store_until(earliest & !NUMBERS | nap & NUMBERS, Ordering::SeqCst);
+        in_one_order();
+        if planted!(timer_slept_through) {
+            return Some(earliest);
+        }
         (self.earliest() >= earliest).then_some(earliest)
     }
 
     /// By the sleeper: it is awake.
     pub fn is_awake(&self) {
-        self.until.store(0, Ordering::Relaxed);
+        self.store_until(0, Ordering::Relaxed);
+    }
+
+    #[inline(always)]
+    fn store_until(&self, until: u64, ordering: Ordering) {
+        #[cfg(not(loom))]
+        self.until.store(until, ordering);
+        // The model checker lets a store come before an exchange of the value that was there before it.
+        #[cfg(loom)]
+        self.until.swap(until, ordering);
     }
 
     fn earliest(&self) -> u64 {
@@ -218,7 +246,14 @@ impl Keeper {
     }
 }
 
-#[cfg(test)]
+/// The model checker takes accesses that are SeqCst for weaker ones, but not fences.
+#[inline(always)]
+fn in_one_order() {
+    #[cfg(loom)]
+    loom::sync::atomic::fence(Ordering::SeqCst);
+}
+
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
     use std::boxed::Box;
@@ -348,5 +383,106 @@ mod tests {
             }
         });
         assert!(keeper.places[..2].iter().all(|place| place.get(nobody).is_none_or(|time| time == 0)));
+    }
+}
+
+#[cfg(all(test, loom))]
+mod model {
+    use super::*;
+    use loom::sync::Arc;
+    use loom::thread;
+    use underbar_sys::planted::finds;
+
+    /// Times far enough apart for the sleeper.
+    const TIMES: [u64; 3] = [1 << 12, 2 << 12, 3 << 12];
+
+    /// A keeper of one timer, which is kept and set for this time.
+    fn kept(time: u64) -> Arc<Keeper> {
+        let place = || Place {
+            word: AtomicU64::new(time),
+            number: AtomicU32::new(0),
+            streak: AtomicU32::new(0),
+            was_set: AtomicBool::new(true),
+        };
+        Arc::new(Keeper {
+            places: core::array::from_fn(|_| place()),
+            process: AtomicI32::new(1),
+            until: AtomicU64::new(0),
+            naps: AtomicU64::new(0),
+            generation: AtomicU32::new(0),
+            state: AtomicU32::new(0),
+            thread: AtomicU32::new(0),
+        })
+    }
+
+    /// The program sets the timer, as `At::set` does.
+    fn sets(keeper: &Keeper, time: u64) -> Option<u64> {
+        let old = keeper.places[0].set(time, thread::yield_now)?;
+        if let Some(until) = keeper.is_too_late(time) {
+            keeper.generation.fetch_add(1, Ordering::SeqCst);
+            keeper.was_woken(until);
+        }
+        Some(old)
+    }
+
+    /// The sleeper goes round so often, awake at that time. Returns the generation and the end of its last sleep, if it sleeps.
+    fn rounds(keeper: &Keeper, times: u32, now: u64, sent: &mut u64) -> Option<(u32, u64)> {
+        let mut asleep = None;
+        for _ in 0..times {
+            keeper.is_awake();
+            let seen = keeper.generation.load(Ordering::SeqCst);
+            *sent += keeper.send_due(now, |_, _| ());
+            asleep = keeper.sleeps_until().map(|until| (seen, until));
+            // It sleeps on: nobody has woken it.
+            if asleep.is_some() && keeper.generation.load(Ordering::SeqCst) == seen {
+                break;
+            }
+        }
+        asleep
+    }
+
+    fn check(faults: &[&str], check: impl Fn() + Send + Sync + 'static) {
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = Some(3);
+        finds(faults, || builder.check(check));
+    }
+
+    /// The program sets a timer to an earlier time, twice, while the sleeper goes to sleep: it is woken, or sleeps no longer than that.
+    #[test]
+    fn loom_no_time_is_slept_through() {
+        check(&["timer_slept_through", "timer_taken_for_awake"], || {
+            let keeper = kept(TIMES[2]);
+            let program = {
+                let keeper = keeper.clone();
+                thread::spawn(move || {
+                    sets(&keeper, TIMES[1]);
+                    sets(&keeper, TIMES[0]);
+                })
+            };
+            let asleep = rounds(&keeper, 3, 0, &mut 0);
+            program.join().expect("done");
+            if let Some((seen, until)) = asleep
+                && keeper.generation.load(Ordering::SeqCst) == seen
+            {
+                assert!(until <= TIMES[0], "it sleeps through a time");
+            }
+        });
+    }
+
+    /// The program sets a timer that is due to a later time: it is sent, or set, and not both.
+    #[test]
+    fn loom_a_timer_is_sent_or_set() {
+        check(&["timer_sent_twice"], || {
+            let keeper = kept(TIMES[0]);
+            let program = {
+                let keeper = keeper.clone();
+                thread::spawn(move || keeper.places[0].set(TIMES[2], thread::yield_now))
+            };
+            let sent = keeper.send_due(TIMES[0], |_, _| ());
+            let set = program.join().expect("done");
+            assert_eq!((sent == 1, set.is_some()), (set.is_none(), sent == 0), "{sent} {set:?}");
+            let left = keeper.places[0].get(thread::yield_now);
+            assert_eq!(left, set.map(|_| TIMES[2]));
+        });
     }
 }
