@@ -40,7 +40,13 @@ const RULE: usize = 78;
 pub fn render(report: &Report) -> String {
     let mut text = String::new();
     for process in report.processes.iter().filter(|process| !process.buffers.is_empty()) {
-        one(&mut text, report, process);
+        // Shells start many that print to a pipe: a line for each is enough.
+        if report.processes.len() > 1 && process.buffers.iter().all(|buffer| buffer.files == 0) {
+            let _ = writeln!(text, "* {}, process {}", clean(process.name()), process.process);
+            notes(&mut text, process);
+        } else {
+            one(&mut text, report, process);
+        }
     }
     if text.is_empty() {
         text.push_str("* No process had a buffer for print or work files (WORKFILE, PRINT).\n");
@@ -72,6 +78,11 @@ fn one(text: &mut String, report: &Report, process: &Process) {
     let thread = format!("{}K", thread.div_ceil(1 << 10));
     let _ = writeln!(text, " {thread:>8}  (in KB) {size:>7} {used:>9} {max_used:>16}");
     let _ = writeln!(text, " {:-<RULE$}", "");
+    notes(text, process);
+}
+
+/// Underbar's own lines about a process.
+fn notes(text: &mut String, process: &Process) {
     for buffer in &process.buffers {
         if buffer.files > 0 {
             let _ = writeln!(text, "* {}", served(buffer));
@@ -187,6 +198,20 @@ mod tests {
             assert!(text.contains(line), "{line}: {text}");
         }
         assert!(render(&sample::getfree()).starts_with("* No process had a buffer"));
+    }
+
+    #[test]
+    fn a_process_of_several_that_has_no_buffer_gets_no_table() {
+        let mut report = sample::getfree();
+        let mut other = report.processes[0].clone();
+        report.processes[0].buffers = sample::buffers();
+        other.buffers = sample::buffers();
+        other.buffers.truncate(1);
+        other.buffers[0].files = 0;
+        report.processes.push(other);
+        let text = render(&report);
+        assert_eq!(text.matches("Buffer Usage Statistics").count(), 1, "{text}");
+        assert_eq!(text.matches("* PCACHE: not used. Last file: ").count(), 1, "{text}");
     }
 
     #[test]
