@@ -126,7 +126,7 @@ use crate::coverage::{self, Segments};
 use crate::thread_end::ThreadEnd;
 use crate::{errno, ledger, start};
 use block::Block;
-use cell::Cell;
+use cell::{Cell, expect_write};
 use extent::Extent;
 use map::{AREA, Descriptor, SEGMENT};
 use object::{DEFAULT, Heap};
@@ -193,7 +193,10 @@ unsafe fn take(heap: *mut ThreadHeap, class: usize) -> *mut u8 {
         let bin = (&raw mut (*heap).bins).cast::<*mut Cell>().add(class);
         let cell = *bin;
         if !cell.is_null() {
-            *bin = (*cell).next.get();
+            // The next request of this size loads the link of the cell behind, whose last use may be long ago.
+            let next = (*cell).next.get();
+            *bin = next;
+            expect_write(next);
         }
         cell.cast()
     }

@@ -92,15 +92,6 @@ pub unsafe fn carried(carrier: *mut Cell) -> (usize, [*mut Cell; COUNT]) {
     }
 }
 
-/// Tells the processor that this thread will write to a place.
-#[inline(always)]
-pub fn expect_write<T>(place: *const T) {
-    // SAFETY: a hint, which changes nothing; processors without it do nothing at all.
-    unsafe {
-        core::arch::asm!("prefetchw [{}]", in(reg) place, options(nostack, preserves_flags, readonly));
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

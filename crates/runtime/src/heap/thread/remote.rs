@@ -16,6 +16,7 @@ use core::ptr::null_mut;
 use underbar_ledger::Key;
 
 use super::{Cell, Extent, ThreadHeap, carrier};
+use crate::heap::cell::expect_write;
 use crate::heap::gate::FOR_EVER;
 use crate::heap::{check, map};
 
@@ -75,10 +76,10 @@ impl ThreadHeap {
             // SAFETY: cells in the inbox are free and ours, and so are those that they carry.
             unsafe {
                 let next = (*carrier).next.get();
-                carrier::expect_write(next);
+                expect_write(next);
                 let (count, carried) = carrier::carried(carrier);
                 for &cell in &carried[..count] {
-                    carrier::expect_write(cell);
+                    expect_write(cell);
                 }
                 for &cell in &carried[..count] {
                     self.put_arrived(cell);
