@@ -95,8 +95,10 @@ fn samples(kind: Kind) -> (&'static str, Option<&'static str>) {
     match kind {
         Kind::Size { most, .. } if most <= 1 << 20 => ("8K", Some("2M")),
         Kind::Processors => ("CPUS(0,2-5)", Some("CPUS(5-2)")),
-        Kind::Files("OUTSIDE") => ("OUTSIDE(libssl,libfoo*)", Some("OUTSIDE(lib/libssl)")),
-        Kind::Files(_) => ("ELIGIBLE(libssl,libfoo*)", Some("ELIGIBLE(lib/libssl)")),
+        Kind::Files(word) => {
+            let of = |files: &str| -> &'static str { format!("{word}({files})").leak() };
+            (of("libssl,libfoo*"), Some(of("lib/libssl")))
+        }
         Kind::Named { word, inner, .. } => {
             let (right, wrong) = samples(*inner);
             let of = |value: &str| -> &'static str { format!("{word}({value})").leak() };
