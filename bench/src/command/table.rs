@@ -1,41 +1,45 @@
 //! The results of a run, for a person and for programs.
 
-use super::arms::Kind;
+use super::arms::{Arm, Kind};
 use super::{Run, goals};
-use crate::goal::Goal;
-use crate::heap::table::interval;
+use crate::results::Results;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
+const KINDS: [(Kind, &str); 3] = [
+    (Kind::Start, "Start to end, milliseconds: the middle of 25 in a round"),
+    (Kind::Children, "Start to end, milliseconds: the middle of 3 in a round"),
+    (Kind::Work, "CPU time of the program alone, milliseconds: the least of 8"),
+];
+
 /// The report that a person reads.
 pub fn text(run: &Run) -> String {
-    let mut out = String::new();
-    let _ = writeln!(out, "underbar bench command: {} rounds, {}", run.request.rounds, run.host);
-    let _ = writeln!(out, "Others used {:.0} % of the processors meanwhile.", run.others * 100.0);
-    for (kind, words) in [
-        (Kind::Start, "Start to end, milliseconds: the middle of 25 in a round"),
-        (Kind::Children, "Start to end, milliseconds: the middle of 3 in a round"),
-        (Kind::Work, "CPU time of the program alone, milliseconds: the least of 8"),
-    ] {
-        let _ = writeln!(out, "\n{words:<64}  ratio to the first, 95 % interval");
-        let mut first = None;
-        for (place, arm) in run.arms.iter().enumerate().filter(|(_, arm)| arm.kind == kind) {
-            let base = *first.get_or_insert(place);
-            let ratio = (base != place).then(|| run.against(place, base).ratio().to_string());
-            let line = format!(
-                "  {:<52}{:>10.3}  {}",
-                arm.about,
-                run.median(place) / 1e3,
-                ratio.unwrap_or_default()
-            );
-            let _ = writeln!(out, "{}", line.trim_end());
+    results(run, |results| {
+        let mut out = results.head("");
+        for (kind, words) in KINDS {
+            let _ = writeln!(out, "\n{words:<64}  ratio to the first, 95 % interval");
+            for (place, arm) in run.arms.iter().enumerate().filter(|(_, arm)| arm.kind == kind) {
+                out += &results.row(place, &format!("{:<52}{:>10.3}", arm.about, run.median(place) / 1e3));
+            }
         }
-    }
-    out.push_str("\nGoals\n");
-    for goal in goals::all(run) {
-        let _ = write!(out, "{goal}");
-    }
-    out
+        out + &Results::goals(&goals::all(run))
+    })
+}
+
+/// What it has in common with others.
+fn results<R>(run: &Run, then: impl FnOnce(&Results<'_>) -> R) -> R {
+    then(&Results {
+        bench: "command",
+        host: &run.host,
+        rounds: run.request.rounds,
+        seed: run.request.seed,
+        others: run.others,
+        first: &|place| {
+            let is_of_its_group = |other: &Arm| other.kind == run.arms[place].kind;
+            run.arms.iter().position(is_of_its_group).unwrap_or(place)
+        },
+        against: &|arm, base| run.against(arm, base),
+    })
 }
 
 /// Every sample, one a line.
@@ -49,24 +53,9 @@ pub fn csv(run: &Run) -> String {
 
 /// The summary.
 pub fn json(run: &Run) -> String {
-    let arms: Vec<Value> = (0..run.arms.len())
-        .map(|place| {
-            let first = run.arms.iter().position(|arm| arm.kind == run.arms[place].kind);
-            let ratio = first.filter(|first| *first != place).map(|first| run.against(place, first));
-            json!({
-                "arm": run.arms[place].name, "about": run.arms[place].about, "median_us": run.median(place),
-                "to_first": ratio.as_ref().map_or(Value::Null, interval),
-            })
-        })
-        .collect();
-    let goals: Vec<Value> = goals::all(run).iter().map(Goal::json).collect();
-    let document = json!({
-        "schema": "underbar.bench.command/1",
-        "host": run.host.json(),
-        "rounds": run.request.rounds, "seed": run.request.seed, "others_used": run.others,
-        "arms": arms, "goals": goals,
-    });
-    format!("{document:#}\n")
+    let arm = |(place, arm): (usize, &Arm)| json!({ "arm": arm.name, "about": arm.about, "median_us": run.median(place) });
+    let arms: Vec<Value> = run.arms.iter().enumerate().map(arm).collect();
+    results(run, |results| results.summary(Value::Null, arms, &goals::all(run)))
 }
 
 #[cfg(test)]
@@ -75,7 +64,7 @@ mod tests {
     use crate::command::tests::run;
 
     #[test]
-    fn every_arm_stands_in_every_form() {
+    fn every_arm_is_in_every_form() {
         let run = run(|_| 2_000.0);
         let text = text(&run);
         assert!(run.arms.iter().all(|arm| text.contains(&arm.about)), "{text}");

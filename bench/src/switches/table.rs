@@ -1,9 +1,8 @@
 //! The results of a run, for a person and for programs.
 
-use super::arms::Group;
+use super::arms::{Arm, Group};
 use super::{Run, goals};
-use crate::goal::Goal;
-use crate::heap::table::interval;
+use crate::results::Results;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
@@ -17,35 +16,38 @@ const GROUPS: [(Group, &str); 5] = [
 
 /// The report that a person reads.
 pub fn text(run: &Run) -> String {
-    let mut out = String::new();
-    let _ = writeln!(out, "underbar bench switches: {} rounds, {}", run.request.rounds, run.host);
-    let _ = writeln!(out, "Others used {:.0} % of the processors meanwhile.", run.others * 100.0);
-    for (group, words) in GROUPS {
-        let _ = writeln!(out, "\n{words:<56}{:>12}  ratio to the first, 95 % interval", "kernel calls");
-        let mut first = None;
-        for (place, arm) in run.arms.iter().enumerate().filter(|(_, arm)| arm.group == group) {
-            let base = *first.get_or_insert(place);
-            let ratio = (base != place).then(|| run.against(place, base).ratio().to_string());
-            let calls = run
-                .kernel_calls
-                .get(place)
-                .copied()
-                .flatten()
-                .map_or_else(String::new, |calls| calls.to_string());
-            let line = format!(
-                "  {:<42}{:>12.1}{calls:>12}  {}",
-                arm.about,
-                run.median(place),
-                ratio.unwrap_or_default()
-            );
-            let _ = writeln!(out, "{}", line.trim_end());
+    results(run, |results| {
+        let mut out = results.head("");
+        for (group, words) in GROUPS {
+            let _ = writeln!(out, "\n{words:<56}{:>12}  ratio to the first, 95 % interval", "kernel calls");
+            for (place, arm) in run.arms.iter().enumerate().filter(|(_, arm)| arm.group == group) {
+                let calls = kernel_calls(run, place).map_or_else(String::new, |calls| calls.to_string());
+                let columns = format!("{:<42}{:>12.1}{calls:>12}", arm.about, run.median(place));
+                out += &results.row(place, &columns);
+            }
         }
-    }
-    out.push_str("\nGoals\n");
-    for goal in goals::all(run) {
-        let _ = write!(out, "{goal}");
-    }
-    out
+        out + &Results::goals(&goals::all(run))
+    })
+}
+
+fn kernel_calls(run: &Run, place: usize) -> Option<u64> {
+    run.kernel_calls.get(place).copied().flatten()
+}
+
+/// What it has in common with others.
+fn results<R>(run: &Run, then: impl FnOnce(&Results<'_>) -> R) -> R {
+    then(&Results {
+        bench: "switches",
+        host: &run.host,
+        rounds: run.request.rounds,
+        seed: run.request.seed,
+        others: run.others,
+        first: &|place| {
+            let is_of_its_group = |other: &Arm| other.group == run.arms[place].group;
+            run.arms.iter().position(is_of_its_group).unwrap_or(place)
+        },
+        against: &|arm, base| run.against(arm, base),
+    })
 }
 
 /// Every sample, one a line.
@@ -59,27 +61,15 @@ pub fn csv(run: &Run) -> String {
 
 /// The summary.
 pub fn json(run: &Run) -> String {
-    let arms: Vec<Value> = (0..run.arms.len())
-        .map(|place| {
-            let arm = &run.arms[place];
-            let first = run.arms.iter().position(|other| other.group == arm.group);
-            let ratio = first.filter(|first| *first != place).map(|first| run.against(place, first));
-            json!({
-                "arm": arm.name, "about": arm.about, "median": run.median(place),
-                "unit": if arm.group == Group::Start { "microseconds" } else { "nanoseconds" },
-                "kernel_calls": run.kernel_calls.get(place).copied().flatten(),
-                "to_first": ratio.as_ref().map_or(Value::Null, interval),
-            })
+    let arm = |(place, arm): (usize, &Arm)| {
+        json!({
+            "arm": arm.name, "about": arm.about, "median": run.median(place),
+            "unit": if arm.group == Group::Start { "microseconds" } else { "nanoseconds" },
+            "kernel_calls": kernel_calls(run, place),
         })
-        .collect();
-    let goals: Vec<Value> = goals::all(run).iter().map(Goal::json).collect();
-    let document = json!({
-        "schema": "underbar.bench.switches/1",
-        "host": run.host.json(),
-        "rounds": run.request.rounds, "seed": run.request.seed, "others_used": run.others,
-        "arms": arms, "goals": goals,
-    });
-    format!("{document:#}\n")
+    };
+    let arms: Vec<Value> = run.arms.iter().enumerate().map(arm).collect();
+    results(run, |results| results.summary(Value::Null, arms, &goals::all(run)))
 }
 
 #[cfg(test)]
