@@ -3,7 +3,7 @@
 //! Not here: the component switch statistics of a listing (`listing::natural::switches`), and how calls are counted (`runtime`).
 
 use underbar_model::LoopedCall;
-use underbar_report::units::count;
+use underbar_report::units::{count, nanoseconds};
 
 use crate::advice::{Advice, Evidence, Kind};
 use crate::case::Case;
@@ -19,12 +19,13 @@ pub fn of_run(case: &Case<'_>) -> Vec<Advice> {
 
 fn found(case: &Case<'_>, call: &LoopedCall) -> Option<Advice> {
     let (calls, time) = (call.calls.at_least()?, call.as_hand_overs.at_least()?);
-    let worth = Worth::of(time, &case.switching.cpu)?;
+    let (worth, cpu) = (Worth::of(time, &case.switching.cpu)?, case.switching.cpu.at_least()?);
     let LoopedCall { function, library, caller, .. } = call;
     let told = format!(
-        "{caller} calls {function} of {library} {} times in a loop: as hand-overs {}",
+        "{caller} calls {function} of {library} {} times in a loop: as hand-overs about {}, next to {} of processor time",
         count(calls),
-        worth.words("processor time")
+        nanoseconds(time),
+        nanoseconds(cpu)
     );
     let (kind, reason) = if worth.is_enough() {
         let why = "Not suitable for another class of processors as it is: each call would be a switch. Call it outside \
@@ -69,7 +70,7 @@ mod tests {
         assert_eq!((many.kind, many.suggested()), (Kind::NoAdvice, None));
         assert!(
             many.reason.starts_with(
-                "server calls sqrt_3gl of lib3gl.so 1,000,000 times in a loop: as hand-overs about 4.00 s of 1.00 s"
+                "server calls sqrt_3gl of lib3gl.so 1,000,000 times in a loop: as hand-overs about 4.00 s, next to 1.00 s"
             ) && many.reason.contains("Not suitable"),
             "{many}"
         );
