@@ -457,3 +457,26 @@ fn work_files_are_a_kind() {
         }
     }
 }
+
+/// What the kernel's tracing counts more if a program makes 2,000 calls more: dd, in a child of a shell, reads and writes each byte.
+#[test]
+fn the_kernels_total_has_every_call_of_the_run() {
+    let events = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"]
+        .map(|folder| format!("{folder}/events/raw_syscalls/sys_enter/id"));
+    let total = |bytes: u64, options: &str| {
+        let line = format!("dd if=/dev/zero of=/dev/null bs=1 count={bytes} status=none; true");
+        let (report, ..) = run(&format!("kernel-{bytes}"), options, &["sh", "-c", &line]);
+        report["steps"]["kernel_entries"].as_u64()
+    };
+    assert_eq!(total(10, "SWITCHES(ON)"), None, "it costs 0.1 microseconds a call, so it must be asked for");
+    let [few, many] = [1_000, 2_000].map(|bytes| total(bytes, "SWITCHES(ON,KERNEL)"));
+    match (few, many) {
+        (Some(few), Some(many)) => {
+            let more = many - few;
+            assert!((1_990..=2_010).contains(&more), "{few} and {many}: {more} more");
+            assert!(few > 2_000, "the calls of dd are a part of it: {few}");
+        }
+        // Without the superuser's rights, or in a container that has no such files.
+        _ => assert!(events.iter().all(|file| fs::read(file).is_err()), "the kernel would have allowed it"),
+    }
+}

@@ -63,6 +63,7 @@ pub(crate) const fn word(name: &'static str) -> Keyword {
 }
 
 pub(crate) const OFF_ON: Kind = Kind::Words(&[word("OFF"), word("ON")]);
+pub(crate) const WITH_KERNEL: Kind = Kind::Words(&[word("KERNEL")]);
 pub(crate) const OFF_COALESCE: Kind = Kind::Words(&[word("OFF"), word("COALESCE")]);
 pub(crate) const OFF_STAT: Kind = Kind::Words(&[word("OFF"), word("STAT")]);
 pub(crate) const OFF_ON_AUTO: Kind = Kind::Words(&[word("OFF"), word("ON"), word("AUTO")]);

@@ -91,6 +91,13 @@ impl Settings {
         self.is_on(ON)
     }
 
+    /// SWITCHES(,KERNEL): whether the kernel's own tracing counts system calls.
+    #[must_use]
+    pub fn traces_the_kernel(&self) -> bool {
+        const KERNEL: usize = slot_named("SWITCHES", "KERNEL");
+        self.values[KERNEL] != Value::Unset
+    }
+
     /// SWITCHES, or ZIIP(STAT): whether switches are counted.
     pub fn counts_switches(&self) -> bool {
         const ON: usize = slot_named("SWITCHES", "OFF|ON");

@@ -13,6 +13,8 @@ pub mod clock;
 pub mod continuation;
 pub mod description;
 #[cfg(feature = "launch")]
+pub mod entries;
+#[cfg(feature = "launch")]
 pub mod entry;
 pub mod file;
 pub mod image;

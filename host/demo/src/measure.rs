@@ -403,6 +403,7 @@ fn figured(arm: &Arm, runs: &[Once]) -> Figured {
             write_calls: of_known(|steps| steps.write_calls),
             read_bytes: of_known(|steps| steps.read_bytes),
             written_bytes: of_known(|steps| steps.written_bytes),
+            kernel_entries: of_known(|steps| steps.kernel_entries),
         },
         cpu_ns: median(runs.iter().map(|once| cpu(&once.steps))),
         said: names

@@ -225,6 +225,7 @@ fn run(program: &str, arguments: &[&str], processes: Vec<Process>) -> Report {
             write_calls: Some(7),
             read_bytes: Some(70_000),
             written_bytes: Some(900),
+            kernel_entries: None,
         }),
         options: Options::default(),
         tree: Tree::default(),

@@ -32,6 +32,8 @@ pub struct Steps {
     pub read_bytes: Option<u64>,
     /// Bytes that these calls wrote.
     pub written_bytes: Option<u64>,
+    /// All system calls, under SWITCHES(,KERNEL), if the kernel's tracing may be used.
+    pub kernel_entries: Option<u64>,
 }
 
 /// One entry of the table of step figures.
@@ -92,6 +94,11 @@ steps! {
         concat!("Bytes that the read calls read, from wherever: not what a device was asked for. ", as_counted!());
     "written_bytes", "Bytes written", Bytes, |steps| steps.written_bytes,
         concat!("Bytes that the write calls wrote, to wherever: not what a device was sent. ", as_counted!());
+    "kernel_entries", "Entries to the kernel", Count, |steps| steps.kernel_entries,
+        "System calls of the program and of all processes and threads that it started, as the kernel's own tracing counts them \
+         (raw_syscalls:sys_enter): exact, from the program's exec on, also of what no library sees. Those that underbar makes in these \
+         processes are among them. Known under SWITCHES(,KERNEL) where the kernel lets this user count: the \
+         superuser, or CAP_PERFMON, with the kernel's tracing files.";
 }
 
 impl Steps {
@@ -121,6 +128,7 @@ mod tests {
             write_calls: Some(10),
             read_bytes: Some(11),
             written_bytes: Some(12),
+            kernel_entries: Some(13),
         };
         let json = serde_json::to_value(&steps).expect("steps are plain");
         assert_eq!(json.as_object().map(serde_json::Map::len), Some(STEPS.len()));

@@ -70,12 +70,26 @@ pub(crate) fn sections(report: &Report) -> Vec<Line> {
 }
 
 fn sections_by(report: &Report, order: Order) -> Vec<Line> {
-    report
+    let sections: Vec<Line> = report
         .processes
         .iter()
         .filter_map(|process| Some((process, process.switches.as_ref()?)))
         .flat_map(|(process, switches)| section(process, switches, report.host.switch_costs.as_ref(), order))
-        .collect()
+        .collect();
+    let whole = kernel(report).filter(|_| !sections.is_empty()).map(|text| labelled("kernel", text));
+    whole.into_iter().chain(sections).collect()
+}
+
+/// The kernel's own count for the whole run, next to what was counted here.
+fn kernel(report: &Report) -> Option<String> {
+    let entries = report.steps.as_ref()?.kernel_entries?;
+    let all = report.processes.iter().filter_map(|process| process.switches.as_ref());
+    let counted = all.fold(0_u64, |sum, switches| sum.saturating_add(switches.count()));
+    Some(format!(
+        "{} of the whole run, by the kernel's own tracing; {} counted here",
+        self::counted(entries, "entry", "entries"),
+        count(counted)
+    ))
 }
 
 fn section(process: &Process, switches: &Switches, costs: Option<&SwitchCosts>, order: Order) -> Vec<Line> {

@@ -102,6 +102,7 @@ mod tests {
             write_calls: None,
             read_bytes: None,
             written_bytes: None,
+            kernel_entries: None,
         };
         assert_eq!(
             time(&steps),

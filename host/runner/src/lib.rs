@@ -19,7 +19,8 @@ pub mod layers;
 pub mod naming;
 
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
+use std::fs::{self, File};
+use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use underbar_launch::file_keeper::Kept;
@@ -32,6 +33,7 @@ use underbar_report::gather::Facts;
 use underbar_report::lock::Area;
 use underbar_report::model::{End, Host, Later, Options, Report, Run};
 use underbar_report::steps::Steps;
+use underbar_sys::entries::Entries;
 use underbar_sys::machine::{Resource, limit};
 use underbar_sys::syscall::processors;
 use underbar_sys::zone::utc_offset_seconds;
@@ -91,8 +93,9 @@ impl Runner<'_> {
         let started_unix_ns = now();
         let files =
             CachedFiles::begin(self.layers, program, ledger.as_ref().filter(|_| self.library.is_some()));
-        let (ended, kept) = self.with_files(program, arguments, ledger.as_ref(), files, by)?;
+        let (ended, kept, entries) = self.with_files(program, arguments, ledger.as_ref(), files, by)?;
         let mut steps = steps(&ended);
+        steps.kernel_entries = entries;
         if self.library.is_some() && ledger.is_none() && ended.not_carried.is_none() {
             // Among them are reads of the library, which no account tells from the program's.
             (steps.read_calls, steps.read_bytes) = (None, None);
@@ -177,7 +180,7 @@ impl Runner<'_> {
         let ledger = self.ledger(&mut no_accounts);
         let files =
             CachedFiles::begin(self.layers, program, ledger.as_ref().filter(|_| self.library.is_some()));
-        let (ended, kept) = self.with_files(program, arguments, ledger.as_ref(), files, by)?;
+        let (ended, kept, _) = self.with_files(program, arguments, ledger.as_ref(), files, by)?;
         if let Some(ledger) = &ledger
             && let Err(error) = ledger.check()
         {
@@ -186,7 +189,8 @@ impl Runner<'_> {
         Ok((ended, no_accounts, kept))
     }
 
-    /// Runs the program with the files that the options ask for.
+    /// Runs the program with the files that the options ask for. The last value is how often it entered the kernel, if that was asked for
+    /// and is allowed.
     fn with_files<E>(
         &self,
         program: &OsStr,
@@ -194,16 +198,18 @@ impl Runner<'_> {
         ledger: Option<&LedgerFile>,
         files: CachedFiles,
         by: impl FnOnce(&Launch<'_>, Option<&LedgerFile>) -> Result<Ended, E>,
-    ) -> Result<(Ended, Kept), E> {
+    ) -> Result<(Ended, Kept, Option<u64>), E> {
         let mut launch = self.launch(program, arguments, ledger);
         if let Some(Ok(printer)) = &files.main_printer {
             launch.streams[1] = Some(printer);
         }
+        let entries = kernel_entries(self.layers, program);
         let ended = by(&launch, ledger)?;
+        let entries = entries.and_then(|entries| entries.so_far());
         let refused = files.main_printer.as_ref().and_then(|printer| printer.as_ref().err().cloned());
         let mut kept = files.finish();
         kept.refused = refused;
-        Ok((ended, kept))
+        Ok((ended, kept, entries))
     }
 
     /// The ledger of a run with a library. If it cannot be made, `no_accounts` says why.
@@ -237,6 +243,20 @@ impl Runner<'_> {
             streams: self.streams,
         }
     }
+}
+
+/// The kernel's own count of the program that is started next, if SWITCHES(,KERNEL) asks for it, and it is allowed.
+fn kernel_entries(layers: &Layers, program: &OsStr) -> Option<Entries> {
+    // The settings of a program need its file; most runs need none of this.
+    if !layers.text().to_ascii_uppercase().contains("KERNEL") || !layers.settings(program).traces_the_kernel()
+    {
+        return None;
+    }
+    let number = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"].iter().find_map(|folder| {
+        let path = Path::new(folder).join("events/raw_syscalls/sys_enter/id");
+        fs::read_to_string(path).ok()?.trim().parse().ok()
+    });
+    Entries::count(number?).ok()
 }
 
 /// Keeps the accounts for processes that are still running, if there are any.
@@ -280,6 +300,7 @@ pub fn steps(ended: &Ended) -> Steps {
         write_calls: transfers.map(|transfers| transfers.write_calls),
         read_bytes: transfers.map(|transfers| transfers.read_bytes),
         written_bytes: transfers.map(|transfers| transfers.written_bytes),
+        kernel_entries: None,
     }
 }
 
@@ -323,7 +344,6 @@ fn memory_limit(groups: &Groups) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
 
     #[test]
     fn the_machine_is_the_one_in_the_kernels_files() {
