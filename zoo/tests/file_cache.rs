@@ -279,7 +279,7 @@ fn main_printer_gets_standard_output() {
     let program = program();
     let line = [text(&program), "print-write", "-", "100"];
     let (plain, _) = run("main-printer", None, &line);
-    let (cached, report) = run("main-printer", Some("MAINPR(printed.%e),PRINT(132)"), &line);
+    let (cached, report) = run("main-printer", Some("MAINPR(printed.%e)"), &line);
     let content = |leaves: &Leaves, name: &str| {
         leaves.files.iter().find(|file| file.0 == name).map(|file| file.1.clone()).expect("the file")
     };

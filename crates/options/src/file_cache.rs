@@ -10,9 +10,12 @@
 use crate::Settings;
 use crate::file_name::FileName;
 use crate::read::unquoted;
-use crate::search::{START, slot_named};
+use crate::search::{START, option_named, slot_named};
 use crate::value::Value;
 use crate::where_set::WhereSet;
+
+/// The cache of MAINPR's file, in bytes, unless another size is given: a thousand lines of a printer.
+const OF_MAIN_PRINTER: u64 = 132 << 10;
 
 /// Sizes of the caches of files, in bytes; 0: none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,17 +119,27 @@ impl Iterator for Digits {
 }
 
 impl Settings {
-    /// PRINT, WORKFILE and PWCSIZE: the sizes of caches of files that have none of their own.
+    /// PRINT, WORKFILE and PWCSIZE: the sizes of caches of files that have none of their own. A file of MAINPR has a cache unless PRINT
+    /// or PWCSIZE says otherwise.
     #[must_use]
     pub fn cache_sizes(&self) -> CacheSizes {
         const PRINT: usize = slot_named("PRINT", "size");
         const ALL: [usize; 3] =
             [slot_named("PWCSIZE", "print"), slot_named("PWCSIZE", "read"), slot_named("PWCSIZE", "write")];
+        const PRINT_OPTION: usize = option_named("PRINT");
+        const ALL_OPTION: usize = option_named("PWCSIZE");
         const READ: usize = slot_named("WORKFILE", "read");
         const WRITE: usize = slot_named("WORKFILE", "write");
         let size = |slot| if let Value::Bytes(bytes) = self.at(slot) { bytes } else { 0 };
         let first = |one, other| if size(one) > 0 { size(one) } else { size(other) };
-        CacheSizes { print: first(PRINT, ALL[0]), read: first(ALL[1], READ), write: first(ALL[2], WRITE) }
+        let is_said = [PRINT_OPTION, ALL_OPTION]
+            .iter()
+            .any(|option| self.where_set(*option) != WhereSet::UnderbarDefault);
+        let print = match first(PRINT, ALL[0]) {
+            0 if !is_said && self.main_printer().is_some() => OF_MAIN_PRINTER,
+            size => size,
+        };
+        CacheSizes { print, read: first(ALL[1], READ), write: first(ALL[2], WRITE) }
     }
 
     /// WORKFILE: its text, for [`work_files`]; empty: there are none.
@@ -317,6 +330,11 @@ mod tests {
 
     #[test]
     fn main_printer_is_a_file_name() {
+        let print = |text: &str| settings(text).0.cache_sizes().print;
+        assert_eq!(
+            ["MAINPR(out)", "MAINPR(out),PRINT(8)", "MAINPR(out),PRINT(0)", ""].map(print),
+            [132 << 10, 8 << 10, 0, 0]
+        );
         assert!(settings("MAINPR(AUTO)").0.main_printer().is_none());
         assert_eq!(settings("MAINPR(out.%p)").0.main_printer(), Some(FileName(b"out.%p")));
     }

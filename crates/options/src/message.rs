@@ -123,7 +123,7 @@ fn write_syntax(flaw: SyntaxFlaw, word: &Excerpt<'_>, out: &mut fmt::Formatter<'
             out.write_str("quotes within it")
         }
         SyntaxFlaw::ValueWithoutParentheses => {
-            write!(out, "{word} was left out: values stand in parentheses; write NAME(value)")
+            write!(out, "{word} was left out: values belong in parentheses; write NAME(value)")
         }
         SyntaxFlaw::UnclosedSection => {
             write!(

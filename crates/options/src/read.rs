@@ -150,7 +150,7 @@ fn size(text: &[u8]) -> Result<(bool, u64), Flaw> {
 
 fn number(text: &[u8], most: u64) -> Result<u64, Flaw> {
     if text.first() == Some(&b'-') && decimal(&text[1..]).is_ok() {
-        return Err(Flaw::OutOfRange { most });
+        return Err(Flaw::TooSmall { least: 0 });
     }
     let number = decimal(text)?;
     if number <= most { Ok(number) } else { Err(Flaw::OutOfRange { most }) }

@@ -396,12 +396,12 @@ in the program's file or, if the mutex is no variable, the return address of a c
         least: 4,
         alias: "",
         sub_options: &[sub("file", Kind::File, Auto, Unset, "AUTO: standard output stays where it is; or a file name")],
-        meaning: "A file that gets standard output, through the cache of PRINT. Natural's name.",
+        meaning: "A file that gets standard output, through a cache. Natural's name.",
         explanation: "\
 MAINPR(out) creates the file, or empties it, and the program that underbar starts writes its standard output there.
-Under PRINT, or PWCSIZE, its lines are cached. What the program reads from a terminal or a pipe still finds all
-lines before it in the file. In the name, %p is the process id, %e the program's name, %h the host, and %% a percent
-sign.",
+Its lines are cached as under PRINT(132), or as PRINT or PWCSIZE say. What the program reads from a terminal or a pipe
+still finds all lines before it in the file. In the name, %p is the process id, %e the program's name, %h the host, and
+%% a percent sign.",
         effect: Honoured,
     },
     Entry {
