@@ -289,13 +289,14 @@ fn the_command_loads_the_c_library_and_nothing_else() {
     assert!(names.iter().all(is_usual), "{loaded}");
 }
 
-/// `cargo xtask layout` names them, and the linker places them together: otherwise each run would touch code all over the command.
+/// `cargo xtask layout` names them, and the linker places them together: otherwise each run would touch code all over the command. A name
+/// of a generic function fits all of its instances, so there are more than a run needs.
 #[test]
 fn the_functions_of_a_run_lie_together() {
     let sections = left(Command::new("readelf").args(["--sections", "--wide"]).arg(underbar())).output;
     let of_a_run = sections.lines().find_map(|line| line.split_once(" .text.run ")).expect(&sections).1;
     let bytes = of_a_run.split_whitespace().nth(3).and_then(|size| usize::from_str_radix(size, 16).ok());
-    assert!((64 * 1024..1024 * 1024).contains(&bytes.expect("a size")), "{of_a_run}");
+    assert!((64 * 1024..2 * 1024 * 1024).contains(&bytes.expect("a size")), "{of_a_run}");
 }
 
 #[test]

@@ -416,6 +416,6 @@ const fn next(state: u64) -> u64 {
 }
 
 #[cfg(all(test, loom))]
-mod models;
+mod model;
 #[cfg(all(test, not(loom)))]
 mod tests;

@@ -51,6 +51,7 @@ pub mod key;
 pub mod ledger;
 #[cfg(not(loom))]
 pub mod linked;
+#[cfg(not(loom))]
 pub mod linked_programs;
 #[cfg(not(loom))]
 mod loaded;

@@ -85,10 +85,10 @@ global_asm!(
     ".rept {choosers}",
     ".balign 16",
     "movl $underbar_number, %edi",
-    "jmp underbar_choose",
+    "jmp underbar_choose_original",
     ".set underbar_number, underbar_number + 1",
     ".endr",
-    "underbar_choose:",
+    "underbar_choose_original:",
     "jmp {choose}",
     ".cfi_endproc",
     // The hooked functions have five arguments at most, none in a vector register.

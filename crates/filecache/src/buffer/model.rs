@@ -94,16 +94,16 @@ fn together(room: usize, flushes: bool, looks: bool) {
 }
 
 #[test]
-fn a_buffer_is_taken_at_any_moment() {
+fn loom_a_buffer_is_taken_at_any_moment() {
     finds(&["blind_take", "unseen_wish"], || together(4, true, false));
 }
 
 #[test]
-fn a_buffer_is_taken_from_a_process_that_fills_it() {
+fn loom_a_buffer_is_taken_from_a_process_that_fills_it() {
     finds(&["blind_take", "unseen_wish"], || together(1, false, false));
 }
 
 #[test]
-fn a_buffer_is_looked_at_before_it_is_taken() {
+fn loom_a_buffer_is_looked_at_before_it_is_taken() {
     finds(&["blind_take"], || together(4, false, true));
 }
