@@ -266,7 +266,7 @@ os.write(f, b"end\n")
     }
 }
 
-/// A grandchild is killed: who waits for it finds all of its bytes, and what comes after them comes after them.
+/// A grandchild is killed: its parent, which waits for it, finds all of its bytes in the file and writes behind them.
 #[test]
 fn a_grandchild_is_killed() {
     let program = program();

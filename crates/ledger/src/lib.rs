@@ -44,6 +44,7 @@ pub mod caches;
 pub mod classes;
 pub mod control;
 pub mod counter;
+pub mod fingerprint;
 pub mod heap_steps;
 pub mod heaps;
 pub mod layout;

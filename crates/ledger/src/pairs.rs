@@ -15,6 +15,7 @@
 //!
 //! [`Slot::pairs`]: crate::Slot::pairs
 
+use crate::fingerprint::fingerprint;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::classes::{self, LISTS};
@@ -114,10 +115,10 @@ fn get(word: &AtomicU64) -> u64 {
     not_below_zero(word.load(Ordering::Relaxed))
 }
 
-/// FNV-1a of a class, a name and a value; never 0.
+/// The fingerprint of a class, a name and a value; never 0.
 fn key_of(class: usize, name: &[u8], value: &[u8]) -> u64 {
     let bytes = [class as u8].into_iter().chain(name.iter().copied()).chain([0]).chain(value.iter().copied());
-    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)) | 1
+    fingerprint(bytes) | 1
 }
 
 impl PairRow {

@@ -37,15 +37,10 @@ pub fn is_with_c_part() -> bool {
 /// The function of that name that the process has outside of the object with the code at `here`: the first one in the loader's order.
 #[must_use]
 pub fn elsewhere(here: usize, name: &CStr) -> Option<usize> {
-    let mut found = None;
+    let (mut found, wanted) = (None, loaded::hash_of(name));
     loaded::each_until(&mut |object| {
         if !object.holds(here) {
-            object.functions(name, &mut |symbol, is_default| {
-                if is_default && found.is_none() {
-                    // SAFETY: a symbol of a library that is loaded.
-                    found = Some(object.base.wrapping_add(unsafe { (*symbol).value }));
-                }
-            });
+            found = object.default(wanted, name);
         }
         found.is_some()
     });

@@ -370,7 +370,7 @@ impl Object {
     }
 
     /// The address of the default version of the function of that name, whose hash is `wanted`.
-    fn default(&self, wanted: u32, name: &CStr) -> Option<usize> {
+    pub(crate) fn default(&self, wanted: u32, name: &CStr) -> Option<usize> {
         let mut found = None;
         self.functions_of_hash(wanted, name, &mut |symbol, is_default| {
             if is_default && found.is_none() {

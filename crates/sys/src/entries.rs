@@ -10,7 +10,8 @@
 //! Invariant: it never counts the process that opened it: counting begins with the exec of a later child.
 //! Not here: where the number is read (`host/runner`), samples (`perf`).
 
-use crate::syscall::{self, Result, syscall6};
+use crate::perf::{Attributes, open_event};
+use crate::syscall::{self, Result};
 
 /// A counter; it ends when it is dropped.
 #[derive(Debug)]
@@ -29,20 +30,12 @@ impl Entries {
         const DISABLED: u64 = 1;
         const INHERIT: u64 = 1 << 1;
         const ENABLE_ON_EXEC: u64 = 1 << 12;
-        const PERF_EVENT_OPEN: usize = 298;
-        const CLOSE_ON_EXEC: usize = 8;
-        const THIS_THREAD: usize = 0;
-        const ANY: usize = usize::MAX;
-        // `struct perf_event_attr`, in its version of 112 bytes.
-        let mut attributes = [0_u64; 14];
+        const ON_ALL: usize = usize::MAX;
+        let mut attributes = Attributes::default();
         attributes[0] = TRACEPOINT | SIZE << 32;
         attributes[1] = event;
         attributes[5] = DISABLED | INHERIT | ENABLE_ON_EXEC;
-        // SAFETY: the kernel reads the 112 bytes whose length is in their first word, and no other memory of ours.
-        let fd = unsafe {
-            syscall6(PERF_EVENT_OPEN, attributes.as_ptr() as usize, THIS_THREAD, ANY, ANY, CLOSE_ON_EXEC, 0)?
-        };
-        Ok(Entries(fd as i32))
+        open_event(&attributes, ON_ALL).map(Entries)
     }
 
     /// How many there were so far.

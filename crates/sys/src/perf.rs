@@ -25,6 +25,26 @@ const DATA_TAIL: usize = 1032;
 /// The fields of each sample, in this order: address, process and thread, time.
 pub const SAMPLE_TYPE: u64 = 1 | 2 | 4;
 
+/// `struct perf_event_attr`, in its version of 112 bytes.
+pub(crate) type Attributes = [u64; 14];
+
+/// Opens an event of this thread and its later children, on one processor or, for `usize::MAX`, on all. Returns the descriptor.
+///
+/// # Errors
+/// The kernel's.
+pub(crate) fn open_event(attributes: &Attributes, processor: usize) -> Result<i32> {
+    const PERF_EVENT_OPEN: usize = 298;
+    const CLOSE_ON_EXEC: usize = 8;
+    const THIS_THREAD: usize = 0;
+    const NO_GROUP: usize = usize::MAX;
+    // SAFETY: the kernel reads as many bytes as the attributes have, as they tell it, and no other memory of ours.
+    let descriptor = unsafe {
+        let attributes = attributes.as_ptr() as usize;
+        syscall6(PERF_EVENT_OPEN, attributes, THIS_THREAD, processor, NO_GROUP, CLOSE_ON_EXEC, 0)?
+    };
+    Ok(descriptor as i32)
+}
+
 /// The parameters of a ring.
 #[derive(Clone, Copy, Debug)]
 pub struct Sampling {
@@ -69,11 +89,7 @@ impl Ring {
         const MMAP2: u64 = 1 << 23;
         const COMM_EXEC: u64 = 1 << 24;
         const BUILD_ID: u64 = 1 << 34;
-        const PERF_EVENT_OPEN: usize = 298;
-        const CLOSE_ON_EXEC: usize = 8;
-        const THIS_THREAD: usize = 0;
-        // `struct perf_event_attr`, in its version of 112 bytes.
-        let mut attributes = [0_u64; 14];
+        let mut attributes = Attributes::default();
         attributes[0] = SOFTWARE | SIZE << 32;
         attributes[1] = TASK_CLOCK;
         attributes[2] = sampling.period_ns;
@@ -89,18 +105,7 @@ impl Ring {
             | MMAP2
             | COMM_EXEC
             | if sampling.with_build_ids { BUILD_ID } else { 0 };
-        // SAFETY: the kernel reads the 112 bytes whose length is in their second word, and no other memory of ours.
-        let fd = unsafe {
-            syscall6(
-                PERF_EVENT_OPEN,
-                attributes.as_ptr() as usize,
-                THIS_THREAD,
-                processor as usize,
-                usize::MAX,
-                CLOSE_ON_EXEC,
-                0,
-            )?
-        } as i32;
+        let fd = open_event(&attributes, processor as usize)?;
         let size = sampling.pages * PAGE;
         let (protection, nowhere) = (PROT_READ | PROT_WRITE, core::ptr::null_mut());
         // SAFETY: without MAP_FIXED a mapping replaces nothing. Only the kernel changes the content too, by the protocol that

@@ -36,7 +36,7 @@ pub(super) const READ: u8 = 128;
 pub(super) static ENTRIES: [AtomicU8; DESCRIPTORS] = [const { AtomicU8::new(UNKNOWN) }; DESCRIPTORS];
 
 /// The count of granted buffers when others were last asked for the descriptor's file; 0: never. Written under the lock, and by a handler
-/// that is nested in it; relaxed: an old value leads to one more question.
+/// that is nested in it; relaxed: after an old value the supervisor is asked once more.
 pub(super) static SEEN: [AtomicU32; DESCRIPTORS] = [const { AtomicU32::new(0) }; DESCRIPTORS];
 
 /// Changes when a descriptor may have become another file in ways that are not seen: the next write looks.

@@ -52,6 +52,7 @@ use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use underbar_ledger::caches::{Flush, Plain};
+use underbar_ledger::fingerprint::fingerprint;
 use underbar_options::TEXT_ROOM;
 use underbar_preloadable::LEDGER;
 
@@ -120,7 +121,7 @@ pub(crate) fn configure(orders: &Orders<'_>) {
     let mut files = WorkFiles { text: [0; TEXT_ROOM], length: text.len().min(TEXT_ROOM) };
     files.text.iter_mut().zip(text).for_each(|(to, from)| *to = *from);
     let has_sections = orders.text.contains(&b'[');
-    OPTIONS.store(fingerprint(orders.environment.value(OPTION_TEXT)), Ordering::Relaxed);
+    OPTIONS.store(options_of(orders.environment), Ordering::Relaxed);
     let supervisor = orders.environment.value_c(LEDGER).map_or(Name::NONE, Name::of);
     // SAFETY: called once, before the program's first request is served; nobody else reads or writes yet.
     unsafe { *SETTINGS.0.get() = Settings { print, read, write, files, supervisor, has_sections } };
@@ -207,17 +208,16 @@ pub(crate) fn after_fork_in_child(_: bool) {
 /// A program is about to be executed, or started, with that environment. If its caches are not those of this process, the files that it gets
 /// are cached no more.
 pub(crate) fn before_program(environment: Environment<'_>, is_followed: bool) {
-    let has_our_options = || fingerprint(environment.value(OPTION_TEXT)) == OPTIONS.load(Ordering::Relaxed);
+    let has_our_options = || options_of(environment) == OPTIONS.load(Ordering::Relaxed);
     if entries::is_active() && !(is_followed && !settings().has_sections && has_our_options()) {
         others::escapes();
     }
 }
 
-/// [`fingerprint`] of the option text that this process got. Written once, before the program begins; relaxed.
+/// [`options_of`] the environment that this process got. Written once, before the program begins; relaxed.
 static OPTIONS: AtomicU64 = AtomicU64::new(0);
 
-/// Sixty-four bits of a text (FNV-1a); 0: none.
-fn fingerprint(text: Option<&[u8]>) -> u64 {
-    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-    text.map_or(0, |text| text.iter().fold(0xcbf2_9ce4_8422_2325, step))
+/// The fingerprint of the option text of an environment; 0: it has none.
+fn options_of(environment: Environment<'_>) -> u64 {
+    environment.value(OPTION_TEXT).map_or(0, |text| fingerprint(text.iter().copied()))
 }

@@ -23,6 +23,7 @@ use core::mem::transmute;
 use core::ptr::{null, null_mut};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU16, AtomicU64, AtomicUsize, Ordering};
 
+use underbar_ledger::fingerprint::fingerprint;
 use underbar_ledger::switches::{CALLED, FIRST_CALLED, parts};
 use underbar_sys::image::Symbol;
 
@@ -260,12 +261,10 @@ fn place_of(address: usize) -> usize {
     ((address >> 4).wrapping_mul(0x9e37_79b9) >> 7) % PLACES
 }
 
-/// A function of a library, in whatever place it is loaded: FNV-1a.
+/// A function of a library, in whatever place it is loaded.
 fn who(library: &Object, name: &CStr, place: usize) -> u64 {
     let bytes = library.path().iter().chain(name.to_bytes()).copied();
-    bytes
-        .chain(place.to_le_bytes())
-        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
+    fingerprint(bytes.chain(place.to_le_bytes()))
 }
 
 // ---- a call -------------------------------------------------------------------------------------------------------

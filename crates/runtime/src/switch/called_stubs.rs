@@ -273,6 +273,7 @@ pub(super) fn prepare() {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::switch::stubs::tests::number_in;
 
     #[unsafe(naked)]
     extern "C" fn stubs_end() -> usize {
@@ -283,18 +284,10 @@ mod tests {
         core::arch::naked_asm!("lea rax, [rip + underbar_hooks_end]", "ret")
     }
 
-    /// The key that a stub makes, from its code: `movabs r10, key`.
-    fn number_in(stub: usize) -> u64 {
-        // SAFETY: the code of this program is readable.
-        let code = unsafe { core::slice::from_raw_parts(stub as *const u8, STUB) };
-        let at = code.windows(2).position(|two| two == [0x49, 0xba]).expect("movabs");
-        u64::from_le_bytes(code[at + 2..at + 10].try_into().expect("eight bytes")) >> FUNCTION_SHIFT
-    }
-
     #[test]
     fn stubs_are_where_multiplication_finds_them() {
         for number in 0..CALLED {
-            assert_eq!(number_in(stub(number)), (FIRST_CALLED + number) as u64 + 1, "{number}");
+            assert_eq!(number_in(stub(number), STUB), (FIRST_CALLED + number) as u64 + 1, "{number}");
             assert_eq!(number_of(stub(number)), Some(number));
         }
         assert_eq!((stubs_end() - stubs(), hooks_end() - hooks()), (CALLED * STUB, HOOKS * HOOK));

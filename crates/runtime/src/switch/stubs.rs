@@ -247,7 +247,7 @@ pub(super) fn of_stream(place: usize) -> usize {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
     #[unsafe(naked)]
@@ -259,10 +259,10 @@ mod tests {
         core::arch::naked_asm!("lea rax, [rip + underbar_switch_passed_end]", "ret")
     }
 
-    /// The key that a counting stub makes, from its code: `movabs r10, key`.
-    fn number_in(stub: usize) -> u64 {
+    /// The number in the key that a counting stub of so many bytes makes, from its code: `movabs r10, key`.
+    pub(in crate::switch) fn number_in(stub: usize, bytes: usize) -> u64 {
         // SAFETY: the code of this program is readable.
-        let code = unsafe { core::slice::from_raw_parts(stub as *const u8, NOTING) };
+        let code = unsafe { core::slice::from_raw_parts(stub as *const u8, bytes) };
         let at = code.windows(2).position(|two| two == [0x49, 0xba]).expect("movabs");
         u64::from_le_bytes(code[at + 2..at + 10].try_into().expect("eight bytes")) >> FUNCTION_SHIFT
     }
@@ -270,7 +270,7 @@ mod tests {
     #[test]
     fn stubs_are_where_multiplication_finds_them() {
         for number in 0..NOTED {
-            assert_eq!(number_in(address(number)), number as u64 + 1, "{number}");
+            assert_eq!(number_in(address(number), NOTING), number as u64 + 1, "{number}");
         }
         assert_eq!(counted_end() - counted(), COUNTED * COUNTING);
         assert!(passed_end() > address(NAMED - 1) && passed_end() <= address(NAMED - 1) + PASSING);
