@@ -108,8 +108,9 @@ impl Applier<'_, '_, '_> {
         }
         match entry.effect {
             Effect::Honoured => {}
-            Effect::Partly(what) => self.report(name, Problem::Partly { entry, what }),
+            Effect::Partly(what) => self.report(name, Problem::Partly { entry, what: what.text() }),
             Effect::AcceptedNoEffect(why) => {
+                let why = why.text();
                 self.report(name, Problem::NoEffect { entry, sub_option: None, why });
             }
         }
@@ -332,6 +333,7 @@ impl Applier<'_, '_, '_> {
         if let Effect::AcceptedNoEffect(why) = sub_option.effect
             && value != sub_option.underbar
         {
+            let why = why.text();
             self.report(span, Problem::NoEffect { entry, sub_option: Some(sub_option), why });
         }
     }

@@ -17,9 +17,9 @@ pub struct Entry {
     /// Its sub-options in order. The first may be a [`Kind::Switch`], which is not written between the parentheses.
     pub sub_options: &'static [SubOption],
     /// Its meaning, in one line.
-    pub meaning: &'static str,
+    pub meaning: Words,
     /// Information for a person who is about to set it.
-    pub explanation: &'static str,
+    pub explanation: Words,
     /// Its effect on Linux.
     pub effect: Effect,
 }
@@ -37,7 +37,7 @@ pub struct SubOption {
     /// underbar's default is used.
     pub language_environment: Value,
     /// Its meaning.
-    pub meaning: &'static str,
+    pub meaning: Words,
     /// Its effect on Linux, if the option as a whole has one.
     pub effect: Effect,
 }
@@ -48,9 +48,45 @@ pub enum Effect {
     /// The effect that its meaning describes.
     Honoured,
     /// A lesser effect than its meaning describes; the text gives the difference.
-    Partly(&'static str),
+    Partly(Words),
     /// Accepted and shown, without effect; the text gives the reason.
-    AcceptedNoEffect(&'static str),
+    AcceptedNoEffect(Words),
+}
+
+/// Words for a person, who reads them outside the user's process. Inside it there are none: each would be an address that the loader
+/// writes at every start, and they fill pages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Words {
+    #[cfg(feature = "words")]
+    text: &'static str,
+}
+
+/// Words of the table.
+#[must_use]
+pub const fn words(text: &'static str) -> Words {
+    #[cfg(not(feature = "words"))]
+    let _ = text;
+    Words {
+        #[cfg(feature = "words")]
+        text,
+    }
+}
+
+impl Words {
+    /// The text; without the feature `words`, nothing.
+    #[must_use]
+    pub const fn text(self) -> &'static str {
+        #[cfg(feature = "words")]
+        return self.text;
+        #[cfg(not(feature = "words"))]
+        return "";
+    }
+}
+
+impl core::fmt::Display for Words {
+    fn fmt(&self, to: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        to.write_str(self.text())
+    }
 }
 
 impl Entry {

@@ -94,7 +94,7 @@ mod tests {
     fn every_option_is_explained() {
         for (option, entry) in OPTIONS.iter().enumerate() {
             let text = explain(option);
-            assert!(text.starts_with(entry.name) && text.contains(entry.meaning));
+            assert!(text.starts_with(entry.name) && text.contains(entry.meaning.text()));
             assert!(text.contains("On Linux: "), "{text}");
             assert!(text.lines().count() < 50, "{text}");
         }

@@ -2,8 +2,8 @@
 //!
 //! Not here: the rows (`table`), their structure (`entry`), how values are read (`read`).
 
-use crate::entry::Effect::{self, AcceptedNoEffect, Honoured};
-use crate::entry::{Entry, SubOption};
+use crate::entry::Effect::{AcceptedNoEffect, Honoured};
+use crate::entry::{Entry, SubOption, words};
 use crate::value::Value::{Bytes, Number, Unset, Word};
 use crate::value::{Kind, LARGEST_SIZE, M, Value, Word as Keyword};
 
@@ -114,6 +114,7 @@ pub(crate) const fn sub(
     ibm: Value,
     meaning: &'static str,
 ) -> SubOption {
+    let meaning = words(meaning);
     SubOption { name, kind, underbar: here, language_environment: ibm, meaning, effect: Honoured }
 }
 
@@ -125,12 +126,13 @@ pub(crate) const fn idle(
     meaning: &'static str,
     reason: &'static str,
 ) -> SubOption {
-    let effect: Effect = AcceptedNoEffect(reason);
+    let (meaning, effect) = (words(meaning), AcceptedNoEffect(words(reason)));
     SubOption { name, kind, underbar: Unset, language_environment: ibm, meaning, effect }
 }
 
 /// A sub-option of an option that has no effect here.
 pub(crate) const fn of_idle(name: &'static str, kind: Kind, ibm: Value, meaning: &'static str) -> SubOption {
+    let meaning = words(meaning);
     SubOption { name, kind, underbar: Unset, language_environment: ibm, meaning, effect: Honoured }
 }
 
@@ -145,8 +147,8 @@ pub(crate) const fn other(
     meaning: &'static str,
     reason: &'static str,
 ) -> Entry {
-    let explanation = "Accepted, so that texts for z/OS need no change. The options report shows it.";
-    let effect = AcceptedNoEffect(reason);
+    let explanation = words("Accepted, so that texts for z/OS need no change. The options report shows it.");
+    let (meaning, effect) = (words(meaning), AcceptedNoEffect(words(reason)));
     Entry { name, least, alias: "", sub_options: &[VALUES], meaning, explanation, effect }
 }
 

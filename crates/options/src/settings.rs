@@ -74,6 +74,17 @@ impl Settings {
         settings
     }
 
+    /// The defaults alone, made by the compiler.
+    #[must_use]
+    pub fn defaults(base: Base) -> &'static Settings {
+        static UNDERBAR: Settings = Settings::new(Base::Underbar);
+        static LANGUAGE_ENVIRONMENT: Settings = Settings::new(Base::LanguageEnvironment);
+        match base {
+            Base::Underbar => &UNDERBAR,
+            Base::LanguageEnvironment => &LANGUAGE_ENVIRONMENT,
+        }
+    }
+
     /// The base defaults.
     pub const fn base(&self) -> Base {
         self.base

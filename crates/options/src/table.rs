@@ -11,7 +11,7 @@
 //! Not here: the vocabulary of the rows (`row`), their search and numbering (`entry`), the kinds of values (`value`).
 
 use crate::entry::Effect::{AcceptedNoEffect, Honoured, Partly};
-use crate::entry::{Entry, SubOption};
+use crate::entry::{Entry, SubOption, words};
 use crate::lists::DEFAULT_LISTS;
 use crate::row::*;
 use crate::value::Value::{Auto, Bytes, Cell, Lists, Number, Unset};
@@ -47,9 +47,9 @@ pub const OPTIONS: &[Entry] = &[
         least: 3,
         alias: "",
         sub_options: &[of_idle("ON|OFF", OFF_ON, ON, "ON: no routine runs in 24-bit mode")],
-        meaning: "Whether the program runs entirely in 31-bit mode.",
-        explanation: "On z/OS, ALL31(OFF) needs STACK(,,BELOW).",
-        effect: AcceptedNoEffect("Linux programs have no addressing modes"),
+        meaning: words("Whether the program runs entirely in 31-bit mode."),
+        explanation: words("On z/OS, ALL31(OFF) needs STACK(,,BELOW)."),
+        effect: AcceptedNoEffect(words("Linux programs have no addressing modes")),
     },
     Entry {
         name: "ANYHEAP",
@@ -64,12 +64,12 @@ pub const OPTIONS: &[Entry] = &[
             },
             idle("FREE|KEEP", KEEP_FREE, FREE, "whether an emptied increment is given back", TABLES_STAY),
         ],
-        meaning: "The heap for underbar's own tables.",
-        explanation: "\
+        meaning: words("The heap for underbar's own tables."),
+        explanation: words("\
 On z/OS it is the library's heap, and the first stack segment of every thread but the initial one comes from it. Here
 descriptions of segments, extents, threads and heaps come from it; the page map, 2M for each gigabyte of addresses in
 use, has mappings of its own. The report also counts under it the first segments of the stacks that THREADSTACK makes
-with increments, KEEP or FREE, though each is a mapping of its own.",
+with increments, KEEP or FREE, though each is a mapping of its own."),
         effect: Honoured,
     },
     other_with_no("AUTOTASK", 3, "Fortran multitasking.", FORTRAN_ONLY),
@@ -84,13 +84,13 @@ with increments, KEEP or FREE, though each is a mapping of its own.",
             Unset,
             "a class of ECBs, and bytes of the buffers of its available lists",
         )],
-        meaning: "Sizes of the available lists of a class of ECBs. An underbar option.",
-        explanation: "\
+        meaning: words("Sizes of the available lists of a class of ECBs. An underbar option."),
+        explanation: words("\
 AVL(SSL,32,64,128,256) sets the sizes of the lists AVL1 to AVL4 of all ECBs of the class SSL. Without a class, as
 AVL(,48,512), it sets those of each class that has none of its own. A request takes a buffer of the smallest size that
 holds it; one above the largest size takes a buffer of another list, whose sizes grow in steps of a quarter. AVL may be
 given for up to 12 classes. If it is given twice for a class, the last one counts as a whole. Sizes are rounded up to
-multiples of 16. A class has the sizes that are in force when its first ECB is created.",
+multiples of 16. A class has the sizes that are in force when its first ECB is created."),
         effect: Honoured,
     },
     Entry {
@@ -102,9 +102,9 @@ multiples of 16. A class has the sizes that are in force when its first ECB is c
             of_idle("incr", SIZE, Bytes(4 * K), "smallest further segment"),
             of_idle("FREE|KEEP", KEEP_FREE, FREE, "whether an emptied increment is given back"),
         ],
-        meaning: "The library's heap below the 16M line.",
-        explanation: "On z/OS, for storage that the library must keep below the line.",
-        effect: AcceptedNoEffect(NO_LIBRARY_HEAP),
+        meaning: words("The library's heap below the 16M line."),
+        explanation: words("On z/OS, for storage that the library must keep below the line."),
+        effect: AcceptedNoEffect(words(NO_LIBRARY_HEAP)),
     },
     other("CBLOPTS", 4, "Order of options and arguments for COBOL.", COBOL_ONLY),
     other("CBLPSHPOP", 4, "CICS PUSH and POP HANDLE around COBOL calls.", COBOL_ONLY),
@@ -127,8 +127,8 @@ multiples of 16. A class has the sizes that are in force when its first ECB is c
             sub("LOW(size)", LOW, Unset, Unset, "bytes of the part of an ECB below 2 GiB"),
             sub("WITHOUT(item)", WITHOUT, Unset, Unset, "for underbar demo pj47265: what is left out"),
         ],
-        meaning: "The storage of ECBs, libraries that are served outside of them, and their checks. An underbar option.",
-        explanation: "\
+        meaning: words("The storage of ECBs, libraries that are served outside of them, and their checks. An underbar option."),
+        explanation: words("\
 An ECB begins with an area of this size, a multiple of 4K up to 1M. Only the pages that its buffers touch take memory.
 An ECB that needs more gets frames of 1M. A good area is one that most ECBs do not outgrow, and an odd multiple of 4K:
 areas at distances of a power of two meet in the same sets of the processor's caches.
@@ -144,7 +144,7 @@ buffer, its size and its name are told before. CHECK alone keeps 64M. Requests a
 is given such an address fails with EFAULT, and is not told.
 TRACE(n) keeps the last n requests that each thread made in ECBs, up to 127: kind, size, address and caller. They are
 in the report (--report ecbs), and on standard error when CHECK tells of a fault. Requests are slower.
-Words like these may be given in any order.",
+Words like these may be given in any order."),
         effect: Honoured,
     },
     other("ENVAR", 3, "Environment variables to set.", "set them before the program starts: env NAME=VALUE"),
@@ -168,15 +168,15 @@ Words like these may be given in any order.",
             sub("init24", SIZE, Bytes(8 * K), Bytes(8 * K), "first segment below the line, for __malloc24"),
             sub("incr24", SIZE, Bytes(4 * K), Bytes(4 * K), "smallest further segment below the line"),
         ],
-        meaning: "The heap for malloc and new: segment sizes, and when empty segments are returned to the kernel.",
-        explanation: "\
+        meaning: words("The heap for malloc and new: segment sizes, and when empty segments are returned to the kernel."),
+        explanation: words("\
 The heap asks the kernel for segments. The first has init bytes, each further one at least incr bytes; a larger
 request gets a separate segment. KEEP keeps an emptied increment for later use: fast, but it costs memory.
 FREE returns it at once: this saves memory, but costs a kernel request each time. AUTO is underbar's default for all
 three: it takes the first segment on first use, lets increments grow with the heap, and returns whole segments that
 were empty for a tenth of a second. It returns them at the next request, so a program that sleeps keeps them.
 __malloc24 and __malloc31 (underbar/malloc31.h) get storage below 16 MiB and 2 GiB, from heaps of their own.
-A good init is the storage report's \"Total heap storage used\". Sizes are per enclave, not per thread.",
+A good init is the storage report's \"Total heap storage used\". Sizes are per enclave, not per thread."),
         effect: Honoured,
     },
     Entry {
@@ -194,9 +194,9 @@ A good init is the storage report's \"Total heap storage used\". Sizes are per e
             of_idle("incr24", SIZE, Bytes(4 * K), "smallest further segment below the line"),
             of_idle("KEEP|FREE", KEEP_FREE, FREE, "what happens to an emptied increment below the line"),
         ],
-        meaning: "The user heap of 64-bit programs on z/OS.",
-        explanation: "On z/OS, three heaps: above the bar, below the bar, below the line.",
-        effect: AcceptedNoEffect(ONE_HEAP),
+        meaning: words("The user heap of 64-bit programs on z/OS."),
+        explanation: words("On z/OS, three heaps: above the bar, below the bar, below the line."),
+        effect: AcceptedNoEffect(words(ONE_HEAP)),
     },
     Entry {
         name: "HEAPCHK",
@@ -213,8 +213,8 @@ A good init is the storage report's \"Total heap storage used\". Sizes are per e
             idle("entries31", COUNT, Number(1024), "entries of the trace table below the bar", ONE_TABLE),
             idle("pool31", COUNT, Number(0), "pool to trace below the bar", CHECKED_ELEMENTS),
         ],
-        meaning: "Checks the heap for damage at each free, and the whole heap at intervals.",
-        explanation: "\
+        meaning: words("Checks the heap for damage at each free, and the whole heap at intervals."),
+        explanation: words("\
 If a block is freed twice, from its middle, or after a write past its end, the program ends with SIGABRT, and the
 report gives the reason. Its end is that of malloc_usable_size, a few bytes past what was asked for; HEAPZONES finds
 writes to these, too. Without HEAPCHK, this applies to blocks above 32K and to smaller ones that are freed twice in a
@@ -223,7 +223,7 @@ all threads: small requests take several times as long. ON,100 also walks over t
 and when the program ends, and names the first damaged block and the one after it: damage shows soon, also of a block
 that is never freed. The last requests are kept in a trace table: a message names who got or freed the block. Callers
 beyond the first are found by frame pointers, so the program needs -fno-omit-frame-pointer.
-Buffers of ECBs have no headers: with ON they have check zones of 8 bytes, as under HEAPZONES.",
+Buffers of ECBs have no headers: with ON they have check zones of 8 bytes, as under HEAPZONES."),
         effect: Honoured,
     },
     Entry {
@@ -246,8 +246,8 @@ Buffers of ECBs have no headers: with ON they have check zones of 8 bytes, as un
             (0, 10),
             (0, 10)
         ),
-        meaning: "Pools of cells for small requests; extents as a percentage of HEAP's init.",
-        explanation: "\
+        meaning: words("Pools of cells for small requests; extents as a percentage of HEAP's init."),
+        explanation: words("\
 Each size makes a pool of cells. A request takes a cell of the smallest size that holds it; one above the largest
 size takes an element. Cells come in extents: percent of HEAP's init (of 1M under AUTO) divided by the size, at
 least 4 cells. Each thread has extents of its own. Cells are multiples of 16 bytes, so a size of 8 serves requests
@@ -255,7 +255,7 @@ of up to 16. ALIGN: no cell of up to 64 bytes crosses a cache line, and larger o
 divides the threads among that many pools. Pairs that are not set have IBM's sizes, 10 percent each; a size of 0
 ends the list. OFF is the default: then the heap has 72 sizes of cells, which waste less. Under RPTSTG(ON) each
 request is counted by steps of 8 bytes, which makes requests slower; the storage report then suggests sizes.
-HEAPPOOLS acts on the default heap, not on additional heaps and enclaves, and not under HEAPCHK(ON) or HEAPZONES.",
+HEAPPOOLS acts on the default heap, not on additional heaps and enclaves, and not under HEAPCHK(ON) or HEAPZONES."),
         effect: Honoured,
     },
     Entry {
@@ -278,8 +278,8 @@ HEAPPOOLS acts on the default heap, not on additional heaps and enclaves, and no
             (32768, 5),
             (65536, 5)
         ),
-        meaning: "Pools of cells for small requests of 64-bit programs; extents as a number of cells.",
-        explanation: "As HEAPPOOLS, except that an extent is given as a number of cells. It acts if HEAPPOOLS is OFF.",
+        meaning: words("Pools of cells for small requests of 64-bit programs; extents as a number of cells."),
+        explanation: words("As HEAPPOOLS, except that an extent is given as a number of cells. It acts if HEAPPOOLS is OFF."),
         effect: Honoured,
     },
     Entry {
@@ -292,8 +292,8 @@ HEAPPOOLS acts on the default heap, not on additional heaps and enclaves, and no
             sub("size64", SIZE, Bytes(0), Bytes(0), "bytes of the check zone, at most 1024; 0: none"),
             sub("ABEND|QUIET|MSG|TRACE", ZONE, ABEND, ABEND, "reaction to a damaged zone"),
         ],
-        meaning: "A check zone after every element of the heap.",
-        explanation: "\
+        meaning: words("A check zone after every element of the heap."),
+        explanation: words("\
 A zone begins at the first byte that was not asked for. It is checked when the element is freed or resized, and by the
 walks of HEAPCHK. ABEND ends the program with SIGABRT, as a wrong free does. MSG writes a line to standard error and
 the program goes on; TRACE adds the callers; QUIET only counts (heap.damaged_zones). The message names the element, its
@@ -301,7 +301,7 @@ size, who got it, and who freed it. If more was overwritten than the zone, so th
 ends whatever the reaction. malloc_usable_size gives the size that was asked for. All blocks have headers and come
 from one pool for all threads, as under HEAPCHK(ON). HEAPZONES(,,16) uses zones of 16 bytes.
 Buffers of ECBs have zones, too. These are also checked when their ECB ends; the message names the ECB and its class.
-The first two values are for storage of __malloc31 and __malloc24; not set, they are as the others.",
+The first two values are for storage of __malloc31 and __malloc24; not set, they are as the others."),
         effect: Honoured,
     },
     Entry {
@@ -309,12 +309,12 @@ The first two values are for storage of __malloc31 and __malloc24; not set, they
         least: 4,
         alias: "",
         sub_options: &[sub("OFF|ON|AUTO", OFF_ON_AUTO, OFF_OR_ON_AUTO, Unset, "whether segments ask for huge pages")],
-        meaning: "Whether segments of the heap ask for transparent huge pages. An underbar option.",
-        explanation: "\
+        meaning: words("Whether segments of the heap ask for transparent huge pages. An underbar option."),
+        explanation: words("\
 Huge pages save page faults and address translation in large heaps, and may raise resident memory. ON asks for them
 in every segment of 2M or more. AUTO, underbar's default, asks if they save time and cost no memory: for a further
 segment of 4M or more, under HEAP's AUTO, if nearly every page of the previous segment was touched and if a first huge
-page, timed against small ones, is not expensive on this machine at this moment.",
+page, timed against small ones, is not expensive on this machine at this moment."),
         effect: Honoured,
     },
     other("INFOMSGFILTER", 5, "Informational messages to drop.", "underbar writes no informational messages"),
@@ -335,9 +335,9 @@ page, timed against small ones, is not expensive on this machine at this moment.
             of_idle("incr24", SIZE, Bytes(4 * K), "smallest further segment below the line"),
             of_idle("FREE|KEEP", KEEP_FREE, FREE, "what happens to an emptied increment below the line"),
         ],
-        meaning: "The I/O heap of 64-bit programs on z/OS.",
-        explanation: "On z/OS, for the buffers of the C library's files.",
-        effect: AcceptedNoEffect("the C library takes its buffers from malloc, and so from HEAP"),
+        meaning: words("The I/O heap of 64-bit programs on z/OS."),
+        explanation: words("On z/OS, for the buffers of the C library's files."),
+        effect: AcceptedNoEffect(words("the C library takes its buffers from malloc, and so from HEAP")),
     },
     Entry {
         name: "LIBHEAP64",
@@ -354,9 +354,9 @@ page, timed against small ones, is not expensive on this machine at this moment.
             of_idle("incr24", SIZE, Bytes(4 * K), "smallest further segment below the line"),
             of_idle("FREE|KEEP", KEEP_FREE, FREE, "what happens to an emptied increment below the line"),
         ],
-        meaning: "The library's heap of 64-bit programs on z/OS.",
-        explanation: "On z/OS, for the needs of the run-time library.",
-        effect: AcceptedNoEffect(NO_LIBRARY_HEAP),
+        meaning: words("The library's heap of 64-bit programs on z/OS."),
+        explanation: words("On z/OS, for the needs of the run-time library."),
+        effect: AcceptedNoEffect(words(NO_LIBRARY_HEAP)),
     },
     Entry {
         name: "LIBSTACK",
@@ -367,9 +367,9 @@ page, timed against small ones, is not expensive on this machine at this moment.
             of_idle("incr", SIZE, Bytes(4 * K), "smallest further segment"),
             of_idle("FREE|KEEP", KEEP_FREE, FREE, "whether an emptied increment is given back"),
         ],
-        meaning: "The library's stack below the 16M line.",
-        explanation: "On z/OS, library routines that need a stack below the line take it on first use.",
-        effect: AcceptedNoEffect("the run-time library uses the program's own stack"),
+        meaning: words("The library's stack below the 16M line."),
+        explanation: words("On z/OS, library routines that need a stack below the line take it on first use."),
+        effect: AcceptedNoEffect(words("the run-time library uses the program's own stack")),
     },
     Entry {
         name: "LOCK",
@@ -380,15 +380,15 @@ page, timed against small ones, is not expensive on this machine at this moment.
             sub("place", COUNT, Unset, Unset, "one mutex, by its place in the program's file"),
             sub("COUNT|SIMPLE|SLEEP", COUNT_SIMPLE_SLEEP, Unset, Unset, "how threads wait for that mutex"),
         ],
-        meaning: "How threads wait for a mutex that another thread holds, and whether waits are recorded. An underbar option.",
-        explanation: "\
+        meaning: words("How threads wait for a mutex that another thread holds, and whether waits are recorded. An underbar option."),
+        explanation: words("\
 LOCK applies to private mutexes of the C library of the normal or the adaptive kind; it does not change others. A mutex
 without waiters costs the same under all three values. COUNT, underbar's default, leaves waiting to the C library and
 records which thread waits for which, how long, and where. SIMPLE also replaces the waiting: a few threads spin for a
 moment, reading only; the others sleep. OFF leaves everything to the C library and records nothing.
 One mutex may have a separate value; under SLEEP, threads sleep without spinning. place is the address of the variable
 in the program's file or, if the mutex is no variable, the return address of a call that waited for it. underbar tune
---live finds the best value for one mutex and writes the option. A place is valid for one build of the program.",
+--live finds the best value for one mutex and writes the option. A place is valid for one build of the program."),
         effect: Honoured,
     },
     Entry {
@@ -396,12 +396,12 @@ in the program's file or, if the mutex is no variable, the return address of a c
         least: 4,
         alias: "",
         sub_options: &[sub("file", Kind::File, Auto, Unset, "AUTO: standard output stays where it is; or a file name")],
-        meaning: "A file that gets standard output, through a cache. Natural's name.",
-        explanation: "\
+        meaning: words("A file that gets standard output, through a cache. Natural's name."),
+        explanation: words("\
 MAINPR(out) creates the file, or empties it, and the program that underbar starts writes its standard output there.
 Its lines are cached as under PRINT(132), or as PRINT or PWCSIZE say. What the program reads from a terminal or a pipe
 still finds all lines before it in the file. In the name, %p is the process id, %e the program's name, %h the host, and
-%% a percent sign.",
+%% a percent sign."),
         effect: Honoured,
     },
     Entry {
@@ -415,11 +415,11 @@ still finds all lines before it in the file. In the name, %p is the process id, 
             idle("blksize", COUNT, Number(0), "block size", ORDINARY_FILE),
             idle("ENQ|NOENQ", ENQUEUE, NOENQ, "whether writers wait for each other", ORDINARY_FILE),
         ],
-        meaning: "Destination of reports.",
-        explanation: "\
+        meaning: words("Destination of reports."),
+        explanation: words("\
 AUTO: standard error after the program has ended or, without a parent to print them, underbar's folder.
 In a file name, %p is the process id, %e the program's name, %h the host, and %% a percent sign.
-Quote a name with commas, parentheses or blanks. SYSOUT, the default of Language Environment, means AUTO.",
+Quote a name with commas, parentheses or blanks. SYSOUT, the default of Language Environment, means AUTO."),
         effect: Honoured,
     },
     other("MSGQ", 4, "Number of message queue entries.", NO_CONDITIONS),
@@ -428,15 +428,15 @@ Quote a name with commas, parentheses or blanks. SYSOUT, the default of Language
         least: 2,
         alias: "",
         sub_options: &[sub("seconds", COUNT, Number(0), Unset, "CPU time of one program start, in seconds; 0: no limit")],
-        meaning: "The CPU time that a program may use from its start. An underbar option.",
-        explanation: "\
+        meaning: words("The CPU time that a program may use from its start. An underbar option."),
+        explanation: words("\
 MT(60) limits each program start to 60 seconds of CPU time, over all threads of the process. A process starts when it
 is forked or executes a program, and has a limit of its own. A program that is LINKed, and not from within another
 one, is a start, too: then the limit is that of the LINKing thread, and its time does not count for the process. No
 timer is set: the command, which looks at all processes of the run five times a second, sends SIGXCPU. A program that
 does not handle it ends (shells show status 152). One that goes on gets SIGKILL after another tenth of the limit, at
 least a second. Without the command as parent (--exec), the kernel's limit RLIMIT_CPU is set when a process starts,
-and LINKs are not limited. Natural has the same parameter, and the message NAT0953; its default is 60, and 0 here.",
+and LINKs are not limited. Natural has the same parameter, and the message NAT0953; its default is 60, and 0 here."),
         effect: Honoured,
     },
     Entry {
@@ -447,14 +447,14 @@ and LINKs are not limited. Natural has the same parameter, and the message NAT09
             sub("rows", COUNT, Number(0), Unset, "rows of one fetch, at most; 0 and 1: as the program writes"),
             sub("size", SIZE_OF_FETCH, Bytes(256 * K), Unset, "bytes of one fetch, at most"),
         ],
-        meaning: "How many rows of a cursor are fetched when the program asks for one. An underbar option.",
-        explanation: "\
+        meaning: words("How many rows of a cursor are fetched when the program asks for one. An underbar option."),
+        explanation: words("\
 MULTIFETCH(100) applies to programs that read a cursor of PostgreSQL row by row through libpq: FETCH 1, FETCH NEXT. The
 third and later fetches of a cursor take 2, 4, 8 and so on up to 100 rows, and the program gets them one by one. That is
 done where the program cannot tell: in a READ ONLY transaction, with a cursor that is not SCROLL, WITH HOLD or BINARY,
 whose plan reads, compares and sorts tables, and does nothing else. Other cursors are left alone, and the report counts
 them with the reason. psycopg's iteration and pgjdbc's defaultRowFetchSize already fetch many rows, and gain nothing.
-The Adabas and Natural parameters of that purpose are MULTI-FETCH and PREFETCH.",
+The Adabas and Natural parameters of that purpose are MULTI-FETCH and PREFETCH."),
         effect: Honoured,
     },
     other("NATLANG", 3, "National language of messages.", LOCALE),
@@ -474,13 +474,13 @@ The Adabas and Natural parameters of that purpose are MULTI-FETCH and PREFETCH."
         least: 5,
         alias: "",
         sub_options: &[sub("size", CACHE, Bytes(0), Unset, "KiB of the cache; 0: none")],
-        meaning: "The cache of standard output and standard error, if they are files. An underbar option.",
-        explanation: "\
+        meaning: words("The cache of standard output and standard error, if they are files. An underbar option."),
+        explanation: words("\
 PRINT(132) gathers small writes to standard output and standard error in 132 KiB of storage that underbar run
 shares, so that nothing is lost whatever ends the program: std::endl, fflush, flush=True and the like no longer
 enter the kernel for each line. Only regular files are cached, which are not opened for appending. The report names
 what was left alone, with the reason. The processes that the program starts have caches, too; without the command
-underbar run nothing is cached. Natural's spelling is PWCSIZE(132).",
+underbar run nothing is cached. Natural's spelling is PWCSIZE(132)."),
         effect: Honoured,
     },
     other("PROFILE", 3, "A profiler to load.", "Linux profilers (perf) need no run-time option"),
@@ -495,10 +495,10 @@ underbar run nothing is cached. Natural's spelling is PWCSIZE(132).",
             sub("read", CACHE, Bytes(0), Unset, "KiB of the cache of each work file that is read; 0: as WORKFILE says"),
             sub("write", CACHE, Bytes(0), Unset, "KiB of the cache of work files that are written; 0: as WORKFILE says"),
         ],
-        meaning: "Sizes of the print and work file caches, in Natural's order.",
-        explanation: "\
+        meaning: words("Sizes of the print and work file caches, in Natural's order."),
+        explanation: words("\
 PWCSIZE(300,200,300) is PRINT(300), and 200 and 300 KiB for the files that WORKFILE names without sizes. Natural's
-manuals have both spellings. WORKFILE names the work files.",
+manuals have both spellings. WORKFILE names the work files."),
         effect: Honoured,
     },
     other("RDRUNIT", 3, "Unit of Fortran's READ.", FORTRAN_ONLY),
@@ -508,8 +508,8 @@ manuals have both spellings. WORKFILE names the work files.",
         least: 4,
         alias: "",
         sub_options: &[sub("OFF|ON", OFF_ON, OFF, OFF, "whether the options report is written")],
-        meaning: "Writes the options report when the program has ended.",
-        explanation: "The report lists every option with its value, and where it was last set.",
+        meaning: words("Writes the options report when the program has ended."),
+        explanation: words("The report lists every option with its value, and where it was last set."),
         effect: Honoured,
     },
     Entry {
@@ -517,10 +517,10 @@ manuals have both spellings. WORKFILE names the work files.",
         least: 4,
         alias: "",
         sub_options: &[sub("OFF|ON", OFF_ON, OFF, OFF, "whether the storage report is written")],
-        meaning: "Writes the storage report when the program has ended.",
-        explanation: "\
+        meaning: words("Writes the storage report when the program has ended."),
+        explanation: words("\
 The report has the layout of Language Environment. Accounts are always kept. RPTSTG(ON) also counts each request by
-steps of 8 bytes, for the cell sizes of HEAPPOOLS: as on z/OS, requests become slower.",
+steps of 8 bytes, for the cell sizes of HEAPPOOLS: as on z/OS, requests become slower."),
         effect: Honoured,
     },
     other_with_no("RTEREUS", 3, "A reusable COBOL environment.", COBOL_ONLY),
@@ -540,14 +540,14 @@ steps of 8 bytes, for the cell sizes of HEAPPOOLS: as on z/OS, requests become s
             idle("dsinit", SIZE, Bytes(512 * K), "first segment of the downward stack", NO_XPLINK),
             idle("dsincr", SIZE, Bytes(128 * K), "smallest further segment of the downward stack", NO_XPLINK),
         ],
-        meaning: "The stack of the initial thread, and of all threads under THREADSTACK(OFF).",
-        explanation: "\
+        meaning: words("The stack of the initial thread, and of all threads under THREADSTACK(OFF)."),
+        explanation: words("\
 underbar measures every stack, but sets the size only of stacks that it creates. The kernel creates the main stack
 (ulimit -s), the C library those of threads. Use THREADSTACK(ON,init) for threads that ask for the default size.
 With a size, the report names a stack overflow of the first thread. A LINKed program gets a stack of these sizes, and
-interpreters make such stacks by underbar::Stack.",
-        effect: Partly("has no effect on stacks that underbar does not create: the kernel creates the main stack (ulimit -s), \
-the C library those of threads (THREADSTACK(ON,init) sets their size)"),
+interpreters make such stacks by underbar::Stack."),
+        effect: Partly(words("has no effect on stacks that underbar does not create: the kernel creates the main stack (ulimit -s), \
+the C library those of threads (THREADSTACK(ON,init) sets their size)")),
     },
     Entry {
         name: "STACK64",
@@ -558,9 +558,9 @@ the C library those of threads (THREADSTACK(ON,init) sets their size)"),
             of_idle("incr", SIZE64_STACK, Bytes(M), "smallest further part"),
             of_idle("max", SIZE64_STACK, Bytes(128 * M), "largest size"),
         ],
-        meaning: "The stack of 64-bit programs on z/OS.",
-        explanation: "On Linux, ulimit -s sets the main stack's largest size.",
-        effect: AcceptedNoEffect("the kernel creates the main stack; ulimit -s sets its size"),
+        meaning: words("The stack of 64-bit programs on z/OS."),
+        explanation: words("On Linux, ulimit -s sets the main stack's largest size."),
+        effect: AcceptedNoEffect(words("the kernel creates the main stack; ulimit -s sets its size")),
     },
     Entry {
         name: "STORAGE",
@@ -572,15 +572,15 @@ the C library those of threads (THREADSTACK(ON,init) sets their size)"),
             sub("dsa", Kind::Fill { clear: true }, FILL_NONE, FILL_NONE, "NONE, CLEAR, or byte for stack frames"),
             sub("reserve", SIZE, Bytes(0), Bytes(0), "storage to use once when the kernel refuses more"),
         ],
-        meaning: "Initial content of obtained and of freed storage.",
-        explanation: "\
+        meaning: words("Initial content of obtained and of freed storage."),
+        explanation: words("\
 A byte is two hexadecimal digits (00, FE) or a quoted character ('A'). Fills of the heap cost little. 00 makes new
 elements zero; any other byte reveals the use of storage that was not set or was freed. For stack frames (dsa), CLEAR
 clears the unused stack once, before main, and costs little. A byte fills each frame that a call leaves; the program
 must be compiled with -finstrument-functions, and each call costs several times as much. The report counts the frames,
 and says so if there was none. To guarantee initial values, use the compiler's initialization
 (-ftrivial-auto-var-init). When the kernel refuses storage, a request that fits into the reserve is still served, once;
-the report says so, and the next one gets ENOMEM. The reserve counts as address space (ulimit -v) from the start.",
+the report says so, and the next one gets ENOMEM. The reserve counts as address space (ulimit -v) from the start."),
         effect: Honoured,
     },
     Entry {
@@ -591,8 +591,8 @@ the report says so, and the next one gets ENOMEM. The reserve counts as address 
             sub("OFF|ON", OFF_ON, OFF, Unset, "whether switches are counted by component"),
             sub("KERNEL", WITH_KERNEL, Unset, Unset, "the kernel's tracing counts all entries, too"),
         ],
-        meaning: "Counts entries to the kernel by the component that makes them. An underbar option.",
-        explanation: "\
+        meaning: words("Counts entries to the kernel by the component that makes them. An underbar option."),
+        explanation: words("\
 A component is the program or one of its libraries. Under ON, some 300 functions of the C library are counted by the
 place that calls them, and so are the calls of its streams (printf, puts, std::cout), where they really enter the
 kernel. The report has a section of each program: function, kind of work, count, bytes, and the time that so many
@@ -600,7 +600,7 @@ calls take on this machine. It also says how many of the kernel's own count of r
 costs about 1 ns more. Programs without the C library's functions (Go, static ones) are not seen.
 SWITCHES(ON,KERNEL) has the exact number of all system calls of the run, too, from the kernel's own tracing, where the
 kernel allows it: for the superuser, or with CAP_PERFMON. Each call takes 0.1 to 0.2 microseconds more then.
-ZIIP(STAT) is Natural's name for the same.",
+ZIIP(STAT) is Natural's name for the same."),
         effect: Honoured,
     },
     other("TERMTHDACT", 3, "Output at an unhandled condition.", DUMPS),
@@ -618,14 +618,14 @@ ZIIP(STAT) is Natural's name for the same.",
             },
             sub("KEEP|FREE", KEEP_FREE, KEEP, KEEP, "what happens to an emptied increment"),
         ],
-        meaning: "A heap for each thread but the first, which ends with the thread.",
-        explanation: "\
+        meaning: words("A heap for each thread but the first, which ends with the thread."),
+        explanation: words("\
 With a size, as THREADHEAP(64K,64K), each thread that pthread_create makes gets its storage from a heap of its own,
 whose segments go back to the kernel when the thread ends. Storage that the C library and the C++ library get for
 themselves stays in the process's heap. On z/OS, where it serves PL/I tasks, a thread's storage ends with it. Here
 storage that is still in use then stays until it is freed, so that programs whose threads hand storage on compute the
 same; the report counts such heaps. Below 16K each request is an element of a segment. A thread that begins and ends
-costs several times as much, as its segments come and go. The default is off: one heap serves all threads.",
+costs several times as much, as its segments come and go. The default is off: one heap serves all threads."),
         effect: Honoured,
     },
     Entry {
@@ -644,14 +644,14 @@ costs several times as much, as its segments come and go. The default is off: on
             idle("dsinit", SIZE, Bytes(128 * K), "first segment of the downward stack", NO_XPLINK),
             idle("dsincr", SIZE, Bytes(128 * K), "smallest further segment of the downward stack", NO_XPLINK),
         ],
-        meaning: "The stacks of all threads but the initial one.",
-        explanation: "\
+        meaning: words("The stacks of all threads but the initial one."),
+        explanation: words("\
 ON governs each thread that asks for the default size. A thread that asks for a size, or brings a stack, gets that.
 With init alone, the C library makes stacks of that size, raised to a safe minimum. With incr, KEEP or FREE, underbar
 makes them. Then init is the first segment, and a stack grows by incr up to the C library's size. The next thread gets
 the stack of one that has ended: under KEEP (and AUTO) with its increments, under FREE without them. The report names
 an overflow of such a stack. OFF leaves threads' stacks to the C library and ignores every other sub-option. AUTO keeps
-the C library's size.",
+the C library's size."),
         effect: Honoured,
     },
     Entry {
@@ -664,24 +664,24 @@ the C library's size.",
             of_idle("incr", SIZE64_STACK, Bytes(M), "smallest further part"),
             of_idle("max", SIZE64_STACK, Bytes(128 * M), "largest size"),
         ],
-        meaning: "The stacks of all threads but the initial one, in 64-bit programs on z/OS.",
-        explanation: "Use THREADSTACK(ON,init).",
-        effect: AcceptedNoEffect("set THREADSTACK(ON,init) instead"),
+        meaning: words("The stacks of all threads but the initial one, in 64-bit programs on z/OS."),
+        explanation: words("Use THREADSTACK(ON,init)."),
+        effect: AcceptedNoEffect(words("set THREADSTACK(ON,init) instead")),
     },
     Entry {
         name: "THSIZE",
         least: 3,
         alias: "",
         sub_options: &[sub("size", SIZE, Bytes(0), Unset, "bytes of the reservation; 0: none")],
-        meaning: "One reservation of storage that serves the program's buffers and is kept. An underbar option.",
-        explanation: "\
+        meaning: words("One reservation of storage that serves the program's buffers and is kept. An underbar option."),
+        explanation: words("\
 THSIZE(64M) makes the first segment of the heap that large, when the program starts, and keeps it: buffers that come
 and go get the same pages again, without calls of the kernel and without page faults, however long the pauses are.
 Only what does not fit goes the usual way, and goes back when it is idle. Without the option, unused pages go back
 after a quarter of a second. So much memory may stay resident; pages that were never used take none. The report has
 the size, how much of it was reached, and the segments besides it. A larger first value of HEAP is used instead.
 Natural gives KB: its THSIZE=2000 is THSIZE(2000K). Natural's thread is the storage of a session, as the heap of a
-process is here; for heaps of threads see THREADHEAP.",
+process is here; for heaps of threads see THREADHEAP."),
         effect: Honoured,
     },
     Entry {
@@ -689,15 +689,15 @@ process is here; for heaps of threads see THREADHEAP.",
         least: 3,
         alias: "",
         sub_options: &[sub("OFF|COALESCE", OFF_COALESCE, OFF, Unset, "whether timers are kept outside the kernel while they are set again and again")],
-        meaning: "What it costs to set a timer again before it has expired. An underbar option.",
-        explanation: "\
+        meaning: words("What it costs to set a timer again before it has expired. An underbar option."),
+        explanation: words("\
 A server that sets a timer anew for each message calls the kernel each time. Under COALESCE, a process that has set
 one-shot timers a few times keeps them itself, and setting one to a later time, or ending it, is a store into memory.
 A thread of underbar sleeps until the earliest time for which a timer was set, and sends the signal when it is due:
 never earlier, and with the values that the kernel gives it. It applies to alarm, setitimer(ITIMER_REAL), and
 timer_settime for timers of CLOCK_MONOTONIC with an ordinary signal. Timers with an interval, other clocks and other
 notifications are left alone, and so is a process that changes its user, its namespaces, or forbids itself system
-calls. The report counts calls and those that the kernel did not see.",
+calls. The report counts calls and those that the kernel did not see."),
         effect: Honoured,
     },
     other("TRACE", 4, "Trace table of the run-time.", "use strace, ltrace or perf on Linux"),
@@ -714,8 +714,8 @@ calls. The report counts calls and those that the kernel did not see.",
             sub("read", CACHE, Bytes(300 * K), Unset, "KiB of the cache of each such file that is read; 0: none"),
             sub("write", CACHE, Bytes(200 * K), Unset, "KiB of the cache of each such file that is written; 0: none"),
         ],
-        meaning: "Files whose small reads and writes are gathered. An underbar option.",
-        explanation: "\
+        meaning: words("Files whose small reads and writes are gathered. An underbar option."),
+        explanation: words("\
 WORKFILE('*.out',300,200) may be given several times; a file belongs to the first pattern that fits. A pattern
 without / fits the last part of the file's path, another one the whole path, absolute or from the working directory.
 * and ? do not fit /. Quote a pattern with /*, which begins a comment, with commas, parentheses or blanks. Written
@@ -723,7 +723,7 @@ bytes are in storage that underbar run shares, so that nothing is lost whatever 
 when the file is closed, synchronised, looked at or read by the program, when the cache is full, and when the
 program ends. Only regular files are cached; those opened for appending are not. Anything that a cache cannot follow
 makes the file plain again, and the report counts it with the reason. The processes that the program starts have
-caches, too; without the command underbar run nothing is cached.",
+caches, too; without the command underbar run nothing is cached."),
         effect: Honoured,
     },
     other("XPLINK", 3, "XPLINK linkage.", NOT_HERE),
@@ -738,8 +738,8 @@ caches, too; without the command underbar run nothing is cached.",
             sub("CPUS(list)", Kind::Processors, Unset, Unset, "processors for threads of eligible components"),
             sub("3GL(file,file)", Kind::Files("3GL"), Unset, Unset, "libraries whose calls by others are counted"),
         ],
-        meaning: "Natural's option for component switch statistics, and the projection of what could move.",
-        explanation: "\
+        meaning: words("Natural's option for component switch statistics, and the projection of what could move."),
+        explanation: words("\
 ZIIP(STAT) is SWITCHES(ON). ZIIP(STAT,ELIGIBLE(libssl,libz*)) projects, too, how much CPU time could move to another
 class of processors: to cores that are slower or cheaper. The components named are eligible; a name is that of a file
 up to .so, and * stands for any end. At each switch of a component the CPU time of the thread is read: the time since
@@ -750,7 +750,7 @@ processors only, from its beginning. All other threads run as plain. The report 
 that the kernel does not place runs as plain, and is counted. With STAT, it is projected, too.
 ZIIP(3GL(libpay,libtax*)) counts switches and, too, each call that other components make of functions of these
 libraries, by function, caller and place: a call of a program that may not move, in a loop, is a switch each time. A
-library is named by its file or by the name that it gives itself. A call costs about 1 ns more.",
+library is named by its file or by the name that it gives itself. A call costs about 1 ns more."),
         effect: Honoured,
     },
 ];
@@ -784,13 +784,17 @@ mod tests {
     #[test]
     fn the_texts_of_the_rows_are_whole() {
         for entry in OPTIONS {
-            for text in [entry.meaning, entry.explanation] {
+            for text in [entry.meaning.text(), entry.explanation.text()] {
                 assert!(text.ends_with('.') && !text.contains("  "), "{}: {text}", entry.name);
                 assert!(text.lines().all(|line| line.len() <= 120), "{}: {text}", entry.name);
             }
             assert!(!entry.sub_options.is_empty());
             for sub in entry.sub_options {
-                assert!(!sub.meaning.is_empty() && !sub.meaning.ends_with('.'), "{}", sub.meaning);
+                assert!(
+                    !sub.meaning.text().is_empty() && !sub.meaning.text().ends_with('.'),
+                    "{}",
+                    sub.meaning
+                );
             }
         }
         assert!(SLOTS < usize::from(u16::MAX));

@@ -166,13 +166,16 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 fn topics() -> String {
     let acts = |entry: &&Entry| !matches!(entry.effect, Effect::AcceptedNoEffect(_));
     let mut text = String::from("Options with an effect on Linux: underbar explain HEAP\n");
-    list(&mut text, OPTIONS.iter().filter(acts).map(|entry| (entry.name, entry.meaning)));
+    list(&mut text, OPTIONS.iter().filter(acts).map(|entry| (entry.name, entry.meaning.text())));
     text.push_str("\nRules of suggestions: underbar explain heap-size\n");
     let rules = |platform| rules::of(platform).map(|rule| (rule.id, rule.title));
     list(&mut text, rules(Platform::Linux));
     figures(&mut text);
     text.push_str("\nOptions without an effect on Linux, accepted: underbar explain LIBSTACK\n");
-    list(&mut text, OPTIONS.iter().filter(|entry| !acts(entry)).map(|entry| (entry.name, entry.meaning)));
+    list(
+        &mut text,
+        OPTIONS.iter().filter(|entry| !acts(entry)).map(|entry| (entry.name, entry.meaning.text())),
+    );
     text.push_str("\nRules for listings of Language Environment: underbar explain le-heap-size\n");
     list(&mut text, rules(Platform::LanguageEnvironment));
     text.push_str("\nRules for listings of z/TPF: underbar explain tpf-avl-size\n");
@@ -230,7 +233,7 @@ mod tests {
         };
         for entry in OPTIONS {
             let is_idle = matches!(entry.effect, Effect::AcceptedNoEffect(_));
-            let found = [first, rest].map(|part| has_line(part, entry.name, entry.meaning));
+            let found = [first, rest].map(|part| has_line(part, entry.name, entry.meaning.text()));
             assert_eq!(found, [!is_idle, is_idle], "{}", entry.name);
         }
         assert!(first.contains("heap.used_peak") && rest.contains("le-heap-size"), "{topics}");

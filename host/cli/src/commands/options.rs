@@ -107,7 +107,7 @@ fn in_words(layers: &Layers, program: &OsStr) -> String {
         text.push_str("\nSet by TEXT:\n");
     }
     for option in set {
-        let _ = writeln!(text, "  {:<12} {}", OPTIONS[option].name, OPTIONS[option].meaning);
+        let _ = writeln!(text, "  {:<12} {}", OPTIONS[option].name, OPTIONS[option].meaning.text());
     }
     let notes = layers.notes();
     if !notes.is_empty() {
