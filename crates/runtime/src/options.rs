@@ -47,7 +47,7 @@ fn obey_for(environment: Environment<'_>, name: &[u8], started_as: &[u8]) {
         // The file is read only if the text may name a build id.
         build_id: if may_name_build_ids(text) { own_build_id(&mut id) } else { b"" },
     };
-    let mut settings = Settings::new(Base::named(environment.value(BASE)));
+    let mut settings = *Settings::defaults(Base::named(environment.value(BASE)));
     let mut errors = 0;
     settings.evaluate([(WhereSet::Environment, text)], &program, &mut |diagnostic| {
         errors += u64::from(diagnostic.severity() == Severity::Warning);

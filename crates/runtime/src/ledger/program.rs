@@ -19,6 +19,8 @@ use underbar_sys::file;
 
 /// The kernel's longest path, with its zero.
 const LONGEST: usize = 4096;
+/// The room for a path as most are: the longest would be a page of each process's stack.
+const USUAL: usize = 512;
 /// The room in a slot.
 const ROOM: usize = 256;
 
@@ -31,8 +33,23 @@ static STARTED_AS: Text<{ ROOM / 8 }> = Text([const { AtomicU64::new(0) }; ROOM 
 /// Determines these, and passes on the file's own name and the name used at the start. Each is empty if it is not known,
 /// the latter also if it is the same.
 pub fn find_out<R>(then: impl FnOnce(&[u8], &[u8]) -> R) -> R {
+    let mut room = [0_u8; USUAL];
+    match file::readlink(c"/proc/self/exe", &mut room) {
+        Ok(path) if path.len() < USUAL => note(path, then),
+        _ => find_out_long(then),
+    }
+}
+
+/// With room for any path.
+#[cold]
+#[inline(never)]
+fn find_out_long<R>(then: impl FnOnce(&[u8], &[u8]) -> R) -> R {
     let mut room = [0_u8; LONGEST];
-    let path: &[u8] = file::readlink(c"/proc/self/exe", &mut room).unwrap_or_default();
+    note(file::readlink(c"/proc/self/exe", &mut room).unwrap_or_default(), then)
+}
+
+#[inline(never)]
+fn note<R>(path: &[u8], then: impl FnOnce(&[u8], &[u8]) -> R) -> R {
     let name = last_part(path);
     let started_as = name_of_start(name);
     PATH.store(shown(path));
