@@ -20,6 +20,7 @@ cargo xtask bench ecb --soak MINUTES    a server whose requests leak, with an EC
 cargo xtask bench sort      underbar sort against GNU sort: time, CPU, memory, kernel entries; also with a tenth of the memory
 cargo xtask bench switches  what counting switches costs, next to strace -c and Darshan; lines, records and fetches with and without caches
 cargo xtask bench programs  real programs and servers, plain against underbar run; installs what they need (root, apt-get)
+cargo xtask bench programs --soak MINUTES   MariaDB and a server of our own under load, at the same time: their memory by the second
 
   --quick               three rounds of a tenth of the work; nothing is recorded
   --rounds N            rounds of each workload (10)
@@ -70,6 +71,7 @@ Of bench programs:
   --programs A,B        only these
   --peers               with jemalloc, tcmalloc and mimalloc of Debian preloaded, too
   --with 'WORDS'        words between underbar run and --
+  --soak MINUTES        no comparison, but servers under load; --programs, --with and --no-record go with it
   --seed N, --no-record, --require-all as above";
 
 fn main() -> ExitCode {
@@ -101,7 +103,15 @@ fn obey(words: &[String]) -> Result<(), Error> {
     }
     if what == "programs" {
         let workspace = workspace()?;
-        return programs::run(parse_programs(flags)?, &workspace, &target(&workspace)?);
+        let ((request, soak), target) = (parse_programs(flags)?, target(&workspace)?);
+        return match soak {
+            Some(minutes) => {
+                let programs::Request { programs, options, record, .. } = request;
+                let request = programs::soak::Request { minutes, programs, options, record };
+                programs::soak::run(request, &workspace, &target)
+            }
+            None => programs::run(request, &workspace, &target),
+        };
     }
     if what == "sort" {
         let workspace = workspace()?;
@@ -256,9 +266,9 @@ fn parse_sort(flags: &[String]) -> Result<sort::Request, Error> {
     Ok(request)
 }
 
-/// Flags of `programs` into a request.
-fn parse_programs(flags: &[String]) -> Result<programs::Request, Error> {
-    let mut request = programs::Request::default();
+/// Flags of `programs` into a request, and the minutes of a soak.
+fn parse_programs(flags: &[String]) -> Result<(programs::Request, Option<u64>), Error> {
+    let (mut request, mut soak) = (programs::Request::default(), None);
     let mut words = flags.iter();
     while let Some(flag) = words.next() {
         let mut value = || words.next().ok_or_else(|| Error::Usage(format!("{flag} needs a value")));
@@ -269,12 +279,13 @@ fn parse_programs(flags: &[String]) -> Result<programs::Request, Error> {
             "--rounds" => request.rounds = number(flag, value()?)?,
             "--seed" => request.seed = number(flag, value()?)? as u64,
             "--programs" => request.programs = value()?.split(',').map(str::to_owned).collect(),
+            "--soak" => soak = Some(number(flag, value()?)? as u64),
             "--peers" => request.peers = true,
             "--with" => request.options = value()?.split_whitespace().map(str::to_owned).collect(),
             _ => return Err(Error::Usage(format!("unknown flag {flag}\n{USAGE}"))),
         }
     }
-    Ok(request)
+    Ok((request, soak))
 }
 
 /// A whole number of at least one.

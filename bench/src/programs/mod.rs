@@ -16,6 +16,7 @@ mod arms;
 mod batch;
 mod catalog;
 mod server;
+pub mod soak;
 mod table;
 mod tree;
 
@@ -137,19 +138,24 @@ pub fn run(request: Request, workspace: &Path, target: &Path) -> Result<(), Erro
     let mut tried = Vec::new();
     for program in chosen {
         let mut one = Tried { program, samples: vec![Vec::new(); arms.len()], missing: None };
-        match prepared(program, &scratch) {
-            Ok(folder) => {
-                let all: Vec<usize> = (0..arms.len()).collect();
-                rounds(request.rounds, &all, &mut order, |Turn { round, place, arm }| {
-                    if place == 0 {
-                        eprintln!("{}: round {} of {}", program.name, round + 1, request.rounds);
-                    }
-                    let sample = sample(program, &arms[arm].before, &launch, &underbar, &folder)?;
-                    one.samples[arm].push(sample);
-                    Ok(())
-                })?;
+        let measured = prepared(program, &scratch).and_then(|folder| {
+            let all: Vec<usize> = (0..arms.len()).collect();
+            rounds(request.rounds, &all, &mut order, |Turn { round, place, arm }| {
+                if place == 0 {
+                    eprintln!("{}: round {} of {}", program.name, round + 1, request.rounds);
+                }
+                let sample = sample(program, &arms[arm].before, &launch, &underbar, &folder)?;
+                one.samples[arm].push(sample);
+                Ok(())
+            })
+        });
+        match measured {
+            Ok(()) => {}
+            // One program that does not come up here is no reason to lose the others' hour.
+            Err(why @ (Error::Missing(_) | Error::Workload(_))) if !request.require_all => {
+                one.samples.iter_mut().for_each(Vec::clear);
+                one.missing = Some(why.to_string());
             }
-            Err(Error::Missing(why)) if !request.require_all => one.missing = Some(why),
             Err(error) => return Err(error),
         }
         eprintln!("{}", table::line(&one));

@@ -44,11 +44,24 @@ impl Server<'_> {
     /// # Errors
     /// [`Error::Workload`] if it did not come up, the load failed, or it did not end.
     pub fn sample(&self, before: &[String], underbar: &Path, folder: &Path) -> Result<Sample, Error> {
+        let mut server = self.start(before, folder)?;
+        let sample = self.loaded(&mut server, underbar, folder);
+        let ended = self.end(&mut server);
+        let mut sample = sample?;
+        sample.outcome = (ended?.code().unwrap_or(255), 0);
+        Ok(sample)
+    }
+
+    /// Starts it, with `before` in front of it. What it prints is in the files `printed` and `said` of its folder.
+    ///
+    /// # Errors
+    /// [`Error::System`] if the system did not start it.
+    pub fn start(&self, before: &[String], folder: &Path) -> Result<Child, Error> {
         let words: Vec<&str> = before.iter().map(String::as_str).chain(self.words.iter().copied()).collect();
         let making = |error| Error::system("making a file", &error);
         let printed = File::create(folder.join("printed")).map_err(making)?;
         let said = File::create(folder.join("said")).map_err(making)?;
-        let mut server = Command::new(words[0])
+        Command::new(words[0])
             .args(&words[1..])
             .current_dir(folder)
             .env("LC_ALL", "C")
@@ -57,23 +70,26 @@ impl Server<'_> {
             .stdout(printed)
             .stderr(said)
             .spawn()
-            .map_err(|error| Error::system("starting a server", &error))?;
-        let sample = self.loaded(&mut server, underbar, folder);
-        let ended = self.end(&mut server);
-        let mut sample = sample?;
-        sample.outcome = (ended?.code().unwrap_or(255), 0);
-        Ok(sample)
+            .map_err(|error| Error::system("starting a server", &error))
+    }
+
+    /// Waits until it answers.
+    ///
+    /// # Errors
+    /// [`Error::Workload`] if it ended, or did not answer within a minute.
+    pub fn until_ready(&self, server: &mut Child, folder: &Path) -> Result<(), Error> {
+        let began = Instant::now();
+        while !shell(self.ready, folder)?.0 {
+            if began.elapsed() > PATIENCE || !matches!(server.try_wait(), Ok(None)) {
+                return Err(Error::Workload(format!("{} does not answer", self.name)));
+            }
+        }
+        Ok(())
     }
 
     /// Waits until it answers, loads it, and measures.
     fn loaded(&self, server: &mut Child, underbar: &Path, folder: &Path) -> Result<Sample, Error> {
-        let wrong = |what: &str| Error::Workload(format!("{}: {what}", self.name));
-        let began = Instant::now();
-        while !shell(self.ready, folder)?.0 {
-            if began.elapsed() > PATIENCE || !matches!(server.try_wait(), Ok(None)) {
-                return Err(wrong("does not answer"));
-            }
-        }
+        self.until_ready(server, folder)?;
         let root = server.id();
         let tree = || Tree::of(root, underbar);
         let is_over = AtomicBool::new(false);
@@ -96,7 +112,7 @@ impl Server<'_> {
         let ticks = tree().ticks().saturating_sub(before);
         let faults = tree().faults().saturating_sub(faults_before);
         if let (false, said) = done? {
-            return Err(wrong(&format!("the load failed: {said}")));
+            return Err(Error::Workload(format!("{}: the load failed: {said}", self.name)));
         }
         std::thread::sleep(Duration::from_secs(1));
         shell(self.ready, folder)?;
@@ -113,7 +129,10 @@ impl Server<'_> {
     }
 
     /// Ends it: by its signal, and by KILL if that does not help.
-    fn end(&self, server: &mut Child) -> Result<ExitStatus, Error> {
+    ///
+    /// # Errors
+    /// [`Error::Workload`] if it needed SIGKILL.
+    pub fn end(&self, server: &mut Child) -> Result<ExitStatus, Error> {
         let system = |error| Error::system("ending a server", &error);
         shell(&format!("kill -{} {}", self.stop, server.id()), Path::new("/"))?;
         let began = Instant::now();

@@ -10,10 +10,11 @@
 //! Not here: the server (`zoo/http`), and its tests (`zoo/tests/ecb_servers.rs`).
 
 mod table;
-mod wrk;
+pub(crate) mod wrk;
 
 use crate::busy::Busy;
 use crate::host::Host;
+use crate::memory_line::Second;
 use crate::{Error, build, heap};
 use serde_json::Value;
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -48,15 +49,6 @@ pub struct Window {
     pub load: Load,
     /// ECBs that were created and that ended since the server's start, as far as its threads have told.
     pub ecbs: [u64; 2],
-}
-
-/// The server's memory at a second of the run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Second {
-    /// The second, from 0.
-    pub second: u64,
-    /// KiB of it.
-    pub resident_kib: u64,
 }
 
 /// A whole run.
@@ -138,7 +130,7 @@ pub fn run(request: Request, workspace: &Path, target: &Path) -> Result<(), Erro
 }
 
 /// Builds the server of `zoo/http`.
-fn server(workspace: &Path, target: &Path) -> Result<PathBuf, Error> {
+pub(crate) fn server(workspace: &Path, target: &Path) -> Result<PathBuf, Error> {
     let target = target.join("zoo-http");
     let mut cargo = Command::new("cargo");
     cargo.args(["build", "--quiet", "--release", "--locked", "--manifest-path"]);

@@ -1,18 +1,14 @@
 //! A soak for a person, and for programs: parts of the run, the line of the memory, and what would have stayed.
 
-use super::{LEAK, Run, Second};
+use super::{LEAK, Run};
 use crate::goal::Goal;
+use crate::memory_line::{between, flat, length, quarters};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use underbar_verdict::ratios::median;
 
 /// Parts of the run that the text has a line for, at most.
 const PARTS: u64 = 12;
-/// The memory is flat if its median in the last quarter is at most so much above that of the second quarter: a part, or so many KiB,
-/// since a process of few MiB has more than a hundredth in its connections' buffers.
-const FLAT: f64 = 1.01;
-const FLAT_KIB: f64 = 256.0;
-
 /// The report that a person reads.
 pub fn text(run: &Run) -> String {
     let mut out = String::new();
@@ -32,12 +28,12 @@ pub fn text(run: &Run) -> String {
         "  {:>15} {:>10} {:>10} {:>9} {:>9}  {:>18} {:>12}",
         "seconds", "requests", "a second", "p50 us", "p99 us", "resident KiB", "ECBs ended"
     );
-    let length = run.seconds.last().map_or(1, |last| last.second + 1);
+    let length = length(&run.seconds);
     let parts = PARTS.min(run.windows.len() as u64);
     for part in 0..parts {
         let (from, to) = (length * part / parts, length * (part + 1) / parts);
         let windows: Vec<_> = run.windows.iter().filter(|one| from < one.end && one.end <= to).collect();
-        let memory = resident(&run.seconds, from, to);
+        let memory = between(&run.seconds, from, to);
         let (Some(least), Some(most)) = (memory.first(), memory.last()) else { continue };
         let Some(last) = windows.last() else { continue };
         let answered: u64 = windows.iter().map(|one| one.load.requests).sum();
@@ -71,35 +67,15 @@ pub fn text(run: &Run) -> String {
 
 /// The goals.
 fn goals(run: &Run) -> Vec<Goal> {
-    let [second, last] = quarters(run);
     let [created, ended] = ["created", "ended"].map(|key| run.class[key].as_u64().unwrap_or(0));
     vec![
-        Goal {
-            wanted: "flat memory: in the last quarter at most 1 %, or 256 KiB, more than in the second"
-                .to_owned(),
-            held: second > 0.0 && last <= (FLAT * second).max(second + FLAT_KIB),
-            found: vec![format!("{second:.0} KiB, then {last:.0} KiB (medians)")],
-        },
+        flat(&run.seconds, ""),
         Goal {
             wanted: "every ECB ended, one for each request".to_owned(),
             held: created == ended && ended >= run.answered,
             found: vec![format!("{created} created, {ended} ended, {} requests answered", run.answered)],
         },
     ]
-}
-
-/// Medians of the memory in the second and the last quarter of the run, in KiB.
-fn quarters(run: &Run) -> [f64; 2] {
-    let length = run.seconds.last().map_or(0, |last| last.second + 1);
-    [1, 3].map(|quarter| median(&resident(&run.seconds, length * quarter / 4, length * (quarter + 1) / 4)))
-}
-
-/// The memory in these seconds, in order of its size.
-fn resident(seconds: &[Second], from: u64, to: u64) -> Vec<f64> {
-    let within = seconds.iter().filter(|one| (from..to).contains(&one.second));
-    let mut all: Vec<f64> = within.map(|one| one.resident_kib as f64).collect();
-    all.sort_by(f64::total_cmp);
-    all
 }
 
 fn requests(run: &Run) -> u64 {
@@ -129,7 +105,7 @@ pub fn csv(run: &Run) -> String {
 
 /// The summary.
 pub fn json(run: &Run) -> String {
-    let [second, last] = quarters(run);
+    let [second, last] = quarters(&run.seconds);
     let p99: Vec<f64> = run.windows.iter().map(|one| one.load.p99_us).collect();
     let p50: Vec<f64> = run.windows.iter().map(|one| one.load.p50_us).collect();
     let goals: Vec<Value> = goals(run).iter().map(Goal::json).collect();
@@ -150,9 +126,10 @@ pub fn json(run: &Run) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::wrk::Load;
-    use super::super::{Run, Second, Window};
+    use super::super::{Run, Window};
     use super::{csv, goals, json, text};
     use crate::host::Host;
+    use crate::memory_line::Second;
 
     /// A minute in which the memory grows by so many KiB a second, after the first ten.
     fn run(grows: u64) -> Run {

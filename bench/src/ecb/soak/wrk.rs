@@ -58,7 +58,7 @@ pub fn load(port: u16, script: &Path, seconds: u64) -> Result<Load, Error> {
 }
 
 /// What wrk printed; None: something is missing, or was no success.
-fn parse(text: &str) -> Option<Load> {
+pub fn parse(text: &str) -> Option<Load> {
     if text.contains("Non-2xx") || text.contains("Socket errors") {
         return None;
     }
