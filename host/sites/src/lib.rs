@@ -1,0 +1,13 @@
+//! Call sites of a program's storage: which line requested it, and what is still in use, from sampled requests.
+//!
+//! ```text
+//! events     a sampled request, a free of one, lost ones
+//! ```
+//!
+//! Invariant: everything comes from another process and is untrusted; nothing here panics on it.
+//! Not here: the sampler, which is in the runtime.
+#![forbid(unsafe_code)]
+
+pub mod events;
+
+pub use events::{Event, Registers, Sample, Stack};
