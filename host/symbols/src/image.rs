@@ -20,6 +20,7 @@ use object::read::elf::{ElfFile, FileHeader, ProgramHeader, SectionHeader};
 use object::read::{ReadCache, ReadRef};
 use object::{Architecture, Object, ObjectSection, ObjectSegment, SectionFlags, SectionKind, elf};
 
+use crate::call_frames::{self, CallFrames};
 use crate::inlined::{self, Frame};
 use crate::lines::{Line, Lines, Sections};
 use crate::names::{self, Names, Which};
@@ -55,6 +56,7 @@ pub struct Image {
     has_frames: bool,
     /// The separate file with debug data, if this one has none.
     debug_file: Option<File>,
+    call_frames: OnceCell<CallFrames>,
 }
 
 /// Offsets and lengths of `.debug_line`, `.debug_line_str` and `.debug_str`; missing ones are empty.
@@ -170,6 +172,7 @@ impl Image {
             lines,
             has_frames,
             debug_file: separate,
+            call_frames: OnceCell::new(),
         })
     }
 
@@ -231,9 +234,19 @@ impl Image {
         Some(inlined::frames(&parsed, addresses))
     }
 
+    /// The rules by which callers are found. Other machines than x86-64 have none here.
+    pub fn call_frames(&self) -> &CallFrames {
+        self.call_frames.get_or_init(|| {
+            if self.machine != Machine::X86_64 {
+                return CallFrames::default();
+            }
+            let section = |name| self.section_named(name, call_frames::MOST_BYTES);
+            CallFrames::new(section(".eh_frame"), section(".debug_frame"))
+        })
+    }
+
     /// A section by its name, with its address; None if it is missing, or longer than `most`.
-    #[must_use]
-    pub fn section_named(&self, name: &str, most: u64) -> Option<(u64, Vec<u8>)> {
+    fn section_named(&self, name: &str, most: u64) -> Option<(u64, Vec<u8>)> {
         match &self.content {
             Content::Bytes(bytes) => section_named(&object::File::parse(bytes.as_slice()).ok()?, name, most),
             Content::File(file) => {

@@ -10,6 +10,7 @@
 //!   unwind    functions of stripped files, from the table that exceptions are thrown by
 //!   lines     lines of source, where the file has such tables
 //!   inlined   functions with those that the compiler inlined, where the file or its debug file has the data
+//!   call_frames  from the registers of a function to those of its caller
 //!   debug_file  the separate file with the debug data of a stripped program
 //!   brought   what a file brings along: libraries that it asks for, allocators
 //!   shared_object   the segments and exported functions that a loader finds
@@ -25,6 +26,7 @@
 #![forbid(unsafe_code)]
 
 pub mod brought;
+pub mod call_frames;
 mod debug_file;
 mod image;
 mod inlined;
