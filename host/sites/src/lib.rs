@@ -9,5 +9,9 @@
 #![forbid(unsafe_code)]
 
 pub mod events;
+pub mod files;
+pub mod maps;
+pub mod space;
+pub mod walk;
 
 pub use events::{Event, Registers, Sample, Stack};
