@@ -12,6 +12,8 @@ pub mod events;
 pub mod files;
 pub mod maps;
 pub mod space;
+pub mod tally;
 pub mod walk;
+pub mod weights;
 
 pub use events::{Event, Registers, Sample, Stack};

@@ -81,7 +81,7 @@ impl End {
 }
 
 /// A walk.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Walk {
     /// The code of the callers, innermost first.
     pub places: Vec<Place>,
