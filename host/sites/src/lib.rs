@@ -10,7 +10,12 @@
 
 pub mod events;
 pub mod files;
+pub mod made;
 pub mod maps;
+pub mod names;
+pub mod record;
+pub mod report;
+pub mod site;
 pub mod space;
 pub mod tally;
 pub mod walk;

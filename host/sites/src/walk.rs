@@ -47,11 +47,14 @@ pub enum End {
     Wrong,
     /// After [`MOST_FRAMES`] frames.
     Deep,
+    /// Before it began: the mappings of the process are not known, since it had ended.
+    Unmapped,
 }
 
 impl End {
     /// All of them.
-    pub const ALL: [End; 6] = [End::Whole, End::Cut, End::NoRules, End::FramePointers, End::Wrong, End::Deep];
+    pub const ALL: [End; 7] =
+        [End::Whole, End::Cut, End::NoRules, End::FramePointers, End::Wrong, End::Deep, End::Unmapped];
 
     /// The key in JSON.
     #[must_use]
@@ -63,6 +66,7 @@ impl End {
             End::FramePointers => "frame_pointers",
             End::Wrong => "wrong",
             End::Deep => "deep",
+            End::Unmapped => "unmapped",
         }
     }
 
@@ -76,6 +80,7 @@ impl End {
             End::FramePointers => "frame pointers do not reach the first function",
             End::Wrong => "wrong unwind tables or a damaged stack",
             End::Deep => "more than 512 callers",
+            End::Unmapped => "its process ended before its mappings could be read",
         }
     }
 }

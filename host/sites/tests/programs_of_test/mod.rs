@@ -8,9 +8,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use underbar_sites::files::Files;
 use underbar_sites::maps;
+use underbar_sites::record::Recorder;
+use underbar_sites::report::{Facts, Report, report};
 use underbar_sites::space::{Code, Space};
 use underbar_sites::walk::{Kind, Made, Walk, Walker};
-use underbar_sites::{Registers, Stack};
+use underbar_sites::{Event, Registers, Sample, Stack};
 
 /// A program built from a source of `tests/programs`, with `take`; None if there is no compiler for it.
 pub fn built(name: &str, source: &str, flags: &[&str]) -> Option<Program> {
@@ -66,6 +68,8 @@ pub struct Taken {
     pub raw: Stack,
     /// The callers by the C library.
     pub frames: Stack,
+    /// A record in which its mappings are known.
+    pub recorder: Recorder,
 }
 
 /// No names of code made at run time.
@@ -81,6 +85,17 @@ impl Taken {
     pub fn walk(&self, stack: &Stack) -> Walk {
         let Taken { process, files, space, .. } = self;
         Walker { files, space, process: *process, made: &Nothing }.walk(1, stack)
+    }
+}
+
+impl Taken {
+    /// The report of a run with this one sample, of a request of this size.
+    pub fn report(mut self, size: u64) -> Report {
+        let (process, stack) = (self.process, self.raw.clone());
+        let sample = Sample { thread: process, time: 1, address: 0x10, size, mean: 1 << 19, stack };
+        self.recorder.take(process, Event::Got(sample));
+        self.recorder.ended(process);
+        report(self.recorder, Facts { program: "callers".to_owned(), ..Facts::default() })
     }
 }
 
@@ -127,6 +142,8 @@ fn read(child: &mut Child) -> Taken {
         })
         .collect();
     space.see(0, code);
+    let mut recorder = Recorder::new(Vec::new(), std::time::SystemTime::now());
+    recorder.look(process, 0);
     let registers = Registers { rip, rsp, rbp, rbx, r12, r13, r14, r15 };
     Taken {
         process,
@@ -134,5 +151,6 @@ fn read(child: &mut Child) -> Taken {
         space,
         raw: Stack::Raw { registers, stack },
         frames: Stack::Frames { addresses, whole: true },
+        recorder,
     }
 }
