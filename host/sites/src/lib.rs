@@ -10,6 +10,7 @@
 
 pub mod events;
 pub mod files;
+pub mod flame;
 pub mod made;
 pub mod maps;
 pub mod names;
@@ -18,7 +19,9 @@ pub mod report;
 pub mod site;
 pub mod space;
 pub mod tally;
+pub mod text;
 pub mod walk;
 pub mod weights;
+pub mod words;
 
 pub use events::{Event, Registers, Sample, Stack};

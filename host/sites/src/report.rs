@@ -266,3 +266,96 @@ impl Report {
         text + "\n"
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::names::Function;
+
+    fn estimate(bytes: u64, percent: f64, samples: u64) -> Estimate {
+        Estimate {
+            bytes,
+            bytes_low: bytes * 9 / 10,
+            bytes_high: bytes * 11 / 10,
+            requests: samples * 100,
+            samples,
+            percent,
+            percent_low: (percent - 4.0).max(0.0),
+            percent_high: (percent + 4.0).min(100.0),
+        }
+    }
+
+    fn figures(bytes: u64, percent: f64, samples: u64) -> Figures {
+        Figures {
+            requested: estimate(bytes * 2, percent, samples * 2),
+            most_in_use: estimate(bytes, percent, samples),
+            in_use_at_end: Estimate::default(),
+        }
+    }
+
+    /// Four sites: with a line, of Python, stripped, and with hostile names.
+    pub fn example() -> Report {
+        let function = |name: &str, file: &str, line: u64| Function {
+            function: Some(name.to_owned()),
+            file: Some(file.to_owned()).filter(|file| !file.is_empty()),
+            line: Some(line).filter(|line| *line > 0),
+        };
+        let location = |module: &str, address, functions: Vec<Function>| Location {
+            module: module.to_owned(),
+            address,
+            note: functions.is_empty().then_some("stripped"),
+            functions,
+        };
+        let main = function("main", "/src/main.c", 9);
+        let locations = vec![
+            location(
+                "/opt/prog",
+                0x10,
+                vec![
+                    function("parse_record", "/src/reader.c", 212),
+                    function("read_all", "/src/reader.c", 300),
+                ],
+            ),
+            location("/opt/prog", 0x20, vec![main]),
+            location("", 0x7000, vec![function("load", "/srv/job.py", 0)]),
+            location("/opt/prog", 0x30, vec![function("run", "", 0)]),
+            location("/opt/libx.so", 0x1234, Vec::new()),
+            location("/opt/prog", 0x40, vec![function("\u{1b}[31mevil\n", "/src/e\u{202e}.c", 1)]),
+        ];
+        let parts = [
+            (610, 61.0, 60, vec![0, 1]),
+            (200, 20.0, 20, vec![2, 3, 1]),
+            (150, 15.0, 15, vec![4]),
+            (40, 4.0, 4, vec![5]),
+        ];
+        let mut sites = Vec::new();
+        let mut stacks = Vec::new();
+        for (site, (kib, percent, samples, of)) in parts.into_iter().enumerate() {
+            let first: &Location = &locations[of[0]];
+            let named = first.functions.first().cloned();
+            let address = named.is_none().then_some(first.address);
+            let function = named.unwrap_or_default();
+            let chosen = Site { function, module: first.module.clone(), address, note: first.note };
+            let figures = figures(kib << 10, percent, samples);
+            sites.push(row_of(chosen, figures));
+            stacks.push(StackRow { locations: of, site, end: "whole", figures });
+        }
+        let mut walks: BTreeMap<&'static str, u64> = End::ALL.into_iter().map(|end| (end.key(), 0)).collect();
+        walks.extend([("whole", 116), ("cut", 3), ("no_rules", 1)]);
+        Report {
+            schema: SCHEMA,
+            underbar: "0.1.0",
+            facts: Facts { program: "/opt/prog".to_owned(), ..Facts::default() },
+            processes: 2,
+            samples: 120,
+            lost: 2,
+            mean_bytes_least: 1 << 19,
+            mean_bytes_largest: 1 << 19,
+            walks,
+            total: figures(1000 << 10, 100.0, 99),
+            sites,
+            stacks,
+            locations,
+        }
+    }
+}
