@@ -10,7 +10,7 @@
 //! Invariant: events of a process that was never looked at are counted, without callers. Memory is bounded as in `tally` and `space`.
 //! Not here: where events come from.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ pub struct Recorder {
     /// The sums.
     pub tally: Tally,
     /// The programs' own files, as their processes executed them.
-    pub programs: Vec<PathBuf>,
+    pub programs: HashSet<PathBuf>,
     /// Processes with events.
     pub processes: u64,
     spaces: HashMap<u32, Process>,
@@ -53,7 +53,7 @@ impl Recorder {
             files: Files::default(),
             made: MadeCode::new(folders, since),
             tally: Tally::default(),
-            programs: Vec::new(),
+            programs: HashSet::new(),
             processes: 0,
             spaces: HashMap::new(),
         }
@@ -68,11 +68,8 @@ impl Recorder {
         if read.is_err() || text.is_empty() {
             return;
         }
-        if let Ok(program) = fs::read_link(folder.join("exe"))
-            && !self.programs.contains(&program)
-            && self.programs.len() < 1024
-        {
-            self.programs.push(program);
+        if let Ok(program) = fs::read_link(folder.join("exe")) {
+            self.programs.insert(program);
         }
         self.made.meet(process);
         self.see(process, time, &text);
@@ -89,7 +86,22 @@ impl Recorder {
                 file: self.files.of(process, mapping),
             })
             .collect();
-        self.spaces.entry(process).or_default().space.see(time, code);
+        let known = self.spaces.entry(process).or_default();
+        // A program's own file is below its libraries; `look` knows it better.
+        if known.space.is_empty()
+            && let Some(first) = mappings.first()
+        {
+            self.programs.insert(PathBuf::from(&first.name));
+        }
+        known.space.see(time, code);
+    }
+
+    /// Lists of mappings that a process has written down itself, one after the other: each begins anew with its lowest address. They are
+    /// for processes that end before anybody looks at them.
+    pub fn told(&mut self, process: u32, time: u64, lists: &str) {
+        for (number, list) in split(lists).into_iter().enumerate() {
+            self.see(process, time.saturating_add(number as u64), list.as_bytes());
+        }
     }
 
     /// An event of a process.
@@ -119,5 +131,69 @@ impl Recorder {
     pub fn ended(&mut self, process: u32) {
         self.tally.ended(process);
         self.spaces.remove(&process);
+    }
+}
+
+/// The lists in a text, which each begin with their lowest address.
+fn split(lists: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    let (mut begin, mut at, mut last) = (0, 0, 0);
+    for line in lists.split_inclusive('\n') {
+        let start =
+            line.split('-').next().and_then(|start| u64::from_str_radix(start, 16).ok()).unwrap_or(last);
+        if start < last {
+            found.push(&lists[begin..at]);
+            begin = at;
+        }
+        last = start;
+        at += line.len();
+    }
+    if begin < at {
+        found.push(&lists[begin..at]);
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::events::Stack;
+    use crate::walk::Place;
+
+    const ONE: &str = "1000-2000 r-xp 00000000 00:00 0 \n3000-4000 r-xp 00000000 00:00 0 \n";
+    const TWO: &str = "1000-2000 r-xp 00000000 00:00 0 \n5000-6000 r-xp 00000000 00:00 0 \n";
+
+    #[test]
+    fn lists_of_mappings_begin_with_their_lowest_address() {
+        assert_eq!(split(&format!("{ONE}{TWO}")), [ONE, TWO]);
+        assert_eq!(split(ONE), [ONE]);
+        assert_eq!(split(""), [""; 0]);
+        assert_eq!(split("x\n-\n\n"), ["x\n-\n\n"]);
+    }
+
+    #[test]
+    fn processes_have_events_until_they_end() {
+        let mut recorder = Recorder::new(Vec::new(), SystemTime::now());
+        let got = |address| {
+            let stack = Stack::Frames { addresses: vec![0x1801, 0x5801], whole: true };
+            Event::Got(Sample { thread: 1, time: 5, address, size: 1 << 20, mean: 1 << 19, stack })
+        };
+        // A number that no process has.
+        let process = u32::MAX - 1;
+        recorder.look(process, 1);
+        recorder.take(process, got(0x10));
+        recorder.told(process, 9, &format!("{ONE}{TWO}"));
+        recorder.take(process, got(0x20));
+        recorder.take(process, got(0x30));
+        recorder.take(process, Event::Freed { address: 0x20, time: 6 });
+        recorder.take(process, Event::Lost { samples: 4 });
+        recorder.ended(process);
+        recorder.take(process, got(0x40));
+        let counts = recorder.tally.counts;
+        assert_eq!((counts.samples, counts.freed, counts.lost, recorder.processes), (4, 1, 4, 2));
+        let rows = recorder.tally.rows();
+        assert_eq!((rows[0].walk.end, rows[0].got.samples), (End::Unmapped, 2));
+        let places = [Place::Process(process, 0x1800), Place::Process(process, 0x5800)];
+        assert_eq!((&rows[1].walk.places[..], rows[1].at_end.samples), (&places[..], 1));
     }
 }

@@ -15,7 +15,8 @@
 //!
 //! Invariant: it depends on the stack alone, so equal stacks have equal sites.
 
-use std::path::Path;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
 
 use crate::names::{CPYTHON, Function, Location};
 
@@ -92,7 +93,7 @@ fn is_allocator(function: &Function) -> bool {
 
 /// The site of a stack whose innermost locations are cut. None if there is no location.
 #[must_use]
-pub fn site(locations: &[&Location], programs: &[std::path::PathBuf]) -> Option<Site> {
+pub fn site(locations: &[&Location], programs: &HashSet<PathBuf>) -> Option<Site> {
     // Under functions of Python, their interpreter is not the user's own code.
     let is_python = |location: &&Location| {
         location.module.is_empty() && location.functions.iter().any(|function| function.file.is_some())
@@ -147,19 +148,17 @@ pub fn site(locations: &[&Location], programs: &[std::path::PathBuf]) -> Option<
     Some(found)
 }
 
-fn is_own(module: &str, programs: &[std::path::PathBuf]) -> bool {
+fn is_own(module: &str, programs: &HashSet<PathBuf>) -> bool {
     // Code made at run time, or by nobody.
     if module.is_empty() {
         return false;
     }
-    programs.iter().any(|program| program == Path::new(module))
-        || !SYSTEM.iter().any(|folder| module.starts_with(folder))
+    programs.contains(Path::new(module)) || !SYSTEM.iter().any(|folder| module.starts_with(folder))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::PathBuf;
 
     fn location(module: &str, functions: &[(&str, &str, u64)]) -> Location {
         let function = |(name, file, line): &(&str, &str, u64)| Function {
@@ -178,7 +177,8 @@ mod tests {
     fn chosen(locations: &[Location]) -> (usize, String) {
         let all: Vec<&Location> = locations.iter().collect();
         let cut = cut(&all);
-        let site = site(&all[cut..], &[PathBuf::from("/usr/lib/postgresql/postgres")]).expect("a site");
+        let site = site(&all[cut..], &HashSet::from([PathBuf::from("/usr/lib/postgresql/postgres")]))
+            .expect("a site");
         (cut, site.function.function.unwrap_or_else(|| format!("{:x?}", site.address)))
     }
 
@@ -216,6 +216,6 @@ mod tests {
         let arena = location("/usr/bin/python3", &[("new_arena", "obmalloc.c", 9)]);
         assert_eq!(chosen(&[arena, loop_of.clone(), python]), (0, "load".to_owned()));
         assert_eq!(chosen(&[loop_of]), (0, "_PyEval_EvalFrameDefault".to_owned()));
-        assert_eq!(site(&[], &[]), None);
+        assert_eq!(site(&[], &HashSet::new()), None);
     }
 }

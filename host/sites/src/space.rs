@@ -3,7 +3,7 @@
 //! ```text
 //! looks at /proc/PID/maps    1      2 3 4          5
 //! generations                [ a ]  [   b   ]      [ c ]
-//! a sample between 1 and 2: by b if its address is there, else by a
+//! a sample between 1 and 2: by b if its address is there, else by the next one that has it, else by a
 //! ```
 //!
 //! Invariant: generations are in the order of their times; two neighbours differ.
@@ -66,10 +66,9 @@ impl Space {
         {
             return generation.find(address);
         }
-        // Between two looks: what was mapped at the second one was probably there.
-        let before = after.checked_sub(1).and_then(|before| self.generations.get(before));
-        next.and_then(|generation| generation.find(address))
-            .or_else(|| before.and_then(|generation| generation.find(address)))
+        // Between two looks: what was mapped at the next one was probably there; else at one after it, or at the last one before.
+        let (before, behind) = self.generations.split_at(after);
+        behind.iter().chain(before.iter().rev()).find_map(|generation| generation.find(address))
     }
 
     /// Whether it was never seen with code.
