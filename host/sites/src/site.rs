@@ -35,6 +35,9 @@ pub const SOURCES: [&str; 8] = [
     "/usr/src/",
 ];
 
+/// Parts of the names of modules that belong to Python: under functions of Python they are not the user's own code.
+const PYTHON: [&str; 3] = ["/libpython", "/lib-dynload/", "/site-packages/"];
+
 /// Functions that hand out storage, whichever library they are in: as people write them, without their arguments.
 const ALLOCATORS: [&str; 22] = [
     "malloc",
@@ -94,16 +97,18 @@ fn is_allocator(function: &Function) -> bool {
 /// The site of a stack whose innermost locations are cut. None if there is no location.
 #[must_use]
 pub fn site(locations: &[&Location], programs: &HashSet<PathBuf>) -> Option<Site> {
-    // Under functions of Python, their interpreter is not the user's own code.
+    // Under functions of Python, their interpreter and its modules are not the user's own code.
     let is_python = |location: &&Location| {
         location.module.is_empty() && location.functions.iter().any(|function| function.file.is_some())
     };
     let interpreter = locations.iter().find(|location| location.note == Some(CPYTHON));
-    let interpreter = interpreter.filter(|_| locations.iter().any(is_python));
-    let own = |location: &Location| {
-        interpreter.is_none_or(|interpreter| interpreter.module != location.module)
-            && is_own(&location.module, programs)
+    let has_python = locations.iter().any(is_python);
+    let is_of_python = |module: &str| {
+        has_python
+            && (interpreter.is_some_and(|interpreter| interpreter.module == module)
+                || PYTHON.iter().any(|part| module.contains(part)))
     };
+    let own = |location: &Location| !is_of_python(&location.module) && is_own(&location.module, programs);
     let all = || {
         locations
             .iter()

@@ -43,7 +43,7 @@ const Z: f64 = 1.959_963_985;
 #[must_use]
 pub fn chance(size: u64, mean: u64) -> f64 {
     // A mean of 0 samples everything. One of 1 byte for a request of none keeps the weight finite.
-    if mean == 0 { 1.0 } else { -(-(size.max(1) as f64) / mean as f64).exp_m1() }
+    if mean == 0 { 1.0 } else { -libm::expm1(-(size.max(1) as f64) / mean as f64) }
 }
 
 impl Sum {

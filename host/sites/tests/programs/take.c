@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-unsigned long taken_registers[8];
+__attribute__((visibility("hidden"))) unsigned long taken_registers[8];
 
 __asm__(".text\n.globl take\n.type take, @function\ntake:\n"
         "  movq (%rsp), %rax\n  movq %rax, taken_registers+0(%rip)\n"
@@ -17,7 +17,7 @@ __asm__(".text\n.globl take\n.type take, @function\ntake:\n"
         "  movq %r14, taken_registers+48(%rip)\n  movq %r15, taken_registers+56(%rip)\n"
         "  jmp taken\n.size take, .-take\n");
 
-__attribute__((noinline)) void taken(void) {
+__attribute__((noinline, visibility("hidden"))) void taken(void) {
   static int is_done;
   if (is_done++)
     return;

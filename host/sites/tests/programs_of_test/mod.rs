@@ -23,7 +23,7 @@ pub fn built(name: &str, source: &str, flags: &[&str]) -> Option<Program> {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
     let (object, path) = (folder.join("take.o"), folder.join(name));
     let mut take = Command::new("cc");
-    take.args(["-c", "-O1", "-fPIE", "-o"]).arg(&object).arg(sources.join("take.c"));
+    take.args(["-c", "-O1", "-fPIC", "-o"]).arg(&object).arg(sources.join("take.c"));
     let source = sources.join(source);
     let mut program = match source.extension().and_then(|extension| extension.to_str()) {
         Some("rs") => {
@@ -101,16 +101,15 @@ impl Taken {
 
 /// Runs the program in this way, up to its sample.
 pub fn take(program: &Program, how: &str, variables: &[(&str, &str)]) -> Taken {
-    let mut child = Command::new(&program.path)
-        .arg(how)
-        .envs(variables.iter().copied())
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("it starts");
+    take_by(Command::new(&program.path).arg(how).envs(variables.iter().copied()))
+}
+
+/// The same with a command that runs until its sample.
+pub fn take_by(command: &mut Command) -> Taken {
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
     let taken = read(&mut child);
     drop(child.stdin.take());
-    assert!(child.wait().expect("it ends").code().is_some(), "{how}: it ended by itself");
+    assert!(child.wait().expect("it ends").code().is_some(), "{command:?}: it ended by itself");
     taken
 }
 
@@ -142,7 +141,8 @@ fn read(child: &mut Child) -> Taken {
         })
         .collect();
     space.see(0, code);
-    let mut recorder = Recorder::new(Vec::new(), std::time::SystemTime::now());
+    let mut recorder =
+        Recorder::new(vec!["/tmp".into()], std::time::SystemTime::now() - std::time::Duration::from_secs(60));
     recorder.look(process, 0);
     let registers = Registers { rip, rsp, rbp, rbx, r12, r13, r14, r15 };
     Taken {
