@@ -158,11 +158,35 @@ impl Runner<'_> {
         ledger: Option<&LedgerFile>,
         mut tell: impl FnMut(&Expired),
     ) -> Result<Ended, Failure> {
-        let may_limit = self.layers.text().to_ascii_uppercase().contains("MT");
-        match ledger.filter(|_| may_limit).and_then(|ledger| CpuWatch::of(ledger).ok()) {
+        match self.cpu_watch(ledger) {
             None => launch.run(),
             Some(mut watch) => launch.run_watched(&mut || watch.look().iter().for_each(&mut tell)),
         }
+    }
+
+    /// As [`Runner::attend`], with a function that is called at least every 200 milliseconds while the program runs.
+    ///
+    /// # Errors
+    /// The program could not be started.
+    pub fn attend_looking(
+        &self,
+        launch: &Launch<'_>,
+        ledger: Option<&LedgerFile>,
+        mut tell: impl FnMut(&Expired),
+        look: &mut dyn FnMut(),
+    ) -> Result<Ended, Failure> {
+        let mut watch = self.cpu_watch(ledger);
+        launch.run_watched(&mut || {
+            if let Some(watch) = &mut watch {
+                watch.look().iter().for_each(&mut tell);
+            }
+            look();
+        })
+    }
+
+    fn cpu_watch<'a>(&self, ledger: Option<&'a LedgerFile>) -> Option<CpuWatch<'a>> {
+        let may_limit = self.layers.text().to_ascii_uppercase().contains("MT");
+        CpuWatch::of(ledger.filter(|_| may_limit)?).ok()
     }
 
     /// As [`Runner::run_by`], but makes no report of the accounts. The second value says why accounts are missing that were

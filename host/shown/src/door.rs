@@ -88,6 +88,23 @@ pub fn to_file(path: &Path, form: Form, words: &str) -> io::Result<()> {
     create(path)?.write_all(form.passed(words).as_bytes())
 }
 
+/// Writes a file in a form that programs read, such as a profile of pprof, and replaces its former content; `-` is standard output, but
+/// no terminal: bytes may steer it.
+pub fn bytes_to_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    if !is_output(path) {
+        return create(path)?.write_all(bytes);
+    }
+    if output_is_terminal() {
+        return Err(io::Error::other("standard output is a terminal"));
+    }
+    #[allow(clippy::disallowed_methods, reason = "this is the door")]
+    let mut output = io::stdout().lock();
+    match output.write_all(bytes).and_then(|()| output.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written,
+    }
+}
+
 /// Overwrites the current line of a terminal; an empty text clears it. A failed write is ignored.
 pub fn over(words: fmt::Arguments<'_>) {
     let mut words = crate::line(&words.to_string()).into_owned();

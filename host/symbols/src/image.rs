@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! file ── segments  offset in the file <-> address
-//!      ├─ symbols   .symtab, else .dynsym; those of /usr/lib/debug/.build-id if the file has none
+//!      ├─ symbols   .symtab, else .dynsym; those of its debug file (`debug_file`) if the file has none
 //!      ├─ unwind    starts of functions if there are no symbols at all
 //!      └─ sections  the last resort
 //! ```
@@ -11,19 +11,21 @@
 //! read later, from the same open file. So a program that is replaced meanwhile does no harm.
 
 use std::cell::OnceCell;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::ops::Range;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
 
 use object::read::elf::{ElfFile, FileHeader, ProgramHeader, SectionHeader};
 use object::read::{ReadCache, ReadRef};
 use object::{Architecture, Object, ObjectSection, ObjectSegment, SectionFlags, SectionKind, elf};
 
+use crate::call_frames::{self, CallFrames};
+use crate::inlined::{self, Frame};
 use crate::lines::{Line, Lines, Sections};
 use crate::names::{self, Names, Which};
 use crate::table::Table;
-use crate::{Place, spelled, unwind};
+use crate::{Place, debug_file, spelled, unwind};
 
 /// The machine of a file's instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +52,11 @@ pub struct Image {
     /// The place of the tables of lines: this file or its debug file.
     line_places: Option<LinePlaces>,
     lines: OnceCell<Option<Lines>>,
+    /// Has this file the data for inlined functions?
+    has_frames: bool,
+    /// The separate file with debug data, if this one has none.
+    debug_file: Option<File>,
+    call_frames: OnceCell<CallFrames>,
 }
 
 /// Offsets and lengths of `.debug_line`, `.debug_line_str` and `.debug_str`; missing ones are empty.
@@ -86,27 +93,25 @@ impl Image {
     /// Reads a file's tables; None if it is not an ELF file, or cannot be read.
     #[must_use]
     pub fn open(path: &Path) -> Option<Image> {
-        // Its name may come from others: opening does not wait for the writer of a FIFO, and a device is not even opened.
-        const NONBLOCK_NOCTTY: i32 = 0o4400;
-        if !std::fs::metadata(path).ok()?.is_file() {
-            return None;
-        }
-        let file = OpenOptions::new().read(true).custom_flags(NONBLOCK_NOCTTY).open(path).ok()?;
-        if !file.metadata().ok()?.is_file() {
-            return None;
-        }
+        // Its name may come from others.
+        Image::of(debug_file::open_regular(path)?, path)
+    }
+
+    /// Reads the tables of an open file; the path is where its debug file is looked for.
+    #[must_use]
+    pub fn of(file: File, path: &Path) -> Option<Image> {
         let cache = ReadCache::new(file.try_clone().ok()?);
-        Image::read(&cache, Content::File(file), true)
+        Image::read(&cache, Content::File(file), Some(path))
     }
 
     /// Reads the tables of a file's bytes.
     #[must_use]
     pub fn from_bytes(bytes: Vec<u8>) -> Option<Image> {
-        let image = Image::read(bytes.as_slice(), Content::Bytes(Vec::new()), false)?;
+        let image = Image::read(bytes.as_slice(), Content::Bytes(Vec::new()), None)?;
         Some(Image { content: Content::Bytes(bytes), ..image })
     }
 
-    fn read<'a>(data: impl ReadRef<'a>, content: Content, has_debug_file: bool) -> Option<Image> {
+    fn read<'a>(data: impl ReadRef<'a>, content: Content, path: Option<&Path>) -> Option<Image> {
         let file = object::File::parse(data).ok()?;
         let machine = match file.architecture() {
             Architecture::X86_64 => Machine::X86_64,
@@ -126,19 +131,26 @@ impl Image {
         let build_id = build_id(&file, data.len().ok()?);
         let mut line_places = line_places(&file);
         let mut names = names::read(&file, Which::All, &ranges);
-        if names.is_none()
-            && has_debug_file
-            && let Some(path) = build_id.as_deref().and_then(debug_file)
-            && let Ok(debug) = File::open(path)
+        let has_frames = inlined::has_data(&file);
+        let mut separate = None;
+        if (names.is_none() || !has_frames)
+            && let Some(path) = path
         {
-            let other = debug.try_clone().ok();
-            let cache = ReadCache::new(debug);
-            let debug = object::File::parse(&cache).ok();
-            names = debug.as_ref().and_then(|debug| names::read(debug, Which::All, &ranges));
+            let link = file.gnu_debuglink().ok().flatten().map(|(name, crc)| (name.to_vec(), crc));
+            separate = debug_file::open(path, build_id.as_deref(), link.as_ref());
+        }
+        if let Some(debug) = &separate
+            && let Ok(again) = debug.try_clone()
+        {
+            let cache = ReadCache::new(again);
+            let parsed = object::File::parse(&cache).ok();
+            if names.is_none() {
+                names = parsed.as_ref().and_then(|parsed| names::read(parsed, Which::All, &ranges));
+            }
             if line_places.is_none() {
-                line_places = debug.as_ref().and_then(self::line_places);
+                line_places = parsed.as_ref().and_then(self::line_places);
                 if let Some(places) = &mut line_places {
-                    places.file = other;
+                    places.file = debug.try_clone().ok();
                 }
             }
         }
@@ -148,7 +160,20 @@ impl Image {
             .and_then(|section| Some(unwind::starts(section.data().ok()?, section.address())))
             .unwrap_or_default();
         let lines = OnceCell::new();
-        Some(Image { content, machine, segments, sections, names, starts, build_id, line_places, lines })
+        Some(Image {
+            content,
+            machine,
+            segments,
+            sections,
+            names,
+            starts,
+            build_id,
+            line_places,
+            lines,
+            has_frames,
+            debug_file: separate,
+            call_frames: OnceCell::new(),
+        })
     }
 
     /// The machine of its instructions.
@@ -179,6 +204,56 @@ impl Image {
     #[must_use]
     pub fn line(&self, address: u64) -> Option<Line> {
         self.lines.get_or_init(|| self.read_lines()).as_ref()?.find(address)
+    }
+
+    /// The functions at each of the addresses, innermost first, with those that the compiler inlined: none for an address without
+    /// such data. The data is read for each call, so ask for many addresses at once.
+    #[must_use]
+    pub fn frames(&self, addresses: &[u64]) -> Vec<Vec<Frame>> {
+        let mut frames = self.read_frames(addresses).unwrap_or_else(|| vec![Vec::new(); addresses.len()]);
+        // Functions that the linker left out have data, too, at 0.
+        for (frames, &address) in frames.iter_mut().zip(addresses) {
+            if self.section_of(address).is_none() {
+                frames.clear();
+            }
+        }
+        frames
+    }
+
+    fn read_frames(&self, addresses: &[u64]) -> Option<Vec<Vec<Frame>>> {
+        let file = match (&self.content, &self.debug_file) {
+            (Content::Bytes(bytes), _) => {
+                return Some(inlined::frames(&object::File::parse(bytes.as_slice()).ok()?, addresses));
+            }
+            (Content::File(file), _) if self.has_frames => file,
+            (Content::File(_), Some(debug)) => debug,
+            (Content::File(_), None) => return None,
+        };
+        let cache = ReadCache::new(file.try_clone().ok()?);
+        let parsed = object::File::parse(&cache).ok()?;
+        Some(inlined::frames(&parsed, addresses))
+    }
+
+    /// The rules by which callers are found. Other machines than x86-64 have none here.
+    pub fn call_frames(&self) -> &CallFrames {
+        self.call_frames.get_or_init(|| {
+            if self.machine != Machine::X86_64 {
+                return CallFrames::default();
+            }
+            let section = |name| self.section_named(name, call_frames::MOST_BYTES);
+            CallFrames::new(section(".eh_frame"), section(".debug_frame"))
+        })
+    }
+
+    /// A section by its name, with its address; None if it is missing, or longer than `most`.
+    fn section_named(&self, name: &str, most: u64) -> Option<(u64, Vec<u8>)> {
+        match &self.content {
+            Content::Bytes(bytes) => section_named(&object::File::parse(bytes.as_slice()).ok()?, name, most),
+            Content::File(file) => {
+                let cache = ReadCache::new(file.try_clone().ok()?);
+                section_named(&object::File::parse(&cache).ok()?, name, most)
+            }
+        }
     }
 
     fn read_lines(&self) -> Option<Lines> {
@@ -337,9 +412,14 @@ fn notes<'a, Elf: FileHeader>(file: &ElfFile<'a, Elf, impl ReadRef<'a>>) -> u64 
     sections.max(segments)
 }
 
-/// The folder in which distributions put stripped symbols.
-fn debug_file(build_id: &[u8]) -> Option<PathBuf> {
-    let (first, rest) = build_id.split_first()?;
-    let rest: String = rest.iter().map(|byte| format!("{byte:02x}")).collect();
-    Some(PathBuf::from(format!("/usr/lib/debug/.build-id/{first:02x}/{rest}.debug")))
+fn section_named<'a>(
+    file: &object::File<'a, impl ReadRef<'a>>,
+    name: &str,
+    most: u64,
+) -> Option<(u64, Vec<u8>)> {
+    let section = file.section_by_name(name)?;
+    let (_, length) = section.file_range()?;
+    (length <= most).then_some(())?;
+    let data = section.compressed_data().ok()?;
+    (data.format == object::CompressionFormat::None).then(|| (section.address(), data.data.to_vec()))
 }

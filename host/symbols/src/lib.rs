@@ -9,6 +9,9 @@
 //!   table     addresses that are in order, found by bisection
 //!   unwind    functions of stripped files, from the table that exceptions are thrown by
 //!   lines     lines of source, where the file has such tables
+//!   inlined   functions with those that the compiler inlined, where the file or its debug file has the data
+//!   call_frames  from the registers of a function to those of its caller
+//!   debug_file  the separate file with the debug data of a stripped program
 //!   brought   what a file brings along: libraries that it asks for, allocators
 //!   shared_object   the segments and exported functions that a loader finds
 //!   vdso      the kernel's own, which is no file     spelling  names as people write them
@@ -19,11 +22,14 @@
 //!
 //! Invariant: a file that is missing, not a program, or malicious gives no names; nothing here panics, and the work is
 //! bounded by the length of the file.
-//! Not here: inlined callers, names in other processes' file systems.
+//! Not here: names in other processes' file systems.
 #![forbid(unsafe_code)]
 
 pub mod brought;
+pub mod call_frames;
+mod debug_file;
 mod image;
+mod inlined;
 mod lines;
 mod names;
 pub mod shared_object;
@@ -34,6 +40,7 @@ mod unwind;
 mod vdso;
 
 pub use image::{Image, Machine};
+pub use inlined::Frame;
 pub use lines::Line;
 pub use spelling::spelled;
 

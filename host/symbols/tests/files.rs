@@ -86,6 +86,98 @@ fn stripped_files_have_functions_without_names() {
     }
 }
 
+/// Runs objcopy; None if there is none.
+fn objcopy(words: &[&std::ffi::OsStr]) -> Option<()> {
+    let status = Command::new("objcopy").args(words).status().ok()?;
+    assert!(status.success(), "{words:?}");
+    Some(())
+}
+
+#[test]
+fn lines_and_inlined_functions_also_come_from_a_separate_file() {
+    let folder = env::temp_dir().join(format!("underbar-symbols-separate-{}", process::id()));
+    fs::create_dir_all(&folder).expect("a folder");
+    let source = folder.join("inlined.c");
+    let text = "\
+        __attribute__((noinline)) void *leaf(int x) { return (void *)(long)(x * 3); }\n\
+        static inline __attribute__((always_inline)) void *within(int x) {\n\
+          return (char *)leaf(x + 1) + 1;\n\
+        }\n\
+        __attribute__((noinline)) void *outer(int x) {\n\
+          return (char *)within(x) + 1;\n\
+        }\n\
+        int main(int count, char **words) { return outer(count) == words; }\n";
+    fs::write(&source, text).expect("written");
+    let program = folder.join("inlined");
+    let compile = Command::new("cc").args(["-g", "-O1", "-o"]).arg(&program).arg(&source).status();
+    if !compile.is_ok_and(|status| status.success()) {
+        eprintln!("skipped: no C compiler");
+        return;
+    }
+    let outer = nm(&program).iter().find(|(name, _)| name == "outer").expect("outer").1;
+    let range = Symbols::new().function(&program, outer).expect("its range");
+    let addresses: Vec<u64> = range.collect();
+    // The longest list of functions, as text.
+    let read = |path: &Path| {
+        let frames = Image::open(path).expect("a program").frames(&addresses);
+        let longest = frames.into_iter().max_by_key(Vec::len).expect("addresses");
+        let text = |frame: &underbar_symbols::Frame| {
+            let line = frame.line.as_ref().map_or(0, |line| line.line);
+            format!("{}:{line}", frame.function.as_deref().unwrap_or("?"))
+        };
+        longest.iter().map(text).collect::<Vec<_>>()
+    };
+    let expected = ["within:3", "outer:6"];
+    assert_eq!(read(&program), expected);
+    for flag in ["--only-keep-debug", "--compress-debug-sections=zlib"] {
+        let debug = folder.join("inlined.debug");
+        let bare = folder.join("bare");
+        if objcopy(&[flag.as_ref(), program.as_os_str(), debug.as_os_str()]).is_none() {
+            eprintln!("skipped: no objcopy");
+            return;
+        }
+        let link = format!("--add-gnu-debuglink={}", debug.display());
+        let words = ["--strip-all".as_ref(), "--remove-section=.note.gnu.build-id".as_ref(), link.as_ref()];
+        objcopy(&[&words[..], &[program.as_os_str(), bare.as_os_str()]].concat()).expect("objcopy");
+        assert_eq!(read(&bare), expected, "{flag}");
+        let symbols = Symbols::new();
+        assert_eq!(symbols.code(&bare, outer).map(|place| place.symbol).as_deref(), Some("outer"));
+        // Another program's data: its CRC is another one.
+        let mut bytes = fs::read(&debug).expect("read");
+        *bytes.last_mut().expect("bytes") ^= 1;
+        fs::write(&debug, &bytes).expect("written");
+        assert_eq!(read(&bare), [""; 0], "{flag}");
+        fs::remove_file(&debug).expect("removed");
+        assert_eq!(read(&bare), [""; 0], "{flag}");
+    }
+    let _ = fs::remove_dir_all(&folder);
+}
+
+#[test]
+fn wrong_debug_data_does_no_harm() {
+    let Some(program) = compiled("wrong-data", &["-g"]) else { return };
+    let symbols = Symbols::new();
+    let main = nm(&program).iter().find(|(name, _)| name == "main").expect("main").1;
+    let addresses: Vec<u64> = symbols.function(&program, main).expect("its range").collect();
+    let bytes = fs::read(&program).expect("read");
+    let info = bytes.windows(4).rposition(|four| four == b".c\0/").unwrap_or(bytes.len() / 2);
+    // Around the data, one byte each; and cut off.
+    for at in (bytes.len() / 3..info.min(bytes.len())).step_by(7) {
+        for value in [0, 0x7f, 0xff] {
+            let mut wrong = bytes.clone();
+            wrong[at] = value;
+            if let Some(image) = Image::from_bytes(wrong) {
+                drop(image.frames(&addresses));
+            }
+        }
+    }
+    for length in (0..bytes.len()).step_by(97) {
+        if let Some(image) = Image::from_bytes(bytes[..length].to_vec()) {
+            drop(image.frames(&addresses));
+        }
+    }
+}
+
 #[test]
 fn offsets_become_addresses() {
     let symbols = Symbols::new();

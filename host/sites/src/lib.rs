@@ -1,0 +1,29 @@
+//! Call sites of a program's storage: which line requested it, and what is still in use, from sampled requests.
+//!
+//! ```text
+//! events     a sampled request, a free of one, lost ones
+//! ```
+//!
+//! Invariant: everything comes from another process and is untrusted; nothing here panics on it.
+//! Not here: the sampler, which is in the runtime.
+#![forbid(unsafe_code)]
+
+pub mod events;
+pub mod files;
+pub mod flame;
+pub mod made;
+pub mod maps;
+pub mod names;
+pub mod pprof;
+pub mod record;
+pub mod report;
+pub mod schema;
+pub mod site;
+pub mod space;
+pub mod tally;
+pub mod text;
+pub mod walk;
+pub mod weights;
+pub mod words;
+
+pub use events::{Event, Registers, Sample, Stack};

@@ -1,0 +1,361 @@
+//! What the samples say, with names: the sites, and the whole stacks.
+//!
+//! ```text
+//! tally, names ──> locations, stacks (locations, innermost first) ──> sites ──> text | JSON | folded | pprof | flame
+//! ```
+//!
+//! Invariant: each stack belongs to one site, so a site's figures are the sums over its stacks, and the sum over all sites is the total.
+//! Not here: the views.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde::Serialize;
+
+use crate::names::{Location, locations};
+use crate::record::Recorder;
+use crate::site::{Site, cut, site};
+use crate::walk::{End, Place};
+use crate::weights::{Sum, share};
+
+/// Name and version of its JSON form.
+pub const SCHEMA: &str = "underbar.heap/1";
+
+/// The subject of the report.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Facts {
+    /// The program that was started, as given.
+    pub program: String,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// Notes about the samples.
+    pub notes: Vec<String>,
+}
+
+/// An estimate from samples, with its interval of 95 %.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Estimate {
+    /// Bytes.
+    pub bytes: u64,
+    /// The low end.
+    pub bytes_low: u64,
+    /// The high end.
+    pub bytes_high: u64,
+    /// Requests.
+    pub requests: u64,
+    /// The samples that it is made from.
+    pub samples: u64,
+    /// Its share in that of all stacks, percent.
+    pub percent: f64,
+    /// The low end.
+    pub percent_low: f64,
+    /// The high end.
+    pub percent_high: f64,
+}
+
+/// Requested in all, in use when most was, and in use when the process ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Figures {
+    /// All requests.
+    pub requested: Estimate,
+    /// In use at the time when the run had most in use, within a hundredth.
+    pub most_in_use: Estimate,
+    /// Still in use when its process ended.
+    pub in_use_at_end: Estimate,
+}
+
+/// A site and its figures.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SiteRow {
+    /// The function, if it is known.
+    pub function: Option<String>,
+    /// The file of source.
+    pub file: Option<String>,
+    /// The line.
+    pub line: Option<u64>,
+    /// The program file that has it; empty for code made at run time.
+    pub module: String,
+    /// The address in it, if nothing else names the place.
+    pub address: Option<u64>,
+    /// Why there is no more.
+    pub note: Option<&'static str>,
+    /// What it requested.
+    #[serde(flatten)]
+    pub figures: Figures,
+}
+
+/// A stack and its figures.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StackRow {
+    /// Its locations by their places in the list, innermost first.
+    pub locations: Vec<usize>,
+    /// Its site, by its place in the list.
+    pub site: usize,
+    /// How the walk ended: a key of `walks`.
+    pub end: &'static str,
+    /// What it requested.
+    #[serde(flatten)]
+    pub figures: Figures,
+}
+
+/// The report.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// [`SCHEMA`].
+    pub schema: &'static str,
+    /// The version of underbar.
+    pub underbar: &'static str,
+    /// What was run.
+    #[serde(flatten)]
+    pub facts: Facts,
+    /// Processes with samples.
+    pub processes: u64,
+    /// Samples.
+    pub samples: u64,
+    /// Samples for which there was no room: the figures are too low by them.
+    pub lost: u64,
+    /// The least mean distance of samples, bytes.
+    pub mean_bytes_least: u64,
+    /// The largest: it grows while a program requests fast.
+    pub mean_bytes_largest: u64,
+    /// Samples by how their walks ended.
+    pub walks: BTreeMap<&'static str, u64>,
+    /// All stacks together.
+    pub total: Figures,
+    /// The sites, that with most in use first.
+    pub sites: Vec<SiteRow>,
+    /// The stacks.
+    pub stacks: Vec<StackRow>,
+    /// Places in code.
+    pub locations: Vec<Location>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Sums([Sum; 3]);
+
+impl Sums {
+    fn join(&mut self, other: &Sums) {
+        self.0.iter_mut().zip(&other.0).for_each(|(sum, other)| sum.join(other));
+    }
+
+    fn figures(&self, whole: &Sums) -> Figures {
+        let [requested, most_in_use, in_use_at_end] =
+            [0, 1, 2].map(|which| estimate(&self.0[which], &whole.0[which]));
+        Figures { requested, most_in_use, in_use_at_end }
+    }
+}
+
+fn estimate(sum: &Sum, whole: &Sum) -> Estimate {
+    let interval = sum.interval();
+    let (percent, of_share) = share(sum, whole).unwrap_or_default();
+    // A conversion from a float saturates.
+    let rounded = |value: f64| value.round() as u64;
+    let percent_of = |value: f64| (value * 10.0).round() / 10.0;
+    Estimate {
+        bytes: rounded(sum.bytes),
+        bytes_low: rounded(interval.low),
+        bytes_high: rounded(interval.high),
+        requests: rounded(sum.requests),
+        samples: sum.samples,
+        percent: percent_of(percent),
+        percent_low: percent_of(of_share.low),
+        percent_high: percent_of(of_share.high),
+    }
+}
+
+/// The report of a run whose processes have all ended.
+#[must_use]
+pub fn report(mut recorder: Recorder, facts: Facts) -> Report {
+    recorder.tally.end();
+    let Recorder { files, made, tally, programs, processes, .. } = &recorder;
+    let places = tally.rows().iter().flat_map(|row| row.walk.places.iter().copied());
+    let named = locations(files, made, places);
+    let mut builder = Builder { list: Vec::new(), by_place: HashMap::new(), named };
+    let mut whole = Sums::default();
+    let mut sites: HashMap<Site, (usize, Sums)> = HashMap::new();
+    let mut walks: BTreeMap<&'static str, u64> = End::ALL.into_iter().map(|end| (end.key(), 0)).collect();
+    let mut stacks = Vec::new();
+    for row in tally.rows() {
+        let all: Vec<&Location> =
+            row.walk.places.iter().filter_map(|place| builder.named.get(place)).collect();
+        let cut = cut(&all);
+        let site = site(&all[cut..], programs)
+            .unwrap_or_else(|| Site { note: Some("without a stack"), ..Site::default() });
+        let sums = Sums([row.got, row.at_peak, row.at_end]);
+        whole.join(&sums);
+        let next = sites.len();
+        let entry = sites.entry(site).or_insert_with(|| (next, Sums::default()));
+        entry.1.join(&sums);
+        *walks.entry(row.walk.end.key()).or_default() += row.got.samples;
+        let shown = row.walk.places.get(cut..).unwrap_or_default();
+        stacks.push((shown.iter().filter_map(|place| builder.index(*place)).collect(), entry.0, row, sums));
+    }
+    let mut rows: Vec<(usize, SiteRow)> = sites
+        .into_iter()
+        .map(|(site, (number, sums))| (number, row_of(site, sums.figures(&whole))))
+        .collect();
+    rows.sort_by(|(_, a), (_, b)| {
+        let key = |row: &SiteRow| (row.figures.most_in_use.bytes, row.figures.requested.bytes);
+        key(b).cmp(&key(a)).then_with(|| (&a.function, &a.file, a.line).cmp(&(&b.function, &b.file, b.line)))
+    });
+    let place_of: HashMap<usize, usize> =
+        rows.iter().enumerate().map(|(at, (number, _))| (*number, at)).collect();
+    let stacks = stacks
+        .into_iter()
+        .map(|(locations, number, row, sums)| StackRow {
+            locations,
+            site: place_of.get(&number).copied().unwrap_or(0),
+            end: row.walk.end.key(),
+            figures: sums.figures(&whole),
+        })
+        .collect();
+    let counts = tally.counts;
+    Report {
+        schema: SCHEMA,
+        underbar: env!("CARGO_PKG_VERSION"),
+        facts,
+        processes: *processes,
+        samples: counts.samples,
+        lost: counts.lost,
+        mean_bytes_least: counts.least_mean,
+        mean_bytes_largest: counts.largest_mean,
+        walks,
+        total: whole.figures(&whole),
+        sites: rows.into_iter().map(|(_, row)| row).collect(),
+        stacks,
+        locations: builder.list,
+    }
+}
+
+fn row_of(site: Site, figures: Figures) -> SiteRow {
+    let Site { function, module, address, note } = site;
+    SiteRow {
+        function: function.function,
+        file: function.file,
+        line: function.line,
+        module,
+        address,
+        note,
+        figures,
+    }
+}
+
+/// Locations that stacks name, once each.
+struct Builder {
+    named: HashMap<Place, Location>,
+    list: Vec<Location>,
+    by_place: HashMap<Place, usize>,
+}
+
+impl Builder {
+    fn index(&mut self, place: Place) -> Option<usize> {
+        if let Some(known) = self.by_place.get(&place) {
+            return Some(*known);
+        }
+        self.list.push(self.named.get(&place)?.clone());
+        self.by_place.insert(place, self.list.len() - 1);
+        Some(self.list.len() - 1)
+    }
+}
+
+impl Report {
+    /// As JSON, one line.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        // Writing cannot fail: all keys are texts, and estimates are finite.
+        let text = serde_json::to_string(self).unwrap_or_default();
+        text + "\n"
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::names::Function;
+
+    fn estimate(bytes: u64, percent: f64, samples: u64) -> Estimate {
+        Estimate {
+            bytes,
+            bytes_low: bytes * 9 / 10,
+            bytes_high: bytes * 11 / 10,
+            requests: samples * 100,
+            samples,
+            percent,
+            percent_low: (percent - 4.0).max(0.0),
+            percent_high: (percent + 4.0).min(100.0),
+        }
+    }
+
+    fn figures(bytes: u64, percent: f64, samples: u64) -> Figures {
+        Figures {
+            requested: estimate(bytes * 2, percent, samples * 2),
+            most_in_use: estimate(bytes, percent, samples),
+            in_use_at_end: Estimate::default(),
+        }
+    }
+
+    /// Four sites: with a line, of Python, stripped, and with hostile names.
+    pub fn example() -> Report {
+        let function = |name: &str, file: &str, line: u64| Function {
+            function: Some(name.to_owned()),
+            file: Some(file.to_owned()).filter(|file| !file.is_empty()),
+            line: Some(line).filter(|line| *line > 0),
+        };
+        let location = |module: &str, address, functions: Vec<Function>| Location {
+            module: module.to_owned(),
+            address,
+            note: functions.is_empty().then_some("stripped"),
+            functions,
+        };
+        let main = function("main", "/src/main.c", 9);
+        let locations = vec![
+            location(
+                "/opt/prog",
+                0x10,
+                vec![
+                    function("parse_record", "/src/reader.c", 212),
+                    function("read_all", "/src/reader.c", 300),
+                ],
+            ),
+            location("/opt/prog", 0x20, vec![main]),
+            location("", 0x7000, vec![function("load", "/srv/job.py", 0)]),
+            location("/opt/prog", 0x30, vec![function("run", "", 0)]),
+            location("/opt/libx.so", 0x1234, Vec::new()),
+            location("/opt/prog", 0x40, vec![function("\u{1b}[31mevil\n", "/src/e\u{202e}.c", 1)]),
+        ];
+        let parts = [
+            (610, 61.0, 60, vec![0, 1]),
+            (200, 20.0, 20, vec![2, 3, 1]),
+            (150, 15.0, 15, vec![4]),
+            (40, 4.0, 4, vec![5]),
+        ];
+        let mut sites = Vec::new();
+        let mut stacks = Vec::new();
+        for (site, (kib, percent, samples, of)) in parts.into_iter().enumerate() {
+            let first: &Location = &locations[of[0]];
+            let named = first.functions.first().cloned();
+            let address = named.is_none().then_some(first.address);
+            let function = named.unwrap_or_default();
+            let chosen = Site { function, module: first.module.clone(), address, note: first.note };
+            let figures = figures(kib << 10, percent, samples);
+            sites.push(row_of(chosen, figures));
+            stacks.push(StackRow { locations: of, site, end: "whole", figures });
+        }
+        let mut walks: BTreeMap<&'static str, u64> = End::ALL.into_iter().map(|end| (end.key(), 0)).collect();
+        walks.extend([("whole", 116), ("cut", 3), ("no_rules", 1)]);
+        Report {
+            schema: SCHEMA,
+            underbar: "0.1.0",
+            facts: Facts { program: "/opt/prog".to_owned(), ..Facts::default() },
+            processes: 2,
+            samples: 120,
+            lost: 2,
+            mean_bytes_least: 1 << 19,
+            mean_bytes_largest: 1 << 19,
+            walks,
+            total: figures(1000 << 10, 100.0, 99),
+            sites,
+            stacks,
+            locations,
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! Which function of a stack is the site: the one that a person would look at.
+//!
+//! ```text
+//! innermost first   malloc, operator new, __rust_alloc, underbar itself      cut off
+//!                   std::vector<...>::push_back at /usr/include/c++/...      has a line, but not of the user's own code
+//!                   parse_record at src/reader.c:212                         the site
+//! ```
+//!
+//! The rule: the innermost function that has a line in the user's own code; if none has, the innermost function with a name in the user's
+//! own program or library; else the innermost place there (they are stripped); else the innermost function with a name; else the innermost
+//! place.
+//!
+//! The user's own code is that of the programs that were run, and of libraries outside the system's folders ([`SYSTEM`]), except for lines
+//! in sources of compilers and packages ([`SOURCES`]). Functions of Python count as lines, also without a number.
+//!
+//! Invariant: it depends on the stack alone, so equal stacks have equal sites.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use crate::names::{CPYTHON, Function, Location};
+
+/// Folders whose programs and libraries are the system's, unless they are the program that is run.
+pub const SYSTEM: [&str; 5] = ["/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/", "[vdso]"];
+
+/// Parts of the names of sources that come with compilers and packages.
+pub const SOURCES: [&str; 8] = [
+    "/rustc/",
+    "/rustlib/",
+    "/.cargo/registry/",
+    "/.cargo/git/",
+    "/usr/include/",
+    "/include/c++/",
+    "/usr/lib/",
+    "/usr/src/",
+];
+
+/// Parts of the names of modules that belong to Python: under functions of Python they are not the user's own code.
+const PYTHON: [&str; 3] = ["/libpython", "/lib-dynload/", "/site-packages/"];
+
+/// Functions that hand out storage, whichever library they are in: as people write them, without their arguments.
+const ALLOCATORS: [&str; 22] = [
+    "malloc",
+    "calloc",
+    "realloc",
+    "reallocarray",
+    "memalign",
+    "aligned_alloc",
+    "posix_memalign",
+    "valloc",
+    "pvalloc",
+    "__libc_malloc",
+    "__libc_calloc",
+    "__libc_realloc",
+    "operator new",
+    "operator new[]",
+    "__rust_alloc",
+    "__rust_alloc_zeroed",
+    "__rust_realloc",
+    "__rdl_alloc",
+    "__rdl_alloc_zeroed",
+    "__rdl_realloc",
+    "__rustc::__rust_alloc",
+    "__rustc::__rust_realloc",
+];
+
+/// The site of a stack.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Site {
+    /// The function, its file and its line, as far as they are known.
+    pub function: Function,
+    /// The program file that has it.
+    pub module: String,
+    /// Its address there; only if nothing else names it.
+    pub address: Option<u64>,
+    /// Why there is no more.
+    pub note: Option<&'static str>,
+}
+
+/// How many of the innermost locations belong to underbar or to functions that hand out storage.
+#[must_use]
+pub fn cut(locations: &[&Location]) -> usize {
+    let is_inside = |location: &&&Location| {
+        location.module.contains("libunderbar") || location.functions.last().is_some_and(is_allocator)
+    };
+    let inside = locations.iter().take_while(is_inside).count();
+    // A stack of nothing else shows its outermost one.
+    inside.min(locations.len().saturating_sub(1))
+}
+
+fn is_allocator(function: &Function) -> bool {
+    let Some(name) = &function.function else { return false };
+    let bare = name.split('(').next().unwrap_or_default();
+    ALLOCATORS.contains(&bare)
+}
+
+/// The site of a stack whose innermost locations are cut. None if there is no location.
+#[must_use]
+pub fn site(locations: &[&Location], programs: &HashSet<PathBuf>) -> Option<Site> {
+    // Under functions of Python, their interpreter and its modules are not the user's own code.
+    let is_python = |location: &&Location| {
+        location.module.is_empty() && location.functions.iter().any(|function| function.file.is_some())
+    };
+    let interpreter = locations.iter().find(|location| location.note == Some(CPYTHON));
+    let has_python = locations.iter().any(is_python);
+    let is_of_python = |module: &str| {
+        has_python
+            && (interpreter.is_some_and(|interpreter| interpreter.module == module)
+                || PYTHON.iter().any(|part| module.contains(part)))
+    };
+    let own = |location: &Location| !is_of_python(&location.module) && is_own(&location.module, programs);
+    let all = || {
+        locations
+            .iter()
+            .flat_map(|location| location.functions.iter().map(move |function| (*location, function)))
+    };
+    let has_line = |(location, function): &(&Location, &Function)| {
+        let has_own_line = function.line.is_some()
+            && own(location)
+            && function.file.as_deref().is_some_and(|file| !SOURCES.iter().any(|part| file.contains(part)));
+        is_python(location) || has_own_line
+    };
+    let has_name = |function: &Function| function.function.is_some();
+    let chosen = all()
+        .find(has_line)
+        .or_else(|| {
+            all().find(|(location, function)| {
+                has_name(function) && own(location) && location.note != Some(CPYTHON)
+            })
+        })
+        .or_else(|| {
+            let has_place = locations.iter().any(|location| own(location) && location.functions.is_empty());
+            all().find(|(_, function)| has_name(function) && !has_place)
+        });
+    let found = match chosen {
+        Some((location, function)) => Site {
+            function: function.clone(),
+            module: location.module.clone(),
+            address: None,
+            note: location.note,
+        },
+        None => {
+            let own_place = locations.iter().find(|location| own(location) && location.functions.is_empty());
+            let first = own_place.or_else(|| locations.first())?;
+            Site {
+                function: Function::default(),
+                module: first.module.clone(),
+                address: Some(first.address),
+                note: first.note,
+            }
+        }
+    };
+    Some(found)
+}
+
+fn is_own(module: &str, programs: &HashSet<PathBuf>) -> bool {
+    // Code made at run time, or by nobody.
+    if module.is_empty() {
+        return false;
+    }
+    programs.contains(Path::new(module)) || !SYSTEM.iter().any(|folder| module.starts_with(folder))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn location(module: &str, functions: &[(&str, &str, u64)]) -> Location {
+        let function = |(name, file, line): &(&str, &str, u64)| Function {
+            function: Some((*name).to_owned()).filter(|name| !name.is_empty()),
+            file: Some((*file).to_owned()).filter(|file| !file.is_empty()),
+            line: Some(*line).filter(|line| *line > 0),
+        };
+        Location {
+            module: module.to_owned(),
+            address: 0x1234,
+            note: functions.is_empty().then_some("stripped"),
+            functions: functions.iter().map(function).collect(),
+        }
+    }
+
+    fn chosen(locations: &[Location]) -> (usize, String) {
+        let all: Vec<&Location> = locations.iter().collect();
+        let cut = cut(&all);
+        let site = site(&all[cut..], &HashSet::from([PathBuf::from("/usr/lib/postgresql/postgres")]))
+            .expect("a site");
+        (cut, site.function.function.unwrap_or_else(|| format!("{:x?}", site.address)))
+    }
+
+    #[test]
+    fn the_innermost_line_of_the_user_s_own_code_counts() {
+        let malloc = location("/memfd:libunderbar.so", &[("malloc", "", 0)]);
+        let new = location("/usr/lib/libstdc++.so.6", &[("operator new(unsigned long)", "", 0)]);
+        let vector = location(
+            "/opt/app",
+            &[("std::vector<int>::grow", "/usr/include/c++/12/vector", 9), ("load", "a.cc", 7)],
+        );
+        let main = location("/opt/app", &[("main", "a.cc", 20)]);
+        let own = [malloc.clone(), new, vector, main.clone()];
+        assert_eq!(chosen(&own), (2, "load".to_owned()));
+        // Without lines: the user's own program before the system's libraries.
+        let strdup = location("/lib/libc.so.6", &[("strdup", "", 0)]);
+        let bare = location("/opt/app", &[("copy", "", 0)]);
+        assert_eq!(chosen(&[malloc.clone(), strdup.clone(), bare.clone()]), (1, "copy".to_owned()));
+        assert_eq!(chosen(&[malloc.clone(), strdup.clone(), bare, main]), (1, "main".to_owned()));
+        let stripped = location("/opt/app", &[]);
+        assert_eq!(chosen(&[strdup.clone(), stripped.clone()]), (0, "Some(1234)".to_owned()));
+        assert_eq!(chosen(&[strdup]), (0, "strdup".to_owned()));
+        assert_eq!(chosen(&[stripped]), (0, "Some(1234)".to_owned()));
+        // The program that is run is the user's, wherever it is; a stack of nothing but malloc shows it.
+        let system = location("/usr/lib/postgresql/postgres", &[("palloc", "mcxt.c", 3)]);
+        assert_eq!(chosen(&[malloc.clone(), system]), (1, "palloc".to_owned()));
+        assert_eq!(chosen(&[malloc]), (0, "malloc".to_owned()));
+    }
+
+    #[test]
+    fn functions_of_python_come_before_those_of_its_interpreter() {
+        let mut loop_of = location("/usr/bin/python3", &[("_PyEval_EvalFrameDefault", "", 0)]);
+        loop_of.note = Some(CPYTHON);
+        let python = location("", &[("load", "/srv/job.py", 0)]);
+        let arena = location("/usr/bin/python3", &[("new_arena", "obmalloc.c", 9)]);
+        assert_eq!(chosen(&[arena, loop_of.clone(), python]), (0, "load".to_owned()));
+        assert_eq!(chosen(&[loop_of]), (0, "_PyEval_EvalFrameDefault".to_owned()));
+        assert_eq!(site(&[], &HashSet::new()), None);
+    }
+}

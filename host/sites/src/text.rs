@@ -1,0 +1,294 @@
+//! The report on a terminal.
+//!
+//! ```text
+//! 100 columns and more   bytes [interval]  share [interval]  site
+//! 60 to 99               bytes [interval]  share [interval]      and the site in the next line
+//! below                  bytes  share [interval]                 and the site in the next line
+//! ```
+//!
+//! Invariant: no line is longer than the page, at least 40 columns; nothing but names has other characters than ASCII, and on a page
+//! without UTF-8 names have not either.
+//! Not here: words of sites ([`crate::words`]).
+
+use std::collections::HashSet;
+use std::fmt::Write as _;
+
+use underbar_report::units::{bytes, count, counted};
+
+use crate::report::{Estimate, Figures, Report, SiteRow};
+use crate::walk::End;
+use crate::words::{self, ascii, shortened, site_in};
+
+/// Where the report is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Page {
+    /// Its width: at least 40 and at most 200 are used.
+    pub columns: usize,
+    /// Does it show characters beyond ASCII?
+    pub has_utf8: bool,
+}
+
+impl Default for Page {
+    fn default() -> Page {
+        Page { columns: 100, has_utf8: true }
+    }
+}
+
+/// The default number of sites in a table.
+pub const DEFAULT_TOP: usize = 10;
+
+/// A table: its title, its figures, and what is written if it is empty.
+type Table = (&'static str, fn(&Figures) -> &Estimate, &'static str);
+
+const TABLES: [Table; 3] = [
+    ("Most in use", |figures| &figures.most_in_use, "nothing was sampled in use"),
+    ("Requested most", |figures| &figures.requested, "no request was sampled"),
+    ("Still in use at the end", |figures| &figures.in_use_at_end, "nothing sampled was still in use"),
+];
+
+/// The report, with the `top` sites in each table.
+#[must_use]
+pub fn render(report: &Report, page: Page, top: usize) -> String {
+    let columns = page.columns.clamp(40, 200);
+    let mut lines = head(report, columns);
+    // The callers of a site are shown once.
+    let mut met = HashSet::new();
+    for (title, of, empty) in TABLES {
+        lines.push(String::new());
+        let total = of(&report.total);
+        let title = if total.samples == 0 {
+            format!("{title}: {empty}")
+        } else {
+            format!("{title}: {}", with_interval(total))
+        };
+        lines.extend(wrapped(&title, columns));
+        table(report, of, (columns, top), &mut met, &mut lines);
+    }
+    let mut text = String::new();
+    for line in lines {
+        let line = if page.has_utf8 { line } else { ascii(&line) };
+        text += line.trim_end();
+        text.push('\n');
+    }
+    text
+}
+
+/// The line for the report of a run; None without samples.
+#[must_use]
+pub fn summary_line(report: &Report) -> Option<String> {
+    let site = report.sites.first()?;
+    let estimate = &site.figures.most_in_use;
+    (estimate.samples > 0).then(|| format!("most in use: {}, {}", words::site(site), share(estimate)))
+}
+
+fn head(report: &Report, columns: usize) -> Vec<String> {
+    let Report { facts, samples, lost, processes, .. } = report;
+    let program = underbar_shown::line(underbar_profile::text::file_name(&facts.program)).into_owned();
+    let mut texts = vec![format!(
+        "underbar heap: {program}: {} in {}, {}",
+        counted(*samples, "sample", "samples"),
+        counted(*processes, "process", "processes"),
+        distance(report),
+    )];
+    if *samples > 0 {
+        texts.push("Estimates with intervals of 95 %.".to_owned());
+    } else {
+        texts.push(
+            "No samples: the program requested little, or none of its processes kept accounts.".to_owned(),
+        );
+    }
+    if *lost > 0 {
+        let percent = *lost as f64 * 100.0 / (*lost + *samples) as f64;
+        texts.push(format!(
+            "{} were lost, {percent:.1} % of all: the figures are too low by about as much.",
+            counted(*lost, "sample", "samples"),
+        ));
+    }
+    let early: Vec<String> = End::ALL
+        .into_iter()
+        .filter(|end| *end != End::Whole)
+        .filter_map(|end| {
+            let number = report.walks.get(end.key()).copied().filter(|number| *number > 0)?;
+            Some(format!("{} {}", count(number), end.words()))
+        })
+        .collect();
+    if !early.is_empty() {
+        texts.push(format!("Stacks that end early: {}.", early.join("; ")));
+    }
+    texts.extend(facts.notes.iter().map(|note| underbar_shown::line(note).into_owned()));
+    texts.iter().flat_map(|text| wrapped(text, columns)).collect()
+}
+
+fn distance(report: &Report) -> String {
+    let (least, largest) = (report.mean_bytes_least, report.mean_bytes_largest);
+    if least == largest {
+        format!("one for each {} on average", bytes(least))
+    } else {
+        format!("one for each {} to {} on average", bytes(least), bytes(largest))
+    }
+}
+
+fn table(
+    report: &Report,
+    of: fn(&Figures) -> &Estimate,
+    (columns, top): (usize, usize),
+    met: &mut HashSet<usize>,
+    lines: &mut Vec<String>,
+) {
+    let mut rows: Vec<(usize, &SiteRow)> =
+        report.sites.iter().enumerate().filter(|(_, site)| of(&site.figures).samples > 0).collect();
+    rows.sort_by_key(|(_, site)| std::cmp::Reverse(of(&site.figures).bytes));
+    for (number, site) in rows.iter().take(top) {
+        let estimate = of(&site.figures);
+        let figures = figures(estimate, columns);
+        if columns >= 100 {
+            let room = columns - figures.chars().count() - 2;
+            lines.push(format!("{figures}  {}", site_in(site, room)));
+        } else {
+            lines.push(figures);
+            lines.push(format!("    {}", site_in(site, columns - 4)));
+        }
+        if met.insert(*number)
+            && let Some(callers) = callers(report, *number, of)
+        {
+            lines.push(format!("      {}", shortened(&callers, columns - 6)));
+        }
+    }
+    if rows.len() > top {
+        let rest: f64 = rows[top..].iter().map(|(_, site)| of(&site.figures).percent).sum();
+        let more = counted((rows.len() - top) as u64, "more site", "more sites");
+        lines.push(format!("  and {more} with {rest:.0} %"));
+    }
+}
+
+fn figures(estimate: &Estimate, columns: usize) -> String {
+    if columns < 60 {
+        return format!("{:>10}  {}", bytes(estimate.bytes), share(estimate));
+    }
+    let interval = interval(estimate);
+    format!("{:>10} {interval:<22}  {:<15}", bytes(estimate.bytes), share(estimate))
+}
+
+fn with_interval(estimate: &Estimate) -> String {
+    format!("{} {}", bytes(estimate.bytes), interval(estimate))
+}
+
+fn interval(estimate: &Estimate) -> String {
+    format!("[{}, {}]", bytes(estimate.bytes_low), bytes(estimate.bytes_high))
+}
+
+/// A share: `61 % [57, 65]`.
+fn share(estimate: &Estimate) -> String {
+    let Estimate { percent, percent_low, percent_high, .. } = estimate;
+    format!("{percent:.0} % [{percent_low:.0}, {percent_high:.0}]")
+}
+
+/// The callers of a site in its largest stack, up to the first function.
+fn callers(report: &Report, site: usize, of: fn(&Figures) -> &Estimate) -> Option<String> {
+    let stacks = report.stacks.iter().filter(|stack| stack.site == site);
+    let stack = stacks.max_by_key(|stack| of(&stack.figures).bytes)?;
+    let wanted = report.sites.get(site)?;
+    let all = stack
+        .locations
+        .iter()
+        .filter_map(|at| report.locations.get(*at))
+        .flat_map(|location| location.functions.iter().map(move |function| (location, function)));
+    let mut behind = all.skip_while(|(_, function)| {
+        (&function.function, &function.file, function.line) != (&wanted.function, &wanted.file, wanted.line)
+    });
+    behind.next()?;
+    let mut text = String::new();
+    let mut last = String::new();
+    for (location, function) in behind {
+        let name = words::function(location, function);
+        // A recursion is one word.
+        if name != last {
+            let _ = write!(text, "{}{name}", if text.is_empty() { "called by " } else { ", " });
+        }
+        if name == "main" || text.len() > 400 {
+            break;
+        }
+        last = name;
+    }
+    (!text.is_empty()).then_some(text)
+}
+
+/// A text in lines of at most this many characters.
+fn wrapped(text: &str, columns: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= columns => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(shortened(word, columns)),
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::tests::example;
+
+    #[test]
+    fn the_report_has_three_tables() {
+        let text = render(&example(), Page::default(), 3);
+        let expected = "\
+underbar heap: prog: 120 samples in 2 processes, one for each 512 KiB on average
+Estimates with intervals of 95 %.
+2 samples were lost, 1.6 % of all: the figures are too low by about as much.
+Stacks that end early: 3 deeper than the copied piece of stack; 1 in code without unwind tables.
+
+Most in use: 1000 KiB [900 KiB, 1.07 MiB]
+   610 KiB [549 KiB, 671 KiB]      61 % [57, 65]    parse_record at reader.c:212
+      called by read_all, main
+   200 KiB [180 KiB, 220 KiB]      20 % [16, 24]    load in job.py
+      called by run, main
+   150 KiB [135 KiB, 165 KiB]      15 % [11, 19]    stripped: libx.so+0x1234
+  and 1 more site with 4 %
+
+Requested most: 1.95 MiB [1.76 MiB, 2.15 MiB]
+  1.19 MiB [1.07 MiB, 1.31 MiB]    61 % [57, 65]    parse_record at reader.c:212
+   400 KiB [360 KiB, 440 KiB]      20 % [16, 24]    load in job.py
+";
+        assert!(text.starts_with(expected), "{text}");
+        assert!(text.contains("\nStill in use at the end: nothing sampled was still in use\n"), "{text}");
+    }
+
+    #[test]
+    fn no_line_is_longer_than_the_page_and_nothing_steers_it() {
+        let mut report = example();
+        report.sites[1].function = Some("ä".repeat(3_000));
+        report.facts.program = format!("/opt/{}\u{1b}[2J", "x".repeat(300));
+        for columns in [0, 40, 41, 59, 60, 79, 80, 99, 100, 133, 200, 1_000] {
+            for has_utf8 in [false, true] {
+                let text = render(&report, Page { columns, has_utf8 }, 10);
+                let longest = text.lines().map(|line| line.chars().count()).max().expect("lines");
+                assert!(longest <= columns.clamp(40, 200), "{columns}: {longest}\n{text}");
+                assert!(has_utf8 || text.is_ascii(), "{text}");
+                let is_plain = |character: char| character == '\n' || !underbar_shown::is_hostile(character);
+                assert!(text.chars().all(is_plain), "{text}");
+                assert!(text.contains("61 % [57, 65]") && text.contains("212"), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_summary_is_one_line() {
+        let line = summary_line(&example());
+        assert_eq!(line.as_deref(), Some("most in use: parse_record at reader.c:212, 61 % [57, 65]"));
+        let mut empty = example();
+        empty.sites.clear();
+        empty.samples = 0;
+        assert_eq!(summary_line(&empty), None);
+        empty.total = Figures::default();
+        let text = render(&empty, Page::default(), 10);
+        assert!(
+            text.contains("No samples") && text.contains("Most in use: nothing was sampled in use"),
+            "{text}"
+        );
+    }
+}

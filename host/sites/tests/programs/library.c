@@ -1,0 +1,2 @@
+// Nothing but `take`, for programs in other languages.
+void take(void);
