@@ -1,7 +1,7 @@
 //! Call sites of a program's storage: which line requested it, and what is still in use, from sampled requests.
 //!
 //! ```text
-//! events     a sampled request, a free of one, lost ones
+//! site areas ──> ring_sources, ring ──> events     a sampled request, a free of one, lost ones
 //! ```
 //!
 //! Invariant: everything comes from another process and is untrusted; nothing here panics on it.
@@ -9,5 +9,8 @@
 #![forbid(unsafe_code)]
 
 pub mod events;
+pub mod ring;
+pub mod ring_sources;
 
 pub use events::{Event, Registers, Sample, Stack};
+pub use ring_sources::{Of, Read, Sources};
