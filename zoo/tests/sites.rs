@@ -119,7 +119,7 @@ fn estimates_of_total_and_in_use_are_those_of_the_program() {
         ("mix", "60000", "SITES(ON,128K,1K,0)"),
         ("mix", "8000", "SITES(ON,8K,,0),STORAGE(AA,55)"),
         ("mix", "20000", "SITES(ON,32K,,0),HEAP(1M,1M,,FREE)"),
-        ("threads", "40000", "SITES(ON,32K,,0)"),
+        ("threads", "6000", "SITES(ON,16K,512,0)"),
     ] {
         let (output, seen) = run("estimates", options, &[&program, mode, count]);
         let [(_, seen)] = &seen[..] else { panic!("{mode}: {} processes", seen.len()) };

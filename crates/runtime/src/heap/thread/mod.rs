@@ -308,7 +308,8 @@ impl ThreadHeap {
         }
     }
 
-    /// All cells that came back to an extent, or else new ones.
+    /// All cells that came back to an extent, or else new ones. Inlined: a call would cost each list ten instructions.
+    #[inline(always)]
     unsafe fn take_cells(&mut self, extent: *mut Extent) -> (*mut Cell, u32) {
         // SAFETY: the extent is ours.
         let extent = unsafe { &mut *extent };
@@ -333,6 +334,7 @@ impl ThreadHeap {
         if carved == 0 { (back, waiting) } else { (first, carved + waiting) }
     }
 
+    #[inline(always)]
     unsafe fn next_extent(&mut self, class: usize) -> *mut Extent {
         let partial = self.pools[class].partial;
         if !partial.is_null() {
