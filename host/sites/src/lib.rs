@@ -1,7 +1,7 @@
 //! Call sites of a program's storage: which line requested it, and what is still in use, from sampled requests.
 //!
 //! ```text
-//! events     a sampled request, a free of one, lost ones
+//! site areas ──> ring_sources, ring ──> events     a sampled request, a free of one, lost ones
 //! ```
 //!
 //! Invariant: everything comes from another process and is untrusted; nothing here panics on it.
@@ -17,6 +17,8 @@ pub mod names;
 pub mod pprof;
 pub mod record;
 pub mod report;
+pub mod ring;
+pub mod ring_sources;
 pub mod schema;
 pub mod site;
 pub mod space;
@@ -27,3 +29,4 @@ pub mod weights;
 pub mod words;
 
 pub use events::{Event, Registers, Sample, Stack};
+pub use ring_sources::{Of, Read, Sources};
