@@ -27,7 +27,7 @@ use crate::traces::{Table, Traces};
 pub use caches::CacheView;
 pub use ecbs::{ClassView, PairView, TraceView, TracedRequest};
 pub use heaps::{HeapView, PoolView};
-pub use switches::SiteView;
+pub use switches::{SiteView, count_switches};
 
 /// Number of first bytes of a file that show whether it is a ledger of this version.
 pub const CHECKED_BYTES: usize = offset_of!(Header, made_ns);
@@ -194,6 +194,13 @@ impl<'a> LedgerView<'a> {
     pub const fn classes_of(slot: usize) -> core::ops::Range<usize> {
         let at = CLASSES_OFFSET + slot * CLASSES_BYTES;
         at..at + CLASSES_BYTES
+    }
+
+    /// Where the counters of a slot's process are in the file: the slot itself, without what is behind it.
+    #[must_use]
+    pub const fn counters_of(slot: usize) -> core::ops::Range<usize> {
+        let at = SLOTS_OFFSET + slot * SLOT_BYTES;
+        at..at + size_of::<Slot>()
     }
 
     /// Whether the process of a slot has made classes of ECBs.

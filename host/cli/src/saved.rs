@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 use underbar_shown::Shown;
 
+use underbar_launch::ledger::found::Meant;
 use underbar_launch::{Alive, last, ledger};
 use underbar_ledger::layout::{FILE_BYTES, MAGIC};
 use underbar_ledger::view::LedgerError;
@@ -56,6 +57,8 @@ pub enum Fault {
     Empty,
     /// No run of this user has left its report.
     NoRun,
+    /// It is no file, and several programs of this name keep accounts; the names of their ledgers.
+    Several(Vec<String>),
     /// It is longer than any report.
     TooLong,
     /// It is JSON, or begins like JSON, but is not a readable report.
@@ -84,6 +87,9 @@ impl fmt::Display for SavedError {
                 "no report is kept: there was no run yet, or no place for its report; \
                  `underbar run -- PROGRAM` keeps one, `underbar run --json -o FILE` writes one to FILE",
             ),
+            Fault::Several(names) => {
+                write!(f, "several programs of this name keep accounts; name one of: {}", names.join(", ").shown())
+            }
             Fault::TooLong => f.write_str("not an underbar report: it is longer than any report"),
             Fault::Report(error) => write!(f, "{error}"),
             Fault::Ledger(LedgerError::OtherVersion) => {
@@ -111,7 +117,8 @@ impl fmt::Display for SavedError {
 
 impl std::error::Error for SavedError {}
 
-/// Reads a saved report or a ledger. A ledger may be given by the name that its run printed; `-` is standard input.
+/// Reads a saved report or a ledger. A ledger may be given by the name that its run printed, by the name of a program that keeps accounts,
+/// or by the number of its process; `-` is standard input.
 ///
 /// # Errors
 /// What is wrong with the file.
@@ -122,7 +129,10 @@ pub fn read(path: &Path) -> Result<Report, SavedError> {
         return report(&bytes).map_err(named);
     }
     // A file of that name comes first; else a run may have left its accounts under the name.
-    let left = path.to_str().filter(|_| !path.exists()).and_then(ledger::named);
+    let left = match path.to_str().filter(|_| !path.exists()) {
+        Some(word) => meant(word).map_err(named)?,
+        None => None,
+    };
     let path = left.as_deref().unwrap_or(path);
     let open = || -> Result<Report, Fault> {
         let mut file = File::open(path).map_err(Fault::Unreadable)?;
@@ -139,6 +149,18 @@ pub fn read(path: &Path) -> Result<Report, SavedError> {
         report(&all(&mut file)?)
     };
     open().map_err(named)
+}
+
+/// The ledger that a word means.
+fn meant(word: &str) -> Result<Option<PathBuf>, Fault> {
+    if word.contains('/') {
+        return Ok(None);
+    }
+    match ledger::named(word).map_or_else(|| ledger::found::meant(word), Meant::One) {
+        Meant::None => Ok(None),
+        Meant::One(path) => Ok(Some(path)),
+        Meant::Several(names) => Err(Fault::Several(names)),
+    }
 }
 
 /// Reads the report of this user's last run.

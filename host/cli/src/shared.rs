@@ -14,6 +14,7 @@ use underbar_shown::Shown;
 use crate::say::{Color, Kind, say};
 use underbar_runner::layers::Layers;
 use underbar_shown::door::{self, Form};
+use underbar_top::glyphs::{ASCII, BLOCKS, Glyphs};
 
 /// Flags of all commands.
 #[derive(Args, Clone, Debug, Default)]
@@ -46,6 +47,11 @@ pub struct Shared {
     /// When messages are coloured
     #[arg(long, value_enum, value_name = "WHEN", default_value_t)]
     pub color: Color,
+}
+
+/// The characters of pictures and names on standard output: all of them where it is no terminal, else those that the terminal has.
+pub fn glyphs() -> Glyphs {
+    if !door::output_is_terminal() || door::has_blocks() { BLOCKS } else { ASCII }
 }
 
 /// A text, with marks for invalid characters: a mistake in options never keeps the program from running.

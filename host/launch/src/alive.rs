@@ -32,7 +32,7 @@ pub fn is_alive(process: u32) -> bool {
 #[derive(Default)]
 pub struct Alive {
     /// See [`inner_processes`]; computed once, as it reads a file or two for each process of the machine.
-    inner: OnceCell<Vec<(u32, Option<u32>)>>,
+    inner: OnceCell<Vec<Inner>>,
 }
 
 impl Alive {
@@ -60,12 +60,40 @@ impl Alive {
         own == FIRST && is_proc_ours() || own != 0 && view.slots().any(|slot| slot.process.namespace == own)
     }
 
+    /// The number that the process of a slot has in our namespace, if it is alive and /proc shows it. The first of several processes that
+    /// may be it, since their namespaces cannot be read.
+    #[must_use]
+    pub fn number_here(&self, slot: &SlotView<'_>) -> Option<u32> {
+        if !self.has(slot) {
+            return None;
+        }
+        if !is_elsewhere(slot.process) {
+            return Some(slot.process.number);
+        }
+        self.elsewhere(slot.process).map(|inner| inner.outer)
+    }
+
     /// A process of another namespace. A process whose namespace cannot be read may be the one.
     fn lives_elsewhere(&self, process: Identity) -> bool {
-        self.inner.get_or_init(inner_processes).iter().any(|&(number, namespace)| {
-            number == process.number && namespace.is_none_or(|namespace| namespace == process.namespace)
+        self.elsewhere(process).is_some()
+    }
+
+    fn elsewhere(&self, process: Identity) -> Option<&Inner> {
+        self.inner.get_or_init(inner_processes).iter().find(|inner| {
+            inner.number == process.number
+                && inner.namespace.is_none_or(|namespace| namespace == process.namespace)
         })
     }
+}
+
+/// A living process of an inner namespace.
+struct Inner {
+    /// Its number in our namespace.
+    outer: u32,
+    /// Its number in its own.
+    number: u32,
+    /// Its namespace; None: it may not be asked.
+    namespace: Option<u32>,
 }
 
 /// Whether it has a number in another namespace than ours.
@@ -74,31 +102,43 @@ pub(crate) fn is_elsewhere(process: Identity) -> bool {
 }
 
 /// The kernel's data about a process.
-struct Stat {
+pub(crate) struct Stat {
     state: char,
     /// Its start, in ticks since the machine was started.
     began: u64,
+    /// Threads.
+    pub(crate) threads: u64,
+    /// Resident pages.
+    pub(crate) resident_pages: u64,
 }
 
 impl Stat {
-    /// From `12 (a name) S 11 ...`, where the name may hold anything; the start is the 22nd word. None if the kernel gives
-    /// nothing, or /proc is that of another namespace than ours.
+    /// None if the kernel gives nothing, or /proc is that of another namespace than ours.
     fn of(process: u32) -> Option<Stat> {
         if !is_proc_ours() {
             return None;
         }
-        let text = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-        let mut words = text.rsplit_once(')')?.1.split_ascii_whitespace();
-        Some(Stat { state: words.next()?.chars().next()?, began: words.nth(18)?.parse().ok()? })
+        Stat::read(&fs::read(format!("/proc/{process}/stat")).ok()?)
     }
 
-    fn has_ended(&self) -> bool {
+    /// From `12 (a name) S 11 ...`, where the name may hold anything; the start is the 22nd word.
+    pub(crate) fn read(text: &[u8]) -> Option<Stat> {
+        let behind_name = &text[text.iter().rposition(|&byte| byte == b')')? + 1..];
+        let mut words = str::from_utf8(behind_name).ok()?.split_ascii_whitespace();
+        let state = words.next()?.chars().next()?;
+        let threads = words.nth(16)?.parse().ok()?;
+        let began = words.nth(1)?.parse().ok()?;
+        let resident_pages = words.nth(1)?.parse().ok()?;
+        Some(Stat { state, began, threads, resident_pages })
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
         matches!(self.state, 'Z' | 'X')
     }
 
     /// Whether it began after the owner of a slot did. Then it is another process with the same number. A time namespace has
     /// its own clocks, so no conclusion is possible there.
-    fn is_anothers(&self, number: u32, slot_began_ns: u64) -> bool {
+    pub(crate) fn is_anothers(&self, number: u32, slot_began_ns: u64) -> bool {
         let clock = |who: &str| fs::metadata(format!("/proc/{who}/ns/time")).map_or(0, |status| status.ino());
         self.began.saturating_mul(TICK_NS) > slot_began_ns && clock(&number.to_string()) == clock("self")
     }
@@ -127,8 +167,8 @@ fn numbers_of(process: &str) -> Option<Vec<u32>> {
     line.split_ascii_whitespace().map(|number| number.parse().ok()).collect()
 }
 
-/// The living processes of inner namespaces: number, and namespace as far as it may be asked.
-fn inner_processes() -> Vec<(u32, Option<u32>)> {
+/// The living processes of inner namespaces.
+fn inner_processes() -> Vec<Inner> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
     names
@@ -137,7 +177,11 @@ fn inner_processes() -> Vec<(u32, Option<u32>)> {
             let numbers = numbers_of(&name).filter(|numbers| numbers.len() > 1)?;
             let text = fs::read_to_string(format!("/proc/{name}/stat")).ok()?;
             let has_ended = text.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with(['Z', 'X']));
-            (!has_ended).then(|| (numbers[numbers.len() - 1], namespace_of(&name)))
+            (!has_ended).then(|| Inner {
+                outer: numbers[0],
+                number: numbers[numbers.len() - 1],
+                namespace: namespace_of(&name),
+            })
         })
         .collect()
 }
@@ -172,10 +216,13 @@ mod tests {
 
     #[test]
     fn who_has_a_namespace_of_its_own_is_looked_for_in_it() {
-        let alive = Alive { inner: OnceCell::from(vec![(1, Some(7)), (2, None)]) };
+        let inner = |outer, number, namespace| Inner { outer, number, namespace };
+        let alive = Alive { inner: OnceCell::from(vec![inner(91, 1, Some(7)), inner(92, 2, None)]) };
         let check = |namespace, number| alive.lives_elsewhere(Identity { namespace, number });
         assert!(check(7, 1) && check(7, 2) && check(8, 2));
         assert!(!check(8, 1) && !check(7, 3));
+        let here = alive.elsewhere(Identity { namespace: 7, number: 1 }).map(|inner| inner.outer);
+        assert_eq!(here, Some(91));
         assert!(namespace_of("self").is_some_and(|namespace| namespace == own_namespace() && namespace != 0));
     }
 }

@@ -10,9 +10,10 @@
 //! ([`place`]); if the user names the file (`-o`), at least the file is. It is removed after the report of the run, unless it
 //! is to be kept; a killed run leaves it, and the next run removes it once no process of it lives.
 //! Not here: its layout (the `ledger` crate), the other files of its processes ([`mod@beside`]),
-//! the ledgers to remove ([`mod@sweep`]).
+//! the ledgers to remove ([`mod@sweep`]), and those that there are ([`mod@found`]).
 
 mod beside;
+pub mod found;
 mod holders;
 mod sweep;
 

@@ -5,6 +5,7 @@
 //!        ── library  the path of the preload library for the program's loader
 //!        ── ledger   the file with the program's accounts
 //!        ── file_keeper  the supervisor of caches of files
+//!        ── process_file  what the kernel says of a running process
 //!        ── last     the report of the last run, kept for printing again
 //!        ── place    which folders are safe for library and ledger
 //!        ── foreign  files whose names come from others
@@ -36,6 +37,7 @@ pub mod ledger;
 mod library;
 mod part;
 pub mod place;
+mod process_file;
 mod program;
 mod run;
 mod session;
@@ -48,6 +50,7 @@ pub use cpu_limit::{CpuWatch, Expired};
 pub use environment::preloading;
 pub use ledger::LedgerFile;
 pub use library::{Library, LibraryError};
+pub use process_file::{KernelFigures, ProcessFile};
 pub use program::{Failure, find};
 pub use run::{Ended, How};
 pub use session::{Process, Session};

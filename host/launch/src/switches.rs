@@ -14,17 +14,14 @@
 //! Not here: the note (`underbar_ledger::switch_reset`), and what a report takes off.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use underbar_ledger::switch_reset::{Figure, MOST, Noted, OF_FIGURE, OF_RUNS, OFFSET, note};
 use underbar_ledger::switches::SAMPLED;
 use underbar_ledger::{Identity, Key, LedgerView, SlotState, SlotView};
-use underbar_preloadable::LEDGER;
 use underbar_sys::syscall::O_NOFOLLOW;
 
 use crate::control::ControlError;
@@ -86,17 +83,6 @@ pub fn reset(ledger: &Path) -> Result<usize, ControlError> {
         write(&file, *place, &page)?;
     }
     Ok(all.len())
-}
-
-/// The ledger of a running process, by the environment in which its program began. None if it has none, or is another user's.
-#[must_use]
-pub fn ledger_of(process: u32) -> Option<PathBuf> {
-    let environment = fs::read(format!("/proc/{process}/environ")).ok()?;
-    let value = |variable: &[u8]| {
-        let path = variable.strip_prefix(LEDGER)?.strip_prefix(b"=")?;
-        Some(PathBuf::from(OsStr::from_bytes(path)))
-    };
-    environment.split(|&byte| byte == 0).find_map(value)
 }
 
 /// What a process has counted.

@@ -4,7 +4,7 @@
 //! answer, report, message, progress ── form ── write ──> standard output | standard error | file
 //!                                       │
 //!                                       text: only line feeds and tabs act       coloured: underbar's colours, too
-//!                                       JSON: its own escapes
+//!                                       JSON: its own escapes                    screen: moves on a terminal, too
 //! ```
 //!
 //! Invariant: whatever foreign names and texts are in the output, no byte of it controls a terminal or reverses text.
@@ -24,7 +24,7 @@ use std::os::fd::BorrowedFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-use crate::{coloured, json, text};
+use crate::{coloured, json, screen, text};
 use rustix::fs::OFlags;
 use rustix::process::geteuid;
 use rustix::termios::tcgetwinsize;
@@ -38,6 +38,8 @@ pub enum Form {
     Coloured,
     /// JSON.
     Json,
+    /// A picture that is drawn on a terminal: colours, moves, and the few modes that a picture needs.
+    Screen,
 }
 
 impl Form {
@@ -52,17 +54,23 @@ impl Form {
             Form::Text => text(words),
             Form::Coloured => Cow::Owned(coloured(words)),
             Form::Json => json(words),
+            Form::Screen => Cow::Owned(screen(words)),
         }
     }
 }
 
 /// Writes to standard output, to the last byte. A closed pipe is no failure.
 pub fn to_output(form: Form, words: &str) -> io::Result<()> {
+    is_read(form, words).map(drop)
+}
+
+/// Writes to standard output, and says whether somebody still reads there: false for a closed pipe.
+pub fn is_read(form: Form, words: &str) -> io::Result<bool> {
     #[allow(clippy::disallowed_methods, reason = "this is the door")]
     let mut output = io::stdout().lock();
     match output.write_all(form.passed(words).as_bytes()).and_then(|()| output.flush()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        written => written,
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        written => written.map(|()| true),
     }
 }
 
@@ -72,6 +80,21 @@ pub fn to_error(form: Form, words: &str) -> io::Result<()> {
     match io::stderr().write_all(form.passed(words).as_bytes()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         written => written,
+    }
+}
+
+/// A file that grows by and by, such as a recording.
+pub struct Growing(File);
+
+impl Growing {
+    /// Makes the file, or empties an existing one.
+    pub fn new(path: &Path) -> io::Result<Growing> {
+        create(path).map(Growing)
+    }
+
+    /// Adds to it.
+    pub fn add(&mut self, form: Form, words: &str) -> io::Result<()> {
+        self.0.write_all(form.passed(words).as_bytes())
     }
 }
 
@@ -128,6 +151,12 @@ pub fn output_is_terminal() -> bool {
 pub fn error_is_terminal() -> bool {
     #[allow(clippy::disallowed_methods, reason = "this is the door")]
     io::stderr().is_terminal()
+}
+
+/// Columns and rows of the terminal, if standard output is one.
+pub fn output_size() -> Option<(u16, u16)> {
+    let size = tcgetwinsize(rustix::stdio::stdout()).ok()?;
+    Some((size.ws_col, size.ws_row)).filter(|(columns, rows)| *columns > 0 && *rows > 0)
 }
 
 /// Columns of the terminal, if standard output is one.
@@ -240,6 +269,12 @@ mod tests {
         assert_eq!(Form::Text.passed(words), "a\n\\x1b[1mb\\x1b[2J\\u{202e}");
         assert_eq!(Form::Coloured.passed(words), "a\n\x1b[1mb\\x1b[2J\\u{202e}");
         assert_eq!(Form::of(true).passed("\"\u{202e}\""), r#""\u202e""#);
+        let picture = "\x1b[?1049h\x1b[2J\x1b[3;10H\x1b[0;7ma";
+        assert_eq!(Form::Screen.passed(picture), picture);
+        assert_eq!(
+            Form::Screen.passed("\x1b]0;t\x07\x1b[6n\x1b[?1h\u{202e}"),
+            "\\x1b]0;t\\x07\\x1b[6n\\x1b[?1h\\u{202e}"
+        );
     }
 
     #[test]

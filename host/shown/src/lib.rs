@@ -100,18 +100,39 @@ pub fn line(text: &str) -> Cow<'_, str> {
 /// A text with underbar's colours, which are the only sequences that stay: `ESC [ digits ; digits m`.
 #[must_use]
 pub fn coloured(text: &str) -> String {
+    with_sequences(text, |last, codes| last == 'm' && is_numbers(codes))
+}
+
+/// A picture on a terminal. The sequences that stay are colours, moves (`H`), erasures (`J`, `K`), and the modes of a picture: the other
+/// screen (`?1049`), the cursor (`?25`), and all changes at once (`?2026`).
+#[must_use]
+pub fn screen(text: &str) -> String {
+    with_sequences(text, |last, codes| match last {
+        'm' | 'H' | 'J' | 'K' => is_numbers(codes),
+        'h' | 'l' => matches!(codes, "?1049" | "?25" | "?2026"),
+        _ => false,
+    })
+}
+
+fn is_numbers(codes: &str) -> bool {
+    codes.bytes().all(|byte| byte.is_ascii_digit() || byte == b';')
+}
+
+/// A text of which only those sequences stay whose last character and numbers are allowed.
+fn with_sequences(text: &str, is_allowed: impl Fn(char, &str) -> bool) -> String {
     let mut out = String::with_capacity(text.len());
     let mut pieces = text.split('\u{1b}');
     out += &self::text(pieces.next().unwrap_or_default());
     for piece in pieces {
-        let colour = piece
-            .strip_prefix('[')
-            .and_then(|rest| rest.split_once('m'))
-            .filter(|(codes, _)| codes.bytes().all(|byte| byte.is_ascii_digit() || byte == b';'));
-        match colour {
-            Some((codes, rest)) => {
+        let sequence = piece.strip_prefix('[').and_then(|rest| {
+            let end = rest.find(|character: char| character.is_ascii_alphabetic())?;
+            let last = char::from(rest.as_bytes()[end]);
+            Some((last, &rest[..end], &rest[end + 1..]))
+        });
+        match sequence.filter(|(last, codes, _)| is_allowed(*last, codes)) {
+            Some((last, codes, rest)) => {
                 // Writing to a string cannot fail.
-                let _ = write!(out, "\u{1b}[{codes}m{}", self::text(rest));
+                let _ = write!(out, "\u{1b}[{codes}{last}{}", self::text(rest));
             }
             None => {
                 out += "\\x1b";

@@ -29,6 +29,33 @@ pub struct SiteView<'a> {
     pub first: u64,
 }
 
+/// The switches in these pages, which are [`LedgerView::switches_of`](super::LedgerView::switches_of) a slot: entries to the kernel by
+/// all components together, without calls of libraries' functions. They only grow. Cheaper than [`SlotView::sites`], which looks modules up.
+#[must_use]
+pub fn count_switches(pages: &[u8]) -> u64 {
+    let known = offset_of!(Switches, fixed) + offset_of!(Fixed, known);
+    let entries = tables(pages).chain((0..KNOWN).map(move |entry| known + entry * size_of::<Entry>()));
+    let entries = entries.filter_map(|at| {
+        let key = word(pages, at + offset_of!(Entry, key));
+        let is_switch = key != 0 && parts(key).0 < SAMPLED;
+        is_switch.then(|| not_below_zero(word(pages, at + offset_of!(Entry, count))))
+    });
+    let overflow = (0..OVERFLOW.min(SAMPLED)).map(|function| {
+        not_below_zero(word(pages, offset_of!(Head, overflow) + function * size_of::<Overflow>()))
+    });
+    entries.chain(overflow).fold(0, u64::saturating_add)
+}
+
+/// The places of all entries of the tables that threads have made.
+fn tables(pages: &[u8]) -> impl Iterator<Item = usize> + use<> {
+    let made = word(pages, offset_of!(Head, made));
+    let tables = (0..TABLES).filter(move |table| made >> table & 1 != 0);
+    tables.flat_map(|table| {
+        let at = offset_of!(Switches, tables) + table * size_of::<Table>();
+        (0..ENTRIES).map(move |entry| at + entry * size_of::<Entry>())
+    })
+}
+
 impl<'a> SlotView<'a> {
     /// Does the process count its switches?
     #[must_use]
@@ -47,14 +74,7 @@ impl<'a> SlotView<'a> {
     pub fn sites(&self) -> impl Iterator<Item = SiteView<'a>> + use<'a> {
         let pages = if self.counts_switches() { self.switches } else { &[] };
         let known = offset_of!(Switches, fixed) + offset_of!(Fixed, known);
-        let made = word(pages, offset_of!(Head, made));
-        let tables = (0..TABLES).filter(move |table| made >> table & 1 != 0);
-        let entries = tables
-            .flat_map(|table| {
-                let at = offset_of!(Switches, tables) + table * size_of::<Table>();
-                (0..ENTRIES).map(move |entry| at + entry * size_of::<Entry>())
-            })
-            .chain((0..KNOWN).map(move |entry| known + entry * size_of::<Entry>()));
+        let entries = tables(pages).chain((0..KNOWN).map(move |entry| known + entry * size_of::<Entry>()));
         let sites = entries.filter_map(move |at| {
             let figure = |field: usize| not_below_zero(word(pages, at + field));
             let (key, count) = (word(pages, at + offset_of!(Entry, key)), figure(offset_of!(Entry, count)));

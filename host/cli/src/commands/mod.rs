@@ -12,12 +12,14 @@ pub mod doctor;
 pub mod exec;
 pub mod explain;
 pub mod lib;
+pub mod ls;
 pub mod man;
 pub mod options;
 pub mod profile;
 pub mod report;
 pub mod run;
 pub mod sort;
+pub mod top;
 pub mod tune;
 
 use clap::{CommandFactory, Subcommand};
@@ -59,6 +61,10 @@ commands! {
     Run(run::Run): Programs, OWN_FAILURE;
     /// Print the report of the last run, or a saved one
     Report(report::Report): Programs, NO_ANSWER;
+    /// List the programs that keep accounts now, and accounts that programs have left
+    Ls(ls::Ls): Programs, NO_ANSWER;
+    /// Watch programs while they run: heap, memory, requests, locks, switches, CPU time
+    Top(top::Top): Programs, NO_ANSWER;
     /// Measure a program, try the suggestions, and decide by paired reruns whether they help
     Tune(Box<tune::Tune>): Programs, NO_ANSWER;
     /// Compare a program under sets of options, or with other allocators, in alternating runs

@@ -40,10 +40,12 @@ Examples:
   underbar report --ecb all run.ledger      ECBs that are alive, of a program that `run --exec -o FILE` started
   underbar report --reset-switches 4711     switches of running programs are counted from now on, by the process or the ledger
   underbar report --json accounts.ledger    a ledger left by `run --exec -o FILE`, or by MSGFILE
+  underbar report server                    a program that runs and keeps accounts, by its name; `underbar ls` lists them
 
 Exit status: 0 printed, 2 wrong usage, or FILE cannot be read.")]
 pub struct Report {
-    /// A report saved with --json, or a ledger file; - is standard input [default: the report of the last run]
+    /// A report saved with --json, a ledger file, or the name or number of a running program; - is standard input [default: the report
+    /// of the last run]
     file: Option<PathBuf>,
 
     /// Form of the report [default: the form that the run's options asked for]
@@ -128,7 +130,7 @@ fn which(text: &str) -> Result<u64, String> {
 fn reset_switches(file: &Path) -> Result<String, String> {
     let shown = quoted(&file.to_string_lossy());
     let left = file.to_str().filter(|_| !file.exists());
-    let of_process = || Some(underbar_launch::switches::ledger_of(left?.parse().ok()?));
+    let of_process = || Some(underbar_launch::ledger::found::ledger_of(left?.parse().ok()?));
     let path = match left.and_then(underbar_launch::ledger::named) {
         Some(path) => path,
         None => match of_process() {
