@@ -188,7 +188,9 @@ impl Diff {
     }
 }
 
-fn command(report: &Report) -> String {
+/// The program and its arguments, as comparisons show them: at most 90 characters, without control characters.
+#[must_use]
+pub fn command(report: &Report) -> String {
     let words = std::iter::once(&report.run.program).chain(&report.run.arguments);
     let text = words.map(String::as_str).collect::<Vec<_>>().join(" ");
     crate::page::clip(&crate::page::clean(&text), 90)

@@ -106,6 +106,11 @@ pub fn split(key: &'static str) -> (&'static str, &'static str) {
     key.split_once('.').unwrap_or((key, ""))
 }
 
+/// The key paths that are null in each report, with a reason in the schema.
+pub fn absent() -> impl Iterator<Item = &'static str> {
+    ABSENT.iter().map(|absent| absent.key)
+}
+
 /// The areas in the tables of counters and of absent figures, in the order in which they first appear.
 #[must_use]
 pub fn areas() -> Vec<&'static str> {

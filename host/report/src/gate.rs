@@ -28,22 +28,33 @@ pub struct Gate {
     pub text: String,
     /// The figure that is tested.
     pub key: Cow<'static, str>,
-    comparison: Comparison,
-    value: Value,
+    /// How the figure is compared.
+    pub comparison: Comparison,
+    /// With what it is compared.
+    pub value: Value,
 }
 
+/// How a figure is compared with its limit. A gate fails if the comparison is true.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Comparison {
+pub enum Comparison {
+    /// `>`
     Above,
+    /// `>=`
     AtLeast,
+    /// `<`
     Below,
+    /// `<=`
     AtMost,
+    /// `==`
     Equal,
+    /// `!=`
     Unequal,
 }
 
+/// The limit of a gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Value {
+pub enum Value {
+    /// This figure, whatever the old one was.
     Absolute(u64),
     /// The old figure plus this many units.
     Plus(i128),
@@ -205,13 +216,17 @@ impl Gate {
         Ok(Gate { text: text.trim().to_owned(), key, comparison, value })
     }
 
+    /// The figure of a report that is tested; None if the report does not know it.
+    #[must_use]
+    pub fn figure(&self, report: &Report) -> Option<u64> {
+        let figure = of_report(report).into_iter().find(|figure: &Figure| figure.key == self.key);
+        figure.map_or_else(|| ecb_sums::value(report, &self.key), |figure| figure.value)
+    }
+
     /// Decides.
     #[must_use]
     pub fn decide(&self, old: &Report, new: &Report) -> Outcome {
-        let figure = |report| {
-            let figure = of_report(report).into_iter().find(|figure: &Figure| figure.key == self.key);
-            figure.map_or_else(|| ecb_sums::value(report, &self.key), |figure| figure.value)
-        };
+        let figure = |report| self.figure(report);
         let Some(new) = figure(new).map(i128::from) else { return Outcome::Unknown };
         // new ? limit, both scaled by the same number so that percentages stay integers.
         const MILLION: i128 = 1_000_000;

@@ -61,6 +61,9 @@ pub struct Report {
 /// The facts of the machine on which the figures depend.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Host {
+    /// The name of the machine; absent in reports of an older underbar.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// Kernel name and release, such as `Linux 6.1.0`.
     pub kernel: String,
     /// Processors that the run could use.

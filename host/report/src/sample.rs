@@ -195,6 +195,7 @@ fn run(program: &str, arguments: &[&str], processes: Vec<Process>) -> Report {
         schema: SCHEMA.to_owned(),
         underbar: "0.1.0".to_owned(),
         host: Host {
+            name: None,
             kernel: "Linux 6.1.0".to_owned(),
             cores: 2,
             page_bytes: 4096,

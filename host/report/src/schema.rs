@@ -123,6 +123,7 @@ pub fn schema() -> Value {
     let mut host = object(
         "The machine.",
         json!({
+            "name": {"type": "string", "description": "Its name; absent in reports of an older underbar."},
             "kernel": text(),
             "cores": number("Processors that the run could use."),
             "page_bytes": number("Bytes of a page."),
@@ -133,6 +134,7 @@ pub fn schema() -> Value {
         }),
     );
     not_required(&mut host, "switch_costs");
+    not_required(&mut host, "name");
     let mut schema = object(
         "A report of underbar: what a run was, what it took, and the accounts of its processes. \
          Integers are bytes and nanoseconds.",

@@ -334,6 +334,7 @@ pub fn host(moment_unix_ns: u64) -> Host {
     let names = rustix::system::uname();
     let groups = Groups::own();
     Host {
+        name: Some(names.nodename().to_string_lossy().into_owned()).filter(|name| !name.is_empty()),
         kernel: format!("{} {}", names.sysname().to_string_lossy(), names.release().to_string_lossy()),
         cores: cores(&groups),
         page_bytes: 4096,

@@ -128,6 +128,66 @@ pub fn bytes_to_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
+/// Output that is written piece by piece, to a file or to standard output.
+pub struct Pieces {
+    /// None: standard output.
+    file: Option<File>,
+    form: Form,
+}
+
+impl Pieces {
+    /// Opens a file, and empties it; `-` and None are standard output.
+    ///
+    /// # Errors
+    /// The file cannot be made.
+    pub fn open(path: Option<&Path>, form: Form) -> io::Result<Pieces> {
+        let file = path.filter(|path| !is_output(path)).map(create).transpose()?;
+        Ok(Pieces { file, form })
+    }
+
+    /// Writes the next piece, whole lines.
+    ///
+    /// # Errors
+    /// It cannot be written. A closed pipe is no failure.
+    pub fn write(&mut self, words: &str) -> io::Result<()> {
+        match &mut self.file {
+            Some(file) => file.write_all(self.form.passed(words).as_bytes()),
+            None => to_output(self.form, words),
+        }
+    }
+}
+
+/// Writes a file that others read at any time: they see its former content or the new one, never a part.
+///
+/// # Errors
+/// The file cannot be made, or not put into its place; then the former one remains.
+pub fn into_place(path: &Path, form: Form, words: &str) -> io::Result<()> {
+    let wrong = || io::Error::new(io::ErrorKind::InvalidInput, "this names no file");
+    let name = path.file_name().ok_or_else(wrong)?;
+    if let Ok(status) = fs::symlink_metadata(path) {
+        if status.is_dir() {
+            return Err(io::Error::from(io::ErrorKind::IsADirectory));
+        }
+        may_be_written(path, &status)?;
+    }
+    // Hidden, and without the ending of the name: a reader of *.prom does not take it.
+    let mut hidden = std::ffi::OsString::from(".");
+    hidden.push(name);
+    hidden.push(format!(".{}", std::process::id()));
+    let new = path.with_file_name(hidden);
+    let written = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(&new)
+        .and_then(|mut file| file.write_all(form.passed(words).as_bytes()))
+        .and_then(|()| fs::rename(&new, path));
+    if written.is_err() {
+        // It may not be there.
+        let _ = fs::remove_file(&new);
+    }
+    written
+}
+
 /// Overwrites the current line of a terminal; an empty text clears it. A failed write is ignored.
 pub fn over(words: fmt::Arguments<'_>) {
     let mut words = crate::line(&words.to_string()).into_owned();
@@ -307,6 +367,32 @@ mod tests {
             to_file(&folder, Form::Text, "x").expect_err("a folder").kind(),
             io::ErrorKind::IsADirectory
         );
+        fs::remove_dir_all(folder).expect("removed");
+    }
+
+    #[test]
+    fn a_file_is_put_into_its_place_whole() {
+        let folder = std::env::temp_dir().join(format!("underbar-door-place-{}", std::process::id()));
+        fs::create_dir(&folder).expect("a folder");
+        let file = folder.join("a.prom");
+        for words in ["first\n", "second\n"] {
+            into_place(&file, Form::Text, words).expect("written");
+            assert_eq!(fs::read_to_string(&file).expect("there"), words);
+        }
+        // A reader that has the former file open keeps it.
+        let former = File::open(&file).expect("there");
+        into_place(&file, Form::Text, "third\n").expect("written");
+        assert_eq!(io::read_to_string(former).expect("there"), "second\n");
+        assert!(
+            into_place(&folder, Form::Text, "x").is_err()
+                && into_place(Path::new("/"), Form::Text, "x").is_err()
+        );
+        assert_eq!(fs::read_dir(&folder).expect("there").count(), 1, "nothing else is left");
+        let mut pieces = Pieces::open(Some(&file), Form::Text).expect("opened");
+        for words in ["one\n", "two\x1b\n"] {
+            pieces.write(words).expect("written");
+        }
+        assert_eq!(fs::read_to_string(&file).expect("there"), "one\ntwo\\x1b\n");
         fs::remove_dir_all(folder).expect("removed");
     }
 

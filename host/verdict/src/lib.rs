@@ -10,6 +10,7 @@
 //! rounds, of runs   of one    95 %        rules      default,   fresh runs
 //! order             round                            tuned                       (render: as text, as JSON)
 //!   \-> epochs: the same alternately inside one running program
+//! groups: runs of two sides that are not paired
 //! ```
 //!
 //! # The method
@@ -84,6 +85,7 @@
 pub mod compare;
 pub mod confirm;
 pub mod epochs;
+pub mod groups;
 pub mod interval;
 pub mod logarithm;
 pub mod output;

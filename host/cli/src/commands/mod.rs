@@ -11,6 +11,7 @@ pub mod diff;
 pub mod doctor;
 pub mod exec;
 pub mod explain;
+pub mod fleet;
 pub mod lib;
 pub mod ls;
 pub mod man;
@@ -71,6 +72,8 @@ commands! {
     Compare(Box<compare::Compare>): Programs, NO_ANSWER;
     /// Compare two saved reports, or two listings; a gate for builds
     Diff(diff::Diff): Programs, NO_ANSWER;
+    /// Turn the reports of many machines into lines for a database
+    Fleet(fleet::Fleet): Programs, NO_ANSWER;
     /// Run a program and show which of its instructions take the CPU time
     Profile(profile::Profile): Programs, OWN_FAILURE;
     /// Run a program of a library: LIBRARY(PROGRAM)

@@ -22,6 +22,7 @@ use crate::costs;
 use crate::exit::ExitCode;
 use crate::printing::Printing;
 use crate::saved;
+use underbar_shown::Shown;
 use underbar_shown::door;
 
 /// How long a program may take to answer.
@@ -39,6 +40,7 @@ Examples:
   underbar report --report lock report.json
   underbar report --ecb all run.ledger      ECBs that are alive, of a program that `run --exec -o FILE` started
   underbar report --reset-switches 4711     switches of running programs are counted from now on, by the process or the ledger
+  underbar report --openmetrics prog.prom    the figures of the last run, for a collector
   underbar report --json accounts.ledger    a ledger left by `run --exec -o FILE`, or by MSGFILE
   underbar report server                    a program that runs and keeps accounts, by its name; `underbar ls` lists them
 
@@ -59,6 +61,10 @@ pub struct Report {
     /// Count switches from now on (SWITCHES(ON)), in all programs of a run: then FILE is the ledger of the run, or the number of a process of it
     #[arg(long, requires = "file", conflicts_with_all = ["report", "json", "ecb", "output"])]
     reset_switches: bool,
+
+    /// Write the figures to FILE as an OpenMetrics text, and print nothing; the file is put into its place whole
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["report", "json", "ecb", "reset_switches", "output"])]
+    openmetrics: Option<PathBuf>,
 
     /// Write to FILE instead of standard output
     #[arg(short, long, value_name = "FILE")]
@@ -88,6 +94,12 @@ impl Report {
             Ok(report) => weighed(report),
             Err(error) => return self.printing.fail(error),
         };
+        if let Some(path) = &self.openmetrics {
+            return match super::run::write_openmetrics(path, &report) {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(error) => self.printing.fail(format_args!("{}: {error}", path.shown())),
+            };
+        }
         let asked = |option| {
             report.sub_options(option).is_some_and(|values| values.first().is_some_and(|on| *on == "ON"))
         };

@@ -10,12 +10,15 @@
 
 use std::ffi::OsString;
 use std::mem::ManuallyDrop;
+use std::path::{Path, PathBuf};
 use underbar_shown::Shown;
 
 use clap::{Args, Command, FromArgMatches};
+use underbar_fleet::openmetrics;
 use underbar_launch::file_keeper::Kept;
 use underbar_launch::{Expired, Failure, LedgerFile, Library, LibraryError, last};
 use underbar_options::Settings;
+use underbar_report::Report;
 use underbar_report::le;
 use underbar_report::model::file_name;
 use underbar_report::page::Page;
@@ -40,6 +43,7 @@ Examples:
   underbar run --report le -- ./prog
   underbar run --exec -- ./server           prints where the accounts are
   underbar run --report lock -- ./prog
+  underbar run -q --openmetrics /var/lib/node_exporter/prog.prom -- ./prog
   underbar run --exec -o accounts.ledger -- ./server    then: underbar report accounts.ledger
 
 Exit status: the program's own; a signal that killed it kills underbar, too. 125 wrong usage or a failure of
@@ -51,6 +55,10 @@ pub struct Run {
     /// Form of the report: a summary, every figure, the storage report of Language Environment, or the lock report
     #[arg(long, value_enum, value_name = "FORM", conflicts_with = "json")]
     pub report: Option<Form>,
+
+    /// Also write the figures to FILE, as an OpenMetrics text; it is put into its place whole. %p, %e and %h as for -o
+    #[arg(long, value_name = "FILE", conflicts_with = "exec")]
+    pub openmetrics: Option<PathBuf>,
 
     /// Follow only the program itself, not the programs that its children execute
     #[arg(long)]
@@ -97,6 +105,18 @@ fn plain_run(words: &[OsString]) -> Option<Run> {
     })
 }
 
+/// Writes the figures of a report for a collector that may read the file at any time.
+///
+/// # Errors
+/// The file cannot be made.
+pub fn write_openmetrics(path: &Path, report: &Report) -> std::io::Result<()> {
+    let text = openmetrics::render(report);
+    if door::is_output(path) {
+        return door::to_output(door::Form::Text, &text);
+    }
+    door::into_place(path, door::Form::Text, &text)
+}
+
 /// The command that [`told`] parses.
 pub const RUN: &str = "run";
 
@@ -127,7 +147,7 @@ impl Run {
             return self.failed(&failure);
         }
         let tell = |expired: &Expired| self.shared.say(Kind::Warning, expired);
-        if self.shared.is_without_report() {
+        if self.shared.is_without_report() && self.openmetrics.is_none() {
             return match runner
                 .run_unread(program, arguments, |launch, ledger| runner.attend(launch, ledger, tell))
             {
@@ -199,6 +219,12 @@ impl Run {
     fn ended(&self, settings: &Settings, finished: Finished) -> ExitCode {
         let Finished { ended, report, .. } = finished;
         let report = super::report::weighed(report);
+        if let Some(path) = &self.openmetrics {
+            let path = crate::shared::expand(path, ended.pid, &self.program[0]);
+            if let Err(error) = write_openmetrics(&path, &report) {
+                self.shared.say(Kind::Warning, format_args!("{}: {error}", path.shown()));
+            }
+        }
         let mut text = String::new();
         if settings.report_options() && !self.shared.json {
             let date = le::date(&report);
