@@ -94,6 +94,8 @@ pub struct Tried {
     pub program: &'static Program,
     /// By arm, and for each by rounds.
     pub samples: Vec<Vec<Sample>>,
+    /// By arm: the program did not run so. Only of peers.
+    pub failed: Vec<bool>,
     /// The reason if there are none.
     pub missing: Option<String>,
 }
@@ -137,15 +139,27 @@ pub fn run(request: Request, workspace: &Path, target: &Path) -> Result<(), Erro
     let mut order = Random::new(request.seed ^ 0x7072_6f67_7261_6d73);
     let mut tried = Vec::new();
     for program in chosen {
-        let mut one = Tried { program, samples: vec![Vec::new(); arms.len()], missing: None };
+        let (samples, failed) = (vec![Vec::new(); arms.len()], vec![false; arms.len()]);
+        let mut one = Tried { program, samples, failed, missing: None };
         let measured = prepared(program, &scratch).and_then(|folder| {
             let all: Vec<usize> = (0..arms.len()).collect();
             rounds(request.rounds, &all, &mut order, |Turn { round, place, arm }| {
                 if place == 0 {
                     eprintln!("{}: round {} of {}", program.name, round + 1, request.rounds);
                 }
-                let sample = sample(program, &arms[arm].before, &launch, &underbar, &folder)?;
-                one.samples[arm].push(sample);
+                if one.failed[arm] {
+                    return Ok(());
+                }
+                match sample(program, &arms[arm].before, &launch, &underbar, &folder) {
+                    Ok(sample) => one.samples[arm].push(sample),
+                    // A program that does not run with a peer's library is a result.
+                    Err(Error::Workload(why)) if arm > UNDER => {
+                        eprintln!("with {}: {why}", arms[arm].name);
+                        one.failed[arm] = true;
+                        one.samples[arm].clear();
+                    }
+                    Err(error) => return Err(error),
+                }
                 Ok(())
             })
         });
@@ -295,6 +309,7 @@ mod tests {
         let tried = |under| Tried {
             program: &PROGRAMS[0],
             samples: vec![vec![sample((0, 7)); 3], vec![sample(under); 3]],
+            failed: vec![false; 2],
             missing: None,
         };
         assert!(tried((0, 7)).is_same());

@@ -67,6 +67,10 @@ fn peers(run: &Run) -> String {
         let is_server = matches!(one.program.work, Work::Server { .. });
         let _ = write!(text, "\n| {} |", one.program.name);
         for (arm, _) in &arms {
+            if one.failed[*arm] {
+                text.push_str(" does not run |");
+                continue;
+            }
             let cost = one.ratio_of(*arm, |sample| if is_server { sample.elapsed_us } else { sample.cpu_us });
             let peak = one.ratio_of(*arm, |sample| sample.peak_kib).value;
             let _ = write!(text, " {cost} / {peak:.2} |");
@@ -181,6 +185,7 @@ mod tests {
             .map(|(place, program)| Tried {
                 program,
                 samples: vec![vec![sample(1.0); 6], vec![sample(1.5); 6], vec![sample(0.5); 6]],
+                failed: vec![false, false, place == 2],
                 missing: (place % 2 == 1).then(|| "absent".to_owned()),
             })
             .collect();
@@ -198,6 +203,7 @@ mod tests {
             assert_eq!(count, cells, "{line}");
         }
         assert!(page.contains("loss") && page.contains("not tried: absent"));
+        assert_eq!(page.matches("does not run").count(), 1, "{page}");
         assert_eq!(csv(&run).lines().count(), 1 + PROGRAMS.len() * 18);
     }
 }
