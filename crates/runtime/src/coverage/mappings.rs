@@ -67,7 +67,7 @@ pub(super) fn each_mapping(list: List, then: &mut dyn FnMut(&Mapping, Option<u64
     let Ok(fd) = syscall::open(path, syscall::O_RDONLY | syscall::O_CLOEXEC, 0) else {
         return false;
     };
-    let mut text = [0_u8; 1024];
+    let mut text = [0_u8; 2048];
     let mut filled = 0;
     // The mapping whose figures follow.
     let mut last = None;

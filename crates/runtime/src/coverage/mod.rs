@@ -6,7 +6,8 @@
 //! much of it is about to go      ─┼> look: each private mapping, page by page
 //! the process ends               ─┘    ├─ segments of this heap   mincore   ─> the heap's
 //!                                      ├─ other anonymous         mincore   ─> stack | brk | a library's
-//!                                      └─ of files                pagemap   ─> data of files, as far as written to
+//!                                      └─ of files                pagemap   ─> data of files, as far as written to;
+//!                                                                                 of constants once (`constant`)
 //!        the sum of these, within 2 % of the kernel's resident, unshared total; otherwise the same by smaps
 //! ```
 //!
@@ -28,6 +29,7 @@
 //! Invariant: a look is never taken twice at a time, allocates nothing, and leaves errno alone.
 //! Not here: judging (`advise`).
 
+mod constant;
 mod mappings;
 mod owners;
 mod pages;
@@ -332,7 +334,12 @@ fn judge<S: Segments>(mapping: &Mapping, anonymous: Option<u64>, pages: &mut Pag
                 _ => true,
             };
             if may_be {
-                found.add(Who::Named(c"data of files"), pages.written(start, end));
+                let mut ask = || pages.written(start, end);
+                let bytes = match mapping.kind {
+                    Kind::FileReadable => constant::written(start, end, ask),
+                    _ => ask(),
+                };
+                found.add(Who::Named(c"data of files"), bytes);
             }
             return;
         }

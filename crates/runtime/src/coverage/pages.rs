@@ -13,12 +13,18 @@
 //! Invariant: the number of queried pages is bounded. A query beyond it gets 0, and the caller learns of it at the end.
 //! Not here: whose the pages are (the parent module).
 
+use core::ops::Range;
+
 use underbar_sys::syscall;
 
 use super::PAGE;
+use crate::ledger::own_reads;
 
 /// Bytes of answers per call: threads may have small stacks.
 const AT_ONCE: usize = 1024;
+/// Entries of the page map per call: most, and least. A page that is there costs the kernel a thirtieth of a call.
+const ENTRIES: usize = AT_ONCE / 8;
+const FEW: usize = 16;
 
 /// A sample is this many neighbouring pages of a stratum.
 const SAMPLE: usize = STRATUM / 8;
@@ -31,6 +37,10 @@ pub(super) struct Pages {
     is_sampled: bool,
     /// The descriptor of /proc/self/pagemap, opened when a file is first queried.
     descriptor: Option<i32>,
+    /// The last entries that were read, and the pages that they describe: the mappings of a file, and of many libraries, are next to
+    /// each other, and most have few pages.
+    entries: [[u8; 8]; ENTRIES],
+    read: Range<usize>,
     /// How many more pages of others may be queried. A program that reserves terabytes must not wait for this.
     others_left: usize,
     /// How many more pages of this heap may be queried.
@@ -40,7 +50,14 @@ pub(super) struct Pages {
 impl Pages {
     /// All pages of this heap are queried, or a sample.
     pub(super) fn open(is_sampled: bool) -> Self {
-        Self { is_sampled, descriptor: None, others_left: 1 << 22, ours_left: 1 << 24 }
+        Self {
+            is_sampled,
+            descriptor: None,
+            entries: [[0; 8]; ENTRIES],
+            read: 0..0,
+            others_left: 1 << 22,
+            ours_left: 1 << 24,
+        }
     }
 
     /// Whether a page was not queried.
@@ -78,24 +95,28 @@ impl Pages {
         if descriptor < 0 {
             return 0;
         }
-        let mut entries = [[0_u8; 8]; AT_ONCE / 8];
-        let mut bytes = 0;
-        let mut at = start;
-        while at < end {
-            let pages = (end - at).div_ceil(PAGE).min(entries.len());
-            self.others_left = self.others_left.saturating_sub(pages);
-            let entries = entries[..pages].as_flattened_mut();
-            if self.others_left == 0 {
-                return bytes;
+        let (mut page, end) = (start / PAGE, end.div_ceil(PAGE));
+        let mut written = 0;
+        while page < end {
+            if !self.read.contains(&page) {
+                let wanted = (end - page).clamp(FEW, ENTRIES);
+                self.others_left = self.others_left.saturating_sub(wanted);
+                let entries = self.entries[..wanted].as_flattened_mut();
+                if self.others_left == 0 {
+                    break;
+                }
+                let bytes = own_reads::pread(descriptor, entries, (page * 8) as u64).unwrap_or(0);
+                if bytes < 8 {
+                    break;
+                }
+                self.read = page..page + bytes / 8;
             }
-            let read =
-                crate::ledger::own_reads::pread(descriptor, entries, (at / PAGE * 8) as u64).unwrap_or(0);
-            let (read, _) = entries[..read].as_chunks::<8>();
-            bytes += read.iter().filter(|entry| is_written(u64::from_ne_bytes(**entry))).count() as u64
-                * PAGE as u64;
-            at += pages * PAGE;
+            let until = end.min(self.read.end);
+            let entries = &self.entries[page - self.read.start..until - self.read.start];
+            written += entries.iter().filter(|entry| is_written(u64::from_ne_bytes(**entry))).count();
+            page = until;
         }
-        bytes
+        (written * PAGE) as u64
     }
 }
 
@@ -213,7 +234,14 @@ mod tests {
             }
         }
         let at = start as usize;
-        assert_eq!(Pages::open(false).written(at, at + 64 * PAGE), 4 * PAGE as u64);
+        let mut pages = Pages::open(false);
+        assert_eq!(pages.written(at, at + 64 * PAGE), 4 * PAGE as u64);
+        // Parts are counted as the whole, whether their entries were read before or not.
+        for parts in [1, 3, 64] {
+            let each = (0..64).step_by(parts).map(|first| (first, (first + parts).min(64)));
+            let sum: u64 = each.map(|(from, to)| pages.written(at + from * PAGE, at + to * PAGE)).sum();
+            assert_eq!(sum, 4 * PAGE as u64);
+        }
         syscall::close(fd).expect("closed");
     }
 
