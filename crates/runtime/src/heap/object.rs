@@ -283,6 +283,12 @@ impl Settings {
         self.special.load(Ordering::Relaxed) & SAMPLES != 0
     }
 
+    /// Whether samples are all that makes this heap special.
+    #[inline(always)]
+    pub fn only_samples(&self) -> bool {
+        self.special.load(Ordering::Relaxed) == SAMPLES
+    }
+
     /// Whether nothing but samples makes this heap special.
     #[inline(always)]
     pub fn are_usual(&self) -> bool {

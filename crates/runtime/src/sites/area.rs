@@ -16,8 +16,8 @@ use underbar_sys::sync::atomic::AtomicU64;
 use underbar_sys::{file, syscall};
 
 use super::ring::Ring;
+use crate::executable::executable_mappings;
 use crate::ledger::{beside, site_area};
-use crate::sample::executable_mappings;
 
 const CLOCK_BOOTTIME: u32 = 7;
 
