@@ -277,6 +277,11 @@ impl Settings {
         self.special.fetch_or(SAMPLES, Ordering::Relaxed);
     }
 
+    /// There are no accounts for samples after all.
+    pub fn sample_no_more(&self) {
+        self.special.fetch_and(!SAMPLES, Ordering::Relaxed);
+    }
+
     /// Whether requests are sampled.
     #[inline]
     pub fn samples(&self) -> bool {

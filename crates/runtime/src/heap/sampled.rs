@@ -20,7 +20,7 @@
 //! Not here: realloc (`sampled_realloc`), chance (`sites::draw`), which cell holds a point (`thread::sampler`), and what is noted of a sample (`sites`).
 
 use super::block::Block;
-use super::object::Heap;
+use super::object::{self, Heap};
 use super::size::LARGEST_SMALL;
 use super::thread::{Ready, ThreadHeap};
 use super::trace::Site;
@@ -32,6 +32,12 @@ use crate::sites;
 
 /// As `get` of the parent.
 pub fn get(size: usize, align: usize, site: &Site) -> Got {
+    if !sites::are_sampled() {
+        // The accounts are found after the heap has obeyed its options: there are none.
+        object::current().settings.sample_no_more();
+        // SAFETY: as malloc of C.
+        return unsafe { super::get(size, align) };
+    }
     obey_if_changed();
     let Some(thread) = own_heap() else { return get_element(size, align) };
     // SAFETY: this thread owns its heap.

@@ -1,7 +1,7 @@
 //! The site area of this process: made, filled with the list of mappings, and mapped for ever.
 //!
-//! Libraries may be loaded meanwhile, so the list of mappings is read at the first request, when the program begins and when it ends. While
-//! the process lives the host asks the kernel.
+//! It is made at the first sample. Libraries may be loaded later, so the list of mappings is read then and when the program ends. While the
+//! process lives the host asks the kernel.
 //!
 //! Invariant: a child that was made without the C library's knowledge writes nothing to its parent's area: the word that leads to it is
 //! wiped by the fork.
