@@ -15,6 +15,7 @@ use std::fmt::Write as _;
 
 use underbar_report::units::{bytes, count, counted};
 
+use crate::names::CPYTHON;
 use crate::report::{Estimate, Figures, Report, SiteRow};
 use crate::walk::End;
 use crate::words::{self, ascii, shortened, site_in};
@@ -115,6 +116,14 @@ fn head(report: &Report, columns: usize) -> Vec<String> {
     if !early.is_empty() {
         texts.push(format!("Stacks that end early: {}.", early.join("; ")));
     }
+    let has_note = report.locations.iter().any(|location| location.note == Some(CPYTHON));
+    let has_python = report.locations.iter().any(|location| {
+        location.module.is_empty() && location.functions.iter().any(|function| function.file.is_some())
+    });
+    if has_note && !has_python {
+        texts
+            .push("Functions of Python are unknown: python3 -X perf (3.12 and later) names them.".to_owned());
+    }
     texts.extend(facts.notes.iter().map(|note| underbar_shown::line(note).into_owned()));
     texts.iter().flat_map(|text| wrapped(text, columns)).collect()
 }
@@ -149,9 +158,9 @@ fn table(
             lines.push(format!("    {}", site_in(site, columns - 4)));
         }
         if met.insert(*number)
-            && let Some(callers) = callers(report, *number, of)
+            && let Some(callers) = callers(report, *number, of, columns - 6)
         {
-            lines.push(format!("      {}", shortened(&callers, columns - 6)));
+            lines.push(format!("      {callers}"));
         }
     }
     if rows.len() > top {
@@ -183,8 +192,8 @@ fn share(estimate: &Estimate) -> String {
     format!("{percent:.0} % [{percent_low:.0}, {percent_high:.0}]")
 }
 
-/// The callers of a site in its largest stack, up to the first function.
-fn callers(report: &Report, site: usize, of: fn(&Figures) -> &Estimate) -> Option<String> {
+/// The callers of a site in its largest stack, up to main, or as many as fit.
+fn callers(report: &Report, site: usize, of: fn(&Figures) -> &Estimate, room: usize) -> Option<String> {
     let stacks = report.stacks.iter().filter(|stack| stack.site == site);
     let stack = stacks.max_by_key(|stack| of(&stack.figures).bytes)?;
     let wanted = report.sites.get(site)?;
@@ -203,9 +212,21 @@ fn callers(report: &Report, site: usize, of: fn(&Figures) -> &Estimate) -> Optio
         let name = words::function(location, function);
         // A recursion is one word.
         if name != last {
-            let _ = write!(text, "{}{name}", if text.is_empty() { "called by " } else { ", " });
+            let begin = if text.is_empty() { "called by " } else { ", " };
+            let length = text.chars().count() + begin.len() + name.chars().count();
+            if length + 5 > room {
+                let more = if text.is_empty() {
+                    shortened(&format!("{begin}{name}"), room)
+                } else {
+                    ", ...".to_owned()
+                };
+                text += &more;
+                break;
+            }
+            // Writing to a string cannot fail.
+            let _ = write!(text, "{begin}{name}");
         }
-        if name == "main" || text.len() > 400 {
+        if name == "main" {
             break;
         }
         last = name;
