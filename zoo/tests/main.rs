@@ -55,6 +55,7 @@ mod rules;
 mod sandboxes;
 mod sections;
 mod services;
+mod sites;
 mod stacks;
 mod switch_counts;
 mod switches;

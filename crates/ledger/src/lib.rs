@@ -32,7 +32,7 @@
 //! | [`caches`] | rows of its caches of files |
 //! | [`control`] | the control page: settings that the host changes while programs run |
 //! | [`make`] | the first bytes of a new file |
-//! | [`locks`], [`samples`] | files next to it: contended locks, and profile samples of a process |
+//! | [`locks`], [`samples`], [`sites`] | files next to it: contended locks, profile samples, and sampled requests of a process |
 //! | [`view`] | the same bytes, read and checked by the host |
 //!
 //! Not here: mapping the file (that needs `unsafe`), claiming and folding slots (`runtime`), and
@@ -53,6 +53,7 @@ pub mod make;
 pub mod pairs;
 pub mod pools;
 pub mod samples;
+pub mod sites;
 pub mod sizes;
 pub mod switch_names;
 pub mod switch_reset;

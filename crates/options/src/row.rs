@@ -35,6 +35,12 @@ pub(crate) const TRACE: Kind =
 /// Bytes of one fetch of MULTIFETCH.
 pub(crate) const SIZE_OF_FETCH: Kind =
     Kind::Size { unit: 8, least: 4096, most: 1 << 30, auto: false, negative: false };
+/// The mean distance between samples of SITES.
+pub(crate) const SIZE_OF_DISTANCE: Kind =
+    Kind::Size { unit: 8, least: K, most: 1 << 30, auto: false, negative: false };
+/// The part of a stack that SITES copies.
+pub(crate) const SIZE_OF_COPY: Kind =
+    Kind::Size { unit: 8, least: 512, most: 16 * K, auto: false, negative: false };
 /// `LOW(size)` of ECB: the part below 2 GiB.
 pub(crate) const LOW: Kind = Kind::Named { word: "LOW", inner: &SIZE_OF_AREA, alone: Unset };
 /// `WITHOUT(item)` of ECB: an item of PJ47265 that is left out.
@@ -56,6 +62,7 @@ pub(crate) const WITHOUT: Kind = Kind::Named {
 pub const MOST_TRACED: u64 = 127;
 pub(crate) const COUNT: Kind = Kind::Number { most: u32::MAX as u64 };
 pub(crate) const PERCENT: Kind = Kind::Number { most: 90 };
+pub(crate) const PERMILLE: Kind = Kind::Number { most: 1000 };
 
 /// A keyword without an abbreviation.
 pub(crate) const fn word(name: &'static str) -> Keyword {

@@ -526,6 +526,27 @@ steps of 8 bytes, for the cell sizes of HEAPPOOLS: as on z/OS, requests become s
     other_with_no("RTEREUS", 3, "A reusable COBOL environment.", COBOL_ONLY),
     other_with_no("SIMVRD", 3, "Simulated VSAM files for COBOL.", COBOL_ONLY),
     Entry {
+        name: "SITES",
+        least: 3,
+        alias: "",
+        sub_options: &[
+            sub("OFF|ON", OFF_ON, OFF, Unset, "whether requests are sampled with their callers"),
+            sub("mean", SIZE_OF_DISTANCE, Bytes(512 * K), Unset, "mean distance between samples, in bytes requested"),
+            sub("stack", SIZE_OF_COPY, Bytes(16 * K), Unset, "bytes of a stack that are copied, at most"),
+            sub("share", PERMILLE, Number(5), Unset, "thousandths of the CPU time for samples; 0: any"),
+        ],
+        meaning: "Samples requests for storage, with their call stacks. An underbar option.",
+        explanation: "\
+One request is sampled for each 512K that a thread requests, at random: a request of s bytes with the probability
+1 - exp(-s/mean). So many small requests are sampled as well as few large ones. Its free is seen, too. A sample has the
+return addresses of its callers if the program keeps frame pointers, and otherwise a copy of the registers and of the
+top of the stack, which is unwound outside the program. If the program allocates so fast that samples would take more
+than their share of its CPU time, mean doubles, and later samples carry it. The samples wait in a ring of 1M next to the
+accounts; those that find no room are counted. ECBs, heaps that the program creates, and those of enclaves and of
+THREADHEAP are not sampled, nor is a process under HEAPCHK, HEAPZONES, HEAPPOOLS or RPTSTG.",
+        effect: Honoured,
+    },
+    Entry {
         name: "STACK",
         least: 3,
         alias: "",

@@ -82,6 +82,8 @@ pub mod seccomp;
 #[cfg(not(loom))]
 mod serving;
 #[cfg(not(loom))]
+mod sites;
+#[cfg(not(loom))]
 pub mod stack;
 #[cfg(not(loom))]
 mod stale;
@@ -101,6 +103,11 @@ mod heap {
     }
     mod gate;
     mod inbox;
+}
+#[cfg(loom)]
+#[allow(dead_code, reason = "used by the models only")]
+mod sites {
+    mod ring;
 }
 #[cfg(loom)]
 #[allow(dead_code, reason = "used by the models only")]

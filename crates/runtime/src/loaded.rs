@@ -300,6 +300,11 @@ impl Object {
         (self.start..self.end).contains(&address)
     }
 
+    /// The address of its first page.
+    pub(crate) fn first_address(&self) -> usize {
+        self.start & !0xfff
+    }
+
     /// The path of its file; empty for the program.
     pub(crate) fn path(&self) -> &[u8] {
         // SAFETY: the loader's text, which stays as long as the library is loaded.

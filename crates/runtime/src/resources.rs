@@ -23,7 +23,7 @@ use crate::ledger::own_reads;
 use crate::orders::{Given, Orders};
 use crate::{
     by_caller, coverage, cpu_limit, deepbind, faults, file_cache, heap, ledger, lock, multi_fetch, placement,
-    sample, serving, stack, switch, timer,
+    sample, serving, sites, stack, switch, timer,
 };
 
 /// One row.
@@ -215,6 +215,16 @@ const RESOURCES: [Resource; ROWS] = [
         end: ledger::attach::ended,
         ..NOTHING
     },
+    Resource {
+        name: "sites",
+        // After the ledger, next to which its file is.
+        configure: sites::configure,
+        start: sites::at_start,
+        close: sites::look_again,
+        fork: Some(Fork { after_in_child: |_| sites::after_fork_in_child(), ..NO_FORK }),
+        end: sites::look_again,
+        ..NOTHING
+    },
     Resource { name: "own reads", start: |_| own_reads::at_start(), ..NOTHING },
     Resource { name: "other allocators", start: |_| serving::at_start(), ..NOTHING },
     Resource {
@@ -238,8 +248,8 @@ const RESOURCES: [Resource; ROWS] = [
 /// Runs code for each row down the table, or up. Each row is a constant there, so that the functions in its columns are
 /// called directly. An array of pointers would need relocation of all of them by the loader when a process starts.
 macro_rules! each {
-    (down, $row:ident, $then:expr) => { each!(@ $row, $then, 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17) };
-    (up, $row:ident, $then:expr) => { each!(@ $row, $then, 17 16 15 14 13 12 11 10 9 8 7 6 5 4 3 2 1 0) };
+    (down, $row:ident, $then:expr) => { each!(@ $row, $then, 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18) };
+    (up, $row:ident, $then:expr) => { each!(@ $row, $then, 18 17 16 15 14 13 12 11 10 9 8 7 6 5 4 3 2 1 0) };
     (@ $row:ident, $then:expr, $($at:literal)*) => {{
         $({
             const ROW: &Resource = &RESOURCES[$at];
@@ -248,7 +258,7 @@ macro_rules! each {
         })*
     }};
 }
-const ROWS: usize = 18;
+const ROWS: usize = 19;
 
 // A row that is missing in the lists above would be left out of every walk.
 const _: () = {

@@ -37,12 +37,12 @@ use underbar_sys::shared::SharedPage;
 use underbar_sys::syscall::{Errno, clock_nanoseconds, fallocate, geteuid};
 
 use crate::place;
-use beside::{LOCKS, SAMPLES, beside, read_areas, remove_areas};
+use beside::{LOCKS, SAMPLES, SITES, beside, read_areas, remove_areas};
 use sweep::{count_running, has_ended_in, sweep};
 use underbar_shown::Shown;
 
-pub use beside::areas;
 pub(crate) use beside::displays;
+pub use beside::{areas, site_areas};
 pub use sweep::named;
 
 const CLOCK_BOOTTIME: u32 = 7;
@@ -205,7 +205,7 @@ impl LedgerFile {
     /// The bytes of the lock areas next to it, once its programs have ended; see [`areas`].
     #[must_use]
     pub fn areas(&self) -> Vec<Vec<u8>> {
-        let paths = beside(&self.path, &[LOCKS, SAMPLES]);
+        let paths = beside(&self.path, &[LOCKS, SAMPLES, SITES]);
         self.is_alone.set(paths.is_empty());
         // This process made it, whatever its name is now.
         read_areas(paths, geteuid())
@@ -215,6 +215,12 @@ impl LedgerFile {
     #[must_use]
     pub fn sample_areas(&self) -> Vec<PathBuf> {
         beside(&self.path, &[SAMPLES])
+    }
+
+    /// The site areas of its processes, of all that have one now.
+    #[must_use]
+    pub fn site_areas(&self) -> Vec<PathBuf> {
+        site_areas(&self.path)
     }
 }
 

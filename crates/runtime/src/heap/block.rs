@@ -8,7 +8,7 @@
 //! | size|F. | next free | previous free | ... | start | size|.P |    free: links first, its address last
 //! +---------+---------------------------------------+---------+--
 //! ```
-//! F: this block is free. P: the block before it is free, so the word before this header is that block's address. The upper
+//! F: this block is free. S: its request was sampled. P: the block before it is free, so the word before this header is that block's address. The upper
 //! sixteen bits of a header are a checksum of the rest of it and its address. A write past the end of an element changes the next
 //! header, and the checksum no longer matches. It detects every change within sixteen neighbouring bits; any other change passes
 //! once in 65,536 cases, and the size must be a possible one, too. When a block ceases to exist, its header is wiped: an old one
@@ -25,6 +25,7 @@ pub const SMALLEST: usize = 32;
 
 const FREE: usize = 1;
 const AFTER_FREE: usize = 2;
+const SAMPLED: usize = 4;
 const FLAGS: usize = 15;
 /// No segment ends above this address, so no size needs more bits; the checksum is above them.
 const SUM_SHIFT: u32 = 48;
@@ -130,6 +131,24 @@ impl Block {
     pub unsafe fn is_after_free(self) -> bool {
         // SAFETY: the contract above.
         unsafe { self.header() & AFTER_FREE != 0 }
+    }
+
+    /// Whether the request that it serves was sampled.
+    #[inline]
+    pub unsafe fn is_sampled(self) -> bool {
+        // SAFETY: the contract above.
+        unsafe { self.header() & SAMPLED != 0 }
+    }
+
+    /// Marks an element's block as that of a sampled request, or no longer. The mark stays until the block is freed or resized. Under the
+    /// lock: what is freed next to it changes the same word.
+    #[inline]
+    pub unsafe fn set_sampled(self, is_sampled: bool) {
+        // SAFETY: the contract above.
+        unsafe {
+            let rest = self.header() & PAYLOAD & !SAMPLED;
+            self.set_header(rest | if is_sampled { SAMPLED } else { 0 });
+        }
     }
 
     /// The free block before this one, if `is_after_free`.

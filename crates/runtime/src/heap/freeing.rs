@@ -21,7 +21,7 @@ use super::map::{self, AREA, Descriptor, SEGMENT};
 use super::object::{self, Heap};
 use super::thread::{self, FILLING, ThreadHeap, slot};
 use super::trace::{self, Kind, Site};
-use super::{OurSegments, check, ecb, own_heap, space, usable, usable_size, use_elements, watch};
+use super::{OurSegments, check, ecb, own_heap, sampled, space, usable, usable_size, use_elements, watch};
 use crate::{coverage, ledger};
 
 /// Gives storage back. Null is ignored; a foreign pointer is left alone and counted.
@@ -169,7 +169,7 @@ pub unsafe fn give_back(
     }
 }
 
-/// Before storage goes back: checks it and notes the request, and fills it.
+/// Before storage goes back: checks it and notes the request or that it was a sample, and fills it.
 ///
 /// # Safety
 /// The address is that of a cell or an element in use, which its owner gives up.
@@ -183,6 +183,10 @@ unsafe fn before_free(heap: &Heap, function: &'static str, address: *mut u8, cal
             watch::request(function, &site);
             watch::check(function, address.addr(), &site);
             trace::note(Kind::Freed, address.addr(), usable_size(address), &site);
+        }
+        if heap.settings.samples() && (*map::lookup(address.addr())).owner.load(Ordering::Relaxed) == SEGMENT
+        {
+            sampled::before_free(address);
         }
         if let Some(fill) = heap.settings.fill_free() {
             address.write_bytes(fill, usable_size(address));

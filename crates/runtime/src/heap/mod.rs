@@ -32,7 +32,7 @@
 //! | `enclave`, `within`, `code` | which heap serves a program that is LINKed; which a thread is in; whose requests |
 //! | `space` | segments, elements, the HEAP option |
 //! | `check`, `text` | invalid frees, and the message about them |
-//! | `unusual` | requests while storage is filled, checked or traced |
+//! | `unusual`, `sampled` | requests while storage is filled, checked, traced or sampled; which of them are samples |
 //! | `watch`, `zone`, `trace` | walks over the heap; bytes behind elements; the last requests |
 //! | `line` | values that other threads write |
 //! | `cell`, `extent` | free cells; pages that hold cells of one size |
@@ -92,6 +92,7 @@ mod private_storage;
 mod random;
 mod realloc;
 mod registry;
+mod sampled;
 pub mod services;
 mod size;
 mod space;
@@ -412,7 +413,10 @@ fn own_heap() -> Option<*mut ThreadHeap> {
 #[cold]
 fn new_thread() -> Option<*mut ThreadHeap> {
     start::ensure();
-    if DEFAULT.settings.has_cells_of(0) || DEFAULT.settings.is_pooled() { begin_thread() } else { None }
+    let settings = &DEFAULT.settings;
+    // Without cells a thread has no use for a heap of its own, except to know where its next sample is.
+    let is_of_use = settings.has_cells_of(0) || settings.is_pooled() || settings.samples();
+    if is_of_use { begin_thread() } else { None }
 }
 
 /// This thread's heap in the default heap, made if missing; None if it cannot have one.

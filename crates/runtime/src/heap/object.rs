@@ -76,7 +76,7 @@ pub struct Settings {
     /// 256 + the byte that fills storage when got, and when freed; 0: no fill.
     fill_get: AtomicUsize,
     fill_free: AtomicUsize,
-    /// [`FILLS`], [`WATCHES`], [`LIMITED`]; 0: requests go the usual way. [`UNKNOWN`] until the options were read.
+    /// [`FILLS`], [`WATCHES`], [`LIMITED`], [`SAMPLES`]; 0: requests go the usual way. [`UNKNOWN`] until the options were read.
     special: AtomicUsize,
     /// [`POOLS`] and [`COUNTS_EACH`]; 0: requests have the usual cells.
     pools: AtomicUsize,
@@ -94,6 +94,8 @@ const UNKNOWN: usize = 4;
 const LIMITED: usize = 8;
 /// It is the heap of a class of ECBs: requests of threads go to their seats.
 const ECBS: usize = 16;
+/// Requests are sampled (SITES).
+const SAMPLES: usize = 32;
 
 /// The heap in which each thread begins.
 pub static DEFAULT: Heap = Heap {
@@ -264,10 +266,27 @@ impl Settings {
         self.special.fetch_or(LIMITED, Ordering::Relaxed);
     }
 
-    /// Whether a realloc goes a way of its own: the element is watched, or has to stay in this heap.
+    /// Whether a realloc goes a way of its own: the element is watched or sampled, or has to stay in this heap.
     #[inline]
     pub fn moves_specially(&self) -> bool {
-        self.special.load(Ordering::Relaxed) & (WATCHES | LIMITED) != 0
+        self.special.load(Ordering::Relaxed) & (WATCHES | LIMITED | SAMPLES) != 0
+    }
+
+    /// Requests are sampled. After [`Heap::configure`], before the first request.
+    pub fn sample(&self) {
+        self.special.fetch_or(SAMPLES, Ordering::Relaxed);
+    }
+
+    /// Whether requests are sampled.
+    #[inline]
+    pub fn samples(&self) -> bool {
+        self.special.load(Ordering::Relaxed) & SAMPLES != 0
+    }
+
+    /// Whether nothing but samples makes this heap special.
+    #[inline(always)]
+    pub fn are_usual(&self) -> bool {
+        self.special.load(Ordering::Relaxed) & !SAMPLES == 0
     }
 
     /// Requests of threads go to their seats in ECBs. After [`Heap::configure`], before the first request.

@@ -34,7 +34,11 @@ pub unsafe extern "C" fn realloc_by(address: *mut u8, size: usize, caller: usize
     // SAFETY: as malloc and free; the element is the caller's.
     unsafe {
         if address.is_null() {
-            return unusual::malloc_from(size, caller);
+            return if unusual::is_special() {
+                unusual::realloc_of_nothing(size, 0, 0, caller)
+            } else {
+                malloc(size)
+            };
         }
         if size == 0 {
             free(address);
@@ -101,7 +105,10 @@ unsafe fn copy(address: *mut u8, old: usize, size: usize) -> *mut u8 {
 }
 
 /// Resizes an element in place, or moves the pages of one that has a segment to itself.
-unsafe fn resize(
+///
+/// # Safety
+/// As realloc of C; the address is that of an element in use, of that descriptor.
+pub(super) unsafe fn resize(
     address: *mut u8,
     descriptor: *mut Descriptor,
     size: usize,

@@ -10,11 +10,12 @@
 //! reads it is about to end the program, and each value is only printed.
 //! Not here: the callers' names (`check`).
 
-use core::ptr::null_mut;
+use core::ptr::{null, null_mut};
 use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use super::private_storage::OWN;
 use crate::callers;
+use crate::sites::Call;
 
 /// Callers of an entry, the innermost first.
 pub const DEEPEST: usize = 14;
@@ -57,12 +58,59 @@ pub struct Site {
     pub caller: usize,
     /// The frame pointer of its caller; 0: not known.
     pub frame: usize,
+    /// The caller's other registers; null: not known.
+    saved: *const Saved,
+    /// Its stack pointer behind the return address.
+    pointer: usize,
+}
+
+/// The registers that a function preserves, in the order in which `unusual` keeps them.
+#[repr(C)]
+pub struct Saved {
+    rbp: usize,
+    rbx: usize,
+    r12_to_15: [usize; 4],
 }
 
 impl Site {
     /// A request of a known caller, whose own callers are not looked for.
     pub const fn of(caller: usize) -> Self {
-        Self { caller, frame: 0 }
+        Self { caller, frame: 0, saved: null(), pointer: 0 }
+    }
+
+    /// A request whose caller's registers were kept.
+    ///
+    /// # Safety
+    /// They are there as long as this is used. The return address is below the stack pointer.
+    pub unsafe fn at(saved: *const Saved, pointer: usize) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe {
+            Self {
+                caller: *((pointer - size_of::<usize>()) as *const usize),
+                frame: (*saved).rbp,
+                saved,
+                pointer,
+            }
+        }
+    }
+
+    /// As [`Self::at`], if that is the caller. Otherwise the registers are those of another function in between.
+    ///
+    /// # Safety
+    /// As there.
+    pub unsafe fn at_if(saved: *const Saved, pointer: usize, caller: usize) -> Self {
+        // SAFETY: the caller's promise.
+        let site = unsafe { Self::at(saved, pointer) };
+        if site.caller == caller { site } else { Self::of(caller) }
+    }
+
+    /// The call, for a sample.
+    pub fn call(&self) -> Call {
+        let some = Call { rip: self.caller, ..Call::NONE };
+        // SAFETY: null, or registers that are kept, see `at`.
+        let Some(saved) = (unsafe { self.saved.as_ref() }) else { return some };
+        let Saved { rbp, rbx, r12_to_15 } = *saved;
+        Call { rsp: self.pointer, rbp, rbx, r12_to_15, is_complete: true, ..some }
     }
 
     /// The callers, the innermost first, and 0 behind the last one.

@@ -14,10 +14,10 @@ use super::private_storage::OWN;
 use super::registry::{self, REGISTRY};
 use super::space::{self, Disposition, Policy};
 use super::{END, all_heaps, below, ecb, of_threads, pools, slot, thread, watch};
-use crate::ledger;
 use crate::orders::Orders;
+use crate::{ledger, sites};
 
-/// Applies HEAP, THSIZE, HEAPPOOLS, STORAGE, HEAPCHK, HEAPZONES, HUGEPAGES and RPTSTG to the default heap; ANYHEAP, THREADHEAP, AVL and ECB to
+/// Applies HEAP, THSIZE, HEAPPOOLS, STORAGE, HEAPCHK, HEAPZONES, HUGEPAGES, RPTSTG and SITES to the default heap; ANYHEAP, THREADHEAP, AVL and ECB to
 /// those that they name. Before the first request.
 pub(crate) fn configure(orders: &Orders<'_>) {
     let bytes = |size: Size| size.bytes().and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(0);
@@ -42,6 +42,9 @@ pub(crate) fn configure(orders: &Orders<'_>) {
     }
     if orders.settings.report_storage() {
         DEFAULT.make_pooled(COUNTS_EACH);
+    }
+    if sites::wanted(orders).is_some() && !is_watched && !DEFAULT.settings.is_pooled() {
+        DEFAULT.settings.sample();
     }
     space::reserve::configure(storage.reserve);
     OWN.lock().configure(orders.settings.any_heap().map(bytes));

@@ -31,6 +31,7 @@ pub(crate) mod pairs;
 pub(crate) mod path;
 pub(crate) mod pools;
 pub mod program;
+pub(crate) mod site_area;
 mod switches;
 pub(crate) mod traces;
 
@@ -162,6 +163,8 @@ pub(crate) struct Guard {
     switches: AtomicPtr<Switches>,
     /// Null without rows of caches of files, and in such a child. Stored with Release when they are wiped.
     caches: AtomicPtr<Caches>,
+    /// Null without a site area, and in such a child.
+    sites: AtomicPtr<u8>,
     /// A bit for each table of them that has pages.
     switch_tables: AtomicU32,
 }
@@ -178,6 +181,7 @@ static FIRST: Guard = Guard {
     traces: AtomicPtr::new(core::ptr::null_mut()),
     switches: AtomicPtr::new(core::ptr::null_mut()),
     caches: AtomicPtr::new(core::ptr::null_mut()),
+    sites: AtomicPtr::new(core::ptr::null_mut()),
     switch_tables: AtomicU32::new(0),
 };
 const _: () = assert!(size_of::<Guard>() <= 4096 && TABLES <= 32);

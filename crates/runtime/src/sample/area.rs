@@ -108,7 +108,7 @@ pub(super) fn look_again() {
 }
 
 /// Copies the kernel's lines of executable mappings; returns the number of bytes, and whether one found no room.
-fn executable_mappings(into: &mut [u8]) -> (usize, bool) {
+pub(crate) fn executable_mappings(into: &mut [u8]) -> (usize, bool) {
     let Ok(fd) = syscall::open(c"/proc/self/maps", syscall::O_RDONLY | syscall::O_CLOEXEC, 0) else {
         return (0, false);
     };

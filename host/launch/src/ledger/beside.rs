@@ -1,10 +1,11 @@
-//! Files of single processes of a run next to its ledger: their lock areas, their samples, their displays of ECBs.
+//! Files of single processes of a run next to its ledger: their lock areas, their samples, their displays of ECBs, their sampled requests.
 //!
 //! ```text
 //! 4711-5e.ledger                      the ledger
 //! 4711-5e.ledger.4712-6a.locks        of process 4712, which began at that time
 //! 4711-5e.ledger.4712-6b.samples
 //! 4711-5e.ledger.4712-6c.ecbs         a display of ECBs that was asked for
+//! 4711-5e.ledger.4712-6d.sites        sampled requests
 //! ```
 //!
 //! Invariant: the name alone ties a file to a ledger, and it is removed with the ledger.
@@ -25,6 +26,7 @@ use crate::foreign_file;
 pub(super) const LOCKS: &str = "locks";
 pub(super) const SAMPLES: &str = "samples";
 pub(super) const ECBS: &str = "ecbs";
+pub(super) const SITES: &str = "sites";
 const ROOT: u32 = 0;
 /// Files of other users do not count as areas; but at most this many are opened.
 const MOST_LOOKED_AT: usize = 16 * AREAS as usize;
@@ -72,13 +74,19 @@ pub(super) fn beside(ledger: &Path, endings: &[&str]) -> Vec<PathBuf> {
 
 /// The ledger's name, the process and the extension of an area of that name; None if it is not an area's name.
 pub(super) fn area_of(name: &OsStr) -> Option<(&OsStr, u32, &'static str)> {
-    let (ending, rest) = [LOCKS, SAMPLES, ECBS].into_iter().find_map(|ending| {
+    let (ending, rest) = [LOCKS, SAMPLES, ECBS, SITES].into_iter().find_map(|ending| {
         Some((ending, name.as_bytes().strip_suffix(ending.as_bytes())?.strip_suffix(b".")?))
     })?;
     let dot = rest.iter().rposition(|&byte| byte == b'.')?;
     let (process, moment) = str::from_utf8(&rest[dot + 1..]).ok()?.split_once('-')?;
     u64::from_str_radix(moment, 16).ok()?;
     Some((OsStr::from_bytes(&rest[..dot]), process.parse().ok()?, ending))
+}
+
+/// The site areas next to that ledger: of processes that sample, or sampled, their requests.
+#[must_use]
+pub fn site_areas(ledger: &Path) -> Vec<PathBuf> {
+    beside(ledger, &[SITES])
 }
 
 /// The displays of ECBs next to a ledger, with their processes.
@@ -88,7 +96,7 @@ pub(crate) fn displays(ledger: &Path) -> Vec<(u32, PathBuf)> {
 }
 
 pub(super) fn remove_areas(ledger: &Path) {
-    for path in beside(ledger, &[LOCKS, SAMPLES, ECBS]) {
+    for path in beside(ledger, &[LOCKS, SAMPLES, ECBS, SITES]) {
         let _ = fs::remove_file(path);
     }
 }
@@ -129,8 +137,11 @@ mod tests {
         let samples = beside("1-1.ledger.7-a1.samples");
         fs::write(&samples, b"9").expect("written");
         assert_eq!(ledger.sample_areas(), std::slice::from_ref(&samples));
+        let sites = beside("1-1.ledger.7-a2.sites");
+        fs::write(&sites, b"10").expect("written");
+        assert_eq!((ledger.site_areas(), site_areas(&path)), (vec![sites.clone()], vec![sites.clone()]));
         drop(ledger);
-        assert!(!samples.exists());
+        assert!(!samples.exists() && !sites.exists());
         assert!(own.iter().all(|path| !path.exists()) && others.iter().all(|path| path.exists()));
 
         fs::remove_dir_all(folder).expect("removed");

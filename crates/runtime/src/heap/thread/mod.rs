@@ -21,6 +21,7 @@ mod by_size;
 mod carrier;
 mod figures;
 mod remote;
+mod sampler;
 mod settling;
 pub mod slot;
 mod threads;
@@ -29,6 +30,7 @@ use core::ptr::null_mut;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 pub use remote::send_one;
+pub use sampler::Ready;
 pub use threads::{
     Threads, abandon_all, acquire, each_of, end_all, hold_spare, is_spare_free, lose_others, of_thread,
     release_abandoned, release_spare, settle_abandoned, settle_others,
@@ -125,6 +127,8 @@ pub struct ThreadHeap {
     /// The newest cell in the inbox that is counted already, and how many are.
     counted: *mut Cell,
     counted_cells: u64,
+    /// Where its next samples are, under SITES; null: not known yet. The owner's.
+    sampler: *mut sampler::Sampler,
     /// Entered by threads that send cells; closed when the heap ends.
     pub gate: Line<Gate>,
     /// Of a home: the owner's seat in the ECB that it entered last, and its first seat; null: none. The owner's.
@@ -165,6 +169,7 @@ impl ThreadHeap {
             ready: false,
             counted: null_mut(),
             counted_cells: 0,
+            sampler: null_mut(),
             gate: Line(gate),
             innermost_seat: null_mut(),
             first_seat: null_mut(),
@@ -250,6 +255,13 @@ impl ThreadHeap {
     #[cold]
     #[inline(never)]
     unsafe fn fill_bin(&mut self, class: usize) -> *mut Cell {
+        // SAFETY: the contract above.
+        unsafe { self.fill::<false>(class) }
+    }
+
+    /// As [`Self::fill_bin`]; under SITES (`SAMPLES`) the list ends before a cell that holds a point. The first cell holds none.
+    #[inline(always)]
+    unsafe fn fill<const SAMPLES: bool>(&mut self, class: usize) -> *mut Cell {
         let handed = core::mem::take(&mut self.pools[class].handed);
         // With the one that is got now: a large cell may be alone in its list.
         if self.tally.got_in_all(handed + 1, self.cells.bytes[class]) {
@@ -278,6 +290,7 @@ impl ThreadHeap {
                 }
                 let (cells, count) = self.take_cells(extent);
                 if count > 0 {
+                    let count = if SAMPLES { self.cut(class, extent, cells, count) } else { count };
                     let out_before = (*extent).out();
                     self.pools[class].handed = count - 1;
                     (*extent).countdown += count;
@@ -295,7 +308,8 @@ impl ThreadHeap {
         }
     }
 
-    /// All cells that came back to an extent, or else new ones.
+    /// All cells that came back to an extent, or else new ones. Inlined: a call would cost each list ten instructions.
+    #[inline(always)]
     unsafe fn take_cells(&mut self, extent: *mut Extent) -> (*mut Cell, u32) {
         // SAFETY: the extent is ours.
         let extent = unsafe { &mut *extent };
@@ -320,6 +334,7 @@ impl ThreadHeap {
         if carved == 0 { (back, waiting) } else { (first, carved + waiting) }
     }
 
+    #[inline(always)]
     unsafe fn next_extent(&mut self, class: usize) -> *mut Extent {
         let partial = self.pools[class].partial;
         if !partial.is_null() {

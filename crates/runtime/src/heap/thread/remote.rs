@@ -230,7 +230,7 @@ impl ThreadHeap {
 #[inline(always)]
 unsafe fn room_in(extent: *mut Extent, target: *mut ThreadHeap) -> u32 {
     // SAFETY: the caller's promise.
-    unsafe { if (*target).heap.settings.are_special() { 1 } else { carrier::room((*extent).cell_bytes) } }
+    unsafe { if (*target).heap.settings.are_usual() { carrier::room((*extent).cell_bytes) } else { 1 } }
 }
 
 /// Gives one cell to the thread's heap of whose extents it is, as [`send`].

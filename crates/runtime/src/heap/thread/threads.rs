@@ -90,6 +90,7 @@ pub fn acquire(heap: &'static Heap) -> *mut ThreadHeap {
         }
         // The ledger may be a child's: another one.
         (*thread).note(0);
+        (*thread).forget_sampled_thread();
         ((*thread).home, (*thread).other, (*thread).entered) = (thread, null_mut(), 0);
         (*thread).inbox.attend();
         tally::one_more();

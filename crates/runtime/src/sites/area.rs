@@ -1,0 +1,86 @@
+//! The site area of this process: made, filled with the list of mappings, and mapped for ever.
+//!
+//! Libraries may be loaded meanwhile, so the list of mappings is read at the first request, when the program begins and when it ends. While
+//! the process lives the host asks the kernel.
+//!
+//! Invariant: a child that was made without the C library's knowledge writes nothing to its parent's area: the word that leads to it is
+//! wiped by the fork.
+//! Not here: what is written to the ring (`record`), and how (`ring`).
+
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use underbar_ledger::sites::{
+    AREA_BYTES, Header, MAGIC, RING_OFFSET, RING_WORDS, TEXT_OFFSET, TEXT_ROOM, VERSION, namespace,
+};
+use underbar_sys::sync::atomic::AtomicU64;
+use underbar_sys::{file, syscall};
+
+use super::ring::Ring;
+use crate::ledger::{beside, site_area};
+use crate::sample::executable_mappings;
+
+const CLOCK_BOOTTIME: u32 = 7;
+
+/// 1 while a thread writes the text.
+static WRITING: AtomicUsize = AtomicUsize::new(0);
+
+/// The header, if there is an area.
+pub(super) fn header() -> Option<&'static Header> {
+    // SAFETY: null, or mapped for ever, page-aligned and made of atomics.
+    unsafe { site_area::get().cast::<Header>().as_ref() }
+}
+
+/// The header and the ring, if there is an area.
+pub(super) fn ring() -> Option<(&'static Header, Ring<'static>)> {
+    let area = site_area::get();
+    let header = header()?;
+    // SAFETY: the area is mapped for ever and made of atomics; the ring is in it.
+    let words = unsafe { core::slice::from_raw_parts(area.add(RING_OFFSET).cast::<AtomicU64>(), RING_WORDS) };
+    Some((header, Ring { head: &header.head.0, tail: &header.tail.0, words }))
+}
+
+/// Forgets the area, which is another process's.
+pub(super) fn forget() {
+    WRITING.store(0, Ordering::Relaxed);
+    site_area::set(core::ptr::null_mut());
+}
+
+/// Makes an area. None if there is no ledger, or no room.
+pub(super) fn make(mean: u64) -> Option<&'static Header> {
+    let area = beside::make(c"sites", AREA_BYTES)?;
+    site_area::set(area);
+    let header = header()?;
+    header.version.store(VERSION, Ordering::Relaxed);
+    header.process.store(syscall::getpid().cast_unsigned(), Ordering::Relaxed);
+    header.made_ns.store(syscall::clock_nanoseconds(CLOCK_BOOTTIME), Ordering::Relaxed);
+    let mut link = [0; 64];
+    let link = file::readlink(c"/proc/self/ns/pid", &mut link).unwrap_or_default();
+    header.namespace.store(namespace(link), Ordering::Relaxed);
+    header.mean.store(mean, Ordering::Relaxed);
+    look_again();
+    header.magic.store(MAGIC, Ordering::Release);
+    Some(header)
+}
+
+/// Appends the current executable mappings to the text, if they have changed.
+pub(super) fn look_again() {
+    let Some(header) = header() else { return };
+    if WRITING.swap(1, Ordering::Acquire) != 0 {
+        return;
+    }
+    let before = header.text_bytes.load(Ordering::Relaxed) as usize;
+    if before < TEXT_ROOM {
+        // SAFETY: within the mapped area; this thread alone writes the text, and the host reads up to `before` only.
+        let text = unsafe {
+            let start = site_area::get().add(TEXT_OFFSET);
+            core::slice::from_raw_parts_mut(start, TEXT_ROOM)
+        };
+        let (old, new) = text.split_at_mut(before);
+        let (length, is_cut) = executable_mappings(new);
+        if before == 0 || !old.ends_with(&new[..length]) {
+            header.text_bytes.store((before + length) as u32, Ordering::Release);
+            header.text_cut.store(u32::from(is_cut), Ordering::Relaxed);
+        }
+    }
+    WRITING.store(0, Ordering::Release);
+}

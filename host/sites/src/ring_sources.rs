@@ -1,0 +1,116 @@
+//! The site areas of a run: each of its processes has one, from its start or its fork to its end or its exec.
+//!
+//! Invariant: the events of one area come in their order; those of different areas come one area after the other.
+//! Not here: where the files are (`host/launch`), and reading one (`ring`).
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+
+use underbar_sys::syscall::{Errno, kill};
+
+use crate::events::Event;
+use crate::ring::Ring;
+
+/// What a run's processes recorded.
+#[derive(Default)]
+pub struct Sources {
+    open: Vec<Source>,
+    met: HashSet<PathBuf>,
+}
+
+struct Source {
+    ring: Ring,
+    of: Of,
+    /// There is a newer area of the same process.
+    is_old: bool,
+}
+
+/// Whose events they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Of {
+    /// The process's number.
+    pub process: u32,
+    /// Whether that is its number in this process's namespace.
+    pub is_near: bool,
+    /// When its area was made, nanoseconds of CLOCK_BOOTTIME: another one after an exec.
+    pub made_ns: u64,
+}
+
+/// Something that was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Read {
+    /// The process has written down its executable mappings, as `/proc/PID/maps` has them; before its first event, and when it ends.
+    Mappings(String),
+    /// An event.
+    Event(Event),
+    /// Nothing more comes of this area.
+    End,
+}
+
+impl Sources {
+    /// None yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Reads what is new. Called several times a second, with all areas that exist then.
+    pub fn look(&mut self, paths: Vec<PathBuf>, then: &mut dyn FnMut(&Of, Read)) {
+        self.meet(paths);
+        self.open.retain_mut(|source| {
+            let is_over = source.is_old || source.is_gone();
+            source.read(is_over, then);
+            !is_over
+        });
+    }
+
+    /// The run has ended: reads all that is left. Processes that live on are not read any more.
+    pub fn end(mut self, paths: Vec<PathBuf>, then: &mut dyn FnMut(&Of, Read)) {
+        self.meet(paths);
+        for source in &mut self.open {
+            source.read(true, then);
+        }
+    }
+
+    fn meet(&mut self, paths: Vec<PathBuf>) {
+        let mut new = Vec::new();
+        for path in paths {
+            // One that is not whole yet is met at the next look.
+            if !self.met.contains(&path)
+                && let Some(ring) = Ring::open(&path)
+            {
+                let of = Of { process: ring.process(), is_near: ring.is_near(), made_ns: ring.made_ns() };
+                new.push(Source { ring, of, is_old: false });
+                self.met.insert(path);
+            }
+        }
+        new.sort_by_key(|source| source.of.made_ns);
+        for source in new {
+            let process = source.of.process;
+            self.open
+                .iter_mut()
+                .filter(|older| older.of.process == process)
+                .for_each(|older| older.is_old = true);
+            self.open.push(source);
+        }
+    }
+}
+
+impl Source {
+    fn read(&mut self, is_over: bool, then: &mut dyn FnMut(&Of, Read)) {
+        let text = self.ring.mappings();
+        if !text.is_empty() {
+            then(&self.of, Read::Mappings(text));
+        }
+        let of = self.of;
+        self.ring.read(is_over, &mut |event| then(&of, Read::Event(event)));
+        if is_over {
+            then(&of, Read::End);
+        }
+    }
+
+    /// Whether the process has ended. One of another namespace cannot be asked.
+    fn is_gone(&self) -> bool {
+        self.of.is_near && kill(self.of.process.cast_signed(), 0) == Err(Errno::ESRCH)
+    }
+}

@@ -1,0 +1,219 @@
+//! SITES(ON): what samples say of a program's requests is what the program knows of them, and the program does the same as plain.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use underbar_launch::ledger::site_areas;
+use underbar_sites::{Event, Of, Read, Sample, Sources, Stack};
+use underbar_zoo::{compiled, heap, scratch};
+
+fn program(name: &str, flags: &[&str]) -> String {
+    let flags: Vec<&str> = ["-pthread", "-fno-builtin"].iter().chain(flags).copied().collect();
+    heap::text(compiled("sites/known", &format!("sites-{name}"), &flags))
+}
+
+/// What was read of one process.
+#[derive(Default)]
+struct Seen {
+    samples: Vec<Sample>,
+    live: HashMap<u64, usize>,
+    lost: u64,
+    mappings: String,
+    ends: u32,
+}
+
+impl Seen {
+    fn take(&mut self, read: Read) {
+        match read {
+            Read::Mappings(text) => self.mappings.push_str(&text),
+            Read::Event(Event::Got(sample)) => {
+                self.live.insert(sample.address, self.samples.len());
+                self.samples.push(sample);
+            }
+            Read::Event(Event::Freed { address, .. }) => _ = self.live.remove(&address),
+            Read::Event(Event::Lost { samples }) => self.lost += samples,
+            Read::End => self.ends += 1,
+        }
+    }
+
+    fn probability(sample: &Sample) -> f64 {
+        -(-(sample.size as f64) / sample.mean as f64).exp_m1()
+    }
+
+    /// An estimate of bytes, and its standard error.
+    fn bytes<'a>(samples: impl Iterator<Item = &'a Sample>) -> [f64; 2] {
+        let (sum, variance) = samples.fold((0.0, 0.0), |(sum, variance), sample| {
+            let (size, p) = (sample.size as f64, Self::probability(sample));
+            (sum + size / p, variance + size * size * (1.0 - p) / (p * p))
+        });
+        [sum, variance.sqrt()]
+    }
+
+    fn total(&self) -> [f64; 2] {
+        Self::bytes(self.samples.iter())
+    }
+
+    fn in_use(&self) -> [f64; 2] {
+        Self::bytes(self.live.values().map(|&at| &self.samples[at]))
+    }
+}
+
+// Where numbers must be right the mean stays as it is (share 0), and all records find room in the ring, also if nobody reads meanwhile.
+
+/// Runs a program, and reads its samples meanwhile. Returns its output and what its processes recorded.
+fn run(name: &str, options: &str, line: &[&str]) -> (String, Vec<(Of, Seen)>) {
+    let ledger = scratch(&format!("sites-{name}")).join("ledger");
+    let options = format!("{options},MSGFILE({})", ledger.display());
+    let child = Command::new(line[0])
+        .args(&line[1..])
+        .env("LD_PRELOAD", heap::preload())
+        .env("UNDERBAR_OPTS", options)
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let seen = read_while(child, &ledger);
+    let _ = fs::remove_file(&ledger);
+    seen
+}
+
+fn read_while(mut child: std::process::Child, ledger: &Path) -> (String, Vec<(Of, Seen)>) {
+    let mut seen: Vec<(Of, Seen)> = Vec::new();
+    let mut take = |of: &Of, read: Read| {
+        let at = seen.iter().position(|(known, _)| known == of).unwrap_or_else(|| {
+            seen.push((*of, Seen::default()));
+            seen.len() - 1
+        });
+        seen[at].1.take(read);
+    };
+    let mut sources = Sources::new();
+    while child.try_wait().expect("waited for").is_none() {
+        sources.look(site_areas(ledger), &mut take);
+        std::thread::yield_now();
+    }
+    sources.end(site_areas(ledger), &mut take);
+    let output = child.wait_with_output().expect("its output");
+    assert!(output.status.success(), "{:?}", output.status);
+    site_areas(ledger).iter().for_each(|path: &PathBuf| drop(fs::remove_file(path)));
+    (String::from_utf8(output.stdout).expect("text"), seen)
+}
+
+fn numbers(output: &str) -> [f64; 2] {
+    let mut words = output.split_whitespace().skip(1).map(|word| word.parse().expect("a number"));
+    [(); 2].map(|()| words.next().expect("two numbers"))
+}
+
+/// An estimate is as far from the exact number as its error allows. Beyond 4.5 errors is one run in 150,000.
+fn near(what: &str, [found, error]: [f64; 2], exact: f64) {
+    eprintln!("{what}: {found:.0} +- {error:.0}, exactly {exact:.0}, {:.2} errors", (found - exact) / error);
+    assert!((found - exact).abs() < 4.5 * error, "{what}: {found} +- {error}, exactly {exact}");
+    assert!(error < exact / 3.0, "{what}: {error} of {exact}");
+}
+
+#[test]
+fn estimates_of_total_and_in_use_are_those_of_the_program() {
+    let program = program("known", &[]);
+    for (mode, count, options) in [
+        ("mix", "20000", "SITES(ON,32K,,0)"),
+        ("mix", "60000", "SITES(ON,128K,1K,0)"),
+        ("mix", "8000", "SITES(ON,8K,,0),STORAGE(AA,55)"),
+        ("mix", "20000", "SITES(ON,32K,,0),HEAP(1M,1M,,FREE)"),
+        ("threads", "6000", "SITES(ON,16K,512,0)"),
+    ] {
+        let (output, seen) = run("estimates", options, &[&program, mode, count]);
+        let [(_, seen)] = &seen[..] else { panic!("{mode}: {} processes", seen.len()) };
+        let [total, live] = numbers(&output);
+        assert_eq!((seen.lost, seen.ends), (0, 1), "{mode} {options}");
+        near(&format!("{mode} {options}, total"), seen.total(), total);
+        near(&format!("{mode} {options}, in use"), seen.in_use(), live);
+        assert!(seen.mappings.contains("sites-known"), "{}", seen.mappings);
+    }
+}
+
+#[test]
+fn what_realloc_leaves_is_in_use_once() {
+    let program = program("known", &[]);
+    let (output, seen) = run("realloc", "SITES(ON,32K,,0)", &[&program, "realloc", "20000"]);
+    near("realloc", seen[0].1.in_use(), numbers(&output)[1]);
+}
+
+#[test]
+fn a_child_has_samples_of_its_own_and_so_has_the_next_program() {
+    let program = program("known", &[]);
+    let (output, seen) = run("fork", "SITES(ON,16K,,0)", &[&program, "fork"]);
+    assert_eq!(seen.len(), 2);
+    let child = numbers(&output)[1];
+    for (of, seen) in &seen {
+        let exact = if f64::from(of.process) == child { 10 << 20 } else { 25 << 20 };
+        near("fork", seen.in_use(), f64::from(exact));
+    }
+    let (output, seen) = run("exec", "SITES(ON,16K,,0)", &[&program, "exec", &program, "mix", "8000"]);
+    assert_eq!(seen.len(), 2);
+    let [first, second] = &seen[..] else { panic!("{} programs", seen.len()) };
+    assert!(first.0.process == second.0.process && first.0.made_ns < second.0.made_ns);
+    near("before exec", first.1.total(), f64::from(20 << 20));
+    near("after exec", second.1.total(), numbers(&output)[0]);
+}
+
+/// With frame pointers the callers are followed inside; without, registers and stack are copied.
+#[test]
+fn callers_are_those_of_the_program() {
+    for (name, flags) in [
+        ("frames", &["-fno-omit-frame-pointer", "-fno-optimize-sibling-calls"][..]),
+        ("raw", &["-fomit-frame-pointer", "-fno-optimize-sibling-calls"]),
+    ] {
+        let (output, seen) = run(name, "SITES(ON,16K,,0)", &[&program(name, flags), "calls"]);
+        let functions = numbers(&output).map(|address| address as u64);
+        let is_in = |address: u64, function: u64| (function..function + 64).contains(&address);
+        let of_calls: Vec<&Sample> = seen[0].1.samples.iter().filter(|sample| sample.size == 1000).collect();
+        assert!(of_calls.len() > 200, "{name}: {}", of_calls.len());
+        let (mut followed, mut copied) = (0, 0);
+        for sample in &of_calls {
+            match &sample.stack {
+                Stack::Frames { addresses, whole } => {
+                    assert!(*whole && is_in(addresses[0], functions[0]), "{addresses:x?} {functions:x?}");
+                    assert!(is_in(addresses[1], functions[1]) && addresses.len() >= 4, "{addresses:x?}");
+                    followed += 1;
+                }
+                Stack::Raw { registers, stack } => {
+                    assert!(is_in(registers.rip, functions[0]), "{registers:x?}");
+                    let words = stack.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word));
+                    assert!(words.take(64).any(|word| is_in(word, functions[1])));
+                    copied += 1;
+                }
+            }
+        }
+        eprintln!("{name}: {followed} followed, {copied} copied");
+        assert_eq!([followed, copied].map(|count| count > 0), [name == "frames", name == "raw"], "{name}");
+    }
+}
+
+#[test]
+fn a_deep_stack_is_cut_and_not_whole() {
+    let flags = ["-fno-omit-frame-pointer", "-fno-optimize-sibling-calls"];
+    let (output, seen) = run("deep", "SITES(ON,16K,,0)", &[&program("deep", &flags), "deep"]);
+    assert!(output.starts_with("deep 300"));
+    let lengths = seen[0].1.samples.iter().filter_map(|sample| match &sample.stack {
+        Stack::Frames { addresses, whole } => Some((addresses.len(), *whole)),
+        Stack::Raw { .. } => None,
+    });
+    assert!(lengths.clone().any(|found| found == (128, false)), "{:?}", lengths.collect::<Vec<_>>());
+}
+
+/// Without a reader the ring fills, and what finds no room is counted.
+#[test]
+fn without_a_reader_samples_are_lost_and_counted() {
+    let ledger = scratch("sites-alone").join("ledger");
+    let program = program("known", &[]);
+    let options = format!("SITES(ON,1K,,0),MSGFILE({})", ledger.display());
+    let mut run = Command::new(&program);
+    run.args(["mix", "20000"]).env("LD_PRELOAD", heap::preload()).env("UNDERBAR_OPTS", options);
+    assert!(run.stdout(Stdio::null()).status().expect("it runs").success());
+    let mut seen = Seen::default();
+    Sources::new().end(site_areas(&ledger), &mut |_, read| seen.take(read));
+    assert!(seen.samples.len() > 1000, "{} samples", seen.samples.len());
+    assert!(seen.lost > 1000, "{} lost", seen.lost);
+    site_areas(&ledger).iter().for_each(|path| drop(fs::remove_file(path)));
+    let _ = fs::remove_file(&ledger);
+}
