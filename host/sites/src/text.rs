@@ -38,6 +38,9 @@ impl Default for Page {
 /// The default number of sites in a table.
 pub const DEFAULT_TOP: usize = 10;
 
+const NO_SAMPLES: &str =
+    "No samples: the program requested little, or its options exclude them (underbar explain SITES).";
+
 /// A table: its title, its figures, and what is written if it is empty.
 type Table = (&'static str, fn(&Figures) -> &Estimate, &'static str);
 
@@ -94,9 +97,7 @@ fn head(report: &Report, columns: usize) -> Vec<String> {
     if *samples > 0 {
         texts.push("Estimates with intervals of 95 %.".to_owned());
     } else {
-        texts.push(
-            "No samples: the program requested little, or none of its processes kept accounts.".to_owned(),
-        );
+        texts.push(NO_SAMPLES.to_owned());
     }
     if *lost > 0 {
         let percent = *lost as f64 * 100.0 / (*lost + *samples) as f64;
