@@ -36,7 +36,7 @@ pub const SOURCES: [&str; 8] = [
 ];
 
 /// How the names of functions of CPython begin that hand out storage, for objects of all types.
-const OF_PYTHON: [&str; 10] = [
+const OF_PYTHON: [&str; 11] = [
     "PyMem_",
     "_PyMem_",
     "PyObject_Malloc",
@@ -47,6 +47,7 @@ const OF_PYTHON: [&str; 10] = [
     "_PyObject_Realloc",
     "pymalloc_",
     "new_arena",
+    "arena_map_",
 ];
 
 /// Parts of the names of modules that belong to Python: under functions of Python they are not the user's own code.

@@ -15,7 +15,7 @@ use std::fmt::Write as _;
 
 use underbar_report::units::{bytes, count, counted};
 
-use crate::names::CPYTHON;
+use crate::names::{CPYTHON, Function, Location};
 use crate::report::{Estimate, Figures, Report, SiteRow};
 use crate::walk::End;
 use crate::words::{self, ascii, shortened, site_in};
@@ -118,9 +118,10 @@ fn head(report: &Report, columns: usize) -> Vec<String> {
         texts.push(format!("Stacks that end early: {}.", early.join("; ")));
     }
     let has_note = report.locations.iter().any(|location| location.note == Some(CPYTHON));
-    let has_python = report.locations.iter().any(|location| {
-        location.module.is_empty() && location.functions.iter().any(|function| function.file.is_some())
-    });
+    let has_python = report
+        .locations
+        .iter()
+        .any(|location| location.functions.iter().any(|function| is_python(location, function)));
     if has_note && !has_python {
         texts
             .push("Functions of Python are unknown: python3 -X perf (3.12 and later) names them.".to_owned());
@@ -207,6 +208,9 @@ fn callers(report: &Report, site: usize, of: fn(&Figures) -> &Estimate, room: us
         (&function.function, &function.file, function.line) != (&wanted.function, &wanted.file, wanted.line)
     });
     behind.next()?;
+    // Between functions of Python is their interpreter.
+    let of_python = wanted.module.is_empty() && wanted.file.is_some();
+    let behind = behind.filter(|(location, function)| !of_python || is_python(location, function));
     let mut text = String::new();
     let mut last = String::new();
     for (location, function) in behind {
@@ -233,6 +237,11 @@ fn callers(report: &Report, site: usize, of: fn(&Figures) -> &Estimate, room: us
         last = name;
     }
     (!text.is_empty()).then_some(text)
+}
+
+/// Whether this is a function of Python: made at run time, with a file.
+fn is_python(location: &Location, function: &Function) -> bool {
+    location.module.is_empty() && function.file.is_some()
 }
 
 /// A text in lines of at most this many characters.
@@ -268,7 +277,6 @@ Most in use: 1000 KiB [900 KiB, 1.07 MiB]
    610 KiB [549 KiB, 671 KiB]      61 % [57, 65]    parse_record at reader.c:212
       called by read_all, main
    200 KiB [180 KiB, 220 KiB]      20 % [16, 24]    load in job.py
-      called by run, main
    150 KiB [135 KiB, 165 KiB]      15 % [11, 19]    stripped: libx.so+0x1234
   and 1 more site with 4 %
 
