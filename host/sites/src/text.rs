@@ -177,7 +177,7 @@ fn figures(estimate: &Estimate, columns: usize) -> String {
         return format!("{:>10}  {}", bytes(estimate.bytes), share(estimate));
     }
     let interval = interval(estimate);
-    format!("{:>10} {interval:<22}  {:<15}", bytes(estimate.bytes), share(estimate))
+    format!("{:>10} {interval:<22}  {:<16}", bytes(estimate.bytes), share(estimate))
 }
 
 fn with_interval(estimate: &Estimate) -> String {
@@ -274,15 +274,15 @@ Estimates with intervals of 95 %.
 Stacks that end early: 3 deeper than the copied piece of stack; 1 in code without unwind tables.
 
 Most in use: 1000 KiB [900 KiB, 1.07 MiB]
-   610 KiB [549 KiB, 671 KiB]      61 % [57, 65]    parse_record at reader.c:212
+   610 KiB [549 KiB, 671 KiB]      61 % [57, 65]     parse_record at reader.c:212
       called by read_all, main
-   200 KiB [180 KiB, 220 KiB]      20 % [16, 24]    load in job.py
-   150 KiB [135 KiB, 165 KiB]      15 % [11, 19]    stripped: libx.so+0x1234
+   200 KiB [180 KiB, 220 KiB]      20 % [16, 24]     load in job.py
+   150 KiB [135 KiB, 165 KiB]      15 % [11, 19]     stripped: libx.so+0x1234
   and 1 more site with 4 %
 
 Requested most: 1.95 MiB [1.76 MiB, 2.15 MiB]
-  1.19 MiB [1.07 MiB, 1.31 MiB]    61 % [57, 65]    parse_record at reader.c:212
-   400 KiB [360 KiB, 440 KiB]      20 % [16, 24]    load in job.py
+  1.19 MiB [1.07 MiB, 1.31 MiB]    61 % [57, 65]     parse_record at reader.c:212
+   400 KiB [360 KiB, 440 KiB]      20 % [16, 24]     load in job.py
 ";
         assert!(text.starts_with(expected), "{text}");
         assert!(text.contains("\nStill in use at the end: nothing sampled was still in use\n"), "{text}");
