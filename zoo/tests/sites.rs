@@ -156,6 +156,13 @@ fn a_child_has_samples_of_its_own_and_so_has_the_next_program() {
     near("after exec", second.1.total(), numbers(&output)[0]);
 }
 
+/// Most children of a shell are like this.
+#[test]
+fn a_program_without_a_sample_has_no_file() {
+    let (_, seen) = run("none", "SITES(ON)", &["/bin/true"]);
+    assert!(seen.is_empty());
+}
+
 /// With frame pointers the callers are followed inside; without, registers and stack are copied.
 #[test]
 fn callers_are_those_of_the_program() {

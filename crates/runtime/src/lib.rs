@@ -36,6 +36,8 @@ pub mod environment;
 #[cfg(not(loom))]
 pub mod errno;
 #[cfg(not(loom))]
+mod executable;
+#[cfg(not(loom))]
 mod faults;
 #[cfg(not(loom))]
 mod file_cache;

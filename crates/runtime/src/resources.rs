@@ -220,7 +220,7 @@ const RESOURCES: [Resource; ROWS] = [
         // After the ledger, next to which its file is.
         configure: sites::configure,
         start: sites::at_start,
-        close: sites::look_again,
+        close: sites::close,
         fork: Some(Fork { after_in_child: |_| sites::after_fork_in_child(), ..NO_FORK }),
         end: sites::look_again,
         ..NOTHING

@@ -45,7 +45,8 @@
 //! | `new`, `info` | operator new without storage; mallinfo |
 //! | `tally` | what a thread has counted but not published |
 //! | `thread`, `thread::slot` | a thread's cells, and the word that points to them |
-//! | `realloc`, `whole`, `all_heaps` | changing sizes; operations on the whole heap, and on all |
+//! | `realloc`, `resizing`, `sampled_realloc` | changing sizes; of elements; of samples |
+//! | `whole`, `all_heaps` | operations on the whole heap, and on all |
 //! | `services`, `feedback` | Language Environment's callable services, and what they answer |
 //! | `callable` | the same with arguments by reference |
 //!
@@ -92,7 +93,9 @@ mod private_storage;
 mod random;
 mod realloc;
 mod registry;
+mod resizing;
 mod sampled;
+mod sampled_realloc;
 pub mod services;
 mod size;
 mod space;

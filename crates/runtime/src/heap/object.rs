@@ -277,10 +277,21 @@ impl Settings {
         self.special.fetch_or(SAMPLES, Ordering::Relaxed);
     }
 
+    /// There are no accounts for samples after all.
+    pub fn sample_no_more(&self) {
+        self.special.fetch_and(!SAMPLES, Ordering::Relaxed);
+    }
+
     /// Whether requests are sampled.
     #[inline]
     pub fn samples(&self) -> bool {
         self.special.load(Ordering::Relaxed) & SAMPLES != 0
+    }
+
+    /// Whether samples are all that makes this heap special.
+    #[inline(always)]
+    pub fn only_samples(&self) -> bool {
+        self.special.load(Ordering::Relaxed) == SAMPLES
     }
 
     /// Whether nothing but samples makes this heap special.

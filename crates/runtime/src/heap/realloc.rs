@@ -8,13 +8,10 @@ use core::sync::atomic::Ordering;
 
 use underbar_ledger::Key;
 
-use super::block::Block;
-use super::map::{self, AREA, Descriptor, SEGMENT};
-use super::object::Heap;
-use super::space::Space;
+use super::map::{self, AREA, SEGMENT};
+use super::resizing::resize;
 use super::{
     check, ecb, fill_from, foreign, free, malloc, object, out_of_storage, slot, space, unusual, usable,
-    use_elements,
 };
 use crate::ledger;
 
@@ -101,62 +98,5 @@ unsafe fn copy(address: *mut u8, old: usize, size: usize) -> *mut u8 {
             core::ptr::copy(address, new, old.min(size));
         }
         new
-    }
-}
-
-/// Resizes an element in place, or moves the pages of one that has a segment to itself.
-///
-/// # Safety
-/// As realloc of C; the address is that of an element in use, of that descriptor.
-pub(super) unsafe fn resize(
-    address: *mut u8,
-    descriptor: *mut Descriptor,
-    size: usize,
-    caller: usize,
-) -> Option<*mut u8> {
-    // SAFETY: the descriptor is that of the element's page.
-    let heap = unsafe { object::of(descriptor) };
-    let mut space = heap.space.lock();
-    // SAFETY: the element has a descriptor, and we hold the lock.
-    if let Some(fault) = unsafe { space::fault_of(address as usize) } {
-        drop(space);
-        check::end("realloc", fault, caller);
-    }
-    // SAFETY: the element is the caller's, who holds on to it for as long as this lasts.
-    let resized = unsafe { in_place(&mut space, address as usize, size)? };
-    drop(space);
-    resized.count(heap, size);
-    Some(resized.address as *mut u8)
-}
-
-/// An element that kept its place or its pages.
-pub(super) struct Resized {
-    pub address: usize,
-    /// By how many bytes its block grew.
-    more: i64,
-}
-
-impl Resized {
-    /// Counts it, with its new size.
-    pub fn count(&self, heap: &Heap, size: usize) {
-        use_elements(heap, self.more);
-        heap.raise(Key::HeapLargestRequest, size as u64);
-        heap.add(Key::HeapGrownInPlace, 1);
-    }
-}
-
-/// Resizes an element without a copy; None if that is impossible.
-///
-/// # Safety
-/// The address is that of an element in use in this space, whose owner waits for the result.
-pub(super) unsafe fn in_place(space: &mut Space, address: usize, size: usize) -> Option<Resized> {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let old = Block::of_element(address).size() as i64;
-        if let Some(new) = space.resize(address, size) {
-            return Some(Resized { address, more: new as i64 - old });
-        }
-        let moved = space.remap(address, size)?;
-        Some(Resized { address: moved.address, more: moved.block_bytes as i64 - old })
     }
 }

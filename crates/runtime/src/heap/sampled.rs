@@ -16,33 +16,28 @@
 //! `malloc` nor `free` has an instruction more. For a request of s bytes, whatever cell it would get, the probability is
 //! p(s) = 1 - exp(-s/mean).
 //!
-//! realloc is a free and a request, as far as it is seen: within its cell a block only changes its size, and so does the element of a
-//! small sample.
-//!
 //! Invariant: an element has the mark from `sites::got` to `sites::freed`, once each.
-//! Not here: chance (`sites::draw`), which cell holds a point (`thread::sampler`), and what is noted of a sample (`sites`).
+//! Not here: realloc (`sampled_realloc`), chance (`sites::draw`), which cell holds a point (`thread::sampler`), and what is noted of a sample (`sites`).
 
-use core::ptr::null_mut;
-use core::sync::atomic::Ordering;
-
-use underbar_ledger::Key;
-
-use super::block::{Block, HEADER};
-use super::map::{Descriptor, SEGMENT};
+use super::block::Block;
 use super::object::{self, Heap};
-use super::realloc::resize;
 use super::size::LARGEST_SMALL;
 use super::thread::{Ready, ThreadHeap};
 use super::trace::Site;
 use super::{
-    Got, OurSegments, class_for, count_element, fill_from, free, get_element, malloc, note_largest,
-    obey_if_changed, own_heap, usable,
+    Got, OurSegments, class_for, count_element, get_element, note_largest, obey_if_changed, own_heap,
 };
 use crate::coverage;
-use crate::sites::{self, Call};
+use crate::sites;
 
 /// As `get` of the parent.
-pub fn get(size: usize, align: usize, call: &Call) -> Got {
+pub fn get(size: usize, align: usize, site: &Site) -> Got {
+    if !sites::are_sampled() {
+        // The accounts are found after the heap has obeyed its options: there are none.
+        object::current().settings.sample_no_more();
+        // SAFETY: as malloc of C.
+        return unsafe { super::get(size, align) };
+    }
     obey_if_changed();
     let Some(thread) = own_heap() else { return get_element(size, align) };
     // SAFETY: this thread owns its heap.
@@ -59,7 +54,7 @@ pub fn get(size: usize, align: usize, call: &Call) -> Got {
                 Ready::Point(doubled) => {
                     let (bytes, mean) = ((*thread).cell_bytes(class), sites::mean(doubled));
                     if (*thread).is_chosen(size, bytes, mean)
-                        && let Some(got) = sample(thread, size, bytes, align, mean, call)
+                        && let Some(got) = sample(thread, size, bytes, align, mean, site)
                     {
                         return got;
                     }
@@ -74,7 +69,7 @@ pub fn get(size: usize, align: usize, call: &Call) -> Got {
         }
         let got = get_element(size, align);
         if !got.address.is_null() {
-            draw(thread, (*thread).heap, got.address, size, call);
+            draw(thread, (*thread).heap, got.address, size, site);
         }
         got
     }
@@ -90,7 +85,7 @@ unsafe fn sample(
     bytes: usize,
     align: usize,
     mean: u64,
-    call: &Call,
+    site: &Site,
 ) -> Option<Got> {
     // SAFETY: the caller's promise; the element is new, and we hold the lock.
     let (heap, element) = unsafe {
@@ -103,7 +98,7 @@ unsafe fn sample(
     count_element(heap, &element, size);
     coverage::look_if_due::<OurSegments>();
     // SAFETY: the caller's promise.
-    unsafe { note(thread, element.address, size, mean, call) };
+    unsafe { note(thread, element.address, size, mean, site) };
     Some(Got { address: element.address as *mut u8, zero_from: element.zero_from })
 }
 
@@ -111,20 +106,20 @@ unsafe fn sample(
 ///
 /// # Safety
 /// The thread's heap is the caller's; the address is that of an element of `heap` that the caller has.
-unsafe fn draw(thread: *mut ThreadHeap, heap: &Heap, address: *mut u8, size: usize, call: &Call) {
+pub unsafe fn draw(thread: *mut ThreadHeap, heap: &Heap, address: *mut u8, size: usize, site: &Site) {
     let mean = sites::mean(sites::doubled());
     // SAFETY: the caller's promise.
     unsafe {
         if (*thread).is_sample(size, mean) {
             mark(heap, address.addr(), true);
-            note(thread, address.addr(), size, mean, call);
+            note(thread, address.addr(), size, mean, site);
         }
     }
 }
 
 /// # Safety
 /// The address is that of an element of this heap that the caller has.
-unsafe fn mark(heap: &Heap, address: usize, is_sampled: bool) {
+pub unsafe fn mark(heap: &Heap, address: usize, is_sampled: bool) {
     let _space = heap.space.lock();
     // SAFETY: the caller's promise; we hold the lock.
     unsafe { Block::of_element(address).set_sampled(is_sampled) };
@@ -132,10 +127,10 @@ unsafe fn mark(heap: &Heap, address: usize, is_sampled: bool) {
 
 /// # Safety
 /// The heap is this thread's.
-unsafe fn note(thread: *mut ThreadHeap, address: usize, size: usize, mean: u64, call: &Call) {
+unsafe fn note(thread: *mut ThreadHeap, address: usize, size: usize, mean: u64, site: &Site) {
     // SAFETY: the caller's promise.
     let number = unsafe { (*thread).thread_number() };
-    sites::got(&sites::Got { address, size, mean, thread: number }, call);
+    sites::got(&sites::Got { address, size, mean, thread: number }, &site.call());
 }
 
 /// An element is about to be freed: notes it, if its request was sampled.
@@ -146,60 +141,5 @@ pub unsafe fn before_free(address: *mut u8) {
     // SAFETY: the caller's promise.
     if unsafe { Block::of_element(address.addr()).is_sampled() } {
         sites::freed(address.addr());
-    }
-}
-
-/// realloc in a heap whose requests are sampled.
-///
-/// # Safety
-/// As realloc of C; the address is that of a cell or an element in use, of that descriptor. The size is not 0.
-pub unsafe fn realloc(address: *mut u8, descriptor: *mut Descriptor, size: usize, site: &Site) -> *mut u8 {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let heap = object::of(descriptor);
-        let old = usable(address, descriptor);
-        let keeps = |room: usize| size <= room && size >= room / 2;
-        if (*descriptor).owner.load(Ordering::Relaxed) == SEGMENT {
-            let is_sampled = Block::of_element(address.addr()).is_sampled();
-            // As large as the cell that it stands in for.
-            let of_cell = old - HEADER;
-            if is_sampled && heap.settings.has_cells_of(of_cell) {
-                if keeps(of_cell) {
-                    heap.add(Key::HeapGrownInPlace, 1);
-                    return address;
-                }
-            } else {
-                if is_sampled {
-                    sites::freed(address.addr());
-                    mark(heap, address.addr(), false);
-                }
-                if let Some(same) = resize(address, descriptor, size, site.caller) {
-                    fill_from(same, old);
-                    if let Some(thread) = own_heap() {
-                        draw(thread, heap, same, size, &site.call());
-                    }
-                    return same;
-                }
-            }
-        } else if keeps(old) {
-            heap.add(Key::HeapGrownInPlace, 1);
-            return address;
-        }
-        let new = if object::current().settings.samples() {
-            let new = get(size, 16, &site.call()).address;
-            fill_from(new, 0);
-            new
-        } else {
-            malloc(size)
-        };
-        if new.is_null() {
-            // A smaller size fits in place.
-            return if size <= old { address } else { null_mut() };
-        }
-        // Not `copy_nonoverlapping`, as in `realloc`.
-        core::ptr::copy(address, new, old.min(size));
-        free(address);
-        object::current().add(Key::HeapMoved, 1);
-        new
     }
 }

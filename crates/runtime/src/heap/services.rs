@@ -33,9 +33,9 @@ use super::feedback::{
 };
 use super::numbers::{self, Failed};
 use super::object::{DEFAULT, Heap};
-use super::realloc::in_place;
 use super::registry::Handle;
 use super::registry::REGISTRY;
+use super::resizing::in_place;
 use super::space::{Disposition, Element, Policy, Space};
 use super::zone::{self, State};
 use super::{OurSegments, count_element, pools, use_elements, whole};

@@ -25,7 +25,7 @@ use super::trace::{self, Kind, Saved, Site};
 use super::{
     Got, OurSegments, below, calloc_of, count_element, fill_from, get, out_of_storage, pools, usable_size,
 };
-use super::{ecb, obey_if_changed, sampled, watch};
+use super::{ecb, obey_if_changed, sampled, sampled_realloc, watch};
 use crate::{coverage, start};
 
 /// Passes on where the callee-saved registers are, as the fifth argument, and the stack pointer behind the return address of the program's
@@ -92,7 +92,13 @@ unsafe extern "C" fn malloc_by(
     pointer: usize,
 ) -> *mut u8 {
     // SAFETY: the caller's promise; the registers are on this thread's stack.
-    unsafe { malloc_at(size, &Site::at(saved, pointer)) }
+    unsafe {
+        let site = Site::at(saved, pointer);
+        if object::current().settings.only_samples() {
+            return sampled::get(size, 16, &site).address;
+        }
+        malloc_at(size, &site)
+    }
 }
 
 unsafe fn malloc_at(size: usize, site: &Site) -> *mut u8 {
@@ -207,7 +213,7 @@ fn serve(function: &'static str, size: usize, align: usize, site: &Site) -> Got 
     } else if heap.settings.is_watched() {
         watched(function, heap, size, align, site)
     } else if heap.settings.samples() {
-        sampled::get(size, align, &site.call())
+        sampled::get(size, align, site)
     } else {
         // SAFETY: as aligned_alloc of C.
         unsafe { get(size, align) }
@@ -246,7 +252,7 @@ unsafe extern "C" fn realloc_by(
     unsafe {
         let heap = object::of(descriptor);
         if heap.settings.samples() {
-            return sampled::realloc(address, descriptor, size, &Site::at_if(saved, pointer, caller));
+            return sampled_realloc::realloc(address, descriptor, size, &Site::at_if(saved, pointer, caller));
         }
         let old = usable_size(address);
         let new = if heap.settings.has_limit() {

@@ -32,8 +32,6 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use underbar_ledger::samples;
 
-pub(crate) use area::executable_mappings;
-
 use crate::orders::Orders;
 use crate::sandbox;
 use crate::thread_end::ThreadEnd;

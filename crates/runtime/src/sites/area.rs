@@ -1,7 +1,7 @@
 //! The site area of this process: made, filled with the list of mappings, and mapped for ever.
 //!
-//! Libraries may be loaded meanwhile, so the list of mappings is read at the first request, when the program begins and when it ends. While
-//! the process lives the host asks the kernel.
+//! It is made at the first sample. Libraries may be loaded later, so the list of mappings is read then and when the program ends. While the
+//! process lives the host asks the kernel.
 //!
 //! Invariant: a child that was made without the C library's knowledge writes nothing to its parent's area: the word that leads to it is
 //! wiped by the fork.
@@ -16,8 +16,8 @@ use underbar_sys::sync::atomic::AtomicU64;
 use underbar_sys::{file, syscall};
 
 use super::ring::Ring;
+use crate::executable::executable_mappings;
 use crate::ledger::{beside, site_area};
-use crate::sample::executable_mappings;
 
 const CLOCK_BOOTTIME: u32 = 7;
 

@@ -31,12 +31,15 @@ mod record;
 mod ring;
 mod walk;
 
-use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
+use underbar_ledger::sites::Header;
 use underbar_sys::{clock, syscall};
 
+use crate::ledger::{self, attach};
 use crate::orders::{Given, Orders};
 use crate::sandbox;
+use ring::Ring;
 
 /// The mean distance that was asked for, in bytes; 0: no requests are sampled. Written before the first request; relaxed.
 static MEAN: AtomicU64 = AtomicU64::new(0);
@@ -68,8 +71,8 @@ impl Call {
 pub(crate) fn configure(orders: &Orders<'_>) {
     let Some(option) = wanted(orders) else { return };
     COPY.store(usize::try_from(option.stack).unwrap_or(0) & !7, Ordering::Relaxed);
-    rate::configure(option.share);
-    if area::make(option.mean).is_some() {
+    if attach::is_attached() {
+        rate::configure(option.share);
         MEAN.store(option.mean, Ordering::Relaxed);
     }
 }
@@ -93,6 +96,14 @@ pub(crate) fn at_start(given: &Given) {
     }
 }
 
+/// The process is about to forbid itself system calls.
+pub(crate) fn close() {
+    if are_sampled() && area::ring().is_none() {
+        make_area();
+    }
+    look_again();
+}
+
 /// The libraries loaded since the start become known: before the process forbids itself system calls, and at its end.
 pub(crate) fn look_again() {
     if are_sampled() && !sandbox::is_closed() {
@@ -109,11 +120,35 @@ pub(crate) fn after_fork_in_child() {
     known::forget();
     code::in_child();
     GENERATION.fetch_add(1, Ordering::Relaxed);
-    if !sandbox::is_closed() {
-        rate::begin();
-        // Without room for it there are no samples: the mean stays, so that a child of this one has some.
-        area::make(mean(rate::doubled()));
+    MAKING.store(0, Ordering::Relaxed);
+    MISSED.store(0, Ordering::Relaxed);
+    rate::begin();
+}
+
+/// 1 while a thread makes the area; it stays so if there can be none. A thread that finds it taken goes on without.
+static MAKING: AtomicU32 = AtomicU32::new(0);
+/// Samples that found no area. Any thread adds, relaxed.
+static MISSED: AtomicU64 = AtomicU64::new(0);
+
+/// Makes the area, at the first sample: most children of a fork, and many small programs, have none.
+#[cold]
+#[inline(never)]
+fn make_area() -> Option<(&'static Header, Ring<'static>)> {
+    if sandbox::is_closed() || MAKING.swap(1, Ordering::Acquire) != 0 {
+        MISSED.fetch_add(1, Ordering::Relaxed);
+        return None;
     }
+    // A child whose fork was not announced has its own slot from then on. One by vfork has its parent's memory, and no samples.
+    ledger::slot();
+    if !attach::is_ours() {
+        MAKING.store(0, Ordering::Release);
+        return None;
+    }
+    known::forget();
+    let header = area::make(mean(rate::doubled()))?;
+    header.lost.fetch_add(MISSED.swap(0, Ordering::Relaxed), Ordering::Relaxed);
+    MAKING.store(0, Ordering::Release);
+    area::ring()
 }
 
 /// The number of this process in the row of its forks: what threads keep must be of the same.
@@ -159,7 +194,7 @@ pub(crate) struct Got {
 #[cold]
 #[inline(never)]
 pub(crate) fn got(got: &Got, call: &Call) {
-    let Some((header, ring)) = area::ring() else { return };
+    let Some((header, ring)) = area::ring().or_else(make_area) else { return };
     let begun = clock::monotonic();
     if !record::got(&ring, begun, got, call, COPY.load(Ordering::Relaxed)) {
         header.lost.fetch_add(1, Ordering::Relaxed);

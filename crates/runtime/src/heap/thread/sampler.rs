@@ -56,6 +56,8 @@ impl Sampler {
     }
 
     /// Draws the next point. Whatever the bytes before it were, it is as far away as at the beginning.
+    #[cold]
+    #[inline(never)]
     fn draw(&mut self) {
         self.doubled = sites::doubled();
         self.until = self.random.distance(sites::mean(self.doubled));
@@ -97,22 +99,29 @@ impl Sampler {
 #[allow(clippy::missing_safety_doc, reason = "one contract for all, stated above")]
 impl ThreadHeap {
     /// The thread's samples; None if there is no memory for them.
+    #[inline(always)]
     fn sampler(&mut self) -> Option<&mut Sampler> {
+        // SAFETY: null, or written by `begin_sampler`; the owner's alone.
+        match unsafe { self.sampler.as_mut() } {
+            Some(sampler) if sampler.generation == sites::generation() => Some(sampler),
+            _ => self.begin_sampler(),
+        }
+    }
+
+    /// Makes it, or begins anew in a forked child.
+    #[cold]
+    #[inline(never)]
+    fn begin_sampler(&mut self) -> Option<&mut Sampler> {
         if self.sampler.is_null() {
-            let new: *mut Sampler = OWN.lock().get(size_of::<Sampler>()).cast();
-            if new.is_null() {
-                return None;
+            self.sampler = OWN.lock().get(size_of::<Sampler>()).cast();
+        }
+        // SAFETY: storage of the right size and alignment, which stays for ever; null without memory.
+        unsafe {
+            if !self.sampler.is_null() {
+                self.sampler.write(Sampler::new(self.sampler.addr()));
             }
-            // SAFETY: new storage of the right size and alignment, which stays for ever.
-            unsafe { new.write(Sampler::new(new.addr())) };
-            self.sampler = new;
+            self.sampler.as_mut()
         }
-        // SAFETY: written above, or before; the owner's alone.
-        let sampler = unsafe { self.sampler.as_mut()? };
-        if sampler.generation != sites::generation() {
-            *sampler = Sampler::new(&raw const *sampler as usize);
-        }
-        Some(sampler)
     }
 
     /// Another thread has this heap from now on.
