@@ -32,6 +32,7 @@ mod follow;
 mod forks;
 mod heap;
 mod heap_pools;
+mod heap_sites;
 mod library_calls;
 mod limits;
 mod linked;

@@ -30,6 +30,7 @@ mod sampling;
 mod saved;
 mod say;
 mod shared;
+mod site_record;
 mod table;
 mod trial;
 

@@ -86,7 +86,15 @@ impl Shared {
 
     /// All layers of options for a run of this program.
     pub fn layers(&self, program: &OsStr) -> Layers {
+        self.layers_with(program, None)
+    }
+
+    /// The same, with a text that a command needs: stronger than what is set outside the command line, and weaker than --opts.
+    pub fn layers_with(&self, program: &OsStr, needed: Option<String>) -> Layers {
         let mut layers = Layers::of_run(self.opts_base.into(), find(program).as_deref());
+        if let Some(text) = needed {
+            layers.add(WhereSet::CommandLine, "the command".to_owned(), text);
+        }
         if let Some(path) = &self.opts_file {
             layers.add_file(WhereSet::OptionsFile, path, true);
         }

@@ -151,6 +151,8 @@ fn wrong_usage_is_125_where_a_program_would_run_and_2_elsewhere() {
         &["run"][..],
         &["run", "--nonsense", "--", "true"],
         &["run", "--json", "--report", "le", "--", "true"],
+        &["heap"],
+        &["heap", "--mean", "1", "--", "true"],
         &["profile"],
         &["profile", "--rate", "0", "--", "true"],
         &["profile", "--rate", "20001", "--", "true"],

@@ -35,10 +35,25 @@ pub const SOURCES: [&str; 8] = [
     "/usr/src/",
 ];
 
+/// How the names of functions of CPython begin that hand out storage, for objects of all types.
+const OF_PYTHON: [&str; 11] = [
+    "PyMem_",
+    "_PyMem_",
+    "PyObject_Malloc",
+    "PyObject_Calloc",
+    "PyObject_Realloc",
+    "_PyObject_Malloc",
+    "_PyObject_Calloc",
+    "_PyObject_Realloc",
+    "pymalloc_",
+    "new_arena",
+    "arena_map_",
+];
+
 /// Parts of the names of modules that belong to Python: under functions of Python they are not the user's own code.
 const PYTHON: [&str; 3] = ["/libpython", "/lib-dynload/", "/site-packages/"];
 
-/// Functions that hand out storage, whichever library they are in: as people write them, without their arguments.
+/// Functions that hand out storage, whichever library they are in, as people write them, without their arguments.
 const ALLOCATORS: [&str; 22] = [
     "malloc",
     "calloc",
@@ -91,7 +106,7 @@ pub fn cut(locations: &[&Location]) -> usize {
 fn is_allocator(function: &Function) -> bool {
     let Some(name) = &function.function else { return false };
     let bare = name.split('(').next().unwrap_or_default();
-    ALLOCATORS.contains(&bare)
+    ALLOCATORS.contains(&bare) || OF_PYTHON.iter().any(|begin| bare.starts_with(begin))
 }
 
 /// The site of a stack whose innermost locations are cut. None if there is no location.
@@ -219,7 +234,10 @@ mod tests {
         loop_of.note = Some(CPYTHON);
         let python = location("", &[("load", "/srv/job.py", 0)]);
         let arena = location("/usr/bin/python3", &[("new_arena", "obmalloc.c", 9)]);
-        assert_eq!(chosen(&[arena, loop_of.clone(), python]), (0, "load".to_owned()));
+        let list = location("/usr/bin/python3", &[("list_resize", "listobject.c", 82)]);
+        let own = [arena, list.clone(), loop_of.clone(), python];
+        assert_eq!(chosen(&own), (1, "load".to_owned()));
+        assert_eq!(chosen(&own[..3]), (1, "list_resize".to_owned()));
         assert_eq!(chosen(&[loop_of]), (0, "_PyEval_EvalFrameDefault".to_owned()));
         assert_eq!(site(&[], &HashSet::new()), None);
     }

@@ -15,6 +15,7 @@ use std::fmt::Write as _;
 
 use underbar_report::units::{bytes, count, counted};
 
+use crate::names::{CPYTHON, Function, Location};
 use crate::report::{Estimate, Figures, Report, SiteRow};
 use crate::walk::End;
 use crate::words::{self, ascii, shortened, site_in};
@@ -36,6 +37,9 @@ impl Default for Page {
 
 /// The default number of sites in a table.
 pub const DEFAULT_TOP: usize = 10;
+
+const NO_SAMPLES: &str =
+    "No samples: the program requested little, or its options exclude them (underbar explain SITES).";
 
 /// A table: its title, its figures, and what is written if it is empty.
 type Table = (&'static str, fn(&Figures) -> &Estimate, &'static str);
@@ -93,9 +97,7 @@ fn head(report: &Report, columns: usize) -> Vec<String> {
     if *samples > 0 {
         texts.push("Estimates with intervals of 95 %.".to_owned());
     } else {
-        texts.push(
-            "No samples: the program requested little, or none of its processes kept accounts.".to_owned(),
-        );
+        texts.push(NO_SAMPLES.to_owned());
     }
     if *lost > 0 {
         let percent = *lost as f64 * 100.0 / (*lost + *samples) as f64;
@@ -114,6 +116,15 @@ fn head(report: &Report, columns: usize) -> Vec<String> {
         .collect();
     if !early.is_empty() {
         texts.push(format!("Stacks that end early: {}.", early.join("; ")));
+    }
+    let has_note = report.locations.iter().any(|location| location.note == Some(CPYTHON));
+    let has_python = report
+        .locations
+        .iter()
+        .any(|location| location.functions.iter().any(|function| is_python(location, function)));
+    if has_note && !has_python {
+        texts
+            .push("Functions of Python are unknown: python3 -X perf (3.12 and later) names them.".to_owned());
     }
     texts.extend(facts.notes.iter().map(|note| underbar_shown::line(note).into_owned()));
     texts.iter().flat_map(|text| wrapped(text, columns)).collect()
@@ -149,9 +160,9 @@ fn table(
             lines.push(format!("    {}", site_in(site, columns - 4)));
         }
         if met.insert(*number)
-            && let Some(callers) = callers(report, *number, of)
+            && let Some(callers) = callers(report, *number, of, columns - 6)
         {
-            lines.push(format!("      {}", shortened(&callers, columns - 6)));
+            lines.push(format!("      {callers}"));
         }
     }
     if rows.len() > top {
@@ -166,7 +177,7 @@ fn figures(estimate: &Estimate, columns: usize) -> String {
         return format!("{:>10}  {}", bytes(estimate.bytes), share(estimate));
     }
     let interval = interval(estimate);
-    format!("{:>10} {interval:<22}  {:<15}", bytes(estimate.bytes), share(estimate))
+    format!("{:>10} {interval:<22}  {:<16}", bytes(estimate.bytes), share(estimate))
 }
 
 fn with_interval(estimate: &Estimate) -> String {
@@ -183,8 +194,8 @@ fn share(estimate: &Estimate) -> String {
     format!("{percent:.0} % [{percent_low:.0}, {percent_high:.0}]")
 }
 
-/// The callers of a site in its largest stack, up to the first function.
-fn callers(report: &Report, site: usize, of: fn(&Figures) -> &Estimate) -> Option<String> {
+/// The callers of a site in its largest stack, up to main, or as many as fit.
+fn callers(report: &Report, site: usize, of: fn(&Figures) -> &Estimate, room: usize) -> Option<String> {
     let stacks = report.stacks.iter().filter(|stack| stack.site == site);
     let stack = stacks.max_by_key(|stack| of(&stack.figures).bytes)?;
     let wanted = report.sites.get(site)?;
@@ -197,20 +208,40 @@ fn callers(report: &Report, site: usize, of: fn(&Figures) -> &Estimate) -> Optio
         (&function.function, &function.file, function.line) != (&wanted.function, &wanted.file, wanted.line)
     });
     behind.next()?;
+    // Between functions of Python is their interpreter.
+    let of_python = wanted.module.is_empty() && wanted.file.is_some();
+    let behind = behind.filter(|(location, function)| !of_python || is_python(location, function));
     let mut text = String::new();
     let mut last = String::new();
     for (location, function) in behind {
         let name = words::function(location, function);
         // A recursion is one word.
         if name != last {
-            let _ = write!(text, "{}{name}", if text.is_empty() { "called by " } else { ", " });
+            let begin = if text.is_empty() { "called by " } else { ", " };
+            let length = text.chars().count() + begin.len() + name.chars().count();
+            if length + 5 > room {
+                let more = if text.is_empty() {
+                    shortened(&format!("{begin}{name}"), room)
+                } else {
+                    ", ...".to_owned()
+                };
+                text += &more;
+                break;
+            }
+            // Writing to a string cannot fail.
+            let _ = write!(text, "{begin}{name}");
         }
-        if name == "main" || text.len() > 400 {
+        if name == "main" {
             break;
         }
         last = name;
     }
     (!text.is_empty()).then_some(text)
+}
+
+/// Whether this is a function of Python: made at run time, with a file.
+fn is_python(location: &Location, function: &Function) -> bool {
+    location.module.is_empty() && function.file.is_some()
 }
 
 /// A text in lines of at most this many characters.
@@ -243,16 +274,15 @@ Estimates with intervals of 95 %.
 Stacks that end early: 3 deeper than the copied piece of stack; 1 in code without unwind tables.
 
 Most in use: 1000 KiB [900 KiB, 1.07 MiB]
-   610 KiB [549 KiB, 671 KiB]      61 % [57, 65]    parse_record at reader.c:212
+   610 KiB [549 KiB, 671 KiB]      61 % [57, 65]     parse_record at reader.c:212
       called by read_all, main
-   200 KiB [180 KiB, 220 KiB]      20 % [16, 24]    load in job.py
-      called by run, main
-   150 KiB [135 KiB, 165 KiB]      15 % [11, 19]    stripped: libx.so+0x1234
+   200 KiB [180 KiB, 220 KiB]      20 % [16, 24]     load in job.py
+   150 KiB [135 KiB, 165 KiB]      15 % [11, 19]     stripped: libx.so+0x1234
   and 1 more site with 4 %
 
 Requested most: 1.95 MiB [1.76 MiB, 2.15 MiB]
-  1.19 MiB [1.07 MiB, 1.31 MiB]    61 % [57, 65]    parse_record at reader.c:212
-   400 KiB [360 KiB, 440 KiB]      20 % [16, 24]    load in job.py
+  1.19 MiB [1.07 MiB, 1.31 MiB]    61 % [57, 65]     parse_record at reader.c:212
+   400 KiB [360 KiB, 440 KiB]      20 % [16, 24]     load in job.py
 ";
         assert!(text.starts_with(expected), "{text}");
         assert!(text.contains("\nStill in use at the end: nothing sampled was still in use\n"), "{text}");

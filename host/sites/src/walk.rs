@@ -157,6 +157,11 @@ impl Walker<'_> {
         found.unwrap_or(Place::Process(self.process, address))
     }
 
+    /// Whether there is code: mapped, or named by its process; code made at run time may be gone at the next look.
+    fn is_code(&self, time: u64, address: u64) -> bool {
+        self.space.find(time, address).is_some() || self.made.kind(self.process, address).is_some()
+    }
+
     fn unwind(&self, time: u64, registers: &Registers, stack: &[u8]) -> Walk {
         let bottom = registers.rsp;
         let word = |address: u64| -> Option<u64> {
@@ -180,7 +185,7 @@ impl Walker<'_> {
             let address = if is_behind_call { rip.wrapping_sub(1) } else { rip };
             let place = self.place(time, address);
             // A return address that is no code is no caller.
-            if matches!(place, Place::Process(..)) && self.space.find(time, address).is_none() {
+            if matches!(place, Place::Process(..)) && !self.is_code(time, address) {
                 break End::Wrong;
             }
             places.push(place);
@@ -247,8 +252,7 @@ impl Walker<'_> {
                     }
                 }
                 let back = next[RIP].unwrap_or(0).wrapping_sub(1);
-                self.space.find(time, back).ok_or(End::NoRules)?;
-                Ok((next, false))
+                if self.is_code(time, back) { Ok((next, false)) } else { Err(End::NoRules) }
             }
         }
     }

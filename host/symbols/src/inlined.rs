@@ -9,6 +9,8 @@
 //! Known limits: names in files of their own (`.dwo`) and in a shared supplement (`dwz`) are missing.
 //! Not here: which file has the data ([`crate::debug_file`]).
 
+use std::borrow::Cow;
+
 use addr2line::Context;
 use gimli::{Dwarf, EndianSlice, LittleEndian, SectionId};
 use object::read::{ReadRef, Section};
@@ -54,7 +56,7 @@ pub fn frames<'a>(file: &object::File<'a, impl ReadRef<'a>>, addresses: &[u64]) 
 
 fn read<'a>(file: &object::File<'a, impl ReadRef<'a>>, addresses: &[u64]) -> Option<Vec<Vec<Frame>>> {
     let mut left = MOST_BYTES;
-    let load = |id: SectionId| -> Result<Vec<u8>, gimli::Error> {
+    let load = |id: SectionId| -> Result<Cow<'a, [u8]>, gimli::Error> {
         let bytes = file.section_by_name(id.name()).and_then(|section| content(&section, &mut left));
         Ok(bytes.unwrap_or_default())
     };
@@ -68,14 +70,14 @@ fn read<'a>(file: &object::File<'a, impl ReadRef<'a>>, addresses: &[u64]) -> Opt
 }
 
 /// The bytes of a section, also of a compressed one.
-fn content<'a>(section: &Section<'a, '_, impl ReadRef<'a>>, left: &mut u64) -> Option<Vec<u8>> {
+fn content<'a>(section: &Section<'a, '_, impl ReadRef<'a>>, left: &mut u64) -> Option<Cow<'a, [u8]>> {
     let data = section.compressed_data().ok()?;
     *left = left.checked_sub(data.uncompressed_size)?;
     match data.format {
-        CompressionFormat::None => Some(data.data.to_vec()),
+        CompressionFormat::None => Some(Cow::Borrowed(data.data)),
         CompressionFormat::Zlib => {
             let most = usize::try_from(data.uncompressed_size).ok()?;
-            miniz_oxide::inflate::decompress_to_vec_zlib_with_limit(data.data, most).ok()
+            miniz_oxide::inflate::decompress_to_vec_zlib_with_limit(data.data, most).ok().map(Cow::Owned)
         }
         _ => None,
     }

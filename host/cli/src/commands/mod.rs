@@ -12,6 +12,7 @@ pub mod doctor;
 pub mod exec;
 pub mod explain;
 pub mod fleet;
+pub mod heap;
 pub mod lib;
 pub mod ls;
 pub mod man;
@@ -76,6 +77,8 @@ commands! {
     Fleet(fleet::Fleet): Programs, NO_ANSWER;
     /// Run a program and show which of its instructions take the CPU time
     Profile(profile::Profile): Programs, OWN_FAILURE;
+    /// Run a program and show which lines request its storage, and what is still in use at the end
+    Heap(Box<heap::Heap>): Programs, OWN_FAILURE;
     /// Run a program of a library: LIBRARY(PROGRAM)
     Exec(exec::Exec): Programs, OWN_FAILURE;
     /// Check an option text, and show the options in force
@@ -137,7 +140,7 @@ mod tests {
     #[test]
     fn wrong_usage_is_125_where_a_program_would_run() {
         for row in ROWS {
-            let runs = ["run", "exec", "profile"].iter().any(|name| row.is_of(name));
+            let runs = ["run", "exec", "profile", "heap"].iter().any(|name| row.is_of(name));
             let name = row.variant.to_ascii_lowercase();
             assert_eq!(usage_status(Some(&name)), if runs { OWN_FAILURE } else { NO_ANSWER }, "{name}");
         }

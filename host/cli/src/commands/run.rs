@@ -27,11 +27,14 @@ use super::report::Form;
 use crate::exit::ExitCode;
 use crate::say::Kind;
 use crate::shared::Shared;
+use crate::site_record::SiteRecord;
 use crate::table::with_opposites;
 use crate::{OWN_FAILURE, embedded};
 use underbar_runner::layers::Layers;
 use underbar_runner::{Finished, Runner};
 use underbar_shown::door;
+use underbar_sites::report::Report as Sites;
+use underbar_sites::text::summary_line;
 
 /// The flags of `run`.
 #[derive(Args, Debug, Default)]
@@ -67,6 +70,10 @@ pub struct Run {
     /// Become the program, under the same process number; underbar does not stay as its parent
     #[arg(long)]
     pub exec: bool,
+
+    /// Sample requests, and show the site with most in use as a line of the summary; `underbar heap` shows all
+    #[arg(long)]
+    pub sites: bool,
 
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
@@ -127,7 +134,11 @@ impl Run {
             return ExitCode::from(OWN_FAILURE);
         };
         let library = embedded::library(!self.exec);
-        let layers = self.shared.layers(program);
+        let layers = if self.sites {
+            super::heap::layers(&self.shared, program, None)
+        } else {
+            self.shared.layers(program)
+        };
         let runner = Runner {
             library: library.as_ref().ok(),
             layers: &layers,
@@ -158,10 +169,20 @@ impl Run {
                 Err(failure) => self.failed(&failure),
             };
         }
-        match runner.run_by(program, arguments, |launch, ledger| runner.attend(launch, ledger, tell)) {
+        let mut sites = None;
+        let ran = runner.run_by(program, arguments, |launch, ledger| {
+            let Some(ledger) = ledger.filter(|_| self.sites) else {
+                return runner.attend(launch, ledger, tell);
+            };
+            let mut record = SiteRecord::begin();
+            let ended = runner.attend_looking(launch, Some(ledger), tell, &mut || record.look(ledger))?;
+            sites = Some(record.end(Some(ledger), program, arguments));
+            Ok(ended)
+        });
+        match ran {
             Ok(mut finished) => {
                 self.say_what_is_missing(&library, &layers, finished.no_accounts.take(), &finished.kept);
-                self.ended(&layers.settings(program), finished)
+                self.ended(&layers.settings(program), finished, sites.as_ref())
             }
             Err(failure) => self.failed(&failure),
         }
@@ -216,7 +237,7 @@ impl Run {
         let _ = door::to_error(door::Form::Text, &format!("underbar: {words}\n"));
     }
 
-    fn ended(&self, settings: &Settings, finished: Finished) -> ExitCode {
+    fn ended(&self, settings: &Settings, finished: Finished, sites: Option<&Sites>) -> ExitCode {
         let Finished { ended, report, .. } = finished;
         let report = super::report::weighed(report);
         if let Some(path) = &self.openmetrics {
@@ -240,6 +261,10 @@ impl Run {
         let pictures = columns.is_some() && door::has_blocks();
         let page = Page { kept, pictures, ..Page::of_terminal(columns, colour) };
         text += &super::report::rendered(&report, form, self.shared.json, page);
+        if let Some(line) = sites.and_then(summary_line).filter(|_| !self.shared.json) {
+            text += &line;
+            text.push('\n');
+        }
         let form =
             if colour && !self.shared.json { door::Form::Coloured } else { door::Form::of(self.shared.json) };
         self.shared.report(form, &text, place.as_deref());

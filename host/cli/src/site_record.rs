@@ -1,0 +1,88 @@
+//! Call sites of a run: the option that samples, and the record of its samples while it runs.
+//!
+//! ```text
+//! SITES(ON) ─> processes write samples ─> look, several times a second ─> record ─> report, when the run has ended
+//! ```
+//!
+//! Invariant: a look reads first and learns the mappings then, so that what a stack names is known. Nothing here changes how the program
+//! runs.
+//! Not here: the samples' form and meaning (`sites`).
+
+use std::collections::HashSet;
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+use underbar_fetch::image::perf_map::VARIABLE;
+use underbar_launch::LedgerFile;
+use underbar_sites::record::Recorder;
+use underbar_sites::report::{Facts, Report, report};
+use underbar_sites::{Of, Read, Sources};
+use underbar_sys::clock::monotonic;
+
+/// The folder in which compilers at run time, and CPython, name their code.
+const NAMES: &str = "/tmp";
+
+/// The samples of a run.
+pub struct SiteRecord {
+    sources: Sources,
+    recorder: Recorder,
+}
+
+impl SiteRecord {
+    /// Of a run that begins now.
+    pub fn begin() -> SiteRecord {
+        let own = env::var_os(OsStr::from_bytes(VARIABLE.to_bytes())).map(PathBuf::from);
+        let folders = [Some(PathBuf::from(NAMES)), own].into_iter().flatten().collect();
+        SiteRecord { sources: Sources::new(), recorder: Recorder::new(folders, SystemTime::now()) }
+    }
+
+    /// Takes what is new while the program runs.
+    pub fn look(&mut self, ledger: &LedgerFile) {
+        let mut read = Vec::new();
+        self.sources.look(ledger.site_areas(), &mut |of, what| read.push((*of, what)));
+        take(&mut self.recorder, read);
+    }
+
+    /// The program has ended: its report. Processes that live on are not read any more.
+    pub fn end(self, ledger: Option<&LedgerFile>, program: &OsStr, arguments: &[OsString]) -> Report {
+        let SiteRecord { sources, mut recorder } = self;
+        let mut read = Vec::new();
+        if let Some(ledger) = ledger {
+            sources.end(ledger.site_areas(), &mut |of, what| read.push((*of, what)));
+        }
+        take(&mut recorder, read);
+        let facts = Facts {
+            program: program.to_string_lossy().into_owned(),
+            arguments: arguments.iter().map(|argument| argument.to_string_lossy().into_owned()).collect(),
+            notes: Vec::new(),
+        };
+        report(recorder, facts)
+    }
+}
+
+/// Learns the mappings of the processes that wrote something, and takes it.
+fn take(recorder: &mut Recorder, read: Vec<(Of, Read)>) {
+    let near: HashSet<u32> = read
+        .iter()
+        .filter(|(of, what)| of.is_near && matches!(what, Read::Event(_)))
+        .map(|(of, _)| of.process)
+        .collect();
+    let now = monotonic();
+    // One that executes another program has two areas: what it has mapped now is the newer one's, so it is looked at after the end of the
+    // older one.
+    let ended: HashSet<u32> =
+        read.iter().filter(|(_, what)| matches!(what, Read::End)).map(|(of, _)| of.process).collect();
+    for process in near.difference(&ended) {
+        recorder.look(*process, now);
+    }
+    for (of, what) in read {
+        match what {
+            Read::Mappings(lists) => recorder.told(of.process, now, &lists),
+            Read::Event(event) => recorder.take(of.process, event),
+            Read::End => recorder.ended(of.process),
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! `underbar heap` and `run --sites` with programs whose sites are known: by function and line, with the bytes that they requested, kept
+//! and still have at the end.
+
+use std::fs;
+use std::process::Command;
+
+use serde_json::Value;
+use underbar_zoo::{Left, code, compiled, left, scratch, text, try_compiled, underbar};
+
+const MIB: f64 = 1_048_576.0;
+
+/// One sample for each 256 KiB, however fast the program is: all find room, also if nobody reads meanwhile.
+const OPTIONS: &str = "SITES(ON,256K,,0)";
+
+fn lines(name: &str, flags: &[&str]) -> String {
+    let flags = [&["-g", "-O2", "-fomit-frame-pointer"], flags].concat();
+    text(&compiled("sites/lines", &format!("lines-{name}"), &flags)).to_owned()
+}
+
+/// `underbar heap FLAGS -- PROGRAM`.
+fn heap(flags: &[&str], program: &str) -> Left {
+    left(Command::new(underbar()).arg("heap").args(flags).args(["--", program]))
+}
+
+/// The line of the source with this comment.
+fn line_of(function: &str) -> u64 {
+    let source = include_str!("../programs/sites/lines.c");
+    let found = source.lines().position(|line| line.ends_with(&format!("/* {function} */")));
+    found.expect("the comment") as u64 + 1
+}
+
+fn figure(value: &Value, kind: &str, key: &str) -> f64 {
+    value[kind][key].as_f64().unwrap_or_else(|| panic!("{kind} {key}: {value}"))
+}
+
+#[test]
+fn sites_have_their_lines_and_bytes() {
+    let program = lines("json", &[]);
+    let left = heap(&["--opts", OPTIONS, "--json"], &program);
+    assert_eq!((code(left.status), left.output.as_str()), (7, "done 1\n"), "{}", left.error);
+    let report: Value =
+        serde_json::from_str(&left.error).unwrap_or_else(|error| panic!("{error}: {}", left.error));
+    assert_eq!(report["schema"], "underbar.heap/1");
+    let site = |function: &str| {
+        let sites = report["sites"].as_array().expect("sites");
+        let site =
+            sites.iter().find(|site| site["function"] == function && site["line"] == line_of(function));
+        site.unwrap_or_else(|| panic!("{function}:{}: {}", line_of(function), report["sites"]))
+    };
+    let near = |function: &str, kind: &str, mib: f64| {
+        let site = site(function);
+        let bytes = figure(site, kind, "bytes") / MIB;
+        let samples = figure(site, kind, "samples");
+        assert!(samples >= 50.0, "{function} {kind}: {samples} samples");
+        // Five standard errors: it does not happen by chance.
+        let error = 5.0 * mib / samples.sqrt();
+        assert!((bytes - mib).abs() <= error, "{function} {kind}: {bytes}, not {mib}, of {samples} samples");
+        assert!(figure(site, kind, "bytes_low") / MIB <= bytes);
+    };
+    near("keep_records", "in_use_at_end", 32.0);
+    near("keep_records", "requested", 32.0);
+    near("read_lines", "requested", 256.0);
+    near("one_page", "most_in_use", 64.0);
+    for function in ["read_lines", "one_page"] {
+        assert_eq!(figure(site(function), "in_use_at_end", "samples"), 0.0, "{function}");
+    }
+    assert_eq!((&report["lost"], &report["processes"]), (&0.into(), &1.into()));
+    // Everybody reaches main, so the callers are known, whoever found them.
+    assert_eq!(report["walks"]["whole"], report["samples"], "{}", report["walks"]);
+}
+
+#[test]
+fn all_forms_are_written_and_the_program_is_undisturbed() {
+    let program = lines("forms", &[]);
+    let folder = scratch("heap-forms");
+    let [folded, pprof, output] = ["folded", "pprof", "out"].map(|name| text(&folder.join(name)).to_owned());
+    let flags = ["--mean", "64K", "--folded", &folded, "--pprof", &pprof, "-o", &output, "--top", "2"];
+    let left = heap(&flags, &program);
+    assert_eq!((code(left.status), left.output.as_str(), left.error.as_str()), (7, "done 1\n", ""));
+    let report = fs::read_to_string(&output).expect("a report");
+    for words in [
+        "Most in use: ",
+        "Requested most: ",
+        "Still in use at the end: ",
+        "read_lines at lines.c:",
+        "called by load_table, main",
+    ] {
+        assert!(report.contains(words), "{words}: {report}");
+    }
+    let folded = fs::read_to_string(&folded).expect("stacks");
+    assert!(folded.lines().any(|line| line.contains(";main;load_table;one_page ")), "{folded}");
+    let pprof = fs::read(&pprof).expect("a profile");
+    let has = |text: &[u8]| pprof.windows(text.len()).any(|window| window == text);
+    assert!(has(b"keep_records") && has(b"inuse_space") && has(b"lines.c"));
+}
+
+#[test]
+fn a_summary_has_a_line() {
+    let program = lines("summary", &[]);
+    let left = left(Command::new(underbar()).args(["run", "--sites", "--opts", OPTIONS, "--", &program]));
+    assert_eq!((code(left.status), left.output.as_str()), (7, "done 1\n"), "{}", left.error);
+    let last = left.error.lines().last().expect("a line");
+    let expected = format!("most in use: one_page at lines.c:{}, ", line_of("one_page"));
+    assert!(last.starts_with(&expected) && last.ends_with(']'), "{}", left.error);
+}
+
+#[test]
+fn programs_that_cannot_be_sampled_are_not_run() {
+    let Ok(program) = try_compiled("sites/lines", "lines-static", &["-static"]) else {
+        underbar_zoo::skip("a static program: it cannot be linked here");
+        return;
+    };
+    let left = heap(&[], text(&program));
+    assert_eq!((code(left.status), left.output.as_str()), (125, ""), "{}", left.error);
+    assert!(left.error.starts_with("underbar: error: nothing was run: "), "{}", left.error);
+}
+
+#[test]
+fn stripped_programs_and_children_have_sites() {
+    let program = lines("stripped", &["-s"]);
+    let shell = format!("{program}; {program}; exit 3");
+    let left =
+        left(Command::new(underbar()).args(["heap", "--opts", OPTIONS, "--json", "--", "sh", "-c", &shell]));
+    assert_eq!(code(left.status), 3, "{}", left.error);
+    let report: Value =
+        serde_json::from_str(&left.error).unwrap_or_else(|error| panic!("{error}: {}", left.error));
+    let sites = report["sites"].as_array().expect("sites");
+    // The shell itself is probably stripped, too.
+    let place = sites.iter().find(|site| site["note"] == "stripped" && site["module"] == program.as_str());
+    let place = place.unwrap_or_else(|| panic!("{sites:?}"));
+    assert!(place["address"].as_u64().is_some_and(|address| address > 0), "{place}");
+    assert_eq!(report["processes"].as_u64().map(|processes| processes >= 2), Some(true), "{report}");
+}
