@@ -1,6 +1,7 @@
 //! `underbar ls` and `underbar top`: what they show of programs that run, on a terminal of the test's own, and how they leave it.
 
 use std::fs;
+use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 
@@ -12,7 +13,7 @@ use underbar_top::live::{self, Source};
 use underbar_top::look::Look;
 use underbar_top::view::Setup;
 use underbar_zoo::terminal::Terminal;
-use underbar_zoo::{as_user, code, executable, json, left, scratch, text, underbar};
+use underbar_zoo::{as_user, code, executable, is_superuser_or_skips, json, left, scratch, text, underbar};
 
 /// A program that keeps accounts until its input ends, under a name of its own; ledgers are in a folder of the test's own.
 struct Watched {
@@ -28,9 +29,13 @@ impl Watched {
     }
 
     fn named(folder: &Path, name: &str, flags: &[&str]) -> Watched {
+        Watched::by(Command::new(underbar()), folder, name, flags)
+    }
+
+    /// Started by this command, which ends with that of underbar.
+    fn by(mut command: Command, folder: &Path, name: &str, flags: &[&str]) -> Watched {
         let program = folder.join(name);
         executable::copy("/bin/cat", &program);
-        let mut command = Command::new(underbar());
         command.arg("run").args(flags).arg("--").arg(&program).env("XDG_RUNTIME_DIR", folder);
         command.env_remove("LD_PRELOAD").env_remove("UNDERBAR_OPTS").env_remove("UNDERBAR_LEDGER");
         let mut child = as_user(&mut command)
@@ -230,10 +235,13 @@ fn a_program_is_listed_and_found_by_its_name_while_it_runs_and_afterwards() {
     );
     let ledger = listed["ledger"].as_str().expect("a name").to_owned();
     let number = watched.child.id().to_string();
-    for word in [ledger.as_str(), "top-listed", &number] {
-        let report = json(&left(&mut watched.command(&["report", "--json", word])));
+    for word in [ledger.as_str(), "top-listed", "./top-listed", &number] {
+        let mut report = watched.command(&["report", "--json", word]);
+        let report = json(&left(report.current_dir(&watched.folder)));
         assert_eq!(report["processes"][0]["process"], watched.child.id(), "{word}");
-        let top = left(&mut watched.command(&["top", "--once", word]));
+        // The program is in this folder, and is not taken for a ledger.
+        let mut top = watched.command(&["top", "--once", word]);
+        let top = left(top.current_dir(&watched.folder));
         assert!(top.output.contains("top-listed") && code(top.status) == 0, "{word}: {top:?}");
     }
     watched.end();
@@ -255,6 +263,63 @@ fn switches_are_those_of_the_report() {
     let sum: u64 = calls.iter().map(|calls| calls["count"].as_u64().expect("a count")).sum();
     assert_eq!(look["processes"][0]["switches"].as_u64(), Some(sum), "{look}\n{report}");
     assert!(sum > 0);
+}
+
+#[test]
+fn root_sees_ledgers_of_other_users_only_as_said_and_never_those_that_others_can_write() {
+    const OTHER: u32 = 47_813;
+    if !is_superuser_or_skips("ledgers of other users") {
+        return;
+    }
+    let watched = Watched::start("top-others", &["--exec"]);
+    let folder = PathBuf::from(format!("/dev/shm/underbar-{OTHER}"));
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir(&folder).expect("a folder");
+    let of_run = fs::read_dir(watched.folder.join("underbar")).expect("ledgers").flatten();
+    let ledger =
+        of_run.map(|file| file.path()).find(|path| path.extension().is_some_and(|ending| ending == "ledger"));
+    let theirs = folder.join("1-1.ledger");
+    executable::copy(ledger.expect("a ledger"), &theirs);
+    chown(&folder, Some(OTHER), None).expect("given away");
+    let lists = |arguments: &[&str]| {
+        let list = json(&left(&mut watched.command(&[&["ls", "--json"], arguments].concat())));
+        let ledgers = list["ledgers"].as_array().expect("ledgers").clone();
+        ledgers.into_iter().find(|ledger| ledger["file"] == text(&theirs))
+    };
+    assert_eq!(lists(&["--all-users"]), None, "it is root's, in a folder of another user");
+    chown(&theirs, Some(OTHER), None).expect("given away");
+    let listed = lists(&["--all-users"]).expect("it is listed");
+    assert_eq!((&listed["user"], &listed["program"]), (&OTHER.into(), &"top-others".into()), "{listed}");
+    assert_eq!(lists(&[]), None, "nobody said so");
+    for (path, mode) in [(&theirs, 0o620), (&folder, 0o777)] {
+        let before = fs::metadata(path).expect("there").permissions();
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("a mode");
+        assert_eq!(lists(&["--all-users"]), None, "{} {mode:o}", path.display());
+        fs::set_permissions(path, before).expect("a mode");
+    }
+    assert!(lists(&["--all-users"]).is_some());
+    fs::remove_dir_all(folder).expect("removed");
+}
+
+#[test]
+fn a_process_of_another_namespace_has_its_number_there_and_here() {
+    if !is_superuser_or_skips("a namespace of processes") {
+        return;
+    }
+    let folder = scratch("top-namespace");
+    let mut unshare = Command::new("unshare");
+    unshare.args(["--pid", "--fork", text(underbar())]);
+    let watched = Watched::by(unshare, &folder, "top-namespace", &["--exec"]);
+    let script = format!("'{}' top top-namespace --json --every 50ms | head -n 1", text(underbar()));
+    let mut shell = Command::new("sh");
+    let look = json(&left(shell.args(["-c", &script]).env("XDG_RUNTIME_DIR", &watched.folder)));
+    let row = &look["processes"][0];
+    let parent = watched.child.id();
+    let children =
+        fs::read_to_string(format!("/proc/{parent}/task/{parent}/children")).expect("its children");
+    let here: u64 = children.trim().parse().expect("one child");
+    assert_eq!((row["process"].as_u64(), row["number_here"].as_u64()), (Some(1), Some(here)), "{look}");
+    assert!(row["resident_bytes"].as_u64() > Some(0) && row["cpu_ns"].as_u64() > Some(0), "{look}");
 }
 
 #[test]
