@@ -16,6 +16,7 @@ pub mod locks;
 pub mod postgres;
 pub mod real;
 pub mod served;
+pub mod terminal;
 
 use std::ffi::OsStr;
 use std::fs;

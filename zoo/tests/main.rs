@@ -63,6 +63,7 @@ mod switches;
 mod thread_heaps;
 mod threads;
 mod timers;
+mod top;
 mod trials;
 mod tune;
 mod tune_caches;

@@ -21,7 +21,7 @@ use std::time::UNIX_EPOCH;
 use underbar_shown::Shown;
 
 use underbar_launch::ledger::found::Meant;
-use underbar_launch::{Alive, last, ledger};
+use underbar_launch::{Alive, foreign_file, last, ledger};
 use underbar_ledger::layout::{FILE_BYTES, MAGIC};
 use underbar_ledger::view::LedgerError;
 use underbar_ledger::{LedgerView, SlotView};
@@ -129,8 +129,8 @@ pub fn read(path: &Path) -> Result<Report, SavedError> {
         return report(&bytes).map_err(named);
     }
     // A file of that name comes first; else a run may have left its accounts under the name.
-    let left = match path.to_str().filter(|_| !path.exists()) {
-        Some(word) => meant(word).map_err(named)?,
+    let left = match word_for_a_program(path) {
+        Some(word) => meant(&word).map_err(named)?,
         None => None,
     };
     let path = left.as_deref().unwrap_or(path);
@@ -151,11 +151,26 @@ pub fn read(path: &Path) -> Result<Report, SavedError> {
     open().map_err(named)
 }
 
+/// The name of a program, or of a ledger, if this is no file that is to be read: there is none of this name, or it is a program. That has
+/// its name where the user stands next to it, and its whole path where a path was given.
+pub fn word_for_a_program(path: &Path) -> Option<String> {
+    let word = path.to_str()?;
+    if !path.exists() {
+        return (!word.contains('/')).then(|| word.to_owned());
+    }
+    let mut first = [0; 4];
+    let file = foreign_file::open(path).ok()?;
+    if file.read_exact_at(&mut first, 0).is_err() || first != *b"\x7fELF" {
+        return None;
+    }
+    if !word.contains('/') {
+        return Some(word.to_owned());
+    }
+    path.canonicalize().ok()?.into_os_string().into_string().ok()
+}
+
 /// The ledger that a word means.
 fn meant(word: &str) -> Result<Option<PathBuf>, Fault> {
-    if word.contains('/') {
-        return Ok(None);
-    }
     match ledger::named(word).map_or_else(|| ledger::found::meant(word), Meant::One) {
         Meant::None => Ok(None),
         Meant::One(path) => Ok(Some(path)),

@@ -265,7 +265,7 @@ mod tests {
     #[test]
     fn the_largest_comes_first_and_what_has_ended_last() {
         let row = |process, heap, state| Row { process, heap_used_bytes: heap, state, ..Row::default() };
-        let mut rows = vec![
+        let mut rows = [
             row(1, 5, State::Running),
             row(2, 9, State::Running),
             row(3, 99, State::Ended),

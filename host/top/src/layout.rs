@@ -65,7 +65,7 @@ mod tests {
         assert_eq!(of(Some(30)), [Some(6), Some(13), None, Some(9)]);
         assert_eq!(of(Some(24)), [Some(6), Some(17), None, None]);
         assert_eq!(of(Some(10)), [Some(6), None, None, None]);
-        assert_eq!(of(Some(3)), [Some(6.min(3)), None, None, None]);
+        assert_eq!(of(Some(3)), [Some(3), None, None, None]);
         for limit in 0..60 {
             let widths = of(Some(limit));
             let shown = widths.iter().flatten().count();

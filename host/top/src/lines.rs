@@ -24,7 +24,7 @@ pub fn still(with_user: bool) -> Vec<&'static Column> {
 
 /// The rows by a field, in the order that it asks for.
 #[must_use]
-pub fn sorted<'a>(look: &'a Look, by: Field, is_upwards: bool) -> Vec<&'a Row> {
+pub fn sorted(look: &Look, by: Field, is_upwards: bool) -> Vec<&Row> {
     let mut rows: Vec<&Row> = look.processes.iter().collect();
     rows.sort_by(|a, b| by.compare(a, b));
     if is_upwards {

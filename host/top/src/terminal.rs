@@ -60,6 +60,11 @@ impl Terminal {
         if !door::output_is_terminal() {
             return Err(io::Error::other("standard output is no terminal"));
         }
+        if !rustix::termios::isatty(rustix::stdio::stdin()) {
+            return Err(io::Error::other(
+                "standard input is no terminal, so there are no keys; --once prints one table",
+            ));
+        }
         leave_at_a_panic();
         // In the order of their threads: those inherit what is blocked here.
         let taken = ENDING

@@ -90,7 +90,6 @@ impl Watch {
     }
 
     /// Ledgers that are open. There are as many files as these and the processes in them.
-    #[must_use]
     pub fn ledgers(&self) -> impl Iterator<Item = &Watched> {
         self.ledgers.values()
     }
@@ -171,7 +170,7 @@ impl Watch {
         self.count_switches(now);
         self.settle();
         let mut processes: Vec<Row> = self.known.values().map(|known| known.row.clone()).collect();
-        processes.sort_by(|a, b| (a.began_ns, a.process).cmp(&(b.began_ns, b.process)));
+        processes.sort_by_key(|row| (row.began_ns, row.process));
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Look {
             schema: SCHEMA.to_owned(),

@@ -19,7 +19,7 @@ Examples:
   underbar report 4711-5e3       the report of one of them, by the name in the column LEDGER
   underbar top server            a live view of one, by the name of its program
   underbar ls --json             one object, schema underbar.ls/1
-  sudo underbar ls --all-users
+  underbar ls --all-users        those of all users, as root
 
 A ledger without a running process is left over: it stays for a day after its last process has ended, so that its report \
 can be read, and a later run removes it. One that `run --exec -o FILE` or MSGFILE made stays until you remove it; it is \

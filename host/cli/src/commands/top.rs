@@ -19,6 +19,7 @@ use underbar_top::{Look, Watch, lines};
 use super::ls::whose;
 use crate::exit::ExitCode;
 use crate::printing::Printing;
+use crate::saved::word_for_a_program;
 use crate::say::{Kind, say};
 use crate::shared::glyphs;
 use crate::trial::flags::duration;
@@ -211,10 +212,10 @@ impl Top {
     }
 
     fn watch(&self, whose: Whose) -> Result<Watch, String> {
-        let file = self.name.as_deref().map(Path::new).filter(|path| path.is_file());
-        match file {
-            Some(path) => Watch::of_file(path).map_err(|error| format!("{}: {error}", path.shown())),
-            None => Ok(Watch::new(whose, self.name.clone())),
+        let Some(path) = self.name.as_deref().map(Path::new) else { return Ok(Watch::new(whose, None)) };
+        match word_for_a_program(path) {
+            None => Watch::of_file(path).map_err(|error| format!("{}: {error}", path.shown())),
+            word => Ok(Watch::new(whose, word)),
         }
     }
 
