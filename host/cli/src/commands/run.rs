@@ -15,7 +15,7 @@ use underbar_shown::Shown;
 
 use clap::{Args, Command, FromArgMatches};
 use underbar_launch::file_keeper::Kept;
-use underbar_launch::{Expired, Failure, LedgerFile, Library, LibraryError, last};
+use underbar_launch::{Expired, Failure, Launch, LedgerFile, Library, LibraryError, last};
 use underbar_options::Settings;
 use underbar_report::le;
 use underbar_report::model::file_name;
@@ -26,7 +26,7 @@ use crate::exit::ExitCode;
 use crate::say::Kind;
 use crate::shared::Shared;
 use crate::table::with_opposites;
-use crate::{OWN_FAILURE, embedded};
+use crate::{OWN_FAILURE, embedded, off};
 use underbar_runner::layers::Layers;
 use underbar_runner::{Finished, Runner};
 use underbar_shown::door;
@@ -112,6 +112,18 @@ impl Run {
         let Some((program, arguments)) = self.program.split_first() else {
             return ExitCode::from(OWN_FAILURE);
         };
+        if let Some(reason) = off::reason(program) {
+            self.shared.say(Kind::Warning, format_args!("the program runs plain: {reason}"));
+            let plain = Launch {
+                program: program.clone(),
+                arguments: arguments.to_vec(),
+                library: None,
+                variables: Vec::new(),
+                follow: true,
+                streams: [None; 3],
+            };
+            return self.failed(&plain.exec());
+        }
         let library = embedded::library(!self.exec);
         let layers = self.shared.layers(program);
         let runner = Runner {
