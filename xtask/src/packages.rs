@@ -3,7 +3,7 @@
 //! As root on Debian missing packages are installed; elsewhere they are named, with the tests that will not run.
 //! The table has no `redis-server` and no `mariadb-server`: installing those packages starts a server. `redis-tools` carries
 //! the same program under another name, which the test links; `mariadb-server-core` is what tests start themselves. Those of
-//! memcached, PostgreSQL, PHP-FPM and apache start one on loopback, where the machine starts services at all.
+//! memcached, PostgreSQL, PHP-FPM, ClickHouse and apache start one on loopback, where the machine starts services at all.
 
 use crate::steps::{Sum, command, on_path, succeeds};
 use std::path::Path;
@@ -76,7 +76,13 @@ const TABLE: &[Package] = &[
     Package { name: "libseccomp-dev", shows: "/libseccomp.so", needed_by: "zoo: sandboxes" },
     Package { name: "libjemalloc2", shows: "/libjemalloc.so.2", needed_by: "zoo: another heap inside" },
     Package { name: "hercules", shows: "dasdload", needed_by: "library: disks and tapes by another program" },
-    Package { name: "python3-venv", shows: "./*/ensurepip/__init__.py", needed_by: "library: xmi-reader" },
+    Package {
+        name: "python3-venv",
+        shows: "./*/ensurepip/__init__.py",
+        needed_by: "library: xmi-reader; zoo: fleet (DuckDB)",
+    },
+    Package { name: "clickhouse-server", shows: "clickhouse-server", needed_by: "zoo: fleet" },
+    Package { name: "clickhouse-client", shows: "clickhouse-client", needed_by: "zoo: fleet" },
     Package { name: "libmagic1", shows: "/libmagic.so.1", needed_by: "library: xmi-reader" },
     Package { name: "valgrind", shows: "valgrind", needed_by: "tests that count instructions" },
     Package { name: "chromium", shows: "chromium", needed_by: "zoo: chromium, figures, page" },

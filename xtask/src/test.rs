@@ -54,7 +54,7 @@ pub fn everything(flags: &Flags, release: Option<Aside>, sum: &mut Sum) {
         if release.is_some() { &["--workspace"] } else { &["--workspace", "--exclude", "underbar-zoo"] };
     let Some(mut programs) = built(all, sum) else { return };
     // They need a package, which is got in the background.
-    let without_oracle: &[&str] = &["--skip", oracle_tests::TESTS];
+    let without_oracle: &[&str] = &["--skip", oracle_tests::XMI_READER.tests];
     let Some(release) = release else {
         run(flags, "tests", &programs, without_oracle, sum);
         sum.skip("the zoo and the release build, by --quick".to_owned());
@@ -66,7 +66,7 @@ pub fn everything(flags: &Flags, release: Option<Aside>, sum: &mut Sum) {
     }
     release::check(sum);
     let (models, page) = (models::start_aside(), web::start_aside(sum));
-    let oracle = oracle_tests::start_aside();
+    let [oracle, duckdb] = oracle_tests::ALL.map(oracle_tests::Oracle::start_aside);
     let zoo = programs.take("zoo");
     run(flags, "tests", &programs, without_oracle, sum);
     // One that has its tests' allocator in itself, and locks that check themselves.
@@ -76,14 +76,17 @@ pub fn everything(flags: &Flags, release: Option<Aside>, sum: &mut Sum) {
         run(flags, "tests of debug-locks and Alloc", &programs, &[], sum);
     }
     step("Miri", || miri::check(sum));
-    if oracle_tests::join(oracle, sum) {
+    if oracle_tests::XMI_READER.join(oracle, sum) {
         let program = programs.of_source(oracle_tests::PROGRAM);
-        run(flags, "tests with xmi-reader", &program, &["--ignored", oracle_tests::TESTS], sum);
+        run(flags, "tests with xmi-reader", &program, &["--ignored", oracle_tests::XMI_READER.tests], sum);
     }
     models::join(models, sum);
-    let without_page: &[&str] = if web::join(page, sum) { &[] } else { &["--skip", "the_page_"] };
+    let mut without: Vec<&str> = if web::join(page, sum) { Vec::new() } else { vec!["--skip", "the_page_"] };
+    if !oracle_tests::DUCKDB.join(duckdb, sum) {
+        without.extend(["--skip", oracle_tests::DUCKDB.tests]);
+    }
     // The zoo apart, since its tests start many processes each: two at a time keep small machines calm.
-    run(flags, "tests of the zoo", &zoo, without_page, sum);
+    run(flags, "tests of the zoo", &zoo, &without, sum);
 }
 
 /// The programs of tests of these packages; none, and a failure, if something does not compile.
@@ -103,9 +106,10 @@ fn run(flags: &Flags, name: &str, programs: &Programs, arguments: &[&str], sum: 
     let _ = fs::remove_file(&skips);
     let all = step(name, || {
         programs.run(arguments, |program| {
-            program
-                .env("UNDERBAR_SKIPS", root().join(&skips))
-                .env(oracle_tests::PYTHON, oracle_tests::python());
+            program.env("UNDERBAR_SKIPS", root().join(&skips));
+            for oracle in oracle_tests::ALL {
+                program.env(oracle.variable, oracle.python());
+            }
             if !flags.quick && std::env::var_os("UNDERBAR_BIN").is_none() {
                 program.env("UNDERBAR_BIN", root().join(target()).join("release/underbar"));
             }

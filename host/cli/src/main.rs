@@ -25,6 +25,7 @@ mod embedded;
 mod exit;
 mod fold;
 mod listings;
+mod off;
 mod printing;
 mod sampling;
 mod saved;

@@ -2,13 +2,16 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
+use underbar_fleet::openmetrics;
 use underbar_launch::find;
 use underbar_options::{Base, Settings, WhereSet};
+use underbar_report::Report;
 use underbar_shown::Shown;
 
 use crate::say::{Color, Kind, say};
@@ -141,6 +144,18 @@ pub fn write_report(form: Form, text: &str, place: Option<&Path>, color: Color) 
         say(color, Kind::Warning, format_args!("the report could not be written to {place}: {error}"));
     }
     written.is_ok()
+}
+
+/// Writes the figures of a report for a collector that may read the file at any time.
+///
+/// # Errors
+/// The file cannot be made.
+pub fn write_openmetrics(path: &Path, report: &Report) -> io::Result<()> {
+    let text = openmetrics::render(report);
+    if door::is_output(path) {
+        return door::to_output(door::Form::Text, &text);
+    }
+    door::into_place(path, door::Form::Text, &text)
 }
 
 /// The file that MSGFILE names, if any.

@@ -8,27 +8,10 @@ use std::fmt::Write as _;
 use serde_json::Value;
 use underbar_advise::advice::Advice;
 use underbar_advise::advise;
+use underbar_report::Report;
 use underbar_report::model::file_name;
-use underbar_report::{Program, Report};
 
-use crate::table::{Column, Get, parts};
-
-/// What a line is made of.
-pub(crate) struct Line<'a> {
-    pub(crate) report: &'a Report,
-    /// None: no process kept accounts.
-    pub(crate) program: Option<&'a Program>,
-    pub(crate) is_main: bool,
-    pub(crate) run: &'a str,
-    pub(crate) host: Option<&'a str>,
-}
-
-impl Line<'_> {
-    /// The name of its program.
-    pub(crate) fn program_name(&self) -> &str {
-        self.program.map_or_else(|| file_name(&self.report.run.program), |program| &program.name)
-    }
-}
+use crate::table::{Column, Get, Line, parts};
 
 /// A line with its line feed, and what tells it from all others.
 pub struct Row {
@@ -190,7 +173,7 @@ mod tests {
     #[test]
     fn runs_are_told_apart() {
         let first = sample::getfree();
-        let mut others = vec![first.clone(), first.clone(), first.clone(), first.clone()];
+        let mut others = [first.clone(), first.clone(), first.clone(), first.clone()];
         others[0].run.process += 1;
         others[1].run.started_unix_ns += 1;
         others[2].run.arguments.push("x".to_owned());

@@ -14,13 +14,11 @@ use underbar_advise::advice::{Advice, Evidence};
 use underbar_ledger::table::KEYS;
 use underbar_ledger::{Key, Unit};
 use underbar_options::WhereSet;
-use underbar_report::model::{End, Role};
+use underbar_report::model::{End, Role, file_name};
 use underbar_report::steps::{STEPS, Step};
 use underbar_report::tree::{OfTree, TREE};
 use underbar_report::units::parse_size;
 use underbar_report::{Program, Report};
-
-use crate::line::Line;
 
 /// Name and version of the form of a line.
 pub const SCHEMA: &str = "underbar.fleet/1";
@@ -59,11 +57,28 @@ pub struct Column {
 
 /// Where a column's value comes from.
 pub(crate) enum Get {
-    Of(fn(&Line<'_>) -> Value),
+    Of(OfLine),
     Step(&'static Step),
     Tree(&'static OfTree),
     Counter(Key),
-    Each(fn(&Part<'_>) -> Value),
+    Each(OfPart),
+}
+
+/// What a line is made of.
+pub(crate) struct Line<'a> {
+    pub(crate) report: &'a Report,
+    /// None: no process kept accounts.
+    pub(crate) program: Option<&'a Program>,
+    pub(crate) is_main: bool,
+    pub(crate) run: &'a str,
+    pub(crate) host: Option<&'a str>,
+}
+
+impl Line<'_> {
+    /// The name of its program.
+    pub(crate) fn program_name(&self) -> &str {
+        self.program.map_or_else(|| file_name(&self.report.run.program), |program| &program.name)
+    }
 }
 
 /// One value of a suggestion: a sub-option that is to be set. A suggestion without a setting has one part, number 0.
@@ -91,14 +106,19 @@ pub(crate) fn parts(suggestions: &[Advice]) -> Vec<Part<'_>> {
     parts
 }
 
-/// A row of the tables of this file.
-type Row<G> = (&'static str, Kind, bool, Option<Unit>, &'static str, G);
+/// A value of a line.
+type OfLine = fn(&Line<'_>) -> Value;
+/// A value of a part of a suggestion.
+type OfPart = fn(&Part<'_>) -> Value;
 
-const IDENTITY: [Row<fn(&Line<'_>) -> Value>; 20] = [
-    ("schema", Kind::Text, false, None, "Name and version of this form: underbar.fleet/1.", |_| {
+/// A row of the tables of this file: name, kind, whether it may be null, unit, meaning, and how a value is found.
+struct Row<G>(&'static str, Kind, bool, Option<Unit>, &'static str, G);
+
+const IDENTITY: [Row<OfLine>; 20] = [
+    Row("schema", Kind::Text, false, None, "Name and version of this form: underbar.fleet/1.", |_| {
         json!(SCHEMA)
     }),
-    (
+    Row(
         "run",
         Kind::Text,
         false,
@@ -106,7 +126,7 @@ const IDENTITY: [Row<fn(&Line<'_>) -> Value>; 20] = [
         "The run: 16 hexadecimal digits, made of host, time, process, program and arguments. All lines of a run have the same.",
         |line| json!(line.run),
     ),
-    (
+    Row(
         "host",
         Kind::Text,
         true,
@@ -114,7 +134,7 @@ const IDENTITY: [Row<fn(&Line<'_>) -> Value>; 20] = [
         "The name of the machine; null in reports of an underbar that did not note it, without --host.",
         |line| json!(line.host),
     ),
-    (
+    Row(
         "time",
         Kind::Text,
         false,
@@ -122,7 +142,7 @@ const IDENTITY: [Row<fn(&Line<'_>) -> Value>; 20] = [
         "When the run began, in UTC, to the second: 2026-11-26 13:00:00.",
         |line| json!(timestamp(line.report.run.started_unix_ns)),
     ),
-    (
+    Row(
         "time_unix_ns",
         Kind::Integer,
         false,
@@ -130,16 +150,16 @@ const IDENTITY: [Row<fn(&Line<'_>) -> Value>; 20] = [
         "The same: nanoseconds since 1970-01-01 00:00 UTC; 0 if not known.",
         |line| json!(line.report.run.started_unix_ns),
     ),
-    ("underbar", Kind::Text, false, None, "Version of underbar that made the report.", |line| {
+    Row("underbar", Kind::Text, false, None, "Version of underbar that made the report.", |line| {
         json!(line.report.underbar)
     }),
-    ("kernel", Kind::Text, false, None, "Name and release of the kernel.", |line| {
+    Row("kernel", Kind::Text, false, None, "Name and release of the kernel.", |line| {
         json!(line.report.host.kernel)
     }),
-    ("cores", Kind::Integer, false, Some(Unit::Count), "Processors that the run could use.", |line| {
+    Row("cores", Kind::Integer, false, Some(Unit::Count), "Processors that the run could use.", |line| {
         json!(line.report.host.cores)
     }),
-    (
+    Row(
         "memory_limit_bytes",
         Kind::Integer,
         true,
@@ -147,7 +167,7 @@ const IDENTITY: [Row<fn(&Line<'_>) -> Value>; 20] = [
         "The lowest limit on the memory of the run.",
         |line| json!(line.report.host.memory_limit_bytes),
     ),
-    (
+    Row(
         "command",
         Kind::Text,
         false,
@@ -155,7 +175,7 @@ const IDENTITY: [Row<fn(&Line<'_>) -> Value>; 20] = [
         "The program that was started, as on the command line. Its arguments are left out: they may hold secrets.",
         |line| json!(line.report.run.program),
     ),
-    (
+    Row(
         "exit_status",
         Kind::Signed,
         true,
@@ -166,7 +186,7 @@ const IDENTITY: [Row<fn(&Line<'_>) -> Value>; 20] = [
             _ => Value::Null,
         },
     ),
-    (
+    Row(
         "signal",
         Kind::Signed,
         true,
@@ -177,7 +197,7 @@ const IDENTITY: [Row<fn(&Line<'_>) -> Value>; 20] = [
             _ => Value::Null,
         },
     ),
-    (
+    Row(
         "options",
         Kind::Text,
         false,
@@ -185,7 +205,7 @@ const IDENTITY: [Row<fn(&Line<'_>) -> Value>; 20] = [
         "The options that were set, without those that have their default, in the form in which reports print them.",
         |line| json!(options(line.report)),
     ),
-    (
+    Row(
         "program",
         Kind::Text,
         false,
@@ -193,7 +213,7 @@ const IDENTITY: [Row<fn(&Line<'_>) -> Value>; 20] = [
         "The program of this line, by the name by which sections of options files name it.",
         |line| json!(line.program_name()),
     ),
-    (
+    Row(
         "is_main",
         Kind::Switch,
         false,
@@ -201,7 +221,7 @@ const IDENTITY: [Row<fn(&Line<'_>) -> Value>; 20] = [
         "1 in one line of each run, that of the program that was started. Figures of steps and tree are in this line only, so that sums count each run once.",
         |line| switch(line.is_main),
     ),
-    (
+    Row(
         "has_accounts",
         Kind::Switch,
         false,
@@ -209,7 +229,7 @@ const IDENTITY: [Row<fn(&Line<'_>) -> Value>; 20] = [
         "1 if the program kept accounts. If not, its counters are null.",
         |line| switch(line.program.is_some()),
     ),
-    (
+    Row(
         "processes",
         Kind::Integer,
         false,
@@ -217,7 +237,7 @@ const IDENTITY: [Row<fn(&Line<'_>) -> Value>; 20] = [
         "Processes of the run that ran this program.",
         |line| json!(line.program.map_or(0, |program: &Program| program.processes)),
     ),
-    (
+    Row(
         "is_unfinished",
         Kind::Switch,
         false,
@@ -225,7 +245,7 @@ const IDENTITY: [Row<fn(&Line<'_>) -> Value>; 20] = [
         "1 if one of them was still running, or was killed: then the figures are those of work in progress.",
         |line| switch(line.program.is_some_and(|program| program.unfinished)),
     ),
-    (
+    Row(
         "allocator",
         Kind::Text,
         true,
@@ -233,7 +253,7 @@ const IDENTITY: [Row<fn(&Line<'_>) -> Value>; 20] = [
         "Another allocator that the program has; null if none is known.",
         |line| json!(line.program.and_then(|program| program.allocator.as_ref()).map(|other| &other.name)),
     ),
-    (
+    Row(
         "allocator_role",
         Kind::Text,
         true,
@@ -250,8 +270,8 @@ const IDENTITY: [Row<fn(&Line<'_>) -> Value>; 20] = [
     ),
 ];
 
-const SUGGESTIONS: [Row<fn(&Part<'_>) -> Value>; 9] = [
-    (
+const SUGGESTIONS: [Row<OfPart>; 9] = [
+    Row(
         "suggestion_rule",
         Kind::Texts,
         false,
@@ -259,7 +279,7 @@ const SUGGESTIONS: [Row<fn(&Part<'_>) -> Value>; 9] = [
         "The rule that suggests it: `underbar explain RULE`.",
         |part| json!(part.advice.rule),
     ),
-    (
+    Row(
         "suggestion_kind",
         Kind::Texts,
         false,
@@ -267,7 +287,7 @@ const SUGGESTIONS: [Row<fn(&Part<'_>) -> Value>; 9] = [
         "Its direction: raise, lower, change, no change, no advice.",
         |part| json!(part.advice.kind.word()),
     ),
-    (
+    Row(
         "suggestion_option",
         Kind::Texts,
         false,
@@ -275,7 +295,7 @@ const SUGGESTIONS: [Row<fn(&Part<'_>) -> Value>; 9] = [
         "The option to set, such as HEAP; empty if nothing is to be set.",
         |part| json!(part.advice.option.as_ref().map_or("", |setting| setting.option)),
     ),
-    (
+    Row(
         "suggestion_parameter",
         Kind::Integers,
         false,
@@ -283,10 +303,15 @@ const SUGGESTIONS: [Row<fn(&Part<'_>) -> Value>; 9] = [
         "The number of the sub-option in its option, from 1; 0 if nothing is to be set.",
         |part| json!(part.number),
     ),
-    ("suggestion_text", Kind::Texts, false, None, "The sub-option as options write it: 64M, KEEP.", |part| {
-        json!(part.text)
-    }),
-    (
+    Row(
+        "suggestion_text",
+        Kind::Texts,
+        false,
+        None,
+        "The sub-option as options write it: 64M, KEEP.",
+        |part| json!(part.text),
+    ),
+    Row(
         "suggestion_value",
         Kind::Integers,
         true,
@@ -294,7 +319,7 @@ const SUGGESTIONS: [Row<fn(&Part<'_>) -> Value>; 9] = [
         "The sub-option as a number, a size in bytes; null if it is no number.",
         |part| json!(parse_size(part.text)),
     ),
-    (
+    Row(
         "suggestion_setting",
         Kind::Texts,
         false,
@@ -302,7 +327,7 @@ const SUGGESTIONS: [Row<fn(&Part<'_>) -> Value>; 9] = [
         "The whole setting of its suggestion: HEAP(64M,16M); empty if nothing is to be set.",
         |part| json!(part.advice.option.as_ref().map(ToString::to_string).unwrap_or_default()),
     ),
-    (
+    Row(
         "suggestion_risky",
         Kind::Integers,
         false,
@@ -310,7 +335,7 @@ const SUGGESTIONS: [Row<fn(&Part<'_>) -> Value>; 9] = [
         "1 if a wrong value could break the program: `advise` sets it under --risky only.",
         |part| switch(part.advice.risky),
     ),
-    (
+    Row(
         "suggestion_evidence",
         Kind::Texts,
         false,
@@ -324,7 +349,7 @@ const SUGGESTIONS: [Row<fn(&Part<'_>) -> Value>; 9] = [
 #[must_use]
 pub fn columns() -> Vec<Column> {
     let named = |key: &str| key.replace('.', "_");
-    let identity = IDENTITY.iter().map(|&(name, kind, is_nullable, unit, meaning, get)| Column {
+    let identity = IDENTITY.iter().map(|&Row(name, kind, is_nullable, unit, meaning, get)| Column {
         name: name.to_owned(),
         kind,
         is_nullable,
@@ -346,7 +371,7 @@ pub fn columns() -> Vec<Column> {
         let entry = key.entry();
         figure(entry.key, entry.unit, entry.meaning, Get::Counter(key))
     });
-    let suggestions = SUGGESTIONS.iter().map(|&(name, kind, is_nullable, unit, meaning, get)| Column {
+    let suggestions = SUGGESTIONS.iter().map(|&Row(name, kind, is_nullable, unit, meaning, get)| Column {
         name: name.to_owned(),
         kind,
         is_nullable,

@@ -47,6 +47,14 @@ const ENVIRONMENT: &[(&str, &str)] = &[
         "UNDERBAR_OPTS",
         "run-time options; they override options files, and --opts-file and --opts override them",
     ),
+    (
+        "UNDERBAR",
+        "off: `underbar run` becomes the program, plain, without library and report; for emergencies",
+    ),
+    (
+        "UNDERBAR_DENY",
+        "names of programs for which the same holds, with commas; a star at the end stands for any rest",
+    ),
     ("NO_COLOR, TERM", "no colours if NO_COLOR is set and not empty, or if TERM is dumb"),
     ("XDG_CONFIG_HOME, HOME", "where the user's options file is"),
     ("XDG_CACHE_HOME, HOME", "where the preload library is kept"),
@@ -60,6 +68,10 @@ const ENVIRONMENT: &[(&str, &str)] = &[
 /// Files that are read or written.
 const FILES: &[(&str, &str)] = &[
     ("/etc/underbar.opts", "run-time options for all users"),
+    (
+        "/etc/underbar.deny",
+        "names of programs that `underbar run` leaves plain, one a line, for all users; as UNDERBAR_DENY",
+    ),
     ("$XDG_CONFIG_HOME/underbar/opts, ~/.config/underbar/opts", "the user's run-time options"),
     ("underbar.opts", "run-time options, in the folder of the program; not in the current folder"),
     (

@@ -22,6 +22,7 @@ use crate::costs;
 use crate::exit::ExitCode;
 use crate::printing::Printing;
 use crate::saved;
+use crate::shared::write_openmetrics;
 use underbar_shown::Shown;
 use underbar_shown::door;
 
@@ -95,7 +96,7 @@ impl Report {
             Err(error) => return self.printing.fail(error),
         };
         if let Some(path) = &self.openmetrics {
-            return match super::run::write_openmetrics(path, &report) {
+            return match write_openmetrics(path, &report) {
                 Ok(()) => ExitCode::SUCCESS,
                 Err(error) => self.printing.fail(format_args!("{}: {error}", path.shown())),
             };

@@ -10,15 +10,13 @@
 
 use std::ffi::OsString;
 use std::mem::ManuallyDrop;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use underbar_shown::Shown;
 
 use clap::{Args, Command, FromArgMatches};
-use underbar_fleet::openmetrics;
 use underbar_launch::file_keeper::Kept;
-use underbar_launch::{Expired, Failure, LedgerFile, Library, LibraryError, last};
+use underbar_launch::{Expired, Failure, Launch, LedgerFile, Library, LibraryError, last};
 use underbar_options::Settings;
-use underbar_report::Report;
 use underbar_report::le;
 use underbar_report::model::file_name;
 use underbar_report::page::Page;
@@ -29,7 +27,7 @@ use crate::say::Kind;
 use crate::shared::Shared;
 use crate::site_record::SiteRecord;
 use crate::table::with_opposites;
-use crate::{OWN_FAILURE, embedded};
+use crate::{OWN_FAILURE, embedded, off};
 use underbar_runner::layers::Layers;
 use underbar_runner::{Finished, Runner};
 use underbar_shown::door;
@@ -112,18 +110,6 @@ fn plain_run(words: &[OsString]) -> Option<Run> {
     })
 }
 
-/// Writes the figures of a report for a collector that may read the file at any time.
-///
-/// # Errors
-/// The file cannot be made.
-pub fn write_openmetrics(path: &Path, report: &Report) -> std::io::Result<()> {
-    let text = openmetrics::render(report);
-    if door::is_output(path) {
-        return door::to_output(door::Form::Text, &text);
-    }
-    door::into_place(path, door::Form::Text, &text)
-}
-
 /// The command that [`told`] parses.
 pub const RUN: &str = "run";
 
@@ -133,6 +119,18 @@ impl Run {
         let Some((program, arguments)) = self.program.split_first() else {
             return ExitCode::from(OWN_FAILURE);
         };
+        if let Some(reason) = off::reason(program) {
+            self.shared.say(Kind::Warning, format_args!("the program runs plain: {reason}"));
+            let plain = Launch {
+                program: program.clone(),
+                arguments: arguments.to_vec(),
+                library: None,
+                variables: Vec::new(),
+                follow: true,
+                streams: [None; 3],
+            };
+            return self.failed(&plain.exec());
+        }
         let library = embedded::library(!self.exec);
         let layers = if self.sites {
             super::heap::layers(&self.shared, program, None)
@@ -242,7 +240,7 @@ impl Run {
         let report = super::report::weighed(report);
         if let Some(path) = &self.openmetrics {
             let path = crate::shared::expand(path, ended.pid, &self.program[0]);
-            if let Err(error) = write_openmetrics(&path, &report) {
+            if let Err(error) = crate::shared::write_openmetrics(&path, &report) {
                 self.shared.say(Kind::Warning, format_args!("{}: {error}", path.shown()));
             }
         }

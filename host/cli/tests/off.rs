@@ -1,0 +1,52 @@
+//! `UNDERBAR=off` and the list of denied programs: `run` leaves a program plain.
+#![allow(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "a test is no door to anybody's terminal"
+)]
+
+mod common;
+
+use common::{Folder, command, said};
+
+/// What a program sees of underbar, and the warning; `variables` are set for the command.
+fn environment(variables: &[(&str, &str)], report: &str) -> (i32, String, String) {
+    let mut run = command(&["run", "--json", "-o", report, "--", "env"]);
+    run.env_remove("UNDERBAR").env_remove("UNDERBAR_DENY").env_remove("LD_PRELOAD");
+    run.envs(variables.iter().copied());
+    said(&run.output().expect("it runs"))
+}
+
+#[test]
+fn a_program_that_is_denied_runs_plain() {
+    let folder = Folder::new("off");
+    let report = folder.name("r.json");
+    for (variables, reason) in [
+        (&[("UNDERBAR", "off")][..], "UNDERBAR=off"),
+        (&[("UNDERBAR", "OFF")], "UNDERBAR=off"),
+        (&[("UNDERBAR_DENY", "java, env")], "UNDERBAR_DENY names env"),
+        (&[("UNDERBAR_DENY", "e*")], "UNDERBAR_DENY names e*"),
+    ] {
+        let (code, text, error) = environment(variables, &report);
+        assert_eq!((code, error), (0, format!("underbar: warning: the program runs plain: {reason}\n")));
+        assert!(!text.contains("LD_PRELOAD=") && !text.contains("UNDERBAR_LEDGER="), "{text}");
+        assert!(!std::path::Path::new(&report).exists());
+    }
+    for variables in [&[("UNDERBAR", "on")][..], &[("UNDERBAR_DENY", "java")], &[]] {
+        let (code, text, error) = environment(variables, &report);
+        assert_eq!((code, error.as_str()), (0, ""));
+        assert!(text.contains("LD_PRELOAD="), "{text}");
+        std::fs::remove_file(&report).expect("a report");
+    }
+}
+
+#[test]
+fn its_status_and_failures_are_those_of_a_plain_run() {
+    let run = |words: &[&str]| {
+        let mut run = command(&[&["run", "--"], words].concat());
+        said(&run.env("UNDERBAR", "off").output().expect("it runs"))
+    };
+    assert_eq!(run(&["sh", "-c", "exit 7"]).0, 7);
+    let (code, _, error) = run(&["/nowhere/program"]);
+    assert_eq!(code, 127, "{error}");
+}
