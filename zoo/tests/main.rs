@@ -44,6 +44,7 @@ mod manners;
 mod misuse;
 mod multi_fetch;
 mod other_users;
+mod over_time;
 mod overflows;
 mod page;
 mod places;

@@ -45,6 +45,20 @@ impl Alive {
             && (is_elsewhere(slot.process) || !Stat::of(number).is_some_and(is_anothers))
     }
 
+    /// The resident memory of the process of that slot in bytes, if the kernel tells it; None if the process is not alive. One read of the
+    /// kernel's data answers both.
+    #[must_use]
+    pub fn resident(&self, slot: &SlotView<'_>) -> Option<Option<u64>> {
+        const PAGE: u64 = 4096;
+        let number = slot.process.number;
+        let stat = if is_elsewhere(slot.process) { None } else { Stat::of(number) };
+        match stat {
+            Some(stat) if stat.has_ended() || stat.is_anothers(number, slot.started_ns()) => None,
+            Some(stat) => Some(Some(stat.resident.saturating_mul(PAGE)).filter(|bytes| *bytes > 0)),
+            None => self.has(slot).then_some(None),
+        }
+    }
+
     /// Whether there is a process of that identity, whenever it began.
     #[must_use]
     pub fn has_process(&self, process: Identity) -> bool {
@@ -78,10 +92,12 @@ struct Stat {
     state: char,
     /// Its start, in ticks since the machine was started.
     began: u64,
+    /// Its resident memory, in pages.
+    resident: u64,
 }
 
 impl Stat {
-    /// From `12 (a name) S 11 ...`, where the name may hold anything; the start is the 22nd word. None if the kernel gives
+    /// From `12 (a name) S 11 ...`, where the name may hold anything; the start is the 22nd word, resident memory the 24th. None if the kernel gives
     /// nothing, or /proc is that of another namespace than ours.
     fn of(process: u32) -> Option<Stat> {
         if !is_proc_ours() {
@@ -89,7 +105,11 @@ impl Stat {
         }
         let text = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
         let mut words = text.rsplit_once(')')?.1.split_ascii_whitespace();
-        Some(Stat { state: words.next()?.chars().next()?, began: words.nth(18)?.parse().ok()? })
+        Some(Stat {
+            state: words.next()?.chars().next()?,
+            began: words.nth(18)?.parse().ok()?,
+            resident: words.nth(1)?.parse().ok()?,
+        })
     }
 
     fn has_ended(&self) -> bool {
@@ -166,6 +186,7 @@ mod tests {
         let me = process::id();
         let stat = Stat::of(me).expect("this process");
         assert!(stat.began > 0 && !stat.has_ended());
+        assert!(stat.resident > 100, "pages of this process: {}", stat.resident);
         assert!(!stat.is_anothers(me, stat.began * TICK_NS));
         assert!(stat.is_anothers(me, stat.began * TICK_NS - 1), "it began after that");
     }

@@ -5,6 +5,7 @@
 //!   layers      the options, from all their sources
 //!   groups      limits of the control groups of this process
 //!   cached_files  the supervisor of caches of files
+//!   looks       figures over time, taken from outside
 //!   naming      names of places in lock reports       allocators  those that programs bring along
 //! ```
 //!
@@ -16,6 +17,7 @@ pub mod allocators;
 mod cached_files;
 mod groups;
 pub mod layers;
+pub mod looks;
 pub mod naming;
 
 use std::ffi::{OsStr, OsString};
@@ -41,6 +43,7 @@ use underbar_sys::zone::utc_offset_seconds;
 use cached_files::CachedFiles;
 use groups::Groups;
 use layers::Layers;
+use looks::Looks;
 use naming::Names;
 
 /// How programs are run.
@@ -156,12 +159,31 @@ impl Runner<'_> {
         &self,
         launch: &Launch<'_>,
         ledger: Option<&LedgerFile>,
+        tell: impl FnMut(&Expired),
+    ) -> Result<Ended, Failure> {
+        self.attend_looking(launch, ledger, tell, None)
+    }
+
+    /// As [`Runner::attend`]; it also takes looks, if there is a ledger to look at.
+    ///
+    /// # Errors
+    /// Those of `attend`.
+    pub fn attend_looking(
+        &self,
+        launch: &Launch<'_>,
+        ledger: Option<&LedgerFile>,
         mut tell: impl FnMut(&Expired),
+        looks: Option<&mut Looks>,
     ) -> Result<Ended, Failure> {
         let may_limit = self.layers.text().to_ascii_uppercase().contains("MT");
-        match ledger.filter(|_| may_limit).and_then(|ledger| CpuWatch::of(ledger).ok()) {
-            None => launch.run(),
-            Some(mut watch) => launch.run_watched(&mut || watch.look().iter().for_each(&mut tell)),
+        let watch = ledger.filter(|_| may_limit).and_then(|ledger| CpuWatch::of(ledger).ok());
+        match (watch, looks.zip(ledger)) {
+            (None, None) => launch.run(),
+            (Some(mut watch), None) => launch.run_watched(&mut || watch.look().iter().for_each(&mut tell)),
+            (mut watch, Some((looks, ledger))) => launch.run_looking(&mut || {
+                watch.iter_mut().for_each(|watch| watch.look().iter().for_each(&mut tell));
+                looks.look(ledger)
+            }),
         }
     }
 

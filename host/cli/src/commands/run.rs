@@ -10,11 +10,12 @@
 
 use std::ffi::OsString;
 use std::mem::ManuallyDrop;
+use std::time::Duration;
 use underbar_shown::Shown;
 
 use clap::{Args, Command, FromArgMatches};
 use underbar_launch::file_keeper::Kept;
-use underbar_launch::{Expired, Failure, LedgerFile, Library, LibraryError, last};
+use underbar_launch::{Expired, Failure, Launch, LedgerFile, Library, LibraryError, last};
 use underbar_options::Settings;
 use underbar_report::le;
 use underbar_report::model::file_name;
@@ -25,8 +26,10 @@ use crate::exit::ExitCode;
 use crate::say::Kind;
 use crate::shared::Shared;
 use crate::table::with_opposites;
+use crate::trial::flags::duration;
 use crate::{OWN_FAILURE, embedded};
 use underbar_runner::layers::Layers;
+use underbar_runner::looks::Looks;
 use underbar_runner::{Finished, Runner};
 use underbar_shown::door;
 
@@ -40,6 +43,7 @@ Examples:
   underbar run --report le -- ./prog
   underbar run --exec -- ./server           prints where the accounts are
   underbar run --report lock -- ./prog
+  underbar run --every 100ms -- ./prog      also how heap and resident memory grew
   underbar run --exec -o accounts.ledger -- ./server    then: underbar report accounts.ledger
 
 Exit status: the program's own; a signal that killed it kills underbar, too. 125 wrong usage or a failure of
@@ -55,6 +59,10 @@ pub struct Run {
     /// Follow only the program itself, not the programs that its children execute
     #[arg(long)]
     pub no_follow: bool,
+
+    /// Also show the heap, resident memory and segments over time: a look from outside in each interval, such as 100ms (at least 10ms)
+    #[arg(long, value_name = "DURATION", value_parser = interval, conflicts_with = "exec")]
+    pub every: Option<Duration>,
 
     /// Become the program, under the same process number; underbar does not stay as its parent
     #[arg(long)]
@@ -95,6 +103,12 @@ fn plain_run(words: &[OsString]) -> Option<Run> {
         program: program.to_vec(),
         ..Run::default()
     })
+}
+
+/// An interval between looks. A shorter one would cost more than it shows.
+pub fn interval(text: &str) -> Result<Duration, String> {
+    const LEAST: Duration = Duration::from_millis(10);
+    duration(text).and_then(|every| if every < LEAST { Err("at least 10ms".to_owned()) } else { Ok(every) })
 }
 
 /// The command that [`told`] parses.
@@ -138,8 +152,15 @@ impl Run {
                 Err(failure) => self.failed(&failure),
             };
         }
-        match runner.run_by(program, arguments, |launch, ledger| runner.attend(launch, ledger, tell)) {
+        let mut looks = self.every.map(Looks::every);
+        let by = |launch: &Launch<'_>, ledger: Option<&LedgerFile>| {
+            runner.attend_looking(launch, ledger, tell, looks.as_mut())
+        };
+        match runner.run_by(program, arguments, by) {
             Ok(mut finished) => {
+                if let Some(looks) = looks {
+                    looks.finish(&mut finished.report);
+                }
                 self.say_what_is_missing(&library, &layers, finished.no_accounts.take(), &finished.kept);
                 self.ended(&layers.settings(program), finished)
             }
