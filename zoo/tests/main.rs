@@ -51,6 +51,7 @@ mod places;
 mod profile;
 mod program_starts;
 mod real_programs;
+mod report_page;
 mod request_sizes;
 mod rules;
 mod sandboxes;

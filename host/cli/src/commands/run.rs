@@ -10,6 +10,7 @@
 
 use std::ffi::OsString;
 use std::mem::ManuallyDrop;
+use std::path::PathBuf;
 use std::time::Duration;
 use underbar_shown::Shown;
 
@@ -24,10 +25,10 @@ use underbar_report::page::Page;
 use super::report::Form;
 use crate::exit::ExitCode;
 use crate::say::Kind;
-use crate::shared::Shared;
+use crate::shared::{Shared, write_report};
 use crate::table::with_opposites;
 use crate::trial::flags::duration;
-use crate::{OWN_FAILURE, embedded};
+use crate::{OWN_FAILURE, embedded, html};
 use underbar_runner::layers::Layers;
 use underbar_runner::looks::Looks;
 use underbar_runner::{Finished, Runner};
@@ -44,6 +45,7 @@ Examples:
   underbar run --exec -- ./server           prints where the accounts are
   underbar run --report lock -- ./prog
   underbar run --every 100ms -- ./prog      also how heap and resident memory grew
+  underbar run --every 100ms --html report.html -- ./prog
   underbar run --exec -o accounts.ledger -- ./server    then: underbar report accounts.ledger
 
 Exit status: the program's own; a signal that killed it kills underbar, too. 125 wrong usage or a failure of
@@ -63,6 +65,10 @@ pub struct Run {
     /// Also show the heap, resident memory and segments over time: a look from outside in each interval, such as 100ms (at least 10ms)
     #[arg(long, value_name = "DURATION", value_parser = interval, conflicts_with = "exec")]
     pub every: Option<Duration>,
+
+    /// Also write the report as one page for a browser; %p, %e and %h become process, program and host
+    #[arg(long, value_name = "FILE", conflicts_with = "exec")]
+    pub html: Option<PathBuf>,
 
     /// Become the program, under the same process number; underbar does not stay as its parent
     #[arg(long)]
@@ -141,7 +147,7 @@ impl Run {
             return self.failed(&failure);
         }
         let tell = |expired: &Expired| self.shared.say(Kind::Warning, expired);
-        if self.shared.is_without_report() {
+        if self.shared.is_without_report() && self.html.is_none() {
             return match runner
                 .run_unread(program, arguments, |launch, ledger| runner.attend(launch, ledger, tell))
             {
@@ -220,6 +226,10 @@ impl Run {
     fn ended(&self, settings: &Settings, finished: Finished) -> ExitCode {
         let Finished { ended, report, .. } = finished;
         let report = super::report::weighed(report);
+        if let Some(path) = &self.html {
+            let path = crate::shared::expand(path, ended.pid, &self.program[0]);
+            write_report(door::Form::Text, &html::of_report(&report), Some(&path), self.shared.color);
+        }
         let mut text = String::new();
         if settings.report_options() && !self.shared.json {
             let date = le::date(&report);
