@@ -33,11 +33,11 @@ pub struct Arms<'a> {
 
 /// The section; None without comparisons.
 pub fn section(all: &[Arms<'_>]) -> Option<String> {
-    let parts: Vec<String> = all.iter().map(one).collect();
+    let parts: Vec<String> = all.iter().enumerate().map(|(at, arms)| one(at, arms)).collect();
     (!parts.is_empty()).then(|| parts.concat())
 }
 
-fn one(arms: &Arms<'_>) -> String {
+fn one(number: usize, arms: &Arms<'_>) -> String {
     let mut html = format!("<h3>{}</h3>\n", text(&arms.title));
     for words in &arms.words {
         html += &format!("<p>{}</p>\n", text(words));
@@ -52,7 +52,7 @@ fn one(arms: &Arms<'_>) -> String {
     if !arms.comparisons.is_empty() {
         html += &ratios(&arms.comparisons);
     }
-    html + &arms.runs.map_or(String::new(), runs)
+    html + &arms.runs.map_or(String::new(), |all| runs(number, all))
 }
 
 /// All ratios on one scale.
@@ -98,7 +98,7 @@ fn ratios(comparisons: &[&Comparison]) -> String {
             });
             rows.push(vec![
                 estimate.measure.label().to_owned(),
-                text(&format!("{} of {}", comparison.candidate, comparison.reference)),
+                text(&format!("{}/{}", comparison.candidate, comparison.reference)),
                 figures,
                 drawn,
                 format!("<span class=\"{class}\">{}</span>", text(&finding)),
@@ -109,7 +109,7 @@ fn ratios(comparisons: &[&Comparison]) -> String {
 }
 
 /// A dot for each run, by arm and measure.
-fn runs(runs: &Runs) -> String {
+fn runs(number: usize, runs: &Runs) -> String {
     let columns = [
         Column::new("measure", Kind::Name),
         Column::new("arm", Kind::Words),
@@ -158,7 +158,8 @@ fn runs(runs: &Runs) -> String {
         }
     }
     format!(
-        "<details open><summary>Each run</summary>\n{}</details>\n",
+        "<details{}><summary>Each run</summary>\n{}</details>\n",
+        if number == 0 { " open" } else { "" },
         table("Runs by arm", &columns, &rows)
     )
 }

@@ -113,20 +113,26 @@ pub fn render(content: &Content<'_>) -> String {
         text(name)
     );
     page += &head::head(content);
-    page += "<nav aria-label=\"Sections\"><ul>\n";
-    for section in &sections {
-        page += &format!("<li><a href=\"#{}\">{}</a></li>\n", section.id, section.title);
+    if sections.len() > 1 {
+        page += &nav(&sections);
     }
-    page += "</ul></nav>\n<main id=\"main\" tabindex=\"-1\">\n";
+    page += "<main id=\"main\" tabindex=\"-1\">\n";
     for Section { id, title, html } in &sections {
         page += &format!(
             "<section id=\"{id}\" aria-labelledby=\"{id}-title\">\n<h2 id=\"{id}-title\">{title}</h2>\n{html}</section>\n"
         );
     }
-    page += "</main>\n<footer><p>Made by underbar on this machine. The page needs no network and makes no request. Each figure has its key: \
+    page += "</main>\n<footer><p>Made by underbar. The page needs no network and makes no request. Each figure has its key: \
              <code>underbar explain KEY</code> says what it means and how exact it is.</p></footer>\n";
     page += &format!("<script>{SCRIPT}</script>\n</body>\n</html>\n");
     page
+}
+
+/// Links to the sections.
+fn nav(sections: &[Section]) -> String {
+    let link = |section: &Section| format!("<li><a href=\"#{}\">{}</a></li>\n", section.id, section.title);
+    let links: String = sections.iter().map(link).collect();
+    format!("<nav aria-label=\"Sections\"><ul>\n{links}</ul></nav>\n")
 }
 
 #[cfg(test)]

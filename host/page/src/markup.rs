@@ -69,9 +69,12 @@ impl Column {
 
 /// A table with a caption. Cells are HTML.
 pub fn table(caption: &str, columns: &[Column], rows: &[Vec<String>]) -> String {
+    // On a narrow page a row with a picture is a block of its own, and each cell has its head next to it.
+    let is_pictured = columns.iter().any(|column| column.kind == Kind::Picture);
     let mut html = format!(
-        "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table>\n",
-        text(caption)
+        "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table{}>\n",
+        text(caption),
+        if is_pictured { " class=\"pictured\"" } else { "" }
     );
     html += &format!("<caption>{}</caption>\n<thead><tr>", text(caption));
     for column in columns {
@@ -83,7 +86,8 @@ pub fn table(caption: &str, columns: &[Column], rows: &[Vec<String>]) -> String 
         for (cell, column) in row.iter().zip(columns) {
             html += &match column.kind {
                 Kind::Name => format!("<th scope=\"row\" class=\"name\">{cell}</th>"),
-                kind => format!("<td class=\"{}\">{cell}</td>", class(kind)),
+                Kind::Picture => format!("<td class=\"drawn\">{cell}</td>"),
+                kind => format!("<td class=\"{}\" data-label=\"{}\">{cell}</td>", class(kind), column.head),
             };
         }
         html += "</tr>\n";

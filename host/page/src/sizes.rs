@@ -18,6 +18,8 @@ use underbar_report::units::{bytes, counted, share};
 use crate::markup::{Column, Kind, bar, figure, table};
 use crate::scale::short;
 
+/// A longer table is closed at first: the picture shows the same.
+const FEW: usize = 12;
 /// Height of the bars.
 const HEIGHT: f64 = 150.0;
 
@@ -63,7 +65,8 @@ pub fn section(report: &Report) -> Option<String> {
         })
         .collect();
     html += &format!(
-        "<details open><summary>Each size</summary>\n{}</details>\n",
+        "<details{}><summary>Each size</summary>\n{}</details>\n",
+        if rows.len() <= FEW { " open" } else { "" },
         table("Requests by size", &columns, &rows)
     );
     Some(html)
