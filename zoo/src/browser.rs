@@ -97,7 +97,7 @@ impl Browser {
         let attached = self.call("", "Target.attachToTarget", &json!({"targetId": target, "flatten": true}));
         let session = attached["sessionId"].as_str().expect("a session").to_owned();
         let mut page = Page { browser: self, session };
-        for domain in ["Page", "Network", "Runtime", "DOM"] {
+        for domain in ["Page", "Network", "Runtime", "DOM", "Log"] {
             page.call(&format!("{domain}.enable"), &json!({}));
         }
         page.look(width, dark);
@@ -188,6 +188,33 @@ impl Page<'_> {
         ours.filter(|event| event["method"] == "Network.requestWillBeSent")
             .map(|event| event["params"]["request"]["url"].as_str().unwrap_or_default().to_owned())
             .collect()
+    }
+
+    /// What the page and the browser complained of since it was opened: exceptions, errors on the console, refusals of its policy.
+    #[must_use]
+    pub fn complaints(&self) -> Vec<String> {
+        let ours = self.browser.events.iter().filter(|event| event["sessionId"] == self.session.as_str());
+        let is_complaint = |event: &&Value| match event["method"].as_str() {
+            Some("Runtime.exceptionThrown") => true,
+            Some("Runtime.consoleAPICalled") => {
+                matches!(event["params"]["type"].as_str(), Some("error" | "warning" | "assert"))
+            }
+            Some("Log.entryAdded") => {
+                matches!(event["params"]["entry"]["level"].as_str(), Some("error" | "warning"))
+            }
+            _ => false,
+        };
+        ours.filter(is_complaint).map(|event| event["params"].to_string()).collect()
+    }
+
+    /// Presses a key, such as `Tab`, `Enter` or `ArrowDown`, with its code on Windows; `text` is what it types.
+    pub fn press(&mut self, key: &str, code: u32, text: &str) {
+        for kind in ["keyDown", "keyUp"] {
+            let text = if kind == "keyDown" { text } else { "" };
+            let parameters =
+                json!({"type": kind, "key": key, "code": key, "windowsVirtualKeyCode": code, "text": text});
+            self.call("Input.dispatchKeyEvent", &parameters);
+        }
     }
 
     /// A picture of the whole page, as a PNG file.

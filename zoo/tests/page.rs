@@ -445,7 +445,7 @@ fn the_page_can_be_read_wide_and_narrow_light_and_dark() {
 }
 
 /// Texts whose colour has a contrast below 4.5 to their background (WCAG 2, 1.4.3).
-const CONTRAST: &str = "(() => {
+pub(crate) const CONTRAST: &str = "(() => {
     const parts = (colour) => colour.match(/[\\d.]+/g).map(Number);
     const light = (colour) => {
         const [r, g, b] = parts(colour).map((part) => part / 255).map((part) => (part <= 0.03928 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));

@@ -6,6 +6,7 @@
 //!      ├─ shared    flags of commands that run a program
 //!      ├─ printing  flags of commands that answer            saved   reports and ledgers read again       fold  wide lines
 //!      ├─ say       messages, through `shown::door`, as all that is printed     carried  the library in this file
+//!      ├─ html      reports and comparisons as pages
 //!      ├─ costs     what pages, calls and hand-overs cost here
 //!      └─ exit      exit status of the command
 //! ```
@@ -24,6 +25,7 @@ mod doors;
 mod embedded;
 mod exit;
 mod fold;
+mod html;
 mod listings;
 mod off;
 mod printing;

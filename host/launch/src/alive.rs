@@ -45,6 +45,20 @@ impl Alive {
             && (is_elsewhere(slot.process) || !Stat::of(number).is_some_and(is_anothers))
     }
 
+    /// The resident memory of the process of that slot in bytes, if the kernel tells it; None if the process is not alive. One read of the
+    /// kernel's data answers both.
+    #[must_use]
+    pub fn resident(&self, slot: &SlotView<'_>) -> Option<Option<u64>> {
+        const PAGE: u64 = 4096;
+        let number = slot.process.number;
+        let stat = if is_elsewhere(slot.process) { None } else { Stat::of(number) };
+        match stat {
+            Some(stat) if stat.has_ended() || stat.is_anothers(number, slot.started_ns()) => None,
+            Some(stat) => Some(Some(stat.resident_pages.saturating_mul(PAGE)).filter(|bytes| *bytes > 0)),
+            None => self.has(slot).then_some(None),
+        }
+    }
+
     /// Whether there is a process of that identity, whenever it began.
     #[must_use]
     pub fn has_process(&self, process: Identity) -> bool {
@@ -210,6 +224,7 @@ mod tests {
         let me = process::id();
         let stat = Stat::of(me).expect("this process");
         assert!(stat.began > 0 && !stat.has_ended());
+        assert!(stat.resident_pages > 100, "pages of this process: {}", stat.resident_pages);
         assert!(!stat.is_anothers(me, stat.began * TICK_NS));
         assert!(stat.is_anothers(me, stat.began * TICK_NS - 1), "it began after that");
     }

@@ -30,7 +30,9 @@ use std::path::{Path, PathBuf};
 use std::process;
 
 use underbar_ledger::control::WATCHED;
-use underbar_ledger::layout::{CONTROL_OFFSET, FILE_BYTES, LEFT, OPTIONS_OFFSET, OPTIONS_ROOM, SLOTS_OFFSET};
+use underbar_ledger::layout::{
+    CONTROL_OFFSET, FILE_BYTES, LEFT, OPTIONS_OFFSET, OPTIONS_ROOM, SLOT_BYTES, SLOTS, SLOTS_OFFSET, Slot,
+};
 use underbar_ledger::view::CHECKED_BYTES;
 use underbar_ledger::{Header, LedgerView, make};
 use underbar_preloadable::LEDGER;
@@ -187,6 +189,15 @@ impl LedgerFile {
         read(&self.file)
     }
 
+    /// The same up to the counters of each slot: what is behind them is zero, and nothing behind the slots is read. For those who look
+    /// often.
+    ///
+    /// # Errors
+    /// Those of reading a file.
+    pub fn read_counters(&self) -> io::Result<Vec<u8>> {
+        read_slots(&self.file, offset_of!(Slot, sizes)).map(|(bytes, _)| bytes)
+    }
+
     /// Whether it is still a ledger. Cheaper than reading all of it.
     ///
     /// # Errors
@@ -247,12 +258,22 @@ pub fn not_readable(error: &io::Error) -> String {
 /// # Errors
 /// Those of reading a file.
 pub fn read(file: &File) -> io::Result<Vec<u8>> {
-    use underbar_ledger::layout::{SLOT_BYTES, SLOTS};
+    let (mut bytes, used) = read_slots(file, SLOT_BYTES)?;
+    read_behind(file, &mut bytes, &used, |view, slot| view.has_classes(slot), LedgerView::classes_of)?;
+    read_behind(file, &mut bytes, &used, |view, slot| view.has_traces(slot), LedgerView::traces_of)?;
+    read_behind(file, &mut bytes, &used, |view, slot| view.has_heap_steps(slot), LedgerView::heap_steps_of)?;
+    read_behind(file, &mut bytes, &used, |view, slot| view.has_switches(slot), LedgerView::switches_of)?;
+    read_behind(file, &mut bytes, &used, |view, slot| view.has_caches(slot), LedgerView::caches_of)?;
+    Ok(bytes)
+}
+
+/// Reads the head, and the first bytes of each slot in use; also returns these slots.
+fn read_slots(file: &File, of_each: usize) -> io::Result<(Vec<u8>, Vec<usize>)> {
     let mut bytes = vec![0; SLOTS_OFFSET];
     let head = file.read_at(&mut bytes, 0)?;
     if head < SLOTS_OFFSET {
         bytes.truncate(head);
-        return Ok(bytes);
+        return Ok((bytes, Vec::new()));
     }
     // Only slots in use: a file is mostly holes, and most runs use a slot or two.
     let used: Vec<usize> = match LedgerView::new(&bytes) {
@@ -265,14 +286,9 @@ pub fn read(file: &File) -> io::Result<Vec<u8>> {
     bytes.resize(end, 0);
     for &slot in &used {
         let at = SLOTS_OFFSET + slot * SLOT_BYTES;
-        file.read_at(&mut bytes[at..at + SLOT_BYTES], at as u64)?;
+        file.read_at(&mut bytes[at..at + of_each], at as u64)?;
     }
-    read_behind(file, &mut bytes, &used, |view, slot| view.has_classes(slot), LedgerView::classes_of)?;
-    read_behind(file, &mut bytes, &used, |view, slot| view.has_traces(slot), LedgerView::traces_of)?;
-    read_behind(file, &mut bytes, &used, |view, slot| view.has_heap_steps(slot), LedgerView::heap_steps_of)?;
-    read_behind(file, &mut bytes, &used, |view, slot| view.has_switches(slot), LedgerView::switches_of)?;
-    read_behind(file, &mut bytes, &used, |view, slot| view.has_caches(slot), LedgerView::caches_of)?;
-    Ok(bytes)
+    Ok((bytes, used))
 }
 
 /// Reads what slots have behind all slots: their classes of ECBs, their trace tables, the requests of their heaps, their switches, or their caches of files.

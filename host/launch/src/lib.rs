@@ -52,7 +52,7 @@ pub use ledger::LedgerFile;
 pub use library::{Library, LibraryError};
 pub use process_file::{KernelFigures, ProcessFile};
 pub use program::{Failure, find};
-pub use run::{Ended, How};
+pub use run::{Ended, How, LOOK_AGAIN};
 pub use session::{Process, Session};
 pub use underbar_preloadable::carry::Reason;
 pub use underbar_preloadable::counter_of;

@@ -101,7 +101,7 @@ impl Launch<'_> {
     /// Runs the program to its end. In a process with several threads, the others should block all signals:
     /// a signal for the process goes to any thread that does not. The end of the program is noticed in any case.
     pub fn run(&self) -> Result<Ended, Failure> {
-        self.run_watched(&mut || {})
+        self.run_looking(&mut || LOOK_AGAIN)
     }
 
     /// Like [`Launch::run`], with a function that is called now and then while the program runs: at least every
@@ -110,6 +110,18 @@ impl Launch<'_> {
     /// # Errors
     /// Those of `run`.
     pub fn run_watched(&self, look: &mut dyn FnMut()) -> Result<Ended, Failure> {
+        self.run_looking(&mut || {
+            look();
+            LOOK_AGAIN
+        })
+    }
+
+    /// Like [`Launch::run_watched`], with a function that returns when it wants to be called again at the latest. Signals and the end of
+    /// children call it earlier, too.
+    ///
+    /// # Errors
+    /// Those of `run`.
+    pub fn run_looking(&self, look: &mut dyn FnMut() -> Duration) -> Result<Ended, Failure> {
         let not_carried = self.not_carried();
         let prepared = Prepared::new(self, not_carried)?;
         let taken = (1..=64)
@@ -163,7 +175,7 @@ fn run_or_interpret(
     mask: SignalSet,
     taken: SignalSet,
     not_carried: Option<Reason>,
-    look: &mut dyn FnMut(),
+    look: &mut dyn FnMut() -> Duration,
 ) -> Result<Ended, Stop> {
     match run_once(prepared, mask, taken, not_carried, look) {
         Err(Stop::Refused(refused)) => match prepared.by_shell(refused) {
@@ -179,7 +191,7 @@ fn run_once(
     mask: SignalSet,
     taken: SignalSet,
     not_carried: Option<Reason>,
-    look: &mut dyn FnMut(),
+    look: &mut dyn FnMut() -> Duration,
 ) -> Result<Ended, Stop> {
     let begin = Instant::now();
     let child = prepared.with(mask, start).map_err(Stop::NoProcess)?;
@@ -194,15 +206,19 @@ fn run_once(
 
 /// The interval at which a child is polled: its signal may have gone to a thread that does not
 /// block it.
-pub(crate) const LOOK_AGAIN: Duration = Duration::from_millis(200);
+pub const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
 /// Stays with the child until it ends.
-fn attend(child: &Child, taken: SignalSet, look: &mut dyn FnMut()) -> Result<(How, Usage), Errno> {
+fn attend(
+    child: &Child,
+    taken: SignalSet,
+    look: &mut dyn FnMut() -> Duration,
+) -> Result<(How, Usage), Errno> {
     let (mut is_stopped, mut were_stopped) = (false, false);
-    let mut watcher = None;
+    let (mut watcher, mut pause) = (None, look().min(LOOK_AGAIN));
     loop {
-        let signal = signal::wait_for(taken, LOOK_AGAIN)?;
-        look();
+        let signal = signal::wait_for(taken, pause)?;
+        pause = look().min(LOOK_AGAIN);
         while let Some((change, usage)) = child.change()? {
             match change {
                 Change::Exited(code) => return Ok((How::Exited(code), usage)),

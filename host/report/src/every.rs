@@ -33,7 +33,7 @@ use crate::steps::STEPS;
 use crate::summary;
 use crate::tree::TREE;
 use crate::units;
-use crate::{ecb_lines, heap_sizes, heaps, memory, pool_lines, switch_lines};
+use crate::{ecb_lines, heap_sizes, heaps, memory, over_time_lines, pool_lines, switch_lines};
 
 /// Columns for a key, the width of the longest.
 const KEY: usize = 26;
@@ -45,6 +45,7 @@ pub fn render(report: &Report, page: Page<'_>) -> String {
     let steps = report.steps.as_ref();
     table(&mut lines, STEPS.iter().map(|step| (step.key, step.label, step.unit, steps.and_then(step.get))));
     table(&mut lines, TREE.iter().map(|of| (of.key, of.label, Unit::Count, Some((of.get)(&report.tree)))));
+    lines.extend(over_time_lines::section(report, page));
     options(&mut lines, report);
     let programs = report.programs();
     for program in &programs {

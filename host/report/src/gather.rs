@@ -107,6 +107,7 @@ fn assemble(processes: Vec<Process>, unrecorded: u64, facts: Facts) -> Report {
         options: facts.options,
         tree,
         processes,
+        over_time: None,
     };
     report.tree.programs = report.programs().len() as u64;
     report

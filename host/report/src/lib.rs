@@ -30,11 +30,12 @@
 //! | [`le`] | the Language Environment layout |
 //! | [`lock`] | locks: which threads waited for which lock, and for which holder |
 //! | [`locks`], [`spread`] | the locks of one process as a part of the report; percentiles of their waits |
-//! | [`sizes`], `request_sizes` | requests by size; their lines |
+//! | [`sizes`], [`request_sizes`] | requests by size; their lines |
 //! | [`ecbs`], [`ecb_pairs`], [`ecb_lines`], `ecb_sums`, [`ztpf`] | classes of ECBs, also by name-value pairs; their lines; their figures in comparisons; their reports in the layouts of z/TPF |
 //! | [`ecb_trace`] | the last requests of threads in ECBs |
 //! | [`switches`], [`switch_lines`] | entries to the kernel by component; their lines |
 //! | [`buffers`], [`bus`], `cache_lines` | buffers of print and work files; the BUS report; their lines in the summary |
+//! | [`over_time`], `over_time_lines` | figures over time; their lines |
 //! | [`pools`], `pool_lines` | heap pools, and requests by ranges of 8 bytes; their lines |
 //! | [`storage`], [`supply`], [`ecb_figures`], [`pool_figures`], [`switch_figures`], [`cache_figures`] | storage areas, how the heap served requests, classes of ECBs, heap pools, switches and caches, for rules that read the model |
 //! | [`diff`], [`gate`] | two reports, figure by figure; `--fail-on` |
@@ -79,6 +80,8 @@ pub mod manual;
 pub mod memory;
 pub mod model;
 mod next;
+pub mod over_time;
+mod over_time_lines;
 pub mod page;
 pub mod pool_figures;
 mod pool_lines;
@@ -87,7 +90,7 @@ pub mod program;
 pub mod projection;
 pub mod read;
 pub mod remedies;
-mod request_sizes;
+pub mod request_sizes;
 pub mod schema;
 pub mod sizes;
 pub mod spread;

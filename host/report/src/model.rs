@@ -8,6 +8,7 @@
 //!   host       processors, page size, kernel, limits
 //!   tree       all processes folded into one
 //!   processes  one section each: identity, counters, owners of other memory
+//!   over_time  figures over time, if they were asked for
 //! ```
 //!
 //! Invariant: tree.counters is the fold of all sections, and of programs that the launcher itself could not follow. Integers are
@@ -27,6 +28,7 @@ use crate::fault::Fault;
 use crate::figures::Figures;
 use crate::heap::Heap;
 use crate::locks::Locks;
+use crate::over_time::OverTime;
 use crate::pools::{Pools, Ranges};
 use crate::sizes::Sizes;
 use crate::steps::Steps;
@@ -56,6 +58,9 @@ pub struct Report {
     /// One section for each process, or for the ended processes of one program.
     #[serde(default)]
     pub processes: Vec<Process>,
+    /// Figures over time; absent without `run --every`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub over_time: Option<OverTime>,
 }
 
 /// The facts of the machine on which the figures depend.

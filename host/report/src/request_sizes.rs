@@ -125,14 +125,8 @@ pub(crate) fn section(name: &str, counted_requests: Counted<'_>, page: Page<'_>)
 
 /// The sizes of cells that waste least, if they are not simply the rows.
 fn cells(counted: Counted<'_>) -> Option<Line> {
-    let all = Figure::absent("not needed");
-    let mut requests = supply::requests(counted.sizes, all, 1, !counted.unfinished);
-    requests.rows.retain(|row| row.limit <= LARGEST_CELL);
-    let used = requests.rows.iter().filter(|row| row.count.value > 0).count();
-    if used <= CELLS.0 || requests.counted() < FEW {
-        return None;
-    }
-    let sizes: Vec<String> = requests.fitting(CELLS.0, CELLS.1).iter().map(u64::to_string).collect();
+    let sizes: Vec<String> =
+        fitting_cells(counted.sizes, !counted.unfinished).iter().map(u64::to_string).collect();
     let text = format!(
         "{} sizes waste least for requests of up to {}, all but one in {}: {}",
         sizes.len(),
@@ -140,7 +134,20 @@ fn cells(counted: Counted<'_>) -> Option<Line> {
         count(RARE),
         sizes.join(", ")
     );
-    Some(labelled("cells", text))
+    (!sizes.is_empty()).then(|| labelled("cells", text))
+}
+
+/// The sizes of cells that would waste least for these requests of up to 64 KiB. Empty if they are simply the rows, or if there are few
+/// requests. `is_settled`: no process runs, and none was killed.
+#[must_use]
+pub fn fitting_cells(sizes: &Sizes, is_settled: bool) -> Vec<u64> {
+    let mut requests = supply::requests(sizes, Figure::absent("not needed"), 1, is_settled);
+    requests.rows.retain(|row| row.limit <= LARGEST_CELL);
+    let used = requests.rows.iter().filter(|row| row.count.value > 0).count();
+    if used <= CELLS.0 || requests.counted() < FEW {
+        return Vec::new();
+    }
+    requests.fitting(CELLS.0, CELLS.1)
 }
 
 /// The power of two that holds a size, as far as the columns of a picture go.

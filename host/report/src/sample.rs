@@ -231,6 +231,7 @@ fn run(program: &str, arguments: &[&str], processes: Vec<Process>) -> Report {
         options: Options::default(),
         tree: Tree::default(),
         processes,
+        over_time: None,
     };
     for process in &report.processes {
         report.tree.counters.fold(&process.counters);

@@ -15,7 +15,7 @@ use crate::lock::columns;
 use crate::model::SCHEMA;
 use crate::steps::STEPS;
 use crate::tree::TREE;
-use crate::{buffers, ecb_trace, ecbs, pools, switches};
+use crate::{buffers, ecb_trace, ecbs, over_time, pools, switches};
 
 /// The schema, in JSON Schema's 2020-12 form.
 #[must_use]
@@ -174,8 +174,10 @@ pub fn schema() -> Value {
             })),
             "tree": tree,
             "processes": {"type": "array", "items": process},
+            "over_time": over_time::schema(),
         }),
     );
+    not_required(&mut schema, "over_time");
     schema["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
     schema["$defs"] = json!({
         "counters": counters(), "sizes": sizes(), "locks": locks(), "lock": lock(), "place": place(), "spread": spread(),
@@ -516,6 +518,10 @@ mod tests {
         locks.name_locks(&mut crate::lock::sample::Symbols);
         locks.tree.other_locks = vec![crate::lock::sample::locks()];
         let heaps = crate::heaps::tests::sample();
+        let mut over_time = sample::tree();
+        let mut recorder = crate::over_time::Recorder::new(1);
+        recorder.look(1, vec![crate::over_time::Seen::default()]);
+        over_time.over_time = Some(recorder.finish(&over_time));
         for report in [
             sample::getfree(),
             sample::tree(),
@@ -524,6 +530,7 @@ mod tests {
             all_options,
             locks,
             heaps,
+            over_time,
         ] {
             assert_eq!(errors(&json_of(&report)), [""; 0]);
         }

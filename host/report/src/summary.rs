@@ -31,7 +31,9 @@ use crate::start_lines;
 pub use crate::suggestion::Advice;
 use crate::timing;
 use crate::units::{bytes, count, counted};
-use crate::{cache_lines, class_lines, fetch_lines};
+use crate::{cache_lines, class_lines, fetch_lines, over_time_lines};
+
+pub use areas::{AreaRow, area_rows};
 
 /// The most lines of a summary.
 pub const LINES: usize = 20;
@@ -54,7 +56,8 @@ pub fn render_on(report: &Report, advice: &[Advice], page: Page<'_>) -> String {
     }
     let mut options = option_lines(report);
     options.extend(remedies::lines(report));
-    let mut tree = tree_lines(report, page);
+    let mut tree: Vec<Line> = over_time_lines::line(report, page).into_iter().collect();
+    tree.extend(tree_lines(report, page));
     tree.extend(cache_lines::lines(report));
     tree.extend(fetch_lines::lines(report));
     tree.extend(start_lines::lines(report));

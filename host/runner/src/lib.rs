@@ -5,6 +5,7 @@
 //!   layers      the options, from all their sources
 //!   groups      limits of the control groups of this process
 //!   cached_files  the supervisor of caches of files
+//!   looks       figures over time, taken from outside
 //!   naming      names of places in lock reports       allocators  those that programs bring along
 //! ```
 //!
@@ -16,12 +17,13 @@ pub mod allocators;
 mod cached_files;
 mod groups;
 pub mod layers;
+pub mod looks;
 pub mod naming;
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use underbar_launch::file_keeper::Kept;
 use underbar_launch::ledger::not_readable;
@@ -164,7 +166,8 @@ impl Runner<'_> {
         }
     }
 
-    /// As [`Runner::attend`], with a function that is called at least every 200 milliseconds while the program runs.
+    /// As [`Runner::attend`], with a function that returns when it wants to be called again at the latest. Signals and the end of children
+    /// call it earlier, too.
     ///
     /// # Errors
     /// The program could not be started.
@@ -173,14 +176,14 @@ impl Runner<'_> {
         launch: &Launch<'_>,
         ledger: Option<&LedgerFile>,
         mut tell: impl FnMut(&Expired),
-        look: &mut dyn FnMut(),
+        look: &mut dyn FnMut() -> Duration,
     ) -> Result<Ended, Failure> {
         let mut watch = self.cpu_watch(ledger);
-        launch.run_watched(&mut || {
+        launch.run_looking(&mut || {
             if let Some(watch) = &mut watch {
                 watch.look().iter().for_each(&mut tell);
             }
-            look();
+            look()
         })
     }
 

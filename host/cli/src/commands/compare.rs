@@ -24,9 +24,10 @@ use underbar_verdict::sample::Runs;
 
 use crate::embedded;
 use crate::exit::ExitCode;
+use crate::html;
 use crate::printing::NO_ANSWER;
 use crate::say::Kind;
-use crate::shared::Shared;
+use crate::shared::{Shared, write_report};
 use crate::trial::arms::{Arms, Beside, Given, Kind as ArmKind};
 use crate::trial::flags::Flags;
 use crate::trial::progress::Progress;
@@ -78,6 +79,10 @@ pub struct Compare {
     /// Write the result to FILE instead of standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+
+    /// Also write the result as one page for a browser
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
 
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
@@ -133,7 +138,7 @@ impl Compare {
             shared.say(Kind::Warning, words);
         }
         let library = embedded::library(true).map_err(|error| Stop::NoLibrary(error.to_string()))?;
-        if let Some(path) = &self.output {
+        for path in self.output.iter().chain(&self.html) {
             files::can_be_written(path)
                 .map_err(|error| Stop::NoFile(format!("{}: {error}", path.shown())))?;
         }
@@ -183,7 +188,27 @@ impl Compare {
             shared.say(Kind::Error, format_args!("{file}the result could not be written: {error}"));
             return Ok(ExitCode::from(NO_ANSWER));
         }
+        if let Some(path) = &self.html {
+            let page = self.page(&owned, &comparisons, &runs);
+            if !write_report(Form::Text, &page, Some(path), shared.color) {
+                return Ok(ExitCode::from(NO_ANSWER));
+            }
+        }
         stop.map_or(Ok(ExitCode::SUCCESS), Err)
+    }
+
+    fn page(&self, owned: &[Owned], comparisons: &[Comparison], runs: &Runs) -> String {
+        let arms = html::Arms {
+            title: "Each arm against A".to_owned(),
+            words: comparisons
+                .iter()
+                .map(|comparison| format!("{}: {comparison}", comparison.candidate))
+                .collect(),
+            arms: self.named(owned).collect(),
+            comparisons: comparisons.iter().collect(),
+            runs: Some(runs),
+        };
+        html::of_comparisons(&self.program, (None, &[]), vec![arms])
     }
 
     /// An arm; options are over those that all arms have.

@@ -13,7 +13,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use underbar_launch::Failure;
+use underbar_launch::{Failure, LOOK_AGAIN};
 use underbar_runner::Runner;
 use underbar_runner::layers::Layers;
 use underbar_shown::Shown;
@@ -140,6 +140,7 @@ impl Heap {
                 if let Some(ledger) = ledger {
                     record.look(ledger);
                 }
+                LOOK_AGAIN
             })?;
             sites = Some(record.end(ledger, program, arguments));
             Ok::<_, Failure>(ended)

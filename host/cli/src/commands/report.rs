@@ -20,6 +20,7 @@ use underbar_report::{Report as Accounts, bus, ecb_lines, every, le, summary, sw
 
 use crate::costs;
 use crate::exit::ExitCode;
+use crate::html;
 use crate::printing::Printing;
 use crate::saved;
 use crate::shared::write_openmetrics;
@@ -38,6 +39,7 @@ Examples:
   underbar report --report all              every figure of it
   underbar report report.json
   underbar report --report le report.json
+  underbar report --html report.html        the last run as a page for a browser
   underbar report --report lock report.json
   underbar report --ecb all run.ledger      ECBs that are alive, of a program that `run --exec -o FILE` started
   underbar report --reset-switches 4711     switches of running programs are counted from now on, by the process or the ledger
@@ -71,6 +73,10 @@ pub struct Report {
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
+    /// Write the report as one page for a browser, instead of printing it; - is standard output
+    #[arg(long, value_name = "PAGE", conflicts_with_all = ["report", "json", "ecb", "reset_switches", "output"])]
+    html: Option<PathBuf>,
+
     #[command(flatten)]
     printing: Printing,
 }
@@ -100,6 +106,9 @@ impl Report {
                 Ok(()) => ExitCode::SUCCESS,
                 Err(error) => self.printing.fail(format_args!("{}: {error}", path.shown())),
             };
+        }
+        if let Some(path) = &self.html {
+            return self.printing.print_as(door::Form::Text, &html::of_report(&report), Some(path), 0);
         }
         let asked = |option| {
             report.sub_options(option).is_some_and(|values| values.first().is_some_and(|on| *on == "ON"))

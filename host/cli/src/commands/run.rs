@@ -11,11 +11,12 @@
 use std::ffi::OsString;
 use std::mem::ManuallyDrop;
 use std::path::PathBuf;
+use std::time::Duration;
 use underbar_shown::Shown;
 
 use clap::{Args, Command, FromArgMatches};
 use underbar_launch::file_keeper::Kept;
-use underbar_launch::{Expired, Failure, Launch, LedgerFile, Library, LibraryError, last};
+use underbar_launch::{Expired, Failure, LOOK_AGAIN, LedgerFile, Library, LibraryError, last};
 use underbar_options::Settings;
 use underbar_report::le;
 use underbar_report::model::file_name;
@@ -24,11 +25,13 @@ use underbar_report::page::Page;
 use super::report::Form;
 use crate::exit::ExitCode;
 use crate::say::Kind;
-use crate::shared::Shared;
+use crate::shared::{Shared, write_report};
 use crate::site_record::SiteRecord;
 use crate::table::with_opposites;
-use crate::{OWN_FAILURE, embedded, off};
+use crate::trial::flags::duration;
+use crate::{OWN_FAILURE, embedded, html, off};
 use underbar_runner::layers::Layers;
+use underbar_runner::looks::Looks;
 use underbar_runner::{Finished, Runner};
 use underbar_shown::door;
 use underbar_sites::report::Report as Sites;
@@ -45,6 +48,8 @@ Examples:
   underbar run --exec -- ./server           prints where the accounts are
   underbar run --report lock -- ./prog
   underbar run -q --openmetrics /var/lib/node_exporter/prog.prom -- ./prog
+  underbar run --every 100ms -- ./prog      also how heap and resident memory grew
+  underbar run --every 100ms --html report.html -- ./prog
   underbar run --exec -o accounts.ledger -- ./server    then: underbar report accounts.ledger
 
 Exit status: the program's own; a signal that killed it kills underbar, too. 125 wrong usage or a failure of
@@ -64,6 +69,14 @@ pub struct Run {
     /// Follow only the program itself, not the programs that its children execute
     #[arg(long)]
     pub no_follow: bool,
+
+    /// Also show the heap, resident memory and segments over time: a look from outside in each interval, such as 100ms (at least 10ms)
+    #[arg(long, value_name = "DURATION", value_parser = interval, conflicts_with = "exec")]
+    pub every: Option<Duration>,
+
+    /// Also write the report as one page for a browser; %p, %e and %h become process, program and host
+    #[arg(long, value_name = "FILE", conflicts_with = "exec")]
+    pub html: Option<PathBuf>,
 
     /// Become the program, under the same process number; underbar does not stay as its parent
     #[arg(long)]
@@ -108,6 +121,12 @@ fn plain_run(words: &[OsString]) -> Option<Run> {
         program: program.to_vec(),
         ..Run::default()
     })
+}
+
+/// An interval between looks. A shorter one would cost more than it shows.
+pub fn interval(text: &str) -> Result<Duration, String> {
+    const LEAST: Duration = Duration::from_millis(10);
+    duration(text).and_then(|every| if every < LEAST { Err("at least 10ms".to_owned()) } else { Ok(every) })
 }
 
 /// The command that [`told`] parses.
@@ -156,7 +175,7 @@ impl Run {
             return self.failed(&failure);
         }
         let tell = |expired: &Expired| self.shared.say(Kind::Warning, expired);
-        if self.shared.is_without_report() && self.openmetrics.is_none() {
+        if self.shared.is_without_report() && self.openmetrics.is_none() && self.html.is_none() {
             return match runner
                 .run_unread(program, arguments, |launch, ledger| runner.attend(launch, ledger, tell))
             {
@@ -168,17 +187,24 @@ impl Run {
             };
         }
         let mut sites = None;
+        let mut looks = self.every.map(Looks::every);
         let ran = runner.run_by(program, arguments, |launch, ledger| {
-            let Some(ledger) = ledger.filter(|_| self.sites) else {
+            let Some(ledger) = ledger.filter(|_| self.sites || looks.is_some()) else {
                 return runner.attend(launch, ledger, tell);
             };
-            let mut record = SiteRecord::begin();
-            let ended = runner.attend_looking(launch, Some(ledger), tell, &mut || record.look(ledger))?;
-            sites = Some(record.end(Some(ledger), program, arguments));
+            let mut record = self.sites.then(SiteRecord::begin);
+            let ended = runner.attend_looking(launch, Some(ledger), tell, &mut || {
+                record.iter_mut().for_each(|record| record.look(ledger));
+                looks.as_mut().map_or(LOOK_AGAIN, |looks| looks.look(ledger)).min(LOOK_AGAIN)
+            })?;
+            sites = record.map(|record| record.end(Some(ledger), program, arguments));
             Ok(ended)
         });
         match ran {
             Ok(mut finished) => {
+                if let Some(looks) = looks {
+                    looks.finish(&mut finished.report);
+                }
                 self.say_what_is_missing(&library, &layers, finished.no_accounts.take(), &finished.kept);
                 self.ended(&layers.settings(program), finished, sites.as_ref())
             }
@@ -243,6 +269,10 @@ impl Run {
             if let Err(error) = crate::shared::write_openmetrics(&path, &report) {
                 self.shared.say(Kind::Warning, format_args!("{}: {error}", path.shown()));
             }
+        }
+        if let Some(path) = &self.html {
+            let path = crate::shared::expand(path, ended.pid, &self.program[0]);
+            write_report(door::Form::Text, &html::of_report(&report), Some(&path), self.shared.color);
         }
         let mut text = String::new();
         if settings.report_options() && !self.shared.json {

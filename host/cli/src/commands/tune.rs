@@ -42,7 +42,7 @@ use crate::embedded;
 use crate::exit::ExitCode;
 use crate::printing::NO_ANSWER;
 use crate::say::Kind;
-use crate::shared::Shared;
+use crate::shared::{Shared, write_report};
 use crate::trial::candidate::{Candidate, candidates, frugal, lines, may_be_written, of_both};
 use crate::trial::flags::{Flags, Primary, duration};
 use crate::trial::lock::Wanted;
@@ -50,7 +50,7 @@ use crate::trial::progress::Progress;
 use crate::trial::rounds::{Treatment, seed};
 use crate::trial::single_run::{Once, Task, Way};
 use crate::trial::trial_outcome::Tried;
-use crate::trial::{Stop, UNDER_UNDERBAR_ONLY, say};
+use crate::trial::{Stop, UNDER_UNDERBAR_ONLY, files, say};
 use others::Others;
 use underbar_runner::layers::Layers;
 use underbar_shown::door::{self, Form};
@@ -123,6 +123,10 @@ pub struct Tune {
     #[arg(short, long, value_name = "FILE", default_value = FILE)]
     output: PathBuf,
 
+    /// Also write the result as one page for a browser
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
     program: Vec<OsString>,
@@ -178,7 +182,10 @@ impl Tune {
     /// Tunes, and prints the result.
     pub fn run(self) -> ExitCode {
         let shared = self.flags.shared(self.opts.clone());
-        if let Err(reason) = may_be_written(&self.output) {
+        let page = self.html.as_deref().map_or(Ok(()), |path| {
+            files::can_be_written(path).map_err(|error| format!("{}: {error}", path.shown()))
+        });
+        if let Err(reason) = may_be_written(&self.output).and(page) {
             shared.say(Kind::Error, reason);
             return ExitCode::from(NO_ANSWER);
         }
@@ -188,6 +195,10 @@ impl Tune {
         }
         if self.flags.json && outcome.measured.is_some() {
             self.print(Form::Json, &format!("{}\n", self.json(&outcome)));
+        }
+        if let (Some(path), true) = (&self.html, outcome.measured.is_some()) {
+            let is_written = write_report(Form::Text, &self.page(&outcome), Some(path), self.flags.color);
+            outcome.unwritten |= !is_written;
         }
         let code = match &outcome.stop {
             Some(stop) => {

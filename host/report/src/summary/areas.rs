@@ -26,6 +26,36 @@ use crate::request_sizes::{self, Counted};
 use crate::units::{bytes, count, counted, parse_size, size};
 use crate::{ecb_lines, heaps, pool_lines, switch_lines};
 
+/// A storage area of a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AreaRow {
+    /// The area.
+    pub area: Area,
+    /// What sets its size, in words: `HEAP(32K,32K,,KEEP)`, `limit 8 MiB`.
+    pub set: String,
+    /// The counter of the most that was used, and its figure in bytes; None if it was not measured.
+    pub used: Option<(Key, u64)>,
+}
+
+/// The storage areas of a program: what sets them, and what was used.
+#[must_use]
+pub fn area_rows(report: &Report, program: &Program) -> Vec<AreaRow> {
+    let counters = &program.counters;
+    let row = |area, set, keys: &[Key]| {
+        let known = keys.iter().find_map(|&key| Some((key, counters.known(key)?)));
+        // A stack is always used. In a report of an underbar without this figure, 0 means that it was not measured.
+        AreaRow { area, set, used: known.filter(|&(_, used)| used > 0 || area == Area::Heap) }
+    };
+    let mut rows = vec![row(Area::Heap, heap_set(report, program), &[Key::HeapUsedPeak])];
+    if counters.get(Key::ThreadsPeak) > 1 {
+        rows.push(row(Area::Stack, stack_set(report), &[Key::StackMain, Key::StackLargest]));
+        rows.push(row(Area::ThreadStack, threadstack_set(report), &[Key::StackThread]));
+    } else {
+        rows.push(row(Area::Stack, stack_set(report), &[Key::StackLargest]));
+    }
+    rows
+}
+
 /// The areas of the program with the most memory: set, used, suggested, and why. `programs`: the number of programs; `after`: the
 /// lines that come after these.
 pub(super) fn areas(
@@ -50,21 +80,11 @@ pub(super) fn areas(
     }
     let serving = leading.allocator.as_ref().filter(|allocator| allocator.role == Role::Serves);
     lines.push(row("area", "set", "used at most", (None, "suggested"), page));
-    let mut rows = vec![(Area::Heap, heap_set(report, leading), counters.known(Key::HeapUsedPeak))];
-    if counters.get(Key::ThreadsPeak) > 1 {
-        let first = counters.known(Key::StackMain).or(counters.known(Key::StackLargest));
-        rows.push((Area::Stack, stack_set(report), first));
-        rows.push((Area::ThreadStack, threadstack_set(report), counters.known(Key::StackThread)));
-    } else {
-        rows.push((Area::Stack, stack_set(report), counters.known(Key::StackLargest)));
-    }
-    for (area, set, used) in rows {
+    for AreaRow { area, set, used } in area_rows(report, leading) {
         let for_area = advice.iter().find(|a| a.area == area && a.option.is_some());
         let option = for_area.and_then(|advice| advice.option.as_deref());
         let verdict = advice.iter().find(|a| a.area == area).map_or("", |a| a.verdict);
-        // A stack is always used. In a report of an underbar without this figure, 0 means that it was not measured.
-        let used =
-            used.filter(|&used| used > 0 || area == Area::Heap).map_or("not measured".to_owned(), bytes);
+        let used = used.map_or("not measured".to_owned(), |(_, used)| bytes(used));
         let is_served = area != Area::Heap || serving.is_none();
         lines.push(row(
             area.word(),

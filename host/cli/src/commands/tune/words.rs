@@ -7,12 +7,13 @@ use underbar_shown::Shown;
 
 use serde_json::{Value, json};
 use underbar_report::page::quoted;
-use underbar_report::units;
+use underbar_report::{Report, units};
 use underbar_verdict::compare::{Comparison, Outcome as Compared};
 use underbar_verdict::plan::{DEFAULT_ROUNDS, MINIMUM_ROUNDS};
 use underbar_verdict::sample::Sample;
 
 use super::{Outcome, SCHEMA, Tune};
+use crate::html::{self, Arms, of_verdict};
 use crate::shared::OptsBase;
 use crate::trial::say;
 use crate::trial::trial_outcome::Tried;
@@ -102,6 +103,53 @@ impl Tune {
             let words = format!("alone is better than plain: {default_plain}");
             format!("{:<11}{words}\n{:<11}{}\n", "default", "use it", self.use_it(false))
         })
+    }
+
+    /// The result as a page: every comparison with its intervals, and the report that they began with.
+    pub(super) fn page(&self, outcome: &Outcome) -> String {
+        let report = outcome
+            .measured
+            .as_ref()
+            .and_then(|report| Report::from_json(report.to_string().as_bytes()).ok());
+        let mut arms: Vec<Arms<'_>> = Vec::new();
+        if let Some(confirmed) = &outcome.confirmed {
+            let words = vec![confirmed.to_string()];
+            arms.push(Arms {
+                words,
+                ..of_verdict("The best set, on fresh runs".to_owned(), &confirmed.fresh)
+            });
+        }
+        for (set, verdict) in &outcome.tried {
+            arms.push(of_verdict(format!("Tried: {}", set.line()), verdict));
+        }
+        if let Some(verdict) = &outcome.default_plain {
+            arms.push(Arms {
+                title: "Default against plain".to_owned(),
+                words: vec![format!("{}: {}", verdict.comparison.candidate, verdict.comparison)],
+                arms: Vec::new(),
+                comparisons: vec![&verdict.comparison],
+                runs: Some(&verdict.runs),
+            });
+        }
+        if let Some(others) = &outcome.others {
+            arms.push(Arms {
+                title: "Other allocators".to_owned(),
+                words: others.comparisons.iter().map(|one| format!("{}: {one}", one.candidate)).collect(),
+                arms: Vec::new(),
+                comparisons: others.comparisons.iter().collect(),
+                runs: Some(&others.runs),
+            });
+        }
+        if let Some(tried) = &outcome.live {
+            arms.push(Arms {
+                title: format!("Policies of waiting for {}", tried.name()),
+                words: tried.text().lines().map(str::to_owned).collect(),
+                arms: Vec::new(),
+                comparisons: Vec::new(),
+                runs: None,
+            });
+        }
+        html::of_comparisons(&self.program, (report.as_ref(), &outcome.suggestions), arms)
     }
 
     pub(super) fn json(&self, outcome: &Outcome) -> Value {

@@ -1,0 +1,228 @@
+//! Figures over time: one picture of all processes, and a small one for each process.
+//!
+//! ```text
+//! 64 MiB ─────────────────────────    heap: a band from lowest to highest, and a line of the last values
+//!           ╱▔▔▔╲___╱▔▔               resident and segments: lines
+//! 32 MiB ──╱──────────────────────
+//!        1 s        2 s       3 s
+//! ```
+//!
+//! A slider below the picture, and a pointer over it, show the figures of one moment (`page.js` reads them from the table).
+
+use underbar_ledger::Unit;
+use underbar_report::Report;
+use underbar_report::over_time::{Column as Values, Course, OfProcess, TABLE};
+use underbar_report::units::{bytes, counted, nanoseconds};
+
+use crate::markup::{Column, Kind, figure, table, text};
+use crate::scale::{byte_steps, one_digit, percent, short, time_steps};
+
+/// The most processes with a picture of their own.
+const MOST: usize = 40;
+/// Units of the inner picture.
+const UNITS: f64 = 1000.0;
+
+/// A line of the picture.
+struct Drawn<'a> {
+    class: &'static str,
+    label: &'static str,
+    values: &'a Values,
+}
+
+/// The section; None without looks.
+pub fn section(report: &Report) -> Option<String> {
+    let over = report.over_time.as_ref().filter(|over| over.all.points() > 0 && over.all.is_even())?;
+    let course = &over.all;
+    let mut html = format!(
+        "<p>{} from outside, one every {}. {}</p>\n",
+        counted(over.looks, "look", "looks"),
+        nanoseconds(over.every_ns),
+        match course.looks_per_point {
+            0 | 1 => String::new(),
+            several =>
+                format!("Each point holds up to {several} looks: the band shows the lowest and the highest."),
+        }
+    );
+    html += &picture(course);
+    html += &figures_of(course);
+    if over.processes.len() > 1 {
+        html += &processes(&over.processes);
+    }
+    if over.left_out > 0 {
+        html += &format!(
+            "<p class=\"note\">{} have no course of their own.</p>\n",
+            counted(over.left_out, "short process", "short processes")
+        );
+    }
+    Some(html)
+}
+
+fn picture(course: &Course) -> String {
+    let lines = [
+        Drawn { class: "held", label: "in segments", values: &course.segment_bytes },
+        Drawn { class: "resident", label: "resident", values: &course.resident },
+        Drawn { class: "heap", label: "heap in use", values: &course.heap },
+    ];
+    let most = lines.iter().filter_map(|line| line.values.highest()).max().unwrap_or(0).max(1);
+    let (top, end) = (most as f64 * 1.06, course.at_ns.last().copied().unwrap_or(1).max(1));
+    let mut html = "<figure class=\"course\">\n<svg class=\"plot\" role=\"img\" aria-label=\"Heap in use, resident memory and storage in segments over time; the table below has the figures\">\n".to_owned();
+    let height = 240.0;
+    let y = |value: f64| short(height * (1.0 - value / top));
+    let mut labels = String::new();
+    for step in byte_steps(most) {
+        let y = y(step as f64);
+        html += &format!("<line class=\"grid\" x1=\"0\" x2=\"100%\" y1=\"{y}\" y2=\"{y}\"/>\n");
+        labels += &format!("<text class=\"over\" x=\"0\" y=\"{y}\" dy=\"-4\">{}</text>\n", bytes(step));
+    }
+    html += "<line class=\"axis\" x1=\"0\" x2=\"100%\" y1=\"240\" y2=\"240\"/>\n";
+    for step in time_steps(end) {
+        let x = percent(step as f64, end as f64);
+        let anchor = if step * 20 > end * 19 { "end" } else { "middle" };
+        html += &format!(
+            "<line class=\"axis\" x1=\"{x}%\" x2=\"{x}%\" y1=\"240\" y2=\"245\"/><text x=\"{x}%\" y=\"259\" text-anchor=\"{anchor}\">{}</text>\n",
+            nanoseconds(step)
+        );
+    }
+    html += "<svg class=\"lines\" width=\"100%\" height=\"240\" viewBox=\"0 0 1000 1000\" preserveAspectRatio=\"none\">\n";
+    for line in &lines {
+        if line.class == "heap" {
+            html += &format!("<path class=\"band\" d=\"{}\"/>\n", band(course, line.values, top, end));
+        }
+        html += &format!(
+            "<path class=\"{}\" d=\"{}\"/>\n",
+            line.class,
+            path(course, &line.values.last, top, end)
+        );
+    }
+    html += &format!("</svg>\n{labels}");
+    html += "<line class=\"cursor\" x1=\"0\" x2=\"0\" y1=\"0\" y2=\"240\" visibility=\"hidden\"/>\n</svg>\n<figcaption>";
+    for line in lines.iter().rev() {
+        if let Some(highest) = line.values.highest() {
+            let highest = bytes(highest);
+            html += &format!(
+                "<span class=\"key\"><svg class=\"swatch\" aria-hidden=\"true\"><line class=\"{}\" x1=\"0\" x2=\"18\" y1=\"6\" y2=\"6\"/></svg>{}, at most {highest}</span>\n",
+                line.class, line.label
+            );
+        }
+    }
+    html += "</figcaption>\n";
+    let last = course.points() - 1;
+    html += &format!(
+        "<p class=\"moment\" hidden><label for=\"moment\">Moment</label> <input id=\"moment\" type=\"range\" min=\"0\" max=\"{last}\" value=\"{last}\"> \
+         <output for=\"moment\"></output></p>\n</figure>\n"
+    );
+    html
+}
+
+/// The line of the last values; parts where they are not known are left out.
+fn path(course: &Course, values: &[Option<u64>], top: f64, end: u64) -> String {
+    let mut path = String::new();
+    let mut is_drawn = false;
+    for (at, value) in course.at_ns.iter().zip(values) {
+        match value {
+            Some(value) => {
+                let letter = if is_drawn { 'L' } else { 'M' };
+                path += &format!("{letter}{} {}", x(*at, end), y(*value, top));
+                if !is_drawn {
+                    // A point alone is seen as a short line.
+                    path += "h.1";
+                }
+                is_drawn = true;
+            }
+            None => is_drawn = false,
+        }
+    }
+    path
+}
+
+/// The area between lowest and highest values.
+fn band(course: &Course, values: &Values, top: f64, end: u64) -> String {
+    let of = |values: &[Option<u64>]| -> Vec<String> {
+        let both = course.at_ns.iter().zip(values);
+        both.map(|(at, value)| format!("{} {}", x(*at, end), y(value.unwrap_or(0), top))).collect()
+    };
+    let (high, mut low) = (of(&values.high), of(&values.low));
+    low.reverse();
+    format!("M{}L{}Z", high.join("L"), low.join("L"))
+}
+
+fn x(at: u64, end: u64) -> String {
+    one_digit(UNITS * at as f64 / end as f64)
+}
+
+fn y(value: u64, top: f64) -> String {
+    one_digit(UNITS * (1.0 - value as f64 / top))
+}
+
+/// All points of the course, for those who want the figures, and for the script.
+fn figures_of(course: &Course) -> String {
+    let mut columns = vec![Column::new("until", Kind::Figure), Column::new("heap, highest", Kind::Figure)];
+    columns.extend(TABLE.iter().map(|entry| Column::new(entry.label, Kind::Figure)));
+    let cell = |key: &str, unit: Unit, value: Option<u64>| {
+        value.map_or("–".to_owned(), |value| figure(key, unit, value))
+    };
+    let rows: Vec<Vec<String>> = (0..course.points())
+        .map(|at| {
+            let mut row = vec![
+                figure("over_time.at_ns", Unit::Nanoseconds, course.at_ns[at]),
+                cell("over_time.heap.high", Unit::Bytes, course.heap.high[at]),
+            ];
+            row.extend(TABLE.iter().map(|entry| {
+                cell(&format!("over_time.{}.last", entry.key), entry.unit, (entry.column)(course).last[at])
+            }));
+            row
+        })
+        .collect();
+    format!(
+        "<details class=\"points\"><summary>The figures as a table</summary>\n{}</details>\n",
+        table("All processes over time", &columns, &rows)
+    )
+}
+
+/// A small picture for each process, those with most storage first.
+fn processes(all: &[OfProcess]) -> String {
+    let columns = [
+        Column::new("process", Kind::Name),
+        Column::new("began", Kind::Figure),
+        Column::new("heap, at most", Kind::Figure),
+        Column::new("resident, at most", Kind::Figure),
+        Column::new("heap over time", Kind::Picture),
+    ];
+    let end = all.iter().filter_map(|one| one.course.at_ns.last()).max().copied().unwrap_or(1).max(1);
+    let mut sorted: Vec<&OfProcess> = all.iter().filter(|one| one.course.is_even()).collect();
+    sorted.sort_by_key(|one| std::cmp::Reverse(one.course.heap.highest()));
+    let most = sorted.first().and_then(|one| one.course.heap.highest()).unwrap_or(1).max(1);
+    let row = |one: &&OfProcess| {
+        let highest = |values: &Values| values.highest().map_or("–".to_owned(), bytes);
+        let small = format!(
+            "<svg class=\"spark\" viewBox=\"0 0 1000 1000\" preserveAspectRatio=\"none\" aria-hidden=\"true\"><path class=\"band\" d=\"{}\"/></svg>",
+            filled(&one.course, most as f64, end)
+        );
+        vec![
+            format!("{} <span class=\"of\">{}</span>", text(&one.program), one.process),
+            nanoseconds(one.started_ns),
+            highest(&one.course.heap),
+            highest(&one.course.resident),
+            small,
+        ]
+    };
+    let rows: Vec<Vec<String>> = sorted.iter().take(MOST).map(row).collect();
+    let more = sorted.len().saturating_sub(MOST);
+    let more = if more > 0 {
+        format!("<p class=\"note\">{more} processes with less storage are not shown.</p>\n")
+    } else {
+        String::new()
+    };
+    table("Each process", &columns, &rows) + &more
+}
+
+/// The highest values as an area above zero, from the begin of the course.
+fn filled(course: &Course, top: f64, end: u64) -> String {
+    let both = course.at_ns.iter().zip(&course.heap.high);
+    let points: Vec<String> =
+        both.map(|(at, value)| format!("{} {}", x(*at, end), y(value.unwrap_or(0), top))).collect();
+    let (first, last) =
+        (course.at_ns.first().copied().unwrap_or(0), course.at_ns.last().copied().unwrap_or(0));
+    // A process that was seen once is a narrow column.
+    format!("M{} 1000L{}h2L{} 1000Z", x(first, end), points.join("L"), x(last, end))
+}

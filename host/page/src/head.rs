@@ -1,0 +1,133 @@
+//! The head of the page: program, how it ended, the first figures, the machine and the options.
+
+use underbar_ledger::{Key, Unit};
+use underbar_report::model::Report;
+use underbar_report::units::{bytes, count, counted, share};
+use underbar_report::{le, timing};
+
+use crate::Content;
+use crate::markup::{figure, figure_or, text};
+
+/// Characters of a command that the heading shows.
+const LONGEST: usize = 400;
+
+/// The head.
+pub fn head(content: &Content<'_>) -> String {
+    let words: String = content.command.join(" ").chars().take(LONGEST).collect();
+    let end = content.report.map(|report| timing::end(report.run.end));
+    let mut html = format!("<header>\n<p class=\"product\">underbar</p>\n<h1>{}</h1>\n", text(&words));
+    if let (Some(report), Some(end)) = (content.report, end) {
+        let tone = if end == "exit 0" { "ended" } else { "ended badly" };
+        let date = if report.run.started_unix_ns > 0 {
+            format!(" · {}", text(&le::date(report)))
+        } else {
+            String::new()
+        };
+        html += &format!("<p class=\"lead\"><span class=\"{tone}\">{}</span>{date}</p>\n", text(&end));
+        html += &tiles(report);
+        html += &facts(report);
+    }
+    html + "</header>\n"
+}
+
+/// The first figures.
+fn tiles(report: &Report) -> String {
+    let counters = &report.tree.counters;
+    let mut tiles: Vec<(&str, String, String)> = Vec::new();
+    if let Some(steps) = &report.steps {
+        let user = figure("steps.user_ns", Unit::Nanoseconds, steps.user_ns);
+        let system = figure("steps.system_ns", Unit::Nanoseconds, steps.system_ns);
+        tiles.push((
+            "elapsed",
+            figure("steps.elapsed_ns", Unit::Nanoseconds, steps.elapsed_ns),
+            format!("CPU {user} user, {system} system"),
+        ));
+        let faults = figure("steps.minor_faults", Unit::Count, steps.minor_faults);
+        tiles.push((
+            "peak resident",
+            figure("steps.peak_resident_bytes", Unit::Bytes, steps.peak_resident_bytes),
+            format!("{faults} page faults"),
+        ));
+    }
+    let of = |key: Key| figure_or(key.entry().key, key.entry().unit, counters.known(key), "not known");
+    let segments = of(Key::HeapSegmentsAllocated);
+    tiles.push(("heap, at most", of(Key::HeapUsedPeak), format!("{segments} segments")));
+    tiles.push(("requests", of(Key::HeapGets), format!("{} frees", of(Key::HeapFrees))));
+    let anonymous = counters.get(Key::CoverageAnonymous);
+    if anonymous > 0 {
+        let part = counters.get(Key::CoverageHeap).min(anonymous);
+        let words = format!("of {} anonymous memory is in this heap", of(Key::CoverageAnonymous));
+        tiles.push(("coverage", share(part, anonymous), words));
+    }
+    let mut html = "<dl class=\"tiles\">\n".to_owned();
+    for (label, value, note) in tiles {
+        html += &format!(
+            "<div><dt>{label}</dt><dd class=\"big\">{value}</dd><dd class=\"small\">{note}</dd></div>\n"
+        );
+    }
+    html + "</dl>\n"
+}
+
+/// The machine, the options, and what went wrong.
+fn facts(report: &Report) -> String {
+    let mut rows: Vec<(&str, String)> = Vec::new();
+    for (process, fault) in
+        report.processes.iter().filter_map(|process| Some((process, process.fault.as_ref()?)))
+    {
+        rows.push((
+            "fault",
+            format!("<span class=\"badly\">{}: {}</span>", text(process.name()), text(&fault.words())),
+        ));
+    }
+    let host = &report.host;
+    let limit = host.memory_limit_bytes.map_or(String::new(), |limit| format!(", {} memory", bytes(limit)));
+    let cores = counted(host.cores, "processor", "processors");
+    rows.push(("machine", format!("{}, {cores}{limit}", text(&host.kernel))));
+    let options = &report.options;
+    let given = match options.text.trim() {
+        "" => "none given".to_owned(),
+        given => format!("<code>{}</code>", text(given)),
+    };
+    rows.push(("options", given));
+    for error in &options.errors {
+        rows.push((
+            "option error",
+            format!("<span class=\"badly\">{}</span>", text(error.lines().next().unwrap_or_default())),
+        ));
+    }
+    let tree = &report.tree;
+    rows.push((
+        "tree",
+        format!(
+            "{} {}, {} {}{}",
+            figure("tree.processes", Unit::Count, tree.processes),
+            if tree.processes == 1 { "process" } else { "processes" },
+            figure("tree.programs", Unit::Count, tree.programs),
+            if tree.programs == 1 { "program" } else { "programs" },
+            if tree.unrecorded > 0 {
+                format!(", {} without a place in the ledger", count(tree.unrecorded))
+            } else {
+                String::new()
+            }
+        ),
+    ));
+    rows.push(("underbar", text(&report.underbar)));
+    let mut html = "<dl class=\"facts\">\n".to_owned();
+    for (label, value) in rows {
+        html += &format!("<dt>{label}</dt><dd>{value}</dd>\n");
+    }
+    html += "</dl>\n";
+    if !options.in_force.is_empty() {
+        html +=
+            "<details><summary>Options in force, and where each was set</summary>\n<dl class=\"facts\">\n";
+        for option in &options.in_force {
+            html += &format!(
+                "<dt>{}</dt><dd><code>{}</code></dd>\n",
+                text(&option.where_set),
+                text(&option.option)
+            );
+        }
+        html += "</dl></details>\n";
+    }
+    html
+}

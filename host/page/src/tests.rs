@@ -1,0 +1,209 @@
+//! The page against the report's JSON: each figure is there, in its words; nothing of others becomes part of the page.
+
+use serde_json::Value;
+use underbar_advise::advise;
+use underbar_ledger::Key;
+use underbar_ledger::table::KEYS;
+use underbar_report::over_time::{Counted, Recorder, Seen};
+use underbar_report::{Report, sample, units};
+
+use super::*;
+use crate::flame::Flame;
+
+fn page_of(report: &Report) -> String {
+    let advice = advise(report);
+    let mut command = vec![report.run.program.clone()];
+    command.extend(report.run.arguments.iter().cloned());
+    render(&Content { command, report: Some(report), advice: &advice, ..Content::default() })
+}
+
+/// The value and the words of each figure with this attribute.
+fn figures(page: &str, attribute: &str) -> Vec<(String, u64, String)> {
+    let mut all = Vec::new();
+    for part in page.split(&format!("<data {attribute}=\"")).skip(1) {
+        let (key, rest) = part.split_once("\" value=\"").expect("a value");
+        let (value, rest) = rest.split_once("\">").expect("its end");
+        let (words, _) = rest.split_once("</data>").expect("words");
+        all.push((key.to_owned(), value.parse().expect("a number"), words.to_owned()));
+    }
+    all
+}
+
+fn at<'a>(json: &'a Value, key: &str) -> Option<&'a Value> {
+    let path = key.replace('.', "/");
+    match key.split('.').next()? {
+        "steps" | "tree" => json.pointer(&format!("/{path}")),
+        "sizes" => json.pointer(&format!("/processes/0/{path}")),
+        _ => json.pointer(&format!("/processes/0/counters/{path}")),
+    }
+}
+
+#[test]
+fn every_figure_of_the_json_is_on_the_page_and_no_other() {
+    let mut report = sample::getfree();
+    // All processes are one, so that its counters are those of the tree.
+    report.tree.counters = report.processes[0].counters.clone();
+    let json: Value = serde_json::from_str(&report.to_json()).expect("JSON");
+    let page = page_of(&report);
+    let shown = figures(&page, "data-key");
+    for (key, value, _) in shown.iter().filter(|(key, ..)| !key.starts_with("owners.")) {
+        assert_eq!(at(&json, key).and_then(Value::as_u64), Some(*value), "{key}");
+    }
+    let mut counted = 0;
+    let keys = KEYS.into_iter().map(|key| (key.entry().key, key.entry().unit));
+    for (key, unit) in keys.chain(underbar_report::steps::STEPS.iter().map(|step| (step.key, step.unit))) {
+        let Some(value) = at(&json, key).and_then(Value::as_u64).filter(|value| *value > 0) else { continue };
+        let words = units::figure(unit, value);
+        assert!(shown.iter().any(|one| *one == (key.to_owned(), value, words.clone())), "{key} {words}");
+        counted += 1;
+    }
+    assert!(counted > 20, "{counted}");
+    let sizes = json["processes"][0]["sizes"].as_object().expect("sizes");
+    for (row, requests) in sizes {
+        let key = format!("sizes.{row}");
+        assert!(
+            shown.iter().any(|(shown, value, _)| *shown == key && Some(*value) == requests.as_u64()),
+            "{key}"
+        );
+    }
+}
+
+#[test]
+fn each_suggestion_is_next_to_its_evidence() {
+    let report = sample::getfree();
+    let advice = advise(&report);
+    let page = page_of(&report);
+    let evidence = figures(&page, "data-evidence");
+    let wanted: usize = advice.iter().map(|one| one.evidence.len()).sum();
+    assert_eq!(evidence.len(), wanted);
+    assert!(wanted > 2 && advice.iter().any(|one| one.suggested().is_some()));
+    for one in advice.iter().filter_map(Advice::suggested) {
+        assert!(page.contains(&markup::text(&one)), "{one}");
+    }
+    // The words are those of `advise`.
+    for (key, _, words) in &evidence {
+        let said = advice
+            .iter()
+            .flat_map(|one| &one.evidence)
+            .any(|evidence| evidence.to_string() == format!("{key} {words}"));
+        assert!(said, "{key} {words}");
+    }
+}
+
+#[test]
+fn the_course_is_that_of_the_json() {
+    let mut report = sample::tree();
+    let mut recorder = Recorder::new(100_000_000);
+    for look in 1..=36_000_u64 {
+        let one = |process: u32| Seen {
+            program: format!("/bin/p{process}"),
+            process,
+            counters: Counted::of(|key| if key == Key::HeapUsed { look << 10 } else { look }),
+            resident: Some(look << 12),
+            ..Seen::default()
+        };
+        recorder.look(look * 100_000_000, (1..=60).map(one).collect());
+    }
+    report.over_time = Some(recorder.finish(&sample::report(Vec::new())));
+    let page = page_of(&report);
+    assert!(page.len() < MOST_BYTES, "{}", page.len());
+    let json: Value = serde_json::from_str(&report.to_json()).expect("JSON");
+    let course = &json["over_time"]["all"];
+    for (column, path) in [
+        ("at_ns", "/at_ns"),
+        ("heap.high", "/heap/high"),
+        ("resident.last", "/resident/last"),
+        ("segments.last", "/segments/last"),
+    ] {
+        let key = format!("over_time.{column}");
+        let shown: Vec<u64> =
+            figures(&page, "data-key").into_iter().filter(|one| one.0 == key).map(|one| one.1).collect();
+        let expect: Vec<u64> = course
+            .pointer(path)
+            .and_then(Value::as_array)
+            .expect("a column")
+            .iter()
+            .filter_map(Value::as_u64)
+            .collect();
+        assert_eq!(shown, expect, "{column}");
+    }
+}
+
+#[test]
+fn hostile_names_stay_text() {
+    const HOSTILE: &str = "</script><img src=x onerror=alert(1)>\"'&\u{202e}\u{1b}[2J";
+    let mut report = sample::getfree();
+    report.run.program = HOSTILE.to_owned();
+    report.run.arguments = vec![HOSTILE.to_owned()];
+    report.options.text = HOSTILE.to_owned();
+    report.options.errors = vec![HOSTILE.to_owned()];
+    report.options.in_force[0].option = HOSTILE.to_owned();
+    report.host.kernel = HOSTILE.to_owned();
+    report.processes[0].program = format!("/bin/{HOSTILE}");
+    report.processes[0].started_as = Some(HOSTILE.to_owned());
+    for owner in &mut report.processes[0].owners {
+        owner.name = HOSTILE.to_owned();
+    }
+    let plain = page_of(&sample::getfree());
+    let advice = advise(&report);
+    let root = Flame {
+        name: HOSTILE.to_owned(),
+        value: 10.0,
+        children: vec![Flame { name: HOSTILE.to_owned(), value: 5.0, children: Vec::new() }],
+    };
+    let sites = Sites {
+        title: HOSTILE.to_owned(),
+        note: HOSTILE.to_owned(),
+        unit: underbar_ledger::Unit::Bytes,
+        root,
+    };
+    let command = vec![HOSTILE.to_owned()];
+    let page = render(&Content {
+        command,
+        report: Some(&report),
+        advice: &advice,
+        sites: vec![sites],
+        ..Content::default()
+    });
+    assert!(!page.contains("<img") && !page.contains('\u{202e}') && !page.contains('\u{1b}'));
+    assert_eq!(page.matches("</script>").count(), plain.matches("</script>").count());
+    assert!(page.contains("&lt;/script&gt;&lt;img src=x"));
+}
+
+#[test]
+fn the_page_names_no_address_and_ids_are_unique() {
+    let mut locks = underbar_report::lock::sample::report();
+    locks.name_locks(&mut underbar_report::lock::sample::Symbols);
+    for report in [sample::getfree(), sample::tree(), sample::low_coverage(), locks] {
+        let page = page_of(&report);
+        assert!(!page.contains("http:") && !page.contains("https:") && !page.contains("url("));
+        assert!(!page.contains("style=\"") && !page.contains("onclick"), "the policy refuses both");
+        let mut ids: Vec<&str> =
+            page.split(" id=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+        let count = ids.len();
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), count);
+        for link in page.split("href=\"#").skip(1).filter_map(|rest| rest.split('"').next()) {
+            assert!(ids.contains(&link), "{link}");
+        }
+        assert!(page.len() < MOST_BYTES);
+    }
+}
+
+#[test]
+fn locks_and_switches_are_those_of_the_report() {
+    let mut report = underbar_report::lock::sample::report();
+    report.name_locks(&mut underbar_report::lock::sample::Symbols);
+    let page = page_of(&report);
+    let waits: Vec<u64> = figures(&page, "data-key")
+        .into_iter()
+        .filter(|one| one.0 == "locks.wait_ns")
+        .map(|one| one.1)
+        .collect();
+    let mut expect: Vec<u64> =
+        report.locks().flat_map(|locks| &locks.locks).map(|lock| lock.wait_ns).collect();
+    expect.sort_by_key(|wait| std::cmp::Reverse(*wait));
+    assert_eq!(waits, expect);
+    assert!(page.contains("audit_lock (driver)") && page.contains("Possible deadlock"));
+}
