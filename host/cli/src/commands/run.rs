@@ -16,7 +16,7 @@ use underbar_shown::Shown;
 
 use clap::{Args, Command, FromArgMatches};
 use underbar_launch::file_keeper::Kept;
-use underbar_launch::{Expired, Failure, LOOK_AGAIN, LedgerFile, Library, LibraryError, last};
+use underbar_launch::{Expired, Failure, LOOK_AGAIN, Launch, LedgerFile, Library, LibraryError, last};
 use underbar_options::Settings;
 use underbar_report::le;
 use underbar_report::model::file_name;
