@@ -4,7 +4,7 @@ use serde_json::Value;
 use underbar_advise::advise;
 use underbar_ledger::Key;
 use underbar_ledger::table::KEYS;
-use underbar_report::over_time::{Counted, Recorder, Seen};
+use underbar_report::course_recorder::{Counted, Recorder, Seen};
 use underbar_report::{Report, sample, units};
 
 use super::*;
