@@ -4,7 +4,7 @@ use serde_json::Value;
 use underbar_advise::advise;
 use underbar_ledger::Key;
 use underbar_ledger::table::KEYS;
-use underbar_report::over_time::{Counted, Recorder, Seen};
+use underbar_report::course_recorder::{Counted, Recorder, Seen};
 use underbar_report::{Report, sample, units};
 
 use super::*;
@@ -206,4 +206,30 @@ fn locks_and_switches_are_those_of_the_report() {
     expect.sort_by_key(|wait| std::cmp::Reverse(*wait));
     assert_eq!(waits, expect);
     assert!(page.contains("audit_lock (driver)") && page.contains("Possible deadlock"));
+}
+
+#[test]
+fn a_course_of_another_hand_is_left_out_if_its_columns_differ() {
+    let mut report = sample::getfree();
+    let mut recorder = Recorder::new(1);
+    (1..4).for_each(|look| recorder.look(look, vec![Seen { process: 7, ..Seen::default() }]));
+    report.over_time = Some(recorder.finish(&sample::report(Vec::new())));
+    let mut json: Value = serde_json::from_str(&report.to_json()).expect("JSON");
+    assert!(page_of(&report).contains("id=\"course\""));
+    for (place, cut) in
+        [("/over_time/all/at_ns", 0), ("/over_time/all/at_ns", 1), ("/over_time/all/heap/high", 2)]
+    {
+        let whole = json.pointer(place).cloned().expect("a column");
+        json.pointer_mut(place).and_then(Value::as_array_mut).expect("a column").truncate(cut);
+        let uneven = Report::from_json(json.to_string().as_bytes()).expect("a report");
+        assert!(!page_of(&uneven).contains("id=\"course\""), "{place}");
+        let _ = underbar_report::summary::render(&uneven, &[], false);
+        *json.pointer_mut(place).expect("a column") = whole;
+    }
+    // Times without an order, and values without a limit, are drawn somewhere.
+    json["over_time"]["all"]["at_ns"] = serde_json::json!([u64::MAX, 0, 5]);
+    json["over_time"]["all"]["heap"]["high"] = serde_json::json!([u64::MAX, null, 0]);
+    let odd = Report::from_json(json.to_string().as_bytes()).expect("a report");
+    assert!(page_of(&odd).contains("id=\"course\""));
+    let _ = underbar_report::summary::render(&odd, &[], false);
 }

@@ -35,7 +35,7 @@
 //! | [`ecb_trace`] | the last requests of threads in ECBs |
 //! | [`switches`], [`switch_lines`] | entries to the kernel by component; their lines |
 //! | [`buffers`], [`bus`], `cache_lines` | buffers of print and work files; the BUS report; their lines in the summary |
-//! | [`over_time`], `over_time_lines` | figures over time; their lines |
+//! | [`over_time`], [`course_recorder`], `over_time_lines` | figures over time; how looks become them; their lines |
 //! | [`pools`], `pool_lines` | heap pools, and requests by ranges of 8 bytes; their lines |
 //! | [`storage`], [`supply`], [`ecb_figures`], [`pool_figures`], [`switch_figures`], [`cache_figures`] | storage areas, how the heap served requests, classes of ECBs, heap pools, switches and caches, for rules that read the model |
 //! | [`diff`], [`gate`] | two reports, figure by figure; `--fail-on` |
@@ -51,6 +51,7 @@ pub mod bus;
 pub mod cache_figures;
 mod cache_lines;
 mod class_lines;
+pub mod course_recorder;
 pub mod diff;
 pub mod ecb_figures;
 pub mod ecb_lines;

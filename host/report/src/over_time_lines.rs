@@ -109,7 +109,7 @@ fn picture(course: &Course, column: &Column, width: usize, blocks: bool) -> Stri
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::over_time::{Counted, Recorder, Seen};
+    use crate::course_recorder::{Counted, Recorder, Seen};
     use crate::page::paint;
     use crate::sample;
     use underbar_ledger::Key;

@@ -519,8 +519,8 @@ mod tests {
         locks.tree.other_locks = vec![crate::lock::sample::locks()];
         let heaps = crate::heaps::tests::sample();
         let mut over_time = sample::tree();
-        let mut recorder = crate::over_time::Recorder::new(1);
-        recorder.look(1, vec![crate::over_time::Seen::default()]);
+        let mut recorder = crate::course_recorder::Recorder::new(1);
+        recorder.look(1, vec![crate::course_recorder::Seen::default()]);
         over_time.over_time = Some(recorder.finish(&over_time));
         for report in [
             sample::getfree(),

@@ -8,7 +8,7 @@
 //! The processes do nothing for it: a look reads the pages that they write anyway, and the kernel's figures.
 //!
 //! Invariant: a look that fails is left out; it never disturbs the run.
-//! Not here: how looks become courses with bounded memory (`underbar_report::over_time`).
+//! Not here: how looks become courses with bounded memory (`underbar_report::course_recorder`).
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ use underbar_launch::{Alive, LedgerFile};
 use underbar_ledger::layout::ENDED_UNTIMED;
 use underbar_ledger::{LedgerView, SlotState, SlotView};
 use underbar_report::Report;
-use underbar_report::over_time::{Counted, Recorder, Seen};
+use underbar_report::course_recorder::{Counted, Recorder, Seen};
 use underbar_sys::syscall::clock_nanoseconds;
 
 /// The clock of the ledger.

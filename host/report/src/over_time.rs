@@ -10,15 +10,11 @@
 //!
 //! Invariant: a course has at most [`POINTS`] points, all courses together at most [`POINTS_OF_ALL`]; the first look, the last one and
 //! the extremes are never lost. All columns of a course have the same length.
-//! Not here: how the figures are read (`runner::looks`), and their lines for people (`crate::over_time_lines`).
-
-mod recorder;
+//! Not here: how looks become courses ([`crate::course_recorder`]), how the figures are read (`runner::looks`), and their lines for people (`crate::over_time_lines`).
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use underbar_ledger::Unit;
-
-pub use recorder::{Counted, Recorder, Seen};
 
 /// The most points of a course.
 pub const POINTS: usize = 256;
@@ -176,7 +172,7 @@ impl Course {
     }
 
     /// Adds a look to the last point, or as a point of its own (`is_new`). `highs` are the values, or more.
-    fn add(&mut self, is_new: bool, at_ns: u64, values: &Values, highs: &Values) {
+    pub(crate) fn add(&mut self, is_new: bool, at_ns: u64, values: &Values, highs: &Values) {
         for (entry, (value, high)) in TABLE.iter().zip(values.iter().zip(highs)) {
             let column = (entry.column_of)(self);
             if is_new { column.push(*value, *high) } else { column.merge_into_last(*value, *high) }
@@ -188,7 +184,7 @@ impl Course {
     }
 
     /// Makes one point of each two.
-    fn halve(&mut self) {
+    pub(crate) fn halve(&mut self) {
         for entry in &TABLE {
             (entry.column_of)(self).halve();
         }

@@ -12,8 +12,8 @@ use std::collections::HashMap;
 
 use underbar_ledger::Key;
 
-use super::{COURSES, Course, FIGURES, OfProcess, OverTime, POINTS, POINTS_OF_ALL, Values};
 use crate::model::{Process, Report, State, file_name};
+use crate::over_time::{COURSES, Course, FIGURES, OfProcess, OverTime, POINTS, POINTS_OF_ALL, Values};
 
 /// Courses with fewer points are not made shorter when there are too many of all.
 const FEW: usize = 16;
