@@ -7,7 +7,8 @@
 //! ```
 //!
 //! Then the command becomes the program, plain, before it does anything else: no library, no ledger, no report.
-//! Not here: programs that a followed program starts; option sections and `--no-follow` are for those.
+//! Not here: programs that a followed program starts. The library leaves those plain that get UNDERBAR=off (`follow`); the lists are not
+//! read for them.
 
 use std::env;
 use std::ffi::OsStr;

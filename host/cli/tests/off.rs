@@ -50,3 +50,19 @@ fn its_status_and_failures_are_those_of_a_plain_run() {
     let (code, _, error) = run(&["/nowhere/program"]);
     assert_eq!(code, 127, "{error}");
 }
+
+#[test]
+fn a_followed_program_can_start_one_that_is_plain() {
+    let folder = Folder::new("off-child");
+    let report = folder.name("r.json");
+    let script = "UNDERBAR=off env; UNDERBAR=on env";
+    let (code, text, error) = said(
+        &command(&["run", "--json", "-o", &report, "--", "sh", "-c", script]).output().expect("it runs"),
+    );
+    assert_eq!((code, error.as_str()), (0, ""));
+    let (plain, followed) = text.split_once("UNDERBAR=on").expect("both");
+    let all = text.matches("LD_PRELOAD=").count();
+    assert_eq!(all, 1, "{plain}\n---\n{followed}");
+    let report: serde_json::Value = serde_json::from_str(&folder.read("r.json")).expect("JSON");
+    assert_eq!(report["tree"]["counters"]["follow"]["by_request"], 1);
+}

@@ -5,6 +5,7 @@
 //!                                                        │
 //!            has this process locked itself in?          │ yes: count Filtered, take the library out, check nothing
 //!            is the library in the environment given?    │ no: count EnvironmentCleared, leave it
+//!            is UNDERBAR=off in it?                      │ yes: count NotAsked, take the library out
 //!            and this run's ledger?                      │ another: count OtherRun, leave it
 //!            are children to be followed?                │ no: count NotAsked, take the library out
 //!            can the new program see the library?        │ no: count PreloadNotVisible, take the library out
@@ -92,6 +93,9 @@ enum Runner {
     Child,
 }
 
+/// The variable by which a user keeps a program plain: `UNDERBAR=off`. The command reads it, too.
+const OFF: &[u8] = b"UNDERBAR";
+
 /// Calls `then` with the environment that the new program is to get, and whether it is followed.
 ///
 /// # Safety
@@ -161,6 +165,9 @@ unsafe fn with_environment<R>(
 
 fn judge(myself: bool, target: Target<'_>, environment: Environment<'_>) -> Result<(), Reason> {
     let library = environment.our_library().ok_or(Reason::EnvironmentCleared)?;
+    if environment.value(OFF).is_some_and(|value| value.eq_ignore_ascii_case(b"off")) {
+        return Err(Reason::NotAsked);
+    }
     // None: of a run without accounts.
     if environment.value(LEDGER).map_or(0, fingerprint) != OUR_LEDGER.load(Ordering::Relaxed) {
         return if target::is_there(target) { Err(Reason::OtherRun) } else { Ok(()) };
@@ -203,9 +210,13 @@ mod tests {
     use underbar_sys::syscall::AT_FDCWD;
 
     fn judge_with(preload: &str, path: &str) -> Result<(), Reason> {
+        judge_under("A=1", preload, path)
+    }
+
+    fn judge_under(variable: &str, preload: &str, path: &str) -> Result<(), Reason> {
         let preload = CString::new(std::format!("LD_PRELOAD={preload}")).expect("text");
-        let path = CString::new(path).expect("text");
-        let pointers = [preload.as_ptr(), core::ptr::null()];
+        let (variable, path) = (CString::new(variable).expect("text"), CString::new(path).expect("text"));
+        let pointers = [preload.as_ptr(), variable.as_ptr(), core::ptr::null()];
         // SAFETY: the pointers end with null and live until the end of this function.
         let environment = unsafe { Environment::new(pointers.as_ptr()) };
         judge(false, Target::At(AT_FDCWD, &path), environment)
@@ -219,6 +230,14 @@ mod tests {
         std::fs::write(&library, "").expect("a file");
         let library = library.to_str().expect("text");
         assert_eq!(judge_with(library, "/bin/sh"), Ok(()));
+        for (variable, expect) in [
+            ("UNDERBAR=off", Err(Reason::NotAsked)),
+            ("UNDERBAR=OFF", Err(Reason::NotAsked)),
+            ("UNDERBAR=on", Ok(())),
+            ("UNDERBAR_OPTS=off", Ok(())),
+        ] {
+            assert_eq!(judge_under(variable, library, "/bin/sh"), expect, "{variable}");
+        }
         assert_eq!(judge_with("/gone/libunderbar.so", "/bin/sh"), Err(Reason::PreloadNotVisible));
         assert_eq!(judge_with("/y/libother.so", "/bin/sh"), Err(Reason::EnvironmentCleared));
         let count = || ledger::slot().cell(Key::NotFollowedMalformed).load(Ordering::Relaxed);
