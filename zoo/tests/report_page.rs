@@ -168,6 +168,7 @@ fn sites() -> Sites {
         note: "One sample for each 512 KiB.".to_owned(),
         unit: Unit::Bytes,
         root,
+        rows: Vec::new(),
     }
 }
 

@@ -108,7 +108,7 @@ impl Report {
             };
         }
         if let Some(path) = &self.html {
-            return self.printing.print_as(door::Form::Text, &html::of_report(&report), Some(path), 0);
+            return self.printing.print_as(door::Form::Text, &html::of_report(&report, None), Some(path), 0);
         }
         let asked = |option| {
             report.sub_options(option).is_some_and(|values| values.first().is_some_and(|on| *on == "ON"))

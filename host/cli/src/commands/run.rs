@@ -49,7 +49,7 @@ Examples:
   underbar run --report lock -- ./prog
   underbar run -q --openmetrics /var/lib/node_exporter/prog.prom -- ./prog
   underbar run --every 100ms -- ./prog      also how heap and resident memory grew
-  underbar run --every 100ms --html report.html -- ./prog
+  underbar run --every 100ms --sites --html report.html -- ./prog
   underbar run --exec -o accounts.ledger -- ./server    then: underbar report accounts.ledger
 
 Exit status: the program's own; a signal that killed it kills underbar, too. 125 wrong usage or a failure of
@@ -272,7 +272,7 @@ impl Run {
         }
         if let Some(path) = &self.html {
             let path = crate::shared::expand(path, ended.pid, &self.program[0]);
-            write_report(door::Form::Text, &html::of_report(&report), Some(&path), self.shared.color);
+            write_report(door::Form::Text, &html::of_report(&report, sites), Some(&path), self.shared.color);
         }
         let mut text = String::new();
         if settings.report_options() && !self.shared.json {
