@@ -263,7 +263,8 @@ impl Run {
 
     fn ended(&self, settings: &Settings, finished: Finished, sites: Option<&Sites>) -> ExitCode {
         let Finished { ended, report, .. } = finished;
-        let report = super::report::weighed(report);
+        let mut report = super::report::weighed(report);
+        report.sites = sites.map(Sites::to_value);
         if let Some(path) = &self.openmetrics {
             let path = crate::shared::expand(path, ended.pid, &self.program[0]);
             if let Err(error) = crate::shared::write_openmetrics(&path, &report) {
