@@ -13,10 +13,11 @@ use std::env;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
 use underbar_fetch::image::perf_map::VARIABLE;
 use underbar_launch::LedgerFile;
+use underbar_sites::pace::Pace;
 use underbar_sites::record::Recorder;
 use underbar_sites::report::{Facts, Report, report};
 use underbar_sites::{Of, Read, Sources};
@@ -29,36 +30,61 @@ const NAMES: &str = "/tmp";
 pub struct SiteRecord {
     sources: Sources,
     recorder: Recorder,
+    pace: Pace,
+    looked: Instant,
 }
 
 impl SiteRecord {
     /// Of a run that begins now.
     pub fn begin() -> SiteRecord {
-        let own = env::var_os(OsStr::from_bytes(VARIABLE.to_bytes())).map(PathBuf::from);
-        let folders = [Some(PathBuf::from(NAMES)), own].into_iter().flatten().collect();
-        SiteRecord { sources: Sources::new(), recorder: Recorder::new(folders, SystemTime::now()) }
+        SiteRecord::of(Sources::new(), SystemTime::now())
     }
 
-    /// Takes what is new while the program runs.
-    pub fn look(&mut self, ledger: &LedgerFile) {
+    /// From these sources. Maps of code made at run time are not older than `since`.
+    fn of(sources: Sources, since: SystemTime) -> SiteRecord {
+        let own = env::var_os(OsStr::from_bytes(VARIABLE.to_bytes())).map(PathBuf::from);
+        let folders = [Some(PathBuf::from(NAMES)), own].into_iter().flatten().collect();
+        SiteRecord {
+            sources,
+            recorder: Recorder::new(folders, since),
+            pace: Pace::default(),
+            looked: Instant::now(),
+        }
+    }
+
+    /// Takes what is new while the program runs. Returns when to look again.
+    pub fn look(&mut self, ledger: &LedgerFile) -> Duration {
+        let words = self.look_at(ledger.site_areas());
+        let now = Instant::now();
+        let since = now.duration_since(self.looked);
+        self.looked = now;
+        self.pace.next(words, since)
+    }
+
+    fn look_at(&mut self, areas: Vec<PathBuf>) -> usize {
         let mut read = Vec::new();
-        self.sources.look(ledger.site_areas(), &mut |of, what| read.push((*of, what)));
+        let words = self.sources.look(areas, &mut |of, what| read.push((*of, what)));
         take(&mut self.recorder, read);
+        words
     }
 
     /// The program has ended: its report. Processes that live on are not read any more.
     pub fn end(self, ledger: Option<&LedgerFile>, program: &OsStr, arguments: &[OsString]) -> Report {
-        let SiteRecord { sources, mut recorder } = self;
-        let mut read = Vec::new();
-        if let Some(ledger) = ledger {
-            sources.end(ledger.site_areas(), &mut |of, what| read.push((*of, what)));
-        }
-        take(&mut recorder, read);
         let facts = Facts {
             program: program.to_string_lossy().into_owned(),
             arguments: arguments.iter().map(|argument| argument.to_string_lossy().into_owned()).collect(),
             notes: Vec::new(),
         };
+        self.end_at(ledger.map(LedgerFile::site_areas), facts)
+    }
+
+    fn end_at(self, areas: Option<Vec<PathBuf>>, facts: Facts) -> Report {
+        let SiteRecord { sources, mut recorder, .. } = self;
+        let mut read = Vec::new();
+        if let Some(areas) = areas {
+            sources.end(areas, &mut |of, what| read.push((*of, what)));
+        }
+        take(&mut recorder, read);
         report(recorder, facts)
     }
 }

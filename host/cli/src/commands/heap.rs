@@ -142,10 +142,7 @@ impl Heap {
             let mut record = SiteRecord::begin();
             let tell = |expired: &_| self.shared.say(Kind::Warning, expired);
             let ended = runner.attend_looking(launch, ledger, tell, &mut || {
-                if let Some(ledger) = ledger {
-                    record.look(ledger);
-                }
-                LOOK_AGAIN
+                ledger.map_or(LOOK_AGAIN, |ledger| record.look(ledger))
             })?;
             sites = Some(record.end(ledger, program, arguments));
             Ok::<_, Failure>(ended)

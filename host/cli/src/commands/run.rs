@@ -194,8 +194,8 @@ impl Run {
             };
             let mut record = self.sites.then(SiteRecord::begin);
             let ended = runner.attend_looking(launch, Some(ledger), tell, &mut || {
-                record.iter_mut().for_each(|record| record.look(ledger));
-                looks.as_mut().map_or(LOOK_AGAIN, |looks| looks.look(ledger)).min(LOOK_AGAIN)
+                let next = record.as_mut().map_or(LOOK_AGAIN, |record| record.look(ledger));
+                looks.as_mut().map_or(LOOK_AGAIN, |looks| looks.look(ledger)).min(next)
             })?;
             sites = record.map(|record| record.end(Some(ledger), program, arguments));
             Ok(ended)
