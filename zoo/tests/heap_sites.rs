@@ -189,3 +189,44 @@ fn stripped_programs_and_children_have_sites() {
     assert!(place["address"].as_u64().is_some_and(|address| address > 0), "{place}");
     assert_eq!(report["processes"].as_u64().map(|processes| processes >= 2), Some(true), "{report}");
 }
+
+#[test]
+fn a_ledger_without_a_parent_has_its_sites() {
+    let program = lines("ledger", &[]);
+    let folder = scratch("heap-ledger");
+    let [ledger, page, json] =
+        ["accounts.ledger", "page.html", "report.json"].map(|name| text(&folder.join(name)).to_owned());
+    let flags = ["run", "--exec", "--sites", "--opts", OPTIONS, "-o", &ledger, "--", &program];
+    let ran = left(Command::new(underbar()).args(flags));
+    assert_eq!((code(ran.status), ran.output.as_str(), ran.error.as_str()), (7, "done 1\n", ""));
+    let report = |flags: &[&str]| {
+        let printed = left(Command::new(underbar()).args(["report", &ledger]).args(flags));
+        assert_eq!(code(printed.status), 0, "{}", printed.error);
+        printed.output
+    };
+    let line = format!("\nmost in use: one_page at lines.c:{}, ", line_of("one_page"));
+    // Reading leaves no trace: it can be read again.
+    for _ in 0..2 {
+        let printed = report(&[]);
+        assert!(printed.contains(&line), "{printed}");
+    }
+    fs::write(&json, report(&["--json"])).expect("written");
+    let saved: Value = serde_json::from_slice(&fs::read(&json).expect("JSON")).expect("JSON");
+    report(&["--html", &page]);
+    check_page(&fs::read_to_string(&page).expect("a page"), &saved["sites"]);
+    // Without the files next to it, the report says why there are none.
+    for file in fs::read_dir(&folder).expect("a folder").flatten() {
+        if text(&file.path()).ends_with(".sites") {
+            fs::write(file.path(), "cut").expect("written");
+        }
+    }
+    let printed = report(&[]);
+    assert!(printed.contains("\nno call sites: its site files cannot be read"), "{printed}");
+    for file in fs::read_dir(&folder).expect("a folder").flatten() {
+        if text(&file.path()).ends_with(".sites") {
+            fs::remove_file(file.path()).expect("removed");
+        }
+    }
+    let printed = report(&[]);
+    assert!(printed.contains("\nno call sites: nothing is sampled yet"), "{printed}");
+}
