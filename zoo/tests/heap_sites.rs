@@ -94,6 +94,64 @@ fn all_forms_are_written_and_the_program_is_undisturbed() {
     assert!(has(b"keep_records") && has(b"inuse_space") && has(b"lines.c"));
 }
 
+/// The figures of sites on a page: path, value, words.
+fn figures_of_page(page: &str) -> Vec<(String, f64, String)> {
+    let mut all = Vec::new();
+    for part in page.split("<data data-path=\"").skip(1) {
+        let (path, rest) = part.split_once("\" value=\"").expect("a value");
+        let (value, rest) = rest.split_once("\">").expect("its end");
+        let (words, _) = rest.split_once("</data>").expect("words");
+        all.push((path.to_owned(), value.parse().expect("a number"), words.to_owned()));
+    }
+    all
+}
+
+/// Each figure of the page is that of the JSON, and each of the ten largest sites of each table is on the page.
+fn check_page(page: &str, sites: &Value) {
+    let shown = figures_of_page(page);
+    for (path, value, words) in &shown {
+        let own = sites.pointer(&format!("/{}", path.replace('.', "/"))).and_then(Value::as_f64);
+        assert_eq!(own, Some(*value), "{path}: {words}");
+    }
+    let mut graphs = page.split("<svg class=\"frames\"").skip(1);
+    for of in ["most_in_use", "requested", "in_use_at_end"] {
+        let all = sites["sites"].as_array().expect("sites");
+        let with = all.iter().filter(|site| site[of]["samples"] != 0).count().min(10);
+        let rows = shown.iter().filter(|(path, ..)| path.ends_with(&format!("{of}.bytes"))).count();
+        assert_eq!(rows, with, "{of}");
+        assert!(with > 0, "{of}");
+        // The graph is as wide as its stacks together.
+        let stacks = sites["stacks"].as_array().expect("stacks");
+        let bytes: u64 = stacks.iter().filter_map(|stack| stack[of]["bytes"].as_u64()).sum();
+        let graph = graphs.next().expect("a graph");
+        let root = graph.split_once("data-v=\"").and_then(|(_, rest)| rest.split_once('"')).expect("a root");
+        assert_eq!(root.0, bytes.to_string(), "{of}");
+    }
+}
+
+#[test]
+fn a_page_has_the_figures_of_the_json() {
+    let program = lines("page", &[]);
+    let folder = scratch("heap-page");
+    let [page, json] = ["page.html", "sites.json"].map(|name| text(&folder.join(name)).to_owned());
+    let ran = heap(&["--opts", OPTIONS, "--json", "-o", &json, "--html", &page], &program);
+    assert_eq!((code(ran.status), ran.output.as_str(), ran.error.as_str()), (7, "done 1\n", ""));
+    let sites: Value = serde_json::from_slice(&fs::read(&json).expect("JSON")).expect("JSON");
+    let html = fs::read_to_string(&page).expect("a page");
+    check_page(&html, &sites);
+    assert!(html.contains(&format!("read_lines at lines.c:{}", line_of("read_lines"))));
+    // The report of a run has the same, and its JSON has the sites.
+    let flags = ["run", "--sites", "--opts", OPTIONS, "--json", "-o", &json, "--html", &page, "--", &program];
+    let ran = left(Command::new(underbar()).args(flags));
+    assert_eq!((code(ran.status), ran.error.as_str()), (7, ""));
+    let report: Value = serde_json::from_slice(&fs::read(&json).expect("JSON")).expect("JSON");
+    assert_eq!(
+        (&report["schema"], &report["sites"]["schema"]),
+        (&"underbar.report/1".into(), &"underbar.heap/1".into())
+    );
+    check_page(&fs::read_to_string(&page).expect("a page"), &report["sites"]);
+}
+
 #[test]
 fn a_summary_has_a_line() {
     let program = lines("summary", &[]);
@@ -130,4 +188,45 @@ fn stripped_programs_and_children_have_sites() {
     let place = place.unwrap_or_else(|| panic!("{sites:?}"));
     assert!(place["address"].as_u64().is_some_and(|address| address > 0), "{place}");
     assert_eq!(report["processes"].as_u64().map(|processes| processes >= 2), Some(true), "{report}");
+}
+
+#[test]
+fn a_ledger_without_a_parent_has_its_sites() {
+    let program = lines("ledger", &[]);
+    let folder = scratch("heap-ledger");
+    let [ledger, page, json] =
+        ["accounts.ledger", "page.html", "report.json"].map(|name| text(&folder.join(name)).to_owned());
+    let flags = ["run", "--exec", "--sites", "--opts", OPTIONS, "-o", &ledger, "--", &program];
+    let ran = left(Command::new(underbar()).args(flags));
+    assert_eq!((code(ran.status), ran.output.as_str(), ran.error.as_str()), (7, "done 1\n", ""));
+    let report = |flags: &[&str]| {
+        let printed = left(Command::new(underbar()).args(["report", &ledger]).args(flags));
+        assert_eq!(code(printed.status), 0, "{}", printed.error);
+        printed.output
+    };
+    let line = format!("\nmost in use: one_page at lines.c:{}, ", line_of("one_page"));
+    // Reading leaves no trace: it can be read again.
+    for _ in 0..2 {
+        let printed = report(&[]);
+        assert!(printed.contains(&line), "{printed}");
+    }
+    fs::write(&json, report(&["--json"])).expect("written");
+    let saved: Value = serde_json::from_slice(&fs::read(&json).expect("JSON")).expect("JSON");
+    report(&["--html", &page]);
+    check_page(&fs::read_to_string(&page).expect("a page"), &saved["sites"]);
+    // Without the files next to it, the report says why there are none.
+    for file in fs::read_dir(&folder).expect("a folder").flatten() {
+        if text(&file.path()).ends_with(".sites") {
+            fs::write(file.path(), "cut").expect("written");
+        }
+    }
+    let printed = report(&[]);
+    assert!(printed.contains("\nno call sites: its site files cannot be read"), "{printed}");
+    for file in fs::read_dir(&folder).expect("a folder").flatten() {
+        if text(&file.path()).ends_with(".sites") {
+            fs::remove_file(file.path()).expect("removed");
+        }
+    }
+    let printed = report(&[]);
+    assert!(printed.contains("\nno call sites: nothing is sampled yet"), "{printed}");
 }

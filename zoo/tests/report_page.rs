@@ -168,6 +168,7 @@ fn sites() -> Sites {
         note: "One sample for each 512 KiB.".to_owned(),
         unit: Unit::Bytes,
         root,
+        rows: Vec::new(),
     }
 }
 
@@ -208,4 +209,24 @@ fn a_flame_graph_obeys_click_keys_and_search() {
     assert_eq!(found, json!(["1 found, 24 %", 1]));
     page.evaluate("document.querySelector('.tools button').click()");
     check_look(&mut page, &folder, "flame");
+}
+
+#[test]
+fn call_sites_are_a_page_that_can_be_read_at_each_width() {
+    let Some((mut browser, folder)) = browser("report-page-sites") else { return };
+    let program = compiled("sites/lines", "lines-browser", &["-g", "-O2"]);
+    let file = folder.join("page.html");
+    let flags = ["heap", "--opts", "SITES(ON,256K,,0)", "--html"];
+    let ran = left(Command::new(underbar()).args(flags).args([
+        file.as_os_str(),
+        "--".as_ref(),
+        program.as_os_str(),
+    ]));
+    assert_eq!(code(ran.status), 7, "{}", ran.error);
+    let mut page = browser.open(&address(&file), 1600, false);
+    let titles =
+        page.evaluate("[...document.querySelectorAll('#sites h3')].map((title) => title.textContent)");
+    assert_eq!(titles, json!(["Most in use", "Requested most", "Still in use at the end"]));
+    assert_eq!(page.evaluate("document.querySelectorAll('#sites [data-flame]').length"), 3);
+    check_look(&mut page, &folder, "sites");
 }

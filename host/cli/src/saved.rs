@@ -151,6 +151,15 @@ pub fn read(path: &Path) -> Result<Report, SavedError> {
     open().map_err(named)
 }
 
+/// The ledger from which [`read`] reads a report; None if it reads something else.
+pub fn ledger_of(path: &Path) -> Option<PathBuf> {
+    let left = word_for_a_program(path).and_then(|word| meant(&word).ok().flatten());
+    let path = left.unwrap_or_else(|| path.to_owned());
+    let mut magic = [0; size_of_val(&MAGIC)];
+    let file = foreign_file::open(&path).ok()?;
+    (file.read_exact_at(&mut magic, 0).is_ok() && magic == MAGIC.to_le_bytes()).then_some(path)
+}
+
 /// The name of a program, or of a ledger, if this is no file that is to be read: there is none of this name, or it is a program. That has
 /// its name where the user stands next to it, and its whole path where a path was given.
 pub fn word_for_a_program(path: &Path) -> Option<String> {

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! SITES(ON) ─> processes write samples ─> look, several times a second ─> record ─> report, when the run has ended
+//!                                       ─> nobody looks (run --exec, MSGFILE) ─> of_ledger, what has found room in their files
 //! ```
 //!
 //! Invariant: a look reads first and learns the mappings then, so that what a stack names is known. Nothing here changes how the program
@@ -12,11 +13,14 @@ use std::collections::HashSet;
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::PathBuf;
-use std::time::SystemTime;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
 
 use underbar_fetch::image::perf_map::VARIABLE;
-use underbar_launch::LedgerFile;
+use underbar_launch::{LedgerFile, ledger};
+use underbar_report::Report as Accounts;
+use underbar_report::units::counted;
+use underbar_sites::pace::Pace;
 use underbar_sites::record::Recorder;
 use underbar_sites::report::{Facts, Report, report};
 use underbar_sites::{Of, Read, Sources};
@@ -29,38 +33,96 @@ const NAMES: &str = "/tmp";
 pub struct SiteRecord {
     sources: Sources,
     recorder: Recorder,
+    pace: Pace,
+    looked: Instant,
 }
 
 impl SiteRecord {
     /// Of a run that begins now.
     pub fn begin() -> SiteRecord {
-        let own = env::var_os(OsStr::from_bytes(VARIABLE.to_bytes())).map(PathBuf::from);
-        let folders = [Some(PathBuf::from(NAMES)), own].into_iter().flatten().collect();
-        SiteRecord { sources: Sources::new(), recorder: Recorder::new(folders, SystemTime::now()) }
+        SiteRecord::of(Sources::new(), SystemTime::now())
     }
 
-    /// Takes what is new while the program runs.
-    pub fn look(&mut self, ledger: &LedgerFile) {
+    /// From these sources. Maps of code made at run time are not older than `since`.
+    fn of(sources: Sources, since: SystemTime) -> SiteRecord {
+        let own = env::var_os(OsStr::from_bytes(VARIABLE.to_bytes())).map(PathBuf::from);
+        let folders = [Some(PathBuf::from(NAMES)), own].into_iter().flatten().collect();
+        SiteRecord {
+            sources,
+            recorder: Recorder::new(folders, since),
+            pace: Pace::default(),
+            looked: Instant::now(),
+        }
+    }
+
+    /// Takes what is new while the program runs. Returns when to look again.
+    pub fn look(&mut self, ledger: &LedgerFile) -> Duration {
+        let words = self.look_at(ledger.site_areas());
+        let now = Instant::now();
+        let since = now.duration_since(self.looked);
+        self.looked = now;
+        self.pace.next(words, since)
+    }
+
+    fn look_at(&mut self, areas: Vec<PathBuf>) -> usize {
         let mut read = Vec::new();
-        self.sources.look(ledger.site_areas(), &mut |of, what| read.push((*of, what)));
+        let words = self.sources.look(areas, &mut |of, what| read.push((*of, what)));
         take(&mut self.recorder, read);
+        words
     }
 
     /// The program has ended: its report. Processes that live on are not read any more.
     pub fn end(self, ledger: Option<&LedgerFile>, program: &OsStr, arguments: &[OsString]) -> Report {
-        let SiteRecord { sources, mut recorder } = self;
-        let mut read = Vec::new();
-        if let Some(ledger) = ledger {
-            sources.end(ledger.site_areas(), &mut |of, what| read.push((*of, what)));
-        }
-        take(&mut recorder, read);
         let facts = Facts {
             program: program.to_string_lossy().into_owned(),
             arguments: arguments.iter().map(|argument| argument.to_string_lossy().into_owned()).collect(),
             notes: Vec::new(),
         };
+        self.end_at(ledger.map(LedgerFile::site_areas), facts)
+    }
+
+    fn end_at(self, areas: Option<Vec<PathBuf>>, facts: Facts) -> Report {
+        let SiteRecord { sources, mut recorder, .. } = self;
+        let mut read = Vec::new();
+        if let Some(areas) = areas {
+            sources.end(areas, &mut |of, what| read.push((*of, what)));
+        }
+        take(&mut recorder, read);
         report(recorder, facts)
     }
+}
+
+/// The call sites of a ledger that no command has attended, without a trace in its files: what found room in them, so the first some thousand
+/// samples of each process. None if the run sampled nothing; an error says why there is nothing to show.
+pub fn of_ledger(path: &Path, accounts: &Accounts) -> Option<Result<Report, String>> {
+    let areas = ledger::site_areas(path);
+    let is_on =
+        accounts.sub_options("SITES").is_some_and(|values| values.first().is_some_and(|on| *on == "ON"));
+    if areas.is_empty() {
+        let why = "nothing is sampled yet, or its site files are not next to the ledger";
+        return is_on.then(|| Err(why.to_owned()));
+    }
+    let since = SystemTime::UNIX_EPOCH + Duration::from_nanos(accounts.run.started_unix_ns);
+    let mut record = SiteRecord::of(Sources::peeking(), since);
+    // Twice: a process that lives is asked what it has mapped.
+    record.look_at(areas.clone());
+    let (met, taken) = (record.sources.met(), record.sources.taken());
+    if met == 0 {
+        return Some(Err(if taken > 0 {
+            "another command reads its samples, and shows them when the program ends".to_owned()
+        } else {
+            "its site files cannot be read: they are damaged, of another version, or another user's"
+                .to_owned()
+        }));
+    }
+    let mut notes = Vec::new();
+    if met < areas.len() {
+        let processes = counted((areas.len() - met) as u64, "process", "processes");
+        notes.push(format!("The samples of {processes} are not shown: their files cannot be read."));
+    }
+    let run = &accounts.run;
+    let facts = Facts { program: run.program.clone(), arguments: run.arguments.clone(), notes };
+    Some(Ok(record.end_at(Some(areas), facts)))
 }
 
 /// Learns the mappings of the processes that wrote something, and takes it.

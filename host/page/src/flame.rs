@@ -7,9 +7,9 @@
 //! ```
 //!
 //! Frames too narrow to see are left out, and counted; a frame that calls itself is one frame with the number of its levels. A table
-//! has the largest sites by their own value.
+//! has the largest sites with their intervals (`site_rows`); without sites, the functions that are largest by their own value.
 //!
-//! Invariant: a page has at most [`FRAMES`] frames of a graph, whatever the stacks are.
+//! Invariant: a graph has at most [`FRAMES`] frames and [`GRAPH_BYTES`] bytes of page, whatever the stacks are.
 //! Not here: where the stacks are from.
 
 use underbar_ledger::Unit;
@@ -17,14 +17,19 @@ use underbar_report::units;
 
 use crate::markup::{Column, Kind, bar, table, text};
 use crate::scale::{one_digit, short};
+use crate::site_rows::{self, Row};
 
 /// The most frames of a graph.
 pub const FRAMES: usize = 3000;
+/// The most bytes of a graph's frames. A page has up to three graphs.
+pub const GRAPH_BYTES: usize = 320 << 10;
 /// The most levels.
 const LEVELS: usize = 80;
 /// Height of a level.
 const LEVEL: usize = 20;
-/// Rows of the table.
+/// Characters of a name that are shown: those of C++ templates are longer than a screen.
+const NAME: usize = 160;
+/// Rows of the table by function.
 const ROWS: usize = 12;
 
 /// A frame and its callees.
@@ -48,6 +53,8 @@ pub struct Sites {
     pub unit: Unit,
     /// All stacks.
     pub root: Flame,
+    /// The largest sites, if it is known which frames are sites: the rows of its table.
+    pub rows: Vec<Row>,
 }
 
 /// A frame to draw.
@@ -59,10 +66,11 @@ struct Frame<'a> {
     width: f64,
 }
 
-/// The section; None without graphs.
-pub fn section(sites: &[Sites]) -> Option<String> {
+/// The section; None without graphs. `notes` are about all of them.
+pub fn section(notes: &[String], sites: &[Sites]) -> Option<String> {
+    let notes: String = notes.iter().map(|note| format!("<p>{}</p>\n", text(note))).collect();
     let graphs: Vec<String> = sites.iter().enumerate().map(|(at, sites)| graph(at, sites)).collect();
-    (!graphs.is_empty()).then(|| graphs.concat())
+    (!graphs.is_empty()).then(|| notes + &graphs.concat())
 }
 
 fn graph(number: usize, sites: &Sites) -> String {
@@ -71,22 +79,55 @@ fn graph(number: usize, sites: &Sites) -> String {
     if all.is_nan() || all <= 0.0 {
         return html + "<p>No samples.</p>\n";
     }
-    let frames = frames(&sites.root);
     let shown = |value: f64| units::figure(sites.unit, value.max(0.0) as u64);
+    let (frames, drawn) = drawn(&sites.root, &shown);
     let depth = frames.iter().map(|frame| frame.depth).max().unwrap_or(0) + 1;
     html += &format!(
         "<div class=\"flame\" data-flame>\n<p class=\"tools\" hidden><label for=\"search-{number}\">Search</label> <input id=\"search-{number}\" type=\"search\" autocomplete=\"off\" spellcheck=\"false\"> \
          <button type=\"button\">All of it</button> <output></output></p>\n\
-         <svg class=\"frames\" height=\"{}\" role=\"tree\" aria-label=\"{}\">\n",
+         <svg class=\"frames\" height=\"{}\" role=\"tree\" aria-label=\"{}\">\n{drawn}",
         depth * LEVEL,
         text(&sites.title)
     );
-    for frame in &frames {
-        let Frame { flame, levels, depth, from, width } = frame;
-        let times = if *levels > 1 { format!(" × {levels}") } else { String::new() };
-        let name = format!("{}{times}", text(&flame.name));
-        let words = format!("{name}: {}, {} %", shown(flame.value), one_digit(100.0 * flame.value / all));
+    html += "</svg>\n</div>\n";
+    let left = count_of(&sites.root).saturating_sub(frames.iter().map(|frame| frame.levels).sum());
+    if left > 0 {
         html += &format!(
+            "<p class=\"note\">{} too narrow to be seen are left out.</p>\n",
+            units::counted(left as u64, "frame", "frames")
+        );
+    }
+    if sites.rows.is_empty() {
+        html + &largest(sites, &shown)
+    } else {
+        html + &site_rows::table(&sites.title, sites.unit, &sites.rows)
+    }
+}
+
+/// The frames to draw, which are those wide enough for the bounds, and their HTML.
+fn drawn<'a>(root: &'a Flame, shown: &dyn Fn(f64) -> String) -> (Vec<Frame<'a>>, String) {
+    let mut least = 0.0005;
+    loop {
+        let mut frames = Vec::new();
+        collect(root, 0, 0.0, 1.0, least, &mut frames);
+        if frames.len() <= FRAMES {
+            let html: String = frames.iter().map(|frame| frame.html(root.value, shown)).collect();
+            // Without frames it is empty, so this ends.
+            if html.len() <= GRAPH_BYTES {
+                return (frames, html);
+            }
+        }
+        least *= 2.0;
+    }
+}
+
+impl Frame<'_> {
+    fn html(&self, all: f64, shown: &dyn Fn(f64) -> String) -> String {
+        let Frame { flame, levels, depth, from, width } = self;
+        let times = if *levels > 1 { format!(" × {levels}") } else { String::new() };
+        let name = format!("{}{times}", name(&flame.name));
+        let words = format!("{name}: {}, {} %", shown(flame.value), one_digit(100.0 * flame.value / all));
+        format!(
             "<svg class=\"f h{}\" x=\"{}%\" y=\"{}\" width=\"{}%\" height=\"{}\" role=\"treeitem\" tabindex=\"{}\" aria-level=\"{}\" aria-label=\"{words}\" data-v=\"{}\">\
              <title>{words}</title><rect width=\"100%\" height=\"100%\"/><text x=\"5\" y=\"13\">{name}</text></svg>\n",
             hue(&flame.name),
@@ -97,29 +138,7 @@ fn graph(number: usize, sites: &Sites) -> String {
             if *depth == 0 { "0" } else { "-1" },
             depth + 1,
             short(flame.value)
-        );
-    }
-    html += "</svg>\n</div>\n";
-    let left = count_of(&sites.root).saturating_sub(frames.iter().map(|frame| frame.levels).sum());
-    if left > 0 {
-        html += &format!(
-            "<p class=\"note\">{} too narrow to be seen are left out.</p>\n",
-            units::counted(left as u64, "frame", "frames")
-        );
-    }
-    html + &largest(sites, &shown)
-}
-
-/// The frames to draw: those wide enough, at most [`FRAMES`].
-fn frames(root: &Flame) -> Vec<Frame<'_>> {
-    let mut least = 0.0005;
-    loop {
-        let mut frames = Vec::new();
-        collect(root, 0, 0.0, 1.0, least, &mut frames);
-        if frames.len() <= FRAMES {
-            return frames;
-        }
-        least *= 2.0;
+        )
     }
 }
 
@@ -162,6 +181,14 @@ fn count_of(root: &Flame) -> usize {
     count
 }
 
+/// A name that is not too long, as HTML.
+fn name(name: &str) -> String {
+    match name.char_indices().nth(NAME) {
+        Some((end, _)) => format!("{}...", text(&name[..end])),
+        None => text(name),
+    }
+}
+
 /// One of five shades, always the same for a name.
 fn hue(name: &str) -> u32 {
     name.bytes().fold(7_u32, |sum, byte| sum.wrapping_mul(31).wrapping_add(u32::from(byte))) % 5
@@ -188,9 +215,9 @@ fn largest(sites: &Sites, shown: &dyn Fn(f64) -> String) -> String {
     let rows: Vec<Vec<String>> = rows
         .into_iter()
         .take(ROWS)
-        .map(|(name, value)| {
+        .map(|(function, value)| {
             let share = one_digit(100.0 * value / sites.root.value);
-            vec![text(name), shown(value), format!("{share} %"), bar(value as u64, most)]
+            vec![name(function), shown(value), format!("{share} %"), bar(value as u64, most)]
         })
         .collect();
     table(&format!("{}, by function", sites.title), &columns, &rows)
@@ -202,6 +229,14 @@ mod tests {
 
     fn flame(name: &str, value: f64, children: Vec<Flame>) -> Flame {
         Flame { name: name.to_owned(), value, children }
+    }
+
+    fn frames(root: &Flame) -> Vec<Frame<'_>> {
+        drawn(root, &|value| value.to_string()).0
+    }
+
+    fn sites(root: Flame) -> Sites {
+        Sites { title: "t".into(), note: "n".into(), unit: Unit::Bytes, root, rows: Vec::new() }
     }
 
     #[test]
@@ -225,7 +260,7 @@ mod tests {
             frames.iter().map(|frame| (frame.levels, frame.depth)).collect::<Vec<_>>(),
             [(1, 0), (200, 1), (1, 2)]
         );
-        let html = graph(0, &Sites { title: "t".into(), note: "n".into(), unit: Unit::Bytes, root });
+        let html = graph(0, &sites(root));
         assert!(html.contains("walk × 200: 5 B, 100 %") && !html.contains("left out"), "{html}");
     }
 
@@ -234,21 +269,24 @@ mod tests {
         let many = (0..20_000).map(|at| flame(&format!("f{at}"), 1.0, vec![])).collect();
         let root = flame("all", 20_000.0, many);
         assert!(frames(&root).len() <= FRAMES);
-        let html = graph(0, &Sites { title: "t".into(), note: String::new(), unit: Unit::Bytes, root });
+        let html = graph(0, &sites(root));
         assert!(html.contains("20,000 frames too narrow to be seen are left out"), "{:.400}", html);
+    }
+
+    #[test]
+    fn long_names_make_no_long_page() {
+        let many = (0..2_500).map(|at| flame(&format!("{at}{}", "<&>".repeat(4_000)), 1.0, vec![])).collect();
+        let root = flame("all", 2_500.0, many);
+        let html = graph(0, &sites(root));
+        assert!(html.len() < GRAPH_BYTES + (64 << 10), "{}", html.len());
+        assert!(html.contains("frames too narrow to be seen are left out"), "{:.400}", html);
     }
 
     #[test]
     fn no_samples_are_no_graph() {
         for value in [0.0, f64::NAN, -1.0] {
-            let sites = Sites {
-                title: "t".into(),
-                note: String::new(),
-                unit: Unit::Bytes,
-                root: flame("all", value, vec![]),
-            };
-            assert!(graph(0, &sites).contains("No samples."));
+            assert!(graph(0, &sites(flame("all", value, vec![]))).contains("No samples."));
         }
-        assert!(section(&[]).is_none());
+        assert!(section(&["note".to_owned()], &[]).is_none());
     }
 }

@@ -15,7 +15,7 @@
 //! | `course` | figures over time |
 //! | `storage` | areas, and memory next to requests |
 //! | `sizes` | requests by size, and sizes of cells |
-//! | [`flame`] | call sites as a flame graph |
+//! | [`flame`], [`site_rows`] | call sites as a flame graph, and the largest of them with their intervals |
 //! | `waits` | locks, and switches |
 //! | `programs` | programs of the tree |
 //! | [`arms`] | ratios with their intervals |
@@ -38,6 +38,7 @@ mod markup;
 mod policy;
 mod programs;
 mod scale;
+pub mod site_rows;
 mod sizes;
 mod storage;
 mod suggestions;
@@ -69,6 +70,8 @@ pub struct Content<'a> {
     pub arms: Vec<Arms<'a>>,
     /// Call sites.
     pub sites: Vec<Sites>,
+    /// Sentences about all of them, such as how many samples there are.
+    pub sites_notes: Vec<String>,
 }
 
 /// A section of the page.
@@ -96,7 +99,7 @@ pub fn render(content: &Content<'_>) -> String {
         add("sizes", "Request sizes", sizes::section(report));
         add("memory", "Memory next to requests", storage::memory(report));
     }
-    add("sites", "Call sites", flame::section(&content.sites));
+    add("sites", "Call sites", flame::section(&content.sites_notes, &content.sites));
     if let Some(report) = content.report {
         add("locks", "Locks", waits::locks(report));
         add("switches", "Switches", waits::switches(report));

@@ -156,6 +156,12 @@ fn hostile_names_stay_text() {
         note: HOSTILE.to_owned(),
         unit: underbar_ledger::Unit::Bytes,
         root,
+        rows: vec![site_rows::Row {
+            name: HOSTILE.to_owned(),
+            callers: HOSTILE.to_owned(),
+            path: HOSTILE.to_owned(),
+            ..site_rows::Row::default()
+        }],
     };
     let command = vec![HOSTILE.to_owned()];
     let page = render(&Content {
@@ -163,6 +169,7 @@ fn hostile_names_stay_text() {
         report: Some(&report),
         advice: &advice,
         sites: vec![sites],
+        sites_notes: vec![HOSTILE.to_owned()],
         ..Content::default()
     });
     assert!(!page.contains("<img") && !page.contains('\u{202e}') && !page.contains('\u{1b}'));

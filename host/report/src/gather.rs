@@ -108,6 +108,7 @@ fn assemble(processes: Vec<Process>, unrecorded: u64, facts: Facts) -> Report {
         tree,
         processes,
         over_time: None,
+        sites: None,
     };
     report.tree.programs = report.programs().len() as u64;
     report

@@ -61,6 +61,9 @@ pub struct Report {
     /// Figures over time; absent without `run --every`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub over_time: Option<OverTime>,
+    /// Call sites, as `underbar heap --json` has them; absent without `run --sites`. Nothing here reads it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sites: Option<serde_json::Value>,
 }
 
 /// The facts of the machine on which the figures depend.

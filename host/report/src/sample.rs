@@ -232,6 +232,7 @@ fn run(program: &str, arguments: &[&str], processes: Vec<Process>) -> Report {
         tree: Tree::default(),
         processes,
         over_time: None,
+        sites: None,
     };
     for process in &report.processes {
         report.tree.counters.fold(&process.counters);

@@ -175,9 +175,16 @@ pub fn schema() -> Value {
             "tree": tree,
             "processes": {"type": "array", "items": process},
             "over_time": over_time::schema(),
+            "sites": {
+                "type": "object",
+                "description": "Call sites, by samples: an object of underbar.heap.1.json. Absent without `run --sites`.",
+                "required": ["schema"],
+                "properties": {"schema": {"const": "underbar.heap/1"}},
+            },
         }),
     );
     not_required(&mut schema, "over_time");
+    not_required(&mut schema, "sites");
     schema["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
     schema["$defs"] = json!({
         "counters": counters(), "sizes": sizes(), "locks": locks(), "lock": lock(), "place": place(), "spread": spread(),
@@ -522,6 +529,9 @@ mod tests {
         let mut recorder = crate::course_recorder::Recorder::new(1);
         recorder.look(1, vec![crate::course_recorder::Seen::default()]);
         over_time.over_time = Some(recorder.finish(&over_time));
+        over_time.sites = Some(json!({"schema": "underbar.heap/1"}));
+        let again = crate::Report::from_json(over_time.to_json().as_bytes()).expect("a report");
+        assert_eq!(again.sites, over_time.sites);
         for report in [
             sample::getfree(),
             sample::tree(),

@@ -1,7 +1,7 @@
 //! Call sites of a program's storage: which line requested it, and what is still in use, from sampled requests.
 //!
 //! ```text
-//! site areas ── ring_sources, ring ──> events      a sampled request, a free of one, lost ones
+//! site areas ── ring_sources, ring, pace ──> events      a sampled request, a free of one, lost ones
 //! /proc/PID/maps ── maps, files ──> space          what code is where, and when
 //! events ── walk ──> callers ── weights, tally     sums for each stack, with their variance: record
 //! callers ── names, made ──> locations ── site     functions and lines
@@ -18,6 +18,7 @@ pub mod flame;
 pub mod made;
 pub mod maps;
 pub mod names;
+pub mod pace;
 pub mod pprof;
 pub mod record;
 pub mod report;

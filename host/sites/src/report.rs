@@ -258,6 +258,13 @@ impl Builder {
 }
 
 impl Report {
+    /// As a part of another JSON object.
+    #[must_use]
+    pub fn to_value(&self) -> serde_json::Value {
+        // As for the text.
+        serde_json::to_value(self).unwrap_or_default()
+    }
+
     /// As JSON, one line.
     #[must_use]
     pub fn to_json(&self) -> String {

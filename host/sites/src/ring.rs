@@ -38,6 +38,10 @@ pub struct Ring {
     tail: u64,
     text: usize,
     lost: u64,
+    /// Words that the last look found.
+    found: usize,
+    /// Only looked at: its process is not told what was read.
+    is_peeked: bool,
     /// The words make no sense: nothing more is read.
     is_broken: bool,
     stacks: Vec<[Option<(u64, Stack)>; 2]>,
@@ -59,8 +63,18 @@ impl Ring {
     /// Opens an area. None if the file is none, is not whole yet, or belongs to another user.
     #[must_use]
     pub fn open(path: &Path) -> Option<Self> {
+        Self::open_as(path, false)
+    }
+
+    /// The same, to be read without a trace, so that it can be read again. Its process finds no more room than before.
+    #[must_use]
+    pub fn peek(path: &Path) -> Option<Self> {
+        Self::open_as(path, true)
+    }
+
+    fn open_as(path: &Path, is_peeked: bool) -> Option<Self> {
         let flags = (O_NOFOLLOW | O_NONBLOCK).cast_signed();
-        let file = OpenOptions::new().read(true).write(true).custom_flags(flags).open(path).ok()?;
+        let file = OpenOptions::new().read(true).write(!is_peeked).custom_flags(flags).open(path).ok()?;
         let status = file.metadata().ok()?;
         if !status.is_file() || ![ROOT, geteuid()].contains(&status.uid()) {
             return None;
@@ -77,6 +91,8 @@ impl Ring {
             tail: 0,
             text: 0,
             lost: 0,
+            found: 0,
+            is_peeked,
             is_broken: false,
             stacks: vec![[const { None }; 2]; KNOWN_STACKS],
             file,
@@ -122,8 +138,21 @@ impl Ring {
         Some((long!(&header, mean), long!(&header, spent_ns)))
     }
 
+    /// Words of the ring that the last look found in use, of [`RING_WORDS`].
+    #[must_use]
+    pub fn found(&self) -> usize {
+        self.found
+    }
+
+    /// Whether another reader has taken samples, so that they are not here any more.
+    #[must_use]
+    pub fn was_read(&self) -> bool {
+        header(&self.file).is_ok_and(|header| long!(&header, tail) != self.tail)
+    }
+
     /// Reads what is new. `is_over`: the process has ended, so that a record that is not whole never will be.
     pub fn read(&mut self, is_over: bool, then: &mut dyn FnMut(Event)) {
+        self.found = 0;
         if self.is_broken {
             return;
         }
@@ -139,8 +168,9 @@ impl Ring {
         match self.words(head).zip(self.words(head)) {
             Some((marks, words)) => {
                 let before = self.tail;
+                self.found = words.len();
                 more_lost += self.records(&marks, &words, is_over, then);
-                if self.tail != before {
+                if self.tail != before && !self.is_peeked {
                     let at = offset_of!(Header, tail) as u64;
                     self.is_broken = self.file.write_all_at(&self.tail.to_le_bytes(), at).is_err();
                 }
@@ -346,6 +376,20 @@ mod tests {
         ];
         assert_eq!(read(&mut ring, false), expected);
         assert_eq!((area.tail(), read(&mut ring, false)), (area.head, vec![]));
+    }
+
+    #[test]
+    fn a_look_without_a_trace_can_be_repeated() {
+        let mut area = Area::new("peek");
+        area.record(FRAMES, true, &[1, 32, 100, 4096, 9, 7, 5]);
+        for _ in 0..2 {
+            let mut ring = Ring::peek(&area.path).expect("an area");
+            assert!(!ring.was_read());
+            assert_eq!((read(&mut ring, true).len(), area.tail(), ring.found()), (1, 0, 8));
+        }
+        let mut taker = Ring::open(&area.path).expect("an area");
+        assert_eq!((read(&mut taker, false).len(), taker.was_read()), (1, false));
+        assert!(Ring::peek(&area.path).expect("an area").was_read());
     }
 
     #[test]

@@ -16,6 +16,10 @@ use crate::ring::Ring;
 pub struct Sources {
     open: Vec<Source>,
     met: HashSet<PathBuf>,
+    /// Areas are read without a trace.
+    is_peeking: bool,
+    /// Areas of which another reader has taken samples. They are not read.
+    taken: usize,
 }
 
 struct Source {
@@ -54,14 +58,38 @@ impl Sources {
         Self::default()
     }
 
-    /// Reads what is new. Called several times a second, with all areas that exist then.
-    pub fn look(&mut self, paths: Vec<PathBuf>, then: &mut dyn FnMut(&Of, Read)) {
+    /// None yet, and those that come are read without a trace, so that they can be read again.
+    #[must_use]
+    pub fn peeking() -> Self {
+        Self { is_peeking: true, ..Self::default() }
+    }
+
+    /// Areas that are or were read.
+    #[must_use]
+    pub fn met(&self) -> usize {
+        self.met.len() - self.taken
+    }
+
+    /// Areas that were not read, since another reader takes their samples.
+    #[must_use]
+    pub fn taken(&self) -> usize {
+        self.taken
+    }
+
+    /// Reads what is new. Called several times a second, with all areas that exist then. Returns the words that the fullest ring had in use,
+    /// of [`RING_WORDS`].
+    ///
+    /// [`RING_WORDS`]: underbar_ledger::sites::RING_WORDS
+    pub fn look(&mut self, paths: Vec<PathBuf>, then: &mut dyn FnMut(&Of, Read)) -> usize {
         self.meet(paths);
+        let mut fullest = 0;
         self.open.retain_mut(|source| {
             let is_over = source.is_old || source.is_gone();
             source.read(is_over, then);
+            fullest = fullest.max(source.ring.found());
             !is_over
         });
+        fullest
     }
 
     /// The run has ended: reads all that is left. Processes that live on are not read any more.
@@ -75,10 +103,17 @@ impl Sources {
     fn meet(&mut self, paths: Vec<PathBuf>) {
         let mut new = Vec::new();
         for path in paths {
+            if self.met.contains(&path) {
+                continue;
+            }
             // One that is not whole yet is met at the next look.
-            if !self.met.contains(&path)
-                && let Some(ring) = Ring::open(&path)
-            {
+            let ring = if self.is_peeking { Ring::peek(&path) } else { Ring::open(&path) };
+            if let Some(ring) = ring {
+                if self.is_peeking && ring.was_read() {
+                    self.taken += 1;
+                    self.met.insert(path);
+                    continue;
+                }
                 let of = Of { process: ring.process(), is_near: ring.is_near(), made_ns: ring.made_ns() };
                 new.push(Source { ring, of, is_old: false });
                 self.met.insert(path);

@@ -15,8 +15,9 @@ use std::fmt::Write as _;
 
 use underbar_report::units::{bytes, count, counted};
 
+use crate::flame::Which;
 use crate::names::{CPYTHON, Function, Location};
-use crate::report::{Estimate, Figures, Report, SiteRow};
+use crate::report::{Estimate, Report, SiteRow};
 use crate::walk::End;
 use crate::words::{self, ascii, shortened, site_in};
 
@@ -42,12 +43,13 @@ const NO_SAMPLES: &str =
     "No samples: the program requested little, or its options exclude them (underbar explain SITES).";
 
 /// A table: its title, its figures, and what is written if it is empty.
-type Table = (&'static str, fn(&Figures) -> &Estimate, &'static str);
+type Table = (&'static str, Which, &'static str);
 
-const TABLES: [Table; 3] = [
-    ("Most in use", |figures| &figures.most_in_use, "nothing was sampled in use"),
-    ("Requested most", |figures| &figures.requested, "no request was sampled"),
-    ("Still in use at the end", |figures| &figures.in_use_at_end, "nothing sampled was still in use"),
+/// The tables, in their order.
+pub const TABLES: [Table; 3] = [
+    ("Most in use", Which::MostInUse, "nothing was sampled in use"),
+    ("Requested most", Which::Requested, "no request was sampled"),
+    ("Still in use at the end", Which::AtEnd, "nothing sampled was still in use"),
 ];
 
 /// The report, with the `top` sites in each table.
@@ -57,16 +59,16 @@ pub fn render(report: &Report, page: Page, top: usize) -> String {
     let mut lines = head(report, columns);
     // The callers of a site are shown once.
     let mut met = HashSet::new();
-    for (title, of, empty) in TABLES {
+    for (title, which, empty) in TABLES {
         lines.push(String::new());
-        let total = of(&report.total);
+        let total = which.of(&report.total);
         let title = if total.samples == 0 {
             format!("{title}: {empty}")
         } else {
             format!("{title}: {}", with_interval(total))
         };
         lines.extend(wrapped(&title, columns));
-        table(report, of, (columns, top), &mut met, &mut lines);
+        table(report, which, (columns, top), &mut met, &mut lines);
     }
     let mut text = String::new();
     for line in lines {
@@ -86,10 +88,18 @@ pub fn summary_line(report: &Report) -> Option<String> {
 }
 
 fn head(report: &Report, columns: usize) -> Vec<String> {
+    let program = underbar_shown::line(underbar_profile::text::file_name(&report.facts.program)).into_owned();
+    let mut texts = notes(report);
+    texts[0].insert_str(0, &format!("underbar heap: {program}: "));
+    texts.iter().flat_map(|text| wrapped(text, columns)).collect()
+}
+
+/// Sentences about all sites: how many samples there are first, and what the figures lack.
+#[must_use]
+pub fn notes(report: &Report) -> Vec<String> {
     let Report { facts, samples, lost, processes, .. } = report;
-    let program = underbar_shown::line(underbar_profile::text::file_name(&facts.program)).into_owned();
     let mut texts = vec![format!(
-        "underbar heap: {program}: {} in {}, {}",
+        "{} in {}, {}",
         counted(*samples, "sample", "samples"),
         counted(*processes, "process", "processes"),
         distance(report),
@@ -127,7 +137,7 @@ fn head(report: &Report, columns: usize) -> Vec<String> {
             .push("Functions of Python are unknown: python3 -X perf (3.12 and later) names them.".to_owned());
     }
     texts.extend(facts.notes.iter().map(|note| underbar_shown::line(note).into_owned()));
-    texts.iter().flat_map(|text| wrapped(text, columns)).collect()
+    texts
 }
 
 fn distance(report: &Report) -> String {
@@ -139,18 +149,25 @@ fn distance(report: &Report) -> String {
     }
 }
 
+/// The sites with samples, the largest first, and their places in the report.
+#[must_use]
+pub fn largest(report: &Report, which: Which) -> Vec<(usize, &SiteRow)> {
+    let mut rows: Vec<(usize, &SiteRow)> =
+        report.sites.iter().enumerate().filter(|(_, site)| which.of(&site.figures).samples > 0).collect();
+    rows.sort_by_key(|(_, site)| std::cmp::Reverse(which.of(&site.figures).bytes));
+    rows
+}
+
 fn table(
     report: &Report,
-    of: fn(&Figures) -> &Estimate,
+    which: Which,
     (columns, top): (usize, usize),
     met: &mut HashSet<usize>,
     lines: &mut Vec<String>,
 ) {
-    let mut rows: Vec<(usize, &SiteRow)> =
-        report.sites.iter().enumerate().filter(|(_, site)| of(&site.figures).samples > 0).collect();
-    rows.sort_by_key(|(_, site)| std::cmp::Reverse(of(&site.figures).bytes));
+    let rows = largest(report, which);
     for (number, site) in rows.iter().take(top) {
-        let estimate = of(&site.figures);
+        let estimate = which.of(&site.figures);
         let figures = figures(estimate, columns);
         if columns >= 100 {
             let room = columns - figures.chars().count() - 2;
@@ -160,13 +177,13 @@ fn table(
             lines.push(format!("    {}", site_in(site, columns - 4)));
         }
         if met.insert(*number)
-            && let Some(callers) = callers(report, *number, of, columns - 6)
+            && let Some(callers) = callers(report, *number, which, columns - 6)
         {
             lines.push(format!("      {callers}"));
         }
     }
     if rows.len() > top {
-        let rest: f64 = rows[top..].iter().map(|(_, site)| of(&site.figures).percent).sum();
+        let rest: f64 = rows[top..].iter().map(|(_, site)| which.of(&site.figures).percent).sum();
         let more = counted((rows.len() - top) as u64, "more site", "more sites");
         lines.push(format!("  and {more} with {rest:.0} %"));
     }
@@ -180,7 +197,9 @@ fn figures(estimate: &Estimate, columns: usize) -> String {
     format!("{:>10} {interval:<22}  {:<16}", bytes(estimate.bytes), share(estimate))
 }
 
-fn with_interval(estimate: &Estimate) -> String {
+/// An estimate with its interval: `51.6 MiB [42.1 MiB, 62.6 MiB]`.
+#[must_use]
+pub fn with_interval(estimate: &Estimate) -> String {
     format!("{} {}", bytes(estimate.bytes), interval(estimate))
 }
 
@@ -195,9 +214,10 @@ fn share(estimate: &Estimate) -> String {
 }
 
 /// The callers of a site in its largest stack, up to main, or as many as fit.
-fn callers(report: &Report, site: usize, of: fn(&Figures) -> &Estimate, room: usize) -> Option<String> {
+#[must_use]
+pub fn callers(report: &Report, site: usize, which: Which, room: usize) -> Option<String> {
     let stacks = report.stacks.iter().filter(|stack| stack.site == site);
-    let stack = stacks.max_by_key(|stack| of(&stack.figures).bytes)?;
+    let stack = stacks.max_by_key(|stack| which.of(&stack.figures).bytes)?;
     let wanted = report.sites.get(site)?;
     let all = stack
         .locations
@@ -262,6 +282,7 @@ fn wrapped(text: &str, columns: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::Figures;
     use crate::report::tests::example;
 
     #[test]

@@ -1,7 +1,7 @@
 //! `underbar heap -- PROGRAM ARGUMENTS`: run, and show which lines request the storage.
 //!
 //! ```text
-//! SITES(ON) ─> program run as by `run`, samples read meanwhile ─> tables | JSON, folded stacks, pprof ─> the command ends as it ended
+//! SITES(ON) ─> program run as by `run`, samples read meanwhile ─> tables | JSON, page, folded stacks, pprof ─> the command ends as it ended
 //! ```
 //!
 //! Invariant: as for `run`: nothing is written while the program runs, nothing is ever written to standard output, and the exit status is
@@ -27,7 +27,7 @@ use crate::exit::ExitCode;
 use crate::say::Kind;
 use crate::shared::{Shared, expand};
 use crate::site_record::SiteRecord;
-use crate::{OWN_FAILURE, embedded};
+use crate::{OWN_FAILURE, embedded, html};
 
 /// The flags of `heap`.
 #[derive(Args)]
@@ -37,6 +37,7 @@ Examples:
   underbar heap --top 30 -o sites.txt -- ./prog
   underbar heap --mean 64K -- ./prog             eight times as many samples
   underbar heap --json -o sites.json -- ./prog
+  underbar heap --html sites.html -- ./prog      tables and flame graphs, for a browser
   underbar heap --pprof prog.pb -- ./prog        then: go tool pprof -http=: prog.pb
   underbar heap --folded prog.folded -- ./prog   then: flamegraph.pl prog.folded
 
@@ -65,6 +66,10 @@ pub struct Heap {
     /// The bytes in folded stacks
     #[arg(long, value_enum, value_name = "BYTES", default_value_t = Bytes::MostInUse)]
     pub folded_bytes: Bytes,
+
+    /// Also write tables and flame graphs as one page for a browser; %p, %e and %h become process, program and host
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
 
     /// Also write a profile for pprof to FILE
     #[arg(long, value_name = "FILE")]
@@ -137,10 +142,7 @@ impl Heap {
             let mut record = SiteRecord::begin();
             let tell = |expired: &_| self.shared.say(Kind::Warning, expired);
             let ended = runner.attend_looking(launch, ledger, tell, &mut || {
-                if let Some(ledger) = ledger {
-                    record.look(ledger);
-                }
-                LOOK_AGAIN
+                ledger.map_or(LOOK_AGAIN, |ledger| record.look(ledger))
             })?;
             sites = Some(record.end(ledger, program, arguments));
             Ok::<_, Failure>(ended)
@@ -188,6 +190,10 @@ impl Heap {
         if let Some(path) = self.folded.as_deref().map(place) {
             let text = folded(report, self.folded_bytes.into());
             self.written("the stacks", &path, door::to_file(&path, Form::Text, &text));
+        }
+        if let Some(path) = self.html.as_deref().map(place) {
+            let page = html::of_sites(report);
+            self.written("the page", &path, door::to_file(&path, Form::Text, &page));
         }
         if let Some(path) = self.pprof.as_deref().map(place) {
             self.written("the profile", &path, door::bytes_to_file(&path, &pprof::render(report)));

@@ -15,7 +15,7 @@ use underbar_report::lock::chapter;
 use underbar_report::model::file_name;
 use underbar_report::page::{Page, quoted};
 use underbar_report::switch_lines::Order;
-use underbar_report::units::counted;
+use underbar_report::units::{count, counted};
 use underbar_report::{Report as Accounts, bus, ecb_lines, every, le, summary, switch_lines, ztpf};
 
 use crate::costs;
@@ -24,8 +24,11 @@ use crate::html;
 use crate::printing::Printing;
 use crate::saved;
 use crate::shared::write_openmetrics;
+use crate::site_record;
 use underbar_shown::Shown;
 use underbar_shown::door;
+use underbar_sites::report::Report as Sites;
+use underbar_sites::text::summary_line;
 
 /// How long a program may take to answer.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -97,10 +100,18 @@ impl Report {
             };
         }
         let found = self.file.as_deref().map_or_else(saved::last, saved::read);
-        let report = match found {
+        let mut report = match found {
             Ok(report) => weighed(report),
             Err(error) => return self.printing.fail(error),
         };
+        let ledger = self.file.as_deref().and_then(saved::ledger_of);
+        let sites = ledger.and_then(|path| site_record::of_ledger(&path, &report));
+        let (sites, no_sites) = match sites {
+            Some(Ok(sites)) => (Some(sites), None),
+            Some(Err(why)) => (None, Some(format!("no call sites: {why}"))),
+            None => (None, None),
+        };
+        report.sites = report.sites.or_else(|| sites.as_ref().map(Sites::to_value));
         if let Some(path) = &self.openmetrics {
             return match write_openmetrics(path, &report) {
                 Ok(()) => ExitCode::SUCCESS,
@@ -108,7 +119,12 @@ impl Report {
             };
         }
         if let Some(path) = &self.html {
-            return self.printing.print_as(door::Form::Text, &html::of_report(&report), Some(path), 0);
+            return self.printing.print_as(
+                door::Form::Text,
+                &html::of_report(&report, sites.as_ref()),
+                Some(path),
+                0,
+            );
         }
         let asked = |option| {
             report.sub_options(option).is_some_and(|values| values.first().is_some_and(|on| *on == "ON"))
@@ -126,6 +142,11 @@ impl Report {
         let pictures = columns.is_some() && door::has_blocks();
         let page = Page { kept, pictures, ..Page::of_terminal(columns, colour) };
         text += &rendered(&report, form, self.printing.json, page);
+        let line = sites.as_ref().and_then(line_of_sites).or(no_sites);
+        if let Some(line) = line.filter(|_| !self.printing.json) {
+            text += &line;
+            text.push('\n');
+        }
         let form = if colour && !self.printing.json {
             door::Form::Coloured
         } else {
@@ -133,6 +154,16 @@ impl Report {
         };
         self.printing.print_as(form, &text, self.output.as_deref(), 0)
     }
+}
+
+/// The site with most in use. Nobody has read the samples while the program ran, so many may have found no room.
+fn line_of_sites(sites: &Sites) -> Option<String> {
+    let mut line = summary_line(sites)?;
+    if sites.lost > 0 {
+        let samples = counted(sites.samples, "sample", "samples");
+        line += &format!("; the first {samples} only: {} more found no room", count(sites.lost));
+    }
+    Some(line)
 }
 
 /// The number of an ECB, in digits or, as a display has it, in hexadecimal ones; or `all`.

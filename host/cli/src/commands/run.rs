@@ -49,7 +49,7 @@ Examples:
   underbar run --report lock -- ./prog
   underbar run -q --openmetrics /var/lib/node_exporter/prog.prom -- ./prog
   underbar run --every 100ms -- ./prog      also how heap and resident memory grew
-  underbar run --every 100ms --html report.html -- ./prog
+  underbar run --every 100ms --sites --html report.html -- ./prog
   underbar run --exec -o accounts.ledger -- ./server    then: underbar report accounts.ledger
 
 Exit status: the program's own; a signal that killed it kills underbar, too. 125 wrong usage or a failure of
@@ -194,8 +194,8 @@ impl Run {
             };
             let mut record = self.sites.then(SiteRecord::begin);
             let ended = runner.attend_looking(launch, Some(ledger), tell, &mut || {
-                record.iter_mut().for_each(|record| record.look(ledger));
-                looks.as_mut().map_or(LOOK_AGAIN, |looks| looks.look(ledger)).min(LOOK_AGAIN)
+                let next = record.as_mut().map_or(LOOK_AGAIN, |record| record.look(ledger));
+                looks.as_mut().map_or(LOOK_AGAIN, |looks| looks.look(ledger)).min(next)
             })?;
             sites = record.map(|record| record.end(Some(ledger), program, arguments));
             Ok(ended)
@@ -263,7 +263,8 @@ impl Run {
 
     fn ended(&self, settings: &Settings, finished: Finished, sites: Option<&Sites>) -> ExitCode {
         let Finished { ended, report, .. } = finished;
-        let report = super::report::weighed(report);
+        let mut report = super::report::weighed(report);
+        report.sites = sites.map(Sites::to_value);
         if let Some(path) = &self.openmetrics {
             let path = crate::shared::expand(path, ended.pid, &self.program[0]);
             if let Err(error) = crate::shared::write_openmetrics(&path, &report) {
@@ -272,7 +273,7 @@ impl Run {
         }
         if let Some(path) = &self.html {
             let path = crate::shared::expand(path, ended.pid, &self.program[0]);
-            write_report(door::Form::Text, &html::of_report(&report), Some(&path), self.shared.color);
+            write_report(door::Form::Text, &html::of_report(&report, sites), Some(&path), self.shared.color);
         }
         let mut text = String::new();
         if settings.report_options() && !self.shared.json {
