@@ -19,6 +19,7 @@ mod coalesced_timers;
 mod deepbind;
 mod demo;
 mod demo_libraries;
+mod deployment;
 mod ecb;
 mod ecb_display;
 mod ecb_faults;
