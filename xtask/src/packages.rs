@@ -71,6 +71,8 @@ const TABLE: &[Package] = &[
     Package { name: "gnucobol3", shows: "cobc", needed_by: "zoo: services" },
     Package { name: "golang-go", shows: "go", needed_by: "zoo: lock_programs" },
     Package { name: "dpkg-dev", shows: "dpkg-source", needed_by: "xtask: glibc-tests" },
+    Package { name: "cmake", shows: "cmake", needed_by: "zoo: deployment" },
+    Package { name: "pkg-config", shows: "pkg-config", needed_by: "zoo: deployment" },
     Package { name: "man-db", shows: "man", needed_by: "zoo: deployment" },
     Package { name: "zsh", shows: "zsh", needed_by: "zoo: deployment" },
     Package { name: "fish", shows: "fish", needed_by: "zoo: deployment" },

@@ -121,3 +121,42 @@ fn the_package_runs_from_a_clean_root() {
         assert!(share.join(file).is_file(), "{file}");
     }
 }
+
+/// What a program prints that has the installed library in it.
+const SERVED: &str = "served\n";
+
+#[test]
+fn a_project_is_built_with_the_installed_headers_and_libraries() {
+    let scratch = scratch("deployment-project");
+    let prefix = scratch.join("prefix");
+    xtask(&["install", "--dev", "--command", text(underbar()), "--prefix", text(&prefix)]);
+    let listed = fs::read_to_string(prefix.join("share/underbar/files")).expect("the list");
+    assert!(listed.lines().all(|name| prefix.join(name).is_file()), "{listed}");
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/installed");
+    if are_there_or_skips(&["pkg-config", "cc"], "the project with pkg-config") {
+        for (package, name, more) in
+            [("underbar", "heaps", &[][..]), ("underbar-static", "plain", &["-static"])]
+        {
+            let flags = printed(
+                Command::new("pkg-config")
+                    .args(["--cflags", "--libs", package])
+                    .env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig")),
+            );
+            let program = scratch.join(name);
+            // The library comes before the file that needs it: the order of the words must not matter.
+            let mut compile = Command::new("cc");
+            compile.args(more).args(flags.split_whitespace()).args(["-Wall", "-Wextra", "-Werror", "-o"]);
+            printed(compile.args([&program, &sources.join(name).with_extension("c")]));
+            assert_eq!(printed(&mut Command::new(program)), SERVED, "{package}");
+        }
+    }
+    if are_there_or_skips(&["cmake", "make", "cc"], "the project with CMake") {
+        let built = scratch.join("cmake");
+        let prefix = format!("-DCMAKE_PREFIX_PATH={}", text(&prefix));
+        printed(Command::new("cmake").args(["-S", text(&sources), "-B", text(&built), &prefix]));
+        printed(Command::new("cmake").args(["--build", text(&built)]));
+        for name in ["heaps", "plain"] {
+            assert_eq!(printed(&mut Command::new(built.join(name))), SERVED, "{name}");
+        }
+    }
+}
