@@ -120,6 +120,8 @@ fn the_package_runs_from_a_clean_root() {
     {
         assert!(share.join(file).is_file(), "{file}");
     }
+    // A command with its debugging tables is large, and it is here five times.
+    fs::remove_dir_all(folder).expect("removed");
 }
 
 /// What a program prints that has the installed library in it.
@@ -159,4 +161,5 @@ fn a_project_is_built_with_the_installed_headers_and_libraries() {
             assert_eq!(printed(&mut Command::new(built.join(name))), SERVED, "{name}");
         }
     }
+    fs::remove_dir_all(scratch).expect("removed");
 }

@@ -60,6 +60,7 @@ mod request_sizes;
 mod rules;
 mod sandboxes;
 mod sections;
+mod service_managers;
 mod services;
 mod sites;
 mod stacks;
