@@ -18,7 +18,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::steps::{command, output, root, step, succeeds, target};
+use crate::steps::{cargo, command, output, root, step, succeeds, target};
 use crate::{release, static_library};
 
 /// Where files go.
@@ -159,19 +159,28 @@ impl Tree {
     pub fn development(&mut self) -> Result<(), String> {
         let made = target().join("install-libraries");
         let folder = made.to_str().ok_or("the target folder's path is no text")?;
-        if !static_library::make(&["--out", folder])? {
+        if !static_library::make(&["--out", folder])? || !step("libunderbar_c.a", || of_c(&made)) {
             return Err("no libraries".to_owned());
         }
         self.copy(&root().join("api/capi/include"), "include", ".h")?;
         let libraries = self.libraries.clone();
-        for name in ["libunderbar.a", "libunderbar-static.a"] {
+        for name in ["libunderbar.a", "libunderbar-static.a", "libunderbar_c.a"] {
             self.add(&format!("{libraries}/{name}"), &read(&made.join(name))?, 0o644)?;
         }
-        for (name, library, for_what) in [
-            ("underbar", "underbar", "programs that a loader starts"),
-            ("underbar-static", "underbar-static", "programs that are linked with -static"),
+        for (name, flags, about) in [
+            (
+                "underbar",
+                "-Wl,-u,malloc -lunderbar",
+                "heap and accounts of underbar, for programs that a loader starts",
+            ),
+            (
+                "underbar-static",
+                "-Wl,-u,malloc -lunderbar-static",
+                "the heap of underbar, for programs linked with -static",
+            ),
+            ("underbar-c", "-lunderbar_c", "simple locks and program fetch of underbar, for any program"),
         ] {
-            let text = self.for_pkg_config(name, library, for_what);
+            let text = self.for_pkg_config(name, flags, about);
             self.add(&format!("{libraries}/pkgconfig/{name}.pc"), text.as_bytes(), 0o644)?;
         }
         let [config, version] = self.for_cmake();
@@ -184,11 +193,11 @@ impl Tree {
     }
 
     /// `-u malloc`: the library is taken whatever the order of the words, and for a program that never calls the heap itself.
-    fn for_pkg_config(&self, name: &str, library: &str, for_what: &str) -> String {
+    fn for_pkg_config(&self, name: &str, flags: &str, about: &str) -> String {
         format!(
             "prefix={}\nincludedir=${{prefix}}/include\nlibdir=${{prefix}}/{}\n\n\
-             Name: {name}\nDescription: the heap and the accounts of underbar, for {for_what}\nVersion: {}\n\
-             Cflags: -I${{includedir}}\nLibs: -L${{libdir}} -Wl,-u,malloc -l{library} -pthread\n",
+             Name: {name}\nDescription: {about}\nVersion: {}\n\
+             Cflags: -I${{includedir}}\nLibs: -L${{libdir}} {flags} -pthread\n",
             self.prefix,
             self.libraries,
             version(),
@@ -199,10 +208,10 @@ impl Tree {
     fn for_cmake(&self) -> [String; 2] {
         let up = "/..".repeat(self.libraries.split('/').count() + 2);
         let config = format!(
-            "# Targets: underbar::underbar, and underbar::static for programs that are linked with -static.\n\
+            "# Targets: underbar::underbar; underbar::static for programs that are linked with -static; underbar::c for simple locks and fetch.\n\
              get_filename_component(_underbar_prefix \"${{CMAKE_CURRENT_LIST_DIR}}{up}\" ABSOLUTE)\n\
              find_package(Threads REQUIRED)\n\
-             foreach(_underbar_pair \"underbar;libunderbar.a\" \"static;libunderbar-static.a\")\n  \
+             foreach(_underbar_pair \"underbar;libunderbar.a\" \"static;libunderbar-static.a\" \"c;libunderbar_c.a\")\n  \
                list(GET _underbar_pair 0 _underbar_name)\n  \
                list(GET _underbar_pair 1 _underbar_file)\n  \
                if(NOT TARGET underbar::${{_underbar_name}})\n    \
@@ -225,6 +234,14 @@ impl Tree {
         );
         [config, version]
     }
+}
+
+/// Builds the library of simple locks and fetch into the folder, without its lines of source.
+fn of_c(folder: &Path) -> bool {
+    let built = target().join("release/libunderbar_c.a");
+    let without = ["--strip-debug", "--remove-section=.llvmbc", "--remove-section=.llvmcmd"];
+    succeeds(&mut cargo(&["build", "--quiet", "--release", "--locked", "--package", "underbar-capi"]))
+        && succeeds(command("objcopy", &without).arg(built).arg(folder.join("libunderbar_c.a")))
 }
 
 /// The version of the workspace, which is that of each of its packages.
@@ -276,7 +293,7 @@ mod tests {
             zsh: "",
             files: Vec::new(),
         };
-        let text = tree.for_pkg_config("underbar", "underbar", "programs");
+        let text = tree.for_pkg_config("underbar", "-Wl,-u,malloc -lunderbar", "programs");
         assert!(text.starts_with(
             "prefix=/usr\nincludedir=${prefix}/include\nlibdir=${prefix}/lib/x86_64-linux-gnu\n"
         ));

@@ -136,19 +136,26 @@ fn a_project_is_built_with_the_installed_headers_and_libraries() {
     assert!(listed.lines().all(|name| prefix.join(name).is_file()), "{listed}");
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/installed");
     if are_there_or_skips(&["pkg-config", "cc"], "the project with pkg-config") {
-        for (package, name, more) in
-            [("underbar", "heaps", &[][..]), ("underbar-static", "plain", &["-static"])]
-        {
+        for (package, name, more) in [
+            ("underbar", "heaps", &[][..]),
+            ("underbar-static", "plain", &["-static"]),
+            ("underbar-c", "locks", &[]),
+        ] {
             let flags = printed(
                 Command::new("pkg-config")
                     .args(["--cflags", "--libs", package])
                     .env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig")),
             );
             let program = scratch.join(name);
-            // The library comes before the file that needs it: the order of the words must not matter.
+            let source = sources.join(name).with_extension("c");
+            let (mut before, mut after) = (Some(&source), None);
+            // For the heap the order of the words must not matter: its library comes before the file that needs it.
+            if package != "underbar-c" {
+                (before, after) = (after, before);
+            }
             let mut compile = Command::new("cc");
-            compile.args(more).args(flags.split_whitespace()).args(["-Wall", "-Wextra", "-Werror", "-o"]);
-            printed(compile.args([&program, &sources.join(name).with_extension("c")]));
+            compile.args(more).args(before).args(flags.split_whitespace()).args(after);
+            printed(compile.args(["-Wall", "-Wextra", "-Werror", "-o"]).arg(&program));
             assert_eq!(printed(&mut Command::new(program)), SERVED, "{package}");
         }
     }
@@ -157,7 +164,7 @@ fn a_project_is_built_with_the_installed_headers_and_libraries() {
         let prefix = format!("-DCMAKE_PREFIX_PATH={}", text(&prefix));
         printed(Command::new("cmake").args(["-S", text(&sources), "-B", text(&built), &prefix]));
         printed(Command::new("cmake").args(["--build", text(&built)]));
-        for name in ["heaps", "plain"] {
+        for name in ["heaps", "plain", "locks"] {
             assert_eq!(printed(&mut Command::new(built.join(name))), SERVED, "{name}");
         }
     }
