@@ -7,7 +7,7 @@
 //! peak   = now, whenever the sum of all is more than at the last peak by a hundredth
 //! ```
 //!
-//! Invariant: now[stack] == the sum of the live samples with this stack; got >= now + at_end. Memory is bounded by the number of different
+//! Invariant: of each stack, `now` is the sum of its live samples, and `got` is at least `now` and `at_end` together. Memory is bounded by the number of different
 //! stacks, at most [`MOST_STACKS`], and of live samples.
 //! Not here: names, and what a site is ([`crate::report`]).
 

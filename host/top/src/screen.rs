@@ -4,7 +4,7 @@
 //! clear ── put, put, ... ── changes ──> "move, style, characters" for each run of changed cells ── door ──> terminal
 //! ```
 //!
-//! Invariant: a cell holds one character that has passed [`plain`], so nothing in it steers; what the terminal shows after the changes is
+//! Invariant: a cell holds one character that has passed `plain`, so nothing in it steers; what the terminal shows after the changes is
 //! what was put. A character of two cells is written with both, and never cut.
 //! Not here: the picture ([`crate::view`]), the mode of the terminal ([`crate::terminal`]).
 
@@ -101,7 +101,7 @@ impl Screen {
         self.drawn.fill(BLANK);
     }
 
-    /// Puts a text that has passed [`plain`](crate::cells::plain) into a row, from a column on, as far as there is room. Returns the column
+    /// Puts a text that has passed `plain`(crate::cells::plain) into a row, from a column on, as far as there is room. Returns the column
     /// behind it.
     pub fn put(&mut self, row: usize, column: usize, style: Style, text: &str) -> usize {
         let mut at = column;
