@@ -1,10 +1,10 @@
-//! Project tasks: `cargo xtask test | ci | models | fuzz | bench | layout | release | static-library | web | try-libraries | try-listings |
-//! try-programs | glibc-tests`.
+//! Project tasks: `cargo xtask test | ci | models | fuzz | bench | layout | release | static-library | install | deb | web |
+//! try-libraries | try-listings | try-programs | glibc-tests`.
 //!
 //! Reading order: [`steps`] (run a command, say how long it took, keep the sum), [`aside`] and [`side_by_side`] (next to others),
 //! [`packages`] (what tests need from the distribution), [`mod@test`] with [`test_programs`] and [`models`], then the checks of [`ci`]: [`licences`], [`budget`],
 //! [`order`], [`circles`], [`paths`]; then [`web`], the page for
-//! browsers, [`fuzz`]; last [`mod@bench`], [`layout`] (where the linker lays functions), [`release`], [`static_library`], and [`corpus`] and [`glibc`], which are run by hand.
+//! browsers, [`fuzz`]; last [`mod@bench`], [`layout`] (where the linker lays functions), [`release`], [`static_library`], [`install`] and [`deb`] (what users get), and [`corpus`] and [`glibc`], which are run by hand.
 //!
 //! Invariant: an omitted check is reported. A check that is not possible here is counted as skipped and named, and
 //! with `--require-all` a skipped one is a failure.
@@ -18,9 +18,11 @@ mod budget;
 mod ci;
 mod circles;
 mod corpus;
+mod deb;
 mod encode;
 mod fuzz;
 mod glibc;
+mod install;
 mod layout;
 mod licences;
 mod miri;
@@ -52,12 +54,15 @@ cargo xtask bench WHAT [FLAGS]               measure, side by side with others; 
 cargo xtask layout                           which functions a run passes through, for the linker
 cargo xtask release                          the command as it is given away, and its lines of source
 cargo xtask static-library [--out FOLDER]    libunderbar.a, for C and C++ programs that carry the runtime
+cargo xtask install --prefix FOLDER [--dev]   the command with pages and completions; headers and libraries
+cargo xtask deb [--dev] [--out FOLDER]       the same as packages for Debian
 cargo xtask web [--out FILE]                 the page that gives advice in a browser, as one file
 cargo xtask try-libraries DIR [FLAGS]        every reader of mainframe libraries over a folder of real files
 cargo xtask try-listings DIR [--advice]      the reader of listings over a folder, and what it understood
 cargo xtask glibc-tests [--jobs N] [TEST]...    the C library's own tests of heap and threads, plain and under us
 cargo xtask try-programs DIR... [--all]      LOAD of every shared object below the folders, compared with dlopen
 
+  --command FILE  of install and deb: this command, not that of a release build made now
   --require-all   what was skipped counts as failed
   --quick         no release build and no zoo";
 
@@ -71,6 +76,8 @@ fn main() -> ExitCode {
         ["layout"] => Ok(layout::write()),
         ["release"] => Ok(release::make()),
         ["static-library", rest @ ..] => static_library::make(rest),
+        ["install", rest @ ..] => install::command_line(rest),
+        ["deb", rest @ ..] => deb::make(rest),
         ["web", rest @ ..] => web::page(rest),
         ["fuzz", rest @ ..] => fuzz::command(rest),
         ["glibc-tests", rest @ ..] => glibc::command(rest),

@@ -7,6 +7,8 @@ extern crate std;
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
 compile_error!("underbar runs on Linux on x86-64 only");
 
+#[cfg(feature = "launch")]
+mod addressed;
 pub mod bare_thread;
 pub mod clock;
 #[cfg(feature = "launch")]

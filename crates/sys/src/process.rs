@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! command ── fork ──> child: die with the parent, wait, restore the state at exec (signals, mask, closed descriptors),
+//!    │                       │       take over variables for its parent's number ([`crate::addressed`]),
 //!    │                       │       try each path ── execve ──> the program
 //!    ├── its account opened ─┘
 //!    │<── shared page: reason and path, only if no path could be executed
@@ -17,6 +18,7 @@
 //! thread held at the fork.
 //! Not here: the search for the program, and which signals are passed on (`host/launch`).
 
+use crate::addressed::Addressed;
 use crate::file::{execve, getppid};
 use crate::inherited::Inherited;
 use crate::shared::SharedPage;
@@ -127,6 +129,9 @@ fn become_program(start: &Start<'_>, parent: i32, another: Option<Execve>, compl
     while goes.load(Ordering::Relaxed) == 0 {
         wait(goes);
     }
+    let mut own = Addressed::NONE;
+    // SAFETY: this process alone has these strings, and it never leaves this function.
+    unsafe { own.readdress(start.environment, parent, getpid()) };
     let refused = replace_by(start, another);
     // This line is reached only if nothing could be executed.
     let [reason, path, ..] = complaint.words();

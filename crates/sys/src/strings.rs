@@ -36,7 +36,7 @@ impl<'a> Strings<'a> {
             count += 1;
         }
         *slots.get_mut(count)? = core::ptr::null();
-        Some(Strings { first: slots.as_ptr(), count, strings: PhantomData })
+        Some(Strings { first: slots.as_mut_ptr(), count, strings: PhantomData })
     }
 
     /// The number of strings, without the final null pointer.
@@ -56,6 +56,18 @@ impl<'a> Strings<'a> {
         let slots = *self;
         // SAFETY: the invariant.
         (0..self.count).map(move |index| unsafe { CStr::from_ptr(slots.get(index)) })
+    }
+
+    /// Puts another string in the place of one, for all copies of this list; does nothing after the last.
+    ///
+    /// # Safety
+    /// The string lives as long as anybody reads a copy of the list.
+    pub(crate) unsafe fn replace(&self, index: usize, string: &CStr) {
+        if index < self.count {
+            // SAFETY: a slot, which was lent or made for writing. Lists are not sent to other threads, and `get` and `iter` keep no
+            // reference to a slot.
+            unsafe { self.first.cast_mut().add(index).write(string.as_ptr()) };
+        }
     }
 
     /// The start of one of them; null after the last.

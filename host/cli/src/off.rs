@@ -1,4 +1,4 @@
-//! Emergencies: programs that `run` leaves alone, without a change of any call of it.
+//! Emergencies: programs that underbar leaves alone, without a change of any call of it.
 //!
 //! ```text
 //! UNDERBAR=off                    all programs
@@ -6,18 +6,34 @@
 //! /etc/underbar.deny              the same for all users: one name a line, comments with #
 //! ```
 //!
-//! Then the command becomes the program, plain, before it does anything else: no library, no ledger, no report.
+//! Then `run`, `heap` and `profile` become the program, plain, before they do anything else: no library, no ledger, no report. `compare`
+//! and `tune` run nothing, as there is nothing to measure, and a gate must not pass by that.
 //! Not here: programs that a followed program starts. The library leaves those plain that get UNDERBAR=off (`follow`); the lists are not
 //! read for them.
 
 use std::env;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::Path;
+use underbar_launch::{Failure, Launch};
 use underbar_shown::Shown;
 
 /// The names for all users.
 const FILE: &str = "/etc/underbar.deny";
+
+/// Becomes the program, plain, if there is a reason, which `tell` is told first. Returns only if there is none, or with the failure.
+pub fn leave_alone(program: &OsStr, arguments: &[OsString], tell: impl FnOnce(&str)) -> Option<Failure> {
+    tell(&format!("the program runs plain: {}", reason(program)?));
+    let plain = Launch {
+        program: program.to_owned(),
+        arguments: arguments.to_vec(),
+        library: None,
+        variables: Vec::new(),
+        follow: true,
+        streams: [None; 3],
+    };
+    Some(plain.exec())
+}
 
 /// Why this program is to run plain; None if it is not.
 pub fn reason(program: &OsStr) -> Option<String> {

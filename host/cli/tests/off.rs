@@ -66,3 +66,28 @@ fn a_followed_program_can_start_one_that_is_plain() {
     let report: serde_json::Value = serde_json::from_str(&folder.read("r.json")).expect("JSON");
     assert_eq!(report["tree"]["counters"]["follow"]["by_request"], 1);
 }
+
+#[test]
+fn commands_that_show_a_program_run_it_plain() {
+    for words in [&["heap", "--", "env"][..], &["profile", "--", "env"]] {
+        let mut shown = command(words);
+        shown.env_remove("LD_PRELOAD").env("UNDERBAR", "off");
+        let (code, text, error) = said(&shown.output().expect("it runs"));
+        let expected = "underbar: warning: the program runs plain: UNDERBAR=off\n";
+        assert_eq!((code, error.as_str()), (0, expected), "{words:?}");
+        assert!(text.contains("UNDERBAR=off") && !text.contains("LD_PRELOAD="), "{text}");
+    }
+}
+
+#[test]
+fn commands_that_compare_run_nothing() {
+    for words in [&["compare", "--opts", "", "--opts", "HEAP(1M)", "--", "true"][..], &["tune", "--", "true"]]
+    {
+        let mut compared = command(words);
+        compared.env("UNDERBAR_DENY", "true");
+        let (code, text, error) = said(&compared.output().expect("it runs"));
+        assert_eq!((code, text.as_str()), (2, ""), "{words:?}: {error}");
+        let expected = "underbar: error: nothing was run: underbar leaves the program alone (UNDERBAR_DENY names true)\n";
+        assert!(error.ends_with(expected), "{error}");
+    }
+}

@@ -22,7 +22,6 @@ use underbar_verdict::plan::{Arm, Plan};
 use underbar_verdict::render;
 use underbar_verdict::sample::Runs;
 
-use crate::embedded;
 use crate::exit::ExitCode;
 use crate::html;
 use crate::printing::NO_ANSWER;
@@ -34,6 +33,7 @@ use crate::trial::progress::Progress;
 use crate::trial::rounds::{Treatment, seed};
 use crate::trial::single_run::{Task, Way};
 use crate::trial::{Stop, files, say};
+use crate::{embedded, off};
 use underbar_runner::layers::Layers;
 use underbar_shown::door::{self, Form};
 
@@ -131,6 +131,9 @@ impl Compare {
         let Some((program, arguments)) = self.program.split_first() else {
             return Ok(ExitCode::from(NO_ANSWER));
         };
+        if let Some(reason) = off::reason(program) {
+            return Err(Stop::Off(reason));
+        }
         let owned: Vec<Owned> =
             self.arms.0.iter().map(|given| self.owned(given, shared)).collect::<Result<_, _>>()?;
         if let Some((one, other)) = self.equal() {

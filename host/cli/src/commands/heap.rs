@@ -27,7 +27,7 @@ use crate::exit::ExitCode;
 use crate::say::Kind;
 use crate::shared::{Shared, expand};
 use crate::site_record::SiteRecord;
-use crate::{OWN_FAILURE, embedded, html};
+use crate::{OWN_FAILURE, embedded, html, off};
 
 /// The flags of `heap`.
 #[derive(Args)]
@@ -117,6 +117,10 @@ impl Heap {
         let Some((program, arguments)) = self.program.split_first() else {
             return ExitCode::from(OWN_FAILURE);
         };
+        let tell = |words: &str| self.shared.say(Kind::Warning, words);
+        if let Some(failure) = off::leave_alone(program, arguments, tell) {
+            return self.failed(&failure);
+        }
         let library = match embedded::library(true) {
             Ok(library) => library,
             Err(error) => {
@@ -163,11 +167,13 @@ impl Heap {
                 }
                 ended.leave()
             }
-            Err(failure) => {
-                self.shared.say(Kind::Error, &failure);
-                ExitCode::from(u8::try_from(failure.exit_code()).unwrap_or(OWN_FAILURE))
-            }
+            Err(failure) => self.failed(&failure),
         }
+    }
+
+    fn failed(&self, failure: &Failure) -> ExitCode {
+        self.shared.say(Kind::Error, failure);
+        ExitCode::from(u8::try_from(failure.exit_code()).unwrap_or(OWN_FAILURE))
     }
 
     fn nothing_was_run(&self, why: std::fmt::Arguments<'_>) -> ExitCode {

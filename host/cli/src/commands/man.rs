@@ -49,7 +49,7 @@ const ENVIRONMENT: &[(&str, &str)] = &[
     ),
     (
         "UNDERBAR",
-        "off: `underbar run` becomes the program, plain, without library and report; for emergencies",
+        "off: `run`, `heap` and `profile` become the program, plain, without library and report, and `compare` and `tune` run nothing; for emergencies",
     ),
     (
         "UNDERBAR_DENY",
@@ -70,7 +70,7 @@ const FILES: &[(&str, &str)] = &[
     ("/etc/underbar.opts", "run-time options for all users"),
     (
         "/etc/underbar.deny",
-        "names of programs that `underbar run` leaves plain, one a line, for all users; as UNDERBAR_DENY",
+        "names of programs that underbar leaves plain, one a line, for all users; as UNDERBAR_DENY",
     ),
     ("$XDG_CONFIG_HOME/underbar/opts, ~/.config/underbar/opts", "the user's run-time options"),
     ("underbar.opts", "run-time options, in the folder of the program; not in the current folder"),

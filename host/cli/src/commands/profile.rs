@@ -14,16 +14,16 @@ use std::path::PathBuf;
 use underbar_shown::Shown;
 
 use clap::Args;
-use underbar_launch::Ended;
+use underbar_launch::{Ended, Failure};
 use underbar_profile::text::DEFAULT_TOP;
 use underbar_profile::{DEFAULT_RATE, Facts, MOST_RATE, folded, profile, text};
 use underbar_symbols::Symbols;
 
-use crate::OWN_FAILURE;
 use crate::exit::ExitCode;
 use crate::sampling::{Choice, Sampled, Sampling};
 use crate::say::{Color, Kind, say};
 use crate::shared::{expand, write_report};
+use crate::{OWN_FAILURE, off};
 use underbar_runner::steps;
 use underbar_shown::door::{self, Form};
 
@@ -92,6 +92,9 @@ impl Profile {
         let Some((program, arguments)) = self.program.split_first() else {
             return ExitCode::from(OWN_FAILURE);
         };
+        if let Some(failure) = off::leave_alone(program, arguments, |words| self.say(Kind::Warning, words)) {
+            return self.failed(&failure);
+        }
         let mut sampling = match Sampling::begin(self.sampler, self.rate, program) {
             Ok(sampling) => sampling,
             Err(neither) => {
@@ -104,11 +107,13 @@ impl Profile {
                 self.report(sampling.end(), &ended);
                 ended.leave()
             }
-            Err(failure) => {
-                self.say(Kind::Error, &failure);
-                ExitCode::from(u8::try_from(failure.exit_code()).unwrap_or(OWN_FAILURE))
-            }
+            Err(failure) => self.failed(&failure),
         }
+    }
+
+    fn failed(&self, failure: &Failure) -> ExitCode {
+        self.say(Kind::Error, failure);
+        ExitCode::from(u8::try_from(failure.exit_code()).unwrap_or(OWN_FAILURE))
     }
 
     fn report(&self, sampled: Sampled, ended: &Ended) {

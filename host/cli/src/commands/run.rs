@@ -16,7 +16,7 @@ use underbar_shown::Shown;
 
 use clap::{Args, Command, FromArgMatches};
 use underbar_launch::file_keeper::Kept;
-use underbar_launch::{Expired, Failure, LOOK_AGAIN, Launch, LedgerFile, Library, LibraryError, last};
+use underbar_launch::{Expired, Failure, LOOK_AGAIN, LedgerFile, Library, LibraryError, last};
 use underbar_options::Settings;
 use underbar_report::le;
 use underbar_report::model::file_name;
@@ -138,17 +138,9 @@ impl Run {
         let Some((program, arguments)) = self.program.split_first() else {
             return ExitCode::from(OWN_FAILURE);
         };
-        if let Some(reason) = off::reason(program) {
-            self.shared.say(Kind::Warning, format_args!("the program runs plain: {reason}"));
-            let plain = Launch {
-                program: program.clone(),
-                arguments: arguments.to_vec(),
-                library: None,
-                variables: Vec::new(),
-                follow: true,
-                streams: [None; 3],
-            };
-            return self.failed(&plain.exec());
+        let tell = |words: &str| self.shared.say(Kind::Warning, words);
+        if let Some(failure) = off::leave_alone(program, arguments, tell) {
+            return self.failed(&failure);
         }
         let library = embedded::library(!self.exec);
         let layers = if self.sites {

@@ -38,7 +38,6 @@ use underbar_verdict::sample::{Measure, Sample};
 use underbar_verdict::verdict::{TuneOutcome, TuneVerdict};
 
 use super::report::weighed;
-use crate::embedded;
 use crate::exit::ExitCode;
 use crate::printing::NO_ANSWER;
 use crate::say::Kind;
@@ -51,6 +50,7 @@ use crate::trial::rounds::{Treatment, seed};
 use crate::trial::single_run::{Once, Task, Way};
 use crate::trial::trial_outcome::Tried;
 use crate::trial::{Stop, UNDER_UNDERBAR_ONLY, files, say};
+use crate::{embedded, off};
 use others::Others;
 use underbar_runner::layers::Layers;
 use underbar_shown::door::{self, Form};
@@ -215,6 +215,9 @@ impl Tune {
 
     fn tune(&self, shared: &Shared, outcome: &mut Outcome) -> Result<(), Stop> {
         let Some((program, arguments)) = self.program.split_first() else { return Ok(()) };
+        if let Some(reason) = off::reason(program) {
+            return Err(Stop::Off(reason));
+        }
         let library = embedded::library(true).map_err(|error| Stop::NoLibrary(error.to_string()))?;
         let default = shared.layers(program);
         for warning in default.first_warnings() {

@@ -65,6 +65,8 @@ pub enum Stop {
     },
     /// The program cannot carry the library, or there is none: nothing to compare.
     NoLibrary(String),
+    /// The user: underbar is to leave the program alone, for this reason.
+    Off(String),
     /// The time limit is too short.
     NoTime(String),
     /// The user: a set without options. Its runs would be those of the default.
@@ -105,6 +107,7 @@ impl Stop {
             Stop::Failure(failure) => u8::try_from(failure.exit_code()).unwrap_or(OWN_FAILURE),
             Stop::Around { .. }
             | Stop::Fails { .. }
+            | Stop::Off(_)
             | Stop::NoTime(_)
             | Stop::NoOptions(_)
             | Stop::NoFile(_)
@@ -135,6 +138,7 @@ impl fmt::Display for Stop {
                     _ => Ok(()),
                 }
             }
+            Stop::Off(reason) => write!(f, "nothing was run: underbar leaves the program alone ({reason})"),
             Stop::NoLibrary(reason) => write!(f, "nothing to compare: {reason}"),
             Stop::NoOptions(set) => write!(f, "{set}: there is no option in it, so nothing to compare"),
             Stop::NoTime(reason) | Stop::NoLock(reason) | Stop::NoFile(reason) => f.write_str(reason),
