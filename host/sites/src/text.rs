@@ -229,6 +229,7 @@ fn callers(report: &Report, site: usize, of: fn(&Figures) -> &Estimate, room: us
     for (location, function) in behind {
         let name =
             function.map_or_else(|| words::place(location), |function| words::function(location, function));
+        let name = words::without_arguments(&name);
         // Nothing but the start of the program is behind a `main` without a name.
         if name.starts_with(STARTS) {
             break;
@@ -252,7 +253,7 @@ fn callers(report: &Report, site: usize, of: fn(&Figures) -> &Estimate, room: us
         if name == "main" {
             break;
         }
-        last = name;
+        last = name.to_owned();
     }
     (!text.is_empty()).then_some(text)
 }
