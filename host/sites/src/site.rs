@@ -7,8 +7,9 @@
 //! ```
 //!
 //! The rule: the innermost function that has a line in the user's own code; if none has, the innermost function with a name in the user's
-//! own program or library; else the innermost place there (they are stripped); else the innermost function with a name; else the innermost
-//! place.
+//! own program or library; else the innermost place there (they are stripped); else the innermost function with a name, those of the C
+//! library last; else the innermost place. `main` and what starts it are below every stack: without lines they count as nobody's, since a
+//! program that is little but its libraries (ruby, R, convert) would have no other site.
 //!
 //! The user's own code is that of the programs that were run, and of libraries outside the system's folders ([`SYSTEM`]), except for lines
 //! in sources of compilers and packages ([`SOURCES`]). Functions of Python count as lines, also without a number.
@@ -52,6 +53,12 @@ const OF_PYTHON: [&str; 11] = [
 
 /// Parts of the names of modules that belong to Python: under functions of Python they are not the user's own code.
 const PYTHON: [&str; 3] = ["/libpython", "/lib-dynload/", "/site-packages/"];
+
+/// How the names of the files begin that are the C library, its loader, and the library of C++.
+const OF_C: [&str; 4] = ["libc.so", "libc-", "ld-linux", "libstdc++.so"];
+
+/// How the names of the functions begin that call `main`.
+pub const STARTS: &str = "__libc_start_";
 
 /// Functions that hand out storage, whichever library they are in, as people write them, without their arguments.
 const ALLOCATORS: [&str; 22] = [
@@ -136,16 +143,32 @@ pub fn site(locations: &[&Location], programs: &HashSet<PathBuf>) -> Option<Site
         is_python(location) || has_own_line
     };
     let has_name = |function: &Function| function.function.is_some();
+    let above = above_main(locations);
+    let named_above = || {
+        let in_order = above
+            .iter()
+            .flat_map(|location| location.functions.iter().map(move |function| (*location, function)));
+        in_order.filter(|(_, function)| has_name(function))
+    };
+    let is_own_place = |location: &&&Location| own(location) && location.functions.is_empty();
+    let own_place = above.iter().find(is_own_place);
+    let main_place = locations.iter().find(is_own_place);
     let chosen = all()
         .find(has_line)
+        .or_else(|| named_above().find(|(location, _)| own(location) && location.note != Some(CPYTHON)))
         .or_else(|| {
-            all().find(|(location, function)| {
-                has_name(function) && own(location) && location.note != Some(CPYTHON)
-            })
-        })
-        .or_else(|| {
-            let has_place = locations.iter().any(|location| own(location) && location.functions.is_empty());
-            all().find(|(_, function)| has_name(function) && !has_place)
+            let is_of_c = |module: &str| {
+                let file = module.rsplit('/').next().unwrap_or_default();
+                OF_C.iter().any(|begin| file.starts_with(begin))
+            };
+            let others = || {
+                named_above()
+                    .find(|(location, _)| !is_of_c(&location.module))
+                    .or_else(|| all().find(|(location, function)| has_name(function) && is_main(location)))
+                    .or_else(|| named_above().next())
+                    .or_else(|| all().find(|(_, function)| has_name(function) && main_place.is_none()))
+            };
+            if own_place.is_none() { others() } else { None }
         });
     let found = match chosen {
         Some((location, function)) => Site {
@@ -155,8 +178,7 @@ pub fn site(locations: &[&Location], programs: &HashSet<PathBuf>) -> Option<Site
             note: location.note,
         },
         None => {
-            let own_place = locations.iter().find(|location| own(location) && location.functions.is_empty());
-            let first = own_place.or_else(|| locations.first())?;
+            let first = own_place.or(main_place).or_else(|| locations.first())?;
             Site {
                 function: Function::default(),
                 module: first.module.clone(),
@@ -166,6 +188,26 @@ pub fn site(locations: &[&Location], programs: &HashSet<PathBuf>) -> Option<Site
         }
     };
     Some(found)
+}
+
+/// The locations above `main`; all, if they do not lead to it.
+fn above_main<'a>(locations: &'a [&'a Location]) -> &'a [&'a Location] {
+    let starts = |location: &&Location| {
+        let names = location.functions.iter().filter_map(|function| function.function.as_deref());
+        names.into_iter().any(|name| name.starts_with(STARTS))
+    };
+    match locations.iter().position(starts) {
+        Some(start) => &locations[..start.saturating_sub(1)],
+        None => {
+            let main = locations.iter().position(|location| is_main(location));
+            &locations[..main.unwrap_or(locations.len())]
+        }
+    }
+}
+
+/// Whether a location is in `main`, and in nothing that was inlined there.
+fn is_main(location: &Location) -> bool {
+    matches!(&location.functions[..], [Function { function: Some(name), .. }] if name == "main")
 }
 
 fn is_own(module: &str, programs: &HashSet<PathBuf>) -> bool {
@@ -226,6 +268,33 @@ mod tests {
         let system = location("/usr/lib/postgresql/postgres", &[("palloc", "mcxt.c", 3)]);
         assert_eq!(chosen(&[malloc.clone(), system]), (1, "palloc".to_owned()));
         assert_eq!(chosen(&[malloc]), (0, "malloc".to_owned()));
+    }
+
+    #[test]
+    fn a_program_that_is_little_but_its_libraries_has_sites_in_them() {
+        // Ruby of Debian: the program has no more than `main`, without a name, and `_start`.
+        let malloc = location("/memfd:libunderbar.so", &[("malloc", "", 0)]);
+        let strdup = location("/usr/lib/libc.so.6", &[("strdup", "", 0)]);
+        let hash = location("/usr/lib/libruby.so", &[("rb_hash_aset", "", 0)]);
+        let main = location("/usr/bin/ruby", &[]);
+        let call = location("/usr/lib/libc.so.6", &[("__libc_start_call_main", "start.h", 58)]);
+        let start = location("/usr/bin/ruby", &[("_start", "", 0)]);
+        let below = [main, call.clone(), start.clone()];
+        let of = |above: &[&Location]| {
+            let all: Vec<Location> = above.iter().copied().chain(&below).cloned().collect();
+            chosen(&all).1
+        };
+        assert_eq!(of(&[&malloc, &strdup, &hash]), "rb_hash_aset");
+        assert_eq!(of(&[&malloc, &strdup]), "strdup");
+        assert_eq!(of(&[&malloc]), "Some(1234)");
+        // Another function of the program is the site, with a name or without.
+        let command = location("/usr/bin/ruby", &[("run_command", "", 0)]);
+        assert_eq!(of(&[&malloc, &hash, &command]), "run_command");
+        assert_eq!(of(&[&malloc, &hash, &location("/usr/bin/ruby", &[])]), "Some(1234)");
+        // A `main` that requests by itself or by the C library is a site.
+        let main = location("/opt/app", &[("main", "", 0)]);
+        let own = [malloc, strdup, main, call, start];
+        assert_eq!(chosen(&own), (1, "main".to_owned()));
     }
 
     #[test]

@@ -18,6 +18,7 @@ use underbar_report::units::{bytes, count, counted};
 use crate::flame::Which;
 use crate::names::{CPYTHON, Function, Location};
 use crate::report::{Estimate, Report, SiteRow};
+use crate::site::STARTS;
 use crate::walk::End;
 use crate::words::{self, ascii, shortened, site_in};
 
@@ -99,7 +100,7 @@ fn head(report: &Report, columns: usize) -> Vec<String> {
 pub fn notes(report: &Report) -> Vec<String> {
     let Report { facts, samples, lost, processes, .. } = report;
     let mut texts = vec![format!(
-        "{} in {}, {}",
+        "{} in {}{}",
         counted(*samples, "sample", "samples"),
         counted(*processes, "process", "processes"),
         distance(report),
@@ -140,12 +141,16 @@ pub fn notes(report: &Report) -> Vec<String> {
     texts
 }
 
+/// Behind a comma; nothing without samples, since the distance is theirs.
 fn distance(report: &Report) -> String {
     let (least, largest) = (report.mean_bytes_least, report.mean_bytes_largest);
+    if report.samples == 0 {
+        return String::new();
+    }
     if least == largest {
-        format!("one for each {} on average", bytes(least))
+        format!(", one for each {} on average", bytes(least))
     } else {
-        format!("one for each {} to {} on average", bytes(least), bytes(largest))
+        format!(", one for each {} to {} on average", bytes(least), bytes(largest))
     }
 }
 
@@ -219,22 +224,36 @@ pub fn callers(report: &Report, site: usize, which: Which, room: usize) -> Optio
     let stacks = report.stacks.iter().filter(|stack| stack.site == site);
     let stack = stacks.max_by_key(|stack| which.of(&stack.figures).bytes)?;
     let wanted = report.sites.get(site)?;
-    let all = stack
-        .locations
-        .iter()
-        .filter_map(|at| report.locations.get(*at))
-        .flat_map(|location| location.functions.iter().map(move |function| (location, function)));
-    let mut behind = all.skip_while(|(_, function)| {
-        (&function.function, &function.file, function.line) != (&wanted.function, &wanted.file, wanted.line)
+    let all = stack.locations.iter().filter_map(|at| report.locations.get(*at)).flat_map(|location| {
+        let unnamed = location.functions.is_empty().then_some((location, None));
+        location.functions.iter().map(move |function| (location, Some(function))).chain(unnamed)
+    });
+    let mut behind = all.skip_while(|(location, function)| match function {
+        Some(function) => {
+            (&function.function, &function.file, function.line)
+                != (&wanted.function, &wanted.file, wanted.line)
+        }
+        None => wanted.address != Some(location.address) || wanted.module != location.module,
     });
     behind.next()?;
+    if wanted.function.as_deref() == Some("main") {
+        return None;
+    }
     // Between functions of Python is their interpreter.
     let of_python = wanted.module.is_empty() && wanted.file.is_some();
-    let behind = behind.filter(|(location, function)| !of_python || is_python(location, function));
+    let behind = behind.filter(|(location, function)| {
+        !of_python || function.is_some_and(|function| is_python(location, function))
+    });
     let mut text = String::new();
     let mut last = String::new();
     for (location, function) in behind {
-        let name = words::function(location, function);
+        let name =
+            function.map_or_else(|| words::place(location), |function| words::function(location, function));
+        let name = words::without_arguments(&name);
+        // Nothing but the start of the program is behind a `main` without a name.
+        if name.starts_with(STARTS) {
+            break;
+        }
         // A recursion is one word.
         if name != last {
             let begin = if text.is_empty() { "called by " } else { ", " };
@@ -254,7 +273,7 @@ pub fn callers(report: &Report, site: usize, which: Which, room: usize) -> Optio
         if name == "main" {
             break;
         }
-        last = name;
+        last = name.to_owned();
     }
     (!text.is_empty()).then_some(text)
 }
@@ -328,6 +347,34 @@ Requested most: 1.95 MiB [1.76 MiB, 2.15 MiB]
     }
 
     #[test]
+    fn callers_end_at_main_and_have_places_where_they_have_no_names() {
+        let mut report = example();
+        let start = Location {
+            module: "/usr/lib/libc.so.6".to_owned(),
+            address: 1,
+            note: None,
+            functions: vec![Function {
+                function: Some("__libc_start_call_main".to_owned()),
+                ..Function::default()
+            }],
+        };
+        let bare = Location { address: 0x2345, ..report.locations[4].clone() };
+        report.locations.extend([start, bare]);
+        let (start, bare, lib) = (6, 7, 4);
+        // A site without a name, below functions without names.
+        report.stacks[2].locations = vec![lib, bare, start];
+        let text = render(&report, Page::default(), 3);
+        assert!(text.contains("libx.so+0x1234\n      called by libx.so+0x2345\n"), "{text}");
+        // A site in main.
+        report.stacks[1].locations = vec![1, start];
+        report.sites[1].function = Some("main".to_owned());
+        report.sites[1].file.clone_from(&report.locations[1].functions[0].file);
+        report.sites[1].line = report.locations[1].functions[0].line;
+        let text = render(&report, Page::default(), 3);
+        assert!(text.contains("main at main.c:9\n") && !text.contains(STARTS), "{text}");
+    }
+
+    #[test]
     fn the_summary_is_one_line() {
         let line = summary_line(&example());
         assert_eq!(line.as_deref(), Some("most in use: parse_record at reader.c:212, 61 % [57, 65]"));
@@ -337,6 +384,7 @@ Requested most: 1.95 MiB [1.76 MiB, 2.15 MiB]
         assert_eq!(summary_line(&empty), None);
         empty.total = Figures::default();
         let text = render(&empty, Page::default(), 10);
+        assert!(text.starts_with("underbar heap: prog: 0 samples in 2 processes\n"), "{text}");
         assert!(
             text.contains("No samples") && text.contains("Most in use: nothing was sampled in use"),
             "{text}"

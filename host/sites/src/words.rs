@@ -14,7 +14,7 @@ pub fn site(row: &SiteRow) -> String {
     head + &tail
 }
 
-/// The same in at most this many characters: the function's name is cut in its middle.
+/// The same in at most this many characters: without the function's arguments; if that is too long, too, it is cut in its middle.
 #[must_use]
 pub fn site_in(row: &SiteRow, most: usize) -> String {
     let (head, tail) = parts(row);
@@ -22,7 +22,32 @@ pub fn site_in(row: &SiteRow, most: usize) -> String {
     if room < 8 {
         return shortened(&(head + &tail), most);
     }
-    shortened(&head, room) + &tail
+    let head = if head.chars().count() > room { without_arguments(&head) } else { &head };
+    shortened(head, room) + &tail
+}
+
+/// A function of C++ or Rust without its arguments: `os::malloc(unsigned long) const` is `os::malloc`.
+#[must_use]
+pub fn without_arguments(name: &str) -> &str {
+    let bare = name.strip_suffix(" const").unwrap_or(name);
+    if !bare.ends_with(')') {
+        return name;
+    }
+    let mut depth = 0_usize;
+    for (at, character) in bare.char_indices().rev() {
+        match character {
+            ')' => depth += 1,
+            '(' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            // What is before them is a name, except of an operator and in `(anonymous namespace)`.
+            let before = &bare[..at];
+            let is_name = before.ends_with(|end: char| end.is_alphanumeric() || "_>]})".contains(end));
+            return if is_name && !before.ends_with("operator") { before } else { name };
+        }
+    }
+    name
 }
 
 fn parts(row: &SiteRow) -> (String, String) {
@@ -94,6 +119,28 @@ mod tests {
     use crate::report::tests::example;
 
     #[test]
+    fn arguments_are_left_out() {
+        for (name, bare) in [
+            ("os::malloc(unsigned long, void (*)(int))", "os::malloc"),
+            ("Set<int>::size() const", "Set<int>::size"),
+            ("main::{lambda(int)#1}::operator()(int) const", "main::{lambda(int)#1}::operator()"),
+            ("(anonymous namespace)::load(char const*)", "(anonymous namespace)::load"),
+            ("operator new[](unsigned long)", "operator new[]"),
+            // None of them has a list of arguments.
+            ("Set::operator()", "Set::operator()"),
+            ("operator()", "operator()"),
+            ("(anonymous namespace)", "(anonymous namespace)"),
+            ("alloc::vec::Vec<T>::push", "alloc::vec::Vec<T>::push"),
+            ("main::{closure#0}", "main::{closure#0}"),
+            ("a)", "a)"),
+            (")", ")"),
+            ("", ""),
+        ] {
+            assert_eq!(without_arguments(name), bare);
+        }
+    }
+
+    #[test]
     fn sites_are_words() {
         let report = example();
         let all: Vec<String> = report.sites.iter().map(site).collect();
@@ -108,6 +155,9 @@ mod tests {
         );
         assert_eq!(site_in(&report.sites[0], 100), all[0]);
         assert_eq!(site_in(&report.sites[0], 27), "parse_...rd at reader.c:212");
+        let mut long = report.sites[2].clone();
+        long.function = Some("os::malloc(unsigned long, NativeCallStack const&)".to_owned());
+        assert_eq!(site_in(&long, 40), "os::malloc in libx.so");
         assert_eq!(site_in(&report.sites[0], 12).chars().count(), 12);
         assert_eq!(
             (shortened("abcdef", 2), shortened("abcdefgh", 6)),
