@@ -141,9 +141,13 @@ pub(super) fn has_ended_in(path: &Path) -> bool {
 /// Does any process of it live: one that has a place in it, one that is about to have one, or a child that has not come to it yet?
 fn lives(path: &Path, file: &File, view: &LedgerView<'_>) -> bool {
     count_known(view, |_| true) > 0
-        || are_there_some(file, view) && holders(path).next().is_some()
+        || (0..LOOKS).any(|_| are_there_some(file, view) && holders(path).next().is_some())
         || count_known_now(file, view, |_| true) > 0
 }
+
+/// Looks for those that have a ledger mapped. A process that makes another one and ends, while /proc is read, may leave both unseen: the
+/// one has gone before its maps are read, the other was not there when the names were read, and has no place yet.
+const LOOKS: usize = 4;
 
 /// How many processes of it go on, whatever they are.
 pub(super) fn count_running(path: &Path, file: &File, view: &LedgerView<'_>) -> usize {
@@ -160,8 +164,16 @@ pub(super) fn count_running(path: &Path, file: &File, view: &LedgerView<'_>) -> 
         .map(|slot| slot.process.number)
         .collect();
     let goes_on = |process: &u32| !has_ended.contains(process);
-    // Some are known that we may not look at.
-    known.max(holders(path).filter(goes_on).count()).max(count_known_now(file, view, has_not_ended))
+    let mut found = 0;
+    for _ in 0..LOOKS {
+        // Some are known that we may not look at.
+        found =
+            known.max(holders(path).filter(goes_on).count()).max(count_known_now(file, view, has_not_ended));
+        if found > 0 || !are_there_some(file, view) {
+            break;
+        }
+    }
+    found
 }
 
 /// How many processes of it live of which it tells: of those that have a slot, those of which this is true.
