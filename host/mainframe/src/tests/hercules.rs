@@ -8,6 +8,7 @@ use super::super::library::Library;
 use super::super::tree::{Options, What};
 use super::carriers::labelled_tape;
 use super::sample::{Sample, programs, texts};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -39,10 +40,25 @@ fn installed(test: &str) -> bool {
     found
 }
 
+/// What a program of Hercules prints. One that fails is started again, at most twice, without the files that it left:
+/// `dasdload` fails now and then on a busy machine, with no message, and works with the same input.
 pub(super) fn run(folder: &Path, program: &str, words: &[&str]) -> Vec<u8> {
-    let done = Command::new(program).args(words).current_dir(folder).output().unwrap();
-    assert!(done.status.success(), "{program} {words:?}: {}", String::from_utf8_lossy(&done.stderr));
-    done.stdout
+    let files = || -> BTreeSet<PathBuf> {
+        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect()
+    };
+    let given = files();
+    let mut failures = Vec::new();
+    while failures.len() < 3 {
+        let done = Command::new(program).args(words).current_dir(folder).output().unwrap();
+        if done.status.success() {
+            return done.stdout;
+        }
+        let told = String::from_utf8_lossy(&[done.stderr, done.stdout].concat()).into_owned();
+        eprintln!("{program} {words:?}: {}: {told}", done.status);
+        failures.push(done.status);
+        files().difference(&given).for_each(|left| std::fs::remove_file(left).unwrap());
+    }
+    panic!("{program} {words:?}: {failures:?}");
 }
 
 /// Names with their blocks.
