@@ -9,7 +9,7 @@ use core::sync::atomic::Ordering;
 use underbar_ledger::Key;
 
 use super::map::{self, AREA, SEGMENT};
-use super::resizing::resize;
+use super::resizing::{get_for_outgrown, resize};
 use super::{
     check, ecb, fill_from, foreign, free, malloc, object, out_of_storage, slot, space, unusual, usable,
 };
@@ -63,7 +63,8 @@ pub unsafe extern "C" fn realloc_by(address: *mut u8, size: usize, caller: usize
             return unusual::realloc(address, descriptor, size, caller);
         }
         let old = usable(address, descriptor);
-        if (*descriptor).owner.load(Ordering::Relaxed) == SEGMENT {
+        let is_element = (*descriptor).owner.load(Ordering::Relaxed) == SEGMENT;
+        if is_element {
             if let Some(same) = resize(address, descriptor, size, caller) {
                 fill_from(same, old);
                 return same;
@@ -72,7 +73,9 @@ pub unsafe extern "C" fn realloc_by(address: *mut u8, size: usize, caller: usize
             object::of(descriptor).add(Key::HeapGrownInPlace, 1);
             return address;
         }
-        let new = malloc(size);
+        let settings = &object::current().settings;
+        let is_outgrown = is_element && size > old && !settings.has_cells_of(size) && !settings.are_special();
+        let new = if is_outgrown { get_for_outgrown(size).address } else { malloc(size) };
         if new.is_null() {
             // A smaller size fits in place.
             return if size <= old { address } else { new };

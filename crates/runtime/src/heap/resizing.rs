@@ -1,4 +1,9 @@
-//! An element gets another size: in place, or by moving its pages.
+//! An element gets another size: in place, by moving its pages, or where it can grow in place the next time.
+//!
+//! ```text
+//! |element |in use  |     --outgrown-->   |        |in use  | ... |element     |  free   |      the next growth moves nothing
+//! ```
+//! The free storage is nobody's: another request may take it.
 //!
 //! Invariant: its content up to the smaller size stays, and if there is no storage for more, all of it.
 //! Not here: blocks that are copied (`realloc`).
@@ -9,7 +14,8 @@ use super::block::Block;
 use super::map::Descriptor;
 use super::object::Heap;
 use super::space::{self, Space};
-use super::{check, object, use_elements};
+use super::{Got, OurSegments, check, count_element, get_element, obey_if_changed, object, use_elements};
+use crate::coverage;
 
 /// Resizes an element in place, or moves the pages of one that has a segment to itself.
 ///
@@ -66,4 +72,16 @@ pub unsafe fn in_place(space: &mut Space, address: usize, size: usize) -> Option
         let moved = space.remap(address, size)?;
         Some(Resized { address: moved.address, more: moved.block_bytes as i64 - old })
     }
+}
+
+/// New storage for an element that has outgrown its place, outside of ECBs, in a heap that is not special: with free storage behind it if
+/// there is some, since what grows once grows again, and each move copies all of it.
+pub fn get_for_outgrown(size: usize) -> Got {
+    obey_if_changed();
+    let heap = object::current();
+    let roomy = if heap.settings.is_pooled() { None } else { heap.space.lock().get_with_room(size) };
+    let Some(element) = roomy else { return get_element(size, 16) };
+    count_element(heap, &element, size);
+    coverage::look_if_due::<OurSegments>();
+    Got { address: element.address as *mut u8, zero_from: element.zero_from }
 }

@@ -13,7 +13,7 @@ use underbar_ledger::Key;
 use super::block::{Block, HEADER};
 use super::freeing::free;
 use super::map::{Descriptor, SEGMENT};
-use super::resizing::resize;
+use super::resizing::{get_for_outgrown, resize};
 use super::sampled::{draw, get, mark};
 use super::trace::Site;
 use super::{fill_from, malloc, object, own_heap, usable};
@@ -55,8 +55,18 @@ pub unsafe fn realloc(address: *mut u8, descriptor: *mut Descriptor, size: usize
             heap.add(Key::HeapGrownInPlace, 1);
             return address;
         }
-        let new = if object::current().settings.samples() {
-            let new = get(size, 16, site).address;
+        let settings = &object::current().settings;
+        let new = if settings.samples() {
+            let is_element = (*descriptor).owner.load(Ordering::Relaxed) == SEGMENT;
+            let new = if is_element && size > old && !settings.has_cells_of(size) {
+                let new = get_for_outgrown(size).address;
+                if let Some(thread) = own_heap().filter(|_| !new.is_null()) {
+                    draw(thread, (*thread).heap, new, size, site);
+                }
+                new
+            } else {
+                get(size, 16, site).address
+            };
             fill_from(new, 0);
             new
         } else {

@@ -168,6 +168,15 @@ impl Space {
         Some(unsafe { self.take(block, want, align) })
     }
 
+    /// An element of `bytes` with half as much free storage behind it. None if no free block is so large; nothing is got from the
+    /// kernel.
+    pub fn get_with_room(&mut self, bytes: usize) -> Option<Element> {
+        let want = block_bytes(bytes)?;
+        let block = self.index.find(want.checked_add(want / 2)?)?;
+        // SAFETY: as in `get`.
+        Some(unsafe { self.take(block, want, 16) })
+    }
+
     /// A free block that holds `want` bytes at that alignment.
     fn find(&self, want: usize, align: usize) -> Option<Block> {
         match self.index.find(want) {

@@ -37,7 +37,9 @@ impl Model {
     fn get(&mut self) {
         let align = if self.random.below(4) == 0 { 16 << self.random.below(10) } else { 16 };
         let bytes = self.random.size(13, 20, 19);
-        let element = self.space.get(bytes, align).expect("storage");
+        let roomy =
+            if align == 16 && self.random.below(4) == 0 { self.space.get_with_room(bytes) } else { None };
+        let element = roomy.unwrap_or_else(|| self.space.get(bytes, align).expect("storage"));
         let address = element.address;
         assert!(address.is_multiple_of(align), "{address:x} is not aligned to {align}");
         // SAFETY: the element is ours.
@@ -188,6 +190,32 @@ fn random_work(policy: Policy) -> Model {
         model.walk();
     }
     model
+}
+
+#[test]
+fn what_has_outgrown_its_place_gets_one_where_it_can_grow() {
+    let _turn = ONE_AT_A_TIME.lock();
+    let mut space = Space::new(&DEFAULT, core::ptr::null_mut());
+    assert!(space.get_with_room(40_000).is_none() && space.segments == 0, "nothing is got from the kernel");
+    let mut elements = Vec::new();
+    // A hole of its own size, a larger one, and the rest of the segment.
+    for bytes in [40_000, 100, 70_000, 100] {
+        elements.push(space.get(bytes, 16).expect("storage").address);
+    }
+    for hole in [elements[0], elements[2]] {
+        // SAFETY: it is in use, and no longer.
+        unsafe { space.free(hole).expect("in use") };
+    }
+    let roomy = space.get_with_room(40_000).expect("storage").address;
+    assert_eq!(roomy, elements[2]);
+    // SAFETY: it is in use.
+    let grown = unsafe { space.resize(roomy, 60_000) };
+    assert!(grown.is_some_and(|bytes| bytes >= 60_000), "it grows in place");
+    assert_eq!(
+        space.get(40_000, 16).expect("storage").address,
+        elements[0],
+        "the close fit is left for others"
+    );
 }
 
 #[test]
