@@ -161,6 +161,7 @@ pub unsafe fn give_back(
                 Err(fault) => check::end(function, fault, caller),
             };
             heap.add(Key::HeapFrees, 1);
+            heap.turnover.note_freed(freed);
             use_elements(heap, -(freed as i64));
             coverage::look_if_due::<OurSegments>();
             return;

@@ -36,6 +36,7 @@
 //! | `watch`, `zone`, `trace` | walks over the heap; bytes behind elements; the last requests |
 //! | `line` | values that other threads write |
 //! | `cell`, `extent` | free cells; pages that hold cells of one size |
+//! | `turnover` | which large sizes have cells |
 //! | `freeing` | storage is given back |
 //! | `foreign` | blocks of another C library's heap |
 //! | `inbox` | cells that other threads freed, on their way back to the owner |
@@ -103,6 +104,7 @@ mod tally;
 mod text;
 mod thread;
 mod trace;
+mod turnover;
 mod unusual;
 mod watch;
 mod whole;
@@ -281,6 +283,8 @@ unsafe fn get(size: usize, align: usize) -> Got {
         // SAFETY: this thread owns its heap.
         && unsafe { (*heap).heap.settings.has_cells_of(size) }
         && let Some(class) = class_for(size, align)
+        // SAFETY: as above.
+        && unsafe { (*heap).heap.turnover.has_cells(class) }
     {
         // Noted before the cell is got; otherwise the size would have to be kept across the call.
         // SAFETY: this thread owns its heap.
@@ -317,6 +321,7 @@ fn element(heap: &'static Heap, size: usize, align: usize) -> Got {
     let element = heap.space.lock().get(size, align);
     let Some(element) = element.or_else(|| again(heap, size, align)) else { return out_of_storage() };
     count_element(heap, &element, size);
+    heap.turnover.note_got(element.block_bytes);
     coverage::look_if_due::<OurSegments>();
     Got { address: element.address as *mut u8, zero_from: element.zero_from }
 }

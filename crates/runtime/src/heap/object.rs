@@ -25,6 +25,7 @@ use super::size::LARGEST_CELL;
 use super::slot;
 use super::space::{Disposition, Policy, Segment, Space};
 use super::thread::Threads;
+use super::turnover::Turnover;
 
 /// One heap. Order of locks: the registry, `threads`, `space`, and last the stores of all heaps (`private_storage`, and spare
 /// heaps of threads). No thread holds locks of two heaps, except in a fork, which takes all `threads` first.
@@ -35,6 +36,8 @@ pub struct Heap {
     pub space: Lock<Space>,
     /// Its settings.
     pub settings: Settings,
+    /// The classes of large cells that it has.
+    pub turnover: Turnover,
     /// When a thread should next look at idle, parked or free storage: nanoseconds of the coarse clock, `u64::MAX` for never.
     /// That of the default heap is no later than those of heaps that last. Written under the lock of `space`, and of a lasting heap's,
     /// relaxed: a hint.
@@ -122,6 +125,7 @@ impl Heap {
                 pools: AtomicUsize::new(0),
                 counted_below: AtomicUsize::new(0),
             },
+            turnover: Turnover::new(),
             next_look: AtomicU64::new(u64::MAX),
             gate: Line(Gate::new()),
             account: Account::new(),

@@ -45,6 +45,7 @@ pub fn get(size: usize, align: usize, site: &Site) -> Got {
         if align <= LARGEST_SMALL
             && (*thread).heap.settings.has_cells_of(size)
             && let Some(class) = class_for(size, align)
+            && (*thread).heap.turnover.has_cells(class)
         {
             if !(*thread).has_noted(size) {
                 note_largest(thread, size);

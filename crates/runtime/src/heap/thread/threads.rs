@@ -82,6 +82,9 @@ pub fn acquire(heap: &'static Heap) -> *mut ThreadHeap {
             if thread.is_null() {
                 return null_mut();
             }
+            if !threads.all.is_null() {
+                heap.turnover.earn_all();
+            }
             (*thread).next = threads.all;
             threads.all = thread;
         } else {
