@@ -19,7 +19,7 @@ pub fn head(content: &Content<'_>) -> String {
     if let (Some(report), Some(end)) = (content.report, end) {
         let tone = if end == "exit 0" { "ended" } else { "ended badly" };
         let date = if report.run.started_unix_ns > 0 {
-            format!(" · {}", text(&le::date(report)))
+            format!(" · {}", le::iso_date(report))
         } else {
             String::new()
         };
