@@ -104,6 +104,9 @@ pub struct Report {
     pub schema: &'static str,
     /// The version of underbar.
     pub underbar: &'static str,
+    /// The file of the program that was run; empty if it is not known. The JSON has only what the user typed.
+    #[serde(skip)]
+    pub binary: String,
     /// What was run.
     #[serde(flatten)]
     pub facts: Facts,
@@ -166,7 +169,7 @@ fn estimate(sum: &Sum, whole: &Sum) -> Estimate {
 #[must_use]
 pub fn report(mut recorder: Recorder, facts: Facts) -> Report {
     recorder.tally.end();
-    let Recorder { files, made, tally, programs, processes, .. } = &recorder;
+    let Recorder { files, made, tally, programs, binary, processes, .. } = &recorder;
     let places = tally.rows().iter().flat_map(|row| row.walk.places.iter().copied());
     let named = locations(files, made, places);
     let mut builder = Builder { list: Vec::new(), by_place: HashMap::new(), named };
@@ -212,6 +215,7 @@ pub fn report(mut recorder: Recorder, facts: Facts) -> Report {
     Report {
         schema: SCHEMA,
         underbar: env!("CARGO_PKG_VERSION"),
+        binary: binary.as_deref().map(|path| path.to_string_lossy().into_owned()).unwrap_or_default(),
         facts,
         processes: *processes,
         samples: counts.samples,
@@ -352,6 +356,7 @@ pub(crate) mod tests {
         Report {
             schema: SCHEMA,
             underbar: "0.1.0",
+            binary: "/opt/prog".to_owned(),
             facts: Facts { program: "/opt/prog".to_owned(), ..Facts::default() },
             processes: 2,
             samples: 120,
