@@ -189,7 +189,17 @@ fn what_is_no_report_is_called_what_it_is() {
         bad(2, &["report", &missing]),
         format!("underbar: error: {missing}: No such file or directory (os error 2)\n")
     );
+    // A name without a folder may also mean a program or a ledger.
     let place = folder.path().to_str().expect("text");
+    let mut unknown = command(&["report", "nobody"]);
+    let (code, _, error) =
+        said(&unknown.current_dir(place).env("XDG_RUNTIME_DIR", place).output().expect("it runs"));
+    let begin = format!(
+        "underbar: error: nobody: there is no file of this name here, and no program or ledger of this name in \
+         {place}/underbar, /dev/shm/underbar-"
+    );
+    assert!(code == 2 && error.starts_with(&begin), "{error}");
+    assert!(error.ends_with("; `underbar ls` lists the programs that keep accounts\n"), "{error}");
     assert_eq!(
         bad(2, &["report", place]),
         format!("underbar: error: {place}: Is a directory (os error 21)\n")
