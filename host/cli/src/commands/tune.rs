@@ -49,7 +49,7 @@ use crate::trial::progress::Progress;
 use crate::trial::rounds::{Treatment, seed};
 use crate::trial::single_run::{Once, Task, Way};
 use crate::trial::trial_outcome::Tried;
-use crate::trial::{Stop, UNDER_UNDERBAR_ONLY, files, say};
+use crate::trial::{Stop, UNDER_UNDERBAR_ONLY, say};
 use crate::{embedded, off};
 use others::Others;
 use underbar_runner::layers::Layers;
@@ -183,7 +183,7 @@ impl Tune {
     pub fn run(self) -> ExitCode {
         let shared = self.flags.shared(self.opts.clone());
         let page = self.html.as_deref().map_or(Ok(()), |path| {
-            files::can_be_written(path).map_err(|error| format!("{}: {error}", path.shown()))
+            door::can_be_written(path).map_err(|error| format!("{}: {error}", path.shown()))
         });
         if let Err(reason) = may_be_written(&self.output).and(page) {
             shared.say(Kind::Error, reason);
