@@ -1,6 +1,6 @@
 //! The JSON schemas of `tune` and `compare`. They are shipped as `share/schema/underbar.tune.1.json` and
 //! `underbar.compare.1.json`; a test keeps those files equal to these, and other tests check the output of the commands against
-//! them.
+//! them. What `ls` and `top` print is checked against their schemas, which are in `underbar_top`.
 //!
 //! Readers must ignore unknown keys: within one version of a schema, keys are only added.
 #![allow(
@@ -258,6 +258,28 @@ fn what_tune_prints_validates_with_a_set_and_without() {
     assert!(nothing["default_plain"].is_object(), "{nothing}");
     let others = ["tune", "--json", "-q", "--runs", "1", "--allocators", "--opts", opts, "--", "true"];
     assert!(check(&of_tune(), &others)["allocators"].is_object());
+}
+
+#[test]
+fn what_ls_and_top_print_validates() {
+    let folder = Folder::new("schema-top");
+    let script = "\"$BIN\" ls --json && \"$BIN\" top --json --every 50ms | head -n 3";
+    let mut run = command(&["run", "-q", "--opts", "HEAP(1M)", "--", "sh", "-c", script]);
+    run.env("BIN", env!("CARGO_BIN_EXE_underbar")).env("XDG_RUNTIME_DIR", folder.path());
+    let (code, text, error) = said(&run.output().expect("it runs"));
+    assert_eq!(code, 0, "{error}");
+    let mut lines = text.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+    let list = lines.next().expect("a list");
+    assert_eq!(errors(&list, &shipped::schema("underbar.ls.1.json").expect("a schema"), &|_| None), [""; 0]);
+    let is_ours = |ledger: &Value| ledger["program"] == "sh" && ledger["state"] == "running";
+    assert!(list["ledgers"].as_array().expect("ledgers").iter().any(is_ours), "{list}");
+    let looks: Vec<Value> = lines.collect();
+    assert_eq!(looks.len(), 3, "{text}");
+    let schema = shipped::schema("underbar.top.1.json").expect("a schema");
+    for look in looks {
+        assert_eq!(errors(&look, &schema, &|_| None), [""; 0]);
+        assert!(look["processes"].as_array().expect("processes").iter().any(|row| row["program"] == "sh"));
+    }
 }
 
 #[test]
