@@ -77,7 +77,7 @@ fn a_ledger_without_a_parent_is_a_report_too() {
         assert!(json.contains(part), "{part}: {json}");
     }
     let summary = good(&["report", &ledger]);
-    assert!(summary.contains("/true x: end not seen\n"), "{summary}");
+    assert!(summary.contains("/true x: ended, exit status not recorded\n"), "{summary}");
     // Every figure that the ledger has is the one that its report has.
     let from_ledger = folder.file("from-ledger.json", &json);
     assert!(good(&["diff", &ledger, &from_ledger]).contains("\n0 of "), "{summary}");
