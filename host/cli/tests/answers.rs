@@ -336,3 +336,23 @@ fn listings_of_ztpf_are_advised_upon_and_served_again() {
     assert_eq!(json["what_if"][0]["arms"][1]["name"], "proposed");
     assert!(good(&["explain", "tpf-contention"]).contains("PJ46800"));
 }
+
+#[test]
+fn a_saved_report_has_the_flame_graph_of_its_run() {
+    let folder = Folder::new("saved-sites");
+    let [json, page, again] = ["r.json", "a.html", "b.html"].map(|name| folder.name(name));
+    let script = "BEGIN { for (i = 0; i < 300000; i++) a[i] = i }";
+    let line = ["run", "--sites", "--json", "-o", &json, "--html", &page, "--", "awk", script];
+    let (code, _, error) = run(&line);
+    assert_eq!((code, error.as_str()), (0, ""));
+    good(&["report", "--html", &again, &json]);
+    let sites = |name: &str| {
+        let page = folder.read(name);
+        let begin = page.find("<section id=\"sites\"").expect("call sites");
+        let length = page[begin..].find("</section>").expect("its end");
+        page[begin..begin + length].to_owned()
+    };
+    assert!(sites("a.html").contains("data-flame"));
+    assert_eq!(sites("a.html"), sites("b.html"));
+    assert!(good(&["report", &json]).contains("\nmost in use: "), "{}", good(&["report", &json]));
+}

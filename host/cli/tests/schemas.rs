@@ -256,6 +256,11 @@ fn what_tune_prints_validates_with_a_set_and_without() {
     let opts = "HEAP(AUTO,AUTO,,FREE)";
     let nothing = check(&of_tune(), &[&begin[..], &["--opts", opts, "--", "true"]].concat());
     assert!(nothing["default_plain"].is_object(), "{nothing}");
+    // A course of the run whose accounts the suggestions are from.
+    let every =
+        ["tune", "--json", "-q", "--runs", "1", "--every", "10ms", "--html", "page.html", "--opts", opts];
+    let looked = check(&of_tune(), &[&every[..], &["--", "sleep", "0.1"]].concat());
+    assert!(looked["report"]["over_time"]["looks"].as_u64() > Some(0), "{looked}");
     let others = ["tune", "--json", "-q", "--runs", "1", "--allocators", "--opts", opts, "--", "true"];
     assert!(check(&of_tune(), &others)["allocators"].is_object());
 }

@@ -38,6 +38,7 @@ use underbar_verdict::sample::{Measure, Sample};
 use underbar_verdict::verdict::{TuneOutcome, TuneVerdict};
 
 use super::report::weighed;
+use super::run::interval;
 use crate::exit::ExitCode;
 use crate::printing::NO_ANSWER;
 use crate::say::Kind;
@@ -126,6 +127,10 @@ pub struct Tune {
     /// Also write the result as one page for a browser
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
+
+    /// Also show in the page and the JSON how the heap and resident memory grew under default: a look in each interval of the first runs
+    #[arg(long, value_name = "DURATION", value_parser = interval, conflicts_with = "live")]
+    every: Option<Duration>,
 
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
@@ -228,7 +233,8 @@ impl Tune {
         }
         let input = self.flags.input()?;
         let session = Session::begin()?;
-        let task = Task::new((program, arguments), &self.flags, input, &library, &session);
+        let mut task = Task::new((program, arguments), &self.flags, input, &library, &session);
+        task.every = self.every;
         let mut progress = Progress::new(self.flags.quiet);
         let begin = Instant::now();
         progress.say(&self.how_often());
