@@ -31,7 +31,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::process;
 use std::ptr;
 use std::time::{Duration, Instant};
-use underbar_preloadable::NO_FOLLOW;
+use underbar_preloadable::{NO_FOLLOW, deny};
 use underbar_sys::continuation::Continuation;
 use underbar_sys::inherited::inherited;
 use underbar_sys::process::{Change, Child, Refused, Start, Strings, Usage, die_by, replace, start};
@@ -287,6 +287,12 @@ impl Prepared {
         if library.is_some() && !launch.follow {
             let name = String::from_utf8_lossy(NO_FOLLOW).into_owned();
             variables.push((name.into(), process::id().to_string().into()));
+        }
+        if library.is_some()
+            && let Some((_, list)) = environment::denied_for_all()
+        {
+            let name = std::str::from_utf8(deny::VARIABLE).unwrap_or_default();
+            variables.extend(environment::denied(std::env::var_os(name), &list));
         }
         let path = library.map(|library| library.path().as_os_str().as_bytes());
         let environment = environment::of_program(environment::own(), path, &variables);
