@@ -12,6 +12,8 @@
 //! program ended ──────────────────────────────> Ended; later, Ended::leave: the same code or signal
 //! ```
 //!
+//! As the first process of a container, this command also waits for processes whose parents have ended, so that none stays a zombie.
+//!
 //! Invariant: signals are blocked and taken one by one, so there is no handler and no race with one. A signal that was ignored
 //! when we were started stays ignored for us, and for the program unless it decides otherwise: it is sent on like any
 //! other. If we are killed, so is the program.
@@ -216,6 +218,8 @@ fn attend(
 ) -> Result<(How, Usage), Errno> {
     let (mut is_stopped, mut were_stopped) = (false, false);
     let (mut watcher, mut pause) = (None, look().min(LOOK_AGAIN));
+    // The first process of a container inherits those whose parents have ended.
+    let is_first = getpid() == 1;
     loop {
         let signal = signal::wait_for(taken, pause)?;
         pause = look().min(LOOK_AGAIN);
@@ -232,6 +236,9 @@ fn attend(
                     watcher = continuation.map(|continuation| continuation.watcher).or(watcher);
                 }
             }
+        }
+        if is_first {
+            child.reap_others();
         }
         let Some(signal) = signal else { continue };
         match signal.signal {
