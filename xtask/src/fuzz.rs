@@ -134,7 +134,7 @@ fn seeds(name: &str) -> Vec<PathBuf> {
     let other = match name {
         "listing" => Some(root().join("host/listing/tests/listings")),
         "sort_statements" => Some(root().join("host/records/tests/statements")),
-        "symbols" | "programs" => program_seed(name),
+        "symbols" | "programs" | "call_frames" => program_seed(name),
         _ => None,
     };
     [Some(broke), other].into_iter().flatten().filter(|folder| folder.is_dir()).collect()

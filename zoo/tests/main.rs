@@ -52,6 +52,7 @@ mod over_time;
 mod overflows;
 mod page;
 mod places;
+mod process_one;
 mod profile;
 mod program_starts;
 mod real_programs;

@@ -1,4 +1,4 @@
-//! The commands of `docs/tutorial.md`, run in its order: they succeed, and print what the page shows, figures aside.
+//! The commands of `docs/tutorial.md`, and of the first run in `README.md`, run in their order: they succeed, and print what the page shows, figures aside.
 //!
 //! ```text
 //! $ command       run by a shell in one folder, standard output and error together, as on a terminal
@@ -84,12 +84,25 @@ fn run(command: &str, folder: &Path) -> (bool, String) {
 
 #[test]
 fn the_tutorial_s_commands_print_what_it_shows() {
-    let page = include_str!("../../docs/tutorial.md");
-    let folder = scratch("tutorial");
-    let steps = steps(page);
+    let steps = steps(include_str!("../../docs/tutorial.md"));
     assert!(steps.len() > 10, "{steps:?}");
+    follow(&steps, &scratch("tutorial"));
+}
+
+/// A newcomer sees which line of code holds the most memory.
+#[test]
+fn the_first_run_of_the_readme_names_the_line_that_holds_most() {
+    let page = include_str!("../../README.md");
+    let (_, page) = page.split_once("\n## First run\n").expect("its section");
+    let steps = steps(page.split_once("\n## ").expect("the next section").0);
+    assert_eq!(steps.len(), 3, "{steps:?}");
+    assert!(steps[2].shown.iter().any(|line| line.ends_with("keep at rows.c:2")), "{steps:?}");
+    follow(&steps, &scratch("first-run"));
+}
+
+fn follow(steps: &[Step], folder: &Path) {
     for step in steps {
-        let (is_good, printed) = run(&step.command, &folder);
+        let (is_good, printed) = run(&step.command, folder);
         assert!(is_good, "{}: {printed}", step.command);
         if let Some(line) = missing(&step.shown, &printed) {
             panic!("{}: no line\n  {line}\nin\n{printed}", step.command);

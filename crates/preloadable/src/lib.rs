@@ -6,6 +6,7 @@
 //!   carry   its first bytes, as kernel and loader will read them
 //!     needed  the libraries that it needs
 //! build_id  the fingerprint by which an options file can name it
+//! deny      programs that stay plain, by their names
 //! linked    the note of a program that has the runtime in itself
 //! ```
 //!
@@ -17,6 +18,7 @@
 
 pub mod build_id;
 pub mod carry;
+pub mod deny;
 pub mod linked;
 mod needed;
 pub mod target;

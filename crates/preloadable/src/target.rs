@@ -26,6 +26,18 @@ pub enum Target<'a> {
     Search(&'a CStr, Option<&'a CStr>),
 }
 
+impl Target<'_> {
+    /// The name of the file as it was given, with or without its folder; None: only a descriptor was given.
+    #[must_use]
+    pub fn name(&self) -> Option<&[u8]> {
+        match self {
+            Target::At(_, path) => Some(path.to_bytes()).filter(|path| !path.is_empty()),
+            Target::Search(name, _) => Some(name.to_bytes()),
+            Target::Open(_) => None,
+        }
+    }
+}
+
 /// Reads from a descriptor into a buffer at an offset, as `pread` does. The library counts its reads, the command need not.
 pub type Read = fn(i32, &mut [u8], u64) -> Result<usize, Errno>;
 

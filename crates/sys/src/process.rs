@@ -360,6 +360,43 @@ impl Child {
         Ok(change.map(|(change, resources)| (change, Usage { resources, transfers })))
     }
 
+    /// Waits for other children of this process that have ended, without sleep; this child keeps its state. For a process that inherits
+    /// children of others.
+    pub fn reap_others(&self) {
+        const ANY: usize = 0;
+        const BY_NUMBER: usize = 1;
+        const WITHOUT_SLEEP: usize = 1;
+        const EXITED: usize = 4;
+        const LEAVE_IT: usize = 0x0100_0000;
+        loop {
+            let mut info = [0i32; 32];
+            // SAFETY: the kernel writes one siginfo_t, which has 128 bytes.
+            let found = unsafe {
+                syscall6(
+                    number::WAITID,
+                    ANY,
+                    0,
+                    info.as_mut_ptr() as usize,
+                    EXITED | LEAVE_IT | WITHOUT_SLEEP,
+                    0,
+                    0,
+                )
+            };
+            // Its signal's number (0: nobody has ended), and the process.
+            let (is_found, process) = (found.is_ok() && info[0] != 0, info[4]);
+            if !is_found || process == self.pid {
+                return;
+            }
+            // SAFETY: no memory is involved: neither the state nor the use of resources is asked for.
+            let waited = unsafe {
+                syscall6(number::WAITID, BY_NUMBER, process as usize, 0, EXITED | WITHOUT_SLEEP, 0, 0)
+            };
+            if waited.is_err() {
+                return;
+            }
+        }
+    }
+
     fn wait(&self, what: usize) -> Result<Option<(Change, Resources)>> {
         const BY_NUMBER: usize = 1;
         const WITHOUT_SLEEP: usize = 1;

@@ -53,6 +53,8 @@ pub struct SavedError {
 pub enum Fault {
     /// The system: it cannot be read.
     Unreadable(io::Error),
+    /// There is no such file, and the name means no program with accounts. The folders in which ledgers were looked for.
+    Nothing(Vec<PathBuf>),
     /// There is nothing in it.
     Empty,
     /// No run of this user has left its report.
@@ -82,6 +84,15 @@ impl fmt::Display for SavedError {
         write!(f, "{}: ", self.path.shown())?;
         match &self.fault {
             Fault::Unreadable(error) => write!(f, "{error}"),
+            Fault::Nothing(folders) => {
+                let folders: Vec<String> = folders.iter().map(|folder| folder.shown().to_string()).collect();
+                write!(
+                    f,
+                    "there is no file of this name here, and no program or ledger of this name in {}; \
+                     `underbar ls` lists the programs that keep accounts",
+                    folders.join(", ")
+                )
+            }
             Fault::Empty => f.write_str("the file is empty; has its run ended?"),
             Fault::NoRun => f.write_str(
                 "no report is kept: there was no run yet, or no place for its report; \
@@ -130,7 +141,10 @@ pub fn read(path: &Path) -> Result<Report, SavedError> {
     }
     // A file of that name comes first; else a run may have left its accounts under the name.
     let left = match word_for_a_program(path) {
-        Some(word) => meant(&word).map_err(named)?,
+        Some(word) => match meant(&word).map_err(named)? {
+            None if !path.exists() => return Err(named(Fault::Nothing(ledger::found::searched()))),
+            left => left,
+        },
         None => None,
     };
     let path = left.as_deref().unwrap_or(path);

@@ -146,6 +146,16 @@ pub fn write_report(form: Form, text: &str, place: Option<&Path>, color: Color) 
     written.is_ok()
 }
 
+/// The first of these places that cannot be written, with the reason: found before a program runs, which may take hours. The number of the
+/// program's process is not known yet.
+pub fn unwritable(places: &[Option<&Path>], program: &OsStr) -> Option<String> {
+    places.iter().flatten().find_map(|name| {
+        let path = expand(name, 0, program);
+        let error = door::can_be_written(&path).err()?;
+        Some(format!("{} cannot be written: {error}", path.shown()))
+    })
+}
+
 /// Writes the figures of a report for a collector that may read the file at any time.
 ///
 /// # Errors

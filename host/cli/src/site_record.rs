@@ -9,7 +9,7 @@
 //! runs.
 //! Not here: the samples' form and meaning (`sites`).
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
@@ -127,7 +127,8 @@ pub fn of_ledger(path: &Path, accounts: &Accounts) -> Option<Result<Report, Stri
 
 /// Learns the mappings of the processes that wrote something, and takes it.
 fn take(recorder: &mut Recorder, read: Vec<(Of, Read)>) {
-    let near: HashSet<u32> = read
+    // In the order of their numbers: a parent is usually met before its children.
+    let near: BTreeSet<u32> = read
         .iter()
         .filter(|(of, what)| of.is_near && matches!(what, Read::Event(_)))
         .map(|(of, _)| of.process)
@@ -135,7 +136,7 @@ fn take(recorder: &mut Recorder, read: Vec<(Of, Read)>) {
     let now = monotonic();
     // One that executes another program has two areas: what it has mapped now is the newer one's, so it is looked at after the end of the
     // older one.
-    let ended: HashSet<u32> =
+    let ended: BTreeSet<u32> =
         read.iter().filter(|(_, what)| matches!(what, Read::End)).map(|(of, _)| of.process).collect();
     for process in near.difference(&ended) {
         recorder.look(*process, now);

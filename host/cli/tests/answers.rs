@@ -77,7 +77,7 @@ fn a_ledger_without_a_parent_is_a_report_too() {
         assert!(json.contains(part), "{part}: {json}");
     }
     let summary = good(&["report", &ledger]);
-    assert!(summary.contains("/true x: end not seen\n"), "{summary}");
+    assert!(summary.contains("/true x: ended, exit status not recorded\n"), "{summary}");
     // Every figure that the ledger has is the one that its report has.
     let from_ledger = folder.file("from-ledger.json", &json);
     assert!(good(&["diff", &ledger, &from_ledger]).contains("\n0 of "), "{summary}");
@@ -189,7 +189,17 @@ fn what_is_no_report_is_called_what_it_is() {
         bad(2, &["report", &missing]),
         format!("underbar: error: {missing}: No such file or directory (os error 2)\n")
     );
+    // A name without a folder may also mean a program or a ledger.
     let place = folder.path().to_str().expect("text");
+    let mut unknown = command(&["report", "nobody"]);
+    let (code, _, error) =
+        said(&unknown.current_dir(place).env("XDG_RUNTIME_DIR", place).output().expect("it runs"));
+    let begin = format!(
+        "underbar: error: nobody: there is no file of this name here, and no program or ledger of this name in \
+         {place}/underbar, /dev/shm/underbar-"
+    );
+    assert!(code == 2 && error.starts_with(&begin), "{error}");
+    assert!(error.ends_with("; `underbar ls` lists the programs that keep accounts\n"), "{error}");
     assert_eq!(
         bad(2, &["report", place]),
         format!("underbar: error: {place}: Is a directory (os error 21)\n")
@@ -325,4 +335,24 @@ fn listings_of_ztpf_are_advised_upon_and_served_again() {
     assert_eq!(json["advice"][0]["values"][1]["name"], "HAVSZ2");
     assert_eq!(json["what_if"][0]["arms"][1]["name"], "proposed");
     assert!(good(&["explain", "tpf-contention"]).contains("PJ46800"));
+}
+
+#[test]
+fn a_saved_report_has_the_flame_graph_of_its_run() {
+    let folder = Folder::new("saved-sites");
+    let [json, page, again] = ["r.json", "a.html", "b.html"].map(|name| folder.name(name));
+    let script = "BEGIN { for (i = 0; i < 300000; i++) a[i] = i }";
+    let line = ["run", "--sites", "--json", "-o", &json, "--html", &page, "--", "awk", script];
+    let (code, _, error) = run(&line);
+    assert_eq!((code, error.as_str()), (0, ""));
+    good(&["report", "--html", &again, &json]);
+    let sites = |name: &str| {
+        let page = folder.read(name);
+        let begin = page.find("<section id=\"sites\"").expect("call sites");
+        let length = page[begin..].find("</section>").expect("its end");
+        page[begin..begin + length].to_owned()
+    };
+    assert!(sites("a.html").contains("data-flame"));
+    assert_eq!(sites("a.html"), sites("b.html"));
+    assert!(good(&["report", &json]).contains("\nmost in use: "), "{}", good(&["report", &json]));
 }

@@ -57,15 +57,25 @@ fn what_cannot_be_read_is_named_and_fails_at_the_end() {
     for expect in [
         format!("underbar: error: {cut}:1: the report is cut short"),
         format!("underbar: error: {mixed}:2: the report cannot be read: "),
-        format!("underbar: error: {mixed}:4: this is JSON of schema \"x/1\""),
         "underbar: error: /nowhere/x.json: No such file".to_owned(),
     ] {
         assert!(error.lines().any(|line| line.starts_with(&expect)), "{expect}\n{error}");
     }
+    assert!(error.contains("; 1 more document of this file is refused\n"), "{error}");
     assert!(
         error.ends_with("underbar: 2 reports, 1 line; 1 left out, since they were there before; 4 refused\n"),
         "{error}"
     );
+    // A binary file has one message, not one for each line.
+    let binary: Vec<u8> = (0..60_000_u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    let binary = folder.file("binary.json", &binary);
+    let (code, text, error) = run(&["fleet", &binary]);
+    assert_eq!((code, text.as_str(), error.lines().count()), (1, "", 2), "{error}");
+    assert!(
+        error.starts_with(&format!("underbar: error: {binary}:1: the report cannot be read: ")),
+        "{error}"
+    );
+    assert!(error.contains(" more documents of this file are refused\n"), "{error}");
     assert_eq!(run(&["fleet", "-q", "-o", "/nowhere/x", &good_one]).0, 2);
     assert!(bad(2, &["fleet"]).contains("FILE"));
 }

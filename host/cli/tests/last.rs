@@ -69,7 +69,7 @@ fn a_program_without_a_parent_leaves_accounts_under_the_name_that_is_printed() {
     let rest = error.strip_prefix("underbar: accounts: underbar report ").expect("a line on accounts");
     let name = rest.split(' ').next().expect("a name");
     let report = place.good(&["report", name]);
-    assert!(report.contains("echo said: end not seen\n"), "{report}");
+    assert!(report.contains("echo said: ended, exit status not recorded\n"), "{report}");
     // With `-q`, nothing is kept.
     assert_eq!(place.run(&["run", "-q", "--exec", "--", "echo", "said"]).2, "");
 }

@@ -91,3 +91,18 @@ fn commands_that_compare_run_nothing() {
         assert!(error.ends_with(expected), "{error}");
     }
 }
+
+#[test]
+fn names_that_are_denied_stay_plain_as_children_too() {
+    let folder = Folder::new("off-names");
+    let report = folder.name("r.json");
+    for (script, expected) in [("env; true", 1), ("exec env", 1), ("sh -c 'env; true'; true", 1)] {
+        let mut run = command(&["run", "--json", "-o", &report, "--", "sh", "-c", script]);
+        run.env_remove("UNDERBAR").env_remove("LD_PRELOAD").env("UNDERBAR_DENY", "java,env");
+        let (code, text, error) = said(&run.output().expect("it runs"));
+        assert_eq!((code, error.as_str()), (0, ""), "{script}");
+        assert!(!text.contains("LD_PRELOAD="), "{script}: {text}");
+        let report: serde_json::Value = serde_json::from_str(&folder.read("r.json")).expect("JSON");
+        assert_eq!(report["tree"]["counters"]["follow"]["by_request"], expected, "{script}");
+    }
+}

@@ -1,6 +1,6 @@
 //! The JSON schemas of `tune` and `compare`. They are shipped as `share/schema/underbar.tune.1.json` and
 //! `underbar.compare.1.json`; a test keeps those files equal to these, and other tests check the output of the commands against
-//! them.
+//! them. What `ls` and `top` print is checked against their schemas, which are in `underbar_top`.
 //!
 //! Readers must ignore unknown keys: within one version of a schema, keys are only added.
 #![allow(
@@ -11,30 +11,10 @@
 
 mod common;
 
-use std::path::{Path, PathBuf};
-
 use common::{Folder, command, said};
 use serde_json::{Value, json};
-
-fn text(what: &str) -> Value {
-    json!({"type": "string", "description": what})
-}
-
-fn number(what: &str) -> Value {
-    json!({"type": "integer", "minimum": 0, "description": what})
-}
-
-fn ratio(what: &str) -> Value {
-    json!({"type": "number", "description": what})
-}
-
-fn switch(what: &str) -> Value {
-    json!({"type": "boolean", "description": what})
-}
-
-fn list(what: &str, items: &Value) -> Value {
-    json!({"type": "array", "description": what, "items": items})
-}
+use underbar_report::json_schema::{document, errors, integer, list, number, object, switch, text};
+use underbar_report::shipped;
 
 fn to(definition: &str) -> Value {
     json!({"$ref": format!("#/$defs/{definition}")})
@@ -42,12 +22,6 @@ fn to(definition: &str) -> Value {
 
 fn or_null(of: &Value) -> Value {
     json!({"anyOf": [of, {"type": "null"}]})
-}
-
-/// An object with all of these properties, always.
-fn object(what: &str, properties: Value) -> Value {
-    let required: Vec<&String> = properties.as_object().map(|map| map.keys().collect()).unwrap_or_default();
-    json!({"type": "object", "description": what, "required": required, "properties": properties})
 }
 
 /// One of several: a word, or an object with one key that is the word.
@@ -62,23 +36,23 @@ fn one_of(words: &[&str], objects: Value) -> Value {
 /// The definitions in both schemas.
 fn definitions() -> Value {
     let measure = json!({"enum": ["cpu", "elapsed", "peak_rss", "faults"]});
-    let counted = |what: &str| object(what, json!({"runs": number("How many.")}));
-    let pairs = || object("Pairs with a zero on one side only.", json!({"pairs": number("How many.")}));
+    let counted = |what: &str| object(what, json!({"runs": integer("How many.")}));
+    let pairs = || object("Pairs with a zero on one side only.", json!({"pairs": integer("How many.")}));
     json!({
         "interval": object("A ratio of two arms, candidate to reference: below 1 is better.", json!({
-            "ratio": ratio("The estimate."),
-            "low": ratio("The lower end of the interval."),
-            "high": ratio("Its upper end."),
-            "confidence": ratio("Of the interval, as 0.95."),
-            "pairs": number("Pairs of runs that it rests on."),
+            "ratio": number("The estimate."),
+            "low": number("The lower end of the interval."),
+            "high": number("Its upper end."),
+            "confidence": number("Of the interval, as 0.95."),
+            "pairs": integer("Pairs of runs that it rests on."),
         })),
         "too_few": object("Too few pairs for an interval.", json!({
-            "have": number("Pairs at hand."),
-            "need": number("Pairs needed."),
+            "have": integer("Pairs at hand."),
+            "need": integer("Pairs needed."),
         })),
         "estimate": object("What one measure says of two arms.", json!({
             "measure": measure,
-            "pairs": number("Pairs that both ended well."),
+            "pairs": integer("Pairs that both ended well."),
             "finding": one_of(&[], json!({
                 "better": to("interval"), "worse": to("interval"), "neither": to("interval"),
                 "too_few": to("too_few"), "no_ratio": pairs(),
@@ -87,12 +61,12 @@ fn definitions() -> Value {
         "comparison": object("A candidate held against a reference.", json!({
             "candidate": text("The arm on trial."),
             "reference": text("The arm that it is held against."),
-            "planned": number("Rounds that were planned."),
+            "planned": integer("Rounds that were planned."),
             "dropped": object("Rounds that gave no pair.", json!({
-                "candidate_failed": number("The candidate failed."),
-                "reference_failed": number("The reference failed."),
-                "unfinished": number("Interrupted."),
-                "rounds": number("For any of these reasons."),
+                "candidate_failed": integer("The candidate failed."),
+                "reference_failed": integer("The reference failed."),
+                "unfinished": integer("Interrupted."),
+                "rounds": integer("For any of these reasons."),
             })),
             "output": one_of(&["not_repeatable", "not_checked"], json!({
                 "equal": counted("Runs that agree."), "differs": counted("Runs of the candidate with another output."),
@@ -104,8 +78,8 @@ fn definitions() -> Value {
                 "no_ratio": pairs(),
                 "output_differs": counted("Runs of the candidate with another output."),
                 "fails": object("The candidate failed more often.", json!({
-                    "candidate": number("Its failed runs."),
-                    "reference": number("Those of the reference."),
+                    "candidate": integer("Its failed runs."),
+                    "reference": integer("Those of the reference."),
                 })),
             })),
         })),
@@ -116,18 +90,18 @@ fn definitions() -> Value {
         "runs": object("The plan, and what every run measured.", json!({
             "plan": object("Arms and their order.", json!({
                 "arms": list("All arms.", &text("Its name.")),
-                "seed": number("What the order was drawn from."),
+                "seed": integer("What the order was drawn from."),
                 "orders": list("The order of each round.", &list("One round.", &text("An arm."))),
             })),
             "rounds": list("Rounds that were made.", &list("One round.", &object("One run.", json!({
                 "arm": text("Which arm."),
                 "sample": object("What it measured.", json!({
-                    "cpu_ns": number("User and system time."),
-                    "elapsed_ns": number("From start to end; under --load that of its command."),
-                    "peak_rss_bytes": number("Most resident memory."),
-                    "faults": number("Page faults."),
+                    "cpu_ns": integer("User and system time."),
+                    "elapsed_ns": integer("From start to end; under --load that of its command."),
+                    "peak_rss_bytes": integer("Most resident memory."),
+                    "faults": integer("Page faults."),
                     "ended_well": switch("Did it end as expected?"),
-                    "output": or_null(&number("A fingerprint of its output; null where none was taken.")),
+                    "output": or_null(&integer("A fingerprint of its output; null where none was taken.")),
                 })),
             })))),
         })),
@@ -140,10 +114,8 @@ fn schema(name: &str, mut root: Value, more: Value) -> Value {
     if let (Some(all), Value::Object(more)) = (all.as_object_mut(), more) {
         all.extend(more);
     }
-    root["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
-    root["$id"] = json!(format!("underbar.{name}.1.json"));
     root["$defs"] = all;
-    root
+    document(&format!("underbar.{name}.1.json"), root)
 }
 
 fn of_compare() -> Value {
@@ -222,7 +194,7 @@ fn of_tune() -> Value {
             "suggested": text("What would be set."),
             "evidence": list("The figures that speak for it.", &object("A figure.", json!({
                 "key": text("Its key: `underbar explain KEY`."),
-                "figure": number("The figure."),
+                "figure": integer("The figure."),
             }))),
             "reason": text("One sentence."),
             "stop": text("When to stop following the rule."),
@@ -248,68 +220,6 @@ fn of_tune() -> Value {
 
 // ---- held against what is printed ------------------------------------------------------------------------
 
-fn shipped(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../share/schema").join(name)
-}
-
-/// The errors in a value, by the parts of JSON Schema that are used here. A key that is not described is an error, too.
-fn errors(value: &Value, schema: &Value, root: &Value, path: &str, wrong: &mut Vec<String>) {
-    if let Some(reference) = schema["$ref"].as_str() {
-        let Some(inside) = reference.strip_prefix('#') else {
-            let other = std::fs::read(shipped(reference)).expect(reference);
-            let other: Value = serde_json::from_slice(&other).expect("a schema");
-            return errors(value, &other, &other, path, wrong);
-        };
-        return errors(value, root.pointer(inside).expect("a definition"), root, path, wrong);
-    }
-    if let Some(ways) = schema["anyOf"].as_array() {
-        let fits = |way: &Value| {
-            let mut wrong = Vec::new();
-            errors(value, way, root, path, &mut wrong);
-            wrong.is_empty()
-        };
-        if !ways.iter().any(fits) {
-            wrong.push(format!("{path} is none of what it may be: {value}"));
-        }
-        return;
-    }
-    let is_fixed = schema.get("const").is_none_or(|fixed| fixed == value);
-    let is_listed = schema["enum"].as_array().is_none_or(|all| all.contains(value));
-    let has_kind = |kind: &str| match kind {
-        "null" => value.is_null(),
-        "boolean" => value.is_boolean(),
-        "integer" => value.is_u64() || value.is_i64(),
-        "number" => value.is_number(),
-        "string" => value.is_string(),
-        "array" => value.is_array(),
-        _ => value.is_object(),
-    };
-    let is_of_kind = match &schema["type"] {
-        Value::Null => true,
-        Value::Array(kinds) => kinds.iter().filter_map(Value::as_str).any(has_kind),
-        kind => kind.as_str().is_some_and(has_kind),
-    };
-    if !(is_fixed && is_listed && is_of_kind) {
-        wrong.push(format!("{path} is {value}"));
-    }
-    for key in schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str) {
-        if value.is_object() && value.get(key).is_none() {
-            wrong.push(format!("{path} lacks {key}"));
-        }
-    }
-    if let Some(described) = schema["properties"].as_object() {
-        for (key, inner) in value.as_object().into_iter().flatten() {
-            match described.get(key) {
-                Some(schema) => errors(inner, schema, root, &format!("{path}.{key}"), wrong),
-                None => wrong.push(format!("{path}.{key} is not described")),
-            }
-        }
-    }
-    for (at, inner) in value.as_array().into_iter().flatten().enumerate() {
-        errors(inner, &schema["items"], root, &format!("{path}[{at}]"), wrong);
-    }
-}
-
 #[track_caller]
 fn check(schema: &Value, arguments: &[&str]) -> Value {
     let folder = Folder::new(&format!("schema-{}", arguments[0]));
@@ -317,14 +227,11 @@ fn check(schema: &Value, arguments: &[&str]) -> Value {
     let (code, text, error) = said(&output);
     assert_eq!(code, 0, "{error}");
     let value: Value = serde_json::from_str(&text).expect("JSON");
-    let mut wrong = Vec::new();
-    errors(&value, schema, schema, "result", &mut wrong);
-    assert_eq!(wrong, [""; 0]);
+    assert_eq!(errors(&value, schema, &shipped::schema), [""; 0]);
     // The schema must also reject a value.
     let mut bad = value.clone();
     bad["command"] = json!(7);
-    errors(&bad, schema, schema, "result", &mut wrong);
-    assert_eq!(wrong.len(), 1);
+    assert_eq!(errors(&bad, schema, &shipped::schema).len(), 1);
     value
 }
 
@@ -349,21 +256,40 @@ fn what_tune_prints_validates_with_a_set_and_without() {
     let opts = "HEAP(AUTO,AUTO,,FREE)";
     let nothing = check(&of_tune(), &[&begin[..], &["--opts", opts, "--", "true"]].concat());
     assert!(nothing["default_plain"].is_object(), "{nothing}");
+    // A course of the run whose accounts the suggestions are from.
+    let every =
+        ["tune", "--json", "-q", "--runs", "1", "--every", "10ms", "--html", "page.html", "--opts", opts];
+    let looked = check(&of_tune(), &[&every[..], &["--", "sleep", "0.1"]].concat());
+    assert!(looked["report"]["over_time"]["looks"].as_u64() > Some(0), "{looked}");
     let others = ["tune", "--json", "-q", "--runs", "1", "--allocators", "--opts", opts, "--", "true"];
     assert!(check(&of_tune(), &others)["allocators"].is_object());
 }
 
 #[test]
+fn what_ls_and_top_print_validates() {
+    let folder = Folder::new("schema-top");
+    let script = "\"$BIN\" ls --json && \"$BIN\" top --json --every 50ms | head -n 3";
+    let mut run = command(&["run", "-q", "--opts", "HEAP(1M)", "--", "sh", "-c", script]);
+    run.env("BIN", env!("CARGO_BIN_EXE_underbar")).env("XDG_RUNTIME_DIR", folder.path());
+    let (code, text, error) = said(&run.output().expect("it runs"));
+    assert_eq!(code, 0, "{error}");
+    let mut lines = text.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+    let list = lines.next().expect("a list");
+    assert_eq!(errors(&list, &shipped::schema("underbar.ls.1.json").expect("a schema"), &|_| None), [""; 0]);
+    let is_ours = |ledger: &Value| ledger["program"] == "sh" && ledger["state"] == "running";
+    assert!(list["ledgers"].as_array().expect("ledgers").iter().any(is_ours), "{list}");
+    let looks: Vec<Value> = lines.collect();
+    assert_eq!(looks.len(), 3, "{text}");
+    let schema = shipped::schema("underbar.top.1.json").expect("a schema");
+    for look in looks {
+        assert_eq!(errors(&look, &schema, &|_| None), [""; 0]);
+        assert!(look["processes"].as_array().expect("processes").iter().any(|row| row["program"] == "sh"));
+    }
+}
+
+#[test]
 fn the_shipped_schemas_are_these() {
     for (name, schema) in [("underbar.tune.1.json", of_tune()), ("underbar.compare.1.json", of_compare())] {
-        let made = format!("{}\n", serde_json::to_string_pretty(&schema).expect("JSON"));
-        if std::env::var_os("UNDERBAR_BLESS").is_some() {
-            std::fs::write(shipped(name), &made).expect("written");
-        }
-        let found = std::fs::read_to_string(shipped(name)).unwrap_or_default();
-        assert!(
-            found == made,
-            "{name} is not what this file makes; UNDERBAR_BLESS=1 cargo test -p underbar-cli writes it"
-        );
+        shipped::check(&format!("share/schema/{name}"), &format!("{schema:#}\n"), "underbar-cli");
     }
 }

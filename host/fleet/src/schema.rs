@@ -114,20 +114,11 @@ pub fn clickhouse() -> String {
 mod tests {
     use super::*;
     use crate::line::lines;
-    use underbar_report::sample;
+    use underbar_report::json_schema::errors;
+    use underbar_report::{sample, shipped};
 
-    #[track_caller]
-    fn check_shipped(name: &str, made: &str) {
-        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name);
-        if std::env::var_os("UNDERBAR_BLESS").is_some() {
-            std::fs::create_dir_all(path.parent().expect("a folder")).expect("made");
-            std::fs::write(&path, made).expect("written");
-        }
-        let found = std::fs::read_to_string(&path).unwrap_or_default();
-        assert!(
-            found == made,
-            "{name} is not what the table makes; UNDERBAR_BLESS=1 cargo test -p underbar-fleet writes it"
-        );
+    fn check_shipped(file: &str, made: &str) {
+        shipped::check(file, made, "underbar-fleet");
     }
 
     #[test]
@@ -145,11 +136,8 @@ mod tests {
         for report in [sample::getfree(), sample::tree(), sample::low_coverage()] {
             for row in lines(&columns, &report, None) {
                 let line: Value = serde_json::from_str(&row.text).expect("JSON");
-                let line = line.as_object().expect("an object");
-                assert_eq!(line.len(), columns.len());
-                for (name, value) in line {
-                    assert!(is_of(value, &schema["properties"][name]), "{name}: {value}");
-                }
+                assert_eq!(line.as_object().map(Map::len), Some(columns.len()));
+                assert_eq!(errors(&line, &schema, &|_| None), [""; 0]);
             }
         }
         for (name, wrong) in [
@@ -158,27 +146,7 @@ mod tests {
             ("heap_gets", json!(-1)),
             ("suggestion_rule", json!([1])),
         ] {
-            assert!(!is_of(&wrong, &schema["properties"][name]), "{name}");
+            assert_eq!(errors(&wrong, &schema["properties"][name], &|_| None).len(), 1, "{name}");
         }
-    }
-
-    fn is_of(value: &Value, schema: &Value) -> bool {
-        let kind = match value {
-            Value::Null => "null",
-            Value::Number(_) => "integer",
-            Value::String(_) => "string",
-            Value::Array(_) => "array",
-            _ => return false,
-        };
-        let is_kind = match &schema["type"] {
-            Value::Array(kinds) => kinds.iter().any(|of| of == kind),
-            of => of.is_null() || of == kind,
-        };
-        let list = value.as_array().map_or(&[][..], Vec::as_slice);
-        is_kind
-            && schema.get("const").is_none_or(|fixed| fixed == value)
-            && schema["enum"].as_array().is_none_or(|all| all.contains(value))
-            && (schema["minimum"].is_null() || value.is_u64() || value.is_null())
-            && list.iter().all(|value| is_of(value, &schema["items"]))
     }
 }

@@ -3,11 +3,11 @@
 
 use std::env;
 use std::ffi::{CString, OsStr, OsString};
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::Read;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use underbar_ledger::samples;
-use underbar_preloadable::{LEDGER, NO_FOLLOW, PRELOAD, entries, is_our_library};
+use underbar_preloadable::{LEDGER, NO_FOLLOW, PRELOAD, deny, entries, is_our_library};
 use underbar_sys::inherited;
 
 /// The caller's environment, as the kernel passed it: the standard library leaves out strings without `=`.
@@ -72,6 +72,25 @@ pub(crate) fn of_program(
     result.into_iter().filter_map(|string| CString::new(string).ok()).collect()
 }
 
+/// Programs that stay plain for all users: the file of their names, and what is in it; None if there is none.
+#[must_use]
+pub fn denied_for_all() -> Option<(&'static str, Vec<u8>)> {
+    const FILE: &str = "/etc/underbar.deny";
+    fs::read(FILE).ok().map(|list| (FILE, list))
+}
+
+/// The variable by which the library learns of programs that stay plain, from the user's own list and that for all users. None: the user's
+/// own is enough.
+pub(crate) fn denied(own: Option<OsString>, for_all: &[u8]) -> Option<(OsString, OsString)> {
+    let for_all: Vec<&[u8]> = deny::entries(for_all).collect();
+    if for_all.is_empty() {
+        return None;
+    }
+    let own = own.unwrap_or_default();
+    let all: Vec<&[u8]> = deny::entries(own.as_bytes()).chain(for_all).collect();
+    Some((OsString::from_vec(deny::VARIABLE.to_vec()), OsString::from_vec(all.join(b",".as_slice()))))
+}
+
 /// The loader's variable with another library before those of the caller's environment, and without ours: a variable for
 /// [`Launch::variables`](crate::Launch::variables) of a plain run.
 #[must_use]
@@ -100,6 +119,22 @@ fn preload(library: Option<&[u8]>, value: &[u8]) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_for_all_users_join_those_of_the_user() {
+        let list = |own: Option<&str>, for_all: &[u8]| {
+            denied(own.map(OsString::from), for_all).map(|(name, list)| {
+                assert_eq!(name, "UNDERBAR_DENY");
+                list.into_string().expect("text")
+            })
+        };
+        assert_eq!(
+            list(Some("java"), b"# all\nnginx # crashes\n\nchrome*"),
+            Some("java,nginx,chrome*".to_owned())
+        );
+        assert_eq!(list(None, b"nginx"), Some("nginx".to_owned()));
+        assert_eq!(list(Some("java"), b"# nobody\n"), None);
+    }
 
     fn check(given: &[&str], library: Option<&str>, variables: &[(&str, &str)], expect: &[&str]) {
         let given = given.iter().map(|text| text.as_bytes().to_vec()).collect();

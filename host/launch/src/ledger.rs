@@ -320,15 +320,16 @@ fn read_behind(
 }
 
 pub(crate) fn folders() -> impl Iterator<Item = PathBuf> {
+    let (runtime, others) = folders_apart();
+    runtime.into_iter().chain(others)
+}
+
+/// That of the user's session, if it is known, and the others, in the order in which they are tried.
+fn folders_apart() -> (Option<PathBuf>, [PathBuf; 2]) {
     let runtime = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute());
     let name = format!("underbar-{}", rustix::process::getuid().as_raw());
-    [
-        runtime.map(|path| path.join("underbar")),
-        Some(Path::new("/dev/shm").join(&name)),
-        Some(Path::new("/tmp").join(name)),
-    ]
-    .into_iter()
-    .flatten()
+    let others = [Path::new("/dev/shm").join(&name), Path::new("/tmp").join(name)];
+    (runtime.map(|path| path.join("underbar")), others)
 }
 
 /// Makes the folder if it is missing, but not its parent. It must be ours, and not readable by others.

@@ -47,7 +47,7 @@ pub mod switches;
 pub use alive::Alive;
 pub use control::{ControlError, ControlPage};
 pub use cpu_limit::{CpuWatch, Expired};
-pub use environment::preloading;
+pub use environment::{denied_for_all, preloading};
 pub use ledger::LedgerFile;
 pub use library::{Library, LibraryError};
 pub use process_file::{KernelFigures, ProcessFile};
@@ -55,7 +55,7 @@ pub use program::{Failure, find};
 pub use run::{Ended, How, LOOK_AGAIN};
 pub use session::{Process, Session};
 pub use underbar_preloadable::carry::Reason;
-pub use underbar_preloadable::counter_of;
+pub use underbar_preloadable::{counter_of, deny};
 pub use underbar_sys::process::Usage;
 
 use std::ffi::OsString;

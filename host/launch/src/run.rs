@@ -12,6 +12,8 @@
 //! program ended ──────────────────────────────> Ended; later, Ended::leave: the same code or signal
 //! ```
 //!
+//! As the first process of a container, this command also waits for processes whose parents have ended, so that none stays a zombie.
+//!
 //! Invariant: signals are blocked and taken one by one, so there is no handler and no race with one. A signal that was ignored
 //! when we were started stays ignored for us, and for the program unless it decides otherwise: it is sent on like any
 //! other. If we are killed, so is the program.
@@ -31,7 +33,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::process;
 use std::ptr;
 use std::time::{Duration, Instant};
-use underbar_preloadable::NO_FOLLOW;
+use underbar_preloadable::{NO_FOLLOW, deny};
 use underbar_sys::continuation::Continuation;
 use underbar_sys::inherited::inherited;
 use underbar_sys::process::{Change, Child, Refused, Start, Strings, Usage, die_by, replace, start};
@@ -216,6 +218,8 @@ fn attend(
 ) -> Result<(How, Usage), Errno> {
     let (mut is_stopped, mut were_stopped) = (false, false);
     let (mut watcher, mut pause) = (None, look().min(LOOK_AGAIN));
+    // The first process of a container inherits those whose parents have ended.
+    let is_first = getpid() == 1;
     loop {
         let signal = signal::wait_for(taken, pause)?;
         pause = look().min(LOOK_AGAIN);
@@ -232,6 +236,9 @@ fn attend(
                     watcher = continuation.map(|continuation| continuation.watcher).or(watcher);
                 }
             }
+        }
+        if is_first {
+            child.reap_others();
         }
         let Some(signal) = signal else { continue };
         match signal.signal {
@@ -287,6 +294,12 @@ impl Prepared {
         if library.is_some() && !launch.follow {
             let name = String::from_utf8_lossy(NO_FOLLOW).into_owned();
             variables.push((name.into(), process::id().to_string().into()));
+        }
+        if library.is_some()
+            && let Some((_, list)) = environment::denied_for_all()
+        {
+            let name = std::str::from_utf8(deny::VARIABLE).unwrap_or_default();
+            variables.extend(environment::denied(std::env::var_os(name), &list));
         }
         let path = library.map(|library| library.path().as_os_str().as_bytes());
         let environment = environment::of_program(environment::own(), path, &variables);

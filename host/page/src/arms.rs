@@ -12,6 +12,7 @@ use underbar_ledger::Unit;
 use underbar_report::units;
 use underbar_verdict::compare::{Comparison, Estimate, Finding};
 use underbar_verdict::plan::Arm;
+use underbar_verdict::ratios::typical;
 use underbar_verdict::sample::{Measure, Runs};
 
 use crate::markup::{Column, Kind, table, text};
@@ -67,7 +68,7 @@ fn ratios(comparisons: &[&Comparison]) -> String {
     let place = |ratio: f64| short(50.0 + 50.0 * (libm::log(ratio.max(1e-9)) / far).clamp(-1.0, 1.0));
     let columns = [
         Column::new("measure", Kind::Name),
-        Column::new("of", Kind::Words),
+        Column::new("arms", Kind::Words),
         Column::new("ratio [interval]", Kind::Figure),
         Column::new("less &larr; 1 &rarr; more", Kind::Picture),
         Column::new("finding", Kind::Words),
@@ -113,7 +114,7 @@ fn runs(number: usize, runs: &Runs) -> String {
     let columns = [
         Column::new("measure", Kind::Name),
         Column::new("arm", Kind::Words),
-        Column::new("middle", Kind::Figure),
+        Column::new("median", Kind::Figure),
         Column::new("lowest", Kind::Figure),
         Column::new("highest", Kind::Figure),
         Column::new("each run", Kind::Picture),
@@ -137,7 +138,7 @@ fn runs(number: usize, runs: &Runs) -> String {
         for &arm in runs.plan().arms() {
             let values = of(arm);
             let (Some(&first), Some(&last)) = (values.first(), values.last()) else { continue };
-            let middle = values[values.len() / 2];
+            let Some(middle) = typical(values.iter().copied()) else { continue };
             let mut drawn = "<svg class=\"runs\" aria-hidden=\"true\"><line class=\"grid\" x1=\"0\" x2=\"100%\" y1=\"11\" y2=\"11\"/>".to_owned();
             for value in &values {
                 drawn += &format!("<circle cx=\"{}%\" cy=\"11\" r=\"3.5\"/>", place(*value));
@@ -162,4 +163,33 @@ fn runs(number: usize, runs: &Runs) -> String {
         if number == 0 { " open" } else { "" },
         table("Runs by arm", &columns, &rows)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use underbar_verdict::plan::Plan;
+    use underbar_verdict::sample::Sample;
+
+    #[test]
+    fn the_middle_of_an_even_number_of_runs_is_the_lower_one() {
+        let mut book = Runs::new(Plan::new(&[Arm::PLAIN, Arm::DEFAULT], 4, 1).expect("a plan"));
+        for cpu_ns in [1_000, 2_000, 3_000, 4_000] {
+            let sample = Sample {
+                cpu_ns,
+                elapsed_ns: 10,
+                peak_rss_bytes: 10,
+                faults: 10,
+                ended_well: true,
+                output: None,
+            };
+            book.record(&[sample, sample]).expect("a round of two");
+        }
+        let html = runs(0, &book);
+        let row =
+            html.lines().find(|line| line.starts_with("<tr>") && line.contains("plain")).expect("a row");
+        let values: Vec<&str> =
+            row.split("<data value=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+        assert_eq!(values, ["2000", "1000", "4000"], "{row}");
+    }
 }

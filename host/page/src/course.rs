@@ -9,6 +9,9 @@
 //!
 //! A slider below the picture, and a pointer over it, show the figures of one moment (`page.js` reads them from the table).
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
 use underbar_ledger::Unit;
 use underbar_report::Report;
 use underbar_report::over_time::{Column as Values, Course, OfProcess, TABLE};
@@ -17,8 +20,10 @@ use underbar_report::units::{bytes, counted, nanoseconds};
 use crate::markup::{Column, Kind, figure, table, text};
 use crate::scale::{byte_steps, one_digit, percent, short, time_steps};
 
-/// The most processes with a picture of their own.
+/// The most rows with a picture.
 const MOST: usize = 40;
+/// Processes of one program that have rows of their own; more are one row.
+const APART: usize = 4;
 /// Units of the inner picture.
 const UNITS: f64 = 1000.0;
 
@@ -34,13 +39,14 @@ pub fn section(report: &Report) -> Option<String> {
     let over = report.over_time.as_ref().filter(|over| over.all.points() > 0 && over.all.is_even())?;
     let course = &over.all;
     let mut html = format!(
-        "<p>{} from outside, one every {}. {}</p>\n",
-        counted(over.looks, "look", "looks"),
+        "<p>underbar looked at the processes {}, once every {}. {}</p>\n",
+        counted(over.looks, "time", "times"),
         nanoseconds(over.every_ns),
         match course.looks_per_point {
             0 | 1 => String::new(),
-            several =>
-                format!("Each point holds up to {several} looks: the band shows the lowest and the highest."),
+            several => format!(
+                "Each point is made of up to {several} looks: the band is from their lowest to their highest value."
+            ),
         }
     );
     html += &picture(course);
@@ -50,7 +56,7 @@ pub fn section(report: &Report) -> Option<String> {
     }
     if over.left_out > 0 {
         html += &format!(
-            "<p class=\"note\">{} have no course of their own.</p>\n",
+            "<p class=\"note\">The first picture includes {} without a picture here.</p>\n",
             counted(over.left_out, "short process", "short processes")
         );
     }
@@ -179,6 +185,39 @@ fn figures_of(course: &Course) -> String {
     )
 }
 
+/// A row of the table of processes.
+struct Group<'a> {
+    /// Its processes, the one with the most storage first.
+    all: Vec<&'a OfProcess>,
+}
+
+impl Group<'_> {
+    fn most(&self, of: fn(&Course) -> &Values) -> Option<u64> {
+        self.all.iter().filter_map(|one| of(&one.course).highest()).max()
+    }
+}
+
+/// The processes in the order of their storage. Those of one program are one row if there are more than [`APART`].
+fn groups(all: &[OfProcess]) -> Vec<Group<'_>> {
+    let mut by_program: BTreeMap<&str, Vec<&OfProcess>> = BTreeMap::new();
+    for one in all.iter().filter(|one| one.course.is_even()) {
+        by_program.entry(&one.program).or_default().push(one);
+    }
+    let mut groups = Vec::new();
+    for mut all in by_program.into_values() {
+        if all.len() > APART {
+            all.sort_by_key(|one| Reverse(one.course.heap.highest()));
+            groups.push(Group { all });
+        } else {
+            groups.extend(all.into_iter().map(|one| Group { all: vec![one] }));
+        }
+    }
+    groups.sort_by_key(|group| {
+        (Reverse(group.most(|course| &course.heap)), group.all.first().map(|one| one.started_ns))
+    });
+    groups
+}
+
 /// A small picture for each process, those with most storage first.
 fn processes(all: &[OfProcess]) -> String {
     let columns = [
@@ -189,31 +228,42 @@ fn processes(all: &[OfProcess]) -> String {
         Column::new("heap over time", Kind::Picture),
     ];
     let end = all.iter().filter_map(|one| one.course.at_ns.last()).max().copied().unwrap_or(1).max(1);
-    let mut sorted: Vec<&OfProcess> = all.iter().filter(|one| one.course.is_even()).collect();
-    sorted.sort_by_key(|one| std::cmp::Reverse(one.course.heap.highest()));
-    let most = sorted.first().and_then(|one| one.course.heap.highest()).unwrap_or(1).max(1);
-    let row = |one: &&OfProcess| {
-        let highest = |values: &Values| values.highest().map_or("–".to_owned(), bytes);
+    let groups = groups(all);
+    let most = groups.first().and_then(|group| group.most(|course| &course.heap)).unwrap_or(1).max(1);
+    let row = |group: &Group<'_>| {
+        let one = group.all.first()?;
+        let highest = |of: fn(&Course) -> &Values| group.most(of).map_or("–".to_owned(), bytes);
+        let began = group.all.iter().map(|one| one.started_ns).min().unwrap_or(0);
+        let number = match group.all.len() {
+            1 => one.process.to_string(),
+            several => format!("{several} processes"),
+        };
         let small = format!(
             "<svg class=\"spark\" viewBox=\"0 0 1000 1000\" preserveAspectRatio=\"none\" aria-hidden=\"true\"><path class=\"band\" d=\"{}\"/></svg>",
             filled(&one.course, most as f64, end)
         );
-        vec![
-            format!("{} <span class=\"of\">{}</span>", text(&one.program), one.process),
-            nanoseconds(one.started_ns),
-            highest(&one.course.heap),
-            highest(&one.course.resident),
+        Some(vec![
+            format!("{} <span class=\"of\">{number}</span>", text(&one.program)),
+            nanoseconds(began),
+            highest(|course| &course.heap),
+            highest(|course| &course.resident),
             small,
-        ]
+        ])
     };
-    let rows: Vec<Vec<String>> = sorted.iter().take(MOST).map(row).collect();
-    let more = sorted.len().saturating_sub(MOST);
-    let more = if more > 0 {
-        format!("<p class=\"note\">{more} processes with less storage are not shown.</p>\n")
-    } else {
-        String::new()
-    };
-    table("Each process", &columns, &rows) + &more
+    let rows: Vec<Vec<String>> = groups.iter().take(MOST).filter_map(row).collect();
+    let mut notes = String::new();
+    if groups.iter().any(|group| group.all.len() > 1) {
+        notes += &format!(
+            "<p class=\"note\">A program with more than {APART} processes has one row: the start of the first, the figures of the largest, \
+             and the heap of the process that had the most in use.</p>\n"
+        );
+    }
+    let more: usize = groups.iter().skip(MOST).map(|group| group.all.len()).sum();
+    if more > 0 {
+        let more = counted(more as u64, "process with less storage is", "processes with less storage are");
+        notes += &format!("<p class=\"note\">{more} not shown.</p>\n");
+    }
+    table("Each process", &columns, &rows) + &notes
 }
 
 /// The highest values as an area above zero, from the begin of the course.

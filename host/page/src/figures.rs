@@ -6,6 +6,7 @@ use underbar_report::Report;
 use underbar_report::figures::Figures;
 use underbar_report::steps::STEPS;
 use underbar_report::tree::TREE;
+use underbar_report::units::counted;
 
 use crate::markup::{Column, Kind, figure, table, text};
 
@@ -27,7 +28,8 @@ pub fn section(report: &Report) -> Option<String> {
         html += &part("All programs together", &counters(&report.tree.counters));
     }
     if programs.len() > MOST {
-        html += &format!("<p class=\"note\">{} programs more are in the JSON.</p>\n", programs.len() - MOST);
+        let more = counted((programs.len() - MOST) as u64, "more program", "more programs");
+        html += &format!("<p class=\"note\">The JSON has the figures of {more}.</p>\n");
     }
     Some(html)
 }

@@ -84,7 +84,7 @@ fn graph(number: usize, sites: &Sites) -> String {
     let depth = frames.iter().map(|frame| frame.depth).max().unwrap_or(0) + 1;
     html += &format!(
         "<div class=\"flame\" data-flame>\n<p class=\"tools\" hidden><label for=\"search-{number}\">Search</label> <input id=\"search-{number}\" type=\"search\" autocomplete=\"off\" spellcheck=\"false\"> \
-         <button type=\"button\">All of it</button> <output></output></p>\n\
+         <button type=\"button\">Show all</button> <output></output></p>\n\
          <svg class=\"frames\" height=\"{}\" role=\"tree\" aria-label=\"{}\">\n{drawn}",
         depth * LEVEL,
         text(&sites.title)
@@ -93,8 +93,8 @@ fn graph(number: usize, sites: &Sites) -> String {
     let left = count_of(&sites.root).saturating_sub(frames.iter().map(|frame| frame.levels).sum());
     if left > 0 {
         html += &format!(
-            "<p class=\"note\">{} too narrow to be seen are left out.</p>\n",
-            units::counted(left as u64, "frame", "frames")
+            "<p class=\"note\">{} too narrow to show.</p>\n",
+            units::counted(left as u64, "frame is", "frames are")
         );
     }
     if sites.rows.is_empty() {
@@ -261,7 +261,7 @@ mod tests {
             [(1, 0), (200, 1), (1, 2)]
         );
         let html = graph(0, &sites(root));
-        assert!(html.contains("walk × 200: 5 B, 100 %") && !html.contains("left out"), "{html}");
+        assert!(html.contains("walk × 200: 5 B, 100 %") && !html.contains("too narrow"), "{html}");
     }
 
     #[test]
@@ -270,7 +270,7 @@ mod tests {
         let root = flame("all", 20_000.0, many);
         assert!(frames(&root).len() <= FRAMES);
         let html = graph(0, &sites(root));
-        assert!(html.contains("20,000 frames too narrow to be seen are left out"), "{:.400}", html);
+        assert!(html.contains("20,000 frames are too narrow to show"), "{:.400}", html);
     }
 
     #[test]
@@ -279,7 +279,7 @@ mod tests {
         let root = flame("all", 2_500.0, many);
         let html = graph(0, &sites(root));
         assert!(html.len() < GRAPH_BYTES + (64 << 10), "{}", html.len());
-        assert!(html.contains("frames too narrow to be seen are left out"), "{:.400}", html);
+        assert!(html.contains("frames are too narrow to show"), "{:.400}", html);
     }
 
     #[test]

@@ -14,12 +14,13 @@ const LONGEST: usize = 400;
 /// The head.
 pub fn head(content: &Content<'_>) -> String {
     let words: String = content.command.join(" ").chars().take(LONGEST).collect();
-    let end = content.report.map(|report| timing::end(report.run.end));
+    let end = content.report.map(timing::end_of);
     let mut html = format!("<header>\n<p class=\"product\">underbar</p>\n<h1>{}</h1>\n", text(&words));
     if let (Some(report), Some(end)) = (content.report, end) {
-        let tone = if end == "exit 0" { "ended" } else { "ended badly" };
+        let is_well = end == "exit 0" || report.run.end.is_none() && end != "killed";
+        let tone = if is_well { "ended" } else { "ended badly" };
         let date = if report.run.started_unix_ns > 0 {
-            format!(" · {}", text(&le::date(report)))
+            format!(" · {}", le::iso_date(report))
         } else {
             String::new()
         };

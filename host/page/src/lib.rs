@@ -111,7 +111,7 @@ pub fn render(content: &Content<'_>) -> String {
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta http-equiv=\"Content-Security-Policy\" \
          content=\"{}\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"referrer\" \
          content=\"no-referrer\">\n<meta name=\"color-scheme\" content=\"light dark\">\n<title>{} – underbar</title>\n\
-         <style>{STYLE}</style>\n</head>\n<body>\n<a class=\"skip\" href=\"#main\">To the figures</a>\n",
+         <style>{STYLE}</style>\n</head>\n<body>\n<a class=\"skip\" href=\"#main\">Skip to the figures</a>\n",
         policy::policy(SCRIPT, STYLE),
         text(name)
     );
@@ -125,8 +125,8 @@ pub fn render(content: &Content<'_>) -> String {
             "<section id=\"{id}\" aria-labelledby=\"{id}-title\">\n<h2 id=\"{id}-title\">{title}</h2>\n{html}</section>\n"
         );
     }
-    page += "</main>\n<footer><p>Made by underbar. The page needs no network and makes no request. Each figure has its key: \
-             <code>underbar explain KEY</code> says what it means and how exact it is.</p></footer>\n";
+    page += "</main>\n<footer><p>Made by underbar. The page needs no network and makes no request. Each figure has a key: \
+             <code>underbar explain KEY</code> tells what the figure means and how exact it is.</p></footer>\n";
     page += &format!("<script>{SCRIPT}</script>\n</body>\n</html>\n");
     page
 }

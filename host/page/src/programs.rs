@@ -1,7 +1,7 @@
 //! The programs of the tree, the one with the most memory first.
 
 use underbar_ledger::Key;
-use underbar_report::units::count;
+use underbar_report::units::{count, counted};
 use underbar_report::{Program, Report};
 
 use crate::markup::{Column, Kind, bar, figure_or, table, text};
@@ -42,7 +42,10 @@ pub fn section(report: &Report) -> Option<String> {
     let rows: Vec<Vec<String>> = programs.iter().take(MOST).map(row).collect();
     let more = programs.len().saturating_sub(MOST);
     let more = if more > 0 {
-        format!("<p class=\"note\">{more} programs with less memory are not shown.</p>\n")
+        format!(
+            "<p class=\"note\">{} not shown.</p>\n",
+            counted(more as u64, "program with less memory is", "programs with less memory are")
+        )
     } else {
         String::new()
     };

@@ -31,16 +31,16 @@ pub fn section(report: &Report) -> Option<String> {
     let fitting = fitting_cells(sizes, !leading.unfinished);
     let all = sizes.total();
     let mut html = format!(
-        "<p>{}{} of {}, by size.</p>\n",
-        if leading.unfinished { "At least " } else { "" },
-        counted(all, "request", "requests"),
-        crate::markup::text(&leading.name)
+        "<p>{} made {}{}.</p>\n",
+        crate::markup::text(&leading.name),
+        if leading.unfinished { "at least " } else { "" },
+        counted(all, "request", "requests")
     );
     html += &picture(sizes, &fitting);
     if !fitting.is_empty() {
         let words: Vec<String> = fitting.iter().map(u64::to_string).collect();
         html += &format!(
-            "<p>{} sizes of cells waste least for requests of up to 64 KiB: <code>{}</code></p>\n",
+            "<p>These {} cell sizes would waste the least for requests of up to 64 KiB: <code>{}</code></p>\n",
             fitting.len(),
             words.join(", ")
         );
@@ -121,9 +121,9 @@ fn picture(sizes: &Sizes, fitting: &[u64]) -> String {
             "<line class=\"new\" x1=\"{place}%\" x2=\"{place}%\" y1=\"192\" y2=\"204\"><title>{size}</title></line>"
         );
     }
-    html += "</svg>\n<figcaption><span class=\"key\"><svg class=\"swatch\" aria-hidden=\"true\"><line class=\"now\" x1=\"9\" x2=\"9\" y1=\"1\" y2=\"11\"/></svg>sizes of cells today</span>\n";
+    html += "</svg>\n<figcaption><span class=\"key\"><svg class=\"swatch\" aria-hidden=\"true\"><line class=\"now\" x1=\"9\" x2=\"9\" y1=\"1\" y2=\"11\"/></svg>cell sizes now</span>\n";
     if !fitting.is_empty() {
-        html += "<span class=\"key\"><svg class=\"swatch\" aria-hidden=\"true\"><line class=\"new\" x1=\"9\" x2=\"9\" y1=\"1\" y2=\"11\"/></svg>sizes that waste least</span>\n";
+        html += "<span class=\"key\"><svg class=\"swatch\" aria-hidden=\"true\"><line class=\"new\" x1=\"9\" x2=\"9\" y1=\"1\" y2=\"11\"/></svg>cell sizes that would waste the least</span>\n";
     }
     html + "</figcaption>\n</figure>\n"
 }

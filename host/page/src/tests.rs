@@ -240,3 +240,30 @@ fn a_course_of_another_hand_is_left_out_if_its_columns_differ() {
     assert!(page_of(&odd).contains("id=\"course\""));
     let _ = underbar_report::summary::render(&odd, &[], false);
 }
+
+#[test]
+fn many_processes_of_one_program_are_one_row() {
+    let mut report = sample::getfree();
+    report.run.started_unix_ns = 1_795_709_143 * 1_000_000_000;
+    report.host.utc_offset_seconds = 3_600;
+    let mut recorder = Recorder::new(1);
+    let one = |process: u32, program: &str| Seen {
+        program: format!("/bin/{program}"),
+        process,
+        counters: Counted::of(|key| if key == Key::HeapUsed { u64::from(process) << 10 } else { 0 }),
+        ..Seen::default()
+    };
+    let bash = (100..141).map(|process| one(process, "bash"));
+    let all: Vec<Seen> = bash.chain((1..4).map(|process| one(process, "make"))).collect();
+    (1..4).for_each(|look| recorder.look(look, all.clone()));
+    report.over_time = Some(recorder.finish(&sample::report(Vec::new())));
+    let page = page_of(&report);
+    assert_eq!(page.matches("bash <span class=\"of\">").count(), 1);
+    assert!(
+        page.contains("bash <span class=\"of\">41 processes</span>") && page.contains("140 KiB"),
+        "{page}"
+    );
+    assert_eq!(page.matches("make <span class=\"of\">").count(), 3);
+    assert!(page.contains("A program with more than 4 processes has one row"));
+    assert!(page.contains(" · 2026-11-26 17:05<"), "the date is unambiguous");
+}

@@ -4,7 +4,7 @@ use underbar_ledger::Unit;
 use underbar_report::Report;
 use underbar_report::locks::{Lock, Locks};
 use underbar_report::switches::{Calls, Switches};
-use underbar_report::units::{count, counted, nanoseconds, share};
+use underbar_report::units::{counted, nanoseconds, share};
 
 use crate::markup::table;
 use crate::markup::{Column, Kind, bar, figure, text};
@@ -49,21 +49,21 @@ pub fn locks(report: &Report) -> Option<String> {
     let rows: Vec<Vec<String>> = all.iter().take(MOST).map(row).collect();
     let circles: usize = report.locks().map(|locks| locks.circles.len()).sum();
     let mut html = format!(
-        "<p>{}, waited for {} together.</p>\n",
-        counted(all.len() as u64, "lock", "locks"),
-        nanoseconds(sum)
+        "<p>Threads waited {} in all for {}.</p>\n",
+        nanoseconds(sum),
+        counted(all.len() as u64, "lock", "locks")
     );
     if circles > 0 {
         html += &format!(
-            "<p class=\"badly\">Possible deadlock: {} in the order of locks. <code>underbar report --report lock</code> names them.</p>\n",
+            "<p class=\"badly\">Possible deadlock: the order in which threads take locks has {}. <code>underbar report --report lock</code> names the locks.</p>\n",
             counted(circles as u64, "circle", "circles")
         );
     }
     html += &table("Locks by wait", &columns, &rows);
     if all.len() > MOST {
         html += &format!(
-            "<p class=\"note\">{} locks with shorter waits are not shown.</p>\n",
-            count((all.len() - MOST) as u64)
+            "<p class=\"note\">{} not shown.</p>\n",
+            counted((all.len() - MOST) as u64, "lock with a shorter wait is", "locks with shorter waits are")
         );
     }
     Some(html)
@@ -94,7 +94,7 @@ pub fn switches(report: &Report) -> Option<String> {
         Column::new("<span class=\"unseen\">picture</span>", Kind::Picture),
     ];
     let row = |calls: &&Calls| {
-        let name = if calls.component.is_empty() { "code of no module" } else { &calls.component };
+        let name = if calls.component.is_empty() { "code outside modules" } else { &calls.component };
         vec![
             text(name),
             text(&calls.kind),
@@ -108,13 +108,13 @@ pub fn switches(report: &Report) -> Option<String> {
         ]
     };
     let rows: Vec<Vec<String>> = calls.iter().take(MOST).map(row).collect();
-    let about = if about > 0 { format!(", about {} together", nanoseconds(about)) } else { String::new() };
-    let mut html = format!("<p>{}{about}.</p>\n", counted(sum, "switch", "switches"));
+    let about = if about > 0 { format!(" They took about {}.", nanoseconds(about)) } else { String::new() };
+    let mut html = format!("<p>{} in all.{about}</p>\n", counted(sum, "switch", "switches"));
     html += &table("Switches by component", &columns, &rows);
     if calls.len() > MOST {
         html += &format!(
-            "<p class=\"note\">{} rows with less are not shown.</p>\n",
-            count((calls.len() - MOST) as u64)
+            "<p class=\"note\">{} not shown.</p>\n",
+            counted((calls.len() - MOST) as u64, "smaller row is", "smaller rows are")
         );
     }
     Some(html)

@@ -259,11 +259,10 @@ pub fn page() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::manual::tests::check_shipped;
 
     #[test]
     fn the_shipped_page_is_this_one() {
-        check_shipped("docs/glossary.md", &page());
+        crate::shipped::check("docs/glossary.md", &page(), "underbar-report");
     }
 
     #[test]

@@ -19,6 +19,7 @@
 //! | [`gather`] | makes a report from a ledger |
 //! | [`read`] | reads a saved report, and explains one that cannot be read |
 //! | [`schema`] | the JSON schema, derived from the tables |
+//! | [`json_schema`] | the pieces of all JSON schemas, and the check of a value |
 //! | [`units`] | numbers for people |
 //! | [`timing`] | step timings in words |
 //! | [`summary`] | the default text |
@@ -72,6 +73,7 @@ mod hand_over_lines;
 pub mod heap;
 mod heap_sizes;
 pub mod heaps;
+pub mod json_schema;
 pub mod le;
 mod library_call_lines;
 pub mod library_calls;
@@ -111,6 +113,8 @@ pub mod ztpf;
 
 #[cfg(any(test, feature = "sample"))]
 pub mod sample;
+#[cfg(any(test, feature = "sample"))]
+pub mod shipped;
 
 pub use figures::Figures;
 pub use gather::Facts;

@@ -265,28 +265,12 @@ pub fn counters() -> String {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use super::*;
-
-    /// Compares a file of the repository with the text from the tables. With `UNDERBAR_BLESS=1` in the environment it writes the
-    /// file instead. Use that after a change of a table.
-    pub(crate) fn check_shipped(path: &str, made: &str) {
-        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path);
-        if std::env::var_os("UNDERBAR_BLESS").is_some() {
-            std::fs::create_dir_all(path.parent().expect("a file in a folder")).expect("folder");
-            std::fs::write(&path, made).expect("the file can be written");
-        }
-        let shipped = std::fs::read_to_string(&path).unwrap_or_default();
-        assert!(
-            shipped == made,
-            "{} is not what the tables make; UNDERBAR_BLESS=1 cargo test -p underbar-report writes it",
-            path.display()
-        );
-    }
 
     #[test]
     fn the_shipped_list_is_this_one() {
-        check_shipped("docs/counters.md", &counters());
+        crate::shipped::check("docs/counters.md", &counters(), "underbar-report");
     }
 
     #[test]

@@ -11,6 +11,7 @@ use underbar_ledger::{self as ledger, Key, Unit};
 use crate::absent::ABSENT;
 use crate::figures::{areas, split};
 use crate::heap;
+use crate::json_schema::{self, not_required, object};
 use crate::lock::columns;
 use crate::model::SCHEMA;
 use crate::steps::STEPS;
@@ -185,7 +186,7 @@ pub fn schema() -> Value {
     );
     not_required(&mut schema, "over_time");
     not_required(&mut schema, "sites");
-    schema["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
+    let mut schema = json_schema::document("underbar.report.1.json", schema);
     schema["$defs"] = json!({
         "counters": counters(), "sizes": sizes(), "locks": locks(), "lock": lock(), "place": place(), "spread": spread(),
     });
@@ -233,20 +234,6 @@ fn fault() -> Value {
     not_required(&mut fault, "ecb");
     not_required(&mut fault, "size_is_asked");
     fault
-}
-
-/// An object with all of these keys, always.
-fn object(what: &str, properties: Value) -> Value {
-    let keys: Vec<Value> =
-        properties.as_object().into_iter().flat_map(Map::keys).map(|key| json!(key)).collect();
-    json!({"type": "object", "description": what, "properties": properties, "required": keys})
-}
-
-/// Makes a key optional: reports of an older underbar lack it.
-fn not_required(object: &mut Value, key: &str) {
-    if let Some(keys) = object["required"].as_array_mut() {
-        keys.retain(|required| required != key);
-    }
 }
 
 fn locks() -> Value {
@@ -442,72 +429,8 @@ mod tests {
     use super::*;
     use crate::sample;
 
-    /// Checks a value against the parts of JSON Schema that [`schema`] uses. Stricter than the standard in one way: a key that
-    /// the schema does not describe is an error, so no key is written without a description.
-    fn validate(value: &Value, schema: &Value, root: &Value, path: &str, errors: &mut Vec<String>) {
-        if let Some(reference) = schema["$ref"].as_str() {
-            let target =
-                root.pointer(reference.trim_start_matches('#')).expect("a reference leads somewhere");
-            return validate(value, target, root, path, errors);
-        }
-        if let Some(ways) = schema["anyOf"].as_array() {
-            let right = ways.iter().any(|way| {
-                let mut errors = Vec::new();
-                validate(value, way, root, path, &mut errors);
-                errors.is_empty()
-            });
-            if !right {
-                errors.push(format!("{path} is none of what it may be: {value}"));
-            }
-            return;
-        }
-        if schema.get("const").is_some_and(|fixed| fixed != value) {
-            errors.push(format!("{path} is {value}"));
-        }
-        if schema["enum"].as_array().is_some_and(|all| !all.contains(value)) {
-            errors.push(format!("{path} is {value}"));
-        }
-        let kind = match value {
-            Value::Null => "null",
-            Value::Bool(_) => "boolean",
-            Value::Number(number) if number.is_f64() => "number",
-            Value::Number(_) => "integer",
-            Value::String(_) => "string",
-            Value::Array(_) => "array",
-            Value::Object(_) => "object",
-        };
-        let allowed = match &schema["type"] {
-            Value::Null => true,
-            Value::Array(kinds) => kinds.iter().any(|allowed| allowed == kind),
-            allowed => allowed == kind,
-        };
-        if !allowed
-            || schema["minimum"].as_i64().is_some_and(|least| value.as_i64().is_some_and(|v| v < least))
-        {
-            errors.push(format!("{path} is {value}"));
-        }
-        for required in schema["required"].as_array().into_iter().flatten() {
-            let key = required.as_str().expect("a key");
-            if value.is_object() && value.get(key).is_none() {
-                errors.push(format!("{path} lacks {key}"));
-            }
-        }
-        for (key, inner) in value.as_object().into_iter().flatten() {
-            let named = schema.get("additionalProperties").filter(|_| key.starts_with("up_to_"));
-            match schema["properties"].get(key).or(named) {
-                Some(described) => validate(inner, described, root, &format!("{path}.{key}"), errors),
-                None => errors.push(format!("{path}.{key} is not described")),
-            }
-        }
-        for (at, inner) in value.as_array().into_iter().flatten().enumerate() {
-            validate(inner, &schema["items"], root, &format!("{path}[{at}]"), errors);
-        }
-    }
-
     fn errors(report: &Value) -> Vec<String> {
-        let (schema, mut errors) = (schema(), Vec::new());
-        validate(report, &schema, &schema, "report", &mut errors);
-        errors
+        json_schema::errors(report, &schema(), &|_| None)
     }
 
     fn json_of(report: &crate::Report) -> Value {
@@ -583,6 +506,6 @@ mod tests {
 
     #[test]
     fn the_shipped_schema_is_this_one() {
-        crate::manual::tests::check_shipped("share/schema/underbar.report.1.json", &text());
+        crate::shipped::check("share/schema/underbar.report.1.json", &text(), "underbar-report");
     }
 }

@@ -118,7 +118,7 @@ pub(crate) fn title(report: &Report, page: Page<'_>) -> Line {
         command.push(' ');
         command.push_str(&clean(argument));
     }
-    let end = timing::end(report.run.end);
+    let end = timing::end_of(report);
     let room = page.columns - "underbar: ".len() - ": ".len() - end.len();
     Line(vec![
         (Tone::Plain, "underbar: ".to_owned()),

@@ -1,6 +1,6 @@
 //! Step timings in words and units.
 
-use crate::model::End;
+use crate::model::{End, Report, State};
 use crate::steps::Steps;
 use crate::units::{bytes, count, counted, nanoseconds};
 
@@ -14,6 +14,22 @@ pub fn end(end: Option<End>) -> String {
             Some(name) => format!("killed by signal {signal} ({name})"),
             None => format!("killed by signal {signal}"),
         },
+    }
+}
+
+/// How the program of a run ended. A ledger that nobody attended knows whether it did, and no status.
+#[must_use]
+pub fn end_of(report: &Report) -> String {
+    if report.run.end.is_some() {
+        return end(report.run.end);
+    }
+    // One process may have been several programs, one after the other.
+    let of_run = report.processes.iter().filter(|process| process.process == report.run.process);
+    match of_run.max_by_key(|process| process.started_ns).map(|process| process.state) {
+        Some(State::Running) => "still running".to_owned(),
+        Some(State::Ended) => "ended, exit status not recorded".to_owned(),
+        Some(State::Killed) => "killed".to_owned(),
+        Some(State::Folded) | None => end(None),
     }
 }
 
@@ -85,6 +101,25 @@ mod tests {
         assert_eq!(end(Some(End::Signal(9))), "killed by signal 9 (SIGKILL)");
         assert_eq!(end(Some(End::Signal(40))), "killed by signal 40");
         assert_eq!(end(None), "end not seen");
+    }
+
+    #[test]
+    fn a_ledger_without_a_parent_knows_whether_the_program_ended() {
+        let mut report = crate::sample::getfree();
+        assert_eq!(end_of(&report), "exit 0");
+        report.run.end = None;
+        report.run.process = report.processes[0].process;
+        for (state, words) in [
+            (State::Running, "still running"),
+            (State::Ended, "ended, exit status not recorded"),
+            (State::Killed, "killed"),
+            (State::Folded, "end not seen"),
+        ] {
+            report.processes[0].state = state;
+            assert_eq!(end_of(&report), words);
+        }
+        report.run.process += 1;
+        assert_eq!(end_of(&report), "end not seen");
     }
 
     #[test]

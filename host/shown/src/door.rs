@@ -188,6 +188,33 @@ pub fn into_place(path: &Path, form: Form, words: &str) -> io::Result<()> {
     written
 }
 
+/// An error if a file could not be written: better before a program runs than after it. Changes no content, and opens no pipe and no
+/// device, which may block.
+///
+/// # Errors
+/// Those that writing it would have.
+pub fn can_be_written(path: &Path) -> io::Result<()> {
+    if is_output(path) {
+        return Ok(());
+    }
+    match fs::metadata(path) {
+        Ok(found) if found.is_dir() => Err(io::Error::from(io::ErrorKind::IsADirectory)),
+        Ok(found) if !found.is_file() => Ok(()),
+        Ok(_) => {
+            may_be_written(path, &fs::symlink_metadata(path)?)?;
+            OpenOptions::new().append(true).open(path).map(drop)
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            // A link to a file that is not there yet is followed when the file is made.
+            if fs::symlink_metadata(path).is_ok() {
+                return Ok(());
+            }
+            OpenOptions::new().write(true).create_new(true).open(path).and_then(|_| fs::remove_file(path))
+        }
+        Err(error) => Err(error),
+    }
+}
+
 /// Overwrites the current line of a terminal; an empty text clears it. A failed write is ignored.
 pub fn over(words: fmt::Arguments<'_>) {
     let mut words = crate::line(&words.to_string()).into_owned();
@@ -367,6 +394,24 @@ mod tests {
             to_file(&folder, Form::Text, "x").expect_err("a folder").kind(),
             io::ErrorKind::IsADirectory
         );
+        fs::remove_dir_all(folder).expect("removed");
+    }
+
+    #[test]
+    fn a_place_is_tried_without_a_trace() {
+        let folder = std::env::temp_dir().join(format!("underbar-door-tried-{}", std::process::id()));
+        fs::create_dir(&folder).expect("a folder");
+        let (file, absent, link) = (folder.join("file"), folder.join("absent"), folder.join("link"));
+        fs::write(&file, "kept").expect("written");
+        symlink("nothing", &link).expect("linked");
+        for path in [file.as_path(), &absent, &link, Path::new("-"), Path::new("/dev/null")] {
+            can_be_written(path).expect("it can be written");
+        }
+        assert_eq!(fs::read_to_string(&file).expect("there"), "kept");
+        for path in [&folder, &folder.join("none/x"), &file.join("x")] {
+            assert!(can_be_written(path).is_err(), "{}", path.display());
+        }
+        assert_eq!(fs::read_dir(&folder).expect("there").count(), 2, "nothing else is left");
         fs::remove_dir_all(folder).expect("removed");
     }
 

@@ -9,16 +9,17 @@
 //! Invariant: a place without a name keeps its module and address, and says why it has no more.
 //! Not here: which location is the site ([`crate::site`]).
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::files::{FileId, Files};
 use crate::made::MadeCode;
 use crate::walk::Place;
 
 /// A place in code, with its names.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Location {
     /// The file; empty for code that was made at run time.
     pub module: String,
@@ -26,13 +27,13 @@ pub struct Location {
     pub address: u64,
     /// Why there are no names, or no lines: `stripped`, `deleted`, `replaced`, `unreadable`, `made at run time`,
     /// `CPython, line unknown`; null otherwise.
-    pub note: Option<&'static str>,
+    pub note: Option<Cow<'static, str>>,
     /// The functions at this place, innermost first: all but the last were inlined. Empty without names.
     pub functions: Vec<Function>,
 }
 
 /// A function at a place.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Function {
     /// Its name, as people write it.
     pub function: Option<String>,
@@ -77,8 +78,12 @@ pub fn locations(
 fn of_file(files: &Files, file: FileId, addresses: &[u64]) -> Vec<Location> {
     let Some(program) = files.get(file) else { return vec![Location::default(); addresses.len()] };
     let module = program.path.to_string_lossy().into_owned();
-    let empty =
-        |address: u64, note| Location { module: module.clone(), address, note, functions: Vec::new() };
+    let empty = |address: u64, note: Option<&'static str>| Location {
+        module: module.clone(),
+        address,
+        note: note.map(Cow::Borrowed),
+        functions: Vec::new(),
+    };
     let Some(image) = program.image() else {
         let note = program.missing.map_or("unreadable", |missing| missing.words());
         return addresses.iter().map(|address| empty(*address, Some(note))).collect();
@@ -127,7 +132,7 @@ fn of_file(files: &Files, file: FileId, addresses: &[u64]) -> Vec<Location> {
 
 fn of_process(made: &MadeCode, process: u32, address: u64) -> Location {
     let Some((name, program)) = made.name(process, address) else {
-        return Location { address, note: Some("made at run time"), ..Location::default() };
+        return Location { address, note: Some("made at run time".into()), ..Location::default() };
     };
     // CPython: py::FUNCTION:FILE.
     let function = match name.strip_prefix("py::").and_then(|rest| rest.split_once(':')) {

@@ -8,7 +8,7 @@
 //! The message is not compressed, which readers accept. Sample types: alloc_objects, alloc_space, inuse_objects, inuse_space (when most was
 //! in use), end_objects, end_space.
 //!
-//! Invariant: numbers of mappings, locations and functions begin at 1; text 0 is empty; each sum over samples is that of the report's stacks.
+//! Invariant: the first mapping is the program's own file; numbers of mappings, locations and functions begin at 1; text 0 is empty; each sum over samples is that of the report's stacks.
 
 use std::collections::HashMap;
 
@@ -45,24 +45,28 @@ pub fn render(report: &Report) -> Vec<u8> {
         sample.packed(2, &values);
         profile.message(2, &sample);
     }
+    // Tools take the first mapping for the program's own file.
     let mut mappings: HashMap<&str, u64> = HashMap::new();
-    let mut functions: HashMap<(u64, u64), u64> = HashMap::new();
-    let mut named = Message::default();
-    let mut placed = Message::default();
-    for (at, location) in report.locations.iter().enumerate() {
+    let binary = Some(report.binary.as_str()).filter(|binary| !binary.is_empty());
+    for module in binary.into_iter().chain(report.locations.iter().map(|location| location.module.as_str())) {
         let next = mappings.len() as u64 + 1;
-        let mapping = *mappings.entry(&location.module).or_insert_with(|| {
+        mappings.entry(module).or_insert_with(|| {
             let mut mapping = Message::default();
             mapping.number(1, next);
-            mapping.number(5, texts.number(&location.module));
+            mapping.number(5, texts.number(module));
             // Its functions, files and lines, and inlined functions, are here.
             (7..=10).for_each(|flag| mapping.number(flag, 1));
             profile.message(3, &mapping);
             next
         });
+    }
+    let mut functions: HashMap<(u64, u64), u64> = HashMap::new();
+    let mut named = Message::default();
+    let mut placed = Message::default();
+    for (at, location) in report.locations.iter().enumerate() {
         let mut message = Message::default();
         message.number(1, at as u64 + 1);
-        message.number(2, mapping);
+        message.number(2, mappings.get(location.module.as_str()).copied().unwrap_or(0));
         message.number(3, location.address);
         for function in &location.functions {
             let name = texts.number(function.function.as_deref().unwrap_or("?"));
@@ -233,7 +237,8 @@ mod tests {
 
     #[test]
     fn a_reader_finds_the_stacks_with_their_names_and_bytes() {
-        let report = example();
+        let mut report = example();
+        report.binary = "/opt/libx.so".to_owned();
         let profile = decoded(&render(&report));
         let texts: Vec<String> =
             messages(&profile, 6).into_iter().map(|text| String::from_utf8(text).expect("text")).collect();
@@ -252,6 +257,8 @@ mod tests {
         for (list, what) in [(&functions, "functions"), (&locations, "locations"), (&mappings, "mappings")] {
             assert!(list.iter().enumerate().all(|(at, fields)| number(fields, 1) == at as u64 + 1), "{what}");
         }
+        assert_eq!(text(&mappings[0], 5), "/opt/libx.so", "its stacks come later than those of others");
+        assert_eq!(mappings.len(), 3);
         let samples = messages(&profile, 2);
         assert_eq!(samples.len(), report.stacks.len());
         let mut in_use = 0;

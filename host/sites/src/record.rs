@@ -34,6 +34,8 @@ pub struct Recorder {
     pub tally: Tally,
     /// The programs' own files, as their processes executed them.
     pub programs: HashSet<PathBuf>,
+    /// The file of the program that was met first; None if no process was met.
+    pub binary: Option<PathBuf>,
     /// Processes with events.
     pub processes: u64,
     spaces: HashMap<u32, Process>,
@@ -54,6 +56,7 @@ impl Recorder {
             made: MadeCode::new(folders, since),
             tally: Tally::default(),
             programs: HashSet::new(),
+            binary: None,
             processes: 0,
             spaces: HashMap::new(),
         }
@@ -69,10 +72,17 @@ impl Recorder {
             return;
         }
         if let Ok(program) = fs::read_link(folder.join("exe")) {
-            self.programs.insert(program);
+            self.meet(program);
         }
         self.made.meet(process);
         self.see(process, time, &text);
+    }
+
+    fn meet(&mut self, program: PathBuf) {
+        if self.binary.is_none() && program.is_absolute() {
+            self.binary = Some(program.clone());
+        }
+        self.programs.insert(program);
     }
 
     /// The same with the text of `/proc/PID/maps`, if another has read it.
@@ -86,14 +96,12 @@ impl Recorder {
                 file: self.files.of(process, mapping),
             })
             .collect();
-        let known = self.spaces.entry(process).or_default();
+        let is_new = self.spaces.get(&process).is_none_or(|known| known.space.is_empty());
         // A program's own file is below its libraries; `look` knows it better.
-        if known.space.is_empty()
-            && let Some(first) = mappings.first()
-        {
-            self.programs.insert(PathBuf::from(&first.name));
+        if is_new && let Some(first) = mappings.first() {
+            self.meet(PathBuf::from(&first.name));
         }
-        known.space.see(time, code);
+        self.spaces.entry(process).or_default().space.see(time, code);
     }
 
     /// Lists of mappings that a process has written down itself, one after the other: each begins anew with its lowest address. They are
@@ -195,5 +203,16 @@ mod tests {
         assert_eq!((rows[0].walk.end, rows[0].got.samples), (End::Unmapped, 2));
         let places = [Place::Process(process, 0x1800), Place::Process(process, 0x5800)];
         assert_eq!((&rows[1].walk.places[..], rows[1].at_end.samples), (&places[..], 1));
+        assert_eq!(recorder.binary, None, "its mappings have no names");
+    }
+
+    #[test]
+    fn the_first_program_that_is_met_is_the_binary() {
+        let mut recorder = Recorder::new(Vec::new(), SystemTime::now());
+        for (process, name) in [(u32::MAX - 1, "/opt/main"), (u32::MAX - 2, "/bin/child")] {
+            recorder.told(process, 1, &format!("1000-2000 r-xp 00000000 08:01 7 {name}\n"));
+        }
+        assert_eq!(recorder.binary, Some(PathBuf::from("/opt/main")));
+        assert_eq!(recorder.programs.len(), 2);
     }
 }

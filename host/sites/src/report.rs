@@ -7,9 +7,10 @@
 //! Invariant: each stack belongs to one site, so a site's figures are the sums over its stacks, and the sum over all sites is the total.
 //! Not here: the views.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::names::{Location, locations};
 use crate::record::Recorder;
@@ -21,7 +22,7 @@ use crate::weights::{Sum, share};
 pub const SCHEMA: &str = "underbar.heap/1";
 
 /// The subject of the report.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Facts {
     /// The program that was started, as given.
     pub program: String,
@@ -32,7 +33,7 @@ pub struct Facts {
 }
 
 /// An estimate from samples, with its interval of 95 %.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
     /// Bytes.
     pub bytes: u64,
@@ -53,7 +54,7 @@ pub struct Estimate {
 }
 
 /// Requested in all, in use when most was, and in use when the process ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Figures {
     /// All requests.
     pub requested: Estimate,
@@ -64,7 +65,7 @@ pub struct Figures {
 }
 
 /// A site and its figures.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SiteRow {
     /// The function, if it is known.
     pub function: Option<String>,
@@ -77,33 +78,36 @@ pub struct SiteRow {
     /// The address in it, if nothing else names the place.
     pub address: Option<u64>,
     /// Why there is no more.
-    pub note: Option<&'static str>,
+    pub note: Option<Cow<'static, str>>,
     /// What it requested.
     #[serde(flatten)]
     pub figures: Figures,
 }
 
 /// A stack and its figures.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StackRow {
     /// Its locations by their places in the list, innermost first.
     pub locations: Vec<usize>,
     /// Its site, by its place in the list.
     pub site: usize,
     /// How the walk ended: a key of `walks`.
-    pub end: &'static str,
+    pub end: Cow<'static, str>,
     /// What it requested.
     #[serde(flatten)]
     pub figures: Figures,
 }
 
 /// The report.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Report {
     /// [`SCHEMA`].
-    pub schema: &'static str,
+    pub schema: Cow<'static, str>,
     /// The version of underbar.
-    pub underbar: &'static str,
+    pub underbar: Cow<'static, str>,
+    /// The file of the program that was run; empty if it is not known. The JSON has only what the user typed.
+    #[serde(skip)]
+    pub binary: String,
     /// What was run.
     #[serde(flatten)]
     pub facts: Facts,
@@ -118,7 +122,7 @@ pub struct Report {
     /// The largest: it grows while a program requests fast.
     pub mean_bytes_largest: u64,
     /// Samples by how their walks ended.
-    pub walks: BTreeMap<&'static str, u64>,
+    pub walks: BTreeMap<Cow<'static, str>, u64>,
     /// All stacks together.
     pub total: Figures,
     /// The sites, that with most in use first.
@@ -166,26 +170,27 @@ fn estimate(sum: &Sum, whole: &Sum) -> Estimate {
 #[must_use]
 pub fn report(mut recorder: Recorder, facts: Facts) -> Report {
     recorder.tally.end();
-    let Recorder { files, made, tally, programs, processes, .. } = &recorder;
+    let Recorder { files, made, tally, programs, binary, processes, .. } = &recorder;
     let places = tally.rows().iter().flat_map(|row| row.walk.places.iter().copied());
     let named = locations(files, made, places);
     let mut builder = Builder { list: Vec::new(), by_place: HashMap::new(), named };
     let mut whole = Sums::default();
     let mut sites: HashMap<Site, (usize, Sums)> = HashMap::new();
-    let mut walks: BTreeMap<&'static str, u64> = End::ALL.into_iter().map(|end| (end.key(), 0)).collect();
+    let mut walks: BTreeMap<Cow<'static, str>, u64> =
+        End::ALL.into_iter().map(|end| (end.key().into(), 0)).collect();
     let mut stacks = Vec::new();
     for row in tally.rows() {
         let all: Vec<&Location> =
             row.walk.places.iter().filter_map(|place| builder.named.get(place)).collect();
         let cut = cut(&all);
         let site = site(&all[cut..], programs)
-            .unwrap_or_else(|| Site { note: Some("without a stack"), ..Site::default() });
+            .unwrap_or_else(|| Site { note: Some("without a stack".into()), ..Site::default() });
         let sums = Sums([row.got, row.at_peak, row.at_end]);
         whole.join(&sums);
         let next = sites.len();
         let entry = sites.entry(site).or_insert_with(|| (next, Sums::default()));
         entry.1.join(&sums);
-        *walks.entry(row.walk.end.key()).or_default() += row.got.samples;
+        *walks.entry(row.walk.end.key().into()).or_default() += row.got.samples;
         let shown = row.walk.places.get(cut..).unwrap_or_default();
         stacks.push((shown.iter().filter_map(|place| builder.index(*place)).collect(), entry.0, row, sums));
     }
@@ -204,14 +209,15 @@ pub fn report(mut recorder: Recorder, facts: Facts) -> Report {
         .map(|(locations, number, row, sums)| StackRow {
             locations,
             site: place_of.get(&number).copied().unwrap_or(0),
-            end: row.walk.end.key(),
+            end: row.walk.end.key().into(),
             figures: sums.figures(&whole),
         })
         .collect();
     let counts = tally.counts;
     Report {
-        schema: SCHEMA,
-        underbar: env!("CARGO_PKG_VERSION"),
+        schema: SCHEMA.into(),
+        underbar: env!("CARGO_PKG_VERSION").into(),
+        binary: binary.as_deref().map(|path| path.to_string_lossy().into_owned()).unwrap_or_default(),
         facts,
         processes: *processes,
         samples: counts.samples,
@@ -265,6 +271,16 @@ impl Report {
         serde_json::to_value(self).unwrap_or_default()
     }
 
+    /// From a part of another JSON object, such as a saved report. None if it is of another version, or damaged.
+    #[must_use]
+    pub fn from_value(value: &serde_json::Value) -> Option<Report> {
+        let report = Report::deserialize(value).ok().filter(|report| report.schema == SCHEMA)?;
+        let are_there = |stack: &StackRow| {
+            stack.site < report.sites.len() && stack.locations.iter().all(|at| *at < report.locations.len())
+        };
+        report.stacks.iter().all(are_there).then_some(report)
+    }
+
     /// As JSON, one line.
     #[must_use]
     pub fn to_json(&self) -> String {
@@ -310,7 +326,7 @@ pub(crate) mod tests {
         let location = |module: &str, address, functions: Vec<Function>| Location {
             module: module.to_owned(),
             address,
-            note: functions.is_empty().then_some("stripped"),
+            note: functions.is_empty().then_some("stripped".into()),
             functions,
         };
         let main = function("main", "/src/main.c", 9);
@@ -342,16 +358,18 @@ pub(crate) mod tests {
             let named = first.functions.first().cloned();
             let address = named.is_none().then_some(first.address);
             let function = named.unwrap_or_default();
-            let chosen = Site { function, module: first.module.clone(), address, note: first.note };
+            let chosen = Site { function, module: first.module.clone(), address, note: first.note.clone() };
             let figures = figures(kib << 10, percent, samples);
             sites.push(row_of(chosen, figures));
-            stacks.push(StackRow { locations: of, site, end: "whole", figures });
+            stacks.push(StackRow { locations: of, site, end: "whole".into(), figures });
         }
-        let mut walks: BTreeMap<&'static str, u64> = End::ALL.into_iter().map(|end| (end.key(), 0)).collect();
-        walks.extend([("whole", 116), ("cut", 3), ("no_rules", 1)]);
+        let mut walks: BTreeMap<Cow<'static, str>, u64> =
+            End::ALL.into_iter().map(|end| (end.key().into(), 0)).collect();
+        walks.extend([("whole".into(), 116), ("cut".into(), 3), ("no_rules".into(), 1)]);
         Report {
-            schema: SCHEMA,
-            underbar: "0.1.0",
+            schema: SCHEMA.into(),
+            underbar: "0.1.0".into(),
+            binary: "/opt/prog".to_owned(),
             facts: Facts { program: "/opt/prog".to_owned(), ..Facts::default() },
             processes: 2,
             samples: 120,
@@ -364,5 +382,26 @@ pub(crate) mod tests {
             stacks,
             locations,
         }
+    }
+
+    #[test]
+    fn a_report_is_read_back_as_it_was_written() {
+        let value = example().to_value();
+        let again = Report::from_value(&value).expect("its own");
+        assert_eq!(again.to_value(), value);
+        for (pointer, wrong) in [
+            ("/schema", "underbar.heap/2".into()),
+            ("/stacks/0/site", 99.into()),
+            ("/stacks/1/locations/0", 99.into()),
+            ("/sites/0/most_in_use/bytes", (-1).into()),
+            ("/locations", serde_json::Value::Null),
+        ] {
+            let mut bad = value.clone();
+            *bad.pointer_mut(pointer).expect(pointer) = wrong;
+            assert!(Report::from_value(&bad).is_none(), "{pointer}");
+        }
+        let mut newer = value.clone();
+        newer["new"] = 1.into();
+        assert!(Report::from_value(&newer).is_some(), "keys are added within a version");
     }
 }

@@ -16,6 +16,7 @@
 //!
 //! Invariant: it depends on the stack alone, so equal stacks have equal sites.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
@@ -96,7 +97,7 @@ pub struct Site {
     /// Its address there; only if nothing else names it.
     pub address: Option<u64>,
     /// Why there is no more.
-    pub note: Option<&'static str>,
+    pub note: Option<Cow<'static, str>>,
 }
 
 /// How many of the innermost locations belong to underbar or to functions that hand out storage.
@@ -123,7 +124,7 @@ pub fn site(locations: &[&Location], programs: &HashSet<PathBuf>) -> Option<Site
     let is_python = |location: &&Location| {
         location.module.is_empty() && location.functions.iter().any(|function| function.file.is_some())
     };
-    let interpreter = locations.iter().find(|location| location.note == Some(CPYTHON));
+    let interpreter = locations.iter().find(|location| location.note.as_deref() == Some(CPYTHON));
     let has_python = locations.iter().any(is_python);
     let is_of_python = |module: &str| {
         has_python
@@ -155,7 +156,9 @@ pub fn site(locations: &[&Location], programs: &HashSet<PathBuf>) -> Option<Site
     let main_place = locations.iter().find(is_own_place);
     let chosen = all()
         .find(has_line)
-        .or_else(|| named_above().find(|(location, _)| own(location) && location.note != Some(CPYTHON)))
+        .or_else(|| {
+            named_above().find(|(location, _)| own(location) && location.note.as_deref() != Some(CPYTHON))
+        })
         .or_else(|| {
             let is_of_c = |module: &str| {
                 let file = module.rsplit('/').next().unwrap_or_default();
@@ -175,7 +178,7 @@ pub fn site(locations: &[&Location], programs: &HashSet<PathBuf>) -> Option<Site
             function: function.clone(),
             module: location.module.clone(),
             address: None,
-            note: location.note,
+            note: location.note.clone(),
         },
         None => {
             let first = own_place.or(main_place).or_else(|| locations.first())?;
@@ -183,7 +186,7 @@ pub fn site(locations: &[&Location], programs: &HashSet<PathBuf>) -> Option<Site
                 function: Function::default(),
                 module: first.module.clone(),
                 address: Some(first.address),
-                note: first.note,
+                note: first.note.clone(),
             }
         }
     };
@@ -231,7 +234,7 @@ mod tests {
         Location {
             module: module.to_owned(),
             address: 0x1234,
-            note: functions.is_empty().then_some("stripped"),
+            note: functions.is_empty().then_some("stripped".into()),
             functions: functions.iter().map(function).collect(),
         }
     }
@@ -300,7 +303,7 @@ mod tests {
     #[test]
     fn functions_of_python_come_before_those_of_its_interpreter() {
         let mut loop_of = location("/usr/bin/python3", &[("_PyEval_EvalFrameDefault", "", 0)]);
-        loop_of.note = Some(CPYTHON);
+        loop_of.note = Some(CPYTHON.into());
         let python = location("", &[("load", "/srv/job.py", 0)]);
         let arena = location("/usr/bin/python3", &[("new_arena", "obmalloc.c", 9)]);
         let list = location("/usr/bin/python3", &[("list_resize", "listobject.c", 82)]);

@@ -111,7 +111,7 @@ pub fn notes(report: &Report) -> Vec<String> {
         texts.push(NO_SAMPLES.to_owned());
     }
     if *lost > 0 {
-        let percent = *lost as f64 * 100.0 / (*lost + *samples) as f64;
+        let percent = *lost as f64 * 100.0 / lost.saturating_add(*samples) as f64;
         texts.push(format!(
             "{} were lost, {percent:.1} % of all: the figures are too low by about as much.",
             counted(*lost, "sample", "samples"),
@@ -128,7 +128,7 @@ pub fn notes(report: &Report) -> Vec<String> {
     if !early.is_empty() {
         texts.push(format!("Stacks that end early: {}.", early.join("; ")));
     }
-    let has_note = report.locations.iter().any(|location| location.note == Some(CPYTHON));
+    let has_note = report.locations.iter().any(|location| location.note.as_deref() == Some(CPYTHON));
     let has_python = report
         .locations
         .iter()

@@ -58,9 +58,10 @@ fn parts(row: &SiteRow) -> (String, String) {
             Some(address) => format!("{module}+0x{address:x}"),
             None => module,
         };
-        return match row.note {
-            Some(note) if place.is_empty() => (note.to_owned(), String::new()),
-            Some(note) => (format!("{note}: {place}"), String::new()),
+        return match row.note.as_deref() {
+            // That of a saved report may be anything.
+            Some(note) if place.is_empty() => (underbar_shown::line(note).into_owned(), String::new()),
+            Some(note) => (format!("{}: {place}", underbar_shown::line(note)), String::new()),
             None => (place, String::new()),
         };
     };
@@ -69,7 +70,7 @@ fn parts(row: &SiteRow) -> (String, String) {
     let tail = match (file, row.line) {
         (Some(file), Some(line)) => format!(" at {file}:{line}"),
         (Some(file), None) => format!(" in {file}"),
-        (None, _) if row.note == Some(CPYTHON) => format!(" ({CPYTHON})"),
+        (None, _) if row.note.as_deref() == Some(CPYTHON) => format!(" ({CPYTHON})"),
         (None, _) if module.is_empty() => " (made at run time)".to_owned(),
         (None, _) => format!(" in {module}"),
     };

@@ -61,10 +61,10 @@ fn stripped_programs_have_places_and_say_so() {
     let report = take(&program, "plain", &[]).report(1);
     assert_eq!(report.walks["whole"], 1, "callers are found all the same");
     let first = &report.locations[report.stacks[0].locations[0]];
-    assert_eq!((first.note, first.functions.len()), (Some("stripped"), 0));
+    assert_eq!((first.note.as_deref(), first.functions.len()), (Some("stripped"), 0));
     assert!(first.address > 0 && first.module.ends_with("/bare"), "{first:?}");
     let site = &report.sites[0];
-    assert_eq!((site.address, site.note), (Some(first.address), Some("stripped")));
+    assert_eq!((site.address, site.note.as_deref()), (Some(first.address), Some("stripped")));
 }
 
 #[test]
@@ -74,5 +74,5 @@ fn a_process_that_was_never_seen_has_sums_without_callers() {
     taken.process = 1 << 30;
     let report = taken.report(1 << 20);
     assert_eq!((report.walks["unmapped"], report.samples), (1, 1));
-    assert_eq!(report.sites[0].note, Some("without a stack"));
+    assert_eq!(report.sites[0].note.as_deref(), Some("without a stack"));
 }

@@ -59,12 +59,12 @@ fn functions_of_python_are_named_by_its_map() {
         .filter(|function| function.file.as_deref() == Some("<string>"))
         .filter_map(|function| function.function.as_deref())
         .collect();
-    assert_eq!((own, stack.end), (vec!["inner", "outer", "<module>"], "whole"));
+    assert_eq!((own, &*stack.end), (vec!["inner", "outer", "<module>"], "whole"));
 }
 
 #[test]
 fn without_a_map_the_interpreter_is_named_as_such() {
     let Some(report) = report(&[]) else { return };
-    let notes = report.locations.iter().filter_map(|location| location.note);
+    let notes = report.locations.iter().filter_map(|location| location.note.as_deref());
     assert!(notes.into_iter().any(|note| note == "CPython, line unknown"), "{:?}", report.sites);
 }

@@ -27,6 +27,7 @@ pub mod list;
 pub mod live;
 pub mod look;
 pub mod record;
+pub mod schema;
 pub mod screen;
 pub mod terminal;
 pub mod view;

@@ -5,7 +5,8 @@
 //!                                                        │
 //!            has this process locked itself in?          │ yes: count Filtered, take the library out, check nothing
 //!            is the library in the environment given?    │ no: count EnvironmentCleared, leave it
-//!            is UNDERBAR=off in it?                      │ yes: count NotAsked, take the library out
+//!            is UNDERBAR=off in it, or the program's
+//!            name in its UNDERBAR_DENY?                  │ yes: count NotAsked, take the library out
 //!            and this run's ledger?                      │ another: count OtherRun, leave it
 //!            are children to be followed?                │ no: count NotAsked, take the library out
 //!            can the new program see the library?        │ no: count PreloadNotVisible, take the library out
@@ -30,7 +31,7 @@ use core::ffi::c_char;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use underbar_preloadable::carry::Reason;
 use underbar_preloadable::target::{self, Target};
-use underbar_preloadable::{LEDGER, NO_FOLLOW, counter_of};
+use underbar_preloadable::{LEDGER, NO_FOLLOW, counter_of, deny};
 use underbar_sys::file::getppid;
 use underbar_sys::syscall::getpid;
 
@@ -165,8 +166,14 @@ unsafe fn with_environment<R>(
 
 fn judge(myself: bool, target: Target<'_>, environment: Environment<'_>) -> Result<(), Reason> {
     let library = environment.our_library().ok_or(Reason::EnvironmentCleared)?;
-    if environment.value(OFF).is_some_and(|value| value.eq_ignore_ascii_case(b"off")) {
-        return Err(Reason::NotAsked);
+    let is_off = environment.value(OFF).is_some_and(|value| value.eq_ignore_ascii_case(b"off"));
+    let is_denied = || {
+        let (list, name) = environment.value(deny::VARIABLE).zip(target.name())?;
+        deny::entry_for(list, name)
+    };
+    if is_off || is_denied().is_some() {
+        // A shell tries folder after folder, and counts once.
+        return if target::is_there(target) { Err(Reason::NotAsked) } else { Ok(()) };
     }
     // None: of a run without accounts.
     if environment.value(LEDGER).map_or(0, fingerprint) != OUR_LEDGER.load(Ordering::Relaxed) {
@@ -235,6 +242,9 @@ mod tests {
             ("UNDERBAR=OFF", Err(Reason::NotAsked)),
             ("UNDERBAR=on", Ok(())),
             ("UNDERBAR_OPTS=off", Ok(())),
+            ("UNDERBAR_DENY=java,sh", Err(Reason::NotAsked)),
+            ("UNDERBAR_DENY=s*", Err(Reason::NotAsked)),
+            ("UNDERBAR_DENY=bash,bin", Ok(())),
         ] {
             assert_eq!(judge_under(variable, library, "/bin/sh"), expect, "{variable}");
         }

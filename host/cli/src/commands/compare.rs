@@ -32,7 +32,7 @@ use crate::trial::flags::Flags;
 use crate::trial::progress::Progress;
 use crate::trial::rounds::{Treatment, seed};
 use crate::trial::single_run::{Task, Way};
-use crate::trial::{Stop, files, say};
+use crate::trial::{Stop, say};
 use crate::{embedded, off};
 use underbar_runner::layers::Layers;
 use underbar_shown::door::{self, Form};
@@ -142,8 +142,7 @@ impl Compare {
         }
         let library = embedded::library(true).map_err(|error| Stop::NoLibrary(error.to_string()))?;
         for path in self.output.iter().chain(&self.html) {
-            files::can_be_written(path)
-                .map_err(|error| Stop::NoFile(format!("{}: {error}", path.shown())))?;
+            door::can_be_written(path).map_err(|error| Stop::NoFile(format!("{}: {error}", path.shown())))?;
         }
         let input = self.flags.input()?;
         let session = Session::begin()?;

@@ -144,15 +144,32 @@ impl Fleet {
         };
         let mut written = Ok(());
         let mut none = true;
+        // A binary file has thousands of lines that are none.
+        let mut first: Option<(u64, String)> = None;
+        let mut more = 0;
         let read = input::each(stream, |line, piece| {
             none = false;
             if let Err(why) = collector.take(&name, line, &piece, &mut lines.text) {
-                say(self.color, Kind::Error, format_args!("{name}:{line}: {why}"));
+                if first.is_some() {
+                    more += 1;
+                } else {
+                    first = Some((line, why));
+                }
             }
             if lines.text.len() >= PIECE && written.is_ok() {
                 written = lines.flush();
             }
         });
+        if let Some((line, why)) = first {
+            let more = match more {
+                0 => String::new(),
+                _ => format!(
+                    "; {} refused",
+                    counted(more, "more document of this file is", "more documents of this file are")
+                ),
+            };
+            say(self.color, Kind::Error, format_args!("{name}:{line}: {why}{more}"));
+        }
         if let Err(error) = read {
             self.refuse(&name, &error.to_string(), collector);
         } else if none {

@@ -25,7 +25,7 @@ use underbar_sites::text::{DEFAULT_TOP, Page, render};
 
 use crate::exit::ExitCode;
 use crate::say::Kind;
-use crate::shared::{Shared, expand};
+use crate::shared::{Shared, expand, unwritable};
 use crate::site_record::SiteRecord;
 use crate::{OWN_FAILURE, embedded, html, off};
 
@@ -45,8 +45,8 @@ One request in each 512 KiB on average is sampled by chance, with its callers. S
 the sites with most in use, those that requested most, and those whose storage was still in use at the end. A site is the innermost
 function with a line in your own code; compile with -g to see lines. docs/heap-sites.md says more.
 
-Exit status: the program's own; a signal that killed it kills underbar, too. 125 wrong usage, or the program cannot carry
-underbar's library (it is not run), 126 the program cannot be executed, 127 there is no such program.")]
+Exit status: the program's own; a signal that killed it kills underbar, too. 125 wrong usage, a FILE that cannot be written, or
+a program that cannot carry underbar's library (it is not run), 126 the program cannot be executed, 127 there is no such program.")]
 pub struct Heap {
     #[command(flatten)]
     pub shared: Shared,
@@ -120,6 +120,10 @@ impl Heap {
         let tell = |words: &str| self.shared.say(Kind::Warning, words);
         if let Some(failure) = off::leave_alone(program, arguments, tell) {
             return self.failed(&failure);
+        }
+        let places = [&self.shared.output, &self.folded, &self.html, &self.pprof].map(Option::as_deref);
+        if let Some(why) = unwritable(&places, program) {
+            return self.nothing_was_run(format_args!("{why}"));
         }
         let library = match embedded::library(true) {
             Ok(library) => library,

@@ -22,7 +22,7 @@ use underbar_symbols::Symbols;
 use crate::exit::ExitCode;
 use crate::sampling::{Choice, Sampled, Sampling};
 use crate::say::{Color, Kind, say};
-use crate::shared::{expand, write_report};
+use crate::shared::{expand, unwritable, write_report};
 use crate::{OWN_FAILURE, off};
 use underbar_runner::steps;
 use underbar_shown::door::{self, Form};
@@ -94,6 +94,11 @@ impl Profile {
         };
         if let Some(failure) = off::leave_alone(program, arguments, |words| self.say(Kind::Warning, words)) {
             return self.failed(&failure);
+        }
+        let places = [&self.output, &self.folded].map(Option::as_deref);
+        if let Some(why) = unwritable(&places, program) {
+            self.say(Kind::Error, format_args!("nothing was run: {why}"));
+            return ExitCode::from(OWN_FAILURE);
         }
         let mut sampling = match Sampling::begin(self.sampler, self.rate, program) {
             Ok(sampling) => sampling,

@@ -111,6 +111,8 @@ impl Report {
             Some(Err(why)) => (None, Some(format!("no call sites: {why}"))),
             None => (None, None),
         };
+        // Of a saved report they are in it.
+        let saved = report.sites.as_ref().and_then(Sites::from_value);
         report.sites = report.sites.or_else(|| sites.as_ref().map(Sites::to_value));
         if let Some(path) = &self.openmetrics {
             return match write_openmetrics(path, &report) {
@@ -121,7 +123,7 @@ impl Report {
         if let Some(path) = &self.html {
             return self.printing.print_as(
                 door::Form::Text,
-                &html::of_report(&report, sites.as_ref()),
+                &html::of_report(&report, saved.as_ref().or(sites.as_ref())),
                 Some(path),
                 0,
             );
@@ -142,7 +144,8 @@ impl Report {
         let pictures = columns.is_some() && door::has_blocks();
         let page = Page { kept, pictures, ..Page::of_terminal(columns, colour) };
         text += &rendered(&report, form, self.printing.json, page);
-        let line = sites.as_ref().and_then(line_of_sites).or(no_sites);
+        let line = saved.as_ref().and_then(summary_line);
+        let line = line.or_else(|| sites.as_ref().and_then(line_of_sites)).or(no_sites);
         if let Some(line) = line.filter(|_| !self.printing.json) {
             text += &line;
             text.push('\n');

@@ -38,6 +38,7 @@ use underbar_verdict::sample::{Measure, Sample};
 use underbar_verdict::verdict::{TuneOutcome, TuneVerdict};
 
 use super::report::weighed;
+use super::run::interval;
 use crate::exit::ExitCode;
 use crate::printing::NO_ANSWER;
 use crate::say::Kind;
@@ -49,7 +50,7 @@ use crate::trial::progress::Progress;
 use crate::trial::rounds::{Treatment, seed};
 use crate::trial::single_run::{Once, Task, Way};
 use crate::trial::trial_outcome::Tried;
-use crate::trial::{Stop, UNDER_UNDERBAR_ONLY, files, say};
+use crate::trial::{Stop, UNDER_UNDERBAR_ONLY, say};
 use crate::{embedded, off};
 use others::Others;
 use underbar_runner::layers::Layers;
@@ -127,6 +128,10 @@ pub struct Tune {
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 
+    /// Also show in the page and the JSON how the heap and resident memory grew under default: a look in each interval of the first runs
+    #[arg(long, value_name = "DURATION", value_parser = interval, conflicts_with = "live")]
+    every: Option<Duration>,
+
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
     program: Vec<OsString>,
@@ -183,7 +188,7 @@ impl Tune {
     pub fn run(self) -> ExitCode {
         let shared = self.flags.shared(self.opts.clone());
         let page = self.html.as_deref().map_or(Ok(()), |path| {
-            files::can_be_written(path).map_err(|error| format!("{}: {error}", path.shown()))
+            door::can_be_written(path).map_err(|error| format!("{}: {error}", path.shown()))
         });
         if let Err(reason) = may_be_written(&self.output).and(page) {
             shared.say(Kind::Error, reason);
@@ -228,7 +233,8 @@ impl Tune {
         }
         let input = self.flags.input()?;
         let session = Session::begin()?;
-        let task = Task::new((program, arguments), &self.flags, input, &library, &session);
+        let mut task = Task::new((program, arguments), &self.flags, input, &library, &session);
+        task.every = self.every;
         let mut progress = Progress::new(self.flags.quiet);
         let begin = Instant::now();
         progress.say(&self.how_often());

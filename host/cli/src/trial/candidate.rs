@@ -14,8 +14,6 @@ use underbar_advise::{Advice, Area};
 use underbar_report::Report;
 use underbar_verdict::sample::Measure;
 
-use super::files::can_be_written;
-
 /// The first line of a file that `tune` wrote, and may therefore overwrite.
 const OURS: &str = "# Written by underbar tune, which may overwrite it.";
 
@@ -151,7 +149,7 @@ pub fn may_be_written(path: &Path) -> Result<(), String> {
             return Err(words("is there already, and not by underbar tune"));
         }
     }
-    can_be_written(path).map_err(refused)
+    door::can_be_written(path).map_err(refused)
 }
 
 /// The suggestions for the reader: each option with its reasons, and those that are not tried.

@@ -14,8 +14,6 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 use underbar_shown::Shown;
 
-use underbar_shown::door::is_output;
-
 /// The most of a captured text that is shown.
 const SHOWN_BYTES: u64 = 2_000;
 /// The most lines of it.
@@ -53,22 +51,6 @@ pub fn input(waits: impl FnOnce()) -> io::Result<File> {
     }
     io::copy(&mut given, &mut copy)?;
     Ok(copy)
-}
-
-/// An error if a result could not be written to this file: better now than after all runs. Does not change the file's content,
-/// and does not open pipes and devices, which may block.
-pub fn can_be_written(path: &Path) -> io::Result<()> {
-    if is_output(path) {
-        return Ok(());
-    }
-    match fs::metadata(path) {
-        Ok(found) if !found.is_file() => Ok(()),
-        Ok(_) => OpenOptions::new().append(true).open(path).map(drop),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            OpenOptions::new().write(true).create_new(true).open(path).and_then(|_| fs::remove_file(path))
-        }
-        Err(error) => Err(error),
-    }
 }
 
 /// An error if a path to be compared exists and is not a file, such as a folder: its contents would not be compared.

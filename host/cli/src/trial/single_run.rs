@@ -28,6 +28,7 @@ use super::flags::Flags;
 use super::{Stop, files, say};
 use crate::say::Kind;
 use underbar_runner::layers::Layers;
+use underbar_runner::looks::Looks;
 use underbar_runner::{Finished, Runner};
 
 /// The time for a program to end after it was told to.
@@ -45,6 +46,8 @@ pub struct Task<'a> {
     pub input: File,
     /// The library for all arms but plain.
     pub library: &'a Library,
+    /// Runs whose accounts are read are also looked at from outside, once in each interval.
+    pub every: Option<Duration>,
     /// It keeps requests to end.
     pub session: &'a Session,
     /// Was the user told that a compared file does not exist?
@@ -196,6 +199,7 @@ impl<'a> Task<'a> {
             flags,
             input,
             library,
+            every: None,
             session,
             was_absent: Cell::new(false),
             was_late: Cell::new(false),
@@ -268,12 +272,18 @@ impl Task<'_> {
         let streams = [Some(&self.input), Some(captured), Some(&error)];
         let runner = Runner { library, layers, follow: true, leaves: false, streams };
         let (mut fault, mut was_stopped) = (None, false);
+        let mut looks = self.every.filter(|_| report).map(Looks::every);
         let by = |launch: &Launch<'_>, ledger: Option<&LedgerFile>| {
             let mut side_task = side_task.zip(ledger).map(|(task, ledger)| {
                 task.begin(ledger.path());
                 task
             });
-            let mut tick = || side_task.as_mut().and_then(|task| task.step());
+            let mut looked = looks.as_mut().zip(ledger);
+            let mut tick = || {
+                let next_look = looked.as_mut().map(|(looks, ledger)| looks.look(ledger));
+                let next_step = side_task.as_mut().and_then(|task| task.step());
+                next_look.into_iter().chain(next_step).min()
+            };
             let mut seen = Seen { meanwhile: Some(&mut tick), ..Seen::nothing() };
             let other = if let Way::Beside(beside) = way { Some(beside.launch(launch)) } else { None };
             let mut process = self.session.start(other.as_ref().unwrap_or(launch))?;
@@ -285,8 +295,11 @@ impl Task<'_> {
             ended
         };
         let (ended, report, no_accounts) = if report {
-            let Finished { ended, report, no_accounts, .. } =
+            let Finished { ended, mut report, no_accounts, .. } =
                 runner.run_by(self.program, self.arguments, by)?;
+            if let Some(looks) = looks {
+                looks.finish(&mut report);
+            }
             (ended, Some(report), no_accounts)
         } else {
             // Accounts are kept, as in the user's own runs, but not read: they would stay in this command's memory.

@@ -1,7 +1,7 @@
 //! The ledgers that there are: those of this user, or as root of all users; and how they are looked at again and again.
 //!
 //! ```text
-//! folders of runs (XDG_RUNTIME_DIR, /dev/shm, /tmp) ─┐
+//! folders of runs (XDG_RUNTIME_DIR and /dev/shm) ────┐
 //! UNDERBAR_LEDGER of running processes (-o, MSGFILE) ─┴─ owner and rights checked ──> Found ── open ──> Watched ── look ... look
 //! ```
 //!
@@ -49,10 +49,34 @@ pub struct Found {
     pub is_named: bool,
 }
 
-/// The ledgers in the folders of runs, in the order of their paths.
+/// The folders in which ledgers of this user are searched for: `$XDG_RUNTIME_DIR/underbar`, if it is set, and the one that runs without
+/// that variable use, such as those of services. Without it, every folder of runs: the first may have been full.
+#[must_use]
+pub fn searched() -> Vec<PathBuf> {
+    let (runtime, others) = super::folders_apart();
+    chosen(runtime, others, |folder| own_folder_there(folder).is_some())
+}
+
+fn chosen(
+    runtime: Option<PathBuf>,
+    others: [PathBuf; 2],
+    is_there: impl Fn(&PathBuf) -> bool,
+) -> Vec<PathBuf> {
+    match runtime {
+        Some(runtime) => {
+            let [memory, disk] = others;
+            let other = if is_there(&memory) || !is_there(&disk) { memory } else { disk };
+            vec![runtime, other]
+        }
+        None => others.into(),
+    }
+}
+
+/// The ledgers in the folders of runs ([`searched`]), in the order of their paths.
 #[must_use]
 pub fn in_folders(whose: Whose) -> Vec<Found> {
-    let own = folders().filter_map(|folder| own_folder_there(&folder)).map(|folder| (folder, geteuid()));
+    let own = searched().into_iter().filter_map(|folder| own_folder_there(&folder));
+    let own = own.map(|folder| (folder, geteuid()));
     let mut all: BTreeSet<Found> = BTreeSet::new();
     for (folder, owner) in own.chain(if whose == Whose::Everyone { others() } else { Vec::new() }) {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();
@@ -335,6 +359,21 @@ mod tests {
     fn put(path: &Path, at: usize, bytes: &[u8]) {
         let file = File::options().write(true).open(path).expect("there");
         file.write_all_at(bytes, at as u64).expect("written");
+    }
+
+    #[test]
+    fn a_runtime_folder_leaves_out_the_last_resort() {
+        let [runtime, memory, disk] =
+            ["/run/user/7/underbar", "/dev/shm/underbar-7", "/tmp/underbar-7"].map(PathBuf::from);
+        let chosen = |runtime: Option<&PathBuf>, there: &[&PathBuf]| {
+            let others = [memory.clone(), disk.clone()];
+            chosen(runtime.cloned(), others, |folder| there.contains(&folder))
+        };
+        let all = [&runtime, &memory, &disk];
+        assert_eq!(chosen(Some(&runtime), &all), [runtime.clone(), memory.clone()]);
+        assert_eq!(chosen(Some(&runtime), &[]), [runtime.clone(), memory.clone()]);
+        assert_eq!(chosen(Some(&runtime), &[&disk]), [runtime.clone(), disk.clone()], "there is no /dev/shm");
+        assert_eq!(chosen(None, &all), [memory.clone(), disk.clone()]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Dates as in headings: `11/20/26 10:15:07 AM`, and as C prints them: `Fri Nov 20 10:15:07 2026`.
+//! Dates as in headings: `11/20/26 10:15:07 AM`; as C prints them: `Fri Nov 20 10:15:07 2026`; as ISO 8601 writes them: `2026-11-20 10:15`.
 //!
 //! Invariant: a date comes from the report, in the local time of the host that made it.
 
@@ -22,6 +22,13 @@ pub(crate) fn day_and_time(report: &Report) -> (String, String) {
     let second = seconds.rem_euclid(86_400);
     let time = format!("{:02}:{:02}:{:02}", second / 3_600, second / 60 % 60, second % 60);
     (format!("{year:04}-{month:02}-{day:02}"), time)
+}
+
+/// Day and minute of the run's start, as `2026-11-20 10:15`.
+#[must_use]
+pub fn iso_date(report: &Report) -> String {
+    let (day, time) = day_and_time(report);
+    format!("{day} {}", time.get(..5).unwrap_or_default())
 }
 
 /// The same as C prints it.

@@ -33,9 +33,9 @@ use crate::heap::{Heap, Kind};
 use crate::model::{Process, Report, State};
 pub(crate) use areas::none;
 use areas::{Row, SECTIONS, figure, lacks};
-pub use date::date;
 use date::date_after;
 pub(crate) use date::day_and_time;
+pub use date::{date, iso_date};
 
 /// Column in which values end, counted from 1.
 const VALUE_ENDS: usize = 64;

@@ -43,7 +43,7 @@ pub const IN_FULL: usize = 8;
 pub fn render(report: &Report, advice: &[Advice]) -> String {
     let command = std::iter::once(&report.run.program).chain(&report.run.arguments);
     let command = command.map(|word| clean(word)).collect::<Vec<_>>().join(" ");
-    let mut text = format!("underbar: {}: {}\n", clip(&command, 70), timing::end(report.run.end));
+    let mut text = format!("underbar: {}: {}\n", clip(&command, 70), timing::end_of(report));
     let sections = sections(report);
     for (program, locks) in sections.iter().take(PROCESSES) {
         section(&mut text, program, locks);
