@@ -35,7 +35,7 @@ pub fn schema() -> Value {
     let figures = || {
         json!({
             "requested": estimate("All requests."),
-            "most_in_use": estimate("In use when the run had most in use, within a hundredth."),
+            "most_in_use": estimate("In use when the run had most in use, by the heaps' own counts at samples."),
             "in_use_at_end": estimate("Still in use when its process ended."),
         })
     };
@@ -50,6 +50,7 @@ pub fn schema() -> Value {
             "module": text("The program file that has it; empty for code made at run time."),
             "address": maybe_number("The address in the file, if nothing else names the place."),
             "note": maybe("Why there is no more, for instance stripped."),
+            "by": maybe("The function by which it requests, if that only hands requests on to malloc."),
         }),
         figures(),
     ]);
@@ -75,22 +76,37 @@ pub fn schema() -> Value {
     let mut schema = object(
         "Call sites of a run's storage, by samples of `underbar heap`. Each stack belongs to one site.",
         json!({
-            "schema": {"const": SCHEMA},
-            "underbar": text("The version that made it."),
-            "program": text("The program that was started."),
-            "arguments": list("Its arguments.", text("An argument.")),
-            "notes": list("Notes about the samples.", text("A note.")),
-            "processes": number("Processes with samples."),
-            "samples": number("Samples."),
-            "lost": number("Samples for which there was no room: figures are too low by them."),
-            "mean_bytes_least": number("The least mean distance of samples in bytes."),
-            "mean_bytes_largest": number("The largest: it grows while a program requests fast."),
-            "walks": object("Samples by how the walk over their stack ended.", Value::Object(walks)),
-            "total": object("All stacks together.", figures()),
-            "sites": list("The sites, that with most in use first.", object("A site.", site)),
-            "stacks": list("The different stacks.", object("A stack.", stack)),
-            "locations": list("Places in code.", object("A place.", location)),
-        }),
+                   "schema": {"const": SCHEMA},
+                   "underbar": text("The version that made it."),
+                   "program": text("The program that was started."),
+                   "arguments": list("Its arguments.", text("An argument.")),
+                   "notes": list("Notes about the samples.", text("A note.")),
+                   "processes": number("Processes with samples."),
+                   "samples": number("Samples."),
+                   "lost": number("Samples for which there was no room: figures are too low by them."),
+                   "mean_bytes_least": number("The least mean distance of samples in bytes."),
+                   "mean_bytes_largest": number("The largest: it grows while a program requests fast."),
+        "heap": object(
+                       "The heap's own counts of the same; null where they are not known.",
+                       json!({
+                           "requests": maybe_number("Requests that were served."),
+                           "requested_bytes_least": maybe_number("The bytes that they asked for, at least: they are counted by ranges of sizes."),
+                           "requested_bytes_most": maybe_number("At most."),
+                           "most_in_use_bytes": maybe_number("In use when most was, of all processes, rounded up to cells."),
+                           "in_use_at_end_bytes": maybe_number("Still in use when their processes ended, rounded up to cells."),
+                           "requests_not_sampled": maybe_number("Requests in heaps that are not sampled, part of requests."),
+                           "bytes_not_sampled": maybe_number("What those heaps still had in use at the end."),
+                           "outside_bytes": maybe_number("Memory in no heap, of the process with most memory."),
+                           "memory_bytes": maybe_number("All memory of that process, without files."),
+                       }),
+                   ),
+                   "longest_copy_bytes": number("The longest piece of stack that was too short for its walk."),
+                   "walks": object("Samples by how the walk over their stack ended.", Value::Object(walks)),
+                   "total": object("All stacks together.", figures()),
+                   "sites": list("The sites, that with most in use first.", object("A site.", site)),
+                   "stacks": list("The different stacks.", object("A stack.", stack)),
+                   "locations": list("Places in code.", object("A place.", location)),
+               }),
     );
     schema["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
     schema["$id"] = json!("underbar.heap.1.json");

@@ -7,23 +7,34 @@ use underbar_profile::text::file_name;
 use crate::names::{CPYTHON, Function, Location};
 use crate::report::SiteRow;
 
+/// Characters of the name of a wrapper, at most.
+const LONGEST_WRAPPER: usize = 32;
+
 /// A site in words: `parse_record at reader.c:212`, `stripped: libx.so+0x1234`.
 #[must_use]
 pub fn site(row: &SiteRow) -> String {
     let (head, tail) = parts(row);
-    head + &tail
+    head + &tail + &wrapper(row)
 }
 
-/// The same in at most this many characters: without the function's arguments; if that is too long, too, it is cut in its middle.
+/// The same in at most this many characters: without the function's arguments, then without its wrapper; if that is too long, too, the name is cut in its middle.
 #[must_use]
 pub fn site_in(row: &SiteRow, most: usize) -> String {
     let (head, tail) = parts(row);
+    // What there is no room for goes first: arguments, then the wrapper, then the middle of the name.
+    let bare = without_arguments(&head);
+    let wrapper = wrapper(row);
+    for text in [format!("{head}{tail}{wrapper}"), format!("{bare}{tail}{wrapper}"), format!("{bare}{tail}")]
+    {
+        if text.chars().count() <= most {
+            return text;
+        }
+    }
     let room = most.saturating_sub(tail.chars().count());
     if room < 8 {
         return shortened(&(head + &tail), most);
     }
-    let head = if head.chars().count() > room { without_arguments(&head) } else { &head };
-    shortened(head, room) + &tail
+    shortened(bare, room) + &tail
 }
 
 /// A function of C++ or Rust without its arguments: `os::malloc(unsigned long) const` is `os::malloc`.
@@ -48,6 +59,14 @@ pub fn without_arguments(name: &str) -> &str {
         }
     }
     name
+}
+
+/// The wrapper of malloc by which a site requests: `, by xmalloc`.
+fn wrapper(row: &SiteRow) -> String {
+    row.by.as_ref().map_or(String::new(), |by| {
+        let by = underbar_shown::line(by).into_owned();
+        format!(", by {}", shortened(without_arguments(&by), LONGEST_WRAPPER))
+    })
 }
 
 fn parts(row: &SiteRow) -> (String, String) {
@@ -159,6 +178,13 @@ mod tests {
         long.function = Some("os::malloc(unsigned long, NativeCallStack const&)".to_owned());
         assert_eq!(site_in(&long, 40), "os::malloc in libx.so");
         assert_eq!(site_in(&report.sites[0], 12).chars().count(), 12);
+        let mut wrapped = report.sites[0].clone();
+        wrapped.by = Some("os::malloc(unsigned long, MEMFLAGS)".to_owned());
+        assert_eq!(site(&wrapped), "parse_record at reader.c:212, by os::malloc");
+        assert_eq!(site_in(&wrapped, 43), site(&wrapped));
+        assert_eq!(site_in(&wrapped, 42), "parse_record at reader.c:212");
+        wrapped.by = Some("x".repeat(300));
+        assert!(site(&wrapped).chars().count() < 80);
         assert_eq!(
             (shortened("abcdef", 2), shortened("abcdefgh", 6)),
             ("ab".to_owned(), "ab...h".to_owned())

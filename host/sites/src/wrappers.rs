@@ -1,0 +1,542 @@
+//! Functions that only hand a request on to malloc: they are named behind a site, and are none themselves.
+//!
+//! ```text
+//! malloc <- xmalloc <- parse_record <- main        parse_record, by xmalloc
+//!
+//! known   a table of names
+//! found   by the samples: most samples of a module come through one function that calls no other function with samples, that has
+//!         many callers, none of them most of it, and whose sizes depend on the caller. Its callers are looked at in the same way.
+//! ```
+//!
+//! A place in a stripped program counts as a function of its own, since nothing says which other places are in the same one.
+//!
+//! Invariant: what is found depends on the samples only, not on their order. Stacks keep all their functions.
+//! Not here: malloc and its kin, which are cut off every stack, and the choice of the site ([`crate::site`]).
+
+use std::collections::{HashMap, HashSet};
+
+use crate::names::{Function, Location};
+use crate::words::without_arguments;
+
+/// Names by the program or library that has them. A star at the end stands for any rest.
+const KNOWN: [(&str, &[&str]); 24] = [
+    (
+        "many programs",
+        &[
+            "xmalloc*",
+            "xcalloc*",
+            "xrealloc*",
+            "xnmalloc",
+            "xzalloc",
+            "xizalloc",
+            "x2realloc",
+            "x2nrealloc",
+            "xpalloc",
+            "ximalloc",
+            "xicalloc",
+            "xirealloc",
+            "xcharalloc",
+            "imalloc",
+            "icalloc",
+            "irealloc",
+            "xmemdup*",
+            "ximemdup*",
+            "xstrdup",
+            "xstrndup",
+            "sh_xmalloc",
+            "sh_xrealloc",
+            "do_xmalloc",
+            "safe_malloc",
+            "safe_calloc",
+            "safe_realloc",
+            "emalloc",
+            "ecalloc",
+            "erealloc",
+            "estrdup",
+            "checked_malloc",
+            "my_malloc",
+            "my_calloc",
+            "my_realloc",
+            "malloc_multiply",
+            "greedy_realloc*",
+            "_obstack_begin*",
+            "_obstack_newchunk*",
+        ],
+    ),
+    (
+        "GLib",
+        &[
+            "g_malloc*",
+            "g_try_malloc*",
+            "g_realloc*",
+            "g_try_realloc*",
+            "g_slice_alloc*",
+            "g_aligned_alloc*",
+            "g_memdup*",
+            "g_strdup",
+            "g_strndup",
+        ],
+    ),
+    ("Perl", &["Perl_safesys*", "Perl_malloc", "Perl_calloc", "Perl_realloc"]),
+    (
+        "nginx",
+        &[
+            "ngx_alloc",
+            "ngx_calloc",
+            "ngx_memalign",
+            "ngx_palloc*",
+            "ngx_pnalloc",
+            "ngx_pcalloc",
+            "ngx_pmemalign",
+        ],
+    ),
+    (
+        "Java",
+        &[
+            "os::malloc",
+            "os::realloc",
+            "os::strdup*",
+            "AllocateHeap",
+            "ReallocateHeap",
+            "resource_allocate_bytes",
+            "resource_reallocate_bytes",
+            "Arena::grow",
+            "Arena::Amalloc*",
+            "Arena::Arealloc",
+            "ChunkPool::allocate*",
+            "Chunk::operator new",
+            "JLI_MemAlloc",
+            "JLI_MemRealloc",
+            "JLI_StringDup",
+        ],
+    ),
+    (
+        "SQLite",
+        &[
+            "sqlite3_malloc*",
+            "sqlite3_realloc*",
+            "sqlite3Malloc*",
+            "sqlite3Realloc*",
+            "sqlite3MemMalloc",
+            "sqlite3MemRealloc",
+            "sqlite3DbMalloc*",
+            "sqlite3DbRealloc*",
+            "sqlite3DbStrDup",
+            "sqlite3DbStrNDup",
+            "sqlite3PageMalloc",
+            "mallocWithAlarm",
+            "dbMallocRawFinish",
+            "dbReallocFinish",
+            "pcache1Alloc",
+        ],
+    ),
+    (
+        "CPython",
+        &[
+            "_PyObject_New*",
+            "_PyObject_GC_*",
+            "_PyObject_MallocWithType",
+            "PyType_GenericAlloc",
+            "_PyType_AllocNoTrack",
+            "gc_alloc",
+            "PyObject_New*",
+        ],
+    ),
+    ("OpenSSL", &["CRYPTO_*alloc", "CRYPTO_strdup", "CRYPTO_memdup"]),
+    (
+        "PostgreSQL",
+        &[
+            "palloc*",
+            "repalloc*",
+            "pstrdup",
+            "pnstrdup",
+            "pg_malloc*",
+            "pg_realloc*",
+            "pg_strdup",
+            "MemoryContextAlloc*",
+            "MemoryContextStrdup",
+            "AllocSetAlloc*",
+            "AllocSetRealloc",
+        ],
+    ),
+    ("MariaDB", &["my_strdup", "alloc_root", "my_once_alloc", "ut_malloc*", "ut_allocator*", "mem_heap_*"]),
+    (
+        "PHP",
+        &[
+            "_emalloc*",
+            "_ecalloc*",
+            "_erealloc*",
+            "_estrdup*",
+            "_safe_*alloc",
+            "__zend_malloc",
+            "__zend_calloc",
+            "__zend_realloc",
+            "zend_mm_*",
+        ],
+    ),
+    (
+        "Ruby",
+        &[
+            "ruby_xmalloc*",
+            "ruby_xcalloc*",
+            "ruby_xrealloc*",
+            "ruby_strdup",
+            "objspace_x*",
+            "rb_xmalloc*",
+            "rb_xcalloc*",
+            "rb_xrealloc*",
+            "rb_gc_impl_malloc",
+            "rb_gc_impl_calloc",
+            "rb_gc_impl_realloc",
+        ],
+    ),
+    (
+        "Lua",
+        &[
+            "l_alloc",
+            "luaM_malloc_",
+            "luaM_realloc_",
+            "luaM_saferealloc_",
+            "luaM_growaux_",
+            "luaM_shrinkvector_",
+        ],
+    ),
+    ("R", &["R_chk_calloc", "R_chk_realloc", "R_alloc", "S_alloc"]),
+    (
+        "Redis",
+        &["zmalloc*", "zcalloc*", "zrealloc*", "ztrymalloc*", "ztrycalloc*", "ztryrealloc*", "zstrdup"],
+    ),
+    (
+        "ImageMagick",
+        &[
+            "AcquireMagickMemory",
+            "AcquireQuantumMemory",
+            "AcquireAlignedMemory",
+            "AcquireVirtualMemory",
+            "AcquireCriticalMemory",
+            "ResizeMagickMemory",
+            "ResizeQuantumMemory",
+        ],
+    ),
+    ("FFmpeg", &["av_malloc*", "av_calloc", "av_realloc*", "av_fast_malloc*", "av_memdup", "av_strdup"]),
+    ("Apache", &["apr_palloc*", "apr_pcalloc*", "apr_pstrdup", "apr_allocator_alloc", "allocator_alloc"]),
+    (
+        "libuv, Node.js",
+        &[
+            "uv__malloc",
+            "uv__calloc",
+            "uv__realloc",
+            "uv__strdup",
+            "node::Malloc*",
+            "node::UncheckedMalloc*",
+            "v8::internal::AllocWithRetry",
+            "v8::internal::AlignedAlloc*",
+        ],
+    ),
+    (
+        "GCC, LLVM, binutils",
+        &[
+            "ggc_internal_*alloc",
+            "ggc_internal_alloc*",
+            "ggc_internal_cleared_alloc*",
+            "ggc_realloc",
+            "bfd_malloc*",
+            "bfd_zmalloc*",
+            "bfd_realloc*",
+            "bfd_alloc*",
+            "bfd_zalloc*",
+            "_objalloc_alloc",
+            "llvm::safe_malloc",
+            "llvm::safe_calloc",
+            "llvm::safe_realloc",
+            "llvm::allocate_buffer",
+        ],
+    ),
+    ("Qt", &["QArrayData::allocate*", "QArrayData::reallocate*", "QListData::realloc*"]),
+    (
+        "C++",
+        &[
+            "std::__new_allocator<*",
+            "__gnu_cxx::new_allocator<*",
+            "std::allocator_traits<*",
+            "std::_Vector_base<*",
+        ],
+    ),
+    ("Rust", &["alloc::alloc::*", "alloc::raw_vec::*", "<alloc::alloc::Global*"]),
+    ("Vim, git", &["lalloc", "alloc_clear", "git__malloc", "git__calloc", "git__realloc"]),
+];
+
+/// A function through which less samples come is not looked at.
+const FEWEST_SAMPLES: u64 = 20;
+/// Callers of a function that only hands on, at least.
+const FEWEST_CALLERS: usize = 4;
+/// Different sizes that they request, at least.
+const FEWEST_SIZES: usize = 3;
+/// Layers of functions that are found.
+const MOST_LAYERS: usize = 4;
+
+/// A module and a name.
+type Name = (String, String);
+
+/// Functions that only hand requests on.
+#[derive(Clone, Debug, Default)]
+pub struct Wrappers {
+    /// By module and name.
+    found: HashSet<Name>,
+    /// There are none: every function may be a site.
+    is_off: bool,
+}
+
+/// A stack whose innermost locations are cut, for the search.
+pub struct Sampled<'a> {
+    /// Its locations, innermost first.
+    pub locations: &'a [&'a Location],
+    /// Its samples.
+    pub samples: u64,
+    /// Their bytes, as requested.
+    pub bytes: u64,
+}
+
+impl Wrappers {
+    /// None: every function may be a site.
+    #[must_use]
+    pub fn off() -> Wrappers {
+        Wrappers { is_off: true, ..Wrappers::default() }
+    }
+
+    /// Those of the table, and those that these stacks show.
+    #[must_use]
+    pub fn of(stacks: &[Sampled<'_>]) -> Wrappers {
+        let mut wrappers = Wrappers::default();
+        // With functions of one caller, which may be layers below one that has many.
+        let mut deeper = Wrappers::default();
+        for _ in 0..MOST_LAYERS {
+            let (many, one) = deeper.more(stacks);
+            let is_found = !many.is_empty();
+            if many.is_empty() && one.is_empty() {
+                break;
+            }
+            deeper.found.extend(many.into_iter().chain(one));
+            if is_found {
+                wrappers.found.clone_from(&deeper.found);
+            }
+        }
+        wrappers
+    }
+
+    /// Whether a function, or a place without one, only hands requests on.
+    #[must_use]
+    pub fn has(&self, location: &Location, function: Option<&Function>) -> bool {
+        let Some(name) = name(location, function) else { return false };
+        let is_in_table = function.is_some() && is_known(&name);
+        !self.is_off && (is_in_table || self.found.contains(&(location.module.clone(), name)))
+    }
+
+    /// Further ones above those that are there, with many callers; if there are none, those with few, which may be layers below one.
+    fn more(&self, stacks: &[Sampled<'_>]) -> (Vec<Name>, Vec<Name>) {
+        let mut functions: HashMap<Name, Seen> = HashMap::new();
+        let mut modules: HashMap<&str, u64> = HashMap::new();
+        for stack in stacks.iter().filter(|stack| stack.samples > 0) {
+            let others =
+                frames(stack.locations).filter(|(location, function)| !self.has(location, *function));
+            let mut named = others.filter_map(|(location, function)| {
+                Some((location.module.clone(), name(location, function)?))
+            });
+            let Some(first) = named.next() else { continue };
+            if let Some(location) = stack.locations.iter().find(|location| location.module == first.0) {
+                *modules.entry(&location.module).or_default() += stack.samples;
+            }
+            let behind: Vec<Name> = named.collect();
+            for name in behind.iter().collect::<HashSet<_>>() {
+                functions.entry(name.clone()).or_default().as_caller += stack.samples;
+            }
+            let seen = functions.entry(first).or_default();
+            seen.as_first += stack.samples;
+            seen.sizes.insert(stack.bytes / stack.samples);
+            if let Some(caller) = behind.into_iter().next() {
+                *seen.callers.entry(caller).or_default() += stack.samples;
+            }
+        }
+        functions.retain(|(module, _), seen| {
+            seen.may_hand_on() && seen.as_first * 2 >= modules.get(module.as_str()).copied().unwrap_or(0)
+        });
+        let of = |has_many: bool| -> Vec<Name> {
+            let found = functions.iter().filter(|(_, seen)| seen.has_many_callers() == has_many);
+            found.map(|(name, _)| name.clone()).collect()
+        };
+        let many = of(true);
+        let one = if many.is_empty() { of(false) } else { Vec::new() };
+        (many, one)
+    }
+}
+
+/// What a function is called here; an address, if it has no name: that is one call, and its function has more.
+fn name(location: &Location, function: Option<&Function>) -> Option<String> {
+    match function {
+        Some(function) => function.function.clone(),
+        None => Some(format!("+0x{:x}", location.address)),
+    }
+}
+
+/// What stacks say of a function.
+#[derive(Default)]
+struct Seen {
+    /// Samples of its own requests.
+    as_first: u64,
+    /// Those of functions that it called.
+    as_caller: u64,
+    /// Its own by the function that called it.
+    callers: HashMap<Name, u64>,
+    /// Sizes, on average of a stack.
+    sizes: HashSet<u64>,
+}
+
+impl Seen {
+    /// Its requests are of different sizes, and no other function requests through it.
+    fn may_hand_on(&self) -> bool {
+        self.as_first >= FEWEST_SAMPLES
+            && self.as_caller * 19 <= self.as_first
+            && self.sizes.len() >= FEWEST_SIZES
+    }
+
+    /// None of them has more than two thirds.
+    fn has_many_callers(&self) -> bool {
+        let most = self.callers.values().copied().max().unwrap_or(0);
+        self.callers.len() >= FEWEST_CALLERS && most * 3 <= self.as_first * 2
+    }
+}
+
+/// The functions of a stack, innermost first; None for a location without one.
+pub fn frames<'a>(
+    locations: &'a [&'a Location],
+) -> impl Iterator<Item = (&'a Location, Option<&'a Function>)> {
+    locations.iter().flat_map(|location| {
+        let unnamed = location.functions.is_empty().then_some((*location, None));
+        location.functions.iter().map(move |function| (*location, Some(function))).chain(unnamed)
+    })
+}
+
+/// Whether a name is in the table, or is that of a class's own `operator new`.
+fn is_known(name: &str) -> bool {
+    // Without its arguments, and without what compilers add to a part of a function.
+    let bare = without_arguments(name);
+    let bare = bare.split(['@', '.']).next().unwrap_or_default();
+    if ["::operator new", "::operator new[]"].iter().any(|new| bare.ends_with(new)) {
+        return true;
+    }
+    let is_it = |known: &&str| match known.split_once('*') {
+        Some((begin, end)) => {
+            bare.len() >= begin.len() + end.len() && bare.starts_with(begin) && bare.ends_with(end)
+        }
+        None => bare == *known,
+    };
+    KNOWN.iter().any(|(_, names)| names.iter().any(is_it))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_known_without_their_arguments_and_suffixes() {
+        for name in [
+            "xmalloc",
+            "Perl_safesysmalloc",
+            "ngx_palloc_block.isra.0",
+            "os::malloc(unsigned long, MEMFLAGS, NativeCallStack const&)",
+            "sqlite3Malloc",
+            "CRYPTO_secure_zalloc",
+            "g_malloc0",
+            "AnyObj::operator new(unsigned long, MEMFLAGS)",
+            "alloc::raw_vec::RawVec<T,A>::grow_one",
+        ] {
+            assert!(is_known(name), "{name}");
+        }
+        for name in ["main", "parse_xmalloc", "ngx_create_pool", "allocate_tables", "operator news", ""] {
+            assert!(!is_known(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_name_is_in_the_table_once() {
+        let all: Vec<&&str> = KNOWN.iter().flat_map(|(_, names)| names.iter()).collect();
+        let different: HashSet<&&str> = all.iter().copied().collect();
+        assert_eq!(all.len(), different.len());
+    }
+
+    fn location(name: &str) -> Location {
+        let function = Function { function: Some(name.to_owned()), ..Function::default() };
+        Location { module: "/opt/app".to_owned(), functions: vec![function], ..Location::default() }
+    }
+
+    /// The wrappers that these stacks show: names from the innermost, samples, bytes of each.
+    fn found(stacks: &[(&[&str], u64, u64)]) -> Vec<String> {
+        let all: Vec<Vec<Location>> =
+            stacks.iter().map(|(names, ..)| names.iter().map(|name| location(name)).collect()).collect();
+        let all: Vec<Vec<&Location>> = all.iter().map(|locations| locations.iter().collect()).collect();
+        let sampled: Vec<Sampled<'_>> = all
+            .iter()
+            .zip(stacks)
+            .map(|(locations, (_, samples, size))| Sampled {
+                locations,
+                samples: *samples,
+                bytes: size * samples,
+            })
+            .collect();
+        let mut names: Vec<String> = Wrappers::of(&sampled).found.into_iter().map(|(_, name)| name).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_function_through_which_all_goes_and_that_calls_none_is_one() {
+        let callers: [(&[&str], u64, u64); 5] = [
+            (&["grab", "read", "main"], 10, 100),
+            (&["grab", "parse", "read", "main"], 9, 40),
+            (&["grab", "names", "main"], 8, 17),
+            (&["grab", "index", "main"], 7, 4000),
+            (&["table", "main"], 6, 9000),
+        ];
+        assert_eq!(found(&callers), ["grab"]);
+        // Another layer above it.
+        let layers = callers.map(|(names, samples, size)| {
+            let names: Vec<&str> = names
+                .iter()
+                .flat_map(|name| if *name == "grab" { vec!["grab", "grab_zeroed"] } else { vec![*name] })
+                .collect();
+            (names, samples, size)
+        });
+        let layers: Vec<(&[&str], u64, u64)> =
+            layers.iter().map(|(names, samples, size)| (&names[..], *samples, *size)).collect();
+        assert_eq!(found(&layers), ["grab", "grab_zeroed"]);
+        // All of the same size: it makes something.
+        assert_eq!(found(&callers.map(|(names, samples, _)| (names, samples, 48))), [""; 0]);
+        // One caller has most of it.
+        let mut one = callers;
+        one[0].1 = 1000;
+        assert_eq!(found(&one), [""; 0]);
+        // It calls others that request.
+        let mut busy = callers.to_vec();
+        busy.push((&["helper", "grab", "main"], 20, 5));
+        assert_eq!(found(&busy), [""; 0]);
+        // Few samples say nothing.
+        assert_eq!(found(&callers.map(|(names, _, size)| (names, 1, size))), [""; 0]);
+        assert_eq!(found(&[]), [""; 0]);
+    }
+    /// In a stripped program a place is as good as a name.
+    #[test]
+    fn a_place_through_which_all_goes_is_one() {
+        let place = |address| Location { module: "/opt/app".to_owned(), address, ..Location::default() };
+        let all: Vec<Vec<Location>> =
+            (1..=4).map(|caller| vec![place(0x10), place(caller * 0x100), place(0x9000)]).collect();
+        let all: Vec<Vec<&Location>> = all.iter().map(|locations| locations.iter().collect()).collect();
+        let sampled: Vec<Sampled<'_>> = all
+            .iter()
+            .enumerate()
+            .map(|(at, locations)| Sampled { locations, samples: 10, bytes: 1000 * at as u64 })
+            .collect();
+        let wrappers = Wrappers::of(&sampled);
+        assert!(wrappers.has(&place(0x10), None) && !wrappers.has(&place(0x100), None));
+        assert!(!Wrappers::off().has(&place(0x10), None));
+    }
+}
