@@ -153,27 +153,30 @@ pub fn site<'a>(
     let main_place = locations.iter().find(is_own_place);
     let choose = |passes_over: bool| {
         let functions = |of: &'a [&'a Location]| {
-            let functions = frames(of).filter_map(|(location, function)| Some((location, function?)));
-            functions
-                .filter(move |(location, function)| !passes_over || !wrappers.has(location, Some(function)))
+            frames(of).filter_map(|(location, function)| Some((location, function?)))
         };
         let named = |of| functions(of).filter(|(_, function)| function.function.is_some());
-        let own_name = || named(above).find(|(location, _)| own(location) && location.note != Some(CPYTHON));
-        let other_name = || {
-            let is_of_c = |module: &str| {
-                let file = module.rsplit('/').next().unwrap_or_default();
-                OF_C.iter().any(|begin| file.starts_with(begin))
-            };
+        // Last of all, since it is a search in a table.
+        let passes = |(location, function): &(&Location, &Function)| {
+            !passes_over || !wrappers.has(location, Some(function))
+        };
+        let is_own_name =
+            |(location, _): &(&Location, &Function)| own(location) && location.note != Some(CPYTHON);
+        let is_other = |(location, _): &(&Location, &Function)| {
+            let file = location.module.rsplit('/').next().unwrap_or_default();
+            !OF_C.iter().any(|begin| file.starts_with(begin))
+        };
+        let other = || {
             named(above)
-                .find(|(location, _)| !is_of_c(&location.module))
-                .or_else(|| named(locations).find(|(location, _)| is_main(location)))
-                .or_else(|| named(above).next())
-                .or_else(|| named(locations).find(|_| main_place.is_none()))
+                .find(|each| is_other(each) && passes(each))
+                .or_else(|| named(locations).find(|each| is_main(each.0) && passes(each)))
+                .or_else(|| named(above).find(passes))
+                .or_else(|| named(locations).find(|each| main_place.is_none() && passes(each)))
         };
         functions(locations)
-            .find(has_line)
-            .or_else(own_name)
-            .or_else(|| if own_place.is_none() { other_name() } else { None })
+            .find(|each| has_line(each) && passes(each))
+            .or_else(|| named(above).find(|each| is_own_name(each) && passes(each)))
+            .or_else(|| if own_place.is_none() { other() } else { None })
     };
     let chosen = choose(true).or_else(|| if main_place.is_none() { choose(false) } else { None });
     let found = match chosen {

@@ -275,14 +275,11 @@ const FEWEST_SIZES: usize = 3;
 /// Layers of functions that are found.
 const MOST_LAYERS: usize = 4;
 
-/// A module and a name.
-type Name = (String, String);
-
 /// Functions that only hand requests on.
 #[derive(Clone, Debug, Default)]
 pub struct Wrappers {
-    /// By module and name.
-    found: HashSet<Name>,
+    /// Names by module.
+    found: HashMap<String, HashSet<String>>,
     /// There are none: every function may be a site.
     is_off: bool,
 }
@@ -316,7 +313,9 @@ impl Wrappers {
             if many.is_empty() && one.is_empty() {
                 break;
             }
-            deeper.found.extend(many.into_iter().chain(one));
+            for (module, name) in many.into_iter().chain(one) {
+                deeper.found.entry(module.to_owned()).or_default().insert(name.kept());
+            }
             if is_found {
                 wrappers.found.clone_from(&deeper.found);
             }
@@ -328,41 +327,40 @@ impl Wrappers {
     #[must_use]
     pub fn has(&self, location: &Location, function: Option<&Function>) -> bool {
         let Some(name) = name(location, function) else { return false };
-        let is_in_table = function.is_some() && is_known(&name);
-        !self.is_off && (is_in_table || self.found.contains(&(location.module.clone(), name)))
+        let is_in_table = matches!(name, Name::Function(name) if is_known(name));
+        let is_found = || self.found.get(&location.module).is_some_and(|found| found.contains(&name.kept()));
+        !self.is_off && (is_in_table || is_found())
     }
 
     /// Further ones above those that are there, with many callers; if there are none, those with few, which may be layers below one.
-    fn more(&self, stacks: &[Sampled<'_>]) -> (Vec<Name>, Vec<Name>) {
-        let mut functions: HashMap<Name, Seen> = HashMap::new();
+    fn more<'a>(&self, stacks: &[Sampled<'a>]) -> (Vec<Of<'a>>, Vec<Of<'a>>) {
+        let mut functions: HashMap<Of<'a>, Seen<'a>> = HashMap::new();
         let mut modules: HashMap<&str, u64> = HashMap::new();
         for stack in stacks.iter().filter(|stack| stack.samples > 0) {
-            let others =
-                frames(stack.locations).filter(|(location, function)| !self.has(location, *function));
-            let mut named = others.filter_map(|(location, function)| {
-                Some((location.module.clone(), name(location, function)?))
-            });
+            let mut named = frames(stack.locations)
+                .skip_while(|(location, function)| self.has(location, *function))
+                .filter_map(|(location, function)| {
+                    Some((location.module.as_str(), name(location, function)?))
+                });
             let Some(first) = named.next() else { continue };
-            if let Some(location) = stack.locations.iter().find(|location| location.module == first.0) {
-                *modules.entry(&location.module).or_default() += stack.samples;
-            }
-            let behind: Vec<Name> = named.collect();
+            *modules.entry(first.0).or_default() += stack.samples;
+            let behind: Vec<Of<'a>> = named.collect();
             for name in behind.iter().collect::<HashSet<_>>() {
-                functions.entry(name.clone()).or_default().as_caller += stack.samples;
+                functions.entry(*name).or_default().as_caller += stack.samples;
             }
             let seen = functions.entry(first).or_default();
             seen.as_first += stack.samples;
             seen.sizes.insert(stack.bytes / stack.samples);
-            if let Some(caller) = behind.into_iter().next() {
-                *seen.callers.entry(caller).or_default() += stack.samples;
+            if let Some(caller) = behind.first() {
+                *seen.callers.entry(*caller).or_default() += stack.samples;
             }
         }
         functions.retain(|(module, _), seen| {
-            seen.may_hand_on() && seen.as_first * 2 >= modules.get(module.as_str()).copied().unwrap_or(0)
+            seen.may_hand_on() && seen.as_first * 2 >= modules.get(module).copied().unwrap_or(0)
         });
-        let of = |has_many: bool| -> Vec<Name> {
+        let of = |has_many: bool| -> Vec<Of<'a>> {
             let found = functions.iter().filter(|(_, seen)| seen.has_many_callers() == has_many);
-            found.map(|(name, _)| name.clone()).collect()
+            found.map(|(name, _)| *name).collect()
         };
         let many = of(true);
         let one = if many.is_empty() { of(false) } else { Vec::new() };
@@ -370,28 +368,47 @@ impl Wrappers {
     }
 }
 
-/// What a function is called here; an address, if it has no name: that is one call, and its function has more.
-fn name(location: &Location, function: Option<&Function>) -> Option<String> {
+/// What a function is called here. A place without a name is one call, and its function has more.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Name<'a> {
+    Function(&'a str),
+    Place(u64),
+}
+
+/// A module, and a function there.
+type Of<'a> = (&'a str, Name<'a>);
+
+impl Name<'_> {
+    /// As it is kept.
+    fn kept(self) -> String {
+        match self {
+            Name::Function(name) => name.to_owned(),
+            Name::Place(address) => format!("+0x{address:x}"),
+        }
+    }
+}
+
+fn name<'a>(location: &'a Location, function: Option<&'a Function>) -> Option<Name<'a>> {
     match function {
-        Some(function) => function.function.clone(),
-        None => Some(format!("+0x{:x}", location.address)),
+        Some(function) => function.function.as_deref().map(Name::Function),
+        None => Some(Name::Place(location.address)),
     }
 }
 
 /// What stacks say of a function.
 #[derive(Default)]
-struct Seen {
+struct Seen<'a> {
     /// Samples of its own requests.
     as_first: u64,
     /// Those of functions that it called.
     as_caller: u64,
     /// Its own by the function that called it.
-    callers: HashMap<Name, u64>,
+    callers: HashMap<Of<'a>, u64>,
     /// Sizes, on average of a stack.
     sizes: HashSet<u64>,
 }
 
-impl Seen {
+impl Seen<'_> {
     /// Its requests are of different sizes, and no other function requests through it.
     fn may_hand_on(&self) -> bool {
         self.as_first >= FEWEST_SAMPLES
@@ -483,7 +500,7 @@ mod tests {
                 bytes: size * samples,
             })
             .collect();
-        let mut names: Vec<String> = Wrappers::of(&sampled).found.into_iter().map(|(_, name)| name).collect();
+        let mut names: Vec<String> = Wrappers::of(&sampled).found.into_values().flatten().collect();
         names.sort();
         names
     }
