@@ -67,14 +67,16 @@ fn sites_of_perl_are_not_its_wrappers() {
 fn sites_of_sqlite_are_not_its_wrappers() {
     let statements = "create table t(a, b); with recursive c(x) as (select 1 union all select x + 1 from c where x < 50000) \
                       insert into t select x, hex(randomblob(40)) from c; create index i on t(b); select count(*) from t;";
-    let wrappers = ["sqlite3_malloc", "sqlite3Malloc", "sqlite3_realloc", "sqlite3DbMalloc", "sqlite3MemMalloc"];
+    let wrappers =
+        ["sqlite3_malloc", "sqlite3Malloc", "sqlite3_realloc", "sqlite3DbMalloc", "sqlite3MemMalloc"];
     check("sqlite3", "16K", &["sqlite3", ":memory:", statements], &wrappers);
 }
 
 #[test]
 fn sites_of_python_are_not_its_wrappers() {
     let script = "x = {i: [str(i)] * 5 for i in range(60000)}; print(len(x))";
-    let wrappers = ["PyMem_", "_PyMem_", "_PyObject_Malloc", "_PyObject_GC_", "PyType_GenericAlloc", "gc_alloc"];
+    let wrappers =
+        ["PyMem_", "_PyMem_", "_PyObject_Malloc", "_PyObject_GC_", "PyType_GenericAlloc", "gc_alloc"];
     check("python3", "64K", &["python3", "-c", script], &wrappers);
 }
 
@@ -98,7 +100,8 @@ fn sites_of_nginx_are_not_its_wrappers() {
     );
     let file = folder.join("nginx.conf");
     fs::write(&file, configuration).expect("written");
-    let nginx = ["/usr/sbin/nginx", "nginx"].into_iter().find(|path| Path::new(path).exists()).unwrap_or("nginx");
+    let nginx =
+        ["/usr/sbin/nginx", "nginx"].into_iter().find(|path| Path::new(path).exists()).unwrap_or("nginx");
     let wrappers = ["ngx_alloc", "ngx_calloc", "ngx_palloc", "ngx_memalign", "ngx_pcalloc", "ngx_pnalloc"];
     check("nginx", "2K", &[nginx, "-t", "-c", text(&file), "-p", text(&folder)], &wrappers);
 }
