@@ -371,4 +371,21 @@ mod tests {
         let (plain, by) = site(&all, &HashSet::new(), &Wrappers::off()).expect("a site");
         assert_eq!((plain.function.function.as_deref(), by), (Some("xmalloc"), None));
     }
+    #[test]
+    fn a_place_that_only_hands_on_is_named_behind_its_caller() {
+        let place = |address| Location { address, ..location("/opt/app", &[]) };
+        let stacks: Vec<Vec<Location>> =
+            (1..=4).map(|caller| vec![place(0x10), place(caller * 0x100)]).collect();
+        let stacks: Vec<Vec<&Location>> = stacks.iter().map(|stack| stack.iter().collect()).collect();
+        let sampled: Vec<crate::wrappers::Sampled<'_>> = stacks
+            .iter()
+            .zip(1..)
+            .map(|(locations, at)| crate::wrappers::Sampled { locations, samples: 10, bytes: 1000 * at })
+            .collect();
+        let wrappers = Wrappers::of(&sampled);
+        for (stack, caller) in stacks.iter().zip(1..) {
+            let (site, by) = site(stack, &HashSet::new(), &wrappers).expect("a site");
+            assert_eq!((site.address, by.as_deref()), (Some(caller * 0x100), Some("app+0x10")));
+        }
+    }
 }
