@@ -34,6 +34,7 @@ pub mod text;
 pub mod walk;
 pub mod weights;
 pub mod words;
+pub mod wrapper_names;
 pub mod wrappers;
 
 pub use events::{Event, Registers, Sample, Stack};
