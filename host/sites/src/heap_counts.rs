@@ -17,8 +17,6 @@ use underbar_report::heap::Kind;
 use underbar_report::model::Process;
 use underbar_report::units::{bytes, counted};
 
-use crate::flame::Which;
-
 /// The counts of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct HeapCounts {
@@ -67,22 +65,6 @@ impl HeapCounts {
         }
     }
 
-    /// The count next to an estimate: `the heap counted 8.2 MiB`.
-    #[must_use]
-    pub fn words(&self, which: Which) -> Option<String> {
-        let (least, most) = match which {
-            Which::MostInUse => (self.most_in_use_bytes?, self.most_in_use_bytes?),
-            Which::Requested => (self.requested_bytes_least?, self.requested_bytes_most?),
-            Which::AtEnd => (self.in_use_at_end_bytes?, self.in_use_at_end_bytes?),
-        };
-        let (least, most) = (bytes(least), bytes(most));
-        Some(if least == most {
-            format!("the heap counted {least}")
-        } else {
-            format!("the heap counted {least} to {most}")
-        })
-    }
-
     /// Sentences about what no sample covers.
     #[must_use]
     pub fn not_seen(&self) -> Vec<String> {
@@ -106,6 +88,17 @@ impl HeapCounts {
         }
         texts
     }
+}
+
+/// A count next to an estimate: `the heap counted 8.2 MiB`. None if it is not known.
+#[must_use]
+pub fn words(least: Option<u64>, most: Option<u64>) -> Option<String> {
+    let (least, most) = (bytes(least?), bytes(most?));
+    Some(if least == most {
+        format!("the heap counted {least}")
+    } else {
+        format!("the heap counted {least} to {most}")
+    })
 }
 
 /// Less memory outside the heap is not worth a line.
@@ -135,15 +128,10 @@ mod tests {
     #[test]
     fn words_have_a_range_only_where_there_is_one() {
         let mut counts = HeapCounts::default();
-        for which in [Which::MostInUse, Which::Requested, Which::AtEnd] {
-            assert_eq!(counts.words(which), None);
-        }
         assert_eq!(counts.not_seen(), [""; 0]);
-        counts.requested_bytes_least = Some(1 << 20);
-        counts.requested_bytes_most = Some(2 << 20);
-        counts.in_use_at_end_bytes = Some(100);
-        assert_eq!(counts.words(Which::Requested).as_deref(), Some("the heap counted 1 MiB to 2 MiB"));
-        assert_eq!(counts.words(Which::AtEnd).as_deref(), Some("the heap counted 100 B"));
+        assert_eq!((words(None, None), words(None, Some(1))), (None, None));
+        assert_eq!(words(Some(1 << 20), Some(2 << 20)).as_deref(), Some("the heap counted 1 MiB to 2 MiB"));
+        assert_eq!(words(Some(100), Some(100)).as_deref(), Some("the heap counted 100 B"));
         (counts.requests_not_sampled, counts.bytes_not_sampled) = (Some(1), Some(2048));
         (counts.outside_bytes, counts.memory_bytes) = (Some(4 << 20), Some(10 << 20));
         assert_eq!(

@@ -19,6 +19,7 @@ pub mod flame;
 pub mod heap_counts;
 pub mod made;
 pub mod maps;
+pub mod name_words;
 pub mod names;
 pub mod pace;
 pub mod pprof;

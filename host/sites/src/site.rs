@@ -21,8 +21,8 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
+use crate::name_words::place;
 use crate::names::{CPYTHON, Function, Location};
-use crate::words::place;
 use crate::wrappers::{Wrappers, frames};
 
 /// Folders whose programs and libraries are the system's, unless they are the program that is run.

@@ -16,6 +16,7 @@ use std::fmt::Write as _;
 use underbar_report::units::{bytes, count, counted};
 
 use crate::flame::Which;
+use crate::heap_counts;
 use crate::names::{CPYTHON, Function, Location};
 use crate::report::{Estimate, Report, SiteRow};
 use crate::site::STARTS;
@@ -222,7 +223,13 @@ fn figures(estimate: &Estimate, columns: usize) -> String {
 pub fn whole(report: &Report, which: Which, empty: &str) -> String {
     let total = which.of(&report.total);
     let estimate = if total.samples == 0 { empty.to_owned() } else { with_interval(total) };
-    match report.heap.words(which) {
+    let counts = &report.heap;
+    let (least, most) = match which {
+        Which::MostInUse => (counts.most_in_use_bytes, counts.most_in_use_bytes),
+        Which::Requested => (counts.requested_bytes_least, counts.requested_bytes_most),
+        Which::AtEnd => (counts.in_use_at_end_bytes, counts.in_use_at_end_bytes),
+    };
+    match heap_counts::words(least, most) {
         Some(counted) => format!("{estimate}; {counted}"),
         None => estimate,
     }

@@ -3,7 +3,7 @@
 //! Invariant: a name is in it once. Names are compared without arguments, and without what compilers add to a part of a function.
 //! Not here: such functions in other programs, which the samples show ([`crate::wrappers`]).
 
-use crate::words::without_arguments;
+use crate::name_words::without_arguments;
 
 /// Names by the program or library that has them. A star at the end stands for any rest.
 const KNOWN: [(&str, &[&str]); 24] = [
