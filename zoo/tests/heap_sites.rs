@@ -152,6 +152,52 @@ fn a_page_has_the_figures_of_the_json() {
     check_page(&fs::read_to_string(&page).expect("a page"), &report["sites"]);
 }
 
+/// The heap's own counts are next to the estimates: exact, and in the JSON as on the page.
+#[test]
+fn the_heap_s_own_counts_are_next_to_the_estimates() {
+    let program = lines("counts", &[]);
+    let ran = heap(&["--opts", OPTIONS, "--json"], &program);
+    let report: Value =
+        serde_json::from_str(&ran.error).unwrap_or_else(|error| panic!("{error}: {}", ran.error));
+    let count =
+        |key: &str| report["heap"][key].as_f64().unwrap_or_else(|| panic!("{key}: {}", report["heap"]));
+    // By the program's own tables: 32 MiB stay, 64 MiB are in use for a while, and 256 MiB come and go.
+    let (least, most) = (count("requested_bytes_least") / MIB, count("requested_bytes_most") / MIB);
+    assert!(least <= 352.0 && 352.0 <= most, "{least} to {most}");
+    let at_end = count("in_use_at_end_bytes") / MIB;
+    assert!((31.9..40.0).contains(&at_end), "{at_end}");
+    let peak = count("most_in_use_bytes") / MIB;
+    assert!((64.0..130.0).contains(&peak), "{peak}");
+    for (kind, counted) in [("in_use_at_end", at_end), ("most_in_use", peak)] {
+        let total = &report["total"];
+        let (bytes, samples) = (figure(total, kind, "bytes") / MIB, figure(total, kind, "samples"));
+        // What is counted is rounded up by an eighth at most.
+        let error = 5.0 * counted / samples.sqrt();
+        assert!(
+            bytes - error <= counted && counted <= bytes * 1.13 + error,
+            "{kind}: {bytes}, counted {counted}"
+        );
+    }
+    let ran = heap(&["--opts", OPTIONS], &program);
+    assert_eq!(ran.error.matches("; the heap counted ").count(), 3, "{}", ran.error);
+}
+
+#[test]
+fn a_piece_of_stack_that_is_too_short_has_an_option_that_mends_it() {
+    let flags = ["-pthread", "-fno-builtin", "-fomit-frame-pointer", "-fno-optimize-sibling-calls"];
+    let program = text(&compiled("sites/known", "heap-deep", &flags)).to_owned();
+    let report = |options: &str| {
+        left(Command::new(underbar()).args(["heap", "--opts", options, "--", &program, "deep"])).error
+    };
+    let short = report("SITES(ON,16K,1K,0)");
+    assert!(
+        short.contains("To follow those deeper than the copied 1 KiB: --opts 'SITES(ON,,64K)'."),
+        "{short}"
+    );
+    let long = report("SITES(ON,16K,64K,0)");
+    assert!(!long.contains("To follow those"), "{long}");
+}
+
 #[test]
 fn a_summary_has_a_line() {
     let program = lines("summary", &[]);

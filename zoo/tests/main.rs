@@ -36,6 +36,7 @@ mod gate_workflow;
 mod heap;
 mod heap_pools;
 mod heap_sites;
+mod heap_wrappers;
 mod library_calls;
 mod limits;
 mod linked;

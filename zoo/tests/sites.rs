@@ -147,6 +147,10 @@ fn a_child_has_samples_of_its_own_and_so_has_the_next_program() {
     for (of, seen) in &seen {
         let exact = if f64::from(of.process) == child { 10 << 20 } else { 25 << 20 };
         near("fork", seen.in_use(), f64::from(exact));
+        // The heap's own count has what the process requested itself, rounded up to cells.
+        let most = seen.samples.iter().map(|sample| sample.in_use).max().expect("samples") as f64;
+        let exact = f64::from(exact);
+        assert!(most > 0.9 * exact && most < 1.2 * exact, "{most}, requested {exact}");
     }
     let (output, seen) = run("exec", "SITES(ON,16K,,0)", &[&program, "exec", &program, "mix", "8000"]);
     assert_eq!(seen.len(), 2);

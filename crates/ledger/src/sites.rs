@@ -5,11 +5,14 @@
 //!                                                                  head: words reserved so far, moved by the process
 //!                                                                  tail: words read so far, moved by the host
 //!
-//! record   mark | time | address | size | mean | thread, flags | stack's number | frames, or registers and stack   a request
-//!          mark | time | address                                                                                   a free
+//! record   mark | time | address | size | mean | thread, flags | stack's number | in use | frames, or registers and stack   a request
+//!          mark | time | address                                                                                            a free
 //! ```
 //!
 //! A stack has a number, a hash of it. A record of a stack that was written a short while before has only the number.
+//!
+//! `in use` is the heap's own count of the bytes in use, the request included, without what a child has from its parent. So a reader knows
+//! when most was in use, whatever the samples say.
 //!
 //! Invariant: between tail and head no word is overwritten; a record that finds no room is counted. A record is whole when its mark has
 //! [`DONE`] and the place for which it was written.
@@ -22,7 +25,7 @@ pub use crate::samples::{Line, namespace};
 /// The first eight bytes of every site area.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"UNDERSIT");
 /// Changes when a structure in this file changes.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// Offset of the text of the mappings.
 pub const TEXT_OFFSET: usize = 4096;
 /// Room for that text.
@@ -37,9 +40,9 @@ pub const AREA_BYTES: usize = RING_OFFSET + RING_WORDS * 8;
 /// Frames of a record, at most.
 pub const MOST_FRAMES: usize = 128;
 /// Words of a copied stack, at most.
-pub const MOST_STACK: usize = 2048;
+pub const MOST_STACK: usize = 8192;
 /// Words of a record of a request before its frames, registers or nothing.
-pub const GOT_WORDS: usize = 7;
+pub const GOT_WORDS: usize = 8;
 /// Words of a record of a free.
 pub const FREED_WORDS: usize = 3;
 /// Registers before a copied stack: rip, rsp, rbp, rbx, r12 to r15.

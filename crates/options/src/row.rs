@@ -40,7 +40,7 @@ pub(crate) const SIZE_OF_DISTANCE: Kind =
     Kind::Size { unit: 8, least: K, most: 1 << 30, auto: false, negative: false };
 /// The part of a stack that SITES copies.
 pub(crate) const SIZE_OF_COPY: Kind =
-    Kind::Size { unit: 8, least: 512, most: 16 * K, auto: false, negative: false };
+    Kind::Size { unit: 8, least: 512, most: 64 * K, auto: false, negative: false };
 /// `LOW(size)` of ECB: the part below 2 GiB.
 pub(crate) const LOW: Kind = Kind::Named { word: "LOW", inner: &SIZE_OF_AREA, alone: Unset };
 /// `WITHOUT(item)` of ECB: an item of PJ47265 that is left out.

@@ -48,8 +48,7 @@ pub fn of_sites(sites: &Sites) -> String {
 /// A graph for each table of the text, with the rows of the table.
 fn graphs(sites: &Sites) -> Vec<Graph> {
     let graph = |(title, which, empty): (&str, Which, &str)| {
-        let total = which.of(&sites.total);
-        let note = if total.samples == 0 { empty.to_owned() } else { text::with_interval(total) };
+        let note = text::whole(sites, which, empty);
         let rows = text::largest(sites, which).into_iter().take(TOP);
         Graph {
             title: title.to_owned(),

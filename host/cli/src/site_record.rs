@@ -9,7 +9,7 @@
 //! runs.
 //! Not here: the samples' form and meaning (`sites`).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
@@ -23,7 +23,7 @@ use underbar_report::units::counted;
 use underbar_sites::pace::Pace;
 use underbar_sites::record::Recorder;
 use underbar_sites::report::{Facts, Report, report};
-use underbar_sites::{Of, Read, Sources};
+use underbar_sites::{Event, Of, Read, Sources};
 use underbar_sys::clock::monotonic;
 
 /// The folder in which compilers at run time, and CPython, name their code.
@@ -71,12 +71,19 @@ impl SiteRecord {
         words
     }
 
-    /// The program has ended: its report. Processes that live on are not read any more.
-    pub fn end(self, ledger: Option<&LedgerFile>, program: &OsStr, arguments: &[OsString]) -> Report {
+    /// The program has ended: its report, with or without wrappers of malloc among the sites. Processes that live on are not read any more.
+    pub fn end(
+        self,
+        ledger: Option<&LedgerFile>,
+        program: &OsStr,
+        arguments: &[OsString],
+        has_wrappers: bool,
+    ) -> Report {
         let facts = Facts {
             program: program.to_string_lossy().into_owned(),
             arguments: arguments.iter().map(|argument| argument.to_string_lossy().into_owned()).collect(),
             notes: Vec::new(),
+            has_wrappers,
         };
         self.end_at(ledger.map(LedgerFile::site_areas), facts)
     }
@@ -121,8 +128,11 @@ pub fn of_ledger(path: &Path, accounts: &Accounts) -> Option<Result<Report, Stri
         notes.push(format!("The samples of {processes} are not shown: their files cannot be read."));
     }
     let run = &accounts.run;
-    let facts = Facts { program: run.program.clone(), arguments: run.arguments.clone(), notes };
-    Some(Ok(record.end_at(Some(areas), facts)))
+    let facts =
+        Facts { program: run.program.clone(), arguments: run.arguments.clone(), notes, has_wrappers: false };
+    let mut report = record.end_at(Some(areas), facts);
+    report.heap.learn(accounts);
+    Some(Ok(report))
 }
 
 /// Learns the mappings of the processes that wrote something, and takes it.
@@ -141,11 +151,56 @@ fn take(recorder: &mut Recorder, read: Vec<(Of, Read)>) {
     for process in near.difference(&ended) {
         recorder.look(*process, now);
     }
-    for (of, what) in read {
+    for (of, what) in by_time(read) {
         match what {
             Read::Mappings(lists) => recorder.told(of.process, now, &lists),
             Read::Event(event) => recorder.take(of.process, event),
             Read::End => recorder.ended(of.process),
         }
+    }
+}
+
+/// What was read, in the order of its time as far as each process's own order allows: processes are read one after the other, and when most
+/// was in use is a matter of all of them.
+fn by_time(read: Vec<(Of, Read)>) -> Vec<(Of, Read)> {
+    let mut last: HashMap<Of, u64> = HashMap::new();
+    let mut with_time: Vec<(u64, (Of, Read))> = read
+        .into_iter()
+        .map(|(of, what)| {
+            let latest = last.entry(of).or_default();
+            let time = match &what {
+                Read::Event(Event::Got(sample)) => sample.time,
+                Read::Event(Event::Freed { time, .. }) => *time,
+                Read::Mappings(_) | Read::Event(Event::Lost { .. }) | Read::End => *latest,
+            };
+            *latest = time.max(*latest);
+            (*latest, (of, what))
+        })
+        .collect();
+    // Of the same time, each stays where it was.
+    with_time.sort_by_key(|(time, _)| *time);
+    with_time.into_iter().map(|(_, what)| what).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processes_that_are_read_one_after_the_other_are_mixed_by_time() {
+        let of = |process| Of { process, is_near: true, made_ns: 1 };
+        let freed = |process, time| (of(process), Read::Event(Event::Freed { address: time, time }));
+        let mappings = (of(1), Read::Mappings(String::new()));
+        let read = vec![
+            mappings.clone(),
+            freed(1, 50),
+            freed(1, 40),
+            (of(1), Read::End),
+            freed(2, 45),
+            freed(2, 60),
+        ];
+        let expected =
+            vec![mappings, freed(2, 45), freed(1, 50), freed(1, 40), (of(1), Read::End), freed(2, 60)];
+        assert_eq!(by_time(read), expected);
     }
 }

@@ -2,8 +2,8 @@
 
 use underbar_ledger::{Key, Unit};
 use underbar_report::model::Report;
-use underbar_report::units::{bytes, count, counted, share};
-use underbar_report::{le, timing};
+use underbar_report::units::{self, bytes, count, counted, share};
+use underbar_report::{le, summary, timing};
 
 use crate::Content;
 use crate::markup::{figure, figure_or, text};
@@ -31,9 +31,8 @@ pub fn head(content: &Content<'_>) -> String {
     html + "</header>\n"
 }
 
-/// The first figures.
+/// The first figures: of the run, and of its program with the most memory, as in the text.
 fn tiles(report: &Report) -> String {
-    let counters = &report.tree.counters;
     let mut tiles: Vec<(&str, String, String)> = Vec::new();
     if let Some(steps) = &report.steps {
         let user = figure("steps.user_ns", Unit::Nanoseconds, steps.user_ns);
@@ -50,13 +49,20 @@ fn tiles(report: &Report) -> String {
             format!("{faults} page faults"),
         ));
     }
-    let of = |key: Key| figure_or(key.entry().key, key.entry().unit, counters.known(key), "not known");
+    let programs = report.programs();
+    let leading = programs.first().map_or(&report.tree.counters, |leading| &leading.counters);
+    let is_all = programs.len() <= 1;
+    // Only the figures of the whole run are in the JSON by their keys.
+    let of = |key: Key| match leading.known(key) {
+        Some(value) if !is_all => text(&units::figure(key.entry().unit, value)),
+        known => figure_or(key.entry().key, key.entry().unit, known, "not known"),
+    };
     let segments = of(Key::HeapSegmentsAllocated);
     tiles.push(("heap, at most", of(Key::HeapUsedPeak), format!("{segments} segments")));
     tiles.push(("requests", of(Key::HeapGets), format!("{} frees", of(Key::HeapFrees))));
-    let anonymous = counters.get(Key::CoverageAnonymous);
+    let anonymous = leading.get(Key::CoverageAnonymous);
     if anonymous > 0 {
-        let part = counters.get(Key::CoverageHeap).min(anonymous);
+        let part = leading.get(Key::CoverageHeap).min(anonymous);
         let words = format!("of {} anonymous memory is in this heap", of(Key::CoverageAnonymous));
         tiles.push(("coverage", share(part, anonymous), words));
     }
@@ -95,6 +101,11 @@ fn facts(report: &Report) -> String {
             "option error",
             format!("<span class=\"badly\">{}</span>", text(error.lines().next().unwrap_or_default())),
         ));
+    }
+    let programs = report.programs();
+    if let Some(words) = programs.first().and_then(|leading| summary::leading_words(leading, programs.len()))
+    {
+        rows.push(("heap of", text(&words)));
     }
     let tree = &report.tree;
     rows.push((

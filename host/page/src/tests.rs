@@ -69,6 +69,22 @@ fn every_figure_of_the_json_is_on_the_page_and_no_other() {
 }
 
 #[test]
+fn the_head_is_of_the_program_of_which_the_text_tells() {
+    let report = sample::tree();
+    let page = page_of(&report);
+    let (head, _) = page.split_once("</header>").expect("a head");
+    let programs = report.programs();
+    let words = underbar_report::summary::leading_words(&programs[0], programs.len()).expect("several");
+    let printed = underbar_report::summary::render(&report, &[], false);
+    assert!(words.contains("cc1plus") && head.contains(&words) && printed.contains(&words), "{words}");
+    let gets = units::count(programs[0].counters.get(Key::HeapGets));
+    assert_eq!(gets, "36,000");
+    assert!(head.contains(&format!("<dd class=\"big\">{gets}</dd>")), "{head}");
+    assert!(printed.contains(&format!("{gets} gets")), "{printed}");
+    assert!(!head.contains("37,600"), "that is the sum over all programs");
+}
+
+#[test]
 fn each_suggestion_is_next_to_its_evidence() {
     let report = sample::getfree();
     let advice = advise(&report);

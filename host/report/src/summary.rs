@@ -33,7 +33,7 @@ use crate::timing;
 use crate::units::{bytes, count, counted};
 use crate::{cache_lines, class_lines, fetch_lines, over_time_lines};
 
-pub use areas::{AreaRow, area_rows};
+pub use areas::{AreaRow, area_rows, leading_words};
 
 /// The most lines of a summary.
 pub const LINES: usize = 20;

@@ -35,6 +35,8 @@ pub struct Sample {
     pub size: u64,
     /// The mean distance of samples in bytes that was in force.
     pub mean: u64,
+    /// Bytes in use then, this request included, by the heap's own count; without those that a child has from its parent.
+    pub in_use: u64,
     /// The callers.
     pub stack: Stack,
 }

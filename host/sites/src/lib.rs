@@ -5,6 +5,7 @@
 //! /proc/PID/maps ── maps, files ──> space          what code is where, and when
 //! events ── walk ──> callers ── weights, tally     sums for each stack, with their variance: record
 //! callers ── names, made ──> locations ── site     functions and lines
+//! accounts ── heap_counts                          what the heap counted itself, and what no sample covers
 //! report ──> text | JSON (schema) | flame, folded stacks | pprof
 //! ```
 //!
@@ -15,8 +16,10 @@
 pub mod events;
 pub mod files;
 pub mod flame;
+pub mod heap_counts;
 pub mod made;
 pub mod maps;
+pub mod name_words;
 pub mod names;
 pub mod pace;
 pub mod pprof;
@@ -32,6 +35,8 @@ pub mod text;
 pub mod walk;
 pub mod weights;
 pub mod words;
+pub mod wrapper_names;
+pub mod wrappers;
 
 pub use events::{Event, Registers, Sample, Stack};
 pub use ring_sources::{Of, Read, Sources};

@@ -16,12 +16,12 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use crate::events::{Event, Sample};
+use crate::events::{Event, Sample, Stack};
 use crate::files::Files;
 use crate::made::MadeCode;
 use crate::maps::{self, MOST_BYTES};
 use crate::space::{Code, Space};
-use crate::tally::Tally;
+use crate::tally::{Taken, Tally};
 use crate::walk::{End, Walk, Walker};
 
 /// The samples of a run.
@@ -120,7 +120,7 @@ impl Recorder {
             self.processes += 1;
         }
         match event {
-            Event::Got(Sample { time, address, size, mean, stack, .. }) => {
+            Event::Got(Sample { time, address, size, mean, in_use, stack, .. }) => {
                 let walk = if known.space.is_empty() {
                     Walk { places: Vec::new(), end: End::Unmapped }
                 } else {
@@ -128,7 +128,13 @@ impl Recorder {
                     let space = &self.spaces[&process].space;
                     Walker { files, space, process, made }.walk(time, &stack)
                 };
-                self.tally.got(process, address, size, mean, walk);
+                if walk.end == End::Cut
+                    && let Stack::Raw { stack, .. } = &stack
+                {
+                    let longest = &mut self.tally.counts.longest_copy;
+                    *longest = (*longest).max(stack.len() as u64);
+                }
+                self.tally.got(process, Taken { address, size, mean, in_use }, walk);
             }
             Event::Freed { address, .. } => self.tally.freed(process, address),
             Event::Lost { samples } => self.tally.lost(samples),
@@ -165,7 +171,6 @@ fn split(lists: &str) -> Vec<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::events::Stack;
     use crate::walk::Place;
 
     const ONE: &str = "1000-2000 r-xp 00000000 00:00 0 \n3000-4000 r-xp 00000000 00:00 0 \n";
@@ -184,7 +189,15 @@ mod tests {
         let mut recorder = Recorder::new(Vec::new(), SystemTime::now());
         let got = |address| {
             let stack = Stack::Frames { addresses: vec![0x1801, 0x5801], whole: true };
-            Event::Got(Sample { thread: 1, time: 5, address, size: 1 << 20, mean: 1 << 19, stack })
+            Event::Got(Sample {
+                thread: 1,
+                time: 5,
+                address,
+                size: 1 << 20,
+                mean: 1 << 19,
+                in_use: 1 << 20,
+                stack,
+            })
         };
         // A number that no process has.
         let process = u32::MAX - 1;

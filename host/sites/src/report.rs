@@ -12,11 +12,14 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::{Deserialize, Serialize};
 
+use crate::heap_counts::HeapCounts;
 use crate::names::{Location, locations};
 use crate::record::Recorder;
 use crate::site::{Site, cut, site};
+use crate::tally::Tally;
 use crate::walk::{End, Place};
 use crate::weights::{Sum, share};
+use crate::wrappers::{Sampled, Wrappers};
 
 /// Name and version of its JSON form.
 pub const SCHEMA: &str = "underbar.heap/1";
@@ -30,6 +33,9 @@ pub struct Facts {
     pub arguments: Vec<String>,
     /// Notes about the samples.
     pub notes: Vec<String>,
+    /// Functions that only hand requests on to malloc are sites like others.
+    #[serde(skip)]
+    pub has_wrappers: bool,
 }
 
 /// An estimate from samples, with its interval of 95 %.
@@ -58,7 +64,7 @@ pub struct Estimate {
 pub struct Figures {
     /// All requests.
     pub requested: Estimate,
-    /// In use at the time when the run had most in use, within a hundredth.
+    /// In use when all processes together had most in use, by their heaps' own counts at samples.
     pub most_in_use: Estimate,
     /// Still in use when its process ended.
     pub in_use_at_end: Estimate,
@@ -79,6 +85,8 @@ pub struct SiteRow {
     pub address: Option<u64>,
     /// Why there is no more.
     pub note: Option<Cow<'static, str>>,
+    /// The function by which it requests, if that only hands requests on to malloc; of several, that with most bytes.
+    pub by: Option<String>,
     /// What it requested.
     #[serde(flatten)]
     pub figures: Figures,
@@ -121,6 +129,10 @@ pub struct Report {
     pub mean_bytes_least: u64,
     /// The largest: it grows while a program requests fast.
     pub mean_bytes_largest: u64,
+    /// The heap's own counts of the same, as far as they are known.
+    pub heap: HeapCounts,
+    /// The longest piece of stack that was copied among those that were too short, bytes.
+    pub longest_copy_bytes: u64,
     /// Samples by how their walks ended.
     pub walks: BTreeMap<Cow<'static, str>, u64>,
     /// All stacks together.
@@ -175,28 +187,46 @@ pub fn report(mut recorder: Recorder, facts: Facts) -> Report {
     let named = locations(files, made, places);
     let mut builder = Builder { list: Vec::new(), by_place: HashMap::new(), named };
     let mut whole = Sums::default();
-    let mut sites: HashMap<Site, (usize, Sums)> = HashMap::new();
+    let mut sites: HashMap<Site, OfSite> = HashMap::new();
     let mut walks: BTreeMap<Cow<'static, str>, u64> =
         End::ALL.into_iter().map(|end| (end.key().into(), 0)).collect();
     let mut stacks = Vec::new();
-    for row in tally.rows() {
-        let all: Vec<&Location> =
-            row.walk.places.iter().filter_map(|place| builder.named.get(place)).collect();
-        let cut = cut(&all);
-        let site = site(&all[cut..], programs)
-            .unwrap_or_else(|| Site { note: Some("without a stack".into()), ..Site::default() });
-        let sums = Sums([row.got, row.at_peak, row.at_end]);
+    let chosen: Vec<(usize, Site, Option<String>)> = {
+        let all: Vec<Vec<&Location>> = tally
+            .rows()
+            .iter()
+            .map(|row| row.walk.places.iter().filter_map(|place| builder.named.get(place)).collect())
+            .collect();
+        let cuts: Vec<usize> = all.iter().map(|locations| cut(locations)).collect();
+        let wrappers = if facts.has_wrappers { Wrappers::off() } else { wrappers(tally, &all, &cuts) };
+        let of_stack = |(locations, cut): (&Vec<&Location>, usize)| {
+            let (site, by) = site(&locations[cut..], programs, &wrappers)
+                .unwrap_or_else(|| (Site { note: Some("without a stack".into()), ..Site::default() }, None));
+            (cut, site, by)
+        };
+        all.iter().zip(cuts).map(of_stack).collect()
+    };
+    for (at, (row, (cut, site, by))) in tally.rows().iter().zip(chosen).enumerate() {
+        let sums = Sums([row.got, tally.at_peak(at), row.at_end]);
         whole.join(&sums);
         let next = sites.len();
-        let entry = sites.entry(site).or_insert_with(|| (next, Sums::default()));
-        entry.1.join(&sums);
+        let entry = sites.entry(site).or_insert_with(|| OfSite { number: next, ..OfSite::default() });
+        entry.sums.join(&sums);
+        if let Some(by) = by {
+            *entry.by.entry(by).or_default() += row.got.bytes;
+        }
         *walks.entry(row.walk.end.key().into()).or_default() += row.got.samples;
         let shown = row.walk.places.get(cut..).unwrap_or_default();
-        stacks.push((shown.iter().filter_map(|place| builder.index(*place)).collect(), entry.0, row, sums));
+        stacks.push((
+            shown.iter().filter_map(|place| builder.index(*place)).collect(),
+            entry.number,
+            row,
+            sums,
+        ));
     }
     let mut rows: Vec<(usize, SiteRow)> = sites
         .into_iter()
-        .map(|(site, (number, sums))| (number, row_of(site, sums.figures(&whole))))
+        .map(|(site, of)| (of.number, row_of(site, of.by(), of.sums.figures(&whole))))
         .collect();
     rows.sort_by(|(_, a), (_, b)| {
         let key = |row: &SiteRow| (row.figures.most_in_use.bytes, row.figures.requested.bytes);
@@ -224,6 +254,11 @@ pub fn report(mut recorder: Recorder, facts: Facts) -> Report {
         lost: counts.lost,
         mean_bytes_least: counts.least_mean,
         mean_bytes_largest: counts.largest_mean,
+        heap: HeapCounts {
+            most_in_use_bytes: Some(tally.peak_in_use()).filter(|bytes| *bytes > 0),
+            ..HeapCounts::default()
+        },
+        longest_copy_bytes: counts.longest_copy,
         walks,
         total: whole.figures(&whole),
         sites: rows.into_iter().map(|(_, row)| row).collect(),
@@ -232,7 +267,38 @@ pub fn report(mut recorder: Recorder, facts: Facts) -> Report {
     }
 }
 
-fn row_of(site: Site, figures: Figures) -> SiteRow {
+/// A site while its stacks are added up.
+#[derive(Default)]
+struct OfSite {
+    number: usize,
+    sums: Sums,
+    /// Bytes by the wrappers that it calls.
+    by: BTreeMap<String, f64>,
+}
+
+impl OfSite {
+    fn by(&self) -> Option<String> {
+        let largest = self.by.iter().max_by(|(_, one), (_, other)| one.total_cmp(other));
+        largest.map(|(name, _)| name.clone())
+    }
+}
+
+/// Those of a run, by the stacks of its samples.
+fn wrappers(tally: &Tally, all: &[Vec<&Location>], cuts: &[usize]) -> Wrappers {
+    let stacks: Vec<Sampled<'_>> = tally
+        .rows()
+        .iter()
+        .zip(all.iter().zip(cuts))
+        .map(|(row, (locations, cut))| Sampled {
+            locations: &locations[*cut..],
+            samples: row.got.samples,
+            bytes: row.got.sampled,
+        })
+        .collect();
+    Wrappers::of(&stacks)
+}
+
+fn row_of(site: Site, by: Option<String>, figures: Figures) -> SiteRow {
     let Site { function, module, address, note } = site;
     SiteRow {
         function: function.function,
@@ -241,6 +307,7 @@ fn row_of(site: Site, figures: Figures) -> SiteRow {
         module,
         address,
         note,
+        by,
         figures,
     }
 }
@@ -360,7 +427,7 @@ pub(crate) mod tests {
             let function = named.unwrap_or_default();
             let chosen = Site { function, module: first.module.clone(), address, note: first.note.clone() };
             let figures = figures(kib << 10, percent, samples);
-            sites.push(row_of(chosen, figures));
+            sites.push(row_of(chosen, None, figures));
             stacks.push(StackRow { locations: of, site, end: "whole".into(), figures });
         }
         let mut walks: BTreeMap<Cow<'static, str>, u64> =
@@ -376,6 +443,8 @@ pub(crate) mod tests {
             lost: 2,
             mean_bytes_least: 1 << 19,
             mean_bytes_largest: 1 << 19,
+            heap: HeapCounts { most_in_use_bytes: Some(1 << 20), ..HeapCounts::default() },
+            longest_copy_bytes: 16 << 10,
             walks,
             total: figures(1000 << 10, 100.0, 99),
             sites,

@@ -31,7 +31,7 @@ pub fn schema() -> Value {
     let figures = || {
         json!({
             "requested": estimate("All requests."),
-            "most_in_use": estimate("In use when the run had most in use, within a hundredth."),
+            "most_in_use": estimate("In use when the run had most in use, by the heaps' own counts at samples."),
             "in_use_at_end": estimate("Still in use when its process ended."),
         })
     };
@@ -46,6 +46,7 @@ pub fn schema() -> Value {
             "module": text("The program file that has it; empty for code made at run time."),
             "address": integer_or_null("The address in the file, if nothing else names the place."),
             "note": text_or_null("Why there is no more, for instance stripped."),
+            "by": text_or_null("The function by which it requests, if that only hands requests on to malloc."),
         }),
         figures(),
     ]);
@@ -81,6 +82,18 @@ pub fn schema() -> Value {
             "lost": integer("Samples for which there was no room: figures are too low by them."),
             "mean_bytes_least": integer("The least mean distance of samples in bytes."),
             "mean_bytes_largest": integer("The largest: it grows while a program requests fast."),
+            "heap": object("The heap's own counts of the same; null where they are not known.", json!({
+                "requests": integer_or_null("Requests that were served."),
+                "requested_bytes_least": integer_or_null("The bytes that they asked for, at least: they are counted by ranges of sizes."),
+                "requested_bytes_most": integer_or_null("At most."),
+                "most_in_use_bytes": integer_or_null("In use when most was, of all processes, rounded up to cells."),
+                "in_use_at_end_bytes": integer_or_null("Still in use when their processes ended, rounded up to cells."),
+                "requests_not_sampled": integer_or_null("Requests in heaps that are not sampled, part of requests."),
+                "bytes_not_sampled": integer_or_null("What those heaps still had in use at the end."),
+                "outside_bytes": integer_or_null("Memory in no heap, of the process with most memory."),
+                "memory_bytes": integer_or_null("All memory of that process, without files."),
+            })),
+            "longest_copy_bytes": integer("The longest piece of stack that was too short for its walk."),
             "walks": object("Samples by how the walk over their stack ended.", Value::Object(walks)),
             "total": object("All stacks together.", figures()),
             "sites": list("The sites, that with most in use first.", &object("A site.", site)),

@@ -11,6 +11,8 @@
 //! library last; else the innermost place. `main` and what starts it are below every stack: without lines they count as nobody's, since a
 //! program that is little but its libraries (ruby, R, convert) would have no other site.
 //!
+//! Functions that only hand a request on (`xmalloc`) are passed over, if there is anything else; the site's row names the one that it calls.
+//!
 //! The user's own code is that of the programs that were run, and of libraries outside the system's folders ([`SYSTEM`]), except for lines
 //! in sources of compilers and packages ([`SOURCES`]). Functions of Python count as lines, also without a number.
 //!
@@ -20,7 +22,9 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
+use crate::name_words::place;
 use crate::names::{CPYTHON, Function, Location};
+use crate::wrappers::{Wrappers, frames};
 
 /// Folders whose programs and libraries are the system's, unless they are the program that is run.
 pub const SYSTEM: [&str; 5] = ["/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/", "[vdso]"];
@@ -117,9 +121,13 @@ fn is_allocator(function: &Function) -> bool {
     ALLOCATORS.contains(&bare) || OF_PYTHON.iter().any(|begin| bare.starts_with(begin))
 }
 
-/// The site of a stack whose innermost locations are cut. None if there is no location.
+/// The site of a stack whose innermost locations are cut, and the wrapper of malloc that it calls. None if there is no location.
 #[must_use]
-pub fn site(locations: &[&Location], programs: &HashSet<PathBuf>) -> Option<Site> {
+pub fn site<'a>(
+    locations: &'a [&'a Location],
+    programs: &HashSet<PathBuf>,
+    wrappers: &Wrappers,
+) -> Option<(Site, Option<String>)> {
     // Under functions of Python, their interpreter and its modules are not the user's own code.
     let is_python = |location: &&Location| {
         location.module.is_empty() && location.functions.iter().any(|function| function.file.is_some())
@@ -132,65 +140,90 @@ pub fn site(locations: &[&Location], programs: &HashSet<PathBuf>) -> Option<Site
                 || PYTHON.iter().any(|part| module.contains(part)))
     };
     let own = |location: &Location| !is_of_python(&location.module) && is_own(&location.module, programs);
-    let all = || {
-        locations
-            .iter()
-            .flat_map(|location| location.functions.iter().map(move |function| (*location, function)))
-    };
     let has_line = |(location, function): &(&Location, &Function)| {
         let has_own_line = function.line.is_some()
             && own(location)
             && function.file.as_deref().is_some_and(|file| !SOURCES.iter().any(|part| file.contains(part)));
         is_python(location) || has_own_line
     };
-    let has_name = |function: &Function| function.function.is_some();
     let above = above_main(locations);
-    let named_above = || {
-        let in_order = above
-            .iter()
-            .flat_map(|location| location.functions.iter().map(move |function| (*location, function)));
-        in_order.filter(|(_, function)| has_name(function))
+    let is_own_place = |location: &&&Location| {
+        own(location) && location.functions.is_empty() && !wrappers.has(location, None)
     };
-    let is_own_place = |location: &&&Location| own(location) && location.functions.is_empty();
     let own_place = above.iter().find(is_own_place);
     let main_place = locations.iter().find(is_own_place);
-    let chosen = all()
-        .find(has_line)
-        .or_else(|| {
-            named_above().find(|(location, _)| own(location) && location.note.as_deref() != Some(CPYTHON))
-        })
-        .or_else(|| {
-            let is_of_c = |module: &str| {
-                let file = module.rsplit('/').next().unwrap_or_default();
-                OF_C.iter().any(|begin| file.starts_with(begin))
-            };
-            let others = || {
-                named_above()
-                    .find(|(location, _)| !is_of_c(&location.module))
-                    .or_else(|| all().find(|(location, function)| has_name(function) && is_main(location)))
-                    .or_else(|| named_above().next())
-                    .or_else(|| all().find(|(_, function)| has_name(function) && main_place.is_none()))
-            };
-            if own_place.is_none() { others() } else { None }
-        });
+    let choose = |passes_over: bool| {
+        let functions = |of: &'a [&'a Location]| {
+            frames(of).filter_map(|(location, function)| Some((location, function?)))
+        };
+        let named = |of| functions(of).filter(|(_, function)| function.function.is_some());
+        // Last of all, since it is a search in a table.
+        let passes = |(location, function): &(&Location, &Function)| {
+            !passes_over || !wrappers.has(location, Some(function))
+        };
+        let is_own_name = |(location, _): &(&Location, &Function)| {
+            own(location) && location.note.as_deref() != Some(CPYTHON)
+        };
+        let is_other = |(location, _): &(&Location, &Function)| {
+            let file = location.module.rsplit('/').next().unwrap_or_default();
+            !OF_C.iter().any(|begin| file.starts_with(begin))
+        };
+        let other = || {
+            named(above)
+                .find(|each| is_other(each) && passes(each))
+                .or_else(|| named(locations).find(|each| is_main(each.0) && passes(each)))
+                .or_else(|| named(above).find(passes))
+                .or_else(|| named(locations).find(|each| main_place.is_none() && passes(each)))
+        };
+        functions(locations)
+            .find(|each| has_line(each) && passes(each))
+            .or_else(|| named(above).find(|each| is_own_name(each) && passes(each)))
+            .or_else(|| if own_place.is_none() { other() } else { None })
+    };
+    let chosen = choose(true).or_else(|| if main_place.is_none() { choose(false) } else { None });
     let found = match chosen {
-        Some((location, function)) => Site {
-            function: function.clone(),
-            module: location.module.clone(),
-            address: None,
-            note: location.note.clone(),
-        },
+        Some((location, function)) => {
+            let site = Site {
+                function: function.clone(),
+                module: location.module.clone(),
+                address: None,
+                note: location.note.clone(),
+            };
+            (site, called_wrapper(locations, location, Some(function), wrappers))
+        }
         None => {
             let first = own_place.or(main_place).or_else(|| locations.first())?;
-            Site {
+            let site = Site {
                 function: Function::default(),
                 module: first.module.clone(),
                 address: Some(first.address),
                 note: first.note.clone(),
-            }
+            };
+            (site, called_wrapper(locations, first, None, wrappers))
         }
     };
     Some(found)
+}
+
+/// The wrapper of malloc that a site calls; functions without names may be between the two.
+fn called_wrapper(
+    locations: &[&Location],
+    site: &Location,
+    function: Option<&Function>,
+    wrappers: &Wrappers,
+) -> Option<String> {
+    let is_site = |(location, of): &(&Location, Option<&Function>)| {
+        std::ptr::eq(*location, site)
+            && of.is_none_or(|of| function.is_some_and(|function| std::ptr::eq(of, function)))
+    };
+    let inner = frames(locations).take_while(|frame| !is_site(frame));
+    // A place without a name between the two may be a part of either.
+    let (location, function) =
+        inner.filter(|(location, function)| function.is_some() || wrappers.has(location, None)).last()?;
+    if !wrappers.has(location, function) {
+        return None;
+    }
+    function.map_or_else(|| Some(place(location)), |function| function.function.clone())
 }
 
 /// The locations above `main`; all, if they do not lead to it.
@@ -242,9 +275,10 @@ mod tests {
     fn chosen(locations: &[Location]) -> (usize, String) {
         let all: Vec<&Location> = locations.iter().collect();
         let cut = cut(&all);
-        let site = site(&all[cut..], &HashSet::from([PathBuf::from("/usr/lib/postgresql/postgres")]))
-            .expect("a site");
-        (cut, site.function.function.unwrap_or_else(|| format!("{:x?}", site.address)))
+        let programs = HashSet::from([PathBuf::from("/usr/lib/postgresql/postgres")]);
+        let (site, by) = site(&all[cut..], &programs, &Wrappers::default()).expect("a site");
+        let name = site.function.function.unwrap_or_else(|| format!("{:x?}", site.address));
+        (cut, by.map_or(name.clone(), |by| format!("{name}, by {by}")))
     }
 
     #[test]
@@ -311,6 +345,49 @@ mod tests {
         assert_eq!(chosen(&own), (1, "load".to_owned()));
         assert_eq!(chosen(&own[..3]), (1, "list_resize".to_owned()));
         assert_eq!(chosen(&[loop_of]), (0, "_PyEval_EvalFrameDefault".to_owned()));
-        assert_eq!(site(&[], &HashSet::new()), None);
+        assert_eq!(site(&[], &HashSet::new(), &Wrappers::default()), None);
+    }
+    #[test]
+    fn a_wrapper_of_malloc_is_named_behind_the_function_that_calls_it() {
+        let of_app = |name: &str, line| location("/opt/app", &[(name, "a.c", line)]);
+        let (inner, outer) = (of_app("xmalloc", 5), of_app("xcalloc", 9));
+        let (load, main) = (of_app("load", 20), of_app("main", 30));
+        assert_eq!(chosen(&[inner.clone(), load.clone(), main.clone()]).1, "load, by xmalloc");
+        assert_eq!(chosen(&[inner.clone(), outer, load.clone(), main.clone()]).1, "load, by xcalloc");
+        // Between two functions of the program.
+        let strdup = location("/usr/lib/libc.so.6", &[("strdup", "", 0)]);
+        let copy = of_app("xstrdup", 7);
+        assert_eq!(chosen(&[strdup, copy.clone(), load.clone(), main.clone()]).1, "load, by xstrdup");
+        // One of a library that a function of the library calls is not the program's.
+        let of_glib = |name: &str| location("/usr/lib/libglib-2.0.so.0", &[(name, "", 0)]);
+        let (g_malloc, table) = (of_glib("g_malloc"), of_glib("g_hash_table_insert"));
+        assert_eq!(chosen(&[g_malloc.clone(), table.clone(), load.clone()]).1, "load");
+        assert_eq!(chosen(&[g_malloc.clone(), table]).1, "g_hash_table_insert, by g_malloc");
+        assert_eq!(chosen(&[g_malloc.clone(), load]).1, "load, by g_malloc");
+        // `main`, a place without a name, and nothing else at all.
+        assert_eq!(chosen(&[inner.clone(), location("/opt/app", &[("main", "", 0)])]).1, "main, by xmalloc");
+        assert_eq!(chosen(&[inner.clone(), location("/opt/app", &[])]).1, "Some(1234), by xmalloc");
+        assert_eq!(chosen(&[g_malloc]).1, "g_malloc");
+        // The flag.
+        let all = [&inner, &main];
+        let (plain, by) = site(&all, &HashSet::new(), &Wrappers::off()).expect("a site");
+        assert_eq!((plain.function.function.as_deref(), by), (Some("xmalloc"), None));
+    }
+    #[test]
+    fn a_place_that_only_hands_on_is_named_behind_its_caller() {
+        let place = |address| Location { address, ..location("/opt/app", &[]) };
+        let stacks: Vec<Vec<Location>> =
+            (1..=4).map(|caller| vec![place(0x10), place(caller * 0x100)]).collect();
+        let stacks: Vec<Vec<&Location>> = stacks.iter().map(|stack| stack.iter().collect()).collect();
+        let sampled: Vec<crate::wrappers::Sampled<'_>> = stacks
+            .iter()
+            .zip(1..)
+            .map(|(locations, at)| crate::wrappers::Sampled { locations, samples: 10, bytes: 1000 * at })
+            .collect();
+        let wrappers = Wrappers::of(&sampled);
+        for (stack, caller) in stacks.iter().zip(1..) {
+            let (site, by) = site(stack, &HashSet::new(), &wrappers).expect("a site");
+            assert_eq!((site.address, by.as_deref()), (Some(caller * 0x100), Some("app+0x10")));
+        }
     }
 }

@@ -4,8 +4,11 @@
 //! Got    ── got[stack] +, now[stack] +, live[process, address]
 //! Freed  ── live -, now[stack] -
 //! end    ── live of a process ──> at_end[stack] +, now[stack] -
-//! peak   = now, whenever the sum of all is more than at the last peak by a hundredth
+//! peak   = now before the request, and the request itself, whenever the heaps had more in use than before, by their own count
 //! ```
+//!
+//! The heap's own count chooses the time of the peak, not the samples: the largest of many estimates would be too large. The request at that
+//! time is certain to be in use, so it counts as itself, without a weight.
 //!
 //! Invariant: of each stack, `now` is the sum of its live samples, and `got` is at least `now` and `at_end` together. Memory is bounded by the number of different
 //! stacks, at most [`MOST_STACKS`], and of live samples.
@@ -16,6 +19,9 @@ use std::rc::Rc;
 
 use crate::walk::{End, Place, Walk};
 use crate::weights::Sum;
+
+/// A number of a peak: they follow each other.
+type Peak = u64;
 
 /// More different stacks than are kept apart: further ones are counted without their callers.
 pub const MOST_STACKS: usize = 1 << 17;
@@ -29,9 +35,14 @@ pub struct Tally {
     ids: HashMap<Rc<Walk>, StackId>,
     rows: Vec<Row>,
     live: HashMap<(u32, u64), Live>,
-    now: Sum,
-    /// The sum at the last peak.
-    peak: f64,
+    /// Bytes in use of each process, by its heap's own count at its last sample.
+    in_use: HashMap<u32, u64>,
+    /// The number of the last peak; 0: there was none.
+    peak: Peak,
+    /// The bytes in use then, of all processes, by the heaps' own counts.
+    peak_in_use: u64,
+    /// The request at the last peak.
+    at_peak: Option<(StackId, Sum)>,
     /// What the samples say of the run.
     pub counts: Counts,
 }
@@ -42,11 +53,12 @@ pub struct Row {
     pub walk: Rc<Walk>,
     /// All requests.
     pub got: Sum,
-    /// In use when all stacks together had most in use, within a hundredth.
-    pub at_peak: Sum,
     /// In use when their process ended.
     pub at_end: Sum,
     now: Sum,
+    /// What was in use at this peak. It still is, if there were later ones: `now` has not changed since.
+    before: Sum,
+    before_peak: Peak,
 }
 
 /// Counts of samples.
@@ -62,6 +74,21 @@ pub struct Counts {
     pub least_mean: u64,
     /// The largest.
     pub largest_mean: u64,
+    /// The longest piece of stack that was too short, bytes.
+    pub longest_copy: u64,
+}
+
+/// A sampled request.
+#[derive(Clone, Copy, Debug)]
+pub struct Taken {
+    /// The address that it got.
+    pub address: u64,
+    /// Bytes requested.
+    pub size: u64,
+    /// The mean distance of samples.
+    pub mean: u64,
+    /// Bytes in use in its process then, this request included, by the heap's own count.
+    pub in_use: u64,
 }
 
 #[derive(Clone, Copy)]
@@ -73,7 +100,8 @@ struct Live {
 
 impl Tally {
     /// A sampled request of a process, with its callers.
-    pub fn got(&mut self, process: u32, address: u64, size: u64, mean: u64, walk: Walk) {
+    pub fn got(&mut self, process: u32, sample: Taken, walk: Walk) {
+        let Taken { address, size, mean, in_use } = sample;
         // Its free was lost.
         self.forget(process, address);
         let stack = self.stack(walk);
@@ -81,15 +109,17 @@ impl Tally {
         counts.least_mean = if counts.samples == 0 { mean } else { counts.least_mean.min(mean) };
         counts.largest_mean = counts.largest_mean.max(mean);
         counts.samples += 1;
+        self.in_use.insert(process, in_use);
+        let all = self.in_use.values().fold(0_u64, |sum, bytes| sum.saturating_add(*bytes));
+        if all > self.peak_in_use || self.peak == 0 {
+            self.peak += 1;
+            self.peak_in_use = all;
+            self.at_peak = Some((stack, Sum::itself(size, mean)));
+        }
         let Some(row) = self.rows.get_mut(stack as usize) else { return };
         row.got.add(size, mean);
-        row.now.add(size, mean);
-        self.now.add(size, mean);
+        row.change(self.peak).add(size, mean);
         self.live.insert((process, address), Live { stack, size, mean });
-        if self.now.bytes > self.peak * 1.01 {
-            self.peak = self.now.bytes;
-            self.rows.iter_mut().for_each(|row| row.at_peak = row.now);
-        }
     }
 
     /// The storage at an address was freed.
@@ -104,6 +134,7 @@ impl Tally {
 
     /// A process has ended, or executes another program: what it still had in use is so at the end.
     pub fn ended(&mut self, process: u32) {
+        self.in_use.remove(&process);
         let left: Vec<(u32, u64)> = self.live.keys().copied().filter(|(of, _)| *of == process).collect();
         for key in left {
             if let Some(live) = self.take(key)
@@ -128,15 +159,31 @@ impl Tally {
         &self.rows
     }
 
+    /// What the stack at this place in the list had in use when all processes together had most in use, by their heaps' own counts.
+    #[must_use]
+    pub fn at_peak(&self, stack: usize) -> Sum {
+        let Some(row) = self.rows.get(stack) else { return Sum::default() };
+        let mut sum = if row.before_peak == self.peak { row.before } else { row.now };
+        if let Some((_, itself)) = self.at_peak.filter(|(of, _)| *of as usize == stack) {
+            sum.join(&itself);
+        }
+        sum
+    }
+
+    /// The most bytes in use of all processes, by their heaps' own counts at samples.
+    #[must_use]
+    pub fn peak_in_use(&self) -> u64 {
+        self.peak_in_use
+    }
+
     fn forget(&mut self, process: u32, address: u64) -> bool {
         self.take((process, address)).is_some()
     }
 
     fn take(&mut self, key: (u32, u64)) -> Option<Live> {
         let live = self.live.remove(&key)?;
-        self.now.remove(live.size, live.mean);
         if let Some(row) = self.rows.get_mut(live.stack as usize) {
-            row.now.remove(live.size, live.mean);
+            row.change(self.peak).remove(live.size, live.mean);
         }
         Some(live)
     }
@@ -151,9 +198,27 @@ impl Tally {
         let id = StackId::try_from(self.rows.len()).unwrap_or(StackId::MAX);
         let walk = Rc::new(walk);
         let none = Sum::default();
-        self.rows.push(Row { walk: Rc::clone(&walk), got: none, at_peak: none, at_end: none, now: none });
+        self.rows.push(Row {
+            walk: Rc::clone(&walk),
+            got: none,
+            at_end: none,
+            now: none,
+            before: none,
+            before_peak: 0,
+        });
         self.ids.insert(walk, id);
         id
+    }
+}
+
+impl Row {
+    /// The sum of live samples, to be changed: as it is, it is that of the last peak.
+    fn change(&mut self, peak: Peak) -> &mut Sum {
+        if self.before_peak != peak {
+            self.before_peak = peak;
+            self.before = self.now;
+        }
+        &mut self.now
     }
 }
 
@@ -166,29 +231,127 @@ mod tests {
     }
 
     fn samples(tally: &Tally) -> Vec<[u64; 4]> {
-        let rows = tally.rows().iter();
-        rows.map(|row| [row.got, row.at_peak, row.at_end, row.now].map(|sum| sum.samples)).collect()
+        let rows = tally.rows().iter().enumerate();
+        rows.map(|(at, row)| [row.got, tally.at_peak(at), row.at_end, row.now].map(|sum| sum.samples))
+            .collect()
+    }
+
+    fn taken(address: u64, size: u64, in_use: u64) -> Taken {
+        Taken { address, size, mean: 1 << 19, in_use }
     }
 
     #[test]
     fn storage_is_in_use_until_it_is_freed_or_its_process_ends() {
         let mut tally = Tally::default();
-        for (process, address, stack) in [(1, 0x10, 5), (1, 0x20, 5), (2, 0x10, 6)] {
-            tally.got(process, address, 1 << 30, 1 << 19, walk(stack));
+        for (process, address, stack, in_use) in [(1, 0x10, 5, 1), (1, 0x20, 5, 2), (2, 0x10, 6, 1)] {
+            tally.got(process, taken(address, 1 << 30, in_use << 30), walk(stack));
         }
         tally.freed(1, 0x10);
         tally.freed(1, 0x10);
         tally.freed(3, 0x20);
-        assert_eq!(samples(&tally), [[2, 2, 0, 1], [1, 1, 0, 1]]);
+        assert_eq!((samples(&tally), tally.peak_in_use()), (vec![[2, 2, 0, 1], [1, 1, 0, 1]], 3 << 30));
         tally.ended(2);
-        tally.got(1, 0x30, 100, 1 << 19, walk(6));
+        tally.got(1, taken(0x30, 100, 1 << 30), walk(6));
         assert_eq!(samples(&tally), [[2, 2, 0, 1], [2, 1, 1, 1]], "no new peak");
         // The free of an address that is got again was lost.
-        tally.got(1, 0x30, 100, 1 << 20, walk(5));
+        tally.got(1, Taken { mean: 1 << 20, ..taken(0x30, 100, 1 << 30) }, walk(5));
         tally.lost(3);
         tally.end();
         assert_eq!(samples(&tally), [[3, 2, 2, 0], [2, 1, 1, 0]]);
-        let expected = Counts { samples: 5, lost: 3, freed: 1, least_mean: 1 << 19, largest_mean: 1 << 20 };
+        let expected = Counts {
+            samples: 5,
+            lost: 3,
+            freed: 1,
+            least_mean: 1 << 19,
+            largest_mean: 1 << 20,
+            longest_copy: 0,
+        };
         assert_eq!(tally.counts, expected);
+    }
+
+    /// One large block that comes and goes is the peak, although nothing else is in use before and after it.
+    #[test]
+    fn the_request_at_the_peak_is_part_of_it() {
+        let mut tally = Tally::default();
+        tally.got(1, taken(0x10, 100, 2000), walk(5));
+        tally.got(1, taken(0x20, 1 << 33, (1 << 33) + 2000), walk(6));
+        tally.freed(1, 0x20);
+        tally.got(1, taken(0x30, 100, 2100), walk(5));
+        let [small, large] = [0, 1].map(|at| tally.at_peak(at));
+        assert_eq!((small.samples, large.samples, large.bytes), (1, 1, (1_u64 << 33) as f64));
+        assert_eq!(large.interval().low, large.bytes);
+        // A small one counts as itself, and its interval allows for others that were not sampled.
+        let mut tally = Tally::default();
+        tally.got(1, taken(0x10, 100, 2000), walk(5));
+        let only = tally.at_peak(0);
+        assert!(
+            only.bytes == 100.0 && only.interval().low == 100.0 && only.interval().high > (1 << 20) as f64
+        );
+    }
+
+    /// A program whose storage comes and goes around the same level: of all its moments, the samples must not choose the one at which they
+    /// are too many by chance.
+    #[test]
+    fn the_peak_of_a_churning_program_has_an_interval_that_holds_the_truth() {
+        const RUNS: u64 = 400;
+        const MEAN: u64 = 64 << 10;
+        const SIZES: [u64; 5] = [48, 400, 3 << 10, 20 << 10, 200 << 10];
+        let chances = SIZES.map(|size| crate::weights::chance(size, MEAN));
+        let (mut inside, mut site_inside, mut sum, mut truths) = (0, 0, 0.0, 0.0);
+        for run in 0..RUNS {
+            let mut state = 88_172_645_463_325_252 ^ (run << 32);
+            let mut random = move || {
+                state ^= state << 13;
+                state ^= state >> 7;
+                state ^= state << 17;
+                state
+            };
+            let mut tally = Tally::default();
+            let mut live: Vec<usize> = vec![SIZES.len(); 256];
+            let (mut in_use, mut of_site) = (0_u64, 0_u64);
+            let mut peak = (0, 0);
+            for _ in 0..4000 {
+                let place = (random() >> 20) as usize % live.len();
+                if let Some(size) = SIZES.get(live[place]) {
+                    tally.freed(1, place as u64);
+                    in_use -= size;
+                    of_site -= if live[place] < 3 { 0 } else { *size };
+                }
+                // The large ones are rare.
+                let kind = ((random() >> 40) % 20) as usize;
+                let kind = [0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4][kind];
+                live[place] = kind;
+                in_use += SIZES[kind];
+                of_site += if kind < 3 { 0 } else { SIZES[kind] };
+                peak = peak.max((in_use, of_site));
+                if (random() >> 11) as f64 / (1_u64 << 53) as f64 <= chances[kind] {
+                    let sample = Taken { address: place as u64, size: SIZES[kind], mean: MEAN, in_use };
+                    tally.got(1, sample, walk(if kind < 3 { 5 } else { 6 }));
+                }
+            }
+            let mut total = Sum::default();
+            let mut site = Sum::default();
+            for (at, row) in tally.rows().iter().enumerate() {
+                total.join(&tally.at_peak(at));
+                if row.walk.places == walk(6).places {
+                    site = tally.at_peak(at);
+                }
+            }
+            assert!(peak.0 - tally.peak_in_use() <= 4 * MEAN, "the peak is near: {peak:?}");
+            let holds = |sum: &Sum, truth: u64| {
+                let interval = sum.interval();
+                (interval.low..=interval.high).contains(&(truth as f64))
+            };
+            inside += u64::from(holds(&total, tally.peak_in_use()));
+            site_inside += u64::from(holds(&site, peak.1));
+            (sum, truths) = (sum + total.bytes, truths + tally.peak_in_use() as f64);
+        }
+        let bias = sum / truths - 1.0;
+        eprintln!(
+            "{inside} and {site_inside} of {RUNS} intervals hold the truth; on average off by {bias:.4}"
+        );
+        assert!(inside >= RUNS * 93 / 100, "{inside} of {RUNS} hold it");
+        assert!(site_inside >= RUNS * 90 / 100, "{site_inside} of {RUNS} hold that of a site");
+        assert!(bias.abs() < 0.02, "{bias}");
     }
 }

@@ -16,6 +16,7 @@ use std::fmt::Write as _;
 use underbar_report::units::{bytes, count, counted};
 
 use crate::flame::Which;
+use crate::heap_counts;
 use crate::names::{CPYTHON, Function, Location};
 use crate::report::{Estimate, Report, SiteRow};
 use crate::site::STARTS;
@@ -62,12 +63,7 @@ pub fn render(report: &Report, page: Page, top: usize) -> String {
     let mut met = HashSet::new();
     for (title, which, empty) in TABLES {
         lines.push(String::new());
-        let total = which.of(&report.total);
-        let title = if total.samples == 0 {
-            format!("{title}: {empty}")
-        } else {
-            format!("{title}: {}", with_interval(total))
-        };
+        let title = format!("{title}: {}", whole(report, which, empty));
         lines.extend(wrapped(&title, columns));
         table(report, which, (columns, top), &mut met, &mut lines);
     }
@@ -106,7 +102,12 @@ pub fn notes(report: &Report) -> Vec<String> {
         distance(report),
     )];
     if *samples > 0 {
-        texts.push("Estimates with intervals of 95 %.".to_owned());
+        let counts = if report.heap.most_in_use_bytes.is_some() {
+            " The heap's own counts are rounded up to its cells."
+        } else {
+            ""
+        };
+        texts.push(format!("Estimates with intervals of 95 %.{counts}"));
     } else {
         texts.push(NO_SAMPLES.to_owned());
     }
@@ -128,6 +129,8 @@ pub fn notes(report: &Report) -> Vec<String> {
     if !early.is_empty() {
         texts.push(format!("Stacks that end early: {}.", early.join("; ")));
     }
+    texts.extend(longer_copies(report));
+    texts.extend(report.heap.not_seen());
     let has_note = report.locations.iter().any(|location| location.note.as_deref() == Some(CPYTHON));
     let has_python = report
         .locations
@@ -140,6 +143,19 @@ pub fn notes(report: &Report) -> Vec<String> {
     texts.extend(facts.notes.iter().map(|note| underbar_shown::line(note).into_owned()));
     texts
 }
+
+/// How to follow the stacks that are deeper than what was copied of them.
+fn longer_copies(report: &Report) -> Option<String> {
+    let cut = report.walks.get(End::Cut.key()).copied().unwrap_or(0);
+    if cut == 0 || report.longest_copy_bytes >= LONGEST_COPY {
+        return None;
+    }
+    let now = bytes(report.longest_copy_bytes);
+    Some(format!("To follow those deeper than the copied {now}: --opts 'SITES(ON,,64K)'."))
+}
+
+/// The most bytes of a stack that SITES copies.
+const LONGEST_COPY: u64 = 64 << 10;
 
 /// Behind a comma; nothing without samples, since the distance is theirs.
 fn distance(report: &Report) -> String {
@@ -200,6 +216,23 @@ fn figures(estimate: &Estimate, columns: usize) -> String {
     }
     let interval = interval(estimate);
     format!("{:>10} {interval:<22}  {:<16}", bytes(estimate.bytes), share(estimate))
+}
+
+/// The estimate of a whole table with its interval, and what the heap counted itself; `empty` without samples.
+#[must_use]
+pub fn whole(report: &Report, which: Which, empty: &str) -> String {
+    let total = which.of(&report.total);
+    let estimate = if total.samples == 0 { empty.to_owned() } else { with_interval(total) };
+    let counts = &report.heap;
+    let (least, most) = match which {
+        Which::MostInUse => (counts.most_in_use_bytes, counts.most_in_use_bytes),
+        Which::Requested => (counts.requested_bytes_least, counts.requested_bytes_most),
+        Which::AtEnd => (counts.in_use_at_end_bytes, counts.in_use_at_end_bytes),
+    };
+    match heap_counts::words(least, most) {
+        Some(counted) => format!("{estimate}; {counted}"),
+        None => estimate,
+    }
 }
 
 /// An estimate with its interval: `51.6 MiB [42.1 MiB, 62.6 MiB]`.
@@ -309,11 +342,12 @@ mod tests {
         let text = render(&example(), Page::default(), 3);
         let expected = "\
 underbar heap: prog: 120 samples in 2 processes, one for each 512 KiB on average
-Estimates with intervals of 95 %.
+Estimates with intervals of 95 %. The heap's own counts are rounded up to its cells.
 2 samples were lost, 1.6 % of all: the figures are too low by about as much.
 Stacks that end early: 3 deeper than the copied piece of stack; 1 in code without unwind tables.
+To follow those deeper than the copied 16 KiB: --opts 'SITES(ON,,64K)'.
 
-Most in use: 1000 KiB [900 KiB, 1.07 MiB]
+Most in use: 1000 KiB [900 KiB, 1.07 MiB]; the heap counted 1 MiB
    610 KiB [549 KiB, 671 KiB]      61 % [57, 65]     parse_record at reader.c:212
       called by read_all, main
    200 KiB [180 KiB, 220 KiB]      20 % [16, 24]     load in job.py
@@ -383,6 +417,7 @@ Requested most: 1.95 MiB [1.76 MiB, 2.15 MiB]
         empty.samples = 0;
         assert_eq!(summary_line(&empty), None);
         empty.total = Figures::default();
+        empty.heap.most_in_use_bytes = None;
         let text = render(&empty, Page::default(), 10);
         assert!(text.starts_with("underbar heap: prog: 0 samples in 2 processes\n"), "{text}");
         assert!(

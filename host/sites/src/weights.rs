@@ -53,6 +53,12 @@ impl Sum {
         self.join(&one);
     }
 
+    /// A sample that stands for itself alone: the sum is of the moment at which it was taken, so it is surely part of it.
+    #[must_use]
+    pub fn itself(size: u64, mean: u64) -> Sum {
+        Sum { bytes: size as f64, requests: 1.0, variance: 0.0, ..Sum::of(size, mean) }
+    }
+
     /// One sample less: its storage was freed.
     pub fn remove(&mut self, size: u64, mean: u64) {
         let one = Sum::of(size, mean);
@@ -96,10 +102,15 @@ impl Sum {
     pub fn interval(&self) -> Interval {
         let Sum { bytes, variance, largest, sampled, .. } = *self;
         // As good as exact.
-        if variance <= bytes * bytes * 1e-12 {
+        let is_exact = |variance: f64| variance <= bytes * bytes * 1e-12;
+        if is_exact(variance) && is_exact(largest * largest) {
             return Interval { low: bytes, high: bytes };
         }
-        let low = variance / (2.0 * bytes) * chi_squared(-Z, 2.0 * bytes * bytes / variance);
+        let low = if is_exact(variance) {
+            bytes
+        } else {
+            variance / (2.0 * bytes) * chi_squared(-Z, 2.0 * bytes * bytes / variance)
+        };
         let (more, wider) = (bytes + largest, variance + largest * largest);
         let high = wider / (2.0 * more) * chi_squared(Z, 2.0 * more * more / wider);
         Interval { low: low.max(sampled as f64).min(bytes), high: high.max(bytes) }

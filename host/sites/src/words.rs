@@ -4,50 +4,46 @@
 
 use underbar_profile::text::file_name;
 
+pub use crate::name_words::{place, without_arguments};
 use crate::names::{CPYTHON, Function, Location};
 use crate::report::SiteRow;
+
+/// Characters of the name of a wrapper, at most.
+const LONGEST_WRAPPER: usize = 32;
 
 /// A site in words: `parse_record at reader.c:212`, `stripped: libx.so+0x1234`.
 #[must_use]
 pub fn site(row: &SiteRow) -> String {
     let (head, tail) = parts(row);
-    head + &tail
+    head + &tail + &wrapper(row)
 }
 
-/// The same in at most this many characters: without the function's arguments; if that is too long, too, it is cut in its middle.
+/// The same in at most this many characters: without the function's arguments, then without its wrapper; if that is too long, too, the name is cut in its middle.
 #[must_use]
 pub fn site_in(row: &SiteRow, most: usize) -> String {
     let (head, tail) = parts(row);
+    // What there is no room for goes first: arguments, then the wrapper, then the middle of the name.
+    let bare = without_arguments(&head);
+    let wrapper = wrapper(row);
+    for text in [format!("{head}{tail}{wrapper}"), format!("{bare}{tail}{wrapper}"), format!("{bare}{tail}")]
+    {
+        if text.chars().count() <= most {
+            return text;
+        }
+    }
     let room = most.saturating_sub(tail.chars().count());
     if room < 8 {
         return shortened(&(head + &tail), most);
     }
-    let head = if head.chars().count() > room { without_arguments(&head) } else { &head };
-    shortened(head, room) + &tail
+    shortened(bare, room) + &tail
 }
 
-/// A function of C++ or Rust without its arguments: `os::malloc(unsigned long) const` is `os::malloc`.
-#[must_use]
-pub fn without_arguments(name: &str) -> &str {
-    let bare = name.strip_suffix(" const").unwrap_or(name);
-    if !bare.ends_with(')') {
-        return name;
-    }
-    let mut depth = 0_usize;
-    for (at, character) in bare.char_indices().rev() {
-        match character {
-            ')' => depth += 1,
-            '(' => depth -= 1,
-            _ => {}
-        }
-        if depth == 0 {
-            // What is before them is a name, except of an operator and in `(anonymous namespace)`.
-            let before = &bare[..at];
-            let is_name = before.ends_with(|end: char| end.is_alphanumeric() || "_>]})".contains(end));
-            return if is_name && !before.ends_with("operator") { before } else { name };
-        }
-    }
-    name
+/// The wrapper of malloc by which a site requests: `, by xmalloc`.
+fn wrapper(row: &SiteRow) -> String {
+    row.by.as_ref().map_or(String::new(), |by| {
+        let by = underbar_shown::line(by).into_owned();
+        format!(", by {}", shortened(without_arguments(&by), LONGEST_WRAPPER))
+    })
 }
 
 fn parts(row: &SiteRow) -> (String, String) {
@@ -86,15 +82,6 @@ pub fn function(location: &Location, function: &Function) -> String {
     }
 }
 
-/// A location without functions: `libx.so+0x1234`.
-#[must_use]
-pub fn place(location: &Location) -> String {
-    if location.module.is_empty() {
-        return format!("0x{:x}", location.address);
-    }
-    format!("{}+0x{:x}", underbar_shown::line(file_name(&location.module)), location.address)
-}
-
 /// At most this many characters; three dots in the middle of longer texts.
 #[must_use]
 pub fn shortened(text: &str, most: usize) -> String {
@@ -120,28 +107,6 @@ mod tests {
     use crate::report::tests::example;
 
     #[test]
-    fn arguments_are_left_out() {
-        for (name, bare) in [
-            ("os::malloc(unsigned long, void (*)(int))", "os::malloc"),
-            ("Set<int>::size() const", "Set<int>::size"),
-            ("main::{lambda(int)#1}::operator()(int) const", "main::{lambda(int)#1}::operator()"),
-            ("(anonymous namespace)::load(char const*)", "(anonymous namespace)::load"),
-            ("operator new[](unsigned long)", "operator new[]"),
-            // None of them has a list of arguments.
-            ("Set::operator()", "Set::operator()"),
-            ("operator()", "operator()"),
-            ("(anonymous namespace)", "(anonymous namespace)"),
-            ("alloc::vec::Vec<T>::push", "alloc::vec::Vec<T>::push"),
-            ("main::{closure#0}", "main::{closure#0}"),
-            ("a)", "a)"),
-            (")", ")"),
-            ("", ""),
-        ] {
-            assert_eq!(without_arguments(name), bare);
-        }
-    }
-
-    #[test]
     fn sites_are_words() {
         let report = example();
         let all: Vec<String> = report.sites.iter().map(site).collect();
@@ -160,6 +125,13 @@ mod tests {
         long.function = Some("os::malloc(unsigned long, NativeCallStack const&)".to_owned());
         assert_eq!(site_in(&long, 40), "os::malloc in libx.so");
         assert_eq!(site_in(&report.sites[0], 12).chars().count(), 12);
+        let mut wrapped = report.sites[0].clone();
+        wrapped.by = Some("os::malloc(unsigned long, MEMFLAGS)".to_owned());
+        assert_eq!(site(&wrapped), "parse_record at reader.c:212, by os::malloc");
+        assert_eq!(site_in(&wrapped, 43), site(&wrapped));
+        assert_eq!(site_in(&wrapped, 42), "parse_record at reader.c:212");
+        wrapped.by = Some("x".repeat(300));
+        assert!(site(&wrapped).chars().count() < 80);
         assert_eq!(
             (shortened("abcdef", 2), shortened("abcdefgh", 6)),
             ("ab".to_owned(), "ab...h".to_owned())

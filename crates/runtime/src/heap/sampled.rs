@@ -130,8 +130,8 @@ pub unsafe fn mark(heap: &Heap, address: usize, is_sampled: bool) {
 /// The heap is this thread's.
 unsafe fn note(thread: *mut ThreadHeap, address: usize, size: usize, mean: u64, site: &Site) {
     // SAFETY: the caller's promise.
-    let number = unsafe { (*thread).thread_number() };
-    sites::got(&sites::Got { address, size, mean, thread: number }, &site.call());
+    let (number, unpublished) = unsafe { ((*thread).thread_number(), (*thread).unpublished_bytes()) };
+    sites::got(&sites::Got { address, size, mean, thread: number, unpublished }, &site.call());
 }
 
 /// An element is about to be freed: notes it, if its request was sampled.

@@ -31,7 +31,7 @@ mod record;
 mod ring;
 mod walk;
 
-use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use underbar_ledger::sites::Header;
 use underbar_sys::{clock, syscall};
@@ -47,6 +47,8 @@ static MEAN: AtomicU64 = AtomicU64::new(0);
 static COPY: AtomicUsize = AtomicUsize::new(0);
 /// How many forks lie between the first process and this one. Written in a child's only thread; relaxed.
 static GENERATION: AtomicU64 = AtomicU64::new(0);
+/// Bytes in use that this process has from its parent. As above.
+static OF_PARENT: AtomicI64 = AtomicI64::new(0);
 
 /// The registers of a caller, as the function returns to it.
 #[derive(Clone, Copy, Debug)]
@@ -120,6 +122,7 @@ pub(crate) fn after_fork_in_child() {
     known::forget();
     code::in_child();
     GENERATION.fetch_add(1, Ordering::Relaxed);
+    OF_PARENT.store(ledger::used_at_fork(), Ordering::Relaxed);
     MAKING.store(0, Ordering::Relaxed);
     MISSED.store(0, Ordering::Relaxed);
     rate::begin();
@@ -188,6 +191,14 @@ pub(crate) struct Got {
     pub mean: u64,
     /// The thread's number.
     pub thread: u32,
+    /// Bytes of cells that the thread has counted and not yet added to the ledger.
+    pub unpublished: i64,
+}
+
+/// The bytes in use with this request, as far as is counted, without those from the parent.
+fn in_use(got: &Got) -> u64 {
+    let all = ledger::used().wrapping_add(got.unpublished).wrapping_sub(OF_PARENT.load(Ordering::Relaxed));
+    u64::try_from(all).unwrap_or(0).max(got.size as u64)
 }
 
 /// Notes a sampled request.

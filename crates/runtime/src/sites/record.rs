@@ -51,8 +51,8 @@ fn write(
     let is_known = known::has(number);
     let (kind, more) = if is_known { (KNOWN, 0) } else { (kind, more) };
     let Some(record) = ring.reserve(kind, GOT_WORDS + more) else { return false };
-    let thread = u64::from(got.thread) | flags;
-    put_all(ring, &record, 1, &[time, got.address as u64, got.size as u64, got.mean, thread, number]);
+    let (thread, used) = (u64::from(got.thread) | flags, super::in_use(got));
+    put_all(ring, &record, 1, &[time, got.address as u64, got.size as u64, got.mean, thread, number, used]);
     if !is_known {
         put_stack(&record);
     }

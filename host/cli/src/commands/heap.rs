@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use underbar_launch::{Failure, LOOK_AGAIN};
-use underbar_runner::Runner;
 use underbar_runner::layers::Layers;
+use underbar_runner::{Finished, Runner};
 use underbar_shown::Shown;
 use underbar_shown::door::{self, Form};
 use underbar_sites::flame::{Which, folded};
@@ -43,7 +43,7 @@ Examples:
 
 One request in each 512 KiB on average is sampled by chance, with its callers. Sums are estimates with intervals of 95 %. Three tables show
 the sites with most in use, those that requested most, and those whose storage was still in use at the end. A site is the innermost
-function with a line in your own code; compile with -g to see lines. docs/heap-sites.md says more.
+function with a line in your own code that is no wrapper of malloc; compile with -g to see lines. docs/heap-sites.md says more.
 
 Exit status: the program's own; a signal that killed it kills underbar, too. 125 wrong usage, a FILE that cannot be written, or
 a program that cannot carry underbar's library (it is not run), 126 the program cannot be executed, 127 there is no such program.")]
@@ -58,6 +58,10 @@ pub struct Heap {
     /// Show N sites in each table; JSON always has all
     #[arg(long, value_name = "N", default_value_t = DEFAULT_TOP)]
     pub top: usize,
+
+    /// Show functions that only hand requests on to malloc (xmalloc, g_malloc) as sites, not their callers
+    #[arg(long)]
+    pub wrappers: bool,
 
     /// Also write folded stacks to FILE: a line for each stack, for flame graphs
     #[arg(long, value_name = "FILE")]
@@ -146,17 +150,17 @@ impl Heap {
                 .nothing_was_run(format_args!("the program cannot carry underbar's library: {words}"));
         }
         let mut sites = None;
-        let ran = runner.run_unread(program, arguments, |launch, ledger| {
+        let ran = runner.run_by(program, arguments, |launch, ledger| {
             let mut record = SiteRecord::begin();
             let tell = |expired: &_| self.shared.say(Kind::Warning, expired);
             let ended = runner.attend_looking(launch, ledger, tell, &mut || {
                 ledger.map_or(LOOK_AGAIN, |ledger| record.look(ledger))
             })?;
-            sites = Some(record.end(ledger, program, arguments));
+            sites = Some(record.end(ledger, program, arguments, self.wrappers));
             Ok::<_, Failure>(ended)
         });
         match ran {
-            Ok((ended, no_accounts, kept)) => {
+            Ok(Finished { ended, report: accounts, no_accounts, kept }) => {
                 for warning in layers.first_warnings() {
                     self.shared.say(Kind::Warning, warning);
                 }
@@ -166,7 +170,8 @@ impl Heap {
                 for warning in kept.warnings() {
                     self.shared.say(Kind::Warning, warning);
                 }
-                if let Some(report) = sites {
+                if let Some(mut report) = sites {
+                    report.heap.learn(&accounts);
                     self.write(&report, ended.pid);
                 }
                 ended.leave()

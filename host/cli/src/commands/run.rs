@@ -189,7 +189,7 @@ impl Run {
                 let next = record.as_mut().map_or(LOOK_AGAIN, |record| record.look(ledger));
                 looks.as_mut().map_or(LOOK_AGAIN, |looks| looks.look(ledger)).min(next)
             })?;
-            sites = record.map(|record| record.end(Some(ledger), program, arguments));
+            sites = record.map(|record| record.end(Some(ledger), program, arguments, false));
             Ok(ended)
         });
         match ran {
@@ -198,6 +198,9 @@ impl Run {
                     looks.finish(&mut finished.report);
                 }
                 self.say_what_is_missing(&library, &layers, finished.no_accounts.take(), &finished.kept);
+                if let Some(sites) = &mut sites {
+                    sites.heap.learn(&finished.report);
+                }
                 self.ended(&layers.settings(program), finished, sites.as_ref())
             }
             Err(failure) => self.failed(&failure),

@@ -56,6 +56,20 @@ pub fn area_rows(report: &Report, program: &Program) -> Vec<AreaRow> {
     rows
 }
 
+/// Which program the figures of a report's head are of: that with the most memory. None if there is one process alone.
+#[must_use]
+pub fn leading_words(leading: &Program, programs: usize) -> Option<String> {
+    if programs <= 1 && leading.processes <= 1 {
+        return None;
+    }
+    let name = clean(&leading.name);
+    Some(format!(
+        "{name}, {}, the most memory of {}",
+        runs(leading),
+        counted(programs as u64, "program", "programs")
+    ))
+}
+
 /// The areas of the program with the most memory: set, used, suggested, and why. `programs`: the number of programs; `after`: the
 /// lines that come after these.
 pub(super) fn areas(
@@ -67,17 +81,7 @@ pub(super) fn areas(
 ) {
     let counters = &leading.counters;
     let advice: Vec<&Advice> = advice.iter().filter(|advice| advice.program == leading.name).collect();
-    if programs > 1 || leading.processes > 1 {
-        let name = clean(&leading.name);
-        lines.push(labelled(
-            "of",
-            format!(
-                "{name}, {}, the most memory of {}",
-                runs(leading),
-                counted(programs as u64, "program", "programs")
-            ),
-        ));
-    }
+    lines.extend(leading_words(leading, programs).map(|words| labelled("of", words)));
     let serving = leading.allocator.as_ref().filter(|allocator| allocator.role == Role::Serves);
     lines.push(row("area", "set", "used at most", (None, "suggested"), page));
     for AreaRow { area, set, used } in area_rows(report, leading) {

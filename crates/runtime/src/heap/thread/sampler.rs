@@ -180,6 +180,11 @@ impl ThreadHeap {
         sampler.thread
     }
 
+    /// Bytes of cells in use that the ledger does not know yet; below 0 if more came back.
+    pub fn unpublished_bytes(&self) -> i64 {
+        self.tally.counted()
+    }
+
     /// Cuts a list of cells that were taken from an extent before the next point. What is behind it goes back to the extent. Returns how
     /// many are left.
     pub(super) unsafe fn cut(
