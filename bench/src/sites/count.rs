@@ -1,7 +1,7 @@
 //! Instructions of the workloads, with SITES and without, counted by callgrind: no other program disturbs them.
 //!
 //! The library is preloaded and makes a ledger of its own (MSGFILE), since valgrind does not run `underbar run`. Nobody reads the samples.
-//! Two counts are subtracted: of more steps and of fewer. What is left is the work, without start and end of the program.
+//! The count of a program that starts, does nothing and ends is subtracted.
 //!
 //! | options | what is counted |
 //! |---|---|
@@ -65,15 +65,15 @@ pub fn all(
         .map_err(|error| Error::system("copying the library", &error))?;
     let divisor = DIVISOR * divisor;
     let mut all = Vec::new();
-    for subject in subjects {
-        let Some(steps) = subject.steps else { continue };
+    for subject in subjects.iter().filter(|subject| subject.steps.is_some()) {
         eprintln!("{}: instructions", subject.name);
-        // Workloads of few steps are counted whole.
-        let (more, fewer) = if steps < 2 * divisor { (1, 0) } else { (divisor, 2 * divisor) };
+        let work = subject.command(divisor, 1);
+        // This workload does nothing before its first step.
+        let nothing: Vec<String> =
+            [&workload.display().to_string(), "lifo", "0", "1"].map(str::to_owned).to_vec();
         let count = |options: &str| {
-            let more = instructions(subject, more, &library, options)?;
-            let fewer = if fewer == 0 { 0 } else { instructions(subject, fewer, &library, options)? };
-            Ok::<u64, Error>(more.saturating_sub(fewer))
+            let start = instructions(subject, &nothing, &library, options)?;
+            Ok::<u64, Error>(instructions(subject, &work, &library, options)?.saturating_sub(start))
         };
         let [without, between, with] = ["SITES(OFF)", "SITES(ON,1G)", "SITES(ON)"].map(count);
         all.push(Counted { name: subject.name, without: without?, between: between?, with: with? });
@@ -82,7 +82,7 @@ pub fn all(
 }
 
 /// The instructions of one run.
-fn instructions(subject: &Subject, divisor: usize, library: &Path, options: &str) -> Result<u64, Error> {
+fn instructions(subject: &Subject, words: &[String], library: &Path, options: &str) -> Result<u64, Error> {
     let ledger = subject.folder.join("ledger");
     let remove = || {
         for entry in std::fs::read_dir(&subject.folder).into_iter().flatten().flatten() {
@@ -94,7 +94,7 @@ fn instructions(subject: &Subject, divisor: usize, library: &Path, options: &str
     remove();
     let done = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
-        .args(subject.command(divisor, 1))
+        .args(words)
         .current_dir(&subject.folder)
         .env("LD_PRELOAD", library)
         .env("UNDERBAR_OPTS", format!("MSGFILE({}),{options}", ledger.display()))
