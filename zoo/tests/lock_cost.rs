@@ -15,7 +15,7 @@ fn program() -> PathBuf {
 }
 
 /// The preload library, as `run` places it.
-fn library() -> String {
+pub(crate) fn library() -> String {
     let result =
         left(Command::new(underbar()).args(["run", "-q", "--exec", "--", "env"]).env_remove("LD_PRELOAD"));
     let path = result.output.lines().find_map(|line| line.strip_prefix("LD_PRELOAD=")).expect("a preload");

@@ -64,6 +64,7 @@ mod sandboxes;
 mod sections;
 mod service_managers;
 mod services;
+mod site_cost;
 mod sites;
 mod stacks;
 mod switch_counts;

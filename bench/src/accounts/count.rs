@@ -129,7 +129,7 @@ fn instructions(
 }
 
 /// The number in callgrind's last words.
-fn collected(text: &str) -> Option<u64> {
+pub fn collected(text: &str) -> Option<u64> {
     let (_, count) = text.lines().find_map(|line| line.split_once("Collected :"))?;
     count.trim().parse().ok()
 }

@@ -16,6 +16,8 @@ mod library;
 mod summary;
 mod table;
 
+pub(crate) use count::collected;
+
 use crate::Error;
 use crate::heap::{self, Request};
 use crate::host::Host;

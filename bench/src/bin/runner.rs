@@ -1,11 +1,11 @@
-//! `underbar-bench heap|lines|accounts|command|lock|load|ecb|sort|switches|programs [FLAGS]`: what `cargo xtask bench` calls.
+//! `underbar-bench heap|lines|accounts|command|lock|load|ecb|sites|sort|switches|programs [FLAGS]`: what `cargo xtask bench` calls.
 #![forbid(unsafe_code)]
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use underbar_bench::heap::Request;
 use underbar_bench::{
-    Error, accounts, command, ecb, heap, lines, load, lock, programs, rounds, sort, switches,
+    Error, accounts, command, ecb, heap, lines, load, lock, programs, rounds, sites, sort, switches,
 };
 
 const USAGE: &str = "\
@@ -17,6 +17,7 @@ cargo xtask bench lock      locks under contention: throughput, CPU per operatio
 cargo xtask bench load      LOAD, call and DELETE of programs against dlopen and dlclose
 cargo xtask bench ecb       a heap for each unit of work against other heaps, arenas, contexts and pools; TLS; names
 cargo xtask bench ecb --soak MINUTES    a server whose requests leak, with an ECB for each, under load by wrk: its memory by the second
+cargo xtask bench sites     what sampled call sites cost, and their error, next to heaptrack, jemalloc's and tcmalloc's samples
 cargo xtask bench sort      underbar sort against GNU sort: time, CPU, memory, kernel entries; also with a tenth of the memory
 cargo xtask bench switches  what counting switches costs, next to strace -c and Darshan; lines, records and fetches with and without caches
 cargo xtask bench programs  real programs and servers, plain against underbar run; installs what they need (root, apt-get)
@@ -58,6 +59,15 @@ Of bench ecb:
   --arms A,B            only those whose names contain one of these: ECB, APR, malloc, glibc ...
   --seed N, --no-record, --require-all as above
   --soak MINUTES        none of these rows, but the server under load; only --no-record goes with it
+
+Of bench sites:
+  --quick               three rounds of a tenth of the work; nothing is recorded
+  --rounds N            rounds of each program (10)
+  --programs A,B        only these: workloads, and jq, python3 json, perl, ruby, sqlite3
+  --arms A,B            only these, and those that they are compared with: underbar SITES, underbar heap, jemalloc prof ...
+  --parts A,B           only these: cost, instructions, errors
+  --divisor N           divides the steps of workloads (1)
+  --seed N, --no-record, --require-all as above
 
 Of bench sort:
   --quick               three rounds of 100,000 records; nothing is recorded
@@ -112,6 +122,10 @@ fn obey(words: &[String]) -> Result<(), Error> {
             }
             None => programs::run(request, &workspace, &target),
         };
+    }
+    if what == "sites" {
+        let workspace = workspace()?;
+        return sites::run(parse_sites(flags)?, &workspace, &target(&workspace)?);
     }
     if what == "sort" {
         let workspace = workspace()?;
@@ -241,6 +255,28 @@ fn parse_ecb(flags: &[String]) -> Result<ecb::Request, Error> {
             "--seed" => request.seed = number(flag, value()?)? as u64,
             "--soak" => request.soak = Some(number(flag, value()?)? as u64),
             "--rows" => request.rows = value()?.split(',').map(str::to_owned).collect(),
+            "--arms" => request.arms = value()?.split(',').map(str::to_owned).collect(),
+            _ => return Err(Error::Usage(format!("unknown flag {flag}\n{USAGE}"))),
+        }
+    }
+    Ok(request)
+}
+
+/// Flags of `sites` into a request.
+fn parse_sites(flags: &[String]) -> Result<sites::Request, Error> {
+    let mut request = sites::Request::default();
+    let mut words = flags.iter();
+    while let Some(flag) = words.next() {
+        let mut value = || words.next().ok_or_else(|| Error::Usage(format!("{flag} needs a value")));
+        match flag.as_str() {
+            "--quick" => (request.rounds, request.divisor, request.record) = (3, 10, false),
+            "--no-record" => request.record = false,
+            "--divisor" => request.divisor = number(flag, value()?)?,
+            "--parts" => request.parts = value()?.split(',').map(str::to_owned).collect(),
+            "--require-all" => request.require_all = true,
+            "--rounds" => request.rounds = number(flag, value()?)?,
+            "--seed" => request.seed = number(flag, value()?)? as u64,
+            "--programs" => request.programs = value()?.split(',').map(str::to_owned).collect(),
             "--arms" => request.arms = value()?.split(',').map(str::to_owned).collect(),
             _ => return Err(Error::Usage(format!("unknown flag {flag}\n{USAGE}"))),
         }

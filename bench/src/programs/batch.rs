@@ -1,7 +1,7 @@
 //! One sample of a program that ends by itself.
 //!
 //! Two launchers, one around the other: the outer one has the CPU time of everything, underbar's command among it; the inner
-//! one has the peak of the program and of what it starts, without underbar's command.
+//! one has the peak and the CPU time of the program and of what it starts, without underbar's command.
 //!
 //! Invariant: both arms have both launchers.
 
@@ -14,7 +14,16 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-/// Runs the command this many times, one after another, with `before` in front of it.
+/// What is in front of a program: words, and variables that the program alone gets.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Front<'a> {
+    /// Words before the inner launcher.
+    pub before: &'a [String],
+    /// Variables, each as `NAME=VALUE`.
+    pub variables: &'a [String],
+}
+
+/// Runs the command this many times, one after another, with `front` in front of it.
 ///
 /// # Errors
 /// [`Error::System`] if it could not be started, [`Error::Workload`] if a launcher left no figures.
@@ -22,7 +31,7 @@ pub fn sample(
     name: &str,
     words: &[&str],
     turns: usize,
-    before: &[String],
+    front: Front<'_>,
     launch: &Path,
     folder: &Path,
 ) -> Result<Sample, Error> {
@@ -41,9 +50,10 @@ pub fn sample(
         let status = Command::new(launch)
             .arg(format!("--to={}", outer.display()))
             .arg("--")
-            .args(before)
+            .args(front.before)
             .arg(launch)
             .arg(format!("--to={}", inner.display()))
+            .args(front.variables)
             .arg("--")
             .args(words)
             .current_dir(folder)
@@ -57,11 +67,14 @@ pub fn sample(
         sum.elapsed_us += began.elapsed().as_secs_f64() * 1e6;
         let figures =
             |file: &Path| Some(usage(&std::fs::read_to_string(file).ok()?)?.map(|figure| figure as f64));
-        let Some(([user, system_time, ..], [_, _, peak, _])) = figures(&outer).zip(figures(&inner)) else {
+        let Some(([user, system_time, ..], [own_user, own_system, peak, _])) =
+            figures(&outer).zip(figures(&inner))
+        else {
             let said = std::fs::read_to_string(&said).unwrap_or_default();
             return Err(Error::Workload(format!("{name}: {status}: {}", said.trim_end())));
         };
         sum.cpu_us += user + system_time;
+        sum.program_us += own_user + own_system;
         sum.peak_kib = sum.peak_kib.max(peak);
         sum.outcome.0 = sum.outcome.0.max(status.code().unwrap_or(255));
         hash.write(&std::fs::read(&printed).map_err(system("reading what was printed"))?);

@@ -12,9 +12,9 @@
 //! Invariant: a batch program with another output under underbar, or another end, is marked and has no ratio.
 //! Not here: workloads made for allocators (`heap`); the cost of one call (`accounts`).
 
-mod arms;
-mod batch;
-mod catalog;
+pub(crate) mod arms;
+pub(crate) mod batch;
+pub(crate) mod catalog;
 mod server;
 pub mod soak;
 mod table;
@@ -75,6 +75,8 @@ pub struct Sample {
     /// CPU time in microseconds: for a batch program with everything that it started, underbar's command included; for a server's
     /// processes while they were loaded.
     pub cpu_us: f64,
+    /// CPU time of a batch program and of what it started, without underbar's command, in microseconds.
+    pub program_us: f64,
     /// From start to end, or while the server was loaded, in microseconds.
     pub elapsed_us: f64,
     /// Most memory at once in KiB: of a batch program's largest process, of a server's processes together.
@@ -198,7 +200,10 @@ fn sample(
     folder: &Path,
 ) -> Result<Sample, Error> {
     match &program.work {
-        Work::Batch { words, turns } => batch::sample(program.name, words, *turns, before, launch, folder),
+        Work::Batch { words, turns } => {
+            let front = batch::Front { before, variables: &[] };
+            batch::sample(program.name, words, *turns, front, launch, folder)
+        }
         Work::Server { words, ready, load, stop, .. } => {
             let server = server::Server { name: program.name, words, ready, load, stop };
             server.sample(before, underbar, folder)
@@ -214,7 +219,7 @@ fn is_there(needed: &str) -> Result<bool, Error> {
 }
 
 /// Installs the programs' requirements, if this is root on Debian; otherwise the rows name what is missing.
-fn provide(chosen: &[&Program], has_peers: bool) -> Result<(), Error> {
+pub(crate) fn provide(chosen: &[&Program], has_peers: bool) -> Result<(), Error> {
     let of_peers = PEERS.into_iter().filter(|(_, _, file)| has_peers && !arms::library(file).exists());
     let mut packages: Vec<&str> = of_peers.map(|(_, package, _)| package).collect();
     for (needed, package) in chosen.iter().flat_map(|program| program.needs) {
@@ -241,7 +246,7 @@ fn provide(chosen: &[&Program], has_peers: bool) -> Result<(), Error> {
 ///
 /// # Errors
 /// [`Error::Missing`] if a requirement is not installed, [`Error::Workload`] if the preparation failed.
-fn prepared(program: &Program, scratch: &Path) -> Result<PathBuf, Error> {
+pub(crate) fn prepared(program: &Program, scratch: &Path) -> Result<PathBuf, Error> {
     for (needed, package) in program.needs {
         if !is_there(needed)? {
             return Err(Error::Missing(format!("{} needs the package {package}", program.name)));

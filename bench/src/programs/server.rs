@@ -120,6 +120,7 @@ impl Server<'_> {
         let final_kib = tree().memory_kib();
         Ok(Sample {
             cpu_us: ticks as f64 / TICKS * 1e6,
+            program_us: 0.0,
             elapsed_us: elapsed.as_secs_f64() * 1e6,
             peak_kib: peak.max(final_kib) as f64,
             final_kib: final_kib as f64,

@@ -144,7 +144,7 @@ pub fn csv(run: &Run) -> String {
     for one in &run.tried {
         for (arm, samples) in run.arms.iter().map(|arm| arm.name).zip(&one.samples) {
             for (round, sample) in samples.iter().enumerate() {
-                let Sample { cpu_us, elapsed_us, peak_kib, final_kib, faults, outcome } = sample;
+                let Sample { cpu_us, elapsed_us, peak_kib, final_kib, faults, outcome, .. } = sample;
                 let _ = writeln!(
                     text,
                     "{},{arm},{round},{cpu_us:.0},{elapsed_us:.0},{peak_kib:.0},{final_kib:.0},{faults:.0},{}",

@@ -226,7 +226,7 @@ unsafe fn malloc_slower(size: usize) -> *mut u8 {
         }
         let settings = &object::current().settings;
         if settings.are_special() {
-            return unusual::malloc(size, 0);
+            return if settings.only_samples() { sampled::malloc(size) } else { unusual::malloc(size, 0) };
         }
         get(size, 16).address
     }
@@ -239,7 +239,14 @@ unsafe fn malloc_slower(size: usize) -> *mut u8 {
 #[inline(always)]
 unsafe fn malloc_for_new(size: usize) -> *mut u8 {
     // SAFETY: the caller's promise.
-    unsafe { if object::current().settings.are_special() { unusual::new(size) } else { malloc_slow(size) } }
+    unsafe {
+        let settings = &object::current().settings;
+        match () {
+            () if !settings.are_special() => malloc_slow(size),
+            () if settings.only_samples() => sampled::new(size),
+            () => unusual::new(size),
+        }
+    }
 }
 
 /// Fills new storage from an offset on, as STORAGE says. It fills all usable bytes, since realloc hands them out without moving
@@ -494,7 +501,14 @@ pub unsafe fn calloc(count: usize, size: usize) -> *mut u8 {
             Got { address: cell, zero_from: usize::MAX }
         } else if object::current().settings.are_special() {
             let buffer = ecb::calloc(bytes);
-            return if buffer.is_null() { unusual::calloc(count, size) } else { buffer };
+            if !buffer.is_null() {
+                return buffer;
+            }
+            let cell = sampled::ready(bytes);
+            if cell.is_null() {
+                return unusual::calloc(count, size);
+            }
+            Got { address: cell, zero_from: usize::MAX }
         } else {
             get(bytes, 16)
         };

@@ -16,19 +16,82 @@
 //! `malloc` nor `free` has an instruction more. For a request of s bytes, whatever cell it would get, the probability is
 //! p(s) = 1 - exp(-s/mean).
 //!
+//! Most lists hold no point. Where nothing but samples is special, malloc, calloc and operator new try [`unsampled`] first, which needs
+//! neither the caller nor its registers: a list costs some twenty instructions more than without samples.
+//!
 //! Invariant: an element has the mark from `sites::got` to `sites::freed`, once each.
 //! Not here: realloc (`sampled_realloc`), chance (`sites::draw`), which cell holds a point (`thread::sampler`), and what is noted of a sample (`sites`).
 
+use core::hint::assert_unchecked;
+use core::ptr::null_mut;
+
 use super::block::Block;
 use super::object::{self, Heap};
-use super::size::LARGEST_SMALL;
-use super::thread::{Ready, ThreadHeap};
+use super::size::{CELL_BYTES, LARGEST_SMALL, class_of};
+use super::thread::{Ready, ThreadHeap, slot};
 use super::trace::Site;
+use super::unusual;
 use super::{
     Got, OurSegments, class_for, count_element, get_element, note_largest, obey_if_changed, own_heap,
 };
 use crate::coverage;
 use crate::sites;
+
+/// malloc without a ready cell, in a heap that is special for its samples alone.
+///
+/// # Safety
+/// As malloc of C. Entered by jumps, as by the program's call.
+#[inline(never)]
+pub unsafe fn malloc(size: usize) -> *mut u8 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let cell = unsampled(size);
+        if cell.is_null() { unusual::malloc(size, 0) } else { cell }
+    }
+}
+
+/// As [`malloc`], for operator new.
+///
+/// # Safety
+/// As malloc of C. Entered as `unusual::new`.
+#[inline(never)]
+pub unsafe fn new(size: usize) -> *mut u8 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let cell = unsampled(size);
+        if cell.is_null() { unusual::new(size) } else { cell }
+    }
+}
+
+/// As [`unsampled`], also in a heap that is special for something else: then it is null.
+///
+/// # Safety
+/// As malloc of C.
+#[inline(never)]
+pub unsafe fn ready(size: usize) -> *mut u8 {
+    // SAFETY: the caller's promise.
+    unsafe { if object::current().settings.only_samples() { unsampled(size) } else { null_mut() } }
+}
+
+/// A cell, if it is no sample and nothing else has to be done first. Null: the request goes the way of samples.
+///
+/// # Safety
+/// As malloc of C, in a heap that is special for its samples alone.
+#[inline(always)]
+pub unsafe fn unsampled(size: usize) -> *mut u8 {
+    obey_if_changed();
+    let thread = slot::get();
+    // SAFETY: the slot holds the address of a heap. If that is no thread's, it has noted no size, and neither cells nor samples. A size
+    // that has cells has a class.
+    unsafe {
+        if !(*thread).has_noted(size) || !(*thread).heap.settings.has_cells_of(size) {
+            return null_mut();
+        }
+        let class = class_of(size.max(1));
+        assert_unchecked(class < CELL_BYTES.len());
+        ThreadHeap::get_unsampled(thread, class).cast()
+    }
+}
 
 /// As `get` of the parent.
 pub fn get(size: usize, align: usize, site: &Site) -> Got {

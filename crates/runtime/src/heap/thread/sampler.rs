@@ -83,15 +83,29 @@ impl Sampler {
 
     /// How many of so many cells come before one that holds a point; the first one holds none. Marks the class if there is such a cell.
     fn before_point(&mut self, class: usize, bytes: u64, count: u32) -> u32 {
-        let behind = u64::from(count) - 1;
-        let free = (self.until - 1) / bytes.max(1);
-        if free >= behind {
-            self.until -= behind * bytes;
+        // By a product: a quotient would take longer than all else that samples cost a list.
+        let behind = (u64::from(count) - 1) * bytes;
+        if behind < self.until {
+            self.until -= behind;
             return count;
         }
+        let free = (self.until - 1) / bytes.max(1);
         self.marks[class] = self.doubled as u8 + 1;
         self.draw();
         1 + free as u32
+    }
+
+    /// Passes the next cell of a class, which is of so many bytes, if it holds no point. False: that, or something else has to be done first.
+    #[inline(always)]
+    fn passes(&mut self, class: usize, bytes: u64) -> bool {
+        let passes = self.marks[class] == 0
+            && self.until > bytes
+            && self.doubled == sites::doubled()
+            && self.generation == sites::generation();
+        if passes {
+            self.until -= bytes;
+        }
+        passes
     }
 }
 
@@ -148,6 +162,27 @@ impl ThreadHeap {
         }
     }
 
+    /// A cell as usual, if neither it nor the way to it has to do with samples. Null: the request goes the way of samples. By address,
+    /// since the heap may be a thread's that has none.
+    #[inline(always)]
+    pub unsafe fn get_unsampled(this: *mut Self, class: usize) -> *mut Cell {
+        // SAFETY: the contract above; cells in a bin are free, and begin with a link; the sampler is null, or written by `begin_sampler`,
+        // and the heap is then a thread's.
+        unsafe {
+            let cell = (*this).bins[class];
+            if !cell.is_null() {
+                (*this).bins[class] = (*cell).next.get();
+                return cell;
+            }
+            let Some(sampler) = (*this).sampler.as_mut() else { return core::ptr::null_mut() };
+            if sampler.passes(class, u64::from((*this).cells.bytes[class])) {
+                (*this).fill_before_point(class)
+            } else {
+                core::ptr::null_mut()
+            }
+        }
+    }
+
     /// As `fill_bin`, up to the next point; the cell that is got holds none.
     #[cold]
     #[inline(never)]
@@ -187,6 +222,7 @@ impl ThreadHeap {
 
     /// Cuts a list of cells that were taken from an extent before the next point. What is behind it goes back to the extent. Returns how
     /// many are left.
+    #[inline(always)]
     pub(super) unsafe fn cut(
         &mut self,
         class: usize,
@@ -195,7 +231,9 @@ impl ThreadHeap {
         count: u32,
     ) -> u32 {
         let bytes = self.cell_bytes(class) as u64;
-        let Some(sampler) = self.sampler() else { return count };
+        // Of this process: `get_or_sample` and `get_unsampled` look first.
+        // SAFETY: null, or written by `begin_sampler`; the owner's alone.
+        let Some(sampler) = (unsafe { self.sampler.as_mut() }) else { return count };
         let left = sampler.before_point(class, bytes, count);
         if left < count {
             let mut last = cells;
