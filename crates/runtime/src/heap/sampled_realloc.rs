@@ -14,7 +14,7 @@ use super::block::{Block, HEADER};
 use super::freeing::free;
 use super::map::{Descriptor, SEGMENT};
 use super::resizing::resize;
-use super::sampled::{draw, get, mark};
+use super::sampled::{draw, get, has_cells_of, mark};
 use super::trace::Site;
 use super::{fill_from, malloc, object, own_heap, usable};
 use crate::sites;
@@ -33,7 +33,7 @@ pub unsafe fn realloc(address: *mut u8, descriptor: *mut Descriptor, size: usize
             let is_sampled = Block::of_element(address.addr()).is_sampled();
             // As large as the cell that it stands in for.
             let of_cell = old - HEADER;
-            if is_sampled && heap.settings.has_cells_of(of_cell) {
+            if is_sampled && has_cells_of(heap, of_cell) {
                 if keeps(of_cell) {
                     heap.add(Key::HeapGrownInPlace, 1);
                     return address;
