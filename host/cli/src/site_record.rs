@@ -9,7 +9,7 @@
 //! runs.
 //! Not here: the samples' form and meaning (`sites`).
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
@@ -18,6 +18,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use underbar_fetch::image::perf_map::VARIABLE;
 use underbar_launch::{LedgerFile, ledger};
+use underbar_ledger::site_rules::Rule;
 use underbar_report::Report as Accounts;
 use underbar_report::units::counted;
 use underbar_sites::pace::Pace;
@@ -67,7 +68,13 @@ impl SiteRecord {
     fn look_at(&mut self, areas: Vec<PathBuf>) -> usize {
         let mut read = Vec::new();
         let words = self.sources.look(areas, &mut |of, what| read.push((*of, what)));
-        take(&mut self.recorder, read);
+        let learned = take(&mut self.recorder, read);
+        for process in self.recorder.moved.drain() {
+            self.sources.forget_rules(process);
+        }
+        for (of, rules) in learned {
+            self.sources.tell(&of, rules);
+        }
         words
     }
 
@@ -125,8 +132,8 @@ pub fn of_ledger(path: &Path, accounts: &Accounts) -> Option<Result<Report, Stri
     Some(Ok(record.end_at(Some(areas), facts)))
 }
 
-/// Learns the mappings of the processes that wrote something, and takes it.
-fn take(recorder: &mut Recorder, read: Vec<(Of, Read)>) {
+/// Learns the mappings of the processes that wrote something, and takes it. Returns the rules by which stacks were walked.
+fn take(recorder: &mut Recorder, read: Vec<(Of, Read)>) -> HashMap<Of, HashMap<u64, Rule>> {
     let near: HashSet<u32> = read
         .iter()
         .filter(|(of, what)| of.is_near && matches!(what, Read::Event(_)))
@@ -140,11 +147,18 @@ fn take(recorder: &mut Recorder, read: Vec<(Of, Read)>) {
     for process in near.difference(&ended) {
         recorder.look(*process, now);
     }
+    let mut learned: HashMap<Of, HashMap<u64, Rule>> = HashMap::new();
     for (of, what) in read {
         match what {
             Read::Mappings(lists) => recorder.told(of.process, now, &lists),
-            Read::Event(event) => recorder.take(of.process, event),
+            Read::Event(event) => {
+                recorder.take(of.process, event);
+                if !recorder.learned.is_empty() {
+                    learned.entry(of).or_default().extend(recorder.learned.drain(..));
+                }
+            }
             Read::End => recorder.ended(of.process),
         }
     }
+    learned
 }

@@ -1,4 +1,4 @@
-//! The call stack of a request: by frame pointers if they hold, otherwise what an unwinder outside needs.
+//! The call stack of a request: by rules of the host or by frame pointers if they hold, otherwise what an unwinder outside needs.
 //!
 //! ```text
 //! caller's rsp -> | words of its frame | saved rbp | return address | words ... | saved rbp | return address | ... first frame
@@ -13,7 +13,7 @@
 //! Invariant: only words of this thread's own stack are read, from the caller's stack pointer to the high bound. A thread whose bounds
 //! are not known, or that is on another stack, has one caller.
 //! Cost: a search among some tens of ranges for each word that may be an address of code.
-//! Not here: names, and the walk by unwind tables (`host/sites`).
+//! Not here: names, the walk by rules (`rules`), and the walk by unwind tables (`host/sites`).
 
 use core::ops::Range;
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -21,8 +21,9 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use underbar_ledger::sites::MOST_FRAMES;
 
 use super::Call;
-use super::code;
+use super::{code, rules};
 use crate::callers;
+use underbar_sys::sync::atomic::AtomicU64;
 
 /// The address of the number of arguments, which the kernel put above the first thread's frames; 0: not known. Written before other
 /// threads run; relaxed.
@@ -60,18 +61,22 @@ pub(super) fn begin(environment: usize) {
 }
 
 /// Looks at the callers of a request. `into` gets return addresses, the innermost first. `most`: bytes of a copy.
-pub(super) fn look(call: &Call, into: &mut [u64; MOST_FRAMES], most: usize) -> Found {
+/// `rules`: the host's table.
+pub(super) fn look(call: &Call, into: &mut [u64; MOST_FRAMES], most: usize, rules: &[AtomicU64]) -> Found {
     let bounds = callers::bounds();
     into[0] = call.rip as u64;
     if !call.is_complete || !bounds.contains(&call.rsp) || !call.rsp.is_multiple_of(size_of::<usize>()) {
         return Found::Frames(usize::from(call.rip != 0), false);
     }
-    if let Some(found) = follow(call, into, &bounds) {
-        return found;
-    }
     let is_first_thread =
         bounds.end > ARGUMENTS.load(Ordering::Relaxed) && bounds.contains(&ARGUMENTS.load(Ordering::Relaxed));
     let end = if is_first_thread { bounds.end } else { bounds.end + ABOVE_START };
+    if let Some(count) = rules::follow(call, &(call.rsp..end), rules, into) {
+        return Found::Frames(count, true);
+    }
+    if let Some(found) = follow(call, into, &bounds) {
+        return found;
+    }
     Found::Stack(call.rsp..end.min(call.rsp + most))
 }
 
@@ -164,7 +169,7 @@ mod tests {
     fn found(words: &[usize], call: &Call, end: usize, into: &mut [u64; MOST_FRAMES]) -> Found {
         let start = words.as_ptr().addr();
         callers::set_bounds(start..end);
-        let found = look(call, into, 16 << 10);
+        let found = look(call, into, 16 << 10, &[]);
         callers::set_bounds(0..0);
         found
     }
