@@ -27,6 +27,8 @@ use underbar_sites::report::{Facts, Report, report};
 use underbar_sites::{Of, Read, Sources};
 use underbar_sys::clock::monotonic;
 
+use crate::unsampled;
+
 /// The folder in which compilers at run time, and CPython, name their code.
 const NAMES: &str = "/tmp";
 
@@ -83,7 +85,7 @@ impl SiteRecord {
         let facts = Facts {
             program: program.to_string_lossy().into_owned(),
             arguments: arguments.iter().map(|argument| argument.to_string_lossy().into_owned()).collect(),
-            notes: Vec::new(),
+            notes: ledger.and_then(|ledger| unsampled::of_ledger(&ledger.read().ok()?)).into_iter().collect(),
         };
         self.end_at(ledger.map(LedgerFile::site_areas), facts)
     }
@@ -127,6 +129,7 @@ pub fn of_ledger(path: &Path, accounts: &Accounts) -> Option<Result<Report, Stri
         let processes = counted((areas.len() - met) as u64, "process", "processes");
         notes.push(format!("The samples of {processes} are not shown: their files cannot be read."));
     }
+    notes.extend(unsampled::of(accounts.processes.iter().flat_map(|process| &process.ecbs)));
     let run = &accounts.run;
     let facts = Facts { program: run.program.clone(), arguments: run.arguments.clone(), notes };
     Some(Ok(record.end_at(Some(areas), facts)))
