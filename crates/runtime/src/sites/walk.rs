@@ -131,10 +131,13 @@ fn is_code(word: usize, bounds: &Range<usize>) -> bool {
     word >= 1 << 16 && word >> 47 == 0 && !bounds.contains(&word) && code::has(word)
 }
 
-/// A number of a stack that follows from the addresses of code in it, and their places.
+/// A number of a stack that follows from the addresses of code in it, and their places, and from rbp if that may be a frame pointer: a loop
+/// may count in it.
 pub(super) fn number_of(call: &Call, stack: &[u64]) -> u64 {
     let bounds = callers::bounds();
-    let mut hash = mix(mix(SEED, call.rip as u64), call.rbp.wrapping_sub(call.rsp) as u64);
+    let is_frame = (call.rsp..=bounds.end).contains(&call.rbp);
+    let frame = if is_frame { call.rbp - call.rsp } else { usize::MAX };
+    let mut hash = mix(mix(SEED, call.rip as u64), frame as u64);
     for (at, &word) in stack.iter().enumerate() {
         if is_code(word as usize, &bounds) {
             hash = mix(mix(hash, at as u64), word);
@@ -223,6 +226,13 @@ mod tests {
         assert_eq!(number, number_of(&call, &[9, here() as u64, 6, 1]));
         assert_ne!(number, number_of(&call, &[here() as u64, 1, 5, 0]));
         assert_ne!(number, number_of(&Call { rip: here() + 1, ..Call::NONE }, &stack));
+        // rbp is a place in the stack, or a number that counts.
+        let start = stack.as_ptr().addr();
+        callers::set_bounds(start..start + 32);
+        let by = |rbp| number_of(&Call { rip: here(), rsp: start, rbp, ..Call::NONE }, &stack);
+        assert_ne!(by(start + 8), by(start + 16));
+        assert!(by(5) == by(6) && by(5) == by(start + 64));
+        callers::set_bounds(0..0);
         assert_ne!(number_of_frames(&[1, 2], true), number_of_frames(&[2, 1], true));
         assert_ne!(number_of_frames(&[1, 2], true), number_of_frames(&[1, 2], false));
     }
