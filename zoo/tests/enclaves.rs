@@ -486,3 +486,30 @@ fn each_program_that_is_linked_is_a_start_with_a_limit_of_its_own() {
     assert_eq!(status, -24, "{left:?}");
     assert!(left.error.contains(" s of CPU time in a program that thread "), "{left:?}");
 }
+
+/// What a program that is LINKed requests is sampled, and ends with it.
+#[test]
+fn storage_of_a_linked_program_is_sampled_and_not_in_use_at_the_end() {
+    let (caller, library) = programs();
+    for options in ["SITES(ON,2K,,0)", "SITES(ON,2K,,0),HEAP(64K,32K,,FREE)", "SITES(ON,4K,512,0),RPTSTG(ON)"]
+    {
+        let arguments = ["heap", "--opts", options, "--json", "--", caller, library, "each"];
+        let ran = left(Command::new(underbar()).args(arguments));
+        assert_eq!(
+            (code(ran.status), ran.output.ends_with("all held\n")),
+            (0, true),
+            "{options}: {}",
+            ran.error
+        );
+        let report: Value =
+            serde_json::from_str(&ran.error).unwrap_or_else(|error| panic!("{error}: {}", ran.error));
+        let sites = report["sites"].as_array().expect("sites");
+        let of_job: Vec<&Value> = sites.iter().filter(|site| site["function"] == "leaks").collect();
+        let samples =
+            |kind: &str| of_job.iter().filter_map(|site| site[kind]["samples"].as_u64()).sum::<u64>();
+        let (requested, at_end) = (samples("requested"), samples("in_use_at_end"));
+        assert!(requested > 200, "{options}: {requested}: {sites:?}");
+        // A child of the caller may end in the middle.
+        assert!(at_end * 5 < requested, "{options}: {at_end} of {requested}");
+    }
+}

@@ -276,3 +276,14 @@ fn a_ledger_without_a_parent_has_its_sites() {
     let printed = report(&[]);
     assert!(printed.contains("\nno call sites: nothing is sampled yet"), "{printed}");
 }
+
+/// ECBs are not sampled, and the report says how much that is.
+#[test]
+fn requests_in_ecbs_are_told_to_be_missing() {
+    let include = concat!("-I", env!("CARGO_MANIFEST_DIR"), "/../api/capi/include");
+    let program = compiled("heap/ecb_sizes", "heap-sites-ecb", &["-fno-builtin", include]);
+    let ran = left(Command::new(underbar()).args(["heap", "--"]).args([text(&program), "50", "100"]));
+    assert_eq!(code(ran.status), 0, "{}", ran.error);
+    let expected = "Not sampled: 10,000 requests in ECBs, ";
+    assert!(ran.error.lines().any(|line| line.starts_with(expected)), "{}", ran.error);
+}

@@ -10,6 +10,7 @@
 
 mod allocators;
 mod arms;
+mod awkward_sites;
 mod below;
 mod cache_children;
 mod cache_faults;

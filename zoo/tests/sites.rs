@@ -2,11 +2,16 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::SystemTime;
 
 use underbar_launch::ledger::site_areas;
+use underbar_sites::record::Recorder;
+use underbar_sites::walk::End;
 use underbar_sites::{Event, Of, Read, Sample, Sources, Stack};
+use underbar_sys::clock::monotonic;
 use underbar_zoo::{compiled, heap, scratch};
 
 fn program(name: &str, flags: &[&str]) -> String {
@@ -120,6 +125,11 @@ fn estimates_of_total_and_in_use_are_those_of_the_program() {
         ("mix", "8000", "SITES(ON,8K,,0),STORAGE(AA,55)"),
         ("mix", "20000", "SITES(ON,32K,,0),HEAP(1M,1M,,FREE)"),
         ("threads", "6000", "SITES(ON,16K,512,0)"),
+        ("threads", "6000", "SITES(ON,16K,,0),THREADHEAP(64K,32K,ANYWHERE,FREE)"),
+        ("mix", "20000", "SITES(ON,32K,,0),HEAPPOOLS(ON)"),
+        ("threads", "6000", "SITES(ON,16K,,0),HEAPPOOLS(ON,(64,4),10,256,10,2048,10,30000,10,0)"),
+        ("mix", "20000", "SITES(ON,32K,,0),RPTSTG(ON)"),
+        ("mix", "8000", "SITES(ON,8K,,0),RPTSTG(ON),HEAPPOOLS(ON),STORAGE(AA,55)"),
     ] {
         let (output, seen) = run("estimates", options, &[&program, mode, count]);
         let [(_, seen)] = &seen[..] else { panic!("{mode}: {} processes", seen.len()) };
@@ -134,8 +144,11 @@ fn estimates_of_total_and_in_use_are_those_of_the_program() {
 #[test]
 fn what_realloc_leaves_is_in_use_once() {
     let program = program("known", &[]);
-    let (output, seen) = run("realloc", "SITES(ON,32K,,0)", &[&program, "realloc", "20000"]);
-    near("realloc", seen[0].1.in_use(), numbers(&output)[1]);
+    for options in ["", ",HEAPPOOLS(ON)", ",RPTSTG(ON)"] {
+        let options = format!("SITES(ON,32K,,0){options}");
+        let (output, seen) = run("realloc", &options, &[&program, "realloc", "20000"]);
+        near(&format!("realloc, {options}"), seen[0].1.in_use(), numbers(&output)[1]);
+    }
 }
 
 #[test]
@@ -200,16 +213,73 @@ fn callers_are_those_of_the_program() {
     }
 }
 
+/// 300 callers are more than a sample has, however they were found.
 #[test]
 fn a_deep_stack_is_cut_and_not_whole() {
     let flags = ["-fno-omit-frame-pointer", "-fno-optimize-sibling-calls"];
     let (output, seen) = run("deep", "SITES(ON,16K,,0)", &[&program("deep", &flags), "deep"]);
     assert!(output.starts_with("deep 300"));
-    let lengths = seen[0].1.samples.iter().filter_map(|sample| match &sample.stack {
-        Stack::Frames { addresses, whole } => Some((addresses.len(), *whole)),
-        Stack::Raw { .. } => None,
-    });
-    assert!(lengths.clone().any(|found| found == (128, false)), "{:?}", lengths.collect::<Vec<_>>());
+    let mut found = 0;
+    for sample in seen[0].1.samples.iter().filter(|sample| sample.size == 1000) {
+        match &sample.stack {
+            Stack::Frames { addresses, whole } => assert_eq!((addresses.len(), *whole), (256, false)),
+            // Words that no frame uses have old return addresses of the program's start.
+            Stack::Raw { stack, .. } => assert!(stack.len() > 4096, "{}", stack.len()),
+        }
+        found += 1;
+    }
+    assert!(found > 20, "{found}");
+}
+
+/// Stacks whose unused words differ each time are copied until their callers have rules; then the process follows them itself.
+#[test]
+fn what_a_reader_has_walked_is_not_copied_again() {
+    let program = compiled("sites/awkward", "sites-awkward", &["-O2", "-fomit-frame-pointer", "-pthread"]);
+    let ledger = scratch("sites-rules").join("ledger");
+    let mut child = Command::new(program)
+        .arg("paced")
+        .env("LD_PRELOAD", heap::preload())
+        .env("UNDERBAR_OPTS", format!("SITES(ON,4K,,0),MSGFILE({})", ledger.display()))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let (mut turns, mut lines) = (child.stdin.take().expect("a pipe"), child.stdout.take().expect("a pipe"));
+    let mut sources = Sources::new();
+    let mut recorder = Recorder::new(Vec::new(), SystemTime::now());
+    let mut rounds: Vec<[usize; 2]> = Vec::new();
+    // The program waits after each of its rounds.
+    while lines.read_exact(&mut [0]).is_ok() {
+        let mut read = Vec::new();
+        sources.look(site_areas(&ledger), &mut |of, what| read.push((*of, what)));
+        let mut kinds = [0; 2];
+        for (of, what) in read {
+            recorder.look(of.process, monotonic());
+            let Read::Event(event) = what else { continue };
+            if let Event::Got(Sample { stack, .. }) = &event {
+                kinds[usize::from(matches!(stack, Stack::Raw { .. }))] += 1;
+            }
+            recorder.take(of.process, event);
+            sources.tell(&of, recorder.learned.drain(..));
+        }
+        rounds.push(kinds);
+        turns.write_all(b"\n").expect("it reads");
+    }
+    assert!(child.wait().expect("waited for").success());
+    site_areas(&ledger).iter().for_each(|path| drop(fs::remove_file(path)));
+    let _ = fs::remove_file(&ledger);
+    let [first, .., last] = &rounds[..] else { panic!("{rounds:?}") };
+    eprintln!("followed and copied, by rounds: {rounds:?}");
+    assert!(first[1] > 10 && first[0] == 0, "nothing is known: {rounds:?}");
+    assert!(last[0] > 10 && last[1] == 0, "all is known: {rounds:?}");
+    // Whether followed or copied, they are the same stacks.
+    let rows = recorder.tally.rows();
+    assert!(
+        rows.iter().all(|row| row.walk.end == End::Whole),
+        "{:?}",
+        rows.iter().map(|row| row.walk.end).collect::<Vec<_>>()
+    );
+    assert!(rows.len() <= 12, "one for each depth, and some of the C library: {}", rows.len());
 }
 
 /// Without a reader the ring fills, and what finds no room is counted.
@@ -219,7 +289,7 @@ fn without_a_reader_samples_are_lost_and_counted() {
     let program = program("known", &[]);
     let options = format!("SITES(ON,1K,,0),MSGFILE({})", ledger.display());
     let mut run = Command::new(&program);
-    run.args(["mix", "20000"]).env("LD_PRELOAD", heap::preload()).env("UNDERBAR_OPTS", options);
+    run.args(["mix", "80000"]).env("LD_PRELOAD", heap::preload()).env("UNDERBAR_OPTS", options);
     assert!(run.stdout(Stdio::null()).status().expect("it runs").success());
     let mut seen = Seen::default();
     Sources::new().end(site_areas(&ledger), &mut |_, read| seen.take(read));

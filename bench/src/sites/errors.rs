@@ -194,7 +194,8 @@ fn report(subject: &Subject, words: &[String], underbar: &Path) -> Result<Value,
     let status = Command::new("env")
         .args(FIXED)
         .arg(underbar)
-        .args(["heap", "--json", "-o"])
+        // Both sides without the search for wrappers, which needs the samples.
+        .args(["heap", "--wrappers", "--json", "-o"])
         .arg(&file)
         .arg("--")
         .args(words)
@@ -222,8 +223,6 @@ fn estimates(report: &Value) -> Report {
         })
     };
     let text = |value: &Value| value.as_str().map(str::to_owned);
-    let notes =
-        ["stripped", "deleted", "replaced", "unreadable", "made at run time", underbar_sites::names::CPYTHON];
     let site = |row: &Value| Site {
         function: Function {
             function: text(&row["function"]),
@@ -232,7 +231,7 @@ fn estimates(report: &Value) -> Report {
         },
         module: text(&row["module"]).unwrap_or_default(),
         address: row["address"].as_u64(),
-        note: notes.into_iter().find(|note| row["note"].as_str() == Some(*note)),
+        note: text(&row["note"]).map(Into::into),
     };
     let rows = report["sites"].as_array().into_iter().flatten();
     let total = [(None, of(&report["total"]))];

@@ -28,6 +28,7 @@ use underbar_sites::maps::Mapping;
 use underbar_sites::names::{Location, locations};
 use underbar_sites::site::{Site, cut, site};
 use underbar_sites::walk::Place;
+use underbar_sites::wrappers::Wrappers;
 
 /// Bytes of a site: requested, in use when most was, and in use at the end.
 pub type Sums = [u64; 3];
@@ -176,7 +177,8 @@ impl Record {
                     .filter_map(|place| named.get(place))
                     .skip_while(|location| location.module.contains("libheaptrack"))
                     .collect();
-                site(&locations[cut(&locations)..], &programs).unwrap_or_default()
+                let found = site(&locations[cut(&locations)..], &programs, &Wrappers::off());
+                found.unwrap_or_default().0
             });
         }
         let mut sums: HashMap<Site, Sums> = HashMap::new();

@@ -53,6 +53,7 @@ pub mod make;
 pub mod pairs;
 pub mod pools;
 pub mod samples;
+pub mod site_rules;
 pub mod sites;
 pub mod sizes;
 pub mod switch_names;

@@ -1,26 +1,28 @@
 //! The site area: sampled requests of one process with their call stacks, in a file next to the ledger.
 //!
 //! ```text
-//! header | text: executable mappings, as /proc/PID/maps has them | ring of words
-//!                                                                  head: words reserved so far, moved by the process
-//!                                                                  tail: words read so far, moved by the host
+//! header | text: executable mappings, as /proc/PID/maps has them | rules of callers | ring of words
+//!                                                                                     head: words reserved so far, moved by the process
+//!                                                                                     tail: words read so far, moved by the host
 //!
 //! record   mark | time | address | size | mean | thread, flags | stack's number | in use | frames, or registers and stack   a request
 //!          mark | time | address                                                                                            a free
 //! ```
 //!
-//! A stack has a number, a hash of it. A record of a stack that was written a short while before has only the number.
+//! A stack has a number, a hash of it. A record of a stack that was written a short while before has only the number. A stack with the number
+//! 0 is not referred to.
 //!
 //! `in use` is the heap's own count of the bytes in use, the request included, without what a child has from its parent. So a reader knows
 //! when most was in use, whatever the samples say.
 //!
 //! Invariant: between tail and head no word is overwritten; a record that finds no room is counted. A record is whole when its mark has
 //! [`DONE`] and the place for which it was written.
-//! Not here: the ring's steps and the file (`runtime::sites`), and reading it (`host/sites`).
+//! Not here: the ring's steps and the file (`runtime::sites`), reading it (`host/sites`), and the rules (`site_rules`).
 
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
 pub use crate::samples::{Line, namespace};
+use crate::site_rules::TABLE_BYTES;
 
 /// The first eight bytes of every site area.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"UNDERSIT");
@@ -30,15 +32,17 @@ pub const VERSION: u32 = 2;
 pub const TEXT_OFFSET: usize = 4096;
 /// Room for that text.
 pub const TEXT_ROOM: usize = 60 * 1024;
+/// Offset of the rules of callers: words that the host writes while the process reads them.
+pub const RULES_OFFSET: usize = TEXT_OFFSET + TEXT_ROOM;
 /// Offset of the ring.
-pub const RING_OFFSET: usize = TEXT_OFFSET + TEXT_ROOM;
+pub const RING_OFFSET: usize = RULES_OFFSET + TABLE_BYTES;
 /// Words of the ring: a power of two.
 pub const RING_WORDS: usize = 1 << 17;
 /// Bytes of the area.
 pub const AREA_BYTES: usize = RING_OFFSET + RING_WORDS * 8;
 
 /// Frames of a record, at most.
-pub const MOST_FRAMES: usize = 128;
+pub const MOST_FRAMES: usize = 256;
 /// Words of a copied stack, at most.
 pub const MOST_STACK: usize = 8192;
 /// Words of a record of a request before its frames, registers or nothing.
@@ -68,7 +72,7 @@ pub const KNOWN: u64 = 3;
 /// See [`FRAMES`].
 pub const FREED: u64 = 4;
 
-/// In the word with the thread: the walk by frame pointers ended at the thread's first frame.
+/// In the word with the thread: the walk ended at the thread's first frame.
 pub const WHOLE: u64 = 1 << 32;
 
 /// The owner of an area, and its fill level.

@@ -542,8 +542,8 @@ One request is sampled for each 512K that a thread requests, at random: a reques
 return addresses of its callers if the program keeps frame pointers, and otherwise a copy of the registers and of the
 top of the stack, which is unwound outside the program. If the program allocates so fast that samples would take more
 than their share of its CPU time, mean doubles, and later samples carry it. The samples wait in a ring of 1M next to the
-accounts; those that find no room are counted. ECBs, heaps that the program creates, and those of enclaves and of
-THREADHEAP are not sampled, nor is a process under HEAPCHK, HEAPZONES, HEAPPOOLS or RPTSTG."),
+accounts; those that find no room are counted. Under HEAPPOOLS a sampled request takes no cell of its pool. Requests in
+ECBs, those to CEEGTST and storage below 16M or 2G are not sampled, nor is a process under HEAPCHK or HEAPZONES."),
         effect: Honoured,
     },
     Entry {

@@ -36,6 +36,7 @@ mod shared;
 mod site_record;
 mod table;
 mod trial;
+mod unsampled;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{FromArgMatches, Parser};

@@ -18,6 +18,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use underbar_fetch::image::perf_map::VARIABLE;
 use underbar_launch::{LedgerFile, ledger};
+use underbar_ledger::site_rules::Rule;
 use underbar_report::Report as Accounts;
 use underbar_report::units::counted;
 use underbar_sites::pace::Pace;
@@ -25,6 +26,8 @@ use underbar_sites::record::Recorder;
 use underbar_sites::report::{Facts, Report, report};
 use underbar_sites::{Event, Of, Read, Sources};
 use underbar_sys::clock::monotonic;
+
+use crate::unsampled;
 
 /// The folder in which compilers at run time, and CPython, name their code.
 const NAMES: &str = "/tmp";
@@ -67,7 +70,13 @@ impl SiteRecord {
     fn look_at(&mut self, areas: Vec<PathBuf>) -> usize {
         let mut read = Vec::new();
         let words = self.sources.look(areas, &mut |of, what| read.push((*of, what)));
-        take(&mut self.recorder, read);
+        let learned = take(&mut self.recorder, read);
+        for process in self.recorder.moved.drain() {
+            self.sources.forget_rules(process);
+        }
+        for (of, rules) in learned {
+            self.sources.tell(&of, rules);
+        }
         words
     }
 
@@ -82,7 +91,7 @@ impl SiteRecord {
         let facts = Facts {
             program: program.to_string_lossy().into_owned(),
             arguments: arguments.iter().map(|argument| argument.to_string_lossy().into_owned()).collect(),
-            notes: Vec::new(),
+            notes: ledger.and_then(|ledger| unsampled::of_ledger(&ledger.read().ok()?)).into_iter().collect(),
             has_wrappers,
         };
         self.end_at(ledger.map(LedgerFile::site_areas), facts)
@@ -127,6 +136,7 @@ pub fn of_ledger(path: &Path, accounts: &Accounts) -> Option<Result<Report, Stri
         let processes = counted((areas.len() - met) as u64, "process", "processes");
         notes.push(format!("The samples of {processes} are not shown: their files cannot be read."));
     }
+    notes.extend(unsampled::of(accounts.processes.iter().flat_map(|process| &process.ecbs)));
     let run = &accounts.run;
     let facts =
         Facts { program: run.program.clone(), arguments: run.arguments.clone(), notes, has_wrappers: false };
@@ -135,8 +145,8 @@ pub fn of_ledger(path: &Path, accounts: &Accounts) -> Option<Result<Report, Stri
     Some(Ok(report))
 }
 
-/// Learns the mappings of the processes that wrote something, and takes it.
-fn take(recorder: &mut Recorder, read: Vec<(Of, Read)>) {
+/// Learns the mappings of the processes that wrote something, and takes it. Returns the rules by which stacks were walked.
+fn take(recorder: &mut Recorder, read: Vec<(Of, Read)>) -> HashMap<Of, HashMap<u64, Rule>> {
     // In the order of their numbers: a parent is usually met before its children.
     let near: BTreeSet<u32> = read
         .iter()
@@ -151,13 +161,20 @@ fn take(recorder: &mut Recorder, read: Vec<(Of, Read)>) {
     for process in near.difference(&ended) {
         recorder.look(*process, now);
     }
+    let mut learned: HashMap<Of, HashMap<u64, Rule>> = HashMap::new();
     for (of, what) in by_time(read) {
         match what {
             Read::Mappings(lists) => recorder.told(of.process, now, &lists),
-            Read::Event(event) => recorder.take(of.process, event),
+            Read::Event(event) => {
+                recorder.take(of.process, event);
+                if !recorder.learned.is_empty() {
+                    learned.entry(of).or_default().extend(recorder.learned.drain(..));
+                }
+            }
             Read::End => recorder.ended(of.process),
         }
     }
+    learned
 }
 
 /// What was read, in the order of its time as far as each process's own order allows: processes are read one after the other, and when most

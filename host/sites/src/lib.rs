@@ -4,6 +4,7 @@
 //! site areas ── ring_sources, ring, pace ──> events      a sampled request, a free of one, lost ones
 //! /proc/PID/maps ── maps, files ──> space          what code is where, and when
 //! events ── walk ──> callers ── weights, tally     sums for each stack, with their variance: record
+//! walk ── ring_rules ──> site areas                rules by which processes follow the same callers themselves
 //! callers ── names, made ──> locations ── site     functions and lines
 //! accounts ── heap_counts                          what the heap counted itself, and what no sample covers
 //! report ──> text | JSON (schema) | flame, folded stacks | pprof
@@ -26,6 +27,7 @@ pub mod pprof;
 pub mod record;
 pub mod report;
 pub mod ring;
+pub mod ring_rules;
 pub mod ring_sources;
 pub mod schema;
 pub mod site;

@@ -15,7 +15,7 @@ use std::time::Duration;
 use underbar_ledger::sites::RING_WORDS;
 
 /// The shortest pause.
-pub const FLOOR: Duration = Duration::from_millis(10);
+pub const FLOOR: Duration = Duration::from_millis(2);
 /// The longest pause.
 pub const CEILING: Duration = Duration::from_millis(200);
 /// The first one: nothing is known of the program yet.
@@ -52,20 +52,20 @@ mod tests {
     #[test]
     fn a_ring_that_fills_is_looked_at_sooner() {
         let mut pace = Pace::default();
-        // Half full in 10 ms.
+        // Half full in 2 ms.
         assert_eq!(pace.next(RING_WORDS / 2, FIRST), FLOOR);
         assert_eq!(pace.next(RING_WORDS, FLOOR), FLOOR);
         // An eighth: twice as long is soon enough.
-        let next = pace.next(RING_WORDS / 8, Duration::from_millis(15));
+        let next = pace.next(RING_WORDS / 8, Duration::from_millis(3));
         assert_eq!(next, FLOOR * 2, "it grows twofold at most");
-        assert_eq!(pace.next(RING_WORDS / 8, Duration::from_millis(15)), Duration::from_millis(30));
+        assert_eq!(pace.next(RING_WORDS / 8, Duration::from_millis(3)), Duration::from_millis(6));
     }
 
     #[test]
     fn a_program_without_samples_is_left_alone() {
         let mut pace = Pace::default();
-        let pauses: Vec<u128> = (0..6).map(|_| pace.next(0, FIRST).as_millis()).collect();
-        assert_eq!(pauses, [20, 40, 80, 160, 200, 200]);
+        let pauses: Vec<u128> = (0..8).map(|_| pace.next(0, FIRST).as_millis()).collect();
+        assert_eq!(pauses, [4, 8, 16, 32, 64, 128, 200, 200]);
         for (words, since) in [(usize::MAX, Duration::MAX), (1, Duration::MAX), (1, Duration::ZERO)] {
             assert!((FLOOR..=CEILING).contains(&pace.next(words, since)), "{words} {since:?}");
         }

@@ -16,6 +16,8 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use underbar_ledger::site_rules::Rule;
+
 use crate::events::{Event, Sample, Stack};
 use crate::files::Files;
 use crate::made::MadeCode;
@@ -38,6 +40,10 @@ pub struct Recorder {
     pub binary: Option<PathBuf>,
     /// Processes with events.
     pub processes: u64,
+    /// Rules of return addresses of the last sample, for its process. Whoever wants them takes them after each event.
+    pub learned: Vec<(u64, Rule)>,
+    /// Processes in which code is not where it was, so that rules of its addresses are void. Whoever gives rules takes them before.
+    pub moved: HashSet<u32>,
     spaces: HashMap<u32, Process>,
 }
 
@@ -58,6 +64,8 @@ impl Recorder {
             programs: HashSet::new(),
             binary: None,
             processes: 0,
+            learned: Vec::new(),
+            moved: HashSet::new(),
             spaces: HashMap::new(),
         }
     }
@@ -101,7 +109,9 @@ impl Recorder {
         if is_new && let Some(first) = mappings.first() {
             self.meet(PathBuf::from(&first.name));
         }
-        self.spaces.entry(process).or_default().space.see(time, code);
+        if self.spaces.entry(process).or_default().space.see(time, code) {
+            self.moved.insert(process);
+        }
     }
 
     /// Lists of mappings that a process has written down itself, one after the other: each begins anew with its lowest address. They are
@@ -114,6 +124,7 @@ impl Recorder {
 
     /// An event of a process.
     pub fn take(&mut self, process: u32, event: Event) {
+        self.learned.clear();
         let known = self.spaces.entry(process).or_default();
         if !known.has_events {
             known.has_events = true;
@@ -124,9 +135,10 @@ impl Recorder {
                 let walk = if known.space.is_empty() {
                     Walk { places: Vec::new(), end: End::Unmapped }
                 } else {
-                    let Recorder { files, made, .. } = &*self;
-                    let space = &self.spaces[&process].space;
-                    Walker { files, space, process, made }.walk(time, &stack)
+                    let Recorder { files, made, learned, spaces, .. } = &mut *self;
+                    let space = &spaces[&process].space;
+                    let learn = &mut |address, rule| learned.push((address, rule));
+                    Walker { files, space, process, made }.walk_learning(time, &stack, learn)
                 };
                 if walk.end == End::Cut
                     && let Stack::Raw { stack, .. } = &stack

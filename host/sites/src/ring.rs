@@ -24,7 +24,10 @@ use underbar_ledger::sites::{
 };
 use underbar_sys::syscall::{O_NOFOLLOW, O_NONBLOCK, geteuid};
 
+use underbar_ledger::site_rules::Rule;
+
 use crate::events::{Event, Registers, Sample, Stack};
+use crate::ring_rules::Rules;
 
 const HEADER_BYTES: usize = size_of::<Header>();
 const ROOT: u32 = 0;
@@ -45,6 +48,8 @@ pub struct Ring {
     /// The words make no sense: nothing more is read.
     is_broken: bool,
     stacks: Vec<[Option<(u64, Stack)>; 2]>,
+    /// The rules that were written to the area.
+    rules: Rules,
 }
 
 /// A word of the header, by its field.
@@ -95,6 +100,7 @@ impl Ring {
             is_peeked,
             is_broken: false,
             stacks: vec![[const { None }; 2]; KNOWN_STACKS],
+            rules: Rules::default(),
             file,
         })
     }
@@ -148,6 +154,23 @@ impl Ring {
     #[must_use]
     pub fn was_read(&self) -> bool {
         header(&self.file).is_ok_and(|header| long!(&header, tail) != self.tail)
+    }
+
+    /// Tells the process the rules of return addresses, so that it follows such callers itself.
+    pub fn tell(&mut self, rules: impl IntoIterator<Item = (u64, Rule)>) {
+        if self.is_peeked || self.is_broken {
+            return;
+        }
+        for (address, rule) in rules {
+            self.is_broken |= self.rules.add(&self.file, address, rule).is_err();
+        }
+    }
+
+    /// The process's code has moved: it forgets the rules.
+    pub fn forget_rules(&mut self) {
+        if !self.is_peeked && !self.is_broken {
+            self.is_broken = self.rules.clear(&self.file).is_err();
+        }
     }
 
     /// Reads what is new. `is_over`: the process has ended, so that a record that is not whole never will be.
@@ -241,7 +264,7 @@ impl Ring {
             KNOWN => self.stack(number)?,
             _ => return None,
         };
-        if kind != KNOWN {
+        if kind != KNOWN && number != 0 {
             self.keep(number, stack.clone());
         }
         Some(Event::Got(Sample { thread: thread as u32, time, address, size, mean, in_use, stack }))

@@ -6,6 +6,7 @@
 use std::collections::HashSet;
 use std::path::PathBuf;
 
+use underbar_ledger::site_rules::Rule;
 use underbar_sys::syscall::{Errno, kill};
 
 use crate::events::Event;
@@ -90,6 +91,19 @@ impl Sources {
             !is_over
         });
         fullest
+    }
+
+    /// Tells a process the rules of its return addresses.
+    pub fn tell(&mut self, of: &Of, rules: impl IntoIterator<Item = (u64, Rule)>) {
+        if let Some(source) = self.open.iter_mut().find(|source| source.of == *of) {
+            source.ring.tell(rules);
+        }
+    }
+
+    /// The code of a process has moved: it forgets all rules.
+    pub fn forget_rules(&mut self, process: u32) {
+        let of_process = self.open.iter_mut().filter(|source| source.of.process == process);
+        of_process.for_each(|source| source.ring.forget_rules());
     }
 
     /// The run has ended: reads all that is left. Processes that live on are not read any more.

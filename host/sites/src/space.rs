@@ -41,12 +41,16 @@ struct Generation {
 const MOST: usize = 1 << 10;
 
 impl Space {
-    /// The process was looked at. The code is in the order of its addresses.
-    pub fn see(&mut self, time: u64, code: Vec<Code>) {
+    /// The process was looked at. The code is in the order of its addresses. True if some of what was there is gone, so that its addresses
+    /// may be of other code.
+    pub fn see(&mut self, time: u64, code: Vec<Code>) -> bool {
         // A process that ends has no mappings at its last look.
         if code.is_empty() {
-            return;
+            return false;
         }
+        let before = self.generations.last();
+        let has_lost = before
+            .is_some_and(|before| before.code != code && before.code.iter().any(|old| !is_in(&code, old)));
         match self.generations.last_mut() {
             Some(last) if last.code == code => last.last = last.last.max(time),
             _ => self.generations.push(Generation { first: time, last: time, code }),
@@ -54,6 +58,7 @@ impl Space {
         if self.generations.len() > MOST {
             self.generations.remove(0);
         }
+        has_lost
     }
 
     /// The code at an address at a time.
@@ -78,6 +83,16 @@ impl Space {
     }
 }
 
+/// Whether this piece of code is there, or a larger one that holds it.
+fn is_in(code: &[Code], old: &Code) -> bool {
+    let behind = code.partition_point(|new| new.range.start <= old.range.start);
+    let found = behind.checked_sub(1).and_then(|at| code.get(at));
+    found.is_some_and(|new| {
+        let is_there = new.file == old.file && old.range.end <= new.range.end;
+        is_there && new.offset.wrapping_add(old.range.start - new.range.start) == old.offset
+    })
+}
+
 impl Generation {
     fn find(&self, address: u64) -> Option<&Code> {
         let after = self.code.partition_point(|code| code.range.start <= address);
@@ -97,11 +112,11 @@ mod tests {
     fn a_closed_library_keeps_its_samples() {
         let mut space = Space::default();
         assert!(space.is_empty() && space.find(0, 105).is_none());
-        space.see(10, vec![code(100, 1)]);
-        space.see(20, vec![code(100, 1), code(200, 2)]);
-        space.see(25, vec![code(100, 1), code(200, 2)]);
-        space.see(30, vec![code(100, 1), code(200, 3)]);
-        space.see(40, Vec::new());
+        assert!(!space.see(10, vec![code(100, 1)]));
+        assert!(!space.see(20, vec![code(100, 1), code(200, 2)]));
+        assert!(!space.see(25, vec![code(100, 1), code(200, 2)]));
+        assert!(space.see(30, vec![code(100, 1), code(200, 3)]), "another one at this place");
+        assert!(!space.see(40, Vec::new()));
         let file = |time, address| space.find(time, address).and_then(|code| code.file).map(|file| file.0);
         for (time, address, expected) in [
             (0, 105, Some(1)),

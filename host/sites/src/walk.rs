@@ -14,6 +14,7 @@
 //! at most [`MOST_FRAMES`] frames.
 //! Not here: names ([`crate::names`]).
 
+use underbar_ledger::site_rules::Rule;
 use underbar_symbols::call_frames::{COUNT, NoCaller, RBP, RIP, RSP, Registers as Values};
 
 use crate::events::{Registers, Stack};
@@ -125,6 +126,13 @@ impl Walker<'_> {
     /// The callers of a sample that was taken at this time.
     #[must_use]
     pub fn walk(&self, time: u64, stack: &Stack) -> Walk {
+        self.walk_learning(time, stack, &mut |_, _| ())
+    }
+
+    /// The same. `learn` gets the rule of each return address by which the walk went on, so that the process can follow such callers
+    /// itself.
+    #[must_use]
+    pub fn walk_learning(&self, time: u64, stack: &Stack, learn: &mut dyn FnMut(u64, Rule)) -> Walk {
         match stack {
             Stack::Frames { addresses, whole } => {
                 let places = addresses.iter().take(MOST_FRAMES);
@@ -137,7 +145,7 @@ impl Walker<'_> {
                 };
                 Walk { places, end }
             }
-            Stack::Raw { registers, stack } => self.unwind(time, registers, stack),
+            Stack::Raw { registers, stack } => self.unwind(time, registers, stack, learn),
         }
     }
 
@@ -162,7 +170,13 @@ impl Walker<'_> {
         self.space.find(time, address).is_some() || self.made.kind(self.process, address).is_some()
     }
 
-    fn unwind(&self, time: u64, registers: &Registers, stack: &[u8]) -> Walk {
+    fn unwind(
+        &self,
+        time: u64,
+        registers: &Registers,
+        stack: &[u8],
+        learn: &mut dyn FnMut(u64, Rule),
+    ) -> Walk {
         let bottom = registers.rsp;
         let word = |address: u64| -> Option<u64> {
             let at = usize::try_from(address.checked_sub(bottom)?).ok()?;
@@ -189,6 +203,9 @@ impl Walker<'_> {
                 break End::Wrong;
             }
             places.push(place);
+            if is_behind_call && let Some(rule) = self.rule(place) {
+                learn(rip, rule);
+            }
             let before = values[RSP];
             match self.caller(time, place, &values, &word) {
                 Ok((next, is_interrupted)) => {
@@ -203,6 +220,13 @@ impl Walker<'_> {
             }
         };
         Walk { places, end }
+    }
+
+    /// The rule of a place behind a call, if it is in a file and simple.
+    fn rule(&self, place: Place) -> Option<Rule> {
+        let Place::File(file, address) = place else { return None };
+        let step = self.files.get(file)?.image()?.call_frames().step(address)?;
+        Rule::new(step.is_first, step.is_from_rbp, step.frame, step.saved_rbp)
     }
 
     fn caller(

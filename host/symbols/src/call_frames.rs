@@ -64,6 +64,19 @@ pub enum NoCaller {
     Unreadable,
 }
 
+/// The step from a function to its caller, if it needs no register but rsp and rbp and no expression. Distances are in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// It is the first function of its thread.
+    pub is_first: bool,
+    /// The end of the frame is counted from rbp, else from rsp. The return address is in the word below the end.
+    pub is_from_rbp: bool,
+    /// How far the end of the frame is above that register.
+    pub frame: i64,
+    /// How far below the end the caller's rbp is saved; none if rbp is still the caller's.
+    pub saved_rbp: Option<i64>,
+}
+
 type Slice<'a> = EndianSlice<'a, LittleEndian>;
 
 /// The rules of a file.
@@ -193,6 +206,28 @@ impl CallFrames {
             Some(0) => Err(NoCaller::First),
             Some(_) => Ok(Caller { registers: caller, is_interrupted: row.is_signal }),
         }
+    }
+
+    /// The step from the function at an address of the file to its caller, without its registers; none if it needs more than a [`Step`]
+    /// says, or was interrupted by a signal.
+    #[must_use]
+    pub fn step(&self, address: u64) -> Option<Step> {
+        const RETURN_ADDRESS: i64 = -8;
+        let row = self.row(address).filter(|row| !row.is_signal)?;
+        let Rule::Register(from @ (RSP | RBP), frame) = row.cfa else { return None };
+        let mut step = Step { is_first: false, is_from_rbp: from == RBP, frame, saved_rbp: None };
+        let mut returns = false;
+        for (number, rule) in &row.registers {
+            match rule {
+                Rule::Undefined if *number == row.return_register => step.is_first = true,
+                Rule::At(RETURN_ADDRESS) if *number == row.return_register => returns = true,
+                Rule::At(offset) if *number == RBP => step.saved_rbp = Some(offset.checked_neg()?),
+                Rule::Same if *number == RBP => {}
+                _ if [row.return_register, RBP, RSP].contains(number) => return None,
+                _ => {}
+            }
+        }
+        (returns || step.is_first).then_some(step)
     }
 
     fn row(&self, address: u64) -> Option<Rc<Row>> {
@@ -379,6 +414,23 @@ mod tests {
         let caller = rules.caller(FUNCTION + 1, &registers(0x7000), &stack).expect("a caller").registers;
         assert_eq!([caller[RIP], caller[RSP]], [Some(0xabc0_7008), Some(0x7010)]);
         assert_eq!([caller[RBP], caller[3], caller[0]], [Some(0xabc0_7000), Some(9), None]);
+    }
+
+    #[test]
+    fn a_step_is_the_caller_without_values() {
+        let step = rules(|_| ()).step(FUNCTION + 1).expect("a step");
+        let expected = Step { is_first: false, is_from_rbp: false, frame: 16, saved_rbp: Some(16) };
+        assert_eq!(step, expected);
+        assert_eq!(rules(|_| ()).step(FUNCTION).map(|step| (step.frame, step.saved_rbp)), Some((8, None)));
+        assert_eq!(rules(|_| ()).step(FUNCTION - 1), None);
+        // The return address is undefined, or elsewhere; the end is counted from r12; rbp is in another register.
+        let change = |at: usize, to: &'static [u8]| {
+            rules(move |bytes| bytes[at..at + to.len()].copy_from_slice(to)).step(FUNCTION + 1)
+        };
+        assert_eq!(change(16, &[0x07, 16]).map(|step| step.is_first), Some(true));
+        assert_eq!(change(17, &[2]), None);
+        assert_eq!(change(14, &[12]), None);
+        assert_eq!(change(47, &[0x09, 6, 3]), None);
     }
 
     #[test]

@@ -172,13 +172,16 @@ impl Heap {
         self.space.lock().set_policy(policy);
     }
 
-    /// Like [`Heap::configure`], with the STORAGE and HEAPCHK settings of another heap.
+    /// Like [`Heap::configure`], with the STORAGE, HEAPCHK, RPTSTG and SITES settings of another heap.
     pub fn configure_as(&self, other: &Heap, policy: Policy) {
         let settings = &other.settings;
         self.configure(policy, settings.fill_get(), settings.fill_free(), settings.is_watched());
         self.settings.pools.store(0, Ordering::Relaxed);
         if settings.counts_each() {
             self.make_pooled(COUNTS_EACH);
+        }
+        if settings.samples() {
+            self.settings.sample();
         }
     }
 
@@ -265,8 +268,9 @@ impl Settings {
         self.special.load(Ordering::Relaxed) != 0
     }
 
-    /// Elements keep to this heap from now on, also when they grow.
+    /// Elements keep to this heap from now on, also when they grow. None of them is a sample, since samples move as others do.
     pub fn keep_within(&self) {
+        self.sample_no_more();
         self.special.fetch_or(LIMITED, Ordering::Relaxed);
     }
 
@@ -281,7 +285,7 @@ impl Settings {
         self.special.fetch_or(SAMPLES, Ordering::Relaxed);
     }
 
-    /// There are no accounts for samples after all.
+    /// There are no accounts for samples after all, or no samples in this heap.
     pub fn sample_no_more(&self) {
         self.special.fetch_and(!SAMPLES, Ordering::Relaxed);
     }
@@ -304,8 +308,9 @@ impl Settings {
         self.special.load(Ordering::Relaxed) & !SAMPLES == 0
     }
 
-    /// Requests of threads go to their seats in ECBs. After [`Heap::configure`], before the first request.
+    /// Requests of threads go to their seats in ECBs, and are not sampled. After [`Heap::configure`], before the first request.
     pub fn serve_ecbs(&self) {
+        self.sample_no_more();
         self.special.fetch_or(ECBS, Ordering::Relaxed);
     }
 

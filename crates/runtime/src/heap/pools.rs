@@ -26,6 +26,7 @@ use underbar_options::{HeapPools, POOL_SIZES, POOLS_UNDER_AUTO};
 use super::map::PAGE;
 use super::object::{Heap, Settings};
 use super::size::{CLASS_OF_UNITS, Cells, LARGEST_SMALL, STANDARD, UNITS, row_of};
+use super::thread::ThreadHeap;
 use super::{Got, class_for, element, own_heap};
 use crate::ledger;
 
@@ -209,22 +210,11 @@ fn fill_in(pages: &Pools, settings: &Settings) -> u64 {
 #[cold]
 #[inline(never)]
 pub unsafe fn get(heap: &'static Heap, size: usize, align: usize) -> Got {
-    let has_pools = heap.settings.has_pools();
-    let class = match has_pools {
-        true => shape().class_for(size, align),
-        false if heap.settings.has_cells_when_counted(size) => class_for(size, align),
-        false => None,
-    };
     let mut got = None;
-    if align <= LARGEST_SMALL
-        && let (Some(class), Some(thread)) = (class, own_heap())
-    {
+    if let (Some(class), Some(thread)) = (class_in(heap, size, align), own_heap()) {
         // SAFETY: this thread owns its heap, whose classes are those of `heap`.
         let cell = unsafe {
-            if !(*thread).has_noted(size) {
-                heap.raise(underbar_ledger::Key::HeapLargestRequest, size as u64);
-                (*thread).note_small(size);
-            }
+            note_largest(thread, size);
             (*thread).get(class)
         };
         if !cell.is_null() {
@@ -232,14 +222,48 @@ pub unsafe fn get(heap: &'static Heap, size: usize, align: usize) -> Got {
         }
     }
     let got = got.unwrap_or_else(|| element(heap, size, align));
-    if !got.address.is_null() && !cfg!(feature = "no-accounts") {
-        let size = if align > 16 && align <= LARGEST_SMALL { size.next_multiple_of(align) } else { size };
-        count(heap, size, has_pools);
+    if !got.address.is_null() {
+        count_aligned(heap, size, align);
     }
     got
 }
 
+/// The class of the cells that serve a request of a heap with pools, or whose requests are counted one by one; none if an element does.
+pub fn class_in(heap: &Heap, size: usize, align: usize) -> Option<usize> {
+    if align > LARGEST_SMALL {
+        None
+    } else if heap.settings.has_pools() {
+        shape().class_for(size, align)
+    } else if heap.settings.has_cells_when_counted(size) {
+        class_for(size, align)
+    } else {
+        None
+    }
+}
+
+/// Records the largest request of a thread, as `note_largest` of the parent.
+///
+/// # Safety
+/// The heap is this thread's.
+pub unsafe fn note_largest(thread: *mut ThreadHeap, size: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if !(*thread).has_noted(size) {
+            (*thread).heap.raise(underbar_ledger::Key::HeapLargestRequest, size as u64);
+            (*thread).note_small(size);
+        }
+    }
+}
+
 /// Counts a request; an aligned one as a multiple of its alignment, since it needs a cell of such a size.
+pub fn count_aligned(heap: &Heap, size: usize, align: usize) {
+    if !cfg!(feature = "no-accounts") {
+        let size = if align > 16 && align <= LARGEST_SMALL { size.next_multiple_of(align) } else { size };
+        count(heap, size, heap.settings.has_pools());
+    }
+}
+
+/// Counts a request.
 pub fn count(heap: &Heap, size: usize, has_pools: bool) {
     let Some(pages) = ledger::pools::pages() else { return };
     if has_pools && size > shape().largest() {

@@ -82,6 +82,7 @@ pub fn get_for_outgrown(size: usize) -> Got {
     let roomy = if heap.settings.is_pooled() { None } else { heap.space.lock().get_with_room(size) };
     let Some(element) = roomy else { return get_element(size, 16) };
     count_element(heap, &element, size);
+    heap.turnover.note_got(element.block_bytes);
     coverage::look_if_due::<OurSegments>();
     Got { address: element.address as *mut u8, zero_from: element.zero_from }
 }

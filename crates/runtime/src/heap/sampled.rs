@@ -32,7 +32,8 @@ use super::thread::{Ready, ThreadHeap, slot};
 use super::trace::Site;
 use super::unusual;
 use super::{
-    Got, OurSegments, class_for, count_element, get_element, note_largest, obey_if_changed, own_heap,
+    Cell, Got, OurSegments, class_for, count_element, get_element, note_largest, obey_if_changed, own_heap,
+    pools,
 };
 use crate::coverage;
 use crate::sites;
@@ -89,6 +90,9 @@ pub unsafe fn unsampled(size: usize) -> *mut u8 {
         }
         let class = class_of(size.max(1));
         assert_unchecked(class < CELL_BYTES.len());
+        if !(*thread).heap.turnover.has_cells(class) {
+            return null_mut();
+        }
         ThreadHeap::get_unsampled(thread, class).cast()
     }
 }
@@ -105,38 +109,58 @@ pub fn get(size: usize, align: usize, site: &Site) -> Got {
     let Some(thread) = own_heap() else { return get_element(size, align) };
     // SAFETY: this thread owns its heap.
     unsafe {
-        if align <= LARGEST_SMALL
-            && (*thread).heap.settings.has_cells_of(size)
-            && let Some(class) = class_for(size, align)
-            && (*thread).heap.turnover.has_cells(class)
-        {
-            if !(*thread).has_noted(size) {
+        let heap = (*thread).heap;
+        let is_pooled = heap.settings.is_pooled();
+        if let Some(class) = class_in(heap, size, align) {
+            if is_pooled {
+                pools::note_largest(thread, size);
+            } else if !(*thread).has_noted(size) {
                 note_largest(thread, size);
             }
-            let cell = match (*thread).get_or_sample(class) {
-                Ready::Cell(cell) => cell,
+            let found = match (*thread).get_or_sample(class) {
+                Ready::Cell(cell) => of_cell(cell),
                 Ready::Point(doubled) => {
                     let (bytes, mean) = ((*thread).cell_bytes(class), sites::mean(doubled));
-                    if (*thread).is_chosen(size, bytes, mean)
-                        && let Some(got) = sample(thread, size, bytes, align, mean, site)
-                    {
-                        return got;
-                    }
-                    (*thread).fill_before_point(class)
+                    let is_chosen = (*thread).is_chosen(size, bytes, mean);
+                    let got = if is_chosen { sample(thread, size, bytes, align, mean, site) } else { None };
+                    got.or_else(|| of_cell((*thread).fill_before_point(class)))
                 }
             };
-            if !cell.is_null() {
-                return Got { address: cell.cast(), zero_from: usize::MAX };
+            if let Some(got) = found {
+                if is_pooled {
+                    pools::count_aligned(heap, size, align);
+                }
+                return got;
             }
             // There is no room for another extent. A free block may still hold this one request.
             return get_element(size, align);
         }
         let got = get_element(size, align);
         if !got.address.is_null() {
-            draw(thread, (*thread).heap, got.address, size, site);
+            draw(thread, heap, got.address, size, site);
         }
         got
     }
+}
+
+fn of_cell(cell: *mut Cell) -> Option<Got> {
+    (!cell.is_null()).then_some(Got { address: cell.cast(), zero_from: usize::MAX })
+}
+
+/// The class of the cells that serve a request; none if an element does.
+fn class_in(heap: &Heap, size: usize, align: usize) -> Option<usize> {
+    if heap.settings.is_pooled() {
+        pools::class_in(heap, size, align)
+    } else if align <= LARGEST_SMALL && heap.settings.has_cells_of(size) {
+        class_for(size, align).filter(|&class| heap.turnover.has_cells(class))
+    } else {
+        None
+    }
+}
+
+/// Whether requests of so many bytes are served by cells.
+pub fn has_cells_of(heap: &Heap, size: usize) -> bool {
+    class_in(heap, size, 16).is_some()
 }
 
 /// Serves a request as a sample, by an element of so many bytes. None if there is no storage.

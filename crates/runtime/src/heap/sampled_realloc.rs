@@ -14,7 +14,7 @@ use super::block::{Block, HEADER};
 use super::freeing::free;
 use super::map::{Descriptor, SEGMENT};
 use super::resizing::{get_for_outgrown, resize};
-use super::sampled::{draw, get, mark};
+use super::sampled::{draw, get, has_cells_of, mark};
 use super::trace::Site;
 use super::{fill_from, malloc, object, own_heap, usable};
 use crate::sites;
@@ -33,7 +33,7 @@ pub unsafe fn realloc(address: *mut u8, descriptor: *mut Descriptor, size: usize
             let is_sampled = Block::of_element(address.addr()).is_sampled();
             // As large as the cell that it stands in for.
             let of_cell = old - HEADER;
-            if is_sampled && heap.settings.has_cells_of(of_cell) {
+            if is_sampled && has_cells_of(heap, of_cell) {
                 if keeps(of_cell) {
                     heap.add(Key::HeapGrownInPlace, 1);
                     return address;
@@ -55,10 +55,10 @@ pub unsafe fn realloc(address: *mut u8, descriptor: *mut Descriptor, size: usize
             heap.add(Key::HeapGrownInPlace, 1);
             return address;
         }
-        let settings = &object::current().settings;
-        let new = if settings.samples() {
+        let current = object::current();
+        let new = if current.settings.samples() {
             let is_element = (*descriptor).owner.load(Ordering::Relaxed) == SEGMENT;
-            let new = if is_element && size > old && !settings.has_cells_of(size) {
+            let new = if is_element && size > old && !has_cells_of(current, size) {
                 let new = get_for_outgrown(size).address;
                 if let Some(thread) = own_heap().filter(|_| !new.is_null()) {
                     draw(thread, (*thread).heap, new, size, site);

@@ -26,6 +26,7 @@
 
 use underbar_ledger::{FaultKind, Key};
 
+use super::block::Block;
 use super::enclave;
 use super::feedback::{
     BAD_INCREMENT, BAD_INITIAL_SIZE, BAD_OPTIONS, BAD_SIZE, Condition, DAMAGED, HEADING_REPLACED,
@@ -39,7 +40,7 @@ use super::resizing::in_place;
 use super::space::{Disposition, Element, Policy, Space};
 use super::zone::{self, State};
 use super::{OurSegments, count_element, pools, use_elements, whole};
-use crate::{coverage, ledger, start};
+use crate::{coverage, ledger, sites, start};
 
 type Answer<T> = Result<T, &'static Condition>;
 
@@ -215,6 +216,7 @@ impl Inside {
         check(&space, address)?;
         // SAFETY: the address is that of an element in use, which is the caller's.
         unsafe {
+            forget_sample(heap, address);
             let old = zone::usable(address);
             // An element with a zone moves, so that its new end has one.
             let in_place = if zone::are_on() { None } else { in_place(&mut space, address, size) };
@@ -249,12 +251,28 @@ impl Inside {
         check(&space, address)?;
         // SAFETY: the address is that of an element in use, which nobody uses any more.
         let freed = unsafe {
+            forget_sample(heap, address);
             fill(heap.settings.fill_free(), address, 0);
             space.free(address).map_err(|fault| condition_of(fault.kind))?
         };
         drop(space);
         count_free(heap, freed);
         Ok(())
+    }
+}
+
+/// A sample of malloc ends: storage of these services is not sampled.
+///
+/// # Safety
+/// The address is that of an element in use, and the lock of the heap's space is held.
+unsafe fn forget_sample(heap: &Heap, address: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let block = Block::of_element(address);
+        if heap.settings.samples() && block.is_sampled() {
+            sites::freed(address);
+            block.set_sampled(false);
+        }
     }
 }
 

@@ -43,7 +43,7 @@ pub(crate) fn configure(orders: &Orders<'_>) {
     if orders.settings.report_storage() {
         DEFAULT.make_pooled(COUNTS_EACH);
     }
-    if sites::wanted(orders).is_some() && !is_watched && !DEFAULT.settings.is_pooled() {
+    if sites::wanted(orders).is_some() && !is_watched {
         DEFAULT.settings.sample();
     }
     space::reserve::configure(storage.reserve);

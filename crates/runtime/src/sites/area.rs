@@ -9,8 +9,10 @@
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 
+use underbar_ledger::site_rules::TABLE_BYTES;
 use underbar_ledger::sites::{
-    AREA_BYTES, Header, MAGIC, RING_OFFSET, RING_WORDS, TEXT_OFFSET, TEXT_ROOM, VERSION, namespace,
+    AREA_BYTES, Header, MAGIC, RING_OFFSET, RING_WORDS, RULES_OFFSET, TEXT_OFFSET, TEXT_ROOM, VERSION,
+    namespace,
 };
 use underbar_sys::sync::atomic::AtomicU64;
 use underbar_sys::{file, syscall};
@@ -37,6 +39,16 @@ pub(super) fn ring() -> Option<(&'static Header, Ring<'static>)> {
     // SAFETY: the area is mapped for ever and made of atomics; the ring is in it.
     let words = unsafe { core::slice::from_raw_parts(area.add(RING_OFFSET).cast::<AtomicU64>(), RING_WORDS) };
     Some((header, Ring { head: &header.head.0, tail: &header.tail.0, words }))
+}
+
+/// The rules of callers that the host has written; none if there is no area.
+pub(super) fn rules() -> &'static [AtomicU64] {
+    let area = site_area::get();
+    if area.is_null() {
+        return &[];
+    }
+    // SAFETY: the area is mapped for ever; the table is in it, aligned, and made of words that are read as atomics only.
+    unsafe { core::slice::from_raw_parts(area.add(RULES_OFFSET).cast::<AtomicU64>(), TABLE_BYTES / 8) }
 }
 
 /// Forgets the area, which is another process's.

@@ -4,6 +4,7 @@
 //! heap::sampled   a request holds a point ─> got ─> frames, or registers and stack ─> ring of the area        no lock, no wait
 //!                 its storage is freed    ─> freed ─────────────────────────────────> ring
 //!                                                                                      host/sites reads it while the program runs
+//!                 frames the next time    <── rules of the callers <────────────────── and walks the copied stacks
 //! ```
 //!
 //! | module | idea |
@@ -11,6 +12,7 @@
 //! | `draw` | distances between points, and probabilities |
 //! | `rate` | the mean distance follows the time that samples take |
 //! | `walk` | the call stack of a request |
+//! | `rules` | callers by what the host has found of them |
 //! | `code` | which addresses are code |
 //! | `known` | stacks that need no second copy |
 //! | `record` | a sample, as words of the ring |
@@ -29,6 +31,7 @@ mod known;
 mod rate;
 mod record;
 mod ring;
+mod rules;
 mod walk;
 
 use core::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering};

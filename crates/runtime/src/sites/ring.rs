@@ -58,6 +58,12 @@ impl Ring<'_> {
         Some(Reserved { place, kind, words })
     }
 
+    /// Words that are free, as far as this thread knows.
+    pub fn room(&self) -> usize {
+        let used = self.head.load(Ordering::Relaxed).wrapping_sub(self.tail.load(Ordering::Relaxed));
+        (self.words.len() as u64).saturating_sub(used) as usize
+    }
+
     /// Writes a word of the record; its first one is the mark, which this leaves alone.
     #[inline]
     pub fn put(&self, record: &Reserved, at: usize, word: u64) {

@@ -1,4 +1,4 @@
-//! The call stack of a request: by frame pointers if they hold, otherwise what an unwinder outside needs.
+//! The call stack of a request: by rules of the host or by frame pointers if they hold, otherwise what an unwinder outside needs.
 //!
 //! ```text
 //! caller's rsp -> | words of its frame | saved rbp | return address | words ... | saved rbp | return address | ... first frame
@@ -13,7 +13,7 @@
 //! Invariant: only words of this thread's own stack are read, from the caller's stack pointer to the high bound. A thread whose bounds
 //! are not known, or that is on another stack, has one caller.
 //! Cost: a search among some tens of ranges for each word that may be an address of code.
-//! Not here: names, and the walk by unwind tables (`host/sites`).
+//! Not here: names, the walk by rules (`rules`), and the walk by unwind tables (`host/sites`).
 
 use core::ops::Range;
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -21,8 +21,9 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use underbar_ledger::sites::MOST_FRAMES;
 
 use super::Call;
-use super::code;
+use super::{code, rules};
 use crate::callers;
+use underbar_sys::sync::atomic::AtomicU64;
 
 /// The address of the number of arguments, which the kernel put above the first thread's frames; 0: not known. Written before other
 /// threads run; relaxed.
@@ -60,18 +61,22 @@ pub(super) fn begin(environment: usize) {
 }
 
 /// Looks at the callers of a request. `into` gets return addresses, the innermost first. `most`: bytes of a copy.
-pub(super) fn look(call: &Call, into: &mut [u64; MOST_FRAMES], most: usize) -> Found {
+/// `rules`: the host's table.
+pub(super) fn look(call: &Call, into: &mut [u64; MOST_FRAMES], most: usize, rules: &[AtomicU64]) -> Found {
     let bounds = callers::bounds();
     into[0] = call.rip as u64;
     if !call.is_complete || !bounds.contains(&call.rsp) || !call.rsp.is_multiple_of(size_of::<usize>()) {
         return Found::Frames(usize::from(call.rip != 0), false);
     }
-    if let Some(found) = follow(call, into, &bounds) {
-        return found;
-    }
     let is_first_thread =
         bounds.end > ARGUMENTS.load(Ordering::Relaxed) && bounds.contains(&ARGUMENTS.load(Ordering::Relaxed));
     let end = if is_first_thread { bounds.end } else { bounds.end + ABOVE_START };
+    if let Some(count) = rules::follow(call, &(call.rsp..end), rules, into) {
+        return Found::Frames(count, true);
+    }
+    if let Some(found) = follow(call, into, &bounds) {
+        return found;
+    }
     Found::Stack(call.rsp..end.min(call.rsp + most))
 }
 
@@ -126,10 +131,13 @@ fn is_code(word: usize, bounds: &Range<usize>) -> bool {
     word >= 1 << 16 && word >> 47 == 0 && !bounds.contains(&word) && code::has(word)
 }
 
-/// A number of a stack that follows from the addresses of code in it, and their places.
+/// A number of a stack that follows from the addresses of code in it, and their places, and from rbp if that may be a frame pointer: a loop
+/// may count in it.
 pub(super) fn number_of(call: &Call, stack: &[u64]) -> u64 {
     let bounds = callers::bounds();
-    let mut hash = mix(mix(SEED, call.rip as u64), call.rbp.wrapping_sub(call.rsp) as u64);
+    let is_frame = (call.rsp..=bounds.end).contains(&call.rbp);
+    let frame = if is_frame { call.rbp - call.rsp } else { usize::MAX };
+    let mut hash = mix(mix(SEED, call.rip as u64), frame as u64);
     for (at, &word) in stack.iter().enumerate() {
         if is_code(word as usize, &bounds) {
             hash = mix(mix(hash, at as u64), word);
@@ -164,7 +172,7 @@ mod tests {
     fn found(words: &[usize], call: &Call, end: usize, into: &mut [u64; MOST_FRAMES]) -> Found {
         let start = words.as_ptr().addr();
         callers::set_bounds(start..end);
-        let found = look(call, into, 16 << 10);
+        let found = look(call, into, 16 << 10, &[]);
         callers::set_bounds(0..0);
         found
     }
@@ -218,6 +226,13 @@ mod tests {
         assert_eq!(number, number_of(&call, &[9, here() as u64, 6, 1]));
         assert_ne!(number, number_of(&call, &[here() as u64, 1, 5, 0]));
         assert_ne!(number, number_of(&Call { rip: here() + 1, ..Call::NONE }, &stack));
+        // rbp is a place in the stack, or a number that counts.
+        let start = stack.as_ptr().addr();
+        callers::set_bounds(start..start + 32);
+        let by = |rbp| number_of(&Call { rip: here(), rsp: start, rbp, ..Call::NONE }, &stack);
+        assert_ne!(by(start + 8), by(start + 16));
+        assert!(by(5) == by(6) && by(5) == by(start + 64));
+        callers::set_bounds(0..0);
         assert_ne!(number_of_frames(&[1, 2], true), number_of_frames(&[2, 1], true));
         assert_ne!(number_of_frames(&[1, 2], true), number_of_frames(&[1, 2], false));
     }

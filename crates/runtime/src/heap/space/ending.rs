@@ -15,7 +15,7 @@ use super::super::extent::Extent;
 use super::super::map::{self, SEGMENT};
 use super::super::private_storage::OWN;
 use super::{Segment, Space};
-use crate::ledger;
+use crate::{ledger, sites};
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering;
 
@@ -102,6 +102,9 @@ unsafe fn take_out(segment: &Segment, in_use: &mut InUse) -> Option<Fault> {
             if !block.is_free() {
                 let descriptor = map::lookup(block.element());
                 if descriptor.is_null() || (*descriptor).owner.load(Ordering::Relaxed) == SEGMENT {
+                    if block.is_sampled() {
+                        sites::freed(block.element());
+                    }
                     in_use.blocks += 1;
                     in_use.bytes += size as i64;
                 } else {

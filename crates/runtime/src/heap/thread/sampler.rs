@@ -146,6 +146,14 @@ impl ThreadHeap {
         }
     }
 
+    /// It is a part of another heap from now on: the cells that hold marked points have ended with the heap before.
+    pub(super) unsafe fn forget_points(&mut self) {
+        // SAFETY: null, or written.
+        if let Some(sampler) = unsafe { self.sampler.as_mut() } {
+            sampler.marks = [0; CLASSES];
+        }
+    }
+
     /// A cell from the bin; if that is empty, whether the next cell holds a point, and else a cell of the next list.
     pub unsafe fn get_or_sample(&mut self, class: usize) -> Ready {
         let cell = *self.bin(class);

@@ -118,6 +118,7 @@ unsafe fn new_in(heap: &'static Heap) -> *mut ThreadHeap {
         }
         if !thread.is_null() {
             (*thread).heap = heap;
+            (*thread).forget_points();
             ((*thread).cells, (*thread).class_of) = pools::cells_of(&heap.settings);
             (*thread).tally = match pools::number_for(&heap.settings) {
                 Some(pool) => Figures::pooled(&heap.account, pool),
