@@ -3,6 +3,7 @@
 use super::Run;
 use super::errors::{FIGURES, Row, summary};
 use crate::goal::Goal;
+use underbar_verdict::interval::Span;
 
 /// The most that samples may cost: a ratio of CPU times, and of instructions.
 const COST: f64 = 1.005;
@@ -58,7 +59,7 @@ fn memory(run: &Run) -> Option<Goal> {
     let base = run.base(arm)?;
     let missed = (0..run.rows.len()).filter_map(|row| {
         let more = run.more(row, arm, base);
-        (more.value > MEMORY).then(|| format!("{} {}", run.rows[row].name, super::table::difference_of(more)))
+        (more.value > MEMORY).then(|| format!("{} {}", run.rows[row].name, difference_of(more)))
     });
     let missed: Vec<String> = missed.collect();
     (!run.rows.is_empty()).then(|| Goal {
@@ -91,6 +92,15 @@ fn intervals(run: &Run) -> Option<Goal> {
             })
             .collect(),
     })
+}
+
+/// `+0.51 [+0.48, +0.55]`.
+pub fn difference_of(difference: Span) -> String {
+    let Span { value, low, high } = difference;
+    if high.is_infinite() {
+        return format!("{value:+.2} [no interval]");
+    }
+    format!("{value:+.2} [{low:+.2}, {high:+.2}]")
 }
 
 #[cfg(test)]

@@ -46,7 +46,7 @@ pub fn text(run: &Run) -> String {
             &profilers,
             "Peak memory, MiB more than the same allocator without a profiler",
             &|row, arm| {
-                run.base(arm).map_or_else(String::new, |base| difference_of(run.more(row, arm, base)))
+                run.base(arm).map_or_else(String::new, |base| goals::difference_of(run.more(row, arm, base)))
             },
         );
         let all: Vec<usize> = (0..run.arms.len())
@@ -124,15 +124,6 @@ fn grid(out: &mut String, run: &Run, arms: &[usize], heading: &str, cell: &dyn F
         }
         out.push('\n');
     }
-}
-
-/// `+0.51 [+0.48, +0.55]`.
-pub fn difference_of(difference: Span) -> String {
-    let Span { value, low, high } = difference;
-    if high.is_infinite() {
-        return format!("{value:+.2} [no interval]");
-    }
-    format!("{value:+.2} [{low:+.2}, {high:+.2}]")
 }
 
 /// Every sample, one a line.

@@ -226,7 +226,11 @@ unsafe fn malloc_slower(size: usize) -> *mut u8 {
         }
         let settings = &object::current().settings;
         if settings.are_special() {
-            return if settings.only_samples() { sampled::malloc(size) } else { unusual::malloc(size, 0) };
+            return if settings.only_samples() {
+                unusual::malloc_sampled(size)
+            } else {
+                unusual::malloc(size, 0)
+            };
         }
         get(size, 16).address
     }
@@ -243,7 +247,7 @@ unsafe fn malloc_for_new(size: usize) -> *mut u8 {
         let settings = &object::current().settings;
         match () {
             () if !settings.are_special() => malloc_slow(size),
-            () if settings.only_samples() => sampled::new(size),
+            () if settings.only_samples() => unusual::new_sampled(size),
             () => unusual::new(size),
         }
     }

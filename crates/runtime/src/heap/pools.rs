@@ -26,7 +26,6 @@ use underbar_options::{HeapPools, POOL_SIZES, POOLS_UNDER_AUTO};
 use super::map::PAGE;
 use super::object::{Heap, Settings};
 use super::size::{CLASS_OF_UNITS, Cells, LARGEST_SMALL, STANDARD, UNITS, row_of};
-use super::thread::ThreadHeap;
 use super::{Got, class_for, element, own_heap};
 use crate::ledger;
 
@@ -212,11 +211,9 @@ fn fill_in(pages: &Pools, settings: &Settings) -> u64 {
 pub unsafe fn get(heap: &'static Heap, size: usize, align: usize) -> Got {
     let mut got = None;
     if let (Some(class), Some(thread)) = (class_in(heap, size, align), own_heap()) {
+        note_largest(size);
         // SAFETY: this thread owns its heap, whose classes are those of `heap`.
-        let cell = unsafe {
-            note_largest(thread, size);
-            (*thread).get(class)
-        };
+        let cell = unsafe { (*thread).get(class) };
         if !cell.is_null() {
             got = Some(Got { address: cell.cast(), zero_from: usize::MAX });
         }
@@ -241,12 +238,10 @@ pub fn class_in(heap: &Heap, size: usize, align: usize) -> Option<usize> {
     }
 }
 
-/// Records the largest request of a thread, as `note_largest` of the parent.
-///
-/// # Safety
-/// The heap is this thread's.
-pub unsafe fn note_largest(thread: *mut ThreadHeap, size: usize) {
-    // SAFETY: the caller's promise.
+/// Records the largest request of this thread, as `note_largest` of the parent.
+pub fn note_largest(size: usize) {
+    let Some(thread) = own_heap() else { return };
+    // SAFETY: this thread owns its heap.
     unsafe {
         if !(*thread).has_noted(size) {
             (*thread).heap.raise(underbar_ledger::Key::HeapLargestRequest, size as u64);

@@ -30,39 +30,12 @@ use super::object::{self, Heap};
 use super::size::{CELL_BYTES, LARGEST_SMALL, class_of};
 use super::thread::{Ready, ThreadHeap, slot};
 use super::trace::Site;
-use super::unusual;
 use super::{
     Cell, Got, OurSegments, class_for, count_element, get_element, note_largest, obey_if_changed, own_heap,
     pools,
 };
 use crate::coverage;
 use crate::sites;
-
-/// malloc without a ready cell, in a heap that is special for its samples alone.
-///
-/// # Safety
-/// As malloc of C. Entered by jumps, as by the program's call.
-#[inline(never)]
-pub unsafe fn malloc(size: usize) -> *mut u8 {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let cell = unsampled(size);
-        if cell.is_null() { unusual::malloc(size, 0) } else { cell }
-    }
-}
-
-/// As [`malloc`], for operator new.
-///
-/// # Safety
-/// As malloc of C. Entered as `unusual::new`.
-#[inline(never)]
-pub unsafe fn new(size: usize) -> *mut u8 {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let cell = unsampled(size);
-        if cell.is_null() { unusual::new(size) } else { cell }
-    }
-}
 
 /// As [`unsampled`], also in a heap that is special for something else: then it is null.
 ///
@@ -113,7 +86,7 @@ pub fn get(size: usize, align: usize, site: &Site) -> Got {
         let is_pooled = heap.settings.is_pooled();
         if let Some(class) = class_in(heap, size, align) {
             if is_pooled {
-                pools::note_largest(thread, size);
+                pools::note_largest(size);
             } else if !(*thread).has_noted(size) {
                 note_largest(thread, size);
             }

@@ -101,6 +101,32 @@ unsafe extern "C" fn malloc_by(
     }
 }
 
+/// malloc without a ready cell, in a heap that is special for its samples alone.
+///
+/// # Safety
+/// As malloc of C. Entered by jumps, as by the program's call.
+#[inline(never)]
+pub unsafe fn malloc_sampled(size: usize) -> *mut u8 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let cell = sampled::unsampled(size);
+        if cell.is_null() { malloc(size, 0) } else { cell }
+    }
+}
+
+/// As [`malloc_sampled`], for operator new.
+///
+/// # Safety
+/// As malloc of C. Entered as [`new`].
+#[inline(never)]
+pub unsafe fn new_sampled(size: usize) -> *mut u8 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let cell = sampled::unsampled(size);
+        if cell.is_null() { new(size) } else { cell }
+    }
+}
+
 unsafe fn malloc_at(size: usize, site: &Site) -> *mut u8 {
     let got = serve("malloc", size, 16, site);
     // SAFETY: the storage is new and nobody else's.
