@@ -30,9 +30,9 @@ pub struct HeapCounts {
     pub most_in_use_bytes: Option<u64>,
     /// Still in use when their processes ended, rounded up to cells. Null if one of them has storage of the process that forked it.
     pub in_use_at_end_bytes: Option<u64>,
-    /// Requests in heaps that are not sampled, part of `requests`.
+    /// Requests for storage below 16 MiB and 2 GiB, which are not sampled; part of `requests`.
     pub requests_not_sampled: Option<u64>,
-    /// What those heaps still had in use at the end.
+    /// What they still had in use at the end.
     pub bytes_not_sampled: Option<u64>,
     /// Memory of the process with the most of it that is in no heap of underbar, at the last look.
     pub outside_bytes: Option<u64>,
@@ -73,7 +73,7 @@ impl HeapCounts {
             (self.requests_not_sampled.filter(|requests| *requests > 0), self.bytes_not_sampled)
         {
             texts.push(format!(
-                "Not sampled: {} in other heaps, with {} in use at the end.",
+                "Not sampled: {} below 16 MiB or 2 GiB, with {} in use at the end.",
                 counted(requests, "request", "requests"),
                 bytes(used),
             ));
@@ -115,9 +115,9 @@ fn requested(process: &Process) -> (u64, u64) {
     })
 }
 
-/// A counter of the heaps that are not sampled.
+/// A counter of the heaps that are not sampled, without those of ECBs: what is left out of these is a note of the report.
 fn not_sampled(process: &Process, key: Key) -> u64 {
-    let others = process.heaps.iter().filter(|heap| heap.kind != Kind::Default);
+    let others = process.heaps.iter().filter(|heap| matches!(heap.kind, Kind::Line | Kind::Bar));
     others.fold(0, |sum, heap| sum.saturating_add(heap.counters.known(key).unwrap_or(0)))
 }
 
@@ -137,7 +137,7 @@ mod tests {
         assert_eq!(
             counts.not_seen(),
             [
-                "Not sampled: 1 request in other heaps, with 2 KiB in use at the end.",
+                "Not sampled: 1 request below 16 MiB or 2 GiB, with 2 KiB in use at the end.",
                 "Not in this heap, so not sampled: 4 MiB of 10 MiB of memory."
             ]
         );
