@@ -25,6 +25,7 @@ const TABLE: &[Package] = &[
     Package { name: "perl", shows: "perl", needed_by: "zoo: perl, figures" },
     Package { name: "g++", shows: "g++", needed_by: "zoo: g++; bench: snmalloc, tcmalloc-google" },
     Package { name: "make", shows: "make", needed_by: "bench: jemalloc" },
+    Package { name: "gawk", shows: "gawk", needed_by: "zoo: cache_matrix, switch_counts" },
     Package { name: "sqlite3", shows: "sqlite3", needed_by: "zoo: sqlite3" },
     Package { name: "ruby", shows: "ruby", needed_by: "zoo: ruby, figures" },
     Package { name: "nodejs", shows: "node", needed_by: "zoo: node" },

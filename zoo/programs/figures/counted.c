@@ -18,7 +18,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-static _Atomic long gets, frees, held, elements, failed, moved, stayed, largest;
+static _Atomic long gets, frees, held, failed, moved, stayed, largest;
 static _Atomic long peak;
 
 static void *next_function(const char *name, void **place) {
@@ -30,6 +30,9 @@ static void *next_malloc, *next_free, *next_calloc, *next_realloc, *next_posix_m
 
 static size_t usable(void *block) { return NEXT(malloc_usable_size)(block); }
 
+/* Storage that is no cell has a header of eight bytes: with it, it is a multiple of 16 as a cell is without. */
+static size_t header(size_t room) { return room % 16; }
+
 static void *got(void *block, size_t size) {
     if (!block) {
         failed++;
@@ -37,9 +40,7 @@ static void *got(void *block, size_t size) {
     }
     gets++;
     size_t room = usable(block);
-    /* Storage of more than 32 KiB has a header of eight bytes. */
-    if (room > 32768) elements++;
-    long now = held += room + (room > 32768 ? 8 : 0);
+    long now = held += room + header(room);
     if (now > peak) peak = now;
     if ((long)size > largest) largest = size;
     return block;
@@ -47,7 +48,7 @@ static void *got(void *block, size_t size) {
 
 static void gone(void *block) {
     size_t room = usable(block);
-    held -= room + (room > 32768 ? 8 : 0);
+    held -= room + header(room);
     frees++;
 }
 
@@ -66,7 +67,7 @@ int posix_memalign(void **result, size_t alignment, size_t size) {
 void *realloc(void *block, size_t size) {
     if (!block) return got(NEXT(realloc)(block, size), size);
     size_t room = usable(block);
-    long before = room + (room > 32768 ? 8 : 0);
+    long before = room + header(room);
     void *new = NEXT(realloc)(block, size);
     if (!new && size) {
         failed++;
@@ -78,7 +79,7 @@ void *realloc(void *block, size_t size) {
         return new;
     }
     room = usable(new);
-    long now = held += room + (room > 32768 ? 8 : 0);
+    long now = held += room + header(room);
     if (now > peak) peak = now;
     if ((long)size > largest) largest = size;
     if (new == block) stayed++;
