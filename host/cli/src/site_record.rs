@@ -180,11 +180,12 @@ fn take(recorder: &mut Recorder, read: Vec<(Of, Read)>) -> HashMap<Of, HashMap<u
 /// What was read, in the order of its time as far as each process's own order allows: processes are read one after the other, and when most
 /// was in use is a matter of all of them.
 fn by_time(read: Vec<(Of, Read)>) -> Vec<(Of, Read)> {
-    let mut last: HashMap<Of, u64> = HashMap::new();
+    // By the process: what it executes next has accounts of its own, and comes behind.
+    let mut last: HashMap<u32, u64> = HashMap::new();
     let mut with_time: Vec<(u64, (Of, Read))> = read
         .into_iter()
         .map(|(of, what)| {
-            let latest = last.entry(of).or_default();
+            let latest = last.entry(of.process).or_default();
             let time = match &what {
                 Read::Event(Event::Got(sample)) => sample.time,
                 Read::Event(Event::Freed { time, .. }) => *time,
@@ -218,6 +219,21 @@ mod tests {
         ];
         let expected =
             vec![mappings, freed(2, 45), freed(1, 50), freed(1, 40), (of(1), Read::End), freed(2, 60)];
+        assert_eq!(by_time(read), expected);
+        // What a process executed next comes behind what it was before.
+        let next = Of { made_ns: 2, ..of(1) };
+        let freed_next = (next, Read::Event(Event::Freed { address: 1, time: 70 }));
+        let mappings = (next, Read::Mappings(String::new()));
+        let read = vec![
+            freed(1, 50),
+            (of(1), Read::End),
+            mappings.clone(),
+            freed_next.clone(),
+            freed(2, 45),
+            freed(2, 60),
+        ];
+        let expected =
+            vec![freed(2, 45), freed(1, 50), (of(1), Read::End), mappings, freed(2, 60), freed_next];
         assert_eq!(by_time(read), expected);
     }
 }
