@@ -1,8 +1,8 @@
-//! How far samples are apart: the mean distance doubles while samples take more than their part of the CPU time.
+//! How far samples are apart: the mean distance grows while samples take more than their part of the CPU time.
 //!
 //! ```text
-//! 32 samples ─> time that they took : CPU time of the process meanwhile     above the share: mean * 2     below an eighth of it: mean / 2,
-//!                                                                                                         down to what was asked for
+//! 32 samples ─> time that they took : CPU time of the process meanwhile     above the share: mean * 2, 4 or 8
+//!                                                                           below an eighth of it: mean / 2, down to what was asked for
 //! ```
 //!
 //! Invariant: the mean is never below the one that was asked for.
@@ -18,6 +18,8 @@ use crate::sandbox;
 const SAMPLES: u64 = 32;
 /// Below this part of their share samples may be twice as dense. Then they take a quarter of it, so that the mean does not swing.
 const SMALL: u64 = 8;
+/// The mean grows by 2 to this power at most at a look: the first samples take longer than later ones.
+const STEP: u32 = 3;
 /// The largest factor of the mean: 2 to this power.
 const MOST: u32 = 16;
 /// What a sample takes besides the time that is measured: its element, and its free. Nanoseconds.
@@ -86,7 +88,9 @@ fn look() -> bool {
 fn next(doubled: u32, took: u64, of: u64, share: u64) -> u32 {
     let (took, may) = (took.saturating_mul(1000), of.saturating_mul(share));
     if took > may {
-        (doubled + 1).min(MOST)
+        // As often as it takes until the samples take their share.
+        let times = (took - 1).checked_div(may).map_or(STEP, |times| times.max(1).ilog2() + 1);
+        (doubled + times.min(STEP)).min(MOST)
     } else if took.saturating_mul(SMALL) < may {
         doubled.saturating_sub(1)
     } else {
@@ -109,7 +113,12 @@ mod tests {
         assert_eq!(next(0, SECOND / 100, SECOND, 5), 1, "one percent");
         assert_eq!(next(1, SECOND / 250, SECOND, 5), 1, "0.4 percent");
         assert_eq!(next(1, SECOND / 2000, SECOND, 5), 0);
-        assert_eq!((next(0, 0, SECOND, 5), next(MOST, SECOND, SECOND, 5), next(3, 1, 0, 5)), (0, MOST, 4));
+        assert_eq!((next(0, 0, SECOND, 5), next(MOST, SECOND, SECOND, 5)), (0, MOST));
+        assert_eq!(
+            [15, 21, 100].map(|thousandths| next(2, SECOND / 1000 * thousandths, SECOND, 5)),
+            [4, 5, 5]
+        );
+        assert_eq!((next(3, 1, 0, 5), next(3, u64::MAX, 1, 1)), (6, 6));
     }
 
     /// A program that allocates at a steady rate: the mean settles where samples take between the two parts.
