@@ -180,7 +180,18 @@ pub fn site<'a>(
             .or_else(|| named(above).find(|each| is_own_name(each) && passes(each)))
             .or_else(|| if own_place.is_none() { other() } else { None })
     };
-    let chosen = choose(true).or_else(|| if main_place.is_none() { choose(false) } else { None });
+    // A stack that was cut may have no other name than its wrapper's. Then the place that calls it says more.
+    let is_wrapper = |location: &&Location| {
+        location.functions.first().is_some_and(|function| wrappers.has(location, Some(function)))
+    };
+    let caller_place = || {
+        let wrapper = above.iter().rposition(is_wrapper)?;
+        above.get(wrapper + 1).filter(|location| location.functions.is_empty())
+    };
+    let named = choose(true);
+    let caller_place = if named.is_none() { caller_place() } else { None };
+    let has_place = main_place.or(caller_place).is_some();
+    let chosen = named.or_else(|| if has_place { None } else { choose(false) });
     let found = match chosen {
         Some((location, function)) => {
             let site = Site {
@@ -192,7 +203,7 @@ pub fn site<'a>(
             (site, called_wrapper(locations, location, Some(function), wrappers))
         }
         None => {
-            let first = own_place.or(main_place).or_else(|| locations.first())?;
+            let first = own_place.or(main_place).or(caller_place).or_else(|| locations.first())?;
             let site = Site {
                 function: Function::default(),
                 module: first.module.clone(),
@@ -373,6 +384,16 @@ mod tests {
         let (plain, by) = site(&all, &HashSet::new(), &Wrappers::off()).expect("a site");
         assert_eq!((plain.function.function.as_deref(), by), (Some("xmalloc"), None));
     }
+    #[test]
+    fn in_a_stack_that_was_cut_the_place_that_calls_a_wrapper_is_the_site() {
+        let library = "/usr/lib/libsqlite3.so.0";
+        let nameless = |address| Location { address, ..location(library, &[]) };
+        let wrapper = location(library, &[("sqlite3Malloc", "", 0)]);
+        let stack = [nameless(0xa), wrapper.clone(), nameless(0xb), nameless(0xc)];
+        assert_eq!(chosen(&stack).1, "Some(b), by sqlite3Malloc");
+        assert_eq!(chosen(&stack[..2]).1, "sqlite3Malloc", "nothing else is known");
+    }
+
     #[test]
     fn a_place_that_only_hands_on_is_named_behind_its_caller() {
         let place = |address| Location { address, ..location("/opt/app", &[]) };
