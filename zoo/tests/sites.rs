@@ -9,6 +9,7 @@ use std::time::SystemTime;
 
 use underbar_launch::ledger::site_areas;
 use underbar_sites::record::Recorder;
+use underbar_sites::tally::Tally;
 use underbar_sites::walk::End;
 use underbar_sites::{Event, Of, Read, Sample, Sources, Stack};
 use underbar_sys::clock::monotonic;
@@ -262,6 +263,10 @@ fn what_a_reader_has_walked_is_not_copied_again() {
             recorder.take(of.process, event);
             sources.tell(&of, recorder.learned.drain(..));
         }
+        if rounds.is_empty() {
+            // Copies are as long as the ring has room for, so some of these may be cut.
+            recorder.tally = Tally::default();
+        }
         rounds.push(kinds);
         turns.write_all(b"\n").expect("it reads");
     }
@@ -272,7 +277,7 @@ fn what_a_reader_has_walked_is_not_copied_again() {
     eprintln!("followed and copied, by rounds: {rounds:?}");
     assert!(first[1] > 10 && first[0] == 0, "nothing is known: {rounds:?}");
     assert!(last[0] > 10 && last[1] == 0, "all is known: {rounds:?}");
-    // Whether followed or copied, they are the same stacks.
+    // What is followed is followed to the end.
     let rows = recorder.tally.rows();
     assert!(
         rows.iter().all(|row| row.walk.end == End::Whole),
