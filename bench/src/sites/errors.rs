@@ -17,7 +17,7 @@ use crate::Error;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use underbar_sites::names::Function;
 use underbar_sites::site::Site;
 use underbar_verdict::ratios::median;
@@ -191,25 +191,17 @@ fn named(site: &Site) -> String {
 fn report(subject: &Subject, words: &[String], underbar: &Path) -> Result<Value, Error> {
     let file = subject.folder.join("errors.json");
     let _ = std::fs::remove_file(&file);
-    let status = Command::new("env")
+    let mut command = Command::new("env");
+    command
         .args(FIXED)
         .arg(underbar)
         // Both sides without the search for wrappers, which needs the samples.
         .args(["heap", "--wrappers", "--json", "-o"])
         .arg(&file)
         .arg("--")
-        .args(words)
-        .current_dir(&subject.folder)
-        .env("LC_ALL", "C")
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .map_err(|error| Error::system("starting underbar", &error))?;
+        .args(words);
     let wrong = |why: &str| Error::Workload(format!("{} under underbar heap: {why}", subject.name));
-    if !status.success() {
-        return Err(wrong(&status.to_string()));
-    }
+    subject.run(&mut command, &wrong)?;
     let text = std::fs::read_to_string(&file).map_err(|_| wrong("no report"))?;
     serde_json::from_str(&text).map_err(|error| wrong(&error.to_string()))
 }

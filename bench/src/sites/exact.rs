@@ -20,7 +20,7 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::SystemTime;
 use underbar_sites::files::Files;
 use underbar_sites::made::MadeCode;
@@ -67,22 +67,14 @@ struct Record {
 pub fn sums(subject: &Subject, words: &[String]) -> Result<HashMap<Site, Sums>, Error> {
     let raw = subject.folder.join("heaptrack.raw");
     let _ = fs::remove_file(&raw);
-    let status = Command::new("env")
+    let mut command = Command::new("env");
+    command
         .args(FIXED)
         .arg(format!("LD_PRELOAD={}", HEAPTRACK[0]))
         .arg(format!("DUMP_HEAPTRACK_OUTPUT={}", raw.display()))
-        .args(words)
-        .current_dir(&subject.folder)
-        .env("LC_ALL", "C")
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .map_err(|error| Error::system("starting a program", &error))?;
+        .args(words);
     let wrong = |why: &str| Error::Workload(format!("{} under heaptrack: {why}", subject.name));
-    if !status.success() {
-        return Err(wrong(&status.to_string()));
-    }
+    subject.run(&mut command, &wrong)?;
     let file = File::open(&raw).map_err(|_| wrong("no record"))?;
     let mut record = Record::default();
     for line in BufReader::new(file).lines() {

@@ -7,6 +7,7 @@ use crate::programs::catalog::{PROGRAMS, Work};
 use crate::programs::{self, Sample, batch};
 use crate::workloads;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use super::arms::Arm;
 
@@ -27,6 +28,19 @@ pub struct Subject {
     pub steps: Option<usize>,
     /// Its folder.
     pub folder: PathBuf,
+}
+
+impl Subject {
+    /// Runs it by this command, silently and in its folder.
+    ///
+    /// # Errors
+    /// It could not be started, or failed: then as `wrong` says.
+    pub fn run(&self, command: &mut Command, wrong: &dyn Fn(&str) -> Error) -> Result<(), Error> {
+        let silent = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let started = silent.current_dir(&self.folder).env("LC_ALL", "C").status();
+        let status = started.map_err(|error| Error::system("starting a program", &error))?;
+        if status.success() { Ok(()) } else { Err(wrong(&status.to_string())) }
+    }
 }
 
 /// Programs that are ready, and those that are not here, with the reason.
