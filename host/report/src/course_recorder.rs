@@ -123,6 +123,8 @@ pub struct Recorder {
     last_ns: u64,
     /// The highest peak of processes that ended while no other one lived: for the next point of all.
     waiting: u64,
+    /// What these processes left: the last point of all, if no other process comes.
+    left: Values,
 }
 
 impl Recorder {
@@ -138,6 +140,7 @@ impl Recorder {
             places: HashMap::new(),
             last_ns: 0,
             waiting: 0,
+            left: [None; FIGURES],
         }
     }
 
@@ -151,6 +154,7 @@ impl Recorder {
     fn add(&mut self, at_ns: u64, seen: Vec<Seen>, is_last: bool) {
         let before = std::mem::replace(&mut self.last_ns, at_ns);
         let mut sums: Values = [None; FIGURES];
+        let mut left: Values = [None; FIGURES];
         for one in seen {
             // A process that the look before could see, and that has no course, was left out then.
             let is_known = self.places.contains_key(&(one.process, one.started_ns));
@@ -162,10 +166,9 @@ impl Recorder {
             if place.is_some_and(|at| self.processes[at].1.is_ended) {
                 continue;
             }
-            if is_last || ended_ns.is_none() {
-                for (sum, value) in sums.iter_mut().zip(values) {
-                    *sum = sum.map_or(value, |sum| Some(sum.saturating_add(value.unwrap_or(0))));
-                }
+            let of = if is_last || ended_ns.is_none() { &mut sums } else { &mut left };
+            for (sum, value) in of.iter_mut().zip(values) {
+                *sum = sum.map_or(value, |sum| Some(sum.saturating_add(value.unwrap_or(0))));
             }
             let before = place.map_or(0, |at| self.processes[at].1.peak);
             let mut highs = values;
@@ -180,6 +183,12 @@ impl Recorder {
                 let last = growing.course.at_ns.last().copied().unwrap_or(0);
                 growing.add(ended_ns.unwrap_or(at_ns).max(last), &values, &highs);
             }
+        }
+        if left[HEAP].is_some() {
+            self.left = left;
+        }
+        if is_last && sums[HEAP].is_none() && self.waiting > 0 {
+            sums = self.left;
         }
         if let Some(sum) = sums[HEAP] {
             let mut highs = sums;
@@ -379,6 +388,19 @@ mod tests {
         assert_eq!(over.all.heap.high, [Some(10), Some(70), Some(10), Some(40)]);
         assert_eq!(over.all.heap.last.last(), Some(&Some(8)));
         assert_eq!(over.all.resident.last, [Some(20), Some(20), Some(20), None]);
+    }
+
+    #[test]
+    fn the_peak_of_the_last_process_counts_if_a_look_saw_its_end() {
+        let mut recorder = Recorder::new(10 * MS);
+        recorder.look(10 * MS, vec![seen(1, 10, 10)]);
+        recorder.look(20 * MS, vec![ended(15, seen(1, 3, 40))]);
+        let mut process = sample::heap("/bin/x", 40, 1, 4096, (0, 0));
+        process.counters.set(Key::HeapUsed, 3);
+        (process.process, process.started_ns, process.ended_ns) = (1, 0, Some(15 * MS));
+        let over = recorder.finish(&report(vec![process]));
+        assert_eq!(over.all.heap.high, [Some(10), Some(40)]);
+        assert_eq!(over.all.heap.last, [Some(10), Some(3)]);
     }
 
     #[test]
