@@ -3,7 +3,7 @@
 //! ```text
 //! kernel --new_segment--> in use --last element freed--> idle (AUTO) --100 ms--> kernel
 //!                                    | KEEP: stays       ^--taken from again--> in use
-//!                                    | FREE: unmap
+//!                                    | FREE: unmap       ^--grown for a larger request--> in use
 //! ```
 //!
 //! Invariant: each segment was one kernel call, and the ledger counted it and its bytes.
@@ -91,23 +91,25 @@ impl Space {
                 self.index.remove(rest, rest_bytes);
                 rest.wipe();
             }
-            if !self.move_pages(segment, size) {
+            if !self.move_pages(segment, size, size) {
                 if rest_bytes > 0 {
                     rest.set_free(rest_bytes, segment.end());
                     self.index.insert(rest, rest_bytes);
                 }
                 return false;
             }
+            segment.high = segment.start + size;
             segment.first().set_used(segment.whole(), false);
         }
         true
     }
 
-    /// Gives a segment another size and place. False if that is impossible: then it is unchanged.
+    /// Gives a segment another size and place, and enters its pages up to `entered` bytes in the page map. `high` is the caller's. False
+    /// if that is impossible: then it is unchanged.
     ///
     /// # Safety
     /// Only the caller relies on where the segment is, and no code on anything behind `size`.
-    unsafe fn move_pages(&mut self, segment: &mut Segment, size: usize) -> bool {
+    unsafe fn move_pages(&mut self, segment: &mut Segment, size: usize, entered: usize) -> bool {
         let (old_start, old_size) = (segment.start, segment.size);
         // SAFETY: the caller's promise.
         unsafe {
@@ -130,11 +132,10 @@ impl Space {
             map::enter(old_start, segment.entered - old_start, null_mut());
             now_gone(old_start, old_size);
             (segment.start, segment.size) = (start as usize, size);
-            segment.high = segment.start + size;
             // If another thread's mapping has taken the old place meanwhile, the element still belongs to the program, but we no
             // longer recognise it.
             segment.entered = if known { segment.start } else { segment.start + size };
-            self.enter_pages(segment, segment.start + size);
+            self.enter_pages(segment, segment.start + entered);
         }
         self.owner().add(Key::HeapSegmentBytesTotal, size.saturating_sub(old_size) as u64);
         self.change_bytes(size as isize - old_size as isize);
@@ -154,6 +155,9 @@ impl Space {
         let (base, alone) = self.next_size(need);
         let size = need.max(base.next_multiple_of(PAGE));
         if self.idle_bytes > 0 {
+            if alone && let Some(block) = self.grow_idle(size) {
+                return Some(block);
+            }
             // Idle storage that does not fit must not pile up next to storage in use.
             self.return_idle((16 * MIB).max((self.bytes - self.idle_bytes) / 4));
         }
@@ -230,6 +234,42 @@ impl Space {
             self.index.insert(block, segment.whole());
         }
         Some(block)
+    }
+
+    /// Grows the largest idle segment to `size` bytes for one request; None if it has less than half of them, or if the kernel refuses.
+    ///
+    /// A program that copies an array into a larger one again and again leaves one behind each time, always too small for the next.
+    /// The pages of the last but one serve for the next.
+    fn grow_idle(&mut self, size: usize) -> Option<Block> {
+        if self.limit > 0 || sandbox::is_closed() {
+            return None;
+        }
+        let (mut at, mut largest) = (self.idle_newest, null_mut::<Segment>());
+        // SAFETY: segments in the list are live.
+        unsafe {
+            while let Some(segment) = at.as_ref() {
+                if segment.size < size && largest.as_ref().is_none_or(|found| found.size < segment.size) {
+                    largest = at;
+                }
+                at = segment.idle_previous;
+            }
+        }
+        // SAFETY: as above; an idle segment is one free block, which is in the index and of which nobody else knows.
+        unsafe {
+            let segment = largest.as_mut().filter(|segment| segment.size >= size / 2)?;
+            let (written, entered) = (segment.high - segment.start, segment.entered - segment.start);
+            self.no_longer_idle(segment);
+            self.index.remove(segment.first(), segment.whole());
+            let is_moved = self.move_pages(segment, size, entered);
+            if is_moved {
+                (segment.high, segment.alone, segment.huge_at) = (segment.start + written, true, usize::MAX);
+            }
+            let block = segment.first();
+            block.set_free(segment.whole(), segment.end());
+            self.index.insert(block, segment.whole());
+            self.now_idle(segment);
+            is_moved.then_some(block)
+        }
     }
 
     /// Gets some segments ahead, while the program may still ask for storage: it has touched nothing of them when it gives up that

@@ -339,6 +339,36 @@ fn a_large_element_grows_by_moving_its_pages() {
 }
 
 #[test]
+fn what_an_array_leaves_behind_serves_the_next_larger_one() {
+    const STEP: usize = 200 << 10;
+    let _turn = ONE_AT_A_TIME.lock();
+    let mut model = Model::new(Policy::AUTO);
+    model.space.get(1, 16).expect("storage");
+    let get = |model: &mut Model, bytes: usize| {
+        let element = model.space.get(bytes, 16).expect("storage");
+        let zeros = element.zero_from.max(element.address)..element.address + bytes;
+        // SAFETY: the element is ours.
+        assert!(zeros.clone().all(|at| unsafe { *(at as *const u8) } == 0), "said to be zero, and is not");
+        model.fill(element.address, bytes / 2, false);
+        zeros.len()
+    };
+    get(&mut model, 4 << 20);
+    for step in 1..40 {
+        let zeros = get(&mut model, (4 << 20) + step * STEP);
+        assert!(zeros >= 2 * STEP - PAGE || step < 3, "what is added to the last but one is zero: {zeros}");
+        let left = model.in_use.remove(0);
+        Model::check(&left, left.bytes);
+        // SAFETY: it is in use.
+        unsafe { model.space.free(left.address) }.expect("in use");
+        model.walk();
+    }
+    assert_eq!(model.space.segments, 3, "two arrays take turns, beside the first segment");
+    let bytes = model.in_use[0].bytes * 2;
+    assert!(model.space.bytes < 2 * bytes + (3 << 20), "{} for {bytes}", model.space.bytes);
+    model.free_all();
+}
+
+#[test]
 fn a_large_element_that_shrinks_gives_its_pages_back() {
     let _turn = ONE_AT_A_TIME.lock();
     for (policy, left) in [(Policy::AUTO, (1 << 20) + PAGE), (FREE_SMALL, (1 << 20) + PAGE), (KEEP_SMALL, 0)]
