@@ -6,6 +6,7 @@
 //!         ── function, bytes       the range of its code, and its bytes
 //!   image     one file: its tables in order of addresses, read once
 //!   names     its symbols: functions and variables
+//!   few       which symbols name a few addresses
 //!   table     addresses that are in order, found by bisection
 //!   unwind    functions of stripped files, from the table that exceptions are thrown by
 //!   lines     lines of source, where the file has such tables
@@ -28,6 +29,7 @@
 pub mod brought;
 pub mod call_frames;
 mod debug_file;
+mod few;
 mod image;
 mod inlined;
 mod lines;
@@ -39,6 +41,7 @@ mod texts;
 mod unwind;
 mod vdso;
 
+pub use few::Wanted;
 pub use image::{Image, Machine};
 pub use inlined::Frame;
 pub use lines::Line;

@@ -4,7 +4,8 @@
 //! Invariant: an existing name stays; a file without a name for the place leaves the place unchanged.
 //! Not here: reading files (implementations of [`Naming`]).
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use crate::locks::{Locks, Place};
 use crate::model::Report;
@@ -22,6 +23,9 @@ pub struct Name {
 
 /// Knows the symbols of files.
 pub trait Naming {
+    /// Tells beforehand which addresses of the file will be asked about, in functions and in variables: few are found without a table
+    /// of all.
+    fn expect(&mut self, _file: &Path, _code: &[u64], _data: &[u64]) {}
     /// The function at that address of the file.
     fn code(&mut self, file: &Path, address: u64) -> Option<Name>;
     /// The variable at that address of the file.
@@ -31,43 +35,69 @@ pub trait Naming {
 impl Report {
     /// Names all places of all locks.
     pub fn name_locks(&mut self, naming: &mut dyn Naming) {
-        let sections = self.processes.iter_mut().filter_map(|process| process.locks.as_mut());
-        for locks in sections.chain(&mut self.tree.other_locks) {
-            name(locks, naming);
+        let mut wanted: BTreeMap<PathBuf, [Vec<u64>; 2]> = BTreeMap::new();
+        for locks in self.locks_mut() {
+            each_place(locks, &mut |kind, place| {
+                if let Some((file, address)) = unnamed(kind, place) {
+                    wanted.entry(file.into()).or_default()[kind as usize].push(address);
+                }
+            });
+        }
+        for (file, [code, data]) in &wanted {
+            naming.expect(file, code, data);
+        }
+        for locks in self.locks_mut() {
+            each_place(locks, &mut |kind, place| {
+                let name = unnamed(kind, place).and_then(|(file, address)| match kind {
+                    Kind::Code => naming.code(Path::new(file), address),
+                    Kind::Data => naming.data(Path::new(file), address),
+                });
+                if let Some(name) = name {
+                    take(place, name, kind);
+                }
+            });
         }
     }
+
+    fn locks_mut(&mut self) -> impl Iterator<Item = &mut Locks> {
+        let sections = self.processes.iter_mut().filter_map(|process| process.locks.as_mut());
+        sections.chain(&mut self.tree.other_locks)
+    }
 }
 
-fn name(locks: &mut Locks, naming: &mut dyn Naming) {
+/// What is at a place.
+#[derive(Clone, Copy)]
+enum Kind {
+    Code,
+    Data,
+}
+
+fn each_place(locks: &mut Locks, take: &mut impl FnMut(Kind, &mut Place)) {
     for lock in &mut locks.locks {
-        data(&mut lock.place, naming);
+        take(Kind::Data, &mut lock.place);
         let sites = lock.waiters.iter_mut().chain(&mut lock.holders).map(|site| &mut site.place);
-        sites.chain([&mut lock.first_site]).for_each(|place| code(place, naming));
+        sites.chain([&mut lock.first_site]).for_each(|place| take(Kind::Code, place));
     }
-    locks.edges.iter_mut().for_each(|edge| code(&mut edge.site, naming));
+    locks.edges.iter_mut().for_each(|edge| take(Kind::Code, &mut edge.site));
 }
 
-fn data(place: &mut Place, naming: &mut dyn Naming) {
-    if let (Some(file), None) = (&place.file, &place.symbol)
-        && let Some(name) = naming.data(Path::new(file), place.offset)
-    {
-        take(place, name, 0);
-    }
+/// The file and the address whose name a place needs; None if it has a name or cannot have one.
+fn unnamed(kind: Kind, place: &Place) -> Option<(&str, u64)> {
+    let file = place.file.as_deref().filter(|_| place.symbol.is_none())?;
+    Some((file, place.offset.checked_sub(behind(kind))?))
 }
 
 /// A call returns to the address after it, which may be in the next function. So the name is that of the byte before.
-fn code(place: &mut Place, naming: &mut dyn Naming) {
-    if let (Some(file), None) = (&place.file, &place.symbol)
-        && let Some(before) = place.offset.checked_sub(1)
-        && let Some(name) = naming.code(Path::new(file), before)
-    {
-        take(place, name, 1);
+fn behind(kind: Kind) -> u64 {
+    match kind {
+        Kind::Code => 1,
+        Kind::Data => 0,
     }
 }
 
-fn take(place: &mut Place, name: Name, behind: u64) {
+fn take(place: &mut Place, name: Name, kind: Kind) {
     place.symbol = Some(name.symbol);
-    place.displacement = name.displacement.saturating_add(behind);
+    place.displacement = name.displacement.saturating_add(behind(kind));
     place.line = name.line;
 }
 
