@@ -1,10 +1,14 @@
 /* What most programs do with the preload library: `cargo xtask layout` sees which of its functions that takes. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <malloc.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -26,6 +30,50 @@ static void *work(void *kept) {
     void *aligned = aligned_alloc(64, 640);
     free(aligned);
     return kept;
+}
+static void *wait_for_lock(void *of) {
+    pthread_mutex_lock(of);
+    pthread_mutex_unlock(of);
+    return of;
+}
+/* Another thread waits for the lock, and is not joined. */
+static void contend(int kind) {
+    static pthread_mutex_t locks[3];
+    pthread_mutexattr_t attributes;
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_settype(&attributes, kind);
+    pthread_mutex_init(&locks[kind], &attributes);
+    pthread_mutex_lock(&locks[kind]);
+    pthread_t thread;
+    pthread_create(&thread, NULL, wait_for_lock, &locks[kind]);
+    usleep(20000);
+    pthread_mutex_unlock(&locks[kind]);
+    if (kind) pthread_join(thread, NULL);
+    else pthread_detach(thread);
+}
+/* What one of three programs does. */
+static void seldom(void) {
+    void *page = NULL;
+    if (posix_memalign(&page, 4096, 128 << 10)) abort();
+    free(page);
+    free(memalign(4096, 5000));
+    free(reallocarray(NULL, 100, 10));
+    free(realloc(malloc(300 << 10), 600 << 10));
+    struct sigaction action = {.sa_handler = SIG_IGN};
+    sigaction(SIGUSR1, &action, NULL);
+    signal(SIGUSR2, SIG_DFL);
+    sigset_t set;
+    sigemptyset(&set);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    void *mapped = mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    munmap(mapped, 65536);
+    pthread_key_t key;
+    pthread_key_create(&key, free);
+    void *library = dlopen("libm.so.6", RTLD_NOW);
+    if (library) dlclose(library);
+    syscall(SYS_getppid);
+    contend(PTHREAD_MUTEX_NORMAL);
+    contend(PTHREAD_MUTEX_RECURSIVE);
 }
 /* What a child does that a shell starts; before that, where the library is. */
 static int only_start(void) {
@@ -49,6 +97,7 @@ int main(int count, char **words) {
     char *large = malloc(40 << 20);
     memset(large, 1, 1 << 20);
     free(large);
+    seldom();
     fflush(NULL);
     for (int turn = 0; turn < 2; turn++) {
         pid_t child = fork();
