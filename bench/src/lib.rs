@@ -9,7 +9,7 @@
 //!
 //! Modules, from simple to hard: [`random`] (the generator), [`workloads`] (what is run), [`host`] (on what), [`busy`]
 //! (beside whom), [`peers`] (against whom), [`build`] (how a peer becomes a shared library), [`measure`] (one sample),
-//! [`rounds`] (how many; their turns and intervals are those of `underbar_verdict`), [`goal`] (held or missed), [`memory_line`] (a server's memory by the second), [`results`] (what the texts and summaries have in common), [`heap`] (the rounds; [`heap::table`]: the text and
+//! [`rounds`] (how many), [`samples`] (the samples of all rounds; their turns and intervals are those of `underbar_verdict`), [`goal`] (held or missed), [`memory_line`] (a server's memory by the second), [`results`] (what the texts and summaries have in common), [`heap`] (the rounds; [`heap::table`]: the text and
 //! the files), [`accounts`] (what it costs to keep accounts), [`command`] (what the command adds), [`lock`] (locks under contention),
 //! [`load`] (programs loaded, called and given back), [`ecb`] (a heap for each unit of work), [`sites`] (profilers of storage: their cost, and the error of samples), [`sort`] (records and lines), [`switches`] (counting and sparing entries to the kernel), [`programs`] (real programs and servers, plain and under
 //! underbar), [`lines`] (what allocators' threads take from each other's caches, counted in a model).
@@ -37,6 +37,7 @@ pub mod programs;
 pub mod random;
 pub mod results;
 pub mod rounds;
+pub mod samples;
 pub mod sites;
 pub mod sort;
 pub mod switches;
