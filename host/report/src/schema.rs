@@ -325,7 +325,7 @@ fn place() -> Value {
     object(
         "A place in a file of the process, or an address of it.",
         json!({
-            "file": {"type": ["string", "null"], "description": "Path; null where the address lies in no file."},
+            "file": {"type": ["string", "null"], "description": "Path; null where the address is in no file."},
             "offset": {"type": "integer", "minimum": 0, "description":
                 "Address in the file, as its symbols have it; without a file, the address in the process."},
             "symbol": {"type": ["string", "null"], "description": "The function or variable there, where known."},
@@ -337,7 +337,7 @@ fn place() -> Value {
 
 fn spread() -> Value {
     object(
-        "Between which times a percentile lies, in nanoseconds.",
+        "Between which times a percentile is, in nanoseconds.",
         json!({
             "at_least": {"type": "integer", "minimum": 0, "description": "It is no less."},
             "at_most": {"type": "integer", "minimum": 0, "description": "It is no more."},

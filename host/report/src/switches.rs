@@ -53,7 +53,7 @@ pub struct Switches {
     pub since_reset: Option<[Seen; 2]>,
 }
 
-/// Samples of the caller of a component that stands between others and the kernel, as the C++ library does.
+/// Samples of the caller of a component that is between others and the kernel, as the C++ library does.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Caller {
     /// The component that hides its callers.
@@ -463,7 +463,7 @@ pub(crate) fn schema() -> Value {
             }},
             "callers": {"type": "array", "items": {
                 "type": "object",
-                "description": "Samples of who calls a component that stands between others and the kernel, as the C++ library does.",
+                "description": "Samples of who calls a component that is between others and the kernel, as the C++ library does.",
                 "properties": {
                     "component": text("The component."),
                     "caller": text("Its caller; empty: it was not found."),
