@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! take      for each round: the turns of all arms, in an order drawn anew ──> a record each
-//! values    the records of an arm ──> one value for each round: the middle turn, or the least
+//! figure    a record ──> the number of it that is compared
+//! values    the numbers of an arm ──> one for each round: the middle turn, or the least
 //! median, more, against    those values ──> the median; the difference and the ratio to another arm, round by round
 //! ```
 //!
@@ -100,37 +101,17 @@ impl<S> Samples<S> {
         self.records.iter().filter(move |record| record.arm == arm)
     }
 
-    /// A figure of an arm, round by round: of the turn that counts.
+    /// One figure of each sample.
     #[must_use]
-    pub fn values(&self, arm: usize, figure: impl Fn(&S) -> f64) -> Vec<f64> {
-        let value = |round| {
-            let of_round = self.of(arm).filter(|record| record.round == round);
-            let turns: Vec<f64> = of_round.map(|record| figure(&record.sample)).collect();
-            match self.turns[arm].counts {
-                Counts::Middle => median(&turns),
-                Counts::Least => turns.into_iter().fold(f64::INFINITY, f64::min),
-            }
+    pub fn figure(&self, figure: impl Fn(&S) -> f64) -> Samples<f64> {
+        let of = |record: &Record<S>| Record {
+            round: record.round,
+            place: record.place,
+            arm: record.arm,
+            sample: figure(&record.sample),
         };
-        (0..self.rounds).map(value).collect()
-    }
-
-    /// The median of the rounds.
-    #[must_use]
-    pub fn median(&self, arm: usize, figure: impl Fn(&S) -> f64) -> f64 {
-        median(&self.values(arm, figure))
-    }
-
-    /// The difference of a figure between two arms.
-    #[must_use]
-    pub fn more(&self, arm: usize, base: usize, figure: impl Fn(&S) -> f64) -> Span {
-        let pairs = self.values(arm, &figure).into_iter().zip(self.values(base, &figure));
-        difference(&pairs.map(|(ours, theirs)| ours - theirs).collect::<Vec<f64>>())
-    }
-
-    /// Log ratios of a figure of an arm to that of another.
-    #[must_use]
-    pub fn against(&self, arm: usize, base: usize, figure: impl Fn(&S) -> f64) -> LogRatios {
-        paired(&self.values(arm, &figure), &self.values(base, &figure))
+        let records = self.records.iter().map(of).collect();
+        Samples { turns: self.turns.clone(), rounds: self.rounds, records }
     }
 
     /// Samples for tests: `sample` gets the arm, and the number of its turn in the round.
@@ -149,6 +130,41 @@ impl<S> Samples<S> {
             }
         }
         Self { turns, rounds: number, records }
+    }
+}
+
+impl Samples<f64> {
+    /// The values of an arm, round by round: of the turn that counts.
+    #[must_use]
+    pub fn values(&self, arm: usize) -> Vec<f64> {
+        let value = |round| {
+            let of_round = self.of(arm).filter(|record| record.round == round);
+            let turns: Vec<f64> = of_round.map(|record| record.sample).collect();
+            match self.turns[arm].counts {
+                Counts::Middle => median(&turns),
+                Counts::Least => turns.into_iter().fold(f64::INFINITY, f64::min),
+            }
+        };
+        (0..self.rounds).map(value).collect()
+    }
+
+    /// The median of the rounds.
+    #[must_use]
+    pub fn median(&self, arm: usize) -> f64 {
+        median(&self.values(arm))
+    }
+
+    /// The difference between two arms.
+    #[must_use]
+    pub fn more(&self, arm: usize, base: usize) -> Span {
+        let pairs = self.values(arm).into_iter().zip(self.values(base));
+        difference(&pairs.map(|(ours, theirs)| ours - theirs).collect::<Vec<f64>>())
+    }
+
+    /// Log ratios of an arm to another.
+    #[must_use]
+    pub fn against(&self, arm: usize, base: usize) -> LogRatios {
+        paired(&self.values(arm), &self.values(base))
     }
 }
 
@@ -184,11 +200,10 @@ mod tests {
     #[test]
     fn the_middle_turn_of_a_round_counts_or_the_least() {
         let samples = Samples::made(6, THREE.to_vec(), |_, turn| [1.0, 0.5, 4.0][turn]);
-        let own = |value: &f64| *value;
-        assert_eq!((samples.values(0, own), samples.values(1, own)), (vec![1.0; 6], vec![0.5; 6]));
-        assert!((samples.median(0, own) - 1.0).abs() < 1e-9);
-        let more = samples.more(0, 1, own);
+        assert_eq!((samples.values(0), samples.values(1)), (vec![1.0; 6], vec![0.5; 6]));
+        let more = samples.more(0, 1);
         assert!((more.value - 0.5).abs() < 1e-9 && (more.high - more.low).abs() < 1e-6);
-        assert!((samples.against(0, 1, own).ratio().value - 2.0).abs() < 1e-9);
+        assert!((samples.against(0, 1).ratio().value - 2.0).abs() < 1e-9);
+        assert!((samples.figure(|value| value * 3.0).median(0) - 3.0).abs() < 1e-9);
     }
 }

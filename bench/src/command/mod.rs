@@ -21,9 +21,7 @@ use crate::rounds::Request;
 use crate::samples::Samples;
 use arms::Arm;
 use std::path::Path;
-use underbar_verdict::interval::Span;
 use underbar_verdict::random::Random;
-use underbar_verdict::ratios::LogRatios;
 
 /// The default number of rounds.
 pub const ROUNDS: usize = 20;
@@ -67,30 +65,6 @@ impl Run {
     pub fn find(&self, name: &str) -> Option<usize> {
         self.arms.iter().position(|arm| arm.name == name)
     }
-
-    /// The value of an arm, round by round.
-    #[must_use]
-    pub fn values(&self, arm: usize) -> Vec<f64> {
-        self.samples.values(arm, |value| *value)
-    }
-
-    /// The median of an arm's rounds.
-    #[must_use]
-    pub fn median(&self, arm: usize) -> f64 {
-        self.samples.median(arm, |value| *value)
-    }
-
-    /// The difference between two arms, in microseconds.
-    #[must_use]
-    pub fn more(&self, arm: usize, base: usize) -> Span {
-        self.samples.more(arm, base, |value| *value)
-    }
-
-    /// Log ratios of an arm to another.
-    #[must_use]
-    pub fn against(&self, arm: usize, base: usize) -> LogRatios {
-        self.samples.against(arm, base, |value| *value)
-    }
 }
 
 #[cfg(test)]
@@ -113,10 +87,10 @@ mod tests {
     fn the_middle_turn_of_a_round_counts_and_of_work_the_least() {
         let run = run(|name| if name == "true" { 1_000.0 } else { 3_000.0 });
         let (ours, plain) = (run.find("run").expect("there"), run.find("true").expect("there"));
-        assert!((run.median(ours) - 3_000.0).abs() < 1e-9);
-        let more = run.more(ours, plain);
+        assert!((run.samples.median(ours) - 3_000.0).abs() < 1e-9);
+        let more = run.samples.more(ours, plain);
         assert!((more.value - 2_000.0).abs() < 1e-9 && (more.high - more.low).abs() < 1e-6);
-        assert!((run.against(ours, plain).ratio().value - 3.0).abs() < 1e-9);
-        assert!((run.median(run.find("work").expect("there")) - 1_500.0).abs() < 1e-9);
+        assert!((run.samples.against(ours, plain).ratio().value - 3.0).abs() < 1e-9);
+        assert!((run.samples.median(run.find("work").expect("there")) - 1_500.0).abs() < 1e-9);
     }
 }

@@ -19,7 +19,8 @@ pub fn text(run: &Run) -> String {
     for (kind, words) in KINDS {
         let _ = writeln!(out, "\n{words:<64}  ratio to the first, 95 % interval");
         for (place, arm) in run.arms.iter().enumerate().filter(|(_, arm)| arm.kind == kind) {
-            out += &results.row(place, &format!("{:<52}{:>10.3}", arm.about, run.median(place) / 1e3));
+            out +=
+                &results.row(place, &format!("{:<52}{:>10.3}", arm.about, run.samples.median(place) / 1e3));
         }
     }
     out + &Results::goals(&goals::all(run))
@@ -34,7 +35,7 @@ fn results(run: &Run) -> Results<'_> {
         rounds: run.request.rounds,
         seed: run.request.seed,
         others: run.others,
-        to_first: to_first(&groups, |arm, base| run.against(arm, base)),
+        to_first: to_first(&groups, |arm, base| run.samples.against(arm, base)),
     }
 }
 
@@ -49,7 +50,7 @@ pub fn csv(run: &Run) -> String {
 
 /// The summary.
 pub fn json(run: &Run) -> String {
-    let arm = |(place, arm): (usize, &Arm)| json!({ "arm": arm.name, "about": arm.about, "median_us": run.median(place) });
+    let arm = |(place, arm): (usize, &Arm)| json!({ "arm": arm.name, "about": arm.about, "median_us": run.samples.median(place) });
     let arms: Vec<Value> = run.arms.iter().enumerate().map(arm).collect();
     results(run).summary(Value::Null, arms, &goals::all(run))
 }

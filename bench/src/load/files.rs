@@ -28,12 +28,12 @@ pub fn json(run: &Run) -> String {
     let rows: Vec<Value> = (0..run.rows.len())
         .map(|place| {
             let row = &run.rows[place];
-            let ratio = run.base(place).map(|base| run.against(place, base));
+            let ratio = run.base(place).map(|base| run.samples.against(place, base));
             json!({
                 "program": row.program.name, "way": row.way.name,
                 "organisation": row.library.map(|at| at.organisation.text()),
                 "members": row.library.map(|at| at.members),
-                "median_us": run.median(place),
+                "median_us": run.samples.median(place),
                 "to_dlopen": ratio.as_ref().map_or(Value::Null, interval),
             })
         })

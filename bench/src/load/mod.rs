@@ -26,7 +26,6 @@ use crate::{Error, results};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use underbar_verdict::random::Random;
-use underbar_verdict::ratios::LogRatios;
 use underbar_verdict::turns::Turn;
 
 /// The default number of rounds.
@@ -93,18 +92,6 @@ fn sample(program: &Path, way: &str, path: &Path, member: &str, times: u64) -> R
 }
 
 impl Run {
-    /// The median time of a row, in microseconds.
-    #[must_use]
-    pub fn median(&self, row: usize) -> f64 {
-        self.samples.median(row, |time| *time)
-    }
-
-    /// Log ratios of a row to another, round by round.
-    #[must_use]
-    pub fn against(&self, row: usize, other: usize) -> LogRatios {
-        self.samples.against(row, other, |time| *time)
-    }
-
     /// The index of the row of this way, program and library.
     #[must_use]
     pub fn find(&self, program: &str, library: Option<rows::Stored>, way: &str) -> Option<usize> {

@@ -246,19 +246,19 @@ impl Run {
     /// The median of the rounds.
     #[must_use]
     pub fn median(&self, row: usize, arm: usize, figure: fn(&Sample) -> f64) -> f64 {
-        self.rows[row].samples.median(arm, figure)
+        self.rows[row].samples.figure(figure).median(arm)
     }
 
     /// Log ratios of the program's CPU time under an arm to that under another.
     #[must_use]
     pub fn cost(&self, row: usize, arm: usize, base: usize) -> LogRatios {
-        self.rows[row].samples.against(arm, base, program)
+        self.rows[row].samples.figure(program).against(arm, base)
     }
 
     /// The difference of the peaks in MiB.
     #[must_use]
     pub fn more(&self, row: usize, arm: usize, base: usize) -> Span {
-        self.rows[row].samples.more(arm, base, peak)
+        self.rows[row].samples.figure(peak).more(arm, base)
     }
 }
 

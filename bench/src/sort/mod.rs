@@ -122,13 +122,13 @@ impl Run {
     /// The median of a figure of an arm.
     #[must_use]
     pub fn median(&self, arm: usize, figure: impl Fn(&Sample) -> f64) -> f64 {
-        self.samples.median(arm, figure)
+        self.samples.figure(figure).median(arm)
     }
 
     /// Log ratios of the seconds of an arm to those of another.
     #[must_use]
     pub fn against(&self, arm: usize, base: usize) -> LogRatios {
-        self.samples.against(arm, base, |sample| sample.seconds)
+        self.samples.figure(|sample| sample.seconds).against(arm, base)
     }
 }
 

@@ -24,9 +24,7 @@ use crate::samples::Samples;
 use arms::Arm;
 use fetches::Fetches;
 use std::path::Path;
-use underbar_verdict::interval::Span;
 use underbar_verdict::random::Random;
-use underbar_verdict::ratios::LogRatios;
 
 /// The default number of rounds.
 pub const ROUNDS: usize = 12;
@@ -80,30 +78,6 @@ impl Run {
     pub fn find(&self, name: &str) -> Option<usize> {
         self.arms.iter().position(|arm| arm.name == name)
     }
-
-    /// The value of an arm, round by round.
-    #[must_use]
-    pub fn values(&self, arm: usize) -> Vec<f64> {
-        self.samples.values(arm, |value| *value)
-    }
-
-    /// The median of an arm's rounds.
-    #[must_use]
-    pub fn median(&self, arm: usize) -> f64 {
-        self.samples.median(arm, |value| *value)
-    }
-
-    /// The difference between two arms.
-    #[must_use]
-    pub fn more(&self, arm: usize, base: usize) -> Span {
-        self.samples.more(arm, base, |value| *value)
-    }
-
-    /// Log ratios of an arm to another.
-    #[must_use]
-    pub fn against(&self, arm: usize, base: usize) -> LogRatios {
-        self.samples.against(arm, base, |value| *value)
-    }
 }
 
 #[cfg(test)]
@@ -128,8 +102,8 @@ mod tests {
     fn the_least_turn_of_a_round_counts() {
         let run = run(|name| if name == "call-counted" { 202.0 } else { 200.0 }, |_| 0);
         let (counted, plain) = (run.find("call-counted").expect("there"), run.find("call").expect("there"));
-        assert!((run.median(counted) - 202.0).abs() < 1e-9);
-        assert!((run.more(counted, plain).value - 2.0).abs() < 1e-9);
-        assert!((run.against(counted, plain).ratio().value - 1.01).abs() < 1e-9);
+        assert!((run.samples.median(counted) - 202.0).abs() < 1e-9);
+        assert!((run.samples.more(counted, plain).value - 2.0).abs() < 1e-9);
+        assert!((run.samples.against(counted, plain).ratio().value - 1.01).abs() < 1e-9);
     }
 }

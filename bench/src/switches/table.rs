@@ -22,7 +22,7 @@ pub fn text(run: &Run) -> String {
         let _ = writeln!(out, "\n{words:<56}{:>12}  ratio to the first, 95 % interval", "kernel calls");
         for (place, arm) in run.arms.iter().enumerate().filter(|(_, arm)| arm.group == group) {
             let calls = kernel_calls(run, place).map_or_else(String::new, |calls| calls.to_string());
-            let columns = format!("{:<42}{:>12.1}{calls:>12}", arm.about, run.median(place));
+            let columns = format!("{:<42}{:>12.1}{calls:>12}", arm.about, run.samples.median(place));
             out += &results.row(place, &columns);
         }
     }
@@ -42,7 +42,7 @@ fn results(run: &Run) -> Results<'_> {
         rounds: run.request.rounds,
         seed: run.request.seed,
         others: run.others,
-        to_first: to_first(&groups, |arm, base| run.against(arm, base)),
+        to_first: to_first(&groups, |arm, base| run.samples.against(arm, base)),
     }
 }
 
@@ -59,7 +59,7 @@ pub fn csv(run: &Run) -> String {
 pub fn json(run: &Run) -> String {
     let arm = |(place, arm): (usize, &Arm)| {
         json!({
-            "arm": arm.name, "about": arm.about, "median": run.median(place),
+            "arm": arm.name, "about": arm.about, "median": run.samples.median(place),
             "unit": if arm.group == Group::Start { "microseconds" } else { "nanoseconds" },
             "kernel_calls": kernel_calls(run, place),
         })
