@@ -16,7 +16,7 @@ use crate::lock::columns;
 use crate::model::SCHEMA;
 use crate::steps::STEPS;
 use crate::tree::TREE;
-use crate::{buffers, ecb_trace, ecbs, over_time, pools, switches};
+use crate::{buffers, ecb_trace, ecbs, over_time, pools, switch_costs, switches};
 
 /// The schema, in JSON Schema's 2020-12 form.
 #[must_use]
@@ -131,7 +131,7 @@ pub fn schema() -> Value {
             "memory_limit_bytes": maybe("The least of what limits the run's memory."),
             "thread_stack_bytes": maybe("Stack of a thread that does not ask for a size."),
             "utc_offset_seconds": {"type": "integer"},
-            "switch_costs": switches::costs_schema(),
+            "switch_costs": switch_costs::schema(),
         }),
     );
     not_required(&mut host, "switch_costs");
