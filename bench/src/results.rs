@@ -19,7 +19,6 @@ use serde_json::{Map, Value, json};
 use underbar_verdict::ratios::LogRatios;
 
 use crate::goal::Goal;
-use crate::heap::table::interval;
 use crate::host::Host;
 use crate::{Error, build};
 
@@ -129,6 +128,14 @@ pub(crate) fn record(host: &Host, files: &[(&str, String)], workspace: &Path) ->
     }
     println!("written to {}", folder.strip_prefix(workspace).unwrap_or(&folder).display());
     Ok(())
+}
+
+/// A ratio and its interval; an infinite end is null.
+pub(crate) fn interval(mean: &LogRatios) -> serde_json::Value {
+    let ratio = mean.ratio();
+    let finite =
+        |value: f64| if value.is_finite() { serde_json::json!(value) } else { serde_json::Value::Null };
+    serde_json::json!({ "value": finite(ratio.value), "low": finite(ratio.low), "high": finite(ratio.high) })
 }
 
 /// Both objects in one.

@@ -2,8 +2,7 @@
 
 use super::arms::PLAIN;
 use super::{Run, around, error_table, goals, peak, program};
-use crate::heap::table::interval;
-use crate::results::Results;
+use crate::results::{Results, interval};
 use crate::samples::Record;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
