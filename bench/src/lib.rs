@@ -7,15 +7,27 @@
 //!    +--> samples --> paired log ratios to the best peer --> table, raw.csv, summary.json
 //! ```
 //!
-//! Modules, from simple to hard: [`random`] (the generator), [`workloads`] (what is run), [`host`] (on what), [`busy`]
-//! (beside whom), [`peers`] (against whom), [`build`] (how a peer becomes a shared library), [`measure`] (one sample),
-//! [`rounds`] (how many; their turns and intervals are those of `underbar_verdict`), [`goal`] (held or missed), [`memory_line`] (a server's memory by the second), [`results`] (what the texts and summaries have in common), [`heap`] (the rounds; [`heap::table`]: the text and
-//! the files), [`accounts`] (what it costs to keep accounts), [`command`] (what the command adds), [`lock`] (locks under contention),
-//! [`load`] (programs loaded, called and given back), [`ecb`] (a heap for each unit of work), [`sites`] (profilers of storage: their cost, and the error of samples), [`sort`] (records and lines), [`switches`] (counting and sparing entries to the kernel), [`programs`] (real programs and servers, plain and under
-//! underbar), [`lines`] (what allocators' threads take from each other's caches, counted in a model).
+//! From simple to hard:
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`random`], [`workloads`] | the generator; what is run |
+//! | [`host`], [`busy`] | on what; next to which other programs |
+//! | [`peers`], [`build`] | against whom; how a peer becomes a shared library |
+//! | [`measure`] | one sample |
+//! | [`rounds`], [`samples`] | how many; the samples of all rounds, with the turns and intervals of `underbar_verdict` |
+//! | [`goal`], [`results`] | held or missed; what texts and summaries have in common |
+//! | [`memory_line`] | a server's memory by the second |
+//! | [`heap`] | allocators ([`heap::table`]: the text and the files) |
+//! | [`accounts`], [`command`] | the cost of accounts; the time that the command adds |
+//! | [`lock`], [`load`], [`ecb`] | locks under contention; programs loaded, called and given back; a heap for each unit of work |
+//! | [`sites`] | profilers of storage: their cost, and the error of samples |
+//! | [`sort`], [`switches`] | records and lines; entries to the kernel, counted and spared |
+//! | [`programs`] | real programs and servers, plain and under underbar |
+//! | [`lines`] | what allocators' threads take from each other's caches, counted in a model |
 //!
 //! Invariant: every allocator runs the same workload with the same seed, and must print the same text.
-//! What is absent: no absolute time decides anything, but for two goals of [`command`] that are milliseconds; only ratios within one run
+//! Absent: no absolute time decides anything, but for two goals of [`command`] that are milliseconds; only ratios within one run
 //! are compared, and no goal fails a build.
 #![forbid(unsafe_code)]
 
@@ -37,6 +49,7 @@ pub mod programs;
 pub mod random;
 pub mod results;
 pub mod rounds;
+pub mod samples;
 pub mod sites;
 pub mod sort;
 pub mod switches;

@@ -8,16 +8,19 @@
 //! Goals
 //! ```
 //!
+//! [`print`] shows a text, and writes it with its files below `bench/runs`.
+//!
 //! Not here: the columns of a benchmark, and its goals.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use serde_json::{Map, Value, json};
 use underbar_verdict::ratios::LogRatios;
 
 use crate::goal::Goal;
-use crate::heap::table::interval;
 use crate::host::Host;
+use crate::{Error, build};
 
 /// A run, whatever it measures.
 pub struct Results<'a> {
@@ -31,10 +34,18 @@ pub struct Results<'a> {
     pub seed: u64,
     /// Part of all processors' time that other programs used meanwhile, 0 to 1.
     pub others: f64,
-    /// The place of the first arm of an arm's group.
-    pub first: &'a dyn Fn(usize) -> usize,
-    /// Log ratios of an arm to another.
-    pub against: &'a dyn Fn(usize, usize) -> LogRatios,
+    /// By arm, its log ratios to the first one of its group; None for that one.
+    pub to_first: Vec<Option<LogRatios>>,
+}
+
+/// The log ratios of each arm to the first one of its group: `groups` by arm, `against` an arm and the first one.
+pub fn to_first<G: PartialEq>(
+    groups: &[G],
+    against: impl Fn(usize, usize) -> LogRatios,
+) -> Vec<Option<LogRatios>> {
+    let first = |place: usize| groups.iter().position(|group| *group == groups[place]).unwrap_or(place);
+    let arms = (0..groups.len()).map(|place| (place, first(place)));
+    arms.map(|(place, first)| (first != place).then(|| against(place, first))).collect()
 }
 
 impl Results<'_> {
@@ -53,7 +64,8 @@ impl Results<'_> {
     /// A row of the text: its columns, and the ratio to the first row of its group.
     #[must_use]
     pub fn row(&self, place: usize, columns: &str) -> String {
-        let ratio = self.to_first(place).map(|ratios| ratios.ratio().to_string()).unwrap_or_default();
+        let ratio =
+            self.to_first[place].as_ref().map_or_else(String::new, |ratios| ratios.ratio().to_string());
         format!("{}\n", format!("  {columns}  {ratio}").trim_end())
     }
 
@@ -71,10 +83,9 @@ impl Results<'_> {
     pub fn summary(&self, more: Value, arms: Vec<Value>, goals: &[Goal]) -> String {
         let arms: Vec<Value> = arms
             .into_iter()
-            .enumerate()
-            .map(|(place, arm)| {
-                let ratio = self.to_first(place).as_ref().map_or(Value::Null, interval);
-                with(json!({ "to_first": ratio }), arm)
+            .zip(&self.to_first)
+            .map(|(arm, to_first)| {
+                with(json!({ "to_first": to_first.as_ref().map_or(Value::Null, interval) }), arm)
             })
             .collect();
         let goals: Vec<Value> = goals.iter().map(Goal::json).collect();
@@ -86,12 +97,45 @@ impl Results<'_> {
         });
         format!("{:#}\n", with(document, more))
     }
+}
 
-    /// None for the first one of a group.
-    fn to_first(&self, place: usize) -> Option<LogRatios> {
-        let first = (self.first)(place);
-        (first != place).then(|| (self.against)(place, first))
+/// Prints a text. Where it is recorded, writes it with the samples and the summary: `NAME.txt`, `NAME.csv`, `NAME.json`.
+///
+/// # Errors
+/// [`Error::System`] if a file cannot be written.
+pub fn print(
+    host: &Host,
+    recorded_in: Option<&Path>,
+    name: &str,
+    text: String,
+    csv: impl FnOnce() -> String,
+    json: impl FnOnce() -> String,
+) -> Result<(), Error> {
+    print!("{text}");
+    let Some(workspace) = recorded_in else { return Ok(()) };
+    let [txt, csv_name, json_name] = ["txt", "csv", "json"].map(|kind| format!("{name}.{kind}"));
+    record(host, &[(&txt, text), (&csv_name, csv()), (&json_name, json())], workspace)
+}
+
+/// Writes a run's files into `bench/runs/DATE-KIND`, and prints the path.
+pub(crate) fn record(host: &Host, files: &[(&str, String)], workspace: &Path) -> Result<(), Error> {
+    let date = build::output("date", &["-u", "+%F"])?;
+    let folder = workspace.join("bench/runs").join(format!("{date}-{}", host.kind()));
+    std::fs::create_dir_all(&folder)
+        .map_err(|error| Error::system("creating a folder for the run", &error))?;
+    for (name, content) in files {
+        std::fs::write(folder.join(name), content).map_err(|error| Error::system(name, &error))?;
     }
+    println!("written to {}", folder.strip_prefix(workspace).unwrap_or(&folder).display());
+    Ok(())
+}
+
+/// A ratio and its interval; an infinite end is null.
+pub(crate) fn interval(mean: &LogRatios) -> serde_json::Value {
+    let ratio = mean.ratio();
+    let finite =
+        |value: f64| if value.is_finite() { serde_json::json!(value) } else { serde_json::Value::Null };
+    serde_json::json!({ "value": finite(ratio.value), "low": finite(ratio.low), "high": finite(ratio.high) })
 }
 
 /// Both objects in one.

@@ -23,6 +23,7 @@ use crate::heap::{self, Request};
 use crate::host::Host;
 use crate::measure::Programs;
 use crate::peers::Allocator;
+use crate::results;
 use crate::workloads::Workload;
 use std::path::Path;
 
@@ -112,7 +113,7 @@ pub fn run(request: Request, workspace: &Path, target: &Path) -> Result<(), Erro
     if run.times.request.record {
         let csv = crate::heap::table::csv(&run.times);
         let files = [("accounts.txt", text), ("accounts.csv", csv), ("accounts.json", table::json(&run))];
-        heap::record(&run.times.host, &files, workspace)?;
+        results::record(&run.times.host, &files, workspace)?;
     }
     Ok(())
 }

@@ -47,7 +47,7 @@ impl Goal {
             Some(ratio) => ratio.to_string(),
             None => format!("{:.3}", self.figure),
         };
-        let doubt = if self.is_certain() { "" } else { ", which lies within the interval" };
+        let doubt = if self.is_certain() { "" } else { ", which is within the interval" };
         format!("  {word:<7} {:<54} {figure}, at most {:.2}{doubt}", self.what, self.most)
     }
 
@@ -232,7 +232,7 @@ pub mod tests {
             most: 1.02,
         };
         assert!(goal(1.01, 1.0, 1.03).held() && !goal(1.01, 1.0, 1.03).is_certain());
-        assert!(goal(1.03, 1.0, 1.06).line().contains("at most 1.02, which lies within the interval"));
+        assert!(goal(1.03, 1.0, 1.06).line().contains("at most 1.02, which is within the interval"));
         assert!(!goal(1.03, 1.0, 1.06).held());
         assert!(goal(1.0, 0.99, 1.01).is_certain() && goal(1.05, 1.04, 1.06).is_certain());
         assert!(

@@ -5,7 +5,8 @@
 
 use super::summary::{Goal, NOTHING, Summary, mean, ratio};
 use super::{Both, Run, WITH, WITHOUT};
-use crate::heap::table::{cpu_ms, interval, values};
+use crate::heap::table::{cpu_ms, values};
+use crate::results::interval;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use underbar_verdict::ratios::median;

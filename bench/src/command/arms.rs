@@ -2,6 +2,7 @@
 
 use crate::Error;
 use crate::measure::{beside, usage};
+use crate::samples::{Counts, Turns};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -27,12 +28,13 @@ pub enum Kind {
 
 impl Kind {
     /// Its runs in each round.
-    pub fn turns(self) -> usize {
-        match self {
-            Kind::Start => 25,
-            Kind::Children => 3,
-            Kind::Work => 8,
-        }
+    pub fn turns(self) -> Turns {
+        let (number, counts) = match self {
+            Kind::Start => (25, Counts::Middle),
+            Kind::Children => (3, Counts::Middle),
+            Kind::Work => (8, Counts::Least),
+        };
+        Turns { number, counts }
     }
 }
 

@@ -20,9 +20,9 @@ pub fn all(run: &Run) -> Vec<Goal> {
 
 fn start(run: &Run) -> Option<Goal> {
     let plain = run.find("true")?;
-    let more = run.more(run.find("run")?, plain);
+    let more = run.samples.more(run.find("run")?, plain);
     let line = |name: &str, words: &str| {
-        Some(format!("{} for {words}", milliseconds(run.more(run.find(name)?, plain))))
+        Some(format!("{} for {words}", milliseconds(run.samples.more(run.find(name)?, plain))))
     };
     let others = [line("quiet", "run -q"), line("timeout", "timeout, which keeps no accounts")];
     Some(Goal {
@@ -46,8 +46,8 @@ fn child(run: &Run) -> Option<Goal> {
 fn of_child(run: &Run) -> Option<Span> {
     let [followed, alone, plain, shell] =
         ["children-followed", "shell-followed", "children", "shell"].map(|name| run.find(name));
-    let (followed, alone) = (run.values(followed?), run.values(alone?));
-    let (plain, shell) = (run.values(plain?), run.values(shell?));
+    let (followed, alone) = (run.samples.values(followed?), run.samples.values(alone?));
+    let (plain, shell) = (run.samples.values(plain?), run.samples.values(shell?));
     let each: Vec<f64> = (0..run.request.rounds)
         .map(|round| ((followed[round] - alone[round]) - (plain[round] - shell[round])) / CHILDREN as f64)
         .collect();
@@ -56,9 +56,10 @@ fn of_child(run: &Run) -> Option<Span> {
 
 fn sampled(run: &Run) -> Option<Goal> {
     let plain = run.find("work")?;
-    let ours = run.against(run.find("profile")?, plain).ratio();
-    let line =
-        |name: &str, words: &str| Some(format!("{} {words}", run.against(run.find(name)?, plain).ratio()));
+    let ours = run.samples.against(run.find("profile")?, plain).ratio();
+    let line = |name: &str, words: &str| {
+        Some(format!("{} {words}", run.samples.against(run.find(name)?, plain).ratio()))
+    };
     let others = [
         line("unread", "sampled by the kernel alone, nobody reading: the interrupts of this machine"),
         line("perf", "perf record"),

@@ -15,29 +15,16 @@ mod table;
 
 use crate::Error;
 use crate::busy::Busy;
-use crate::heap;
 use crate::host::Host;
+use crate::results;
 use crate::rounds::Request;
-use arms::{Arm, Kind};
+use crate::samples::Samples;
+use arms::Arm;
 use std::path::Path;
-use underbar_verdict::interval::Span;
 use underbar_verdict::random::Random;
-use underbar_verdict::ratios::{LogRatios, difference, median, paired};
-use underbar_verdict::turns::{Turn, rounds};
 
 /// The default number of rounds.
 pub const ROUNDS: usize = 20;
-
-/// One sample.
-#[derive(Debug, Clone)]
-pub struct Record {
-    /// The arm's place in [`Run::arms`].
-    pub arm: usize,
-    /// The round, from 0.
-    pub round: usize,
-    /// Microseconds.
-    pub microseconds: f64,
-}
 
 /// A whole run.
 #[derive(Debug)]
@@ -48,8 +35,8 @@ pub struct Run {
     pub request: Request,
     /// The arms, in the order of the table.
     pub arms: Vec<Arm>,
-    /// All samples, in order.
-    pub records: Vec<Record>,
+    /// All samples: microseconds.
+    pub samples: Samples<f64>,
     /// Part of all processors' time that other programs used meanwhile, 0 to 1.
     pub others: f64,
 }
@@ -59,30 +46,17 @@ pub struct Run {
 /// # Errors
 /// Everything in [`Error`].
 pub fn run(request: Request, workspace: &Path) -> Result<(), Error> {
+    let host = Host::here();
     let arms = arms::all(&arms::Programs::beside_us()?);
-    let mut run = Run { host: Host::here(), request, arms, records: Vec::new(), others: 0.0 };
-    let mut order = Random::new(run.request.seed ^ 0x636f_6d6d_616e_6400);
+    let turns = arms.iter().map(|arm| arm.kind.turns()).collect();
+    let mut order = Random::new(request.seed ^ 0x636f_6d6d_616e_6400);
     let before = Busy::now();
-    // Every turn of every arm, mixed, so that a slow minute of the machine falls on all.
-    let turns: Vec<usize> =
-        run.arms.iter().enumerate().flat_map(|(place, arm)| vec![place; arm.kind.turns()]).collect();
-    rounds(run.request.rounds, &turns, &mut order, |Turn { round, place, arm }| {
-        if place == 0 {
-            eprintln!("round {} of {}", round + 1, run.request.rounds);
-        }
-        let microseconds = run.arms[arm].sample()?;
-        run.records.push(Record { arm, round, microseconds });
-        Ok(())
-    })?;
-    run.others = before.others(run.host.processors);
+    let samples = Samples::take(None, request.rounds, turns, &mut order, |turn| arms[turn.arm].sample())?;
+    let others = before.others(host.processors);
+    let run = Run { host, request, arms, samples, others };
     let text = table::text(&run);
-    print!("{text}");
-    if run.request.record {
-        let files =
-            [("command.txt", text), ("command.csv", table::csv(&run)), ("command.json", table::json(&run))];
-        heap::record(&run.host, &files, workspace)?;
-    }
-    Ok(())
+    let recorded_in = run.request.record.then_some(workspace);
+    results::print(&run.host, recorded_in, "command", text, || table::csv(&run), || table::json(&run))
 }
 
 impl Run {
@@ -91,72 +65,32 @@ impl Run {
     pub fn find(&self, name: &str) -> Option<usize> {
         self.arms.iter().position(|arm| arm.name == name)
     }
-
-    /// The value of an arm's turns, round by round: the median; for work on the processor alone the least, since another
-    /// user of the processor's core can only add to it.
-    #[must_use]
-    pub fn values(&self, arm: usize) -> Vec<f64> {
-        (0..self.request.rounds)
-            .map(|round| {
-                let of_round =
-                    self.records.iter().filter(|record| record.arm == arm && record.round == round);
-                let turns: Vec<f64> = of_round.map(|record| record.microseconds).collect();
-                match self.arms[arm].kind {
-                    Kind::Work => turns.iter().copied().fold(f64::INFINITY, f64::min),
-                    Kind::Start | Kind::Children => median(&turns),
-                }
-            })
-            .collect()
-    }
-
-    /// The median of an arm's rounds.
-    #[must_use]
-    pub fn median(&self, arm: usize) -> f64 {
-        median(&self.values(arm))
-    }
-
-    /// The difference between two arms, in microseconds.
-    #[must_use]
-    pub fn more(&self, arm: usize, base: usize) -> Span {
-        let pairs = self.values(arm).into_iter().zip(self.values(base));
-        difference(&pairs.map(|(ours, theirs)| ours - theirs).collect::<Vec<f64>>())
-    }
-
-    /// Log ratios of an arm to another.
-    #[must_use]
-    pub fn against(&self, arm: usize, base: usize) -> LogRatios {
-        paired(&self.values(arm), &self.values(base))
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::Run;
     use super::arms::{Programs, all};
-    use super::{Record, Run};
     use crate::host::Host;
     use crate::rounds::Request;
+    use crate::samples::Samples;
 
     /// Six rounds, in which each arm takes these microseconds.
     pub(super) fn run(time: impl Fn(&str) -> f64) -> Run {
         let arms = all(&Programs::named());
-        let records = (0..6)
-            .flat_map(|round| arms.iter().enumerate().map(move |(arm, one)| (round, arm, one.name)))
-            .flat_map(|(round, arm, name)| {
-                [1.0, 0.5, 2.0].map(|part| Record { arm, round, microseconds: time(name) * part })
-            })
-            .collect();
-        let request = Request::of(6);
-        Run { host: Host::here(), request, arms, records, others: 0.0 }
+        let turns = arms.iter().map(|arm| arm.kind.turns()).collect();
+        let samples = Samples::made(6, turns, |arm, turn| time(arms[arm].name) * [1.0, 0.5, 2.0][turn % 3]);
+        Run { host: Host::here(), request: Request::of(6), arms, samples, others: 0.0 }
     }
 
     #[test]
     fn the_middle_turn_of_a_round_counts_and_of_work_the_least() {
         let run = run(|name| if name == "true" { 1_000.0 } else { 3_000.0 });
         let (ours, plain) = (run.find("run").expect("there"), run.find("true").expect("there"));
-        assert!((run.median(ours) - 3_000.0).abs() < 1e-9);
-        let more = run.more(ours, plain);
+        assert!((run.samples.median(ours) - 3_000.0).abs() < 1e-9);
+        let more = run.samples.more(ours, plain);
         assert!((more.value - 2_000.0).abs() < 1e-9 && (more.high - more.low).abs() < 1e-6);
-        assert!((run.against(ours, plain).ratio().value - 3.0).abs() < 1e-9);
-        assert!((run.median(run.find("work").expect("there")) - 1_500.0).abs() < 1e-9);
+        assert!((run.samples.against(ours, plain).ratio().value - 3.0).abs() < 1e-9);
+        assert!((run.samples.median(run.find("work").expect("there")) - 1_500.0).abs() < 1e-9);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Run, goals};
 use crate::goal::Goal;
-use crate::heap::table::interval;
+use crate::results::interval;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 

@@ -92,7 +92,7 @@ fn best(run: &Run, key: &str, most: f64, wanted: &str) -> Option<Goal> {
     })
 }
 
-/// Not below any: no interval lies on the wrong side.
+/// Not below any: no interval is on the wrong side.
 fn messages(run: &Run) -> Option<Goal> {
     let (row, ours, figure) = ours(run, "tls", 1)?;
     let lost: Vec<String> = ratios(run, row, ours, figure)

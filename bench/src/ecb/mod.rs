@@ -25,7 +25,7 @@ use self::calls::Calls;
 use self::rows::{Figure, Figures, Row, Scripts};
 use crate::busy::Busy;
 use crate::host::Host;
-use crate::{Error, heap};
+use crate::{Error, results};
 use std::path::Path;
 use underbar_demo::share::{self, Share};
 use underbar_verdict::random::Random;
@@ -159,12 +159,8 @@ pub fn run(request: Request, workspace: &Path, target: &Path) -> Result<(), Erro
     samples(&mut run, &ready, &scripts)?;
     run.others = before.others(run.host.processors);
     let text = format!("{}{}", table::text(&run), goals::text(&run));
-    print!("{text}");
-    if run.request.record {
-        let files = [("ecb.txt", text), ("ecb.csv", files::csv(&run)), ("ecb.json", files::json(&run))];
-        heap::record(&run.host, &files, workspace)?;
-    }
-    Ok(())
+    let recorded_in = run.request.record.then_some(workspace);
+    results::print(&run.host, recorded_in, "ecb", text, || files::csv(&run), || files::json(&run))
 }
 
 /// The rows that the request names.

@@ -16,7 +16,7 @@ pub mod table;
 use crate::measure::{self, Programs, Sample};
 use crate::peers::{self, Allocator};
 use crate::workloads::{self, Workload};
-use crate::{Error, build, host::Host};
+use crate::{Error, host::Host, results};
 use std::path::Path;
 use underbar_verdict::random::Random;
 use underbar_verdict::turns::{self, Turn};
@@ -95,12 +95,8 @@ pub fn run(request: Request, workspace: &Path, target: &Path) -> Result<(), Erro
     };
     samples(&mut run, &programs, &chosen)?;
     let text = table::text(&run);
-    print!("{text}");
-    if run.request.record {
-        let files = [("heap.txt", text), ("heap.csv", table::csv(&run)), ("heap.json", table::json(&run))];
-        record(&run.host, &files, workspace)?;
-    }
-    Ok(())
+    let recorded_in = run.request.record.then_some(workspace);
+    results::print(&run.host, recorded_in, "heap", text, || table::csv(&run), || table::json(&run))
 }
 
 /// The result of [`allocators`]: available ones, and missing ones with the reason.
@@ -179,17 +175,4 @@ fn rounds(
         run.records.push(Record { round, place, workload: workload.name, allocator, sample });
         Ok(())
     })
-}
-
-/// Writes a run's files into `bench/runs/DATE-KIND`, and prints the path.
-pub(crate) fn record(host: &Host, files: &[(&str, String)], workspace: &Path) -> Result<(), Error> {
-    let date = build::output("date", &["-u", "+%F"])?;
-    let folder = workspace.join("bench/runs").join(format!("{date}-{}", host.kind()));
-    std::fs::create_dir_all(&folder)
-        .map_err(|error| Error::system("creating a folder for the run", &error))?;
-    for (name, content) in files {
-        std::fs::write(folder.join(name), content).map_err(|error| Error::system(name, &error))?;
-    }
-    println!("written to {}", folder.strip_prefix(workspace).unwrap_or(&folder).display());
-    Ok(())
 }

@@ -7,6 +7,7 @@
 
 use super::{Record, Run};
 use crate::measure::Sample;
+use crate::results::interval;
 use std::fmt::Write as _;
 use underbar_verdict::ratios::{LogRatios, geometric_mean, median, paired};
 
@@ -235,14 +236,6 @@ pub fn json(run: &Run) -> String {
         "allocators": allocators, "missing": missing, "figures": figures,
     });
     format!("{document:#}\n")
-}
-
-/// A ratio and its interval; an infinite end is null.
-pub(crate) fn interval(mean: &LogRatios) -> serde_json::Value {
-    let ratio = mean.ratio();
-    let finite =
-        |value: f64| if value.is_finite() { serde_json::json!(value) } else { serde_json::Value::Null };
-    serde_json::json!({ "value": finite(ratio.value), "low": finite(ratio.low), "high": finite(ratio.high) })
 }
 
 #[cfg(test)]

@@ -15,10 +15,10 @@ mod trace;
 
 use crate::Error;
 use crate::goal::Goal;
-use crate::heap;
 use crate::host::Host;
 use crate::measure::beside;
 use crate::peers::Allocator;
+use crate::{heap, results};
 use serde_json::json;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -154,7 +154,7 @@ pub fn run(request: Request, workspace: &Path, target: &Path) -> Result<(), Erro
             "cells": rows, "goals": goals.iter().map(Goal::json).collect::<Vec<_>>(),
         });
         let files = [("lines.txt", text), ("lines.json", format!("{whole:#}\n"))];
-        heap::record(&host, &files, workspace)?;
+        results::record(&host, &files, workspace)?;
     }
     Ok(())
 }

@@ -58,19 +58,19 @@ pub fn text(run: &Run) -> String {
 /// The factor to `dlopen`.
 fn faster(run: &Run, program: &str, way: &str, times: f64, wanted: &str) -> Option<Goal> {
     let ours = run.find(program, Some(SMALL), way)?;
-    let ratio = run.against(run.base(ours)?, ours).ratio();
+    let ratio = run.samples.against(run.base(ours)?, ours).ratio();
     Some(Goal { wanted: wanted.to_owned(), held: ratio.value >= times, found: vec![ratio.times()] })
 }
 
 /// The limit in microseconds.
 fn within(run: &Run, program: &str, most: f64, wanted: &str) -> Option<Goal> {
-    let median = run.median(run.find(program, Some(SMALL), "fresh")?);
+    let median = run.samples.median(run.find(program, Some(SMALL), "fresh")?);
     Some(Goal { wanted: wanted.to_owned(), held: median <= most, found: vec![format!("{median:.1} us")] })
 }
 
 fn untouched(run: &Run) -> Option<Goal> {
     let ours = run.find("plain", Some(SMALL), "nothing")?;
-    let ratio = run.against(ours, run.base(ours)?).ratio();
+    let ratio = run.samples.against(ours, run.base(ours)?).ratio();
     Some(Goal {
         wanted: "4 MB from a PDSE, untouched: no slower than dlopen".to_owned(),
         held: ratio.low <= 1.0,
@@ -89,7 +89,7 @@ fn flat(run: &Run, wanted: &str, organisation: Organisation, is_searched: bool) 
         let row = |members| run.find("tiny", Some(Stored { organisation, members }), way.name);
         let few = row(MEMBERS[0])?;
         for members in &MEMBERS[1..] {
-            let ratio = run.against(row(*members)?, few).ratio();
+            let ratio = run.samples.against(row(*members)?, few).ratio();
             held &= ratio.value <= 1.1;
             found.push(format!("{}, {members} members: {ratio} of {}", way.about, MEMBERS[0]));
         }
@@ -103,7 +103,8 @@ fn linear(run: &Run) -> Option<Goal> {
     let (mut held, mut found) = (true, Vec::new());
     for way in ways(true) {
         let median = |members| {
-            run.find("tiny", Some(Stored { organisation, members }), way.name).map(|row| run.median(row))
+            run.find("tiny", Some(Stored { organisation, members }), way.name)
+                .map(|row| run.samples.median(row))
         };
         let [few, some, many] = MEMBERS;
         let each = |members: usize, time: f64, least: f64| (time - least) * 1e3 / members as f64;

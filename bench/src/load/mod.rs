@@ -21,28 +21,15 @@ use crate::busy::Busy;
 use crate::host::Host;
 use crate::measure::beside;
 use crate::rounds::Request;
-use crate::{Error, heap};
+use crate::samples::{Samples, Turns};
+use crate::{Error, results};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use underbar_verdict::random::Random;
-use underbar_verdict::ratios::{LogRatios, median, paired};
-use underbar_verdict::turns::{Turn, rounds};
+use underbar_verdict::turns::Turn;
 
 /// The default number of rounds.
 pub const ROUNDS: usize = 15;
-
-/// One sample.
-#[derive(Debug, Clone)]
-pub struct Record {
-    /// The round, from 0.
-    pub round: usize,
-    /// The index in the round's order, from 0.
-    pub place: usize,
-    /// The row's index in [`Run::rows`].
-    pub row: usize,
-    /// Time of a turn in microseconds.
-    pub microseconds: f64,
-}
 
 /// A whole run.
 #[derive(Debug)]
@@ -53,8 +40,8 @@ pub struct Run {
     pub request: Request,
     /// The rows, in the order of the table.
     pub rows: Vec<Row>,
-    /// All samples, in order.
-    pub records: Vec<Record>,
+    /// All samples, an arm for each row: time of a turn in microseconds.
+    pub samples: Samples<f64>,
     /// Part of all processors' time that other programs used meanwhile, 0 to 1.
     pub others: f64,
 }
@@ -69,29 +56,21 @@ pub fn run(request: Request, workspace: &Path) -> Result<(), Error> {
     eprintln!("making libraries");
     let places = rows::make(&folder)?;
     let rows = rows::all();
-    let mut run = Run { host: Host::here(), request, rows, records: Vec::new(), others: 0.0 };
-    let mut order = Random::new(run.request.seed ^ 0x006f_7264_6572);
+    let host = Host::here();
+    let mut order = Random::new(request.seed ^ 0x006f_7264_6572);
     let before = Busy::now();
-    let all: Vec<usize> = (0..run.rows.len()).collect();
-    rounds(run.request.rounds, &all, &mut order, |Turn { round, place, arm: row }| {
-        if place == 0 {
-            eprintln!("round {}", round + 1);
-        }
-        let one = &run.rows[row];
-        let (path, member) = places.of(one)?;
-        let times = if run.request.quick { one.times / 10 } else { one.times }.max(2);
-        let microseconds = sample(&program, one.way.name, &path, &member, times)?;
-        run.records.push(Record { round, place, row, microseconds });
-        Ok(())
+    let turns = vec![Turns::ONE; rows.len()];
+    let samples = Samples::take(None, request.rounds, turns, &mut order, |Turn { arm: row, .. }| {
+        let row = &rows[row];
+        let (path, member) = places.of(row)?;
+        let times = if request.quick { row.times / 10 } else { row.times }.max(2);
+        sample(&program, row.way.name, &path, &member, times)
     })?;
-    run.others = before.others(run.host.processors);
+    let others = before.others(host.processors);
+    let run = Run { host, request, rows, samples, others };
     let text = format!("{}{}", table::text(&run), goals::text(&run));
-    print!("{text}");
-    if run.request.record {
-        let files = [("load.txt", text), ("load.csv", files::csv(&run)), ("load.json", files::json(&run))];
-        heap::record(&run.host, &files, workspace)?;
-    }
-    Ok(())
+    let recorded_in = run.request.record.then_some(workspace);
+    results::print(&run.host, recorded_in, "load", text, || files::csv(&run), || files::json(&run))
 }
 
 /// Runs one process: microseconds for a turn.
@@ -113,26 +92,6 @@ fn sample(program: &Path, way: &str, path: &Path, member: &str, times: u64) -> R
 }
 
 impl Run {
-    /// Times of a row, round by round.
-    #[must_use]
-    pub fn values(&self, row: usize) -> Vec<f64> {
-        let mut records: Vec<&Record> = self.records.iter().filter(|record| record.row == row).collect();
-        records.sort_by_key(|record| record.round);
-        records.iter().map(|record| record.microseconds).collect()
-    }
-
-    /// The median time of a row, in microseconds.
-    #[must_use]
-    pub fn median(&self, row: usize) -> f64 {
-        median(&self.values(row))
-    }
-
-    /// Log ratios of a row to another, round by round.
-    #[must_use]
-    pub fn against(&self, row: usize, other: usize) -> LogRatios {
-        paired(&self.values(row), &self.values(other))
-    }
-
     /// The index of the row of this way, program and library.
     #[must_use]
     pub fn find(&self, program: &str, library: Option<rows::Stored>, way: &str) -> Option<usize> {
@@ -151,18 +110,16 @@ impl Run {
 #[cfg(test)]
 mod tests {
     use super::rows::{Row, all};
-    use super::{ROUNDS, Record, Run};
+    use super::{ROUNDS, Run};
     use crate::host::Host;
     use crate::rounds::Request;
+    use crate::samples::{Samples, Turns};
 
     /// Six rounds, with these times.
     pub(super) fn run(time: impl Fn(&Row) -> f64) -> Run {
         let rows = all();
-        let records = (0..6)
-            .flat_map(|round| rows.iter().enumerate().map(move |(row, one)| (round, row, one)))
-            .map(|(round, row, one)| Record { round, place: row, row, microseconds: time(one) })
-            .collect();
-        Run { host: Host::here(), request: Request::of(ROUNDS), rows, records, others: 0.0 }
+        let samples = Samples::made(6, vec![Turns::ONE; rows.len()], |row, _| time(&rows[row]));
+        Run { host: Host::here(), request: Request::of(ROUNDS), rows, samples, others: 0.0 }
     }
 
     #[test]

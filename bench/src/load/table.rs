@@ -22,10 +22,12 @@ pub fn text(run: &Run) -> String {
             let _ = writeln!(out, "\n{now:<44}{:>12}  to dlopen, 95 % interval", "us");
             heading = now;
         }
-        let ratio =
-            run.base(place).filter(|base| *base != place).map(|base| run.against(place, base).ratio());
+        let ratio = run
+            .base(place)
+            .filter(|base| *base != place)
+            .map(|base| run.samples.against(place, base).ratio());
         let ratio = ratio.map_or_else(String::new, |ratio| format!("{ratio} {}", ratio.word()));
-        let line = format!("  {:<42}{:>12.3}  {ratio}", row.way.about, run.median(place));
+        let line = format!("  {:<42}{:>12.3}  {ratio}", row.way.about, run.samples.median(place));
         let _ = writeln!(out, "{}", line.trim_end());
     }
     out

@@ -4,7 +4,7 @@ use super::figure::{CPU, PAIR, TIME, figures};
 use super::table::{against, best, overall, to_best};
 use super::{OPEN, Run, UNCONTENDED, goals};
 use crate::goal::Goal;
-use crate::heap::table::interval;
+use crate::results::interval;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

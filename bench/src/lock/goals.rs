@@ -52,9 +52,8 @@ fn uncontended(run: &Run, ours: usize) -> Option<Goal> {
     let cell = run.cells.iter().position(|cell| cell.section == UNCONTENDED)?;
     let ratio = against(run, cell, ours, run.lock("std")?, &PAIR).ratio();
     Some(Goal {
-        wanted:
-            "uncontended not slower than std: the interval includes 1 or lies below, its end at most 1.03"
-                .to_owned(),
+        wanted: "uncontended not slower than std: the interval includes 1 or is below, its end at most 1.03"
+            .to_owned(),
         held: ratio.low <= 1.0 && ratio.high <= 1.03,
         found: vec![ratio.to_string()],
     })
@@ -123,7 +122,7 @@ fn tail(run: &Run) -> String {
         let (mine, queue) = (us(cell, ours), us(cell, floor));
         let _ = writeln!(out, "  {:<12}{mine:>10.1} us   in the queue {queue:>10.1} us", name(run, cell));
     }
-    if out.is_empty() { out } else { format!("\np99.9 of {OURS}, beside a queue that never spins\n{out}") }
+    if out.is_empty() { out } else { format!("\np99.9 of {OURS}, next to a queue that never spins\n{out}") }
 }
 
 /// A command through which glibc's mutex is started: it must not be noticeable without contention.

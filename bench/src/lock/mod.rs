@@ -20,7 +20,7 @@ use self::figure::Figure;
 use crate::busy::Busy;
 use crate::host::Host;
 use crate::measure::beside;
-use crate::{Error, heap};
+use crate::{Error, results};
 use std::ffi::OsStr;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -167,12 +167,8 @@ pub fn run(request: Request, workspace: &Path) -> Result<(), Error> {
     }
     run.others = before.others(run.host.processors);
     let text = format!("{}{}", table::text(&run), goals::text(&run));
-    print!("{text}");
-    if run.request.record {
-        let files = [("lock.txt", text), ("lock.csv", files::csv(&run)), ("lock.json", files::json(&run))];
-        heap::record(&run.host, &files, workspace)?;
-    }
-    Ok(())
+    let recorded_in = run.request.record.then_some(workspace);
+    results::print(&run.host, recorded_in, "lock", text, || files::csv(&run), || files::json(&run))
 }
 
 /// All rounds of one cell.

@@ -22,9 +22,9 @@ mod tree;
 
 use crate::Error;
 use crate::busy::Busy;
-use crate::heap;
 use crate::host::Host;
 use crate::measure::beside;
+use crate::results;
 use arms::{Arm, PEERS, PLAIN, UNDER};
 use catalog::{PROGRAMS, Program, Work};
 use std::path::{Path, PathBuf};
@@ -183,7 +183,7 @@ pub fn run(request: Request, workspace: &Path, target: &Path) -> Result<(), Erro
     let page = table::page(&run);
     print!("{page}");
     if run.request.record {
-        heap::record(&run.host, &[("programs.csv", table::csv(&run))], workspace)?;
+        results::record(&run.host, &[("programs.csv", table::csv(&run))], workspace)?;
         let path = workspace.join("docs/programs-tried.md");
         std::fs::write(&path, page).map_err(|error| Error::system("writing the page", &error))?;
         eprintln!("wrote {}", path.display());

@@ -28,7 +28,7 @@ const LEAST: f64 = 0.001;
 /// Of a site that is not in a report, less than so many means was requested, with the certainty of an interval of 95 %: the chance of
 /// no sample is then 2.5 %.
 const UNSAMPLED: f64 = 3.689;
-/// The programs besides the real ones: a workload with functions and lines.
+/// The program next to the real ones: a workload with functions and lines.
 const WORKLOAD: &str = "compiler";
 /// A workload's steps are divided by this: heaptrack's record has a line for each request.
 const DIVISOR: usize = 4;

@@ -25,10 +25,11 @@ mod table;
 
 use crate::Error;
 use crate::busy::Busy;
-use crate::heap;
 use crate::host::Host;
 use crate::measure::{Programs, beside};
 use crate::programs::Sample;
+use crate::results;
+use crate::samples::{Samples, Turns};
 use arms::{Arm, PLAIN};
 use count::Counted;
 use errors::Compared;
@@ -36,8 +37,8 @@ use std::path::Path;
 use subjects::Subject;
 use underbar_verdict::interval::Span;
 use underbar_verdict::random::Random;
-use underbar_verdict::ratios::{LogRatios, difference, median, paired};
-use underbar_verdict::turns::{Turn, rounds};
+use underbar_verdict::ratios::LogRatios;
+use underbar_verdict::turns::Turn;
 
 /// The default number of rounds.
 pub const ROUNDS: usize = 10;
@@ -89,8 +90,8 @@ pub struct Row {
     pub name: &'static str,
     /// Whether it is a workload.
     pub is_workload: bool,
-    /// By arm, and for each by rounds.
-    pub samples: Vec<Vec<Sample>>,
+    /// Those of all arms.
+    pub samples: Samples<Sample>,
 }
 
 /// A whole run.
@@ -180,7 +181,7 @@ pub fn run(request: Request, workspace: &Path, target: &Path) -> Result<(), Erro
         }
         let files: Vec<(&str, String)> =
             files.iter().map(|(name, content)| (name.as_str(), content.clone())).collect();
-        heap::record(&run.host, &files, workspace)?;
+        results::record(&run.host, &files, workspace)?;
     }
     Ok(())
 }
@@ -204,16 +205,14 @@ fn chosen(all: Vec<Arm>, names: &[String]) -> Result<Vec<Arm>, Error> {
 fn costs(run: &mut Run, subjects: &[Subject], launch: &Path) -> Result<(), Error> {
     let mut order = Random::new(run.request.seed ^ 0x7369_7465_7300);
     let divisor = run.request.divisor;
-    let all: Vec<usize> = (0..run.arms.len()).collect();
     for subject in subjects {
-        let mut samples = vec![Vec::new(); run.arms.len()];
         let mut printed: Vec<(usize, u64)> = Vec::new();
-        rounds(run.request.rounds, &all, &mut order, |Turn { round, place, arm: at }| {
+        let turns = vec![Turns::ONE; run.arms.len()];
+        let take = |Turn { round, place, arm }| {
             if place == 0 {
-                eprintln!("{}: round {} of {}", subject.name, round + 1, run.request.rounds);
                 printed.clear();
             }
-            let arm = &run.arms[at];
+            let arm = &run.arms[arm];
             let sample = subject.sample(arm, divisor, run.request.seed + round as u64, launch)?;
             // Arms with as much work must print the same.
             let output = (arm.divisor, sample.outcome.1);
@@ -222,9 +221,9 @@ fn costs(run: &mut Run, subjects: &[Subject], launch: &Path) -> Result<(), Error
                 return Err(Error::Workload(why));
             }
             printed.push(output);
-            samples[at].push(sample);
-            Ok(())
-        })?;
+            Ok(sample)
+        };
+        let samples = Samples::take(Some(subject.name), run.request.rounds, turns, &mut order, take)?;
         run.rows.push(Row { name: subject.name, is_workload: subject.steps.is_some(), samples });
         eprintln!("{}", table::line(run, run.rows.len() - 1));
     }
@@ -244,29 +243,22 @@ impl Run {
         self.find(self.arms[arm].base?)
     }
 
-    /// A figure of a program under an arm, round by round.
-    #[must_use]
-    pub fn values(&self, row: usize, arm: usize, figure: fn(&Sample) -> f64) -> Vec<f64> {
-        self.rows[row].samples[arm].iter().map(figure).collect()
-    }
-
     /// The median of the rounds.
     #[must_use]
     pub fn median(&self, row: usize, arm: usize, figure: fn(&Sample) -> f64) -> f64 {
-        median(&self.values(row, arm, figure))
+        self.rows[row].samples.figure(figure).median(arm)
     }
 
     /// Log ratios of the program's CPU time under an arm to that under another.
     #[must_use]
     pub fn cost(&self, row: usize, arm: usize, base: usize) -> LogRatios {
-        paired(&self.values(row, arm, program), &self.values(row, base, program))
+        self.rows[row].samples.figure(program).against(arm, base)
     }
 
     /// The difference of the peaks in MiB.
     #[must_use]
     pub fn more(&self, row: usize, arm: usize, base: usize) -> Span {
-        let pairs = self.values(row, arm, peak).into_iter().zip(self.values(row, base, peak));
-        difference(&pairs.map(|(with, without)| with - without).collect::<Vec<f64>>())
+        self.rows[row].samples.figure(peak).more(arm, base)
     }
 }
 
@@ -291,6 +283,7 @@ mod tests {
     use super::{Request, Row, Run, chosen};
     use crate::host::Host;
     use crate::programs::Sample;
+    use crate::samples::{Samples, Turns};
     use std::path::Path;
 
     /// Two programs in six rounds, in which each arm takes so many ms and MiB.
@@ -304,7 +297,7 @@ mod tests {
         let row = |name, is_workload| Row {
             name,
             is_workload,
-            samples: arms.iter().map(|arm| vec![sample(arm.name); 6]).collect(),
+            samples: Samples::made(6, vec![Turns::ONE; arms.len()], |arm, _| sample(arms[arm].name)),
         };
         Run {
             host: Host::here(),

@@ -2,8 +2,8 @@
 
 use super::arms::PLAIN;
 use super::{Run, around, error_table, goals, peak, program};
-use crate::heap::table::interval;
-use crate::results::Results;
+use crate::results::{Results, interval};
+use crate::samples::Record;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use underbar_verdict::interval::Span;
@@ -130,8 +130,8 @@ fn grid(out: &mut String, run: &Run, arms: &[usize], heading: &str, cell: &dyn F
 pub fn csv(run: &Run) -> String {
     let mut out = String::from("program,arm,round,program_us,all_us,elapsed_us,peak_kib\n");
     for row in &run.rows {
-        for (arm, samples) in run.arms.iter().zip(&row.samples) {
-            for (round, sample) in samples.iter().enumerate() {
+        for (place, arm) in run.arms.iter().enumerate() {
+            for Record { round, sample, .. } in row.samples.of(place) {
                 let _ = writeln!(
                     out,
                     "{},{},{round},{:.0},{:.0},{:.0},{:.0}",

@@ -16,13 +16,13 @@ mod table;
 
 use crate::Error;
 use crate::busy::Busy;
-use crate::heap;
 use crate::host::Host;
+use crate::results;
+use crate::samples::{Samples, Turns};
 use arms::{Arm, Programs};
 use std::path::Path;
 use underbar_verdict::random::Random;
-use underbar_verdict::ratios::{LogRatios, median, paired};
-use underbar_verdict::turns::{Turn, rounds};
+use underbar_verdict::ratios::LogRatios;
 
 /// The request on the command line.
 #[derive(Debug, Clone)]
@@ -67,17 +67,6 @@ pub struct Sample {
     pub peak_kib: u64,
 }
 
-/// One sample's place.
-#[derive(Debug, Clone)]
-pub struct Record {
-    /// The arm's place in [`Run::arms`].
-    pub arm: usize,
-    /// The round, from 0.
-    pub round: usize,
-    /// What was measured.
-    pub sample: Sample,
-}
-
 /// A whole run.
 #[derive(Debug)]
 pub struct Run {
@@ -89,8 +78,8 @@ pub struct Run {
     pub gnu: String,
     /// The arms, in the order of the table.
     pub arms: Vec<Arm>,
-    /// All samples, in order.
-    pub records: Vec<Record>,
+    /// All samples.
+    pub samples: Samples<Sample>,
     /// Kernel entries of each arm; None without strace.
     pub entries: Vec<Option<u64>>,
     /// Part of all processors' time that other programs used meanwhile, 0 to 1.
@@ -108,30 +97,19 @@ pub fn run(request: Request, workspace: &Path, target: &Path) -> Result<(), Erro
     let programs = Programs::beside_us()?;
     let gnu = programs.gnu_version()?;
     let arms = arms::all(&programs, &folder, request.bytes(), host.processors);
-    let mut run = Run { host, request, gnu, arms, records: Vec::new(), entries: Vec::new(), others: 0.0 };
-    let mut order = Random::new(run.request.seed ^ 0x0073_6f72_7400);
+    let mut order = Random::new(request.seed ^ 0x0073_6f72_7400);
     let before = Busy::now();
-    let turns: Vec<usize> = (0..run.arms.len()).collect();
-    rounds(run.request.rounds, &turns, &mut order, |Turn { round, place, arm }| {
-        if place == 0 {
-            eprintln!("round {} of {}", round + 1, run.request.rounds);
-        }
-        let sample = run.arms[arm].sample(&programs, &folder)?;
-        run.records.push(Record { arm, round, sample });
-        Ok(())
+    let turns = vec![Turns::ONE; arms.len()];
+    let samples = Samples::take(None, request.rounds, turns, &mut order, |turn| {
+        arms[turn.arm].sample(&programs, &folder)
     })?;
-    run.others = before.others(run.host.processors);
-    run.entries = run.arms.iter().map(|arm| arm.entries(&folder)).collect::<Result<_, Error>>()?;
+    let others = before.others(host.processors);
+    let entries = arms.iter().map(|arm| arm.entries(&folder)).collect::<Result<_, Error>>()?;
+    let run = Run { host, request, gnu, arms, samples, entries, others };
     let text = table::text(&run);
-    print!("{text}");
-    if run.request.record {
-        let name = |kind: &str| format!("sort-{}k.{kind}", run.request.records / 1_000);
-        let [txt, csv, json] = ["txt", "csv", "json"].map(name);
-        let files =
-            [(txt.as_str(), text), (csv.as_str(), table::csv(&run)), (json.as_str(), table::json(&run))];
-        heap::record(&run.host, &files, workspace)?;
-    }
-    Ok(())
+    let name = format!("sort-{}k", run.request.records / 1_000);
+    let recorded_in = run.request.record.then_some(workspace);
+    results::print(&run.host, recorded_in, &name, text, || table::csv(&run), || table::json(&run))
 }
 
 impl Run {
@@ -141,22 +119,16 @@ impl Run {
         self.arms.iter().position(|arm| arm.name == name)
     }
 
-    /// A figure of an arm, round by round.
-    #[must_use]
-    pub fn values(&self, arm: usize, of: impl Fn(&Sample) -> f64) -> Vec<f64> {
-        self.records.iter().filter(|record| record.arm == arm).map(|record| of(&record.sample)).collect()
-    }
-
     /// The median of a figure of an arm.
     #[must_use]
-    pub fn median(&self, arm: usize, of: impl Fn(&Sample) -> f64) -> f64 {
-        median(&self.values(arm, of))
+    pub fn median(&self, arm: usize, figure: impl Fn(&Sample) -> f64) -> f64 {
+        self.samples.figure(figure).median(arm)
     }
 
     /// Log ratios of the seconds of an arm to those of another.
     #[must_use]
     pub fn against(&self, arm: usize, base: usize) -> LogRatios {
-        paired(&self.values(arm, |sample| sample.seconds), &self.values(base, |sample| sample.seconds))
+        self.samples.figure(|sample| sample.seconds).against(arm, base)
     }
 }
 
@@ -169,15 +141,13 @@ mod tests {
         let folder = data::Folder::named();
         let request = Request { rounds: 6, ..Request::default() };
         let arms = arms::all(&Programs::named(), &folder, request.bytes(), 2);
-        let record = |round, arm: usize| {
+        let samples = Samples::made(6, vec![Turns::ONE; arms.len()], |arm, _| {
             let seconds = time(arms[arm].name);
-            Record { arm, round, sample: Sample { seconds, cpu: seconds, peak_kib: 1_000 } }
-        };
-        let records = (0..6).flat_map(|round| (0..arms.len()).map(move |arm| (round, arm)));
-        let records = records.map(|(round, arm)| record(round, arm)).collect();
+            Sample { seconds, cpu: seconds, peak_kib: 1_000 }
+        });
         let entries = arms.iter().map(|arm| Some(entries(arm.name))).collect();
         let (host, gnu) = (Host::here(), "GNU sort".to_owned());
-        Run { host, request, gnu, arms, records, entries, others: 0.0 }
+        Run { host, request, gnu, arms, samples, entries, others: 0.0 }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use crate::Error;
 use crate::measure::beside;
+use crate::samples::{Counts, Turns};
 use serde_json::Value;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -29,8 +30,9 @@ pub enum Group {
 
 impl Group {
     /// Its runs in each round.
-    pub fn turns(self) -> usize {
-        if self == Self::Start { 15 } else { 4 }
+    pub fn turns(self) -> Turns {
+        let (number, counts) = if self == Self::Start { (15, Counts::Middle) } else { (4, Counts::Least) };
+        Turns { number, counts }
     }
 
     /// The kernel's calls that are counted.

@@ -42,10 +42,10 @@ pub fn all(run: &Run) -> Vec<Goal> {
 
 fn call(run: &Run) -> Option<Goal> {
     let plain = run.find("call")?;
-    let more = run.more(run.find("call-counted")?, plain);
+    let more = run.samples.more(run.find("call-counted")?, plain);
     let others = ["call-underbar", "call-darshan", "call-strace"].into_iter().filter_map(|name| {
         let arm = run.find(name)?;
-        Some(format!("{:+.1} ns for {}", run.more(arm, plain).value, run.arms[arm].about))
+        Some(format!("{:+.1} ns for {}", run.samples.more(arm, plain).value, run.arms[arm].about))
     });
     Some(Goal {
         wanted: "counting takes at most 5 ns a call".to_owned(),
@@ -57,7 +57,7 @@ fn call(run: &Run) -> Option<Goal> {
 }
 
 fn start(run: &Run) -> Option<Goal> {
-    let more = run.more(run.find("start-counted")?, run.find("start")?);
+    let more = run.samples.more(run.find("start-counted")?, run.find("start")?);
     let [value, low, high] = [more.value, more.low, more.high].map(|microseconds| microseconds / 1e3);
     Some(Goal {
         wanted: "a start under SWITCHES(ON) takes at most 0.3 ms more".to_owned(),
@@ -70,7 +70,7 @@ fn unnamed(run: &Run) -> Option<Goal> {
     let plain = run.find("unnamed")?;
     let arms: Vec<usize> =
         ["unnamed-underbar", "unnamed-cache"].iter().filter_map(|name| run.find(name)).collect();
-    let ratio = |arm: usize| run.against(arm, plain).ratio();
+    let ratio = |arm: usize| run.samples.against(arm, plain).ratio();
     Some(Goal {
         wanted: "a program whose files no option names: within 1 % of plain".to_owned(),
         held: arms.iter().all(|arm| ratio(*arm).value <= UNNAMED),

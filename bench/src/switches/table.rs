@@ -2,7 +2,7 @@
 
 use super::arms::{Arm, Group};
 use super::{Run, goals};
-use crate::results::Results;
+use crate::results::{Results, to_first};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
@@ -16,18 +16,17 @@ const GROUPS: [(Group, &str); 5] = [
 
 /// The report that a person reads.
 pub fn text(run: &Run) -> String {
-    results(run, |results| {
-        let mut out = results.head("");
-        for (group, words) in GROUPS {
-            let _ = writeln!(out, "\n{words:<56}{:>12}  ratio to the first, 95 % interval", "kernel calls");
-            for (place, arm) in run.arms.iter().enumerate().filter(|(_, arm)| arm.group == group) {
-                let calls = kernel_calls(run, place).map_or_else(String::new, |calls| calls.to_string());
-                let columns = format!("{:<42}{:>12.1}{calls:>12}", arm.about, run.median(place));
-                out += &results.row(place, &columns);
-            }
+    let results = results(run);
+    let mut out = results.head("");
+    for (group, words) in GROUPS {
+        let _ = writeln!(out, "\n{words:<56}{:>12}  ratio to the first, 95 % interval", "kernel calls");
+        for (place, arm) in run.arms.iter().enumerate().filter(|(_, arm)| arm.group == group) {
+            let calls = kernel_calls(run, place).map_or_else(String::new, |calls| calls.to_string());
+            let columns = format!("{:<42}{:>12.1}{calls:>12}", arm.about, run.samples.median(place));
+            out += &results.row(place, &columns);
         }
-        out + &Results::goals(&goals::all(run))
-    })
+    }
+    out + &Results::goals(&goals::all(run))
 }
 
 fn kernel_calls(run: &Run, place: usize) -> Option<u64> {
@@ -35,26 +34,23 @@ fn kernel_calls(run: &Run, place: usize) -> Option<u64> {
 }
 
 /// What it has in common with others.
-fn results<R>(run: &Run, then: impl FnOnce(&Results<'_>) -> R) -> R {
-    then(&Results {
+fn results(run: &Run) -> Results<'_> {
+    let groups: Vec<_> = run.arms.iter().map(|arm| arm.group).collect();
+    Results {
         bench: "switches",
         host: &run.host,
         rounds: run.request.rounds,
         seed: run.request.seed,
         others: run.others,
-        first: &|place| {
-            let is_of_its_group = |other: &Arm| other.group == run.arms[place].group;
-            run.arms.iter().position(is_of_its_group).unwrap_or(place)
-        },
-        against: &|arm, base| run.against(arm, base),
-    })
+        to_first: to_first(&groups, |arm, base| run.samples.against(arm, base)),
+    }
 }
 
 /// Every sample, one a line.
 pub fn csv(run: &Run) -> String {
     let mut out = String::from("arm,round,value\n");
-    for record in &run.records {
-        let _ = writeln!(out, "{},{},{:.2}", run.arms[record.arm].name, record.round, record.value);
+    for record in run.samples.records() {
+        let _ = writeln!(out, "{},{},{:.2}", run.arms[record.arm].name, record.round, record.sample);
     }
     out
 }
@@ -63,13 +59,13 @@ pub fn csv(run: &Run) -> String {
 pub fn json(run: &Run) -> String {
     let arm = |(place, arm): (usize, &Arm)| {
         json!({
-            "arm": arm.name, "about": arm.about, "median": run.median(place),
+            "arm": arm.name, "about": arm.about, "median": run.samples.median(place),
             "unit": if arm.group == Group::Start { "microseconds" } else { "nanoseconds" },
             "kernel_calls": kernel_calls(run, place),
         })
     };
     let arms: Vec<Value> = run.arms.iter().enumerate().map(arm).collect();
-    results(run, |results| results.summary(Value::Null, arms, &goals::all(run)))
+    results(run).summary(Value::Null, arms, &goals::all(run))
 }
 
 #[cfg(test)]
@@ -82,7 +78,7 @@ mod tests {
         let run = run(|_| 200.0, |_| 4);
         let text = text(&run);
         assert!(run.arms.iter().all(|arm| text.contains(&arm.about)), "{text}");
-        assert_eq!(csv(&run).lines().count(), 1 + run.records.len());
+        assert_eq!(csv(&run).lines().count(), 1 + run.samples.records().len());
         let document: serde_json::Value = serde_json::from_str(&json(&run)).expect("valid JSON");
         assert_eq!(document["arms"].as_array().map(Vec::len), Some(run.arms.len()));
     }

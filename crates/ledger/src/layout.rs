@@ -12,49 +12,19 @@
 //! Invariant: a slot's contents belong to the process that its directory entry names while that entry is Claimed or Live, and
 //! after that to the process that made it Folding.
 //!
-//! Not here: who may claim and fold, and when (`runtime::ledger`); the control page ([`crate::control`]).
+//! Not here: where the areas of the file begin (`offsets`), faults (`fault`), and the control page ([`crate::control`]); who may claim
+//! and fold, and when (`runtime::ledger`).
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+pub use crate::fault::{Fault, FaultKind, OfEcb};
+pub use crate::offsets::*;
 use crate::sizes;
 use crate::table::{COUNTERS, FINGERPRINT, FOLDS, Key, LAYOUT_VERSION};
 use crate::text::Text;
 
 /// The first eight bytes of every ledger.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"UNDERBAR");
-/// Number of slots of a ledger. If more are needed, ended processes are folded together by program.
-pub const SLOTS: usize = 256;
-/// Offset of the control page ([`crate::control`]).
-pub const CONTROL_OFFSET: usize = 4096;
-/// Offset of the option text.
-pub const OPTIONS_OFFSET: usize = 8192;
-/// Room for option text, in bytes. A longer text is cut, and `options_bytes` holds its full length.
-pub const OPTIONS_ROOM: usize = 16384;
-/// Offset of the slots.
-pub const SLOTS_OFFSET: usize = OPTIONS_OFFSET + OPTIONS_ROOM;
-/// Bytes from one slot to the next: a page of the slot, and one for its heaps ([`crate::heaps`]) and two for its heap pools
-/// ([`crate::pools`]), which most processes do not use.
-pub const SLOT_BYTES: usize = 16384;
-/// Offset of the classes of ECBs of the first slot's process.
-pub const CLASSES_OFFSET: usize = SLOTS_OFFSET + SLOTS * SLOT_BYTES;
-/// Bytes of the classes of a process, and of its ECBs by name-value pairs ([`crate::pairs`]).
-pub const CLASSES_BYTES: usize = 24 * 4096;
-/// Offset of the trace tables of the first slot's process.
-pub const TRACES_OFFSET: usize = CLASSES_OFFSET + SLOTS * CLASSES_BYTES;
-/// Bytes of the trace tables of a process.
-pub const TRACES_BYTES: usize = 16 * 4096;
-/// Offset of the requests of heaps by steps of the first slot's process.
-pub const HEAP_STEPS_OFFSET: usize = TRACES_OFFSET + SLOTS * TRACES_BYTES;
-/// Bytes of the requests of heaps of a process.
-pub const HEAP_STEPS_BYTES: usize = 16 * 4096;
-/// Offset of the switches of the first slot's process.
-pub const SWITCHES_OFFSET: usize = HEAP_STEPS_OFFSET + SLOTS * HEAP_STEPS_BYTES;
-/// Bytes of the switches of a process.
-pub const SWITCHES_BYTES: usize = 99 * 4096;
-/// Offset of the caches of files of the first slot's process.
-pub const CACHES_OFFSET: usize = SWITCHES_OFFSET + SLOTS * SWITCHES_BYTES;
-/// Bytes of the caches of files of a process.
-pub const CACHES_BYTES: usize = 4 * 4096;
 /// How many owners of other anonymous memory a slot can name.
 pub const OWNERS: usize = 16;
 
@@ -245,137 +215,6 @@ impl AllocatorRole {
     }
 }
 
-/// The kind of a fault: an invalid free, or a stack overflow. The numbers are those in the ledger.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u64)]
-pub enum FaultKind {
-    /// Given back twice, or after realloc moved it.
-    DoubleFree = 1,
-    /// The address was one inside a block.
-    InsideBlock = 2,
-    /// No block begins at the address.
-    NoBlock = 3,
-    /// The program wrote past the end of the block.
-    Overflow = 4,
-    /// A thread used its stack up.
-    StackOverflow = 5,
-    /// Storage of an ECB that has ended.
-    Ended = 6,
-}
-
-impl FaultKind {
-    /// The kind with that number; 0 and noise read as None.
-    #[must_use]
-    pub const fn from_number(number: u64) -> Option<Self> {
-        match number {
-            1 => Some(Self::DoubleFree),
-            2 => Some(Self::InsideBlock),
-            3 => Some(Self::NoBlock),
-            4 => Some(Self::Overflow),
-            5 => Some(Self::StackOverflow),
-            6 => Some(Self::Ended),
-            _ => None,
-        }
-    }
-}
-
-/// Why the runtime ended a process: an invalid free. Or a stack overflow, of which the process died.
-#[repr(C)]
-pub struct Fault {
-    /// [`FaultKind`]; 0: none. Stored last, with Release.
-    pub kind: AtomicU64,
-    /// C name of the function that was called; of a stack, the name of its thread.
-    pub function: Text<2>,
-    /// The address that the program gave, or that it could not access.
-    pub address: AtomicU64,
-    /// The beginning of the block; of a stack, the kernel's number of its thread, 0 for the first one.
-    pub block: AtomicU64,
-    /// Usable bytes of the block; 0: not known. Of a stack, its size.
-    pub bytes: AtomicU64,
-    /// File name of the module that called, or in which the fault was; empty: not known.
-    pub module: Text<4>,
-    /// Address of the caller in that module, as its symbols count.
-    pub offset: AtomicU64,
-    /// The same of who freed a block that is freed again, or got one with another fault.
-    pub origin_module: Text<4>,
-    /// Its address in that module. Of a stack of no program, whose `origin_module` is empty: 1 if the program asked for its size.
-    pub origin_offset: AtomicU64,
-    /// The number of the ECB of the block; 0: not known, or of none.
-    pub ecb: AtomicU64,
-    /// Its class; empty: not known.
-    pub class: Text<4>,
-    /// The buffer's name; empty: it had none.
-    pub tag: Text<5>,
-}
-
-/// The ECB of the block of a fault: it has ended if that is [`FaultKind::Ended`].
-#[derive(Clone, Copy, Default)]
-pub struct OfEcb<'a> {
-    /// Its number; 0: not known.
-    pub ecb: u64,
-    /// Its class; empty: not known.
-    pub class: &'a [u8],
-    /// The buffer's name; empty: it had none.
-    pub tag: &'a [u8],
-}
-
-impl Fault {
-    /// Records the fault: address, block and bytes, the caller, and who freed or got the block before. Only the slot's owner writes.
-    pub fn store(
-        &self,
-        kind: FaultKind,
-        function: &str,
-        words: [u64; 3],
-        [caller, origin]: [Option<(&[u8], u64)>; 2],
-        of_ecb: OfEcb<'_>,
-    ) {
-        let relaxed = Ordering::Relaxed;
-        self.function.store(function.as_bytes());
-        for (to, word) in [&self.address, &self.block, &self.bytes].into_iter().zip(words) {
-            to.store(word, relaxed);
-        }
-        let (module, offset) = caller.unwrap_or((b"", 0));
-        self.module.store(module);
-        self.offset.store(offset, relaxed);
-        let (module, offset) = origin.unwrap_or((b"", 0));
-        self.origin_module.store(module);
-        self.origin_offset.store(offset, relaxed);
-        self.ecb.store(of_ecb.ecb, relaxed);
-        self.class.store(of_ecb.class);
-        self.tag.store(of_ecb.tag);
-        self.kind.store(kind as u64, Ordering::Release);
-    }
-
-    /// Copies the other fault, if there is none here yet.
-    fn fold(&self, other: &Self) {
-        let relaxed = Ordering::Relaxed;
-        if self.kind.load(relaxed) != 0 {
-            return;
-        }
-        self.function.copy(&other.function);
-        self.module.copy(&other.module);
-        self.origin_module.copy(&other.origin_module);
-        self.class.copy(&other.class);
-        self.tag.copy(&other.tag);
-        for (to, from) in self.words().into_iter().zip(other.words()) {
-            to.store(from.load(relaxed), relaxed);
-        }
-    }
-
-    fn words(&self) -> [&AtomicU64; 7] {
-        [&self.address, &self.block, &self.bytes, &self.offset, &self.origin_offset, &self.ecb, &self.kind]
-    }
-
-    fn wipe(&self) {
-        self.words().into_iter().for_each(|word| word.store(0, Ordering::Relaxed));
-        self.function.store(b"");
-        self.module.store(b"");
-        self.origin_module.store(b"");
-        self.class.store(b"");
-        self.tag.store(b"");
-    }
-}
-
 /// LINKed programs of a process whose CPU time is watched at a time. Further ones are counted, and not limited.
 pub const STARTS: usize = 16;
 
@@ -455,12 +294,6 @@ pub const fn not_below_zero(figure: u64) -> u64 {
 const _: () = assert!(size_of::<Header>() <= CONTROL_OFFSET);
 const _: () = assert!(crate::control::WORDS * 8 == OPTIONS_OFFSET - CONTROL_OFFSET);
 const _: () = assert!(size_of::<Slot>() == crate::heaps::PAGE_OFFSET);
-const _: () = assert!(SLOTS_OFFSET.is_multiple_of(4096));
-
-/// Bytes of a whole ledger file: the slots, behind them the classes of ECBs of each ([`crate::classes`]), the trace tables of each
-/// ([`crate::traces`]), the requests of heaps of each ([`crate::heap_steps`]), its switches ([`crate::switches`]), and its caches of
-/// files ([`crate::caches`]). Space is allocated slot by slot, so most of it is never used.
-pub const FILE_BYTES: usize = CACHES_OFFSET + SLOTS * CACHES_BYTES;
 
 impl Slot {
     /// A counter's cell.

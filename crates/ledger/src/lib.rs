@@ -20,7 +20,7 @@
 //! |---|---|
 //! | [`counter`] | the fields of an entry of the table |
 //! | [`table`] | the table: one entry for each counter |
-//! | [`layout`] | the structures above, as the runtime maps them |
+//! | [`layout`] | the structures above, as the runtime maps them; with its parts `offsets`, where they are, and `fault`, why a process ended |
 //! | [`sizes`] | requests by size: the rows, and the sizes of cells |
 //! | [`text`] | texts in the file |
 //! | [`heaps`] | rows of a process's heaps |
@@ -44,12 +44,14 @@ pub mod caches;
 pub mod classes;
 pub mod control;
 pub mod counter;
+mod fault;
 pub mod fingerprint;
 pub mod heap_steps;
 pub mod heaps;
 pub mod layout;
 pub mod locks;
 pub mod make;
+mod offsets;
 pub mod pairs;
 pub mod pools;
 pub mod samples;

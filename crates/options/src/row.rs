@@ -78,6 +78,8 @@ pub(crate) const OFF_COUNT_SIMPLE: Kind = Kind::Words(&[word("OFF"), word("COUNT
 pub(crate) const COUNT_SIMPLE_SLEEP: Kind = Kind::Words(&[word("COUNT"), word("SIMPLE"), word("SLEEP")]);
 pub(crate) const OFF_ON_ALIGN: Kind = Kind::Words(&[word("OFF"), word("ON"), word("ALIGN")]);
 pub(crate) const LOCATION: Kind = Kind::Words(&[Keyword { name: "ANYWHERE", least: 3 }, word("BELOW")]);
+/// The reason why a location has no effect.
+pub(crate) const NO_LINE: &str = "Linux has no 16M line; storage may be anywhere";
 pub(crate) const KEEP_FREE: Kind = Kind::Words(&[word("KEEP"), word("FREE")]);
 pub(crate) const KEEP_FREE_AUTO: Kind = Kind::Words(&[word("KEEP"), word("FREE"), word("AUTO")]);
 pub(crate) const KEEP_FREE_FILL: Kind = Kind::Words(&[word("KEEP"), word("FREE"), word("FILL")]);
@@ -176,8 +178,8 @@ macro_rules! pools {
         &[
             sub("OFF|ON|ALIGN", OFF_ON_ALIGN, OFF, OFF, "whether small requests come from pools of cells"),
             $(
-                of_idle("size", Kind::Cell, Cell { size: $cell, pools: 0 }, "bytes per cell, or (size,pools)"),
-                of_idle($what, $kind, Number($share), "size of an extent"),
+                of_idle("size", Kind::Cell, Value::Cell { size: $cell, pools: 0 }, "bytes per cell, or (size,pools)"),
+                of_idle($what, $kind, Value::Number($share), "size of an extent"),
             )*
         ]
     };

@@ -190,7 +190,8 @@ mod tests {
     use underbar_report::buffers::Buffer;
     use underbar_report::sample;
     use underbar_report::steps::Steps;
-    use underbar_report::switches::{Calls, SwitchCosts, Switches};
+    use underbar_report::switch_costs::SwitchCosts;
+    use underbar_report::switches::{Calls, Switches};
 
     #[test]
     fn caches_are_judged_whatever_told_them() {

@@ -118,7 +118,7 @@ mod tests {
     use crate::accounts::advise;
     use underbar_model::{Certainty, Figure};
     use underbar_report::sample;
-    use underbar_report::switches::SwitchCosts;
+    use underbar_report::switch_costs::SwitchCosts;
 
     #[test]
     fn factors_are_judged_whatever_told_them() {

@@ -50,7 +50,8 @@ mod tests {
     use underbar_report::library_calls::LibraryCalls;
     use underbar_report::sample;
     use underbar_report::steps::Steps;
-    use underbar_report::switches::{SwitchCosts, Switches};
+    use underbar_report::switch_costs::SwitchCosts;
+    use underbar_report::switches::Switches;
 
     /// The advice for a run of 1 s of CPU time in which a place makes so many calls.
     fn said(busiest: u64) -> Option<Advice> {

@@ -12,6 +12,7 @@ use crate::listing::Collected;
 use crate::listing::ProgramCase;
 
 /// One rule.
+#[derive(Clone, Copy)]
 pub struct Rule {
     /// Its name for `explain` and in advice.
     pub id: &'static str,
@@ -34,6 +35,7 @@ pub struct Rule {
 }
 
 /// The input of a rule, and its function.
+#[derive(Clone, Copy)]
 pub enum Apply {
     /// To the accounts of each program of a run. The function returns None if it has no advice on the program.
     Accounts {

@@ -132,7 +132,7 @@ mod tests {
     use crate::accounts::advise;
     use underbar_report::sample;
     use underbar_report::steps::Steps;
-    use underbar_report::switches::SwitchCosts;
+    use underbar_report::switch_costs::SwitchCosts;
 
     const MIB: u64 = 1 << 20;
 

@@ -65,7 +65,8 @@ mod tests {
     use crate::accounts::advise;
     use underbar_report::sample;
     use underbar_report::steps::Steps;
-    use underbar_report::switches::{Calls, SwitchCosts, Switches};
+    use underbar_report::switch_costs::SwitchCosts;
+    use underbar_report::switches::{Calls, Switches};
 
     /// The advice for a run of 100 ms of CPU time with so many calls.
     fn said(function: &str, count: u64, set: u64) -> Option<Advice> {

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use underbar_launch::LedgerFile;
-use underbar_report::switches::SwitchCosts;
+use underbar_report::switch_costs::SwitchCosts;
 use underbar_report::units::nanoseconds;
 use underbar_sys::mapping::{ALIGNMENT, Mapping, PAGE};
 use underbar_sys::process::fork_for_nothing;

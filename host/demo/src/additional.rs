@@ -57,13 +57,12 @@ pub fn run(parameters: &Parameters) -> Result<Output, Problem> {
         (rounds.name(at).to_owned(), ratio)
     });
     output.tables.push(Table {
-        title: format!("{} rounds of {} pieces of 1 to 512 bytes", count(ROUNDS), count(PIECES)),
-        requested_bytes: None,
-        requested_peak_bytes: None,
-        arms,
-        document: Vec::new(),
-        blocks: vec![vec![CREATES, DISCARDS, GETS, FREES, USED, Column::CPU]],
         remarks: remarks.to_vec(),
+        ..Table::new(
+            format!("{} rounds of {} pieces of 1 to 512 bytes", count(ROUNDS), count(PIECES)),
+            arms,
+            vec![vec![CREATES, DISCARDS, GETS, FREES, USED, Column::CPU]],
+        )
     });
     output.notes.push(
         "An additional heap is discarded by CEEDSHP in one step, whatever is in it. Elements that are not freed before count as freed \

@@ -6,13 +6,13 @@
 
 use underbar_report::bus;
 use underbar_report::model::Report;
-use underbar_report::units::{count, nanoseconds};
+use underbar_report::units::count;
 
 use super::measure::{Arm, Figured, Machine, Problem, Server};
 use super::output::{Check, Column, Output, Table};
 use super::progress::Progress;
-use super::work_file::{NEEDS, RECORDS, SOURCE};
-use super::workshop::Workshop;
+use super::work_file::{RECORDS, SOURCE};
+use super::workshop::{NEEDS_C, Workshop};
 use super::{Parameters, order, words};
 
 /// The smallest number of rounds with an interval.
@@ -23,17 +23,13 @@ const PLAIN: &str = "plain";
 /// Sizes of the sweep, in KB.
 const SIZES: [u64; 6] = [1, 4, 16, 64, 256, 1024];
 
-const WRITES: Column = Column::new("writes", |_, arm| arm.said.get("writes").copied().map(count), |_| None);
-const ELAPSED: Column =
-    Column::new("elapsed", |_, arm| arm.said.get("elapsed_ns").copied().map(nanoseconds), |_| None);
-
 /// Runs it.
 pub fn run(parameters: &Parameters) -> Result<Output, Problem> {
     let runs = parameters.runs.unwrap_or(RUNS);
     let title = "buffers of work files: their use, and how large they should be";
     let mut output = Output::new("bus", title, parameters, runs);
     let workshop = Workshop::new("bus")?;
-    let machine = Machine::of_program(&workshop.compiled("records", SOURCE, &[], NEEDS)?, parameters)?;
+    let machine = Machine::of_program(&workshop.compiled("records", SOURCE, &[], NEEDS_C)?, parameters)?;
     let folder = workshop.folder().to_string_lossy().into_owned();
     let input = workshop.path("input")?;
     let arm =
@@ -60,15 +56,11 @@ pub fn run(parameters: &Parameters) -> Result<Output, Problem> {
         right == all,
         format!("{right} of {all} runs read all records"),
     ));
-    output.tables.push(Table {
-        title: format!("{} records of 80 bytes into two files, by the size of their cache", count(WRITTEN)),
-        requested_bytes: None,
-        requested_peak_bytes: None,
+    output.tables.push(Table::new(
+        format!("{} records of 80 bytes into two files, by the size of their cache", count(WRITTEN)),
         arms,
-        document: Vec::new(),
-        blocks: vec![vec![WRITES, ELAPSED]],
-        remarks: Vec::new(),
-    });
+        vec![vec![Column::OWN_WRITES, Column::OWN_ELAPSED]],
+    ));
     output.notes.push(
         "The document: \"several 100 KB are sufficient\". A write costs less than a microsecond here, so a few KB are."
             .to_owned(),

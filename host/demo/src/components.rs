@@ -16,7 +16,7 @@ use super::measure::{Machine, Problem};
 use super::output::{Check, Column, Output, Table};
 use super::progress::Progress;
 use super::saving;
-use super::workshop::Workshop;
+use super::workshop::{NEEDS_C, Workshop};
 use super::{Parameters, arm, order, plain};
 
 /// The smallest number of rounds with an interval.
@@ -25,7 +25,6 @@ const EACH: &str = "a write for each line";
 const COUNTED: &str = "the same, counted: SWITCHES(ON)";
 const LATER: &str = "a thousand lines at once";
 const LINES: u64 = 10_000;
-const NEEDS: &str = "the demo compiles a program of C and a library (apt-get install gcc)";
 const CHATTY: &str = "libchatty.so";
 const PARTS: &str = "parts";
 
@@ -86,24 +85,20 @@ pub fn run(parameters: &Parameters) -> Result<Output, Problem> {
          time of a row is its count times what the kind costs on this machine; a count alone tells little."
             .to_owned(),
     ];
-    output.tables.push(Table {
-        title: format!("{} lines of 132 bytes, written by a library", count(LINES)),
-        requested_bytes: None,
-        requested_peak_bytes: None,
-        arms: figured,
-        document: Vec::new(),
-        blocks: vec![vec![ELAPSED, Column::CPU]],
-        remarks: Vec::new(),
-    });
+    output.tables.push(Table::new(
+        format!("{} lines of 132 bytes, written by a library", count(LINES)),
+        figured,
+        vec![vec![ELAPSED, Column::CPU]],
+    ));
     Ok(output)
 }
 
 /// Compiles the library and the program, with the user's compiler.
 fn compiled(workshop: &Workshop) -> Result<PathBuf, Problem> {
-    workshop.compiled(CHATTY, include_str!("programs/chatty.c"), &["-shared", "-fPIC"], NEEDS)?;
+    workshop.compiled(CHATTY, include_str!("programs/chatty.c"), &["-shared", "-fPIC"], NEEDS_C)?;
     let folder = workshop.path("")?;
     let (search, path) = (format!("-L{folder}"), format!("-Wl,-rpath,{folder}"));
-    workshop.compiled(PARTS, include_str!("programs/parts.c"), &[&search, "-lchatty", &path], NEEDS)
+    workshop.compiled(PARTS, include_str!("programs/parts.c"), &[&search, "-lchatty", &path], NEEDS_C)
 }
 
 fn check(report: &Report, known: &Known) -> Check {

@@ -62,13 +62,13 @@ pub fn run(parameters: &Parameters) -> Result<Output, Problem> {
         ),
     ];
     output.tables.push(Table {
-        title: format!("{} calls, each with {} of stack", count(CALLS), bytes(FRAME as u64)),
-        requested_bytes: None,
-        requested_peak_bytes: None,
-        arms,
         document: DSA.to_vec(),
-        blocks: columns(),
         remarks: remarks(&rounds),
+        ..Table::new(
+            format!("{} calls, each with {} of stack", count(CALLS), bytes(FRAME as u64)),
+            arms,
+            columns(),
+        )
     });
 
     progress.part("getheap and freeheap");
@@ -81,13 +81,12 @@ pub fn run(parameters: &Parameters) -> Result<Output, Problem> {
     ];
     let rounds = machine.rounds(arms, runs, &mut order, &mut progress)?;
     output.tables.push(Table {
-        title: format!("{} gets and frees of 1 to 512 bytes", count(SMALL_GETS)),
-        requested_bytes: None,
-        requested_peak_bytes: None,
-        arms: rounds.figured(),
-        document: Vec::new(),
-        blocks: columns(),
         remarks: remarks(&rounds),
+        ..Table::new(
+            format!("{} gets and frees of 1 to 512 bytes", count(SMALL_GETS)),
+            rounds.figured(),
+            columns(),
+        )
     });
     output.notes = notes();
     Ok(output)

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use underbar_verdict::interval::{Interval, TooFewPairs};
 
 use super::measure::{Arm, Machine, Problem, Server};
-use super::workshop::Workshop;
+use super::workshop::{NEEDS_C, Workshop};
 
 const SOURCE: &str = include_str!("programs/ecb.c");
 
@@ -17,7 +17,7 @@ pub type Said = BTreeMap<String, u64>;
 
 /// Compiles the driver with the user's compiler.
 pub fn compiled(workshop: &Workshop) -> Result<PathBuf, Problem> {
-    workshop.compiled("ecb", SOURCE, &[], "the demo compiles a program of C (apt-get install gcc)")
+    workshop.compiled("ecb", SOURCE, &[], NEEDS_C)
 }
 
 /// The driver under underbar.

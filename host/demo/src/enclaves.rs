@@ -97,13 +97,8 @@ pub fn run(parameters: &Parameters) -> Result<Output, Problem> {
     let costs = rounds("one after the other", ones)?;
 
     let table = |title: String, arms, document: &[Row], columns: &[Column]| Table {
-        title,
-        requested_bytes: None,
-        requested_peak_bytes: None,
-        arms,
         document: document.to_vec(),
-        blocks: vec![columns.to_vec()],
-        remarks: Vec::new(),
+        ..Table::new(title, arms, vec![columns.to_vec()])
     };
     // A page of the heap's map more or less, as addresses fall, is up to 2 MiB: so the runs decide, not one of them.
     let deepest = ["CALL", "LINK"].map(|name| limited.place(&nest(name, DEPTHS[2])));

@@ -65,13 +65,10 @@ pub fn run(parameters: &Parameters) -> Result<Output, Problem> {
         plain("plain", &program),
     ];
     let rounds = machine.rounds(arms, runs, &mut order(parameters), &mut Progress::new(parameters.quiet))?;
-    output.tables.push(Table {
-        title: format!("{HEAP}, without RPTSTG"),
-        requested_bytes: None,
-        requested_peak_bytes: None,
-        arms: rounds.figured(),
-        document: Vec::new(),
-        blocks: vec![vec![
+    output.tables.push(Table::new(
+        format!("{HEAP}, without RPTSTG"),
+        rounds.figured(),
+        vec![vec![
             Column::SEGMENTS,
             Column::USED,
             Column::GETS,
@@ -80,8 +77,7 @@ pub fn run(parameters: &Parameters) -> Result<Output, Problem> {
             Column::FAULTS,
             Column::PEAK,
         ]],
-        remarks: Vec::new(),
-    });
+    ));
     output.notes = vec![
         "IBM's manual prints no sample of these sections. Its procedure is the one above: a run with the twelve sizes, one with \
          the suggested sizes, then the suggested percentages. Its formulas are public; its choice of sizes is not: here it is the \

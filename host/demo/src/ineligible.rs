@@ -12,7 +12,7 @@ use super::measure::{Arm, Machine, Problem};
 use super::output::{Check, Column, Output, Table};
 use super::progress::Progress;
 use super::saving;
-use super::workshop::Workshop;
+use super::workshop::{NEEDS_C, Workshop};
 use super::{Parameters, arm, order, plain};
 
 /// The smallest number of rounds with an interval.
@@ -23,10 +23,6 @@ const HUNDRED: &str = "a hundred at a time";
 const RECORDS: u64 = 20_000;
 /// Switches of a hand-over and back: a write and a read on each side.
 const SWITCHES: u64 = 4;
-const NEEDS: &str = "the demo compiles a program of C (apt-get install gcc)";
-
-const ELAPSED: Column =
-    Column::new("elapsed", |_, arm| arm.said.get("elapsed_ns").copied().map(nanoseconds), |_| None);
 
 /// Runs it.
 pub fn run(parameters: &Parameters) -> Result<Output, Problem> {
@@ -34,7 +30,7 @@ pub fn run(parameters: &Parameters) -> Result<Output, Problem> {
     let mut output =
         Output::new("3gl", "calls of a program that may run in one thread only", parameters, runs);
     let workshop = Workshop::new("3gl")?;
-    let program = workshop.compiled("ineligible", include_str!("programs/ineligible.c"), &[], NEEDS)?;
+    let program = workshop.compiled("ineligible", include_str!("programs/ineligible.c"), &[], NEEDS_C)?;
     let machine = Machine::of_program(&program, parameters)?;
     let mut progress = Progress::new(parameters.quiet);
     progress.part("counts");
@@ -70,15 +66,11 @@ pub fn run(parameters: &Parameters) -> Result<Output, Problem> {
         format!("One hand-over for a hundred records: {}.", saving::between("call", RECORDS, each, hundred)),
         verdict(here, each),
     ];
-    output.tables.push(Table {
-        title: format!("{} calls of a function", count(RECORDS)),
-        requested_bytes: None,
-        requested_peak_bytes: None,
-        arms: figured,
-        document: Vec::new(),
-        blocks: vec![vec![ELAPSED, Column::CPU]],
-        remarks: Vec::new(),
-    });
+    output.tables.push(Table::new(
+        format!("{} calls of a function", count(RECORDS)),
+        figured,
+        vec![vec![Column::OWN_ELAPSED, Column::CPU]],
+    ));
     Ok(output)
 }
 

@@ -72,7 +72,7 @@ pub use output::Output;
 
 use measure::{Arm, Server};
 use underbar_launch::{Library, LibraryError};
-use underbar_report::switches::SwitchCosts;
+use underbar_report::switch_costs::SwitchCosts;
 use underbar_verdict::random::Random;
 
 /// The parameters of a demo.

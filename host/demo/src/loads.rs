@@ -30,16 +30,15 @@ pub fn loads(name: &str, library: &str, member: &str, way: &str, times: u64) -> 
 /// A table of LOADs.
 pub fn table(title: String, rounds: &Rounds, document: &[Row]) -> Table {
     Table {
-        title,
-        requested_bytes: None,
-        requested_peak_bytes: None,
-        arms: rounds.figured().into_iter().filter(|arm| !arm.said.contains_key("refused")).collect(),
         document: document.to_vec(),
-        blocks: vec![
-            vec![BY_ARTICLE, BY_FETCH, BLOCKS, TRACKS, DIRECTORY_BLOCKS, DIRECTORY_TRACKS],
-            vec![LOADS, READS, FROM_DEVICE, CPU_EACH, ELAPSED_EACH, EXCP_IN_ALL, ELAPSED_IN_ALL],
-        ],
-        remarks: Vec::new(),
+        ..Table::new(
+            title,
+            rounds.figured().into_iter().filter(|arm| !arm.said.contains_key("refused")).collect(),
+            vec![
+                vec![BY_ARTICLE, BY_FETCH, BLOCKS, TRACKS, DIRECTORY_BLOCKS, DIRECTORY_TRACKS],
+                vec![LOADS, READS, FROM_DEVICE, CPU_EACH, ELAPSED_EACH, EXCP_IN_ALL, ELAPSED_IN_ALL],
+            ],
+        )
     }
 }
 

@@ -43,15 +43,11 @@ pub fn run(parameters: &Parameters) -> Result<Output, Problem> {
     let mut progress = Progress::new(parameters.quiet);
     let rounds = machine.rounds(arms, runs, &mut order(parameters), &mut progress)?;
     output.checks = checks(&rounds);
-    output.tables.push(Table {
-        title: "locates of names drawn by lot, each of 8 bytes".to_owned(),
-        requested_bytes: None,
-        requested_peak_bytes: None,
-        arms: rounds.figured(),
-        document: Vec::new(),
-        blocks: vec![vec![LOCATES, EACH]],
-        remarks: Vec::new(),
-    });
+    output.tables.push(Table::new(
+        "locates of names drawn by lot, each of 8 bytes".to_owned(),
+        rounds.figured(),
+        vec![vec![LOCATES, EACH]],
+    ));
     output.notes.push(
         "The search is over a list that the program itself makes of the same names, without a lock; the table is under the ECB's lock. \
          The document has no figures of it."

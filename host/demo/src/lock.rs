@@ -63,26 +63,21 @@ pub fn run(parameters: &Parameters) -> Result<Output, Problem> {
     }
     output.tables = vec![
         Table {
-            title: format!(
-                "a log: {TASKS} tasks, {PER_SECOND} records a second each, appended under one lock; one in eight waits \
-                 2 ms for a device"
-            ),
-            requested_bytes: None,
-            requested_peak_bytes: None,
-            arms: logging.figured(),
             document: LOCK.to_vec(),
-            blocks: vec![vec![RECORDS, SHARE, CPU_EACH, LATE, LATEST]],
-            remarks: Vec::new(),
+            ..Table::new(
+                format!(
+                    "a log: {TASKS} tasks, {PER_SECOND} records a second each, appended under one lock; one in eight waits \
+                 2 ms for a device"
+                ),
+                logging.figured(),
+                vec![vec![RECORDS, SHARE, CPU_EACH, LATE, LATEST]],
+            )
         },
-        Table {
-            title: format!("{THREADS} threads that want the lock at once; its holder blocks for 50 us"),
-            requested_bytes: None,
-            requested_peak_bytes: None,
-            arms: contended.figured(),
-            document: Vec::new(),
-            blocks: vec![vec![OPERATIONS, SHARE, CPU_EACH, WORST, FAIRNESS, FEWEST, MOST]],
-            remarks: Vec::new(),
-        },
+        Table::new(
+            format!("{THREADS} threads that want the lock at once; its holder blocks for 50 us"),
+            contended.figured(),
+            vec![vec![OPERATIONS, SHARE, CPU_EACH, WORST, FAIRNESS, FEWEST, MOST]],
+        ),
     ];
     output.checks = checks(&logging, &contended);
     output.notes.push(

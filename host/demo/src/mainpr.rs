@@ -5,25 +5,21 @@
 //! Not here: the rerouting (`runtime`).
 #![allow(clippy::disallowed_methods, reason = "files in a folder of our own")]
 
-use underbar_report::units::{count, nanoseconds};
+use underbar_report::units::count;
 
 use super::measure::{Arm, Machine, Problem, Server};
 use super::output::{Check, Column, Output, Table};
 use super::print::{BYTES, CACHE, LINES, MOST_WRITES};
 use super::progress::Progress;
 use super::saving;
-use super::work_file::{NEEDS, SOURCE};
-use super::workshop::Workshop;
+use super::work_file::SOURCE;
+use super::workshop::{NEEDS_C, Workshop};
 use super::{Parameters, order, words};
 
 /// The smallest number of rounds with an interval.
 const RUNS: usize = 6;
 const PLAIN: &str = "to a file";
 const REROUTED: &str = "MAINPR, cached";
-
-const WRITES: Column = Column::new("writes", |_, arm| arm.said.get("writes").copied().map(count), |_| None);
-const ELAPSED: Column =
-    Column::new("elapsed", |_, arm| arm.said.get("elapsed_ns").copied().map(nanoseconds), |_| None);
 
 /// Runs it.
 pub fn run(parameters: &Parameters) -> Result<Output, Problem> {
@@ -32,7 +28,7 @@ pub fn run(parameters: &Parameters) -> Result<Output, Problem> {
     let mut output = Output::new("mainpr", title, parameters, runs);
     let workshop = Workshop::new("mainpr")?;
     let (printed, figures) = (workshop.path("printed")?, workshop.path("figures")?);
-    let program = workshop.compiled("records", SOURCE, &[], NEEDS)?;
+    let program = workshop.compiled("records", SOURCE, &[], NEEDS_C)?;
     let mut machine = Machine::of_program(&program, parameters)?;
     machine.says_in(figures.clone());
     let arm =
@@ -70,15 +66,11 @@ pub fn run(parameters: &Parameters) -> Result<Output, Problem> {
     let time = arms.first().and_then(|arm| arm.said.get("elapsed_ns").copied()).unwrap_or(0);
     let ratio = rounds.said_ratio(1, 0, |said| said.get("elapsed_ns").map(|time| *time as f64));
     output.pages.push(saving::words(REROUTED, "line", LINES, time, &ratio));
-    output.tables.push(Table {
-        title: format!("{} lines of 132 characters, each passed on", count(LINES)),
-        requested_bytes: None,
-        requested_peak_bytes: None,
+    output.tables.push(Table::new(
+        format!("{} lines of 132 characters, each passed on", count(LINES)),
         arms,
-        document: Vec::new(),
-        blocks: vec![vec![WRITES, ELAPSED]],
-        remarks: Vec::new(),
-    });
+        vec![vec![Column::OWN_WRITES, Column::OWN_ELAPSED]],
+    ));
     output.notes.push(
         "Natural's primary output is never cached, so MAINPR is needed there. Here PRINT alone does it, where standard output is a file; \
          MAINPR is for output that would go to a pipe. Before the program reads from a terminal or a pipe, all lines are in the file."

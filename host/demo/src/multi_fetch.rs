@@ -31,11 +31,6 @@ const MOST_AT_8: u64 = 12_505;
 
 const FETCHES: Column =
     Column::new("fetches sent", |_, arm| fetches(arm).map(count), |row| row.excp.map(count));
-const ELAPSED: Column = Column::new(
-    "elapsed",
-    |_, arm| arm.said.get("elapsed_ns").copied().map(nanoseconds),
-    |row| row.elapsed_ns.map(nanoseconds),
-);
 const CPU: Column = Column::new(
     "CPU of the client",
     |_, arm| arm.said.get("cpu_ns").copied().map(nanoseconds),
@@ -84,13 +79,12 @@ pub fn run(parameters: &Parameters) -> Result<Output, Problem> {
         output.checks.push(Check::at_most(name, &what, ratio, 1.0 / least));
     }
     output.tables.push(Table {
-        title: format!("{} rows of a number and 80 characters, on a socket of this machine", count(ROWS)),
-        requested_bytes: None,
-        requested_peak_bytes: None,
-        arms,
         document: MULTIFETCH.to_vec(),
-        blocks: vec![vec![FETCHES, ELAPSED, CPU]],
-        remarks: Vec::new(),
+        ..Table::new(
+            format!("{} rows of a number and 80 characters, on a socket of this machine", count(ROWS)),
+            arms,
+            vec![vec![FETCHES, Column::OWN_ELAPSED, CPU]],
+        )
     });
     output.notes = vec![
         "The document's switches are calls of Adabas that leave the zIIP; here they are messages to the server. The ratio of their numbers \

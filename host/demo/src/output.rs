@@ -218,6 +218,12 @@ impl Output {
 }
 
 impl Table {
+    /// A table of a demo that does not count requests, without rows of the document.
+    pub fn new(title: String, arms: Vec<Figured>, blocks: Vec<Vec<Column>>) -> Table {
+        let (document, remarks) = (Vec::new(), Vec::new());
+        Table { title, requested_bytes: None, requested_peak_bytes: None, arms, document, blocks, remarks }
+    }
+
     fn write(&self, text: &mut String) {
         // Writing to a string cannot fail.
         let _ = writeln!(text, "\n{}", self.title);
@@ -340,6 +346,15 @@ impl Column {
         |_, arm| Some(nanoseconds(arm.steps.elapsed_ns)),
         |row| row.elapsed_ns.map(nanoseconds),
     );
+    /// Elapsed time by the program's own clock.
+    pub const OWN_ELAPSED: Column = Column::new(
+        "elapsed",
+        |_, arm| arm.said.get("elapsed_ns").copied().map(nanoseconds),
+        |row| row.elapsed_ns.map(nanoseconds),
+    );
+    /// Writes by the program's own count.
+    pub const OWN_WRITES: Column =
+        Column::new("writes", |_, arm| arm.said.get("writes").copied().map(count), |row| row.excp.map(count));
     /// Page faults.
     pub const FAULTS: Column = Column::new("page faults", |_, arm| Some(count(arm.faults())), |_| None);
     /// The largest resident set.

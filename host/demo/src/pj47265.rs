@@ -106,15 +106,11 @@ pub fn run(parameters: &Parameters) -> Result<Output, Problem> {
         right == all,
         format!("{right} of {all} runs did their work"),
     ));
-    output.tables.push(Table {
-        title: "CPU time of operations, of all threads together".to_owned(),
-        requested_bytes: None,
-        requested_peak_bytes: None,
-        arms: rounds.figured(),
-        document: Vec::new(),
-        blocks: vec![vec![EACH, Column::ELAPSED, SWITCHES]],
-        remarks: Vec::new(),
-    });
+    output.tables.push(Table::new(
+        "CPU time of operations, of all threads together".to_owned(),
+        rounds.figured(),
+        vec![vec![EACH, Column::ELAPSED, SWITCHES]],
+    ));
     output.notes = notes();
     Ok(output)
 }

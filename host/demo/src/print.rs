@@ -28,8 +28,6 @@ pub(super) const MOST_WRITES: u64 = 11;
 pub(super) const CACHE: u64 = 132;
 const SUM: u64 = LINES * (132 * 'x' as u64 + 10);
 
-const WRITES: Column =
-    Column::new("writes", |_, arm| arm.said.get("writes").copied().map(count), |row| row.excp.map(count));
 const ELAPSED: Column = Column::new(
     "elapsed",
     |_, arm| arm.said.get("elapsed_ns").copied().map(nanoseconds),
@@ -66,13 +64,12 @@ pub fn run(parameters: &Parameters) -> Result<Output, Problem> {
     output.checks.push(few_writes(&ways, &arms));
     output.pages.push(savings(&ways, &rounds, &arms));
     output.tables.push(Table {
-        title: format!("{} lines into a file", count(LINES)),
-        requested_bytes: None,
-        requested_peak_bytes: None,
-        arms,
         document: PRINT.to_vec(),
-        blocks: vec![vec![WRITES, ELAPSED]],
-        remarks: Vec::new(),
+        ..Table::new(
+            format!("{} lines into a file", count(LINES)),
+            arms,
+            vec![vec![Column::OWN_WRITES, ELAPSED]],
+        )
     });
     output.notes = vec![
         "The ratio of the document's switches is that of the writes here. Its time is not: a switch took 32 us there, and a write of a \

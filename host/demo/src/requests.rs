@@ -51,15 +51,11 @@ pub fn run(parameters: &Parameters) -> Result<Output, Problem> {
     let rounds = machine.rounds(arms(advised.as_deref()), runs, &mut order(parameters), &mut progress)?;
     let arms = rounds.figured();
     output.checks = checks(&class, &rounds, &arms);
-    output.tables.push(Table {
-        title: format!("{} requests of 40 buffers, of which 36 are freed and 4 leak", count(TIMES)),
-        requested_bytes: None,
-        requested_peak_bytes: None,
+    output.tables.push(Table::new(
+        format!("{} requests of 40 buffers, of which 36 are freed and 4 leak", count(TIMES)),
         arms,
-        document: Vec::new(),
-        blocks: vec![vec![REQUESTS, LEAKED, Column::PEAK, EACH]],
-        remarks: Vec::new(),
-    });
+        vec![vec![REQUESTS, LEAKED, Column::PEAK, EACH]],
+    ));
     output.notes.push(
         "What a request leaks ends with its ECB, so memory stays flat. The sizes are drawn by lot with the frequencies of the document's \
          report; within a class any size is as likely, which the document does not say."

@@ -79,20 +79,12 @@ pub fn run(parameters: &Parameters) -> Result<Output, Problem> {
         output.checks.extend(stack(&figured, report));
     }
     output.tables.push(Table {
-        title: format!("{UNTUNED}\nsuggested: {}", if suggested.is_empty() { "nothing" } else { &suggested }),
-        requested_bytes: None,
-        requested_peak_bytes: None,
-        arms: figured,
         document: SIMPLE.to_vec(),
-        blocks: vec![vec![
-            Column::STACK,
-            Column::USED,
-            INITIAL,
-            Column::SEGMENTS,
-            Column::GETS,
-            Column::FREES,
-        ]],
-        remarks: Vec::new(),
+        ..Table::new(
+            format!("{UNTUNED}\nsuggested: {}", if suggested.is_empty() { "nothing" } else { &suggested }),
+            figured,
+            vec![vec![Column::STACK, Column::USED, INITIAL, Column::SEGMENTS, Column::GETS, Column::FREES]],
+        )
     });
     output.notes.push(
         "These are the values of one run. tune would try that of HEAP first, and keep it only if it proves better; not that \

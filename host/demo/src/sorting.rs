@@ -47,13 +47,12 @@ pub fn run(parameters: &Parameters) -> Result<Output, Problem> {
         checks(&mut output, records, &rounds, &arms);
         output.notes.push(saved(records, &rounds, &arms));
         output.tables.push(Table {
-            title: format!("{} records of 100 bytes, a key of 10", count(records)),
-            requested_bytes: None,
-            requested_peak_bytes: None,
-            arms,
             document: if records == RECORDS[0] { SORT.to_vec() } else { Vec::new() },
-            blocks: vec![vec![CALLS, ELAPSED, A_RECORD, Column::CPU]],
-            remarks: Vec::new(),
+            ..Table::new(
+                format!("{} records of 100 bytes, a key of 10", count(records)),
+                arms,
+                vec![vec![CALLS, ELAPSED, A_RECORD, Column::CPU]],
+            )
         });
     }
     output.notes.push(

@@ -70,13 +70,8 @@ pub fn run(parameters: &Parameters) -> Result<Output, Problem> {
         output.checks = checks(surveyed);
     }
     output.tables.push(Table {
-        title: "shares of PDS libraries by block size".to_owned(),
-        requested_bytes: None,
-        requested_peak_bytes: None,
-        arms,
         document: SURVEY.to_vec(),
-        blocks: vec![vec![LARGE, SMALL]],
-        remarks: Vec::new(),
+        ..Table::new("shares of PDS libraries by block size".to_owned(), arms, vec![vec![LARGE, SMALL]])
     });
     output.notes.push(
         "The libraries are made by this demo, with about the shares that the document found at one site (\"almost 80 %\" \

@@ -11,7 +11,7 @@ use underbar_report::units::{count, nanoseconds, size};
 use super::measure::{Arm, Figured, Machine, Problem, Server};
 use super::output::{Check, Column, Output, Table};
 use super::progress::Progress;
-use super::workshop::Workshop;
+use super::workshop::{NEEDS_C, Workshop};
 use super::{Parameters, order};
 
 /// The smallest number of rounds with an interval.
@@ -32,8 +32,6 @@ const MOST_BY_DEFAULT: u64 = 200;
 const MOST_RESERVED: u64 = 50;
 
 const KERNEL: Column = Column::new("kernel calls", |_, arm| kernel_calls(arm).map(count), |_| None);
-const ELAPSED: Column =
-    Column::new("elapsed", |_, arm| arm.said.get("elapsed_ns").copied().map(nanoseconds), |_| None);
 const CPU: Column = Column::new("CPU", |_, arm| arm.said.get("cpu_ns").copied().map(nanoseconds), |_| None);
 const LATER: Column =
     Column::new("faults after the first call", |_, arm| arm.said.get("faults").copied().map(count), |_| None);
@@ -72,12 +70,7 @@ pub fn run(parameters: &Parameters) -> Result<Output, Problem> {
     let title = "buffers that come and go: one reservation for all";
     let mut output = Output::new("thread-storage", title, parameters, runs);
     let workshop = Workshop::new("thread-storage")?;
-    let program = workshop.compiled(
-        "churn",
-        SOURCE,
-        &[],
-        "the demo compiles a program of C (apt-get install gcc libc6-dev)",
-    )?;
+    let program = workshop.compiled("churn", SOURCE, &[], NEEDS_C)?;
     let machine = Machine::of_program(&program, parameters)?;
     let mut progress = Progress::new(parameters.quiet);
     progress.part("calls");
@@ -141,26 +134,19 @@ pub fn run(parameters: &Parameters) -> Result<Output, Problem> {
         0.5,
     ));
     output.notes = notes(&arms, cpu(RESERVED, DEFAULT).ok().map(|interval| interval.high));
-    output.tables.push(Table {
-        title: format!("{} calls, each with 20 buffers of 200,000 bytes to 3.81 MB", count(CALLS)),
-        requested_bytes: None,
-        requested_peak_bytes: None,
+    output.tables.push(Table::new(
+        format!("{} calls, each with 20 buffers of 200,000 bytes to 3.81 MB", count(CALLS)),
         arms,
-        document: Vec::new(),
-        blocks: vec![vec![KERNEL, Column::FAULTS, ELAPSED, CPU, OF_A_BUFFER], vec![Column::PEAK, REACHED]],
-        remarks: Vec::new(),
-    });
-    output.tables.push(Table {
-        title: format!(
-            "{PAUSED_CALLS} calls that write all of each buffer, with a pause of {PAUSE} ms after each"
-        ),
-        requested_bytes: None,
-        requested_peak_bytes: None,
-        arms: paused_arms,
-        document: Vec::new(),
-        blocks: vec![vec![LATER, ELAPSED, CPU, Column::PEAK]],
-        remarks: Vec::new(),
-    });
+        vec![
+            vec![KERNEL, Column::FAULTS, Column::OWN_ELAPSED, CPU, OF_A_BUFFER],
+            vec![Column::PEAK, REACHED],
+        ],
+    ));
+    output.tables.push(Table::new(
+        format!("{PAUSED_CALLS} calls that write all of each buffer, with a pause of {PAUSE} ms after each"),
+        paused_arms,
+        vec![vec![LATER, Column::OWN_ELAPSED, CPU, Column::PEAK]],
+    ));
     Ok(output)
 }
 

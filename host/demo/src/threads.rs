@@ -63,15 +63,11 @@ pub fn run(parameters: &Parameters) -> Result<Output, Problem> {
     let rounds = machine.rounds(rows, runs, &mut order(parameters), &mut Progress::new(parameters.quiet))?;
     let arms = rounds.figured();
     output.checks = checks(&arms, &advised);
-    output.tables.push(Table {
-        title: format!("{OPTIONS}\neach thread calls down to a bit more than 128K"),
-        requested_bytes: None,
-        requested_peak_bytes: None,
+    output.tables.push(Table::new(
+        format!("{OPTIONS}\neach thread calls down to a bit more than 128K"),
         arms,
-        document: Vec::new(),
-        blocks: vec![vec![LARGEST, FIRST, ANYHEAP, INCREMENTS, OF_HEAP]],
-        remarks: Vec::new(),
-    });
+        vec![vec![LARGEST, FIRST, ANYHEAP, INCREMENTS, OF_HEAP]],
+    ));
     output.notes.push(
         "The document says where stacks of threads live, and has no figures. On z/OS ANYHEAP must grow when THREADSTACK or the number of \
          threads does. Here each stack is a mapping of its own, accounted in ANYHEAP, which need not be raised: the suggestion is the \

@@ -18,7 +18,7 @@ use super::enclaves::library;
 use super::measure::{Arm, Figured, Machine, Problem, Server};
 use super::output::{Check, Column, Output, Table};
 use super::progress::Progress;
-use super::workshop::Workshop;
+use super::workshop::{NEEDS_C, Workshop};
 use super::{Parameters, arm, order};
 
 /// The smallest number of rounds with an interval.
@@ -65,12 +65,7 @@ pub fn run(parameters: &Parameters) -> Result<Output, Problem> {
     let title = "program starts with a limit of CPU time: a timer for each, and none";
     let mut output = Output::new("timer", title, parameters, runs);
     let workshop = Workshop::new("timer")?;
-    let program = workshop.compiled(
-        "starts",
-        SOURCE,
-        &[],
-        "the demo compiles a program of C (apt-get install gcc libc6-dev)",
-    )?;
+    let program = workshop.compiled("starts", SOURCE, &[], NEEDS_C)?;
     let machine = Machine::of_program(&program, parameters)?;
     let mut progress = Progress::new(parameters.quiet);
     progress.part("starts");
@@ -129,15 +124,7 @@ pub fn run(parameters: &Parameters) -> Result<Output, Problem> {
     ));
 
     output.notes = notes(&arms, of(&link_arms, LINK));
-    let table = |title, arms, columns: &[Column]| Table {
-        title,
-        requested_bytes: None,
-        requested_peak_bytes: None,
-        arms,
-        document: Vec::new(),
-        blocks: vec![columns.to_vec()],
-        remarks: Vec::new(),
-    };
+    let table = |title, arms, columns: &[Column]| Table::new(title, arms, vec![columns.to_vec()]);
     output.tables = vec![
         table(format!("{} starts of a function of 64 steps", count(STARTS)), arms, &[CALLS, CPU, EACH]),
         table(

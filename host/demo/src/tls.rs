@@ -45,15 +45,7 @@ pub fn run(parameters: &Parameters) -> Result<Output, Problem> {
     let has_ecbs = said(&machine, &probe)?.get("has_ecbs") == Some(&1);
     progress.part("messages");
     let rounds = machine.rounds(arms(has_ecbs), runs, &mut order(parameters), &mut progress)?;
-    let table = |title: &str, blocks| Table {
-        title: title.to_owned(),
-        requested_bytes: None,
-        requested_peak_bytes: None,
-        arms: rounds.figured(),
-        document: Vec::new(),
-        blocks,
-        remarks: Vec::new(),
-    };
+    let table = |title: &str, blocks| Table::new(title.to_owned(), rounds.figured(), blocks);
     output.tables = vec![
         table(
             "handshakes, client and server in one process, each connection closed",

@@ -52,13 +52,12 @@ pub fn run(parameters: &Parameters) -> Result<Output, Problem> {
     };
     let rounds = machine.rounds(BLOCK_SIZES.iter().map(arm).collect(), runs, &mut order, &mut progress)?;
     let table = Table {
-        title: format!("a PDS of {} programs, copied; by block size", count(MEMBERS as u64)),
-        requested_bytes: None,
-        requested_peak_bytes: None,
-        arms: rounds.figured(),
         document: TRACKS.to_vec(),
-        blocks: vec![vec![ON_TRACKS, COMPUTED, TEXTS, LONGEST, SHORTENED, USED, FULLEST, PROGRAMS]],
-        remarks: Vec::new(),
+        ..Table::new(
+            format!("a PDS of {} programs, copied; by block size", count(MEMBERS as u64)),
+            rounds.figured(),
+            vec![vec![ON_TRACKS, COMPUTED, TEXTS, LONGEST, SHORTENED, USED, FULLEST, PROGRAMS]],
+        )
     };
     output.checks = checks(&table);
     output.tables.push(table);

@@ -10,13 +10,12 @@ use super::measure::{Arm, Machine, Problem, Server};
 use super::output::{Check, Column, Output, Table};
 use super::progress::Progress;
 use super::saving;
-use super::workshop::Workshop;
+use super::workshop::{NEEDS_C, Workshop};
 use super::{Parameters, order, words};
 
 /// The smallest number of rounds with an interval.
 const RUNS: usize = 6;
 pub(super) const SOURCE: &str = include_str!("programs/records.c");
-pub(super) const NEEDS: &str = "the demo compiles a program of C (apt-get install gcc)";
 pub(super) const RECORDS: u64 = 10_478;
 /// Reads with a cache of 300 KB.
 const MOST_READS: u64 = 5;
@@ -37,7 +36,7 @@ pub fn run(parameters: &Parameters) -> Result<Output, Problem> {
     let title = "10,478 records of 80 bytes, read one by one";
     let mut output = Output::new("workfile", title, parameters, runs);
     let workshop = Workshop::new("workfile")?;
-    let reader = workshop.compiled("records", SOURCE, &[], NEEDS)?;
+    let reader = workshop.compiled("records", SOURCE, &[], NEEDS_C)?;
     let file = workshop.path("input")?;
     let machine = Machine::of_program(&reader, parameters)?;
     machine.once(&Arm {
@@ -79,13 +78,8 @@ pub fn run(parameters: &Parameters) -> Result<Output, Problem> {
     });
     output.pages.push(savings.collect());
     output.tables.push(Table {
-        title: format!("{} records of 80 bytes", count(RECORDS)),
-        requested_bytes: None,
-        requested_peak_bytes: None,
-        arms,
         document: WORKFILE.to_vec(),
-        blocks: vec![vec![READS, ELAPSED]],
-        remarks: Vec::new(),
+        ..Table::new(format!("{} records of 80 bytes", count(RECORDS)), arms, vec![vec![READS, ELAPSED]])
     });
     output.notes = vec![
         "A larger cache is not always faster: one of a few KB stays in the processor's own cache. The document's times are CPU times; a \

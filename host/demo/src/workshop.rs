@@ -18,6 +18,9 @@ use underbar_store::pds::directory_blocks_for;
 use super::measure::Problem;
 use super::module::Module;
 
+/// The words for a demo that compiles a program of C, if there is no compiler.
+pub const NEEDS_C: &str = "the demo compiles a program of C (apt-get install gcc libc6-dev)";
+
 /// The folder.
 pub struct Workshop {
     folder: PathBuf,

@@ -142,9 +142,8 @@ impl Rows {
     /// Those above a limit, up to another one.
     #[must_use]
     pub fn between(&self, from: u64, to: u64) -> u64 {
-        self.up_to
-            .range(from.saturating_add(1)..=to.max(from.saturating_add(1)))
-            .fold(0, |sum, row| if *row.0 <= to { u64::saturating_add(sum, *row.1) } else { sum })
+        let rows = self.up_to.range(from.saturating_add(1)..).take_while(|row| *row.0 <= to);
+        rows.fold(0, |sum, row| sum.saturating_add(*row.1))
     }
 
     fn add(&mut self, other: &Self) {

@@ -12,7 +12,8 @@
 
 use underbar_ledger::switch_names::SwitchKind;
 
-use crate::switches::{SwitchCosts, Switches};
+use crate::switch_costs::SwitchCosts;
+use crate::switches::Switches;
 use crate::units::{bytes, count, nanoseconds};
 
 /// Hand-overs that are fewer need no batches.

@@ -34,7 +34,7 @@
 //! | [`sizes`], [`request_sizes`] | requests by size; their lines |
 //! | [`ecbs`], [`ecb_pairs`], [`ecb_lines`], `ecb_sums`, [`ztpf`] | classes of ECBs, also by name-value pairs; their lines; their figures in comparisons; their reports in the layouts of z/TPF |
 //! | [`ecb_trace`] | the last requests of threads in ECBs |
-//! | [`switches`], [`switch_lines`] | entries to the kernel by component; their lines |
+//! | [`switches`], [`switch_costs`], [`switch_lines`] | entries to the kernel by component; their time on this machine; their lines |
 //! | [`buffers`], [`bus`], `cache_lines` | buffers of print and work files; the BUS report; their lines in the summary |
 //! | [`over_time`], [`course_recorder`], `over_time_lines` | figures over time; how looks become them; their lines |
 //! | [`pools`], `pool_lines` | heap pools, and requests by ranges of 8 bytes; their lines |
@@ -103,6 +103,7 @@ pub mod storage;
 pub mod suggestion;
 pub mod summary;
 pub mod supply;
+pub mod switch_costs;
 pub mod switch_figures;
 pub mod switch_lines;
 pub mod switches;

@@ -9,7 +9,8 @@
 
 use crate::library_calls::LibraryCalls;
 use crate::page::clean;
-use crate::switches::{SwitchCosts, Switches};
+use crate::switch_costs::SwitchCosts;
+use crate::switches::Switches;
 use crate::units::{count, counted, nanoseconds};
 
 /// Functions that have a line; the others are added up.

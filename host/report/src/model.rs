@@ -32,7 +32,8 @@ use crate::over_time::OverTime;
 use crate::pools::{Pools, Ranges};
 use crate::sizes::Sizes;
 use crate::steps::Steps;
-use crate::switches::{Calls, SwitchCosts, Switches};
+use crate::switch_costs::SwitchCosts;
+use crate::switches::{Calls, Switches};
 
 /// Name and version of the form that a report has in JSON.
 pub const SCHEMA: &str = "underbar.report/1";

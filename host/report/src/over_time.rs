@@ -10,7 +10,8 @@
 //!
 //! Invariant: a course has at most [`POINTS`] points, all courses together at most [`POINTS_OF_ALL`]; the first look, the last one and
 //! the extremes are never lost. All columns of a course have the same length.
-//! Not here: how looks become courses ([`crate::course_recorder`]), how the figures are read (`runner::looks`), and their lines for people (`crate::over_time_lines`).
+//! Not here: how looks become courses ([`crate::course_recorder`]), how the figures are read (`runner::looks`), and their lines for
+//! people (`crate::over_time_lines`).
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

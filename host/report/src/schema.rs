@@ -16,7 +16,7 @@ use crate::lock::columns;
 use crate::model::SCHEMA;
 use crate::steps::STEPS;
 use crate::tree::TREE;
-use crate::{buffers, ecb_trace, ecbs, over_time, pools, switches};
+use crate::{buffers, ecb_trace, ecbs, over_time, pools, switch_costs, switches};
 
 /// The schema, in JSON Schema's 2020-12 form.
 #[must_use]
@@ -131,7 +131,7 @@ pub fn schema() -> Value {
             "memory_limit_bytes": maybe("The least of what limits the run's memory."),
             "thread_stack_bytes": maybe("Stack of a thread that does not ask for a size."),
             "utc_offset_seconds": {"type": "integer"},
-            "switch_costs": switches::costs_schema(),
+            "switch_costs": switch_costs::schema(),
         }),
     );
     not_required(&mut host, "switch_costs");
@@ -325,7 +325,7 @@ fn place() -> Value {
     object(
         "A place in a file of the process, or an address of it.",
         json!({
-            "file": {"type": ["string", "null"], "description": "Path; null where the address lies in no file."},
+            "file": {"type": ["string", "null"], "description": "Path; null where the address is in no file."},
             "offset": {"type": "integer", "minimum": 0, "description":
                 "Address in the file, as its symbols have it; without a file, the address in the process."},
             "symbol": {"type": ["string", "null"], "description": "The function or variable there, where known."},
@@ -337,7 +337,7 @@ fn place() -> Value {
 
 fn spread() -> Value {
     object(
-        "Between which times a percentile lies, in nanoseconds.",
+        "Between which times a percentile is, in nanoseconds.",
         json!({
             "at_least": {"type": "integer", "minimum": 0, "description": "It is no less."},
             "at_most": {"type": "integer", "minimum": 0, "description": "It is no more."},

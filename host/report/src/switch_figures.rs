@@ -18,7 +18,8 @@ use underbar_model::{Certainty, Fetches, Figure, LoopedCall, Switching, Traffic}
 use crate::fetch_lines;
 use crate::model::Report;
 use crate::program::Program;
-use crate::switches::{Calls, SwitchCosts, Switches};
+use crate::switch_costs::SwitchCosts;
+use crate::switches::{Calls, Switches};
 
 /// Calls that move more bytes on average than this are no small ones: a cache spares them little.
 const SMALL: u64 = 4096;

@@ -18,7 +18,8 @@ use crate::hand_over_lines;
 use crate::library_call_lines;
 use crate::model::{Process, Report, State};
 use crate::page::{Line, Page, Tone, clean, clip, labelled, paint};
-use crate::switches::{Calls, ProgramCalls, Seen, SwitchCosts, Switches, seen};
+use crate::switch_costs::SwitchCosts;
+use crate::switches::{Calls, ProgramCalls, Seen, Switches, seen};
 use crate::units::{bytes, count, counted, nanoseconds, share};
 
 /// The order of the rows of a section.

@@ -8,7 +8,7 @@
 //! A component is the module that called: the program, a library. What the C library enters the kernel for on its own is its own.
 //!
 //! Invariant: each pair of component, kind and function is there once, in the order of components, kinds and functions.
-//! Not here: lines for people ([`crate::switch_lines`]), the pages of the ledger (`underbar_ledger::switches`).
+//! Not here: the time of calls ([`crate::switch_costs`]), lines for people ([`crate::switch_lines`]), the pages of the ledger (`underbar_ledger::switches`).
 
 use std::collections::BTreeMap;
 
@@ -53,7 +53,7 @@ pub struct Switches {
     pub since_reset: Option<[Seen; 2]>,
 }
 
-/// Samples of the caller of a component that stands between others and the kernel, as the C++ library does.
+/// Samples of the caller of a component that is between others and the kernel, as the C++ library does.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Caller {
     /// The component that hides its callers.
@@ -99,114 +99,15 @@ impl Calls {
         switch_names::function(number?)
     }
 
-    /// Whether they make a thread, a process or a program.
-    pub(crate) fn starts_process(&self) -> bool {
-        let name = self.function.as_str();
-        name == THREAD || FORKS.iter().chain(&EXECS).chain(&STARTS).any(|other| *other == name)
-    }
-
     /// Whether the kernel counts them as calls of the read or the write type.
     pub(crate) fn is_of_read_or_write(&self) -> bool {
         self.known().is_some_and(|function| function.is(Function::READS) || function.is(Function::WRITES))
     }
 }
 
-/// Costs of switches on the machine, in nanoseconds; 0: not measured.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SwitchCosts {
-    /// A call that does nothing in the kernel.
-    pub system_call_ns: u64,
-    /// A read of 80 bytes.
-    pub read_ns: u64,
-    /// A write of 132 bytes.
-    pub write_ns: u64,
-    /// A call that changes mappings.
-    pub mapping_ns: u64,
-    /// A hand-over to another thread and back.
-    pub hand_over_ns: u64,
-    /// A thread made, and its end waited for.
-    #[serde(default)]
-    pub thread_ns: u64,
-    /// A fork of a small process, with the end of the child.
-    #[serde(default)]
-    pub fork_ns: u64,
-    /// A small program started, with its end.
-    #[serde(default)]
-    pub start_ns: u64,
-}
-
-/// Functions whose cost is that of the work which they start or wait for: no figure of the machine tells it.
-const UNWEIGHED: [&str; 10] = [
-    "sigwait",
-    "sigwaitinfo",
-    "sigtimedwait",
-    "sigsuspend",
-    "pause",
-    "dlopen",
-    "dlmopen",
-    "getaddrinfo",
-    "LINK",
-    "CALL",
-];
-/// What acquisitions of mutexes that had to wait are called, and their component: their places are in the report of locks.
-const MUTEX: &str = "wait for a mutex";
+/// The function and the component of acquisitions of mutexes that had to wait: their places are in the report of locks.
+pub(crate) const MUTEX: &str = "wait for a mutex";
 const LOCKS: &str = "locks";
-/// The function that makes a thread.
-const THREAD: &str = "pthread_create";
-/// Functions that make a process of this one.
-const FORKS: [&str; 3] = ["fork", "vfork", "clone"];
-/// Functions that make another program of a process.
-const EXECS: [&str; 9] =
-    ["execve", "execv", "execvp", "execvpe", "execl", "execlp", "execle", "fexecve", "execveat"];
-/// Functions that start a program in a process of its own.
-const STARTS: [&str; 4] = ["posix_spawn", "posix_spawnp", "system", "popen"];
-
-impl SwitchCosts {
-    /// What one call costs, without what the program waits for. None: not known.
-    fn of(&self, calls: &Calls) -> Option<u64> {
-        let name = calls.function.as_str();
-        let is_one_of = |names: &[&str]| names.contains(&name);
-        if is_one_of(&UNWEIGHED) {
-            return None;
-        }
-        let of_process = match name {
-            _ if is_one_of(&FORKS) => Some(self.fork_ns),
-            _ if is_one_of(&EXECS) => Some(self.start_ns.saturating_sub(self.fork_ns)),
-            _ if is_one_of(&STARTS) => Some(self.start_ns),
-            THREAD => Some(self.thread_ns),
-            MUTEX => Some(self.hand_over_ns),
-            _ => None,
-        };
-        if let Some(cost) = of_process {
-            return (cost > 0).then_some(cost);
-        }
-        let number =
-            (0..switch_names::FUNCTIONS).find(|&number| switch_names::name(number) == calls.function);
-        let function = switch_names::function(number?)?;
-        // There and back are two writes and two reads.
-        if calls.kind == SwitchKind::HandOver.name() && calls.is_of_read_or_write() {
-            let cost = self.read_ns.max(self.hand_over_ns / 4);
-            return (cost > 0).then_some(cost);
-        }
-        let both = (function.is(Function::READS), function.is(Function::WRITES));
-        let cost = match (both, function.kind) {
-            ((true, true), _) => self.read_ns.saturating_add(self.write_ns),
-            ((true, false), _) => self.read_ns,
-            ((false, true), _) => self.write_ns,
-            (_, SwitchKind::Storage) => self.mapping_ns,
-            (_, SwitchKind::Lock | SwitchKind::HandOver) => self.hand_over_ns,
-            _ => self.system_call_ns,
-        };
-        (cost > 0).then_some(cost)
-    }
-
-    /// The time of all these calls, in nanoseconds, without what the program waits for. None: not known.
-    #[must_use]
-    pub fn time(&self, calls: &Calls) -> Option<u64> {
-        Some(self.of(calls)?.saturating_mul(calls.count))
-    }
-}
-
 /// How much of the kernel's own count of one type was seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seen {
@@ -406,26 +307,6 @@ fn kind(function: Function, first: u64, component: &str) -> SwitchKind {
     function.kind
 }
 
-/// The schema of the costs.
-pub(crate) fn costs_schema() -> Value {
-    let number = |words: &str| json!({"type": "integer", "minimum": 0, "description": words});
-    json!({
-        "type": "object",
-        "description": "Costs of switches on this machine, in nanoseconds, 0 where not measured; absent without SWITCHES(ON).",
-        "properties": {
-            "system_call_ns": number("A call that does nothing in the kernel."),
-            "read_ns": number("A read of 80 bytes."),
-            "write_ns": number("A write of 132 bytes."),
-            "mapping_ns": number("A call that changes mappings."),
-            "hand_over_ns": number("A hand-over to another thread and back."),
-            "thread_ns": number("A thread made, and its end waited for."),
-            "fork_ns": number("A fork of a small process, with the end of the child."),
-            "start_ns": number("A small program started, with its end."),
-        },
-        "required": ["system_call_ns", "read_ns", "write_ns", "mapping_ns", "hand_over_ns"],
-    })
-}
-
 /// The schema.
 pub(crate) fn schema() -> Value {
     let text = |words: &str| json!({"type": "string", "description": words});
@@ -463,7 +344,7 @@ pub(crate) fn schema() -> Value {
             }},
             "callers": {"type": "array", "items": {
                 "type": "object",
-                "description": "Samples of who calls a component that stands between others and the kernel, as the C++ library does.",
+                "description": "Samples of who calls a component that is between others and the kernel, as the C++ library does.",
                 "properties": {
                     "component": text("The component."),
                     "caller": text("Its caller; empty: it was not found."),
@@ -521,49 +402,6 @@ mod tests {
         take_off(&mut sums, key(1, SwitchKind::Print), (8, 80));
         take_off(&mut sums, key(3, SwitchKind::Print), (8, 80));
         assert_eq!(sums.into_values().collect::<Vec<_>>(), [(7, 70), (0, 0), (7, 0)]);
-    }
-
-    #[test]
-    fn each_call_has_the_cost_of_its_kind() {
-        let costs = SwitchCosts {
-            system_call_ns: 1,
-            read_ns: 2,
-            write_ns: 3,
-            mapping_ns: 4,
-            hand_over_ns: 5,
-            thread_ns: 6,
-            fork_ns: 7,
-            start_ns: 15,
-        };
-        let time = |function: &str| {
-            let (component, kind) = (String::new(), String::new());
-            costs.time(&Calls { component, kind, function: function.to_owned(), count: 10, bytes: None })
-        };
-        let all = ["getpid", "stream read", "pwrite64", "sendfile", "mmap", "pthread_cond_wait"].map(time);
-        assert_eq!(all, [10, 20, 30, 50, 40, 50].map(Some));
-        let all = ["pthread_create", "vfork", "execl", "posix_spawn", "system", "waitpid"].map(time);
-        assert_eq!(all, [60, 70, 80, 150, 150, 10].map(Some));
-        let by_pipe = |function: &str| {
-            let [component, kind, function] = ["", "hand-over", function].map(str::to_owned);
-            SwitchCosts { hand_over_ns: 20, ..costs }.time(&Calls {
-                component,
-                kind,
-                function,
-                count: 10,
-                bytes: None,
-            })
-        };
-        assert_eq!(["read", "write", MUTEX].map(by_pipe), [50, 50, 200].map(Some));
-        assert!(UNWEIGHED.into_iter().all(|name| time(name).is_none()));
-        let names = || (0..switch_names::FUNCTIONS).map(switch_names::name);
-        let special = UNWEIGHED.iter().chain(&FORKS).chain(&EXECS).chain(&STARTS);
-        assert!(special.into_iter().all(|name| names().any(|other| other == *name)));
-        assert_eq!(SwitchCosts::default().time(&Calls { count: 1, ..sample() }), None, "not measured");
-    }
-
-    fn sample() -> Calls {
-        let [component, kind, function] = ["print", "file", "write"].map(str::to_owned);
-        Calls { component, kind, function, count: 1, bytes: Some(1) }
     }
 
     #[test]

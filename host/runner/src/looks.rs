@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! ledger: counters of each process ──┐
-//! /proc/PROCESS/stat: resident ──────┴─ look, every so often ──> courses (report::over_time)
+//! /proc/PROCESS/stat: resident ──────┴─ look, every so often ──> courses (report::course_recorder)
 //! ```
 //!
 //! The processes do nothing for it: a look reads the pages that they write anyway, and the kernel's figures.

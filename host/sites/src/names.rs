@@ -43,10 +43,18 @@ pub struct Function {
     pub line: Option<u64>,
 }
 
+impl Location {
+    /// Whether its functions are of Python: made at run time, with a file.
+    #[must_use]
+    pub fn is_python(&self) -> bool {
+        self.module.is_empty() && self.functions.iter().any(|function| function.file.is_some())
+    }
+}
+
 /// The note on a frame of the interpreter of CPython.
 pub const CPYTHON: &str = "CPython, line unknown";
 
-/// What the interpreter's loop is called, in all versions.
+/// The names of the interpreter's loop, in all versions.
 const INTERPRETERS: [&str; 2] = ["_PyEval_EvalFrameDefault", "_PyEval_EvalFrame"];
 
 /// The locations of places.

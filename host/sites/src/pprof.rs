@@ -8,7 +8,8 @@
 //! The message is not compressed, which readers accept. Sample types: alloc_objects, alloc_space, inuse_objects, inuse_space (when most was
 //! in use), end_objects, end_space.
 //!
-//! Invariant: the first mapping is the program's own file; numbers of mappings, locations and functions begin at 1; text 0 is empty; each sum over samples is that of the report's stacks.
+//! Invariant: the first mapping is the program's own file. Numbers of mappings, locations and functions begin at 1, and text 0 is
+//! empty. Each sum over samples is that of the report's stacks.
 
 use std::collections::HashMap;
 

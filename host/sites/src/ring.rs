@@ -10,7 +10,7 @@
 //!
 //! Invariant: the bytes are untrusted; a record is read once, or counted as lost. What this keeps is bounded: two stacks for each place
 //! that a process can refer to.
-//! Not here: which areas there are (`sources`), and what addresses mean.
+//! Not here: which areas there are (`ring_sources`), and what addresses mean.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -18,13 +18,12 @@ use std::mem::offset_of;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
+use underbar_ledger::site_rules::Rule;
 use underbar_ledger::sites::{
     FRAMES, FREED, FREED_WORDS, GOT_WORDS, Header, KNOWN, KNOWN_STACKS, MAGIC, RAW, REGISTERS, RING_OFFSET,
     RING_WORDS, TEXT_OFFSET, TEXT_ROOM, VERSION, WHOLE, namespace, place_of, read_mark,
 };
 use underbar_sys::syscall::{O_NOFOLLOW, O_NONBLOCK, geteuid};
-
-use underbar_ledger::site_rules::Rule;
 
 use crate::events::{Event, Registers, Sample, Stack};
 use crate::ring_rules::Rules;

@@ -129,11 +129,8 @@ pub fn site<'a>(
     wrappers: &Wrappers,
 ) -> Option<(Site, Option<String>)> {
     // Under functions of Python, their interpreter and its modules are not the user's own code.
-    let is_python = |location: &&Location| {
-        location.module.is_empty() && location.functions.iter().any(|function| function.file.is_some())
-    };
     let interpreter = locations.iter().find(|location| location.note.as_deref() == Some(CPYTHON));
-    let has_python = locations.iter().any(is_python);
+    let has_python = locations.iter().any(|location| location.is_python());
     let is_of_python = |module: &str| {
         has_python
             && (interpreter.is_some_and(|interpreter| interpreter.module == module)
@@ -144,7 +141,7 @@ pub fn site<'a>(
         let has_own_line = function.line.is_some()
             && own(location)
             && function.file.as_deref().is_some_and(|file| !SOURCES.iter().any(|part| file.contains(part)));
-        is_python(location) || has_own_line
+        location.is_python() || has_own_line
     };
     let above = above_main(locations);
     let is_own_place = |location: &&&Location| {
@@ -237,7 +234,7 @@ fn called_wrapper(
     function.map_or_else(|| Some(place(location)), |function| function.function.clone())
 }
 
-/// The locations above `main`; all, if they do not lead to it.
+/// The locations above `main`; all, if it is not among them.
 fn above_main<'a>(locations: &'a [&'a Location]) -> &'a [&'a Location] {
     let starts = |location: &&Location| {
         let names = location.functions.iter().filter_map(|function| function.function.as_deref());
@@ -358,6 +355,7 @@ mod tests {
         assert_eq!(chosen(&[loop_of]), (0, "_PyEval_EvalFrameDefault".to_owned()));
         assert_eq!(site(&[], &HashSet::new(), &Wrappers::default()), None);
     }
+
     #[test]
     fn a_wrapper_of_malloc_is_named_behind_the_function_that_calls_it() {
         let of_app = |name: &str, line| location("/opt/app", &[(name, "a.c", line)]);
@@ -384,6 +382,7 @@ mod tests {
         let (plain, by) = site(&all, &HashSet::new(), &Wrappers::off()).expect("a site");
         assert_eq!((plain.function.function.as_deref(), by), (Some("xmalloc"), None));
     }
+
     #[test]
     fn in_a_stack_that_was_cut_the_place_that_calls_a_wrapper_is_the_site() {
         let library = "/usr/lib/libsqlite3.so.0";

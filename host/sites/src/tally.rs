@@ -10,8 +10,8 @@
 //! The heap's own count chooses the time of the peak, not the samples: the largest of many estimates would be too large. The request at that
 //! time is certain to be in use, so it counts as itself, without a weight.
 //!
-//! Invariant: of each stack, `now` is the sum of its live samples, and `got` is at least `now` and `at_end` together. Memory is bounded by the number of different
-//! stacks, at most [`MOST_STACKS`], and of live samples.
+//! Invariant: of each stack, `now` is the sum of its live samples, and `got` is at least `now` and `at_end` together. Memory is
+//! bounded by the number of different stacks, at most [`MOST_STACKS`], and of live samples.
 //! Not here: names, and what a site is ([`crate::report`]).
 
 use std::collections::HashMap;

@@ -17,7 +17,7 @@ use underbar_report::units::{bytes, count, counted};
 
 use crate::flame::Which;
 use crate::heap_counts;
-use crate::names::{CPYTHON, Function, Location};
+use crate::names::{CPYTHON, Location};
 use crate::report::{Estimate, Report, SiteRow};
 use crate::site::STARTS;
 use crate::walk::End;
@@ -132,10 +132,7 @@ pub fn notes(report: &Report) -> Vec<String> {
     texts.extend(longer_copies(report));
     texts.extend(report.heap.not_seen());
     let has_note = report.locations.iter().any(|location| location.note.as_deref() == Some(CPYTHON));
-    let has_python = report
-        .locations
-        .iter()
-        .any(|location| location.functions.iter().any(|function| is_python(location, function)));
+    let has_python = report.locations.iter().any(Location::is_python);
     if has_note && !has_python {
         texts
             .push("Functions of Python are unknown: python3 -X perf (3.12 and later) names them.".to_owned());
@@ -274,9 +271,7 @@ pub fn callers(report: &Report, site: usize, which: Which, room: usize) -> Optio
     }
     // Between functions of Python is their interpreter.
     let of_python = wanted.module.is_empty() && wanted.file.is_some();
-    let behind = behind.filter(|(location, function)| {
-        !of_python || function.is_some_and(|function| is_python(location, function))
-    });
+    let behind = behind.filter(|(location, _)| !of_python || location.is_python());
     let mut text = String::new();
     let mut last = String::new();
     for (location, function) in behind {
@@ -311,11 +306,6 @@ pub fn callers(report: &Report, site: usize, which: Which, room: usize) -> Optio
     (!text.is_empty()).then_some(text)
 }
 
-/// Whether this is a function of Python: made at run time, with a file.
-fn is_python(location: &Location, function: &Function) -> bool {
-    location.module.is_empty() && function.file.is_some()
-}
-
 /// A text in lines of at most this many characters.
 fn wrapped(text: &str, columns: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
@@ -334,6 +324,7 @@ fn wrapped(text: &str, columns: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::names::Function;
     use crate::report::Figures;
     use crate::report::tests::example;
 

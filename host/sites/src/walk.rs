@@ -42,7 +42,7 @@ pub enum End {
     Cut,
     /// In code without rules: made at run time, or by hand.
     NoRules,
-    /// The frame pointers did not lead to the first function.
+    /// The frame pointers do not reach the first function.
     FramePointers,
     /// The rules or the stack are wrong.
     Wrong,

@@ -18,11 +18,11 @@ pub fn site(row: &SiteRow) -> String {
     head + &tail + &wrapper(row)
 }
 
-/// The same in at most this many characters: without the function's arguments, then without its wrapper; if that is too long, too, the name is cut in its middle.
+/// The same in at most this many characters. If there is no room, the function's arguments go first, then its wrapper, then the middle
+/// of its name.
 #[must_use]
 pub fn site_in(row: &SiteRow, most: usize) -> String {
     let (head, tail) = parts(row);
-    // What there is no room for goes first: arguments, then the wrapper, then the middle of the name.
     let bare = without_arguments(&head);
     let wrapper = wrapper(row);
     for text in [format!("{head}{tail}{wrapper}"), format!("{bare}{tail}{wrapper}"), format!("{bare}{tail}")]

@@ -18,7 +18,7 @@ use std::collections::{HashMap, HashSet};
 use crate::names::{Function, Location};
 use crate::wrapper_names::is_known;
 
-/// A function through which less samples come is not looked at.
+/// A function through which fewer samples come is not looked at.
 const FEWEST_SAMPLES: u64 = 20;
 /// Callers of a function that only hands on, at least.
 const FEWEST_CALLERS: usize = 4;
@@ -120,7 +120,7 @@ impl Wrappers {
     }
 }
 
-/// What a function is called here. A place without a name is one call, and its function has more.
+/// The name of a function here. A place without a name is one call of several in its function.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Name<'a> {
     Function(&'a str),
@@ -248,6 +248,7 @@ mod tests {
         assert_eq!(found(&callers.map(|(names, _, size)| (names, 1, size))), [""; 0]);
         assert_eq!(found(&[]), [""; 0]);
     }
+
     /// In a stripped program a place is as good as a name.
     #[test]
     fn a_place_through_which_all_goes_is_one() {

@@ -15,7 +15,7 @@ pub(crate) mod wrk;
 use crate::busy::Busy;
 use crate::host::Host;
 use crate::memory_line::Second;
-use crate::{Error, build, heap};
+use crate::{Error, build, results};
 use serde_json::Value;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
@@ -124,7 +124,7 @@ pub fn run(request: Request, workspace: &Path, target: &Path) -> Result<(), Erro
             ("ecb-soak.csv", table::csv(&run)),
             ("ecb-soak.json", table::json(&run)),
         ];
-        heap::record(&run.host, &files, workspace)?;
+        results::record(&run.host, &files, workspace)?;
     }
     Ok(())
 }

@@ -20,7 +20,7 @@ use crate::ecb::soak::{server as http_server, wrk};
 use crate::host::Host;
 use crate::measure::beside;
 use crate::memory_line::Second;
-use crate::{Error, heap};
+use crate::{Error, results};
 use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -138,7 +138,7 @@ pub fn run(request: Request, workspace: &Path, target: &Path) -> Result<(), Erro
     print!("{text}");
     if run.request.record {
         let files = [("programs-soak.txt", text), ("programs-soak.csv", table::csv(&run))];
-        heap::record(&run.host, &files, workspace)?;
+        results::record(&run.host, &files, workspace)?;
     }
     Ok(())
 }

@@ -10,8 +10,7 @@
 
 use serde::Serialize;
 use underbar_model::Class;
-
-use super::counts::grouped;
+use underbar_report::units::count;
 
 /// The bounds of a figure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -118,9 +117,9 @@ fn add(span: &mut Span, least: u64, most: u64) {
 impl std::fmt::Display for Span {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if self.least == self.most {
-            f.pad(&grouped(self.least))
+            f.pad(&count(self.least))
         } else {
-            f.pad(&format!("{}..{}", grouped(self.least), grouped(self.most)))
+            f.pad(&format!("{}..{}", count(self.least), count(self.most)))
         }
     }
 }
@@ -185,6 +184,6 @@ mod tests {
     fn spans_are_written_short() {
         assert_eq!(Span { least: 5, most: 5 }.to_string(), "5");
         assert_eq!(Span { least: 0, most: 1_234_567 }.to_string(), "0..1,234,567");
-        assert_eq!(grouped(100), "100");
+        assert_eq!(count(100), "100");
     }
 }

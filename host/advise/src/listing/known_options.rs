@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Invariant: `own` and `plain` point to rows that are kept; if two places of one rank differ, `plain` points to none.
-//! Not here: errors in options (`lint`), and the place where an option has to be changed (`place`).
+//! Not here: errors in options (`option_checks`), and the place where an option has to be changed (`place`).
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};

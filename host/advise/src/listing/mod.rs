@@ -15,7 +15,6 @@ mod areas;
 mod available_lists;
 mod collect;
 mod compare;
-mod counts;
 pub(crate) mod history;
 mod known_options;
 pub(crate) mod le;
@@ -27,6 +26,7 @@ mod program_case;
 mod repetitions;
 mod report_requests;
 pub mod sessions;
+mod shares;
 pub mod simulate;
 pub mod ztpf;
 

@@ -9,9 +9,10 @@
 //!       <label>:                               <value>     column 7, value ends in column 64
 //! ```
 //!
-//! One report for each process, which is an enclave, and one with the area HEAP for each enclave in it (a LINKed program). Labels are from the ledger's table if it has them. A figure
-//! without a counterpart is 0, since the layout needs a number there, and a note after the report says so; in JSON it is null
-//! ([`crate::absent`]). An area for which no program asked has the line "none: no program asked for it" above its zeros.
+//! One report for each process, which is an enclave, and one with the area HEAP for each enclave in it (a LINKed program). Labels are
+//! from the ledger's table if it has them. A figure without a counterpart is 0, since the layout needs a number there, and a note after
+//! the report tells it; in JSON it is null ([`crate::absent`]). An area for which no program asked has the line "none: no program asked
+//! for it" above its zeros.
 //!
 //! ```text
 //! areas  the areas and their lines     pools  HEAPPOOLS, if it is on         date  of the heading

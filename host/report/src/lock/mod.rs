@@ -20,7 +20,8 @@
 //! | [`chapter`], [`lines`](mod@lines) | text |
 //!
 //! Invariant: any bytes as an area give a report; nothing here asks the system.
-//! Not here: the locks of a process as a part of the report ([`crate::locks`]), reading files (`launch`), symbols (`symbols`), advice (`advise`).
+//! Not here: the locks of a process as a part of the report ([`crate::locks`]), reading files (`launch`), symbols (`symbols`),
+//! advice (`advise`).
 
 pub mod area;
 pub mod calls;

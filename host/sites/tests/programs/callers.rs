@@ -20,6 +20,7 @@ impl Shelf for Wood {
 
 #[inline(always)]
 fn inner(number: u64) -> u64 {
+    // SAFETY: `take` is a function of C in `take.c` without arguments or result, and asks nothing of its caller.
     unsafe { take() };
     std::hint::black_box(number) * 3
 }

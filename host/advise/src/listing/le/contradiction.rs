@@ -6,7 +6,7 @@
 //!
 //! Invariant: if they differ, there is no advice on the option, and both lines are named. Language Environment rounds
 //! sizes up by less than a page.
-//! Not here: texts that an options report refutes (`lint`).
+//! Not here: texts that an options report refutes (`option_checks`).
 
 use underbar_listing::sections::SECTIONS;
 use underbar_listing::{Field, Kind as Part};

@@ -15,9 +15,11 @@ mod heap;
 use serde::Serialize;
 
 pub use self::heap::{Outcome, WhatIf};
+use underbar_report::units::count;
+
 use super::Collected;
 pub use super::available_lists::{Arm, Row, Span};
-use super::counts::{grouped, share};
+use super::shares::share;
 use crate::advice::Line;
 
 /// One what-if.
@@ -96,7 +98,7 @@ impl std::fmt::Display for Simulation {
             "What if: {} of {}, {} requests ({})",
             self.what,
             self.subject,
-            grouped(self.requests),
+            count(self.requests),
             self.rule
         )?;
         for line in &self.evidence {
@@ -110,7 +112,7 @@ impl std::fmt::Display for Simulation {
         for arm in &self.arms {
             for (at, row) in arm.rows.iter().chain([&arm.beyond, &arm.together]).enumerate() {
                 let name = if at == 0 { arm.name } else { "" };
-                let size = row.size.map_or("-".to_owned(), grouped);
+                let size = row.size.map_or("-".to_owned(), count);
                 let share = if row.requests.least == row.requests.most {
                     share(row.requests.least, self.requests)
                 } else {

@@ -5,10 +5,11 @@
 
 use underbar_model::requests::RARE;
 use underbar_model::{Class, Figure, Supply};
+use underbar_report::units::{count, counted};
 
 use super::super::Collected;
 use super::super::available_lists::serve;
-use super::super::counts::{counted, grouped, share};
+use super::super::shares::share;
 use super::configuration::value;
 use super::population::{Population, populations};
 use super::{AVL_SIZE, LISTS, about};
@@ -53,8 +54,8 @@ pub(crate) fn choose(population: &Population<'_>) -> Choice {
         Some(most) if most.saturating_mul(MISSING) > read.saturating_add(most) => {
             return Choice::None(format!(
                 "Of {} requests up to {} lie in rows that are not here: too many to choose sizes by the others.",
-                grouped(read.saturating_add(most)),
-                grouped(most)
+                count(read.saturating_add(most)),
+                count(most)
             ));
         }
         _ => {}
@@ -120,11 +121,11 @@ fn one(collected: &Collected, population: &Population<'_>, all: &[Population<'_>
     said.reason = format!(
         "{} requests lie in {classes} classes{}; of all ways to cut them into {} lists, these sizes, which hold all requests but one in 1,000 at most, waste least: {} bytes \
          beyond the classes' limits, at most {} beyond the requests. Too large for all lists: {}.",
-        grouped(population.read()),
+        count(population.read()),
         top(population),
         population.now.len().max(LISTS),
-        grouped(proposed.together.wasted.least),
-        grouped(proposed.together.wasted.most),
+        count(proposed.together.wasted.least),
+        count(proposed.together.wasted.most),
         proposed.beyond.requests,
     );
     let spare = population.now.len().max(LISTS).saturating_sub(sizes.len());
@@ -155,7 +156,7 @@ fn one(collected: &Collected, population: &Population<'_>, all: &[Population<'_>
              would not spare one byte in {WORTH} for certain.",
             present.together.wasted,
             present.together.bytes,
-            grouped(population.read()),
+            count(population.read()),
             held.0,
             shown(&values(&sizes)),
         );
@@ -187,7 +188,7 @@ pub(crate) fn supplied(collected: &Collected, rule: fn(&Supply) -> Option<Advice
         let found = rule(&population.supply())?;
         let now: Vec<u64> = population.now.iter().map(|now| now.value).collect();
         let reason =
-            format!("{} {AVL_SIZE} names sizes that hold all but one in {}.", found.reason, grouped(RARE));
+            format!("{} {AVL_SIZE} names sizes that hold all but one in {}.", found.reason, count(RARE));
         let (target, certainty) = (population.name.clone(), confidence(population));
         Some(Advice { target, certainty, now: shown(&values(&now)), reason, ..found })
     };
@@ -239,9 +240,9 @@ fn confidence(population: &Population<'_>) -> String {
     let more = match population.requests.missing {
         Some(0) => String::new(),
         Some(most) if population.missing == 0 => {
-            format!("; rounded percentages allow up to {} more in rows that are not here", grouped(most))
+            format!("; rounded percentages allow up to {} more in rows that are not here", count(most))
         }
-        Some(most) => format!("; up to {} more lie in rows that are not here", grouped(most)),
+        Some(most) => format!("; up to {} more lie in rows that are not here", count(most)),
         None => "; how many more there are is not known".to_owned(),
     };
     format!("{level}: {runs}, {}{more}", counted(population.read(), "request", "requests"))

@@ -9,9 +9,9 @@
 
 use underbar_listing::model::ztpf::{Found, Sample};
 use underbar_model::{Certainty, Contention, Evidence, Figure};
+use underbar_report::units::{count, counted};
 
 use super::super::Collected;
-use super::super::counts::{counted, grouped};
 use super::about;
 use crate::advice::{Advice, Kind, Line};
 
@@ -75,8 +75,7 @@ fn one(
         let share = (u128::from(part) * 2000 + all) / (2 * all);
         format!("{}.{} %", share / 10, share % 10)
     };
-    said.now =
-        format!("compare-and-swap {} of {} samples ({})", grouped(swaps), grouped(total), share(swaps));
+    said.now = format!("compare-and-swap {} of {} samples ({})", count(swaps), count(total), share(swaps));
     if total < FEW {
         said.reason = "Too few samples to tell contention by.".to_owned();
         return Some(said);

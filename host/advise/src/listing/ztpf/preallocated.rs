@@ -3,8 +3,9 @@
 //! Invariant: the area is computed in 4-KB frames.
 //! Not here: which reports show the use of the area (`area_use`).
 
+use underbar_report::units::{count, counted};
+
 use super::super::Collected;
-use super::super::counts::{counted, grouped};
 use super::about;
 use super::area_use::{Used, known};
 use super::configuration::value;
@@ -60,7 +61,7 @@ fn one(collected: &Collected, used: Used) -> Advice {
     said.reason = format!(
         "Of {} {} {verb} the area; {}, {}.",
         counted(all, "ECB", "ECBs"),
-        grouped(exceed),
+        count(exceed),
         held(90),
         held(TARGET)
     );
@@ -82,9 +83,9 @@ fn one(collected: &Collected, used: Used) -> Advice {
     let less = if new > old { "more" } else { "less" };
     said.effect = format!(
         "ECBs that exceed the area {} -> {} of {}; {change} KB {less} for every ECB that is defined, used or not.",
-        grouped(exceed),
-        grouped(used.exceed(bytes)),
-        grouped(all)
+        count(exceed),
+        count(used.exceed(bytes)),
+        count(all)
     );
     said.values = vec![Value { name: "PEH".to_owned(), value: new.to_string() }];
     said

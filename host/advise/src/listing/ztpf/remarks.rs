@@ -4,9 +4,10 @@
 //! Not here: what the displays show (`displays`), and which reports are damaged (`unusable`).
 
 use underbar_model::{Certainty, Evidence as Source, Figure, Storage};
+use underbar_report::units::{count, counted};
 
 use super::super::Collected;
-use super::super::counts::{counted, grouped, share};
+use super::super::shares::share;
 use super::avl::too_coarse;
 use super::configuration::value;
 use super::displays::{self, NOT_READ, Pairs, Set, Shown, SystemHeap};
@@ -144,7 +145,7 @@ pub(crate) fn read_only(collected: &Collected) -> Vec<Advice> {
 
 fn of_pairs(pairs: Pairs) -> (Line, String, String) {
     let changes: Vec<String> =
-        pairs.changes.iter().take(12).map(|(name, sum)| format!("{name} {}", grouped(sum.value))).collect();
+        pairs.changes.iter().take(12).map(|(name, sum)| format!("{name} {}", count(sum.value))).collect();
     let shown = match &changes[..] {
         _ if !pairs.has_ecbs => "not known, since the rows name no ECB".to_owned(),
         [] => "none that is called AVL or HEAP".to_owned(),
@@ -173,7 +174,7 @@ fn of_system_heap(heap: SystemHeap) -> (Line, String, String) {
     let row = |of: [&Figure; 2]| {
         let size = |figure: &Figure| match figure.certainty {
             Certainty::Unknown => "-".to_owned(),
-            _ => format!("{} KB{}", grouped(figure.value / 1024), if figure.is_likely() { "?" } else { "" }),
+            _ => format!("{} KB{}", count(figure.value / 1024), if figure.is_likely() { "?" } else { "" }),
         };
         match of {
             [Figure { evidence: Source::Absent(NOT_READ), .. }, _] => "not read".to_owned(),

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use underbar_records::{Figures, Plan};
+use underbar_report::units::count;
 
 /// The figures of a sort that has ended.
 pub struct Summary<'a> {
@@ -38,27 +39,27 @@ impl<'a> Summary<'a> {
             text,
             "{} {} records, {} bytes, in {:.2} s",
             self.verb,
-            grouped(*records),
-            grouped(*bytes),
+            count(*records),
+            count(*bytes),
             self.elapsed.as_secs_f64()
         );
         if taken != records || written != records {
             let _ = writeln!(
                 text,
                 "  taken     {} records; written {}, {} bytes",
-                grouped(*taken),
-                grouped(*written),
-                grouped(*written_bytes)
+                count(*taken),
+                count(*written),
+                count(*written_bytes)
             );
         }
         if *runs > 0 {
             let _ = writeln!(
                 text,
                 "  runs      {} sorted, {} written to the work file: {} bytes; memory {} KiB",
-                grouped(*runs),
-                grouped(work.runs),
-                grouped(work.bytes),
-                grouped(self.memory as u64 >> 10)
+                count(*runs),
+                count(work.runs),
+                count(work.bytes),
+                count(self.memory as u64 >> 10)
             );
         }
         let seconds = |time: Duration| format!("{:.2}", time.as_secs_f64());
@@ -74,11 +75,11 @@ impl<'a> Summary<'a> {
         let _ = writeln!(
             text,
             "  switches  {} calls moved records: {} reads, {} writes, {} of the work file; one by one: {}",
-            grouped(self.figures.calls()),
-            grouped(*reads),
-            grouped(*writes),
-            grouped(work.reads + work.writes),
-            grouped(records + written)
+            count(self.figures.calls()),
+            count(*reads),
+            count(*writes),
+            count(work.reads + work.writes),
+            count(records + written)
         );
         text
     }
@@ -113,33 +114,15 @@ impl<'a> Summary<'a> {
 /// The line on the terminal.
 pub fn progress(figures: &Figures, all: Option<u64>) -> String {
     if figures.written > 0 && figures.runs > 0 {
-        return format!("{} of {} records written", grouped(figures.written), grouped(figures.taken));
+        return format!("{} of {} records written", count(figures.written), count(figures.taken));
     }
     let percent = all.filter(|all| *all > 0).map(|all| format!(", {} %", figures.bytes * 100 / all));
-    format!("{} records read{}", grouped(figures.records), percent.unwrap_or_default())
-}
-
-/// A number with commas between its thousands.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    format!("{} records read{}", count(figures.records), percent.unwrap_or_default())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_are_grouped() {
-        assert_eq!([0, 999, 1_000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
-    }
 
     #[test]
     fn progress_is_that_of_the_stage() {
