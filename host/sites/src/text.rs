@@ -140,6 +140,12 @@ pub fn notes(report: &Report) -> Vec<String> {
         texts
             .push("Functions of Python are unknown: python3 -X perf (3.12 and later) names them.".to_owned());
     }
+    if (has_note || has_python) && report.heap.much_outside().is_some() {
+        texts.push(
+            "Python keeps its small objects outside: PYTHONMALLOC=malloc brings them into this heap."
+                .to_owned(),
+        );
+    }
     texts.extend(facts.notes.iter().map(|note| underbar_shown::line(note).into_owned()));
     texts
 }
@@ -360,6 +366,21 @@ Requested most: 1.95 MiB [1.76 MiB, 2.15 MiB]
 ";
         assert!(text.starts_with(expected), "{text}");
         assert!(text.contains("\nStill in use at the end: nothing sampled was still in use\n"), "{text}");
+    }
+
+    #[test]
+    fn python_whose_objects_are_outside_has_a_hint() {
+        let hint = "PYTHONMALLOC=malloc";
+        let mut report = example();
+        assert!(!render(&report, Page::default(), 3).contains(hint));
+        report.heap.outside_bytes = Some(8 << 20);
+        report.heap.memory_bytes = Some(10 << 20);
+        assert!(render(&report, Page::default(), 3).contains(hint), "job.py is Python");
+        report
+            .locations
+            .retain(|location| !location.functions.iter().any(|one| one.function.as_deref() == Some("load")));
+        (report.sites, report.stacks) = (Vec::new(), Vec::new());
+        assert!(!render(&report, Page::default(), 3).contains(hint));
     }
 
     #[test]
