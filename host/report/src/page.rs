@@ -16,7 +16,7 @@ use anstyle::{AnsiColor, Style};
 pub const COLUMNS: usize = 100;
 /// On a terminal, lines are as wide as the terminal, within these limits.
 const NARROWEST: usize = 40;
-/// A narrower page has no room for a second column of a table.
+/// The first width that is not narrow.
 const NARROW: usize = 60;
 const WIDEST: usize = 160;
 
@@ -35,6 +35,11 @@ pub struct Page<'a> {
 }
 
 impl Page<'_> {
+    /// Is there no room for a second column of a table, and for a sentence on one line?
+    pub(crate) fn is_narrow(&self) -> bool {
+        self.columns < NARROW
+    }
+
     /// For a terminal with this many columns, or for other output (None). Without pictures, and of a report that is not kept.
     #[must_use]
     pub fn of_terminal(columns: Option<u16>, colour: bool) -> Page<'static> {
@@ -61,7 +66,7 @@ pub(crate) const LABEL_COLUMNS: usize = 12;
 
 /// Columns of the second column of a table: fewer on a narrow page, and none on a very narrow one.
 pub(crate) fn set_columns(page: Page<'_>) -> usize {
-    if page.columns < NARROW { 0 } else { page.columns.saturating_sub(66).clamp(22, 34) }
+    if page.is_narrow() { 0 } else { page.columns.saturating_sub(66).clamp(22, 34) }
 }
 
 pub(crate) fn labelled(label: &str, text: String) -> Line {

@@ -37,6 +37,8 @@ pub use areas::{AreaRow, area_rows, leading_words};
 
 /// The most lines of a summary.
 pub const LINES: usize = 20;
+/// The same on a narrow terminal.
+const NARROW_LINES: usize = 30;
 
 /// The summary as text for other output than a terminal; with colours if asked for.
 #[must_use]
@@ -79,7 +81,9 @@ pub fn render_on(report: &Report, advice: &[Advice], page: Page<'_>) -> String {
     lines.extend(tree);
     lines.extend(options);
     lines.push(next::line(report, &programs, advice, page.kept));
-    paint(&lines, page, LINES)
+    // Sentences are broken into more lines there, and reasons should not be cut for that.
+    let most = if page.is_narrow() { NARROW_LINES } else { LINES };
+    paint(&lines, page, most)
 }
 
 /// Why underbar ended a program, which stack overflow it died of, or what HEAPZONES found while it went on; the first lines of all.
@@ -519,6 +523,7 @@ Nothing to change in what was seen; 2 programs kept no accounts. What that means
                 assert!(line.chars().count() <= page.columns, "{columns}: {line}");
             }
             assert!(text.contains("HEAP(20M,5M)"), "{columns}: {text}");
+            assert!(next < if columns < 60 { NARROW_LINES } else { LINES }, "{columns}: {text}");
         }
         let narrow = Page::of_terminal(Some(40), false);
         let text = render_on(&sample::getfree(), &[], narrow);
