@@ -228,5 +228,9 @@ fn call_sites_are_a_page_that_can_be_read_at_each_width() {
         page.evaluate("[...document.querySelectorAll('#sites h3')].map((title) => title.textContent)");
     assert_eq!(titles, json!(["Most in use", "Requested most", "Still in use at the end"]));
     assert_eq!(page.evaluate("document.querySelectorAll('#sites [data-flame]').length"), 3);
+    // The names have room: no word of them is broken at each tenth letter.
+    page.look(900, false);
+    let room = page.evaluate("document.querySelector('#sites tbody th').offsetWidth");
+    assert!(room.as_u64() >= Some(240), "{room}");
     check_look(&mut page, &folder, "sites");
 }

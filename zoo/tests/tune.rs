@@ -49,13 +49,14 @@ fn a_gain_is_found_confirmed_and_written() {
     let folder = scratch("tune-gain");
     let storage = storage();
     let begin = ["tune", "--opts", "HEAP(32K,32K,,KEEP)", "--runs", "8", "--primary", "rss"];
-    let tune = [&begin[..], &["--try", "HEAP(32K,32K,,FREE)", "--require-gain"]].concat();
+    let page = ["--every", "10ms", "--html", "page.html"];
+    let tune = [&begin[..], &["--try", "HEAP(32K,32K,,FREE)", "--require-gain"], &page].concat();
     let program = ["--", text(&storage), "4", "1000"];
     let result = underbar_in(&folder, &[&tune[..], &program[..]].concat());
     assert_eq!(code(result.status), 0, "{result:?}");
     assert!(
         result.error.starts_with(
-            "underbar: at most 108 runs: 2 or 3 to measure, 3 x (3 + 3 x 8) to compare, 3 x 8 to confirm\n"
+            "underbar: at most 109 runs: 2 or 3 to measure, 3 x (3 + 3 x 8) to compare, 3 x 8 to confirm, 1 to look at\n"
         ),
         "{}",
         result.error
@@ -69,6 +70,10 @@ fn a_gain_is_found_confirmed_and_written() {
     let file = fs::read_to_string(folder.join("underbar.opts")).expect("written");
     assert!(file.contains("\n# confirmed on fresh runs: tuned: peak RSS 0."), "{file}");
     assert!(file.ends_with("\nHEAP(32K,32K,,FREE)\n"), "{file}");
+    // Both courses over time.
+    let page = fs::read_to_string(folder.join("page.html")).expect("a page");
+    assert_eq!(page.matches("class=\"plot\"").count(), 2);
+    assert!(page.contains("<h3>Under default</h3>") && page.contains("<h3>Under HEAP(32K,32K,,FREE)</h3>"));
     // It is used as the result says, and overwritten by the next; a file of another origin is not.
     let used = underbar_in(&folder, &[&["run", "--opts-file", "underbar.opts"][..], &program[..]].concat());
     assert!(used.error.contains("HEAP(32K,32K,,FREE)"), "{}", used.error);

@@ -8,6 +8,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Instant;
 
 use underbar_zoo::{scratch, underbar};
 
@@ -89,7 +90,7 @@ fn the_tutorial_s_commands_print_what_it_shows() {
     follow(&steps, &scratch("tutorial"));
 }
 
-/// A newcomer sees which line of code holds the most memory.
+/// A newcomer sees which line of code holds the most memory. The time is for people (`--nocapture`), no assertion: the machine may be busy.
 #[test]
 fn the_first_run_of_the_readme_names_the_line_that_holds_most() {
     let page = include_str!("../../README.md");
@@ -97,7 +98,9 @@ fn the_first_run_of_the_readme_names_the_line_that_holds_most() {
     let steps = steps(page.split_once("\n## ").expect("the next section").0);
     assert_eq!(steps.len(), 3, "{steps:?}");
     assert!(steps[2].shown.iter().any(|line| line.ends_with("keep at rows.c:2")), "{steps:?}");
+    let begin = Instant::now();
     follow(&steps, &scratch("first-run"));
+    eprintln!("first run of the README: {:.1} s", begin.elapsed().as_secs_f64());
 }
 
 fn follow(steps: &[Step], folder: &Path) {

@@ -330,7 +330,7 @@ counters! {
     NotFollowedUnreadable = "follow.unreadable", "not followed: the file cannot be read", Count, by Follow, live Exact, killed Exact, Sum,
         "Programs started whose file could not be looked at.";
     NotFollowedByRequest = "follow.by_request", "not followed: as asked", Count, by Follow, live Exact, killed Exact, Sum,
-        "Programs started under --no-follow.";
+        "Programs that were kept plain: by --no-follow, by UNDERBAR=off, or by a list of names.";
 }
 
 /// Number of counters, from the first one on, that include all whose scope is a heap: a heap's row has room for them.

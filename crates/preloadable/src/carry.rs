@@ -58,7 +58,7 @@ pub enum Reason {
     Filtered,
     /// The process that starts it: is another `underbar`, with other accounts.
     OtherRun,
-    /// The user: asked that children are not followed.
+    /// The user: asked that children are not followed, or that this program is kept plain.
     NotAsked,
 }
 
@@ -111,7 +111,7 @@ impl Reason {
             Reason::LittleMemory => ("little_memory", "is limited to little memory"),
             Reason::Filtered => ("filtered", "stands behind a filter of system calls"),
             Reason::OtherRun => ("other_run", "runs under another underbar"),
-            Reason::NotAsked => ("not_asked", "children were not to be followed"),
+            Reason::NotAsked => ("not_asked", "was not to be followed"),
         }
     }
 }

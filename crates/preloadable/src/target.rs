@@ -2,9 +2,11 @@
 //!
 //! Invariant: system calls and the stack only, so it works between vfork and exec and in signal handlers.
 //! A file that cannot be opened gets no reason: exec will tell the program the error.
+//! A script is what its interpreter is: to carry the library, and to be kept plain by a list of names.
 //! Not here: the meaning of the bytes (`carry`), and the consequences (the callers).
 
 use crate::carry::{Interpreter, Look, Reason, look};
+use crate::deny;
 use core::ffi::CStr;
 use underbar_sys::file::{Status, fstat, getegid, has_capabilities, stat};
 use underbar_sys::machine::{Resource, limit};
@@ -47,16 +49,28 @@ pub type Read = fn(i32, &mut [u8], u64) -> Result<usize, Errno>;
 /// The reason.
 pub fn examine(target: Target<'_>, read: Read) -> Result<(), Reason> {
     has_room()?;
+    at_path(target, |directory, path| examine_at(directory, path, read)).unwrap_or(Ok(()))
+}
+
+/// The entry of a list ([`deny`]) for the target: by its own name, or by that of an interpreter that will run it.
+#[must_use]
+pub fn denied<'a>(list: &'a [u8], target: Target<'_>, read: Read) -> Option<&'a [u8]> {
+    let by_name = target.name().and_then(|name| deny::entry_for(list, name));
+    by_name.or_else(|| at_path(target, |directory, path| interpreter_denied(list, directory, path, read))?)
+}
+
+/// Calls `then` with the target's folder and path; None if there is no such file in the folders of a search.
+fn at_path<R>(target: Target<'_>, then: impl FnOnce(i32, &CStr) -> R) -> Option<R> {
     match target {
-        Target::At(directory, path) => examine_at(directory, path, read),
+        Target::At(directory, path) => Some(then(directory, path)),
         Target::Open(fd) => {
             // The descriptor may be a mere reference (O_PATH): open the file again to read it.
             let mut room = [0; 32];
-            examine_at(AT_FDCWD, path_of_descriptor(fd, &mut room), read)
+            Some(then(AT_FDCWD, path_of_descriptor(fd, &mut room)))
         }
         Target::Search(name, folders) => {
             let mut room = [0; PATH_BYTES];
-            search(name, folders, &mut room).map_or(Ok(()), |path| examine_at(AT_FDCWD, path, read))
+            Some(then(AT_FDCWD, search(name, folders, &mut room)?))
         }
     }
 }
@@ -111,28 +125,47 @@ fn is_open_to(path: &[u8], rights: u32) -> bool {
     join(&[path], &mut room).is_some_and(|path| access(path, rights).is_ok())
 }
 
+/// The files that the kernel may look at: it follows at most five interpreters that are scripts.
+const MOST_FILES: usize = 6;
+
 fn examine_at(directory: i32, path: &CStr, read: Read) -> Result<(), Reason> {
     let mut interpreter: Interpreter;
     let (mut directory, mut path) = (directory, path);
-    // The kernel follows at most five interpreters that are scripts.
-    for _ in 0..6 {
-        let fd = match openat(directory, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0) {
-            Ok(fd) => fd,
+    for _ in 0..MOST_FILES {
+        match look_at(directory, path, read) {
+            Ok(Look::Carries) => return Ok(()),
+            Ok(Look::Cannot(reason)) => return Err(reason),
             Err(Errno::EACCES) => return Err(Reason::Unreadable),
             Err(_) => return Ok(()),
-        };
-        let seen = look_at_open(fd, read);
-        let _ = close(fd);
-        match seen {
-            Look::Carries => return Ok(()),
-            Look::Cannot(reason) => return Err(reason),
-            Look::Script(found) => {
+            Ok(Look::Script(found)) => {
                 interpreter = found;
                 (directory, path) = (AT_FDCWD, interpreter.path_c());
             }
         }
     }
     Ok(())
+}
+
+/// The entry of a list for an interpreter of the script at this path.
+fn interpreter_denied<'a>(list: &'a [u8], directory: i32, path: &CStr, read: Read) -> Option<&'a [u8]> {
+    let mut interpreter: Interpreter;
+    let (mut directory, mut path) = (directory, path);
+    for _ in 0..MOST_FILES {
+        let Ok(Look::Script(found)) = look_at(directory, path, read) else { return None };
+        if let Some(entry) = deny::entry_for(list, found.path()) {
+            return Some(entry);
+        }
+        interpreter = found;
+        (directory, path) = (AT_FDCWD, interpreter.path_c());
+    }
+    None
+}
+
+fn look_at(directory: i32, path: &CStr, read: Read) -> Result<Look, Errno> {
+    let fd = openat(directory, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0)?;
+    let seen = look_at_open(fd, read);
+    let _ = close(fd);
+    Ok(seen)
 }
 
 fn look_at_open(fd: i32, read: Read) -> Look {
@@ -269,6 +302,46 @@ mod tests {
         let name = CString::new("foreign").expect("text");
         let folders = CString::new(std::format!("/nowhere:{}", folder.display())).expect("text");
         assert_eq!(examine(Target::Search(&name, Some(&folders)), pread), Err(Reason::OtherMachine));
+        std::fs::remove_dir_all(&folder).expect("removed");
+    }
+
+    #[test]
+    fn a_list_names_a_script_or_its_interpreter() {
+        let folder = std::env::temp_dir().join(std::format!("underbar-denied-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let write = |name: &str, text: &str| {
+            let path = folder.join(name).to_str().expect("text").to_owned();
+            std::fs::write(&path, text).expect("written");
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("executable");
+            path
+        };
+        let script = write("script", "#! /bin/sh -e\n");
+        let outer = write("outer", &std::format!("#!{script}\n"));
+        let endless = folder.join("endless").to_str().expect("text").to_owned();
+        write("endless", &std::format!("#!{endless}\n"));
+        let by = |list: &'static str, target: Target<'_>| {
+            denied(list.as_bytes(), target, pread).map(|entry| std::str::from_utf8(entry).expect("text"))
+        };
+        for (list, path, expect) in [
+            ("script", &script, Some("script")),
+            ("java,s*", &script, Some("s*")),
+            ("sh", &script, Some("sh")),
+            ("sh", &outer, Some("sh")),
+            ("script", &outer, Some("script")),
+            ("bash,bin", &outer, None),
+            ("sh", &endless, None),
+            ("sh", &"/no/such/program".to_owned(), None),
+            ("sh", &"/bin/sh".to_owned(), Some("sh")),
+        ] {
+            let path = CString::new(path.as_str()).expect("text");
+            assert_eq!(by(list, Target::At(AT_FDCWD, &path)), expect, "{list}, {path:?}");
+        }
+        let folders = CString::new(folder.to_str().expect("text")).expect("text");
+        assert_eq!(by("sh", Target::Search(c"outer", Some(&folders))), Some("sh"));
+        assert_eq!(by("sh", Target::Search(c"outer", Some(c"/nowhere"))), None);
+        let file = std::fs::File::open(&script).expect("a script");
+        assert_eq!(by("sh", Target::Open(file.as_raw_fd())), Some("sh"));
+        assert_eq!(by("script", Target::Open(file.as_raw_fd())), None);
         std::fs::remove_dir_all(&folder).expect("removed");
     }
 

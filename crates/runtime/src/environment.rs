@@ -12,7 +12,7 @@
 
 use core::ffi::{CStr, c_char};
 use core::mem::MaybeUninit;
-use underbar_preloadable::{PRELOAD, entries, is_our_library};
+use underbar_preloadable::{PRELOAD, deny, entries, is_our_library};
 use underbar_sys::syscall::{map_anonymous, munmap};
 
 /// The variable of the option text.
@@ -83,7 +83,7 @@ impl<'a> Environment<'a> {
         entries(self.value(PRELOAD)?).find(|entry| is_our_library(entry))
     }
 
-    /// Calls `then` with this environment without this library and underbar's variables; if there is no memory for that,
+    /// Calls `then` with this environment without this library and underbar's variables but for the list of denied programs; if there is no memory for that,
     /// with the environment as given.
     pub fn without_us<R>(self, then: impl FnOnce(*const *const c_char) -> R) -> R {
         let mut slots_needed = 1;
@@ -123,7 +123,8 @@ impl<'a> Environment<'a> {
     ) -> *const *const c_char {
         let (mut count, mut used) = (0, 0);
         for string in self.strings() {
-            if string.to_bytes().starts_with(OURS) {
+            // The user's list of denied programs applies to an `underbar` that the plain program starts.
+            if string.to_bytes().starts_with(OURS) && value_of(string, deny::VARIABLE).is_none() {
                 continue;
             }
             let pointer = match value_of(string, PRELOAD) {
@@ -230,6 +231,7 @@ mod tests {
             ]),
             ["LD_PRELOAD=/a.so:/b.so"]
         );
+        assert_eq!(without_us(&["UNDERBAR_DENY=java", "UNDERBAR_DENYX=1"]), ["UNDERBAR_DENY=java"]);
         assert_eq!(without_us(&["LD_PRELOAD= /a.so  /b.so"]), ["LD_PRELOAD= /a.so  /b.so"]);
         assert_eq!(without_us(&["LD_PRELOAD="]), ["LD_PRELOAD="]);
     }

@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use underbar_advise::{Advice, advise};
 use underbar_ledger::Unit;
 pub use underbar_page::arms::Arms;
+pub use underbar_page::course::OtherRun;
 use underbar_page::flame::{Flame, Sites as Graph};
 use underbar_page::site_rows::Row;
 use underbar_page::{Content, render};
@@ -85,14 +86,16 @@ fn row(sites: &Sites, at: usize, which: Which) -> Row {
     }
 }
 
-/// The page of comparisons; with the report and the suggestions that they began with, if there are some.
+/// The page of comparisons; with the report and the suggestions that they began with, if there are some, and with a run under what they
+/// ended with.
 pub fn of_comparisons(
     program: &[OsString],
     (report, advice): (Option<&Report>, &[Advice]),
+    other_run: Option<OtherRun<'_>>,
     arms: Vec<Arms<'_>>,
 ) -> String {
     let command = program.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    render(&Content { command, report, advice, arms, ..Content::default() })
+    render(&Content { command, report, other_run, advice, arms, ..Content::default() })
 }
 
 /// The comparisons of a verdict of `tune`.

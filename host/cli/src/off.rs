@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! UNDERBAR=off                    all programs
-//! UNDERBAR_DENY=java,chrome*      these, by the names of their files; a star at the end stands for any rest
+//! UNDERBAR_DENY=java,chrome*      these, by the names of their files, or of a script's interpreter;
+//!                                 a star at the end stands for any rest
 //! /etc/underbar.deny              the same for all users: one name a line, comments with #
 //! ```
 //!
@@ -16,8 +17,7 @@ use std::env;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
-use underbar_launch::deny::entry_for;
-use underbar_launch::{Failure, Launch, denied_for_all};
+use underbar_launch::{Failure, Launch, denied, denied_for_all};
 use underbar_shown::Shown;
 
 /// Becomes the program, plain, if there is a reason, which `tell` is told first. Returns only if there is none, or with the failure.
@@ -40,7 +40,7 @@ pub fn reason(program: &OsStr) -> Option<String> {
         return Some("UNDERBAR=off".to_owned());
     }
     let named = |list: &[u8], place: &str| {
-        let entry = entry_for(list, program.as_bytes())?;
+        let entry = denied(list, program)?;
         Some(format!("{place} names {}", OsStr::from_bytes(entry).shown()))
     };
     let own = env::var_os("UNDERBAR_DENY").and_then(|list| named(list.as_bytes(), "UNDERBAR_DENY"));

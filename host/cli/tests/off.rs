@@ -106,3 +106,33 @@ fn names_that_are_denied_stay_plain_as_children_too() {
         assert_eq!(report["tree"]["counters"]["follow"]["by_request"], expected, "{script}");
     }
 }
+
+/// Most programs in Python are scripts: a user who denies `python3` means them, too.
+#[test]
+fn a_name_that_is_denied_is_also_that_of_an_interpreter() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new("off-scripts");
+    let script = folder.name("script");
+    std::fs::write(&script, "#!/bin/sh\nenv\n").expect("a script");
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).expect("executable");
+    for exec in [false, true] {
+        let run = |words: &[&str]| {
+            let mut run =
+                command(&[&["run", "-q"], &["--exec"][..usize::from(exec)], &["--"], words].concat());
+            run.env_remove("UNDERBAR").env_remove("LD_PRELOAD").env("UNDERBAR_DENY", "java,sh");
+            said(&run.output().expect("it runs"))
+        };
+        let (code, text, error) = run(&[&script]);
+        let expected = "underbar: warning: the program runs plain: UNDERBAR_DENY names sh\n";
+        assert_eq!((code, error.as_str()), (0, expected));
+        assert!(text.contains("UNDERBAR_DENY=") && !text.contains("LD_PRELOAD="), "{text}");
+        // As a child, and in place of the program.
+        let bash = format!("{script}; true");
+        let replaced = format!("exec {script}");
+        for words in [&["bash", "-c", &bash][..], &["bash", "-c", &replaced], &["env", &script]] {
+            let (code, text, error) = run(words);
+            assert_eq!((code, error.as_str()), (0, ""), "{words:?}");
+            assert!(text.contains("UNDERBAR_DENY=") && !text.contains("LD_PRELOAD="), "{words:?}: {text}");
+        }
+    }
+}

@@ -152,6 +152,7 @@ fn of_tune() -> Value {
             "schema": {"const": "underbar.tune/1"},
             "command": list("The program and its arguments.", &text("A word.")),
             "report": {"$ref": "underbar.report.1.json"},
+            "tuned_report": or_null(&json!({"$ref": "underbar.report.1.json"})),
             "output_repeatable": switch("Did two equal runs print the same?"),
             "suggestions": list("What the reports suggest.", &to("suggestion")),
             "tried": list("Every set that was tried.", &object("One set.", json!({

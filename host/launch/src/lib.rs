@@ -51,11 +51,11 @@ pub use environment::{denied_for_all, preloading};
 pub use ledger::LedgerFile;
 pub use library::{Library, LibraryError};
 pub use process_file::{KernelFigures, ProcessFile};
-pub use program::{Failure, find};
+pub use program::{Failure, denied, find};
 pub use run::{Ended, How, LOOK_AGAIN};
 pub use session::{Process, Session};
 pub use underbar_preloadable::carry::Reason;
-pub use underbar_preloadable::{counter_of, deny};
+pub use underbar_preloadable::counter_of;
 pub use underbar_sys::process::Usage;
 
 use std::ffi::OsString;

@@ -10,7 +10,7 @@ use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 use underbar_preloadable::carry::Reason;
-use underbar_preloadable::target::{Target, examine as examine_target};
+use underbar_preloadable::target::{Target, denied as target_denied, examine as examine_target};
 use underbar_sys::process::Refused;
 use underbar_sys::syscall::{Errno, access, pread};
 
@@ -103,12 +103,19 @@ pub(crate) fn c_string(bytes: impl Into<Vec<u8>>) -> Result<CString, Failure> {
 
 /// The reason why the program `name` cannot carry the library.
 pub(crate) fn examine(name: &OsStr) -> Result<(), Reason> {
-    let (Ok(name), Ok(folders)) =
-        (c_string(name.as_bytes()), env::var_os("PATH").map(|path| c_string(path.into_vec())).transpose())
-    else {
-        return Ok(());
-    };
-    examine_target(Target::Search(&name, folders.as_deref()), pread)
+    with_target(name, |target| examine_target(target, pread)).unwrap_or(Ok(()))
+}
+
+/// The entry of a list of denied programs (`underbar_preloadable::deny`) for the program `name`, or for its interpreter.
+#[must_use]
+pub fn denied<'a>(list: &'a [u8], name: &OsStr) -> Option<&'a [u8]> {
+    with_target(name, |target| target_denied(list, target, pread))?
+}
+
+/// None: a zero byte, with which no program has a name.
+fn with_target<R>(name: &OsStr, then: impl FnOnce(Target<'_>) -> R) -> Option<R> {
+    let folders = env::var_os("PATH").map(|path| c_string(path.into_vec())).transpose().ok()?;
+    Some(then(Target::Search(&c_string(name.as_bytes()).ok()?, folders.as_deref())))
 }
 
 /// The meaning of a kernel's refusal for the user.

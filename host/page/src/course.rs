@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use underbar_ledger::Unit;
 use underbar_report::Report;
-use underbar_report::over_time::{Column as Values, Course, OfProcess, TABLE};
+use underbar_report::over_time::{Column as Values, Course, OfProcess, OverTime, TABLE};
 use underbar_report::units::{bytes, counted, nanoseconds};
 
 use crate::markup::{Column, Kind, figure, table, text};
@@ -27,6 +27,16 @@ const APART: usize = 4;
 /// Units of the inner picture.
 const UNITS: f64 = 1000.0;
 
+/// Another run of the program, to be seen next to the first.
+pub struct OtherRun<'a> {
+    /// What the first run is next to it.
+    pub before: &'a str,
+    /// What this run is.
+    pub title: &'a str,
+    /// Its accounts.
+    pub report: &'a Report,
+}
+
 /// A line of the picture.
 struct Drawn<'a> {
     class: &'static str,
@@ -34,10 +44,15 @@ struct Drawn<'a> {
     values: &'a Values,
 }
 
-/// The section; None without looks.
-pub fn section(report: &Report) -> Option<String> {
-    let over = report.over_time.as_ref().filter(|over| over.all.points() > 0 && over.all.is_even())?;
+/// The section; None without looks. With another run, such as that under a set that was kept, its picture has the same scales.
+pub fn section(report: &Report, other: Option<&OtherRun<'_>>) -> Option<String> {
+    let over = looked_at(report)?;
+    let other = other.and_then(|other| Some((other, &looked_at(other.report)?.all)));
     let course = &over.all;
+    let mut scales = Scales::of(course);
+    if let Some((_, course)) = other {
+        scales = scales.joined(&Scales::of(course));
+    }
     let mut html = format!(
         "<p>underbar looked at the processes {}, once every {}. {}</p>\n",
         counted(over.looks, "time", "times"),
@@ -49,8 +64,15 @@ pub fn section(report: &Report) -> Option<String> {
             ),
         }
     );
-    html += &picture(course);
+    if let Some((other, _)) = other {
+        html += &format!("<h3>{}</h3>\n", text(other.before));
+    }
+    html += &picture(course, &scales, true);
     html += &figures_of(course);
+    if let Some((other, course)) = other {
+        html += &format!("<h3>{}</h3>\n", text(other.title));
+        html += &picture(course, &scales, false);
+    }
     if over.processes.len() > 1 {
         html += &processes(&over.processes);
     }
@@ -63,15 +85,46 @@ pub fn section(report: &Report) -> Option<String> {
     Some(html)
 }
 
-fn picture(course: &Course) -> String {
-    let lines = [
+/// The courses of a report that has looks.
+fn looked_at(report: &Report) -> Option<&OverTime> {
+    report.over_time.as_ref().filter(|over| over.all.points() > 0 && over.all.is_even())
+}
+
+fn lines_of(course: &Course) -> [Drawn<'_>; 3] {
+    [
         Drawn { class: "held", label: "in segments", values: &course.segment_bytes },
         Drawn { class: "resident", label: "resident", values: &course.resident },
         Drawn { class: "heap", label: "heap in use", values: &course.heap },
-    ];
-    let most = lines.iter().filter_map(|line| line.values.highest()).max().unwrap_or(0).max(1);
-    let (top, end) = (most as f64 * 1.06, course.at_ns.last().copied().unwrap_or(1).max(1));
-    let mut html = "<figure class=\"course\">\n<svg class=\"plot\" role=\"img\" aria-label=\"Heap in use, resident memory and storage in segments over time; the table below has the figures\">\n".to_owned();
+    ]
+}
+
+/// The ends of both scales of a picture.
+struct Scales {
+    most: u64,
+    end: u64,
+}
+
+impl Scales {
+    fn of(course: &Course) -> Scales {
+        let most = lines_of(course).iter().filter_map(|line| line.values.highest()).max();
+        Scales { most: most.unwrap_or(0).max(1), end: course.at_ns.last().copied().unwrap_or(1).max(1) }
+    }
+
+    fn joined(&self, other: &Scales) -> Scales {
+        Scales { most: self.most.max(other.most), end: self.end.max(other.end) }
+    }
+}
+
+/// Lines over time; with a slider that shows the figures of a moment.
+fn picture(course: &Course, scales: &Scales, has_slider: bool) -> String {
+    let lines = lines_of(course);
+    let (most, end) = (scales.most, scales.end);
+    let top = most as f64 * 1.06;
+    let mut html = "<figure class=\"course\">\n<svg class=\"plot\" data-end=\"".to_owned();
+    html += &format!(
+        "{end}\" role=\"img\" aria-label=\"Heap in use, resident memory and storage in segments over time{}\">\n",
+        if has_slider { "; the table below has the figures" } else { "" }
+    );
     let height = 240.0;
     let y = |value: f64| short(height * (1.0 - value / top));
     let mut labels = String::new();
@@ -112,6 +165,9 @@ fn picture(course: &Course) -> String {
         }
     }
     html += "</figcaption>\n";
+    if !has_slider {
+        return html + "</figure>\n";
+    }
     let last = course.points() - 1;
     html += &format!(
         "<p class=\"moment\" hidden><label for=\"moment\">Moment</label> <input id=\"moment\" type=\"range\" min=\"0\" max=\"{last}\" value=\"{last}\"> \

@@ -30,7 +30,7 @@
 #![forbid(unsafe_code)]
 
 pub mod arms;
-mod course;
+pub mod course;
 mod figures;
 pub mod flame;
 mod head;
@@ -48,6 +48,7 @@ use underbar_advise::Advice;
 use underbar_report::Report;
 
 use arms::Arms;
+use course::OtherRun;
 use flame::Sites;
 use markup::text;
 
@@ -64,7 +65,9 @@ pub struct Content<'a> {
     pub command: Vec<String>,
     /// The accounts of a run.
     pub report: Option<&'a Report>,
-    /// The suggestions for it.
+    /// Another run, of which the course over time is shown.
+    pub other_run: Option<OtherRun<'a>>,
+    /// The suggestions for the first.
     pub advice: &'a [Advice],
     /// Comparisons of several runs.
     pub arms: Vec<Arms<'a>>,
@@ -94,7 +97,7 @@ pub fn render(content: &Content<'_>) -> String {
     add("arms", "Comparisons", arms::section(&content.arms));
     if let Some(report) = content.report {
         add("suggestions", "Suggestions", suggestions::section(content.advice));
-        add("course", "Over time", course::section(report));
+        add("course", "Over time", course::section(report, content.other_run.as_ref()));
         add("areas", "Storage areas", storage::areas(report, content.advice));
         add("sizes", "Request sizes", sizes::section(report));
         add("memory", "Memory next to requests", storage::memory(report));

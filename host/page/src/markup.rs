@@ -54,6 +54,8 @@ pub enum Kind {
     Words,
     /// A name in the type of code; the head of its row.
     Name,
+    /// The same for a name that may be long: it has the most room.
+    LongName,
     /// A figure, to the right.
     Figure,
     /// A picture that takes the room that is left.
@@ -85,7 +87,9 @@ pub fn table(caption: &str, columns: &[Column], rows: &[Vec<String>]) -> String 
         html += "<tr>";
         for (cell, column) in row.iter().zip(columns) {
             html += &match column.kind {
-                Kind::Name => format!("<th scope=\"row\" class=\"name\">{cell}</th>"),
+                kind @ (Kind::Name | Kind::LongName) => {
+                    format!("<th scope=\"row\" class=\"{}\">{cell}</th>", class(kind))
+                }
                 Kind::Picture => format!("<td class=\"drawn\">{cell}</td>"),
                 kind => format!("<td class=\"{}\" data-label=\"{}\">{cell}</td>", class(kind), column.head),
             };
@@ -100,6 +104,7 @@ fn class(kind: Kind) -> &'static str {
     match kind {
         Kind::Words => "words",
         Kind::Name => "name",
+        Kind::LongName => "name long",
         Kind::Figure => "number",
         Kind::Picture => "drawn",
     }

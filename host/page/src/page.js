@@ -12,7 +12,7 @@ if (moment && rows.length > 0) {
   const heads = [...document.querySelectorAll(".points thead th")].map((head) => head.textContent);
   const cells = rows.map((row) => [...row.cells]);
   const times = cells.map((row) => Number(row[0].querySelector("data").value));
-  const end = times.at(-1) || 1;
+  const end = Number(plot.dataset.end) || 1;
   const show = () => {
     cursor.setAttribute("visibility", "visible");
     tell();

@@ -37,7 +37,7 @@ pub struct Row {
 pub fn table(title: &str, unit: Unit, rows: &[Row]) -> String {
     let most = rows.iter().map(|row| row.range[1].max(row.value)).max().unwrap_or(1);
     let columns = [
-        Column::new("site", Kind::Name),
+        Column::new("site", Kind::LongName),
         Column::new("estimate", Kind::Figure),
         Column::new("interval", Kind::Figure),
         Column::new("share", Kind::Figure),

@@ -146,6 +146,35 @@ fn the_course_is_that_of_the_json() {
 }
 
 #[test]
+fn two_courses_have_the_same_scales() {
+    let looked = |looks: u64| {
+        let mut recorder = Recorder::new(1_000_000);
+        for look in 1..=looks {
+            let counters = Counted::of(|key| if key == Key::HeapUsed { look << 20 } else { 1 });
+            recorder.look(look * 1_000_000, vec![Seen { process: 1, counters, ..Seen::default() }]);
+        }
+        let mut report = sample::tree();
+        report.over_time = Some(recorder.finish(&sample::report(Vec::new())));
+        report
+    };
+    let (before, after) = (looked(100), looked(50));
+    let other_run = Some(OtherRun { before: "Under default", title: "Under <b>", report: &after });
+    let page = render(&Content { report: Some(&before), other_run, ..Content::default() });
+    assert_eq!(page.matches("class=\"plot\" data-end=\"100000000\"").count(), 2, "{page}");
+    assert_eq!(page.matches("id=\"moment\"").count(), 1);
+    assert!(page.contains("<h3>Under default</h3>") && page.contains("<h3>Under &lt;b&gt;</h3>"));
+    // Half as long and half as high.
+    let ends = |page: &str| -> Vec<String> {
+        let lines = page.split("<path class=\"heap\" d=\"").skip(1);
+        let last = |line: &str| {
+            line.split_once('"').and_then(|(line, _)| line.rsplit('L').next().map(str::to_owned))
+        };
+        lines.filter_map(last).collect()
+    };
+    assert_eq!(ends(&page), ["1000 56.6", "500 528.3"]);
+}
+
+#[test]
 fn hostile_names_stay_text() {
     const HOSTILE: &str = "</script><img src=x onerror=alert(1)>\"'&\u{202e}\u{1b}[2J";
     let mut report = sample::getfree();

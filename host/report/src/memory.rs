@@ -57,11 +57,15 @@ fn table(program: &Program, page: Page<'_>, (part, most): (u64, usize)) -> Vec<L
     let shown: Vec<&Owner> = program.owners.iter().filter(is_shown).take(most).collect();
     let mut row = |name: &str, owned: u64| {
         let label = if lines.len() == 1 { "memory" } else { "" };
-        let width = set_columns(page);
+        // On a very narrow page the name is short, and the figure next to it.
+        let (width, figure) = match set_columns(page) {
+            0 => (11, 9),
+            width => (width, 14),
+        };
         let name = clip_middle(name, width);
         lines.push(Line(vec![
             (Tone::Label, format!("  {label:<10}")),
-            (Tone::Plain, format!("{name:<width$} {:<14} {}", bytes(owned), share(owned, anonymous))),
+            (Tone::Plain, format!("{name:<width$} {:<figure$} {}", bytes(owned), share(owned, anonymous))),
         ]));
     };
     for owner in &shown {

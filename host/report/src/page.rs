@@ -15,7 +15,9 @@ use anstyle::{AnsiColor, Style};
 /// The most columns of a line that does not go to a terminal.
 pub const COLUMNS: usize = 100;
 /// On a terminal, lines are as wide as the terminal, within these limits.
-const NARROWEST: usize = 60;
+const NARROWEST: usize = 40;
+/// The first width that is not narrow.
+const NARROW: usize = 60;
 const WIDEST: usize = 160;
 
 /// The output that lines are made for.
@@ -33,6 +35,11 @@ pub struct Page<'a> {
 }
 
 impl Page<'_> {
+    /// Is there no room for a second column of a table, and for a sentence on one line?
+    pub(crate) fn is_narrow(&self) -> bool {
+        self.columns < NARROW
+    }
+
     /// For a terminal with this many columns, or for other output (None). Without pictures, and of a report that is not kept.
     #[must_use]
     pub fn of_terminal(columns: Option<u16>, colour: bool) -> Page<'static> {
@@ -57,9 +64,9 @@ pub(crate) struct Line(pub(crate) Vec<(Tone, String)>);
 /// Columns of a label.
 pub(crate) const LABEL_COLUMNS: usize = 12;
 
-/// Columns of the second column of a table: fewer on a narrow page.
+/// Columns of the second column of a table: fewer on a narrow page, and none on a very narrow one.
 pub(crate) fn set_columns(page: Page<'_>) -> usize {
-    page.columns.saturating_sub(66).clamp(22, 34)
+    if page.is_narrow() { 0 } else { page.columns.saturating_sub(66).clamp(22, 34) }
 }
 
 pub(crate) fn labelled(label: &str, text: String) -> Line {
@@ -267,14 +274,14 @@ mod tests {
     #[test]
     fn lines_are_as_wide_as_the_terminal() {
         let columns = |terminal| Page::of_terminal(terminal, false).columns;
-        assert_eq!([None, Some(7), Some(80), Some(500)].map(columns), [100, 60, 80, 160]);
+        assert_eq!([None, Some(7), Some(80), Some(500)].map(columns), [100, 40, 80, 160]);
         let words = "word ".repeat(60);
         let painted = |columns, most| {
             let line = labelled("why", words.trim_end().to_owned());
             let text = paint(&[line], Page { columns, ..Page::of_terminal(None, false) }, most);
             text.lines().map(str::to_owned).collect::<Vec<_>>()
         };
-        for columns in [60, 100, 160] {
+        for columns in [40, 60, 100, 160] {
             let lines = painted(columns, 20);
             assert!(lines.iter().all(|line| line.chars().count() <= columns), "{lines:?}");
             assert_eq!(lines.concat().matches("word").count(), 60, "nothing is lost");

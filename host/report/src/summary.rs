@@ -37,6 +37,8 @@ pub use areas::{AreaRow, area_rows, leading_words};
 
 /// The most lines of a summary.
 pub const LINES: usize = 20;
+/// The same on a narrow terminal.
+const NARROW_LINES: usize = 30;
 
 /// The summary as text for other output than a terminal; with colours if asked for.
 #[must_use]
@@ -79,7 +81,9 @@ pub fn render_on(report: &Report, advice: &[Advice], page: Page<'_>) -> String {
     lines.extend(tree);
     lines.extend(options);
     lines.push(next::line(report, &programs, advice, page.kept));
-    paint(&lines, page, LINES)
+    // Sentences are broken into more lines there, and reasons should not be cut for that.
+    let most = if page.is_narrow() { NARROW_LINES } else { LINES };
+    paint(&lines, page, most)
 }
 
 /// Why underbar ended a program, which stack overflow it died of, or what HEAPZONES found while it went on; the first lines of all.
@@ -119,7 +123,7 @@ pub(crate) fn title(report: &Report, page: Page<'_>) -> Line {
         command.push_str(&clean(argument));
     }
     let end = timing::end_of(report);
-    let room = page.columns - "underbar: ".len() - ": ".len() - end.len();
+    let room = page.columns.saturating_sub("underbar: ".len() + ": ".len() + end.len());
     Line(vec![
         (Tone::Plain, "underbar: ".to_owned()),
         (Tone::Label, clip(&command, room)),
@@ -213,7 +217,8 @@ fn tree_lines(report: &Report, page: Page<'_>) -> Vec<Line> {
             // A column is left for the mark at the end of a line.
             Some(text)
                 if text.is_empty()
-                    || text.chars().count() + part.chars().count() < page.columns - LABEL_COLUMNS =>
+                    || text.chars().count() + part.chars().count()
+                        < page.columns.saturating_sub(LABEL_COLUMNS) =>
             {
                 text.push_str(&part);
             }
@@ -503,6 +508,26 @@ Nothing to change in what was seen; 2 programs kept no accounts. What that means
             assert!(!line.chars().any(char::is_control), "{line}");
         }
         assert!(text.ends_with("9 suggestions. Prove them: underbar tune -- g++ ...\n"), "{text}");
+    }
+
+    #[test]
+    fn a_narrow_terminal_has_no_line_that_is_wider() {
+        let report = crowded();
+        let leading = report.programs().swap_remove(0).name;
+        let advice = [advice(&leading, Some("HEAP(20M,5M)"), "raise", &"why ".repeat(200))];
+        for columns in [0, 1, 40, 59, 60, 61, 80, 200] {
+            let page = Page::of_terminal(Some(columns), false);
+            let text = render_on(&report, &advice, page);
+            let next = text.lines().count() - 1;
+            for line in text.lines().take(next) {
+                assert!(line.chars().count() <= page.columns, "{columns}: {line}");
+            }
+            assert!(text.contains("HEAP(20M,5M)"), "{columns}: {text}");
+            assert!(next < if columns < 60 { NARROW_LINES } else { LINES }, "{columns}: {text}");
+        }
+        let narrow = Page::of_terminal(Some(40), false);
+        let text = render_on(&sample::getfree(), &[], narrow);
+        assert!(text.contains("\n  area      used at most   suggested\n  HEAP      "), "{text}");
     }
 
     #[test]

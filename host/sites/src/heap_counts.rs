@@ -78,15 +78,18 @@ impl HeapCounts {
                 bytes(used),
             ));
         }
-        // A little is outside in any program: stacks, and data of libraries.
-        if let (Some(outside), Some(memory)) = (self.outside_bytes, self.memory_bytes)
-            && outside >= LITTLE
-            && outside >= memory / 10
-        {
+        if let Some((outside, memory)) = self.much_outside() {
             let (outside, memory) = (bytes(outside), bytes(memory));
             texts.push(format!("Not in this heap, so not sampled: {outside} of {memory} of memory."));
         }
         texts
+    }
+
+    /// Memory outside the heap, and all memory; None if it is little.
+    pub(crate) fn much_outside(&self) -> Option<(u64, u64)> {
+        let (outside, memory) = self.outside_bytes.zip(self.memory_bytes)?;
+        // A little is outside in any program: stacks, and data of libraries.
+        (outside >= LITTLE && outside >= memory / 10).then_some((outside, memory))
     }
 }
 

@@ -76,12 +76,15 @@ pub fn render(report: &Report, page: Page, top: usize) -> String {
     text
 }
 
-/// The line for the report of a run; None without samples.
+/// The line for the report of a run, of at most this many characters if there is room for the share; None without samples.
 #[must_use]
-pub fn summary_line(report: &Report) -> Option<String> {
+pub fn summary_line(report: &Report, columns: usize) -> Option<String> {
+    const LABEL: &str = "most in use: ";
     let site = report.sites.first()?;
     let estimate = &site.figures.most_in_use;
-    (estimate.samples > 0).then(|| format!("most in use: {}, {}", words::site(site), share(estimate)))
+    let share = share(estimate);
+    let room = columns.saturating_sub(LABEL.len() + ", ".len() + share.chars().count());
+    (estimate.samples > 0).then(|| format!("{LABEL}{}, {share}", words::site_in(site, room)))
 }
 
 fn head(report: &Report, columns: usize) -> Vec<String> {
@@ -136,6 +139,12 @@ pub fn notes(report: &Report) -> Vec<String> {
     if has_note && !has_python {
         texts
             .push("Functions of Python are unknown: python3 -X perf (3.12 and later) names them.".to_owned());
+    }
+    if (has_note || has_python) && report.heap.much_outside().is_some() {
+        texts.push(
+            "Python keeps its small objects outside: PYTHONMALLOC=malloc brings them into this heap."
+                .to_owned(),
+        );
     }
     texts.extend(facts.notes.iter().map(|note| underbar_shown::line(note).into_owned()));
     texts
@@ -354,6 +363,21 @@ Requested most: 1.95 MiB [1.76 MiB, 2.15 MiB]
     }
 
     #[test]
+    fn python_whose_objects_are_outside_has_a_hint() {
+        let hint = "PYTHONMALLOC=malloc";
+        let mut report = example();
+        assert!(!render(&report, Page::default(), 3).contains(hint));
+        report.heap.outside_bytes = Some(8 << 20);
+        report.heap.memory_bytes = Some(10 << 20);
+        assert!(render(&report, Page::default(), 3).contains(hint), "job.py is Python");
+        report
+            .locations
+            .retain(|location| !location.functions.iter().any(|one| one.function.as_deref() == Some("load")));
+        (report.sites, report.stacks) = (Vec::new(), Vec::new());
+        assert!(!render(&report, Page::default(), 3).contains(hint));
+    }
+
+    #[test]
     fn no_line_is_longer_than_the_page_and_nothing_steers_it() {
         let mut report = example();
         report.sites[1].function = Some("ä".repeat(3_000));
@@ -401,12 +425,14 @@ Requested most: 1.95 MiB [1.76 MiB, 2.15 MiB]
 
     #[test]
     fn the_summary_is_one_line() {
-        let line = summary_line(&example());
+        let narrow = summary_line(&example(), 55);
+        assert_eq!(narrow.as_deref(), Some("most in use: parse_...rd at reader.c:212, 61 % [57, 65]"));
+        let line = summary_line(&example(), 100);
         assert_eq!(line.as_deref(), Some("most in use: parse_record at reader.c:212, 61 % [57, 65]"));
         let mut empty = example();
         empty.sites.clear();
         empty.samples = 0;
-        assert_eq!(summary_line(&empty), None);
+        assert_eq!(summary_line(&empty, 100), None);
         empty.total = Figures::default();
         empty.heap.most_in_use_bytes = None;
         let text = render(&empty, Page::default(), 10);

@@ -25,7 +25,17 @@ pub fn spelled(name: &str) -> String {
 
 fn cpp(name: &str) -> Option<String> {
     let options = DemangleOptions::new().no_return_type().recursion_limit(64);
-    Symbol::new(name.as_bytes()).ok()?.demangle_with_options(&options).ok()
+    Symbol::new(name.as_bytes()).ok()?.demangle_with_options(&options).ok().map(without_tags)
+}
+
+/// Without the tags (`[abi:cxx11]`) that the compiler adds to functions with a type of the newer C++ library.
+fn without_tags(mut name: String) -> String {
+    const BEGIN: &str = "[abi:";
+    while let Some(begin) = name.find(BEGIN) {
+        let Some(length) = name.get(begin..).and_then(|rest| rest.find(']')) else { break };
+        name.replace_range(begin..=begin + length, "");
+    }
+    name
 }
 
 fn shortened(mut text: String) -> String {
@@ -49,6 +59,8 @@ mod tests {
         check("_ZN4core3fmt5write17h0123456789abcdefE", "core::fmt::write");
         check("_RNvC6_123foo3bar", "123foo::bar");
         check("_ZN9Something4lockEv", "Something::lock()");
+        check("_ZN6Source6remarkB5cxx11Ev", "Source::remark()");
+        check("_Z5first6secondB5cxx11", "first(second)");
         check("_Znonsense", "_Znonsense");
         check("a\tb\u{1b}[1m", "a?b?[1m");
     }

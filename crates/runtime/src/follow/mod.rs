@@ -5,8 +5,8 @@
 //!                                                        │
 //!            has this process locked itself in?          │ yes: count Filtered, take the library out, check nothing
 //!            is the library in the environment given?    │ no: count EnvironmentCleared, leave it
-//!            is UNDERBAR=off in it, or the program's
-//!            name in its UNDERBAR_DENY?                  │ yes: count NotAsked, take the library out
+//!            is UNDERBAR=off in it, or the name of the
+//!            program or its interpreter in UNDERBAR_DENY?│ yes: count NotAsked, take the library out
 //!            and this run's ledger?                      │ another: count OtherRun, leave it
 //!            are children to be followed?                │ no: count NotAsked, take the library out
 //!            can the new program see the library?        │ no: count PreloadNotVisible, take the library out
@@ -167,10 +167,7 @@ unsafe fn with_environment<R>(
 fn judge(myself: bool, target: Target<'_>, environment: Environment<'_>) -> Result<(), Reason> {
     let library = environment.our_library().ok_or(Reason::EnvironmentCleared)?;
     let is_off = environment.value(OFF).is_some_and(|value| value.eq_ignore_ascii_case(b"off"));
-    let is_denied = || {
-        let (list, name) = environment.value(deny::VARIABLE).zip(target.name())?;
-        deny::entry_for(list, name)
-    };
+    let is_denied = || target::denied(environment.value(deny::VARIABLE)?, target, own_reads::pread);
     if is_off || is_denied().is_some() {
         // A shell tries folder after folder, and counts once.
         return if target::is_there(target) { Err(Reason::NotAsked) } else { Ok(()) };

@@ -210,7 +210,7 @@ impl Compare {
             comparisons: comparisons.iter().collect(),
             runs: Some(runs),
         };
-        html::of_comparisons(&self.program, (None, &[]), vec![arms])
+        html::of_comparisons(&self.program, (None, &[]), None, vec![arms])
     }
 
     /// An arm; options are over those that all arms have.

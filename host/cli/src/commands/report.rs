@@ -144,8 +144,9 @@ impl Report {
         let pictures = columns.is_some() && door::has_blocks();
         let page = Page { kept, pictures, ..Page::of_terminal(columns, colour) };
         text += &rendered(&report, form, self.printing.json, page);
-        let line = saved.as_ref().and_then(summary_line);
-        let line = line.or_else(|| sites.as_ref().and_then(line_of_sites)).or(no_sites);
+        let line = saved.as_ref().and_then(|saved| summary_line(saved, page.columns));
+        let line =
+            line.or_else(|| sites.as_ref().and_then(|sites| line_of_sites(sites, page.columns))).or(no_sites);
         if let Some(line) = line.filter(|_| !self.printing.json) {
             text += &line;
             text.push('\n');
@@ -160,8 +161,8 @@ impl Report {
 }
 
 /// The site with most in use. Nobody has read the samples while the program ran, so many may have found no room.
-fn line_of_sites(sites: &Sites) -> Option<String> {
-    let mut line = summary_line(sites)?;
+fn line_of_sites(sites: &Sites, columns: usize) -> Option<String> {
+    let mut line = summary_line(sites, columns)?;
     if sites.lost > 0 {
         let samples = counted(sites.samples, "sample", "samples");
         line += &format!("; the first {samples} only: {} more found no room", count(sites.lost));

@@ -285,7 +285,9 @@ impl Run {
         let pictures = columns.is_some() && door::has_blocks();
         let page = Page { kept, pictures, ..Page::of_terminal(columns, colour) };
         text += &super::report::rendered(&report, form, self.shared.json, page);
-        if let Some(line) = sites.and_then(summary_line).filter(|_| !self.shared.json) {
+        if let Some(line) =
+            sites.filter(|_| !self.shared.json).and_then(|sites| summary_line(sites, page.columns))
+        {
             text += &line;
             text.push('\n');
         }

@@ -128,7 +128,8 @@ pub struct Tune {
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 
-    /// Also show in the page and the JSON how the heap and resident memory grew under default: a look in each interval of the first runs
+    /// Also show in the page and the JSON how the heap and resident memory grew: a look in each interval of the first runs, and of one more
+    /// with the set that was kept
     #[arg(long, value_name = "DURATION", value_parser = interval, conflicts_with = "live")]
     every: Option<Duration>,
 
@@ -146,6 +147,8 @@ pub struct Tune {
 struct Outcome {
     suggestions: Vec<Advice>,
     measured: Option<Value>,
+    /// The report of a run with the set that was kept, under `--every`.
+    tuned: Option<Value>,
     repeatable: bool,
     default_plain: Option<CompareVerdict>,
     tried: Vec<(Candidate, TuneVerdict)>,
@@ -462,6 +465,18 @@ impl Tune {
             outcome.kept =
                 confirmed.confirmation == Confirmation::Confirmed && self.is_kept(&confirmed.fresh);
             outcome.confirmed = Some(confirmed);
+        }
+        if self.every.is_some() && outcome.kept && outcome.stop.is_none() {
+            progress.phase("looking at the tuned run", 1);
+            progress.run(Arm::TUNED.name());
+            match task.with_report(Way::Under(&tuned)) {
+                Ok(once) => {
+                    progress.ran();
+                    outcome.tuned = once.report.and_then(|report| serde_json::to_value(report).ok());
+                }
+                // The verdict holds all the same.
+                Err(stop) => outcome.stop = Some(stop),
+            }
         }
         Ok(())
     }

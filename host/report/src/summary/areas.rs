@@ -144,8 +144,13 @@ fn row(area: &str, set: &str, used: &str, (option, verdict): (Option<&str>, &str
     let tone = if option.is_some() { Tone::Suggestion } else { Tone::Plain };
     // A long name takes room from the next column.
     let label = if area.len() > 9 { format!("  {area} ") } else { format!("  {area:<10}") };
-    let width = set_columns(page) + LABEL_COLUMNS - label.len();
-    let set = format!("{:<width$} {used:<14} ", clip(set, width));
+    let set = match set_columns(page) {
+        0 => format!("{used:<14} "),
+        columns => {
+            let width = columns + LABEL_COLUMNS - label.len();
+            format!("{:<width$} {used:<14} ", clip(set, width))
+        }
+    };
     Line(vec![(Tone::Label, label), (Tone::Plain, set), (tone, option.unwrap_or(verdict).to_owned())])
 }
 

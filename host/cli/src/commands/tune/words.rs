@@ -13,7 +13,7 @@ use underbar_verdict::plan::{DEFAULT_ROUNDS, MINIMUM_ROUNDS};
 use underbar_verdict::sample::Sample;
 
 use super::{Outcome, SCHEMA, Tune};
-use crate::html::{self, Arms, of_verdict};
+use crate::html::{self, Arms, OtherRun, of_verdict};
 use crate::shared::OptsBase;
 use crate::trial::say;
 use crate::trial::trial_outcome::Tried;
@@ -27,10 +27,11 @@ impl Tune {
         }
         // The suggestions, the set for less memory, and the sets of --try.
         let sets = 2 + self.given.len() as u64;
+        let looks = u64::from(self.every.is_some());
         match (self.flags.runs, self.flags.time) {
             (None, Some(time)) => {
                 let least = sets - 1;
-                let runs = 3 + least * 3 + (least + 1) * 3 * MINIMUM_ROUNDS as u64;
+                let runs = 3 + least * 3 + (least + 1) * 3 * MINIMUM_ROUNDS as u64 + looks;
                 let each = time / u32::try_from(runs).unwrap_or(u32::MAX);
                 format!(
                     "2 or 3 runs to measure, then as many as fit into {}: half to compare, half to confirm\n\
@@ -42,9 +43,10 @@ impl Tune {
             (runs, _) => {
                 let rounds = runs.unwrap_or(DEFAULT_ROUNDS as u64);
                 let compare = format!("{sets} x (3 + 3 x {rounds})");
-                let runs = 3 + sets * (3 + 3 * rounds) + 3 * rounds;
+                let runs = 3 + sets * (3 + 3 * rounds) + 3 * rounds + looks;
+                let look = if looks > 0 { ", 1 to look at" } else { "" };
                 format!(
-                    "at most {runs} runs: 2 or 3 to measure, {compare} to compare, 3 x {rounds} to confirm"
+                    "at most {runs} runs: 2 or 3 to measure, {compare} to compare, 3 x {rounds} to confirm{look}"
                 )
             }
         }
@@ -107,10 +109,8 @@ impl Tune {
 
     /// The result as a page: every comparison with its intervals, and the report that they began with.
     pub(super) fn page(&self, outcome: &Outcome) -> String {
-        let report = outcome
-            .measured
-            .as_ref()
-            .and_then(|report| Report::from_json(report.to_string().as_bytes()).ok());
+        let report_of = |json: &Value| Report::from_json(json.to_string().as_bytes()).ok();
+        let report = outcome.measured.as_ref().and_then(report_of);
         let mut arms: Vec<Arms<'_>> = Vec::new();
         if let Some(confirmed) = &outcome.confirmed {
             let words = vec![confirmed.to_string()];
@@ -149,7 +149,10 @@ impl Tune {
                 runs: None,
             });
         }
-        html::of_comparisons(&self.program, (report.as_ref(), &outcome.suggestions), arms)
+        let title = outcome.best().map(|set| format!("Under {}", set.line())).unwrap_or_default();
+        let tuned = outcome.tuned.as_ref().and_then(report_of);
+        let other = tuned.as_ref().map(|report| OtherRun { before: "Under default", title: &title, report });
+        html::of_comparisons(&self.program, (report.as_ref(), &outcome.suggestions), other, arms)
     }
 
     pub(super) fn json(&self, outcome: &Outcome) -> Value {
@@ -163,6 +166,7 @@ impl Tune {
             "schema": SCHEMA,
             "command": words,
             "report": outcome.measured,
+            "tuned_report": outcome.tuned,
             "output_repeatable": outcome.repeatable,
             "suggestions": outcome.suggestions,
             "tried": tried,
