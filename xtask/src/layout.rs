@@ -51,7 +51,8 @@ pub fn write() -> bool {
 /// The functions of the command.
 fn of_command(folder: &Path, underbar: &str, run: &[&str]) -> io::Result<()> {
     let counts = counted(folder, &[], run)?;
-    save("host/cli/layout.ld", &script("`underbar run -- true`", &passed(&counts, underbar)))
+    let functions = passed(&counts, underbar);
+    save("host/cli/layout.ld", &script("`underbar run -- true`", &BTreeSet::new(), &functions))
 }
 
 /// The functions of the library. Valgrind is not preloaded into: the program is linked with the library, and gets its accounts from a run.
@@ -67,13 +68,15 @@ fn of_library(folder: &Path, underbar: &str) -> io::Result<()> {
     }
     let before = [underbar, "run", "-q", "--", "env", "-u", "LD_PRELOAD"];
     let counts = counted(folder, &before, &[&program])?;
+    let counts_of_start = counted(folder, &before, &[&program, "start"])?;
     let symbols = command("nm", &["--defined-only", &library]).output()?;
     let symbols = String::from_utf8_lossy(&symbols.stdout);
     let functions = with_aliases(passed(&counts, &library), &symbols);
+    let of_start = with_aliases(passed(&counts_of_start, &library), &symbols);
     let data = data::touched(folder, &before, &program, Path::new(&library))?;
     save(
         "crates/preload/layout.ld",
-        &(script("`xtask/src/layout/program.c`", &functions) + &data::script(&data)),
+        &(script("`xtask/src/layout/program.c`", &of_start, &functions) + &data::script(&data)),
     )
 }
 
@@ -154,20 +157,29 @@ fn named<'a>(names: &mut BTreeMap<&'a str, &'a str>, value: &'a str) -> &'a str 
     }
 }
 
-/// The linker's script: sections of these functions before all other code.
-fn script(of: &str, functions: &BTreeSet<&str>) -> String {
+/// The linker's script: sections of these functions before all other code, those of a start first, since most processes that a shell
+/// starts need no others.
+fn script(of: &str, of_start: &BTreeSet<&str>, functions: &BTreeSet<&str>) -> String {
     let is_name = |name: &&&str| name.starts_with(|first: char| first.is_ascii_lowercase() || first == '_');
-    let patterns: BTreeSet<String> =
-        functions.iter().filter(is_name).map(|name| without_hashes(name)).collect();
+    let patterns_of = |functions: &BTreeSet<&str>| -> BTreeSet<String> {
+        functions.iter().filter(is_name).map(|name| without_hashes(name)).collect()
+    };
+    let first = patterns_of(of_start);
+    let later: BTreeSet<String> = patterns_of(functions).difference(&first).cloned().collect();
     // Those that are marked as cold have a prefix: they are as much a part of a run.
     let places = ["", "unlikely."];
-    let sections = places
-        .iter()
-        .flat_map(|prefix| patterns.iter().map(move |name| format!("    *(.text.{prefix}{name})\n")));
-    let sections: String = sections.collect();
+    let sections_of = |patterns: &BTreeSet<String>| -> String {
+        let sections = places
+            .iter()
+            .flat_map(|prefix| patterns.iter().map(move |name| format!("    *(.text.{prefix}{name})\n")));
+        sections.collect()
+    };
+    let sections = sections_of(&first) + &sections_of(&later);
+    // The C compiler's own functions of a library, which run at its start and end.
+    let own = if first.is_empty() { "" } else { "    *crtbegin*(.text)\n" };
     format!(
         "/* Functions that {of} passes through. Written by `cargo xtask layout`. */\n\
-         SECTIONS\n{{\n  .text.run :\n  {{\n{sections}  }}\n}}\nINSERT BEFORE .text;\n"
+         SECTIONS\n{{\n  .text.run :\n  {{\n{own}{sections}  }}\n}}\nINSERT BEFORE .text;\n"
     )
 }
 
@@ -234,9 +246,10 @@ fn=(6) _ZN8underbar4laid17h0123456789abcdefE
 
     #[test]
     fn hashes_give_way_and_other_names_are_left_out() {
-        let script = script("a run", &passed(COUNTS, "/b/underbar"));
+        let first = BTreeSet::from(["_ZN8underbar7command17h0123456789abcdefE"]);
+        let script = script("a run", &first, &passed(COUNTS, "/b/underbar"));
         assert!(script.contains(
-            "    *(.text._RNvCs*_3std4main)\n    *(.text._ZN8underbar4laid17h*)\n    *(.text._ZN8underbar7command17h*)\n    *(.text.unlikely._RN"
+            "    *(.text._ZN8underbar7command17h*)\n    *(.text.unlikely._ZN8underbar7command17h*)\n    *(.text._RNvCs*_3std4main)\n    *(.text._ZN8underbar4laid17h*)\n    *(.text.unlikely._RN"
         ));
         assert!(!script.contains("below"), "{script}");
         assert_eq!(without_hashes("_RNvNtCs_4Csx"), "_RNvNtCs_4Csx", "no hash");

@@ -61,6 +61,9 @@ pub struct Header {
     pub found_dead_ns: AtomicU64,
     /// Lock areas that were made next to the ledger ([`crate::locks`]). Any process adds; relaxed.
     pub lock_areas: AtomicU32,
+    /// The maker's namespace of process numbers, if the maker holds the file's lock (`process_lock` of sys) while its programs
+    /// run; else 0. A process that is told the number `maker` for the lock's holder is in this namespace, too.
+    pub maker_namespace: AtomicU32,
 }
 
 /// [`Header::keep`] of a file that a run has left for its surviving processes.

@@ -346,7 +346,7 @@ pub const HEAP_COUNTERS: usize = {
 };
 
 /// Changes when a structure of the file changes (`layout`, `heaps`, `pools`, `classes`, `pairs`, `traces`, `heap_steps`, `switches`, `caches`).
-pub const LAYOUT_VERSION: u32 = 23;
+pub const LAYOUT_VERSION: u32 = 24;
 
 /// A number that changes whenever the table or the layout does; it detects a ledger of another table. FNV-1a over keys, units,
 /// folds and scopes.

@@ -40,6 +40,22 @@ pub fn obey() {
 
 fn obey_for(environment: Environment<'_>, name: &[u8], started_as: &[u8]) {
     let text = environment.value(TEXT).unwrap_or_default();
+    let defaults = Settings::defaults(Base::named(environment.value(BASE)));
+    if text.is_empty() {
+        // As most programs: without a copy of the settings, which with the parser takes three pages of each process's stack.
+        give_out(environment, name, text, (defaults, 0));
+    } else {
+        obey_text(environment, name, started_as, (text, defaults));
+    }
+}
+
+#[inline(never)]
+fn obey_text(
+    environment: Environment<'_>,
+    name: &[u8],
+    started_as: &[u8],
+    (text, defaults): (&[u8], &Settings),
+) {
     let mut id = [0; LONGEST];
     let program = ProgramName {
         name,
@@ -47,20 +63,18 @@ fn obey_for(environment: Environment<'_>, name: &[u8], started_as: &[u8]) {
         // The file is read only if the text may name a build id.
         build_id: if may_name_build_ids(text) { own_build_id(&mut id) } else { b"" },
     };
-    let mut settings = *Settings::defaults(Base::named(environment.value(BASE)));
+    let mut settings = *defaults;
     let mut errors = 0;
     settings.evaluate([(WhereSet::Environment, text)], &program, &mut |diagnostic| {
         errors += u64::from(diagnostic.severity() == Severity::Warning);
     });
+    give_out(environment, name, text, (&settings, errors));
+}
+
+/// Has the resources obey these settings, in whose text there were so many errors.
+fn give_out(environment: Environment<'_>, name: &[u8], text: &[u8], (settings, errors): (&Settings, u64)) {
     let is_accounted = follow::is_wanted(environment);
-    resources::configure(&Orders {
-        settings: &settings,
-        errors,
-        text,
-        environment,
-        program: name,
-        is_accounted,
-    });
+    resources::configure(&Orders { settings, errors, text, environment, program: name, is_accounted });
 }
 
 /// Calls `then` with the environment. The first request for storage may come before the C library knows it;

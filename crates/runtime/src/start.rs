@@ -43,8 +43,8 @@ pub fn ensure() {
 /// The rest of the start, for which the C library must be up: called by the preload's constructor.
 ///
 /// # Safety
-/// Each is null, or a list of C strings that ends with null, as `main` gets it; both stay during the call. No other thread
-/// runs yet.
+/// Each is null, or a list of C strings that ends with null, as `main` gets it; both stay during the call, and the memory of the
+/// arguments as long as the process. No other thread runs yet.
 pub unsafe fn constructor(arguments: *const *const c_char, environment: *const *const c_char) {
     // SAFETY: the caller's promise.
     unsafe {

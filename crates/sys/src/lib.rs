@@ -37,6 +37,7 @@ pub mod perf;
 pub mod planted;
 #[cfg(feature = "launch")]
 pub mod process;
+pub mod process_lock;
 pub mod range_lock;
 #[cfg(feature = "launch")]
 pub mod shared;

@@ -34,8 +34,9 @@ use underbar_ledger::layout::{
     CONTROL_OFFSET, FILE_BYTES, LEFT, OPTIONS_OFFSET, OPTIONS_ROOM, SLOT_BYTES, SLOTS, SLOTS_OFFSET, Slot,
 };
 use underbar_ledger::view::CHECKED_BYTES;
-use underbar_ledger::{Header, LedgerView, make};
+use underbar_ledger::{Header, Identity, LedgerView, make};
 use underbar_preloadable::LEDGER;
+use underbar_sys::process_lock;
 use underbar_sys::shared::SharedPage;
 use underbar_sys::syscall::{Errno, clock_nanoseconds, fallocate, geteuid};
 
@@ -127,7 +128,15 @@ impl LedgerFile {
         let kept = &options[..options.len().min(OPTIONS_ROOM)];
         self.file.write_all_at(kept, OPTIONS_OFFSET as u64)?;
         let now = clock_nanoseconds(CLOCK_BOOTTIME);
-        self.file.write_all_at(&make::header_page(process::id(), now, options.len(), keep), 0)
+        let namespace = self.lock().unwrap_or(0);
+        let maker = Identity { namespace, number: process::id() };
+        self.file.write_all_at(&make::header_page(maker, now, options.len(), keep), 0)
+    }
+
+    /// Takes the file's lock, by which programs see that they are in this process's namespace of process numbers. Returns that.
+    fn lock(&self) -> Option<u32> {
+        process_lock::take(self.file.as_raw_fd()).ok()?;
+        fs::metadata("/proc/self/ns/pid").ok().map(|status| status.ino() as u32)
     }
 
     /// The variable that gives the library its path.
@@ -389,6 +398,25 @@ pub(crate) mod tests {
         assert_eq!(fs::metadata(&path).expect("file").mode() & 0o777, 0o600);
         drop(ledger);
         assert!(!path.exists());
+        fs::remove_dir_all(folder).expect("removed");
+    }
+
+    /// By both a program sees, without its own files in /proc, that it is in this process's namespace.
+    #[test]
+    fn a_new_ledger_has_its_makers_namespace_and_lock() {
+        let folder = folder("ledger-lock");
+        let path = folder.join("1-1.ledger");
+        let ledger = LedgerFile::create_at(&path, b"", false).expect("a ledger");
+        let bytes = ledger.read().expect("read");
+        let at = offset_of!(Header, maker_namespace);
+        let namespace = u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
+        let link = fs::read_link("/proc/self/ns/pid").expect("a link");
+        assert_eq!(link.to_str(), Some(format!("pid:[{namespace}]").as_str()));
+        let inode = fs::metadata(&path).expect("file").ino();
+        let (holder, file) = (format!(" WRITE {} ", process::id()), format!(":{inode} 0 0"));
+        let locks = fs::read_to_string("/proc/locks").expect("locks");
+        assert!(locks.lines().any(|line| line.contains(&holder) && line.ends_with(&file)), "{locks}");
+        drop(ledger);
         fs::remove_dir_all(folder).expect("removed");
     }
 

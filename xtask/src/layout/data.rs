@@ -99,16 +99,19 @@ fn of_line(line: &str) -> Option<Static> {
 
 /// The linker's script: sections of these statics before all others.
 pub fn script(touched: &BTreeSet<Static>) -> String {
-    let of = |section: &str, is_zero: bool| {
+    // From the start of a page on, those with values are in as few pages as they can be; zeros follow the other values.
+    let of = |section: &str, others: &str, align: &str, is_zero: bool| {
         let chosen = touched.iter().filter(|one| one.is_zero == is_zero);
         let lines = chosen.map(|one| format!("    *(.{section}.{})\n", without_hashes(&one.name)));
         let mut seen = BTreeSet::new();
         let lines: String = lines.filter(|line| seen.insert(line.clone())).collect();
         // The C compiler's own words of each library, which it touches at start and end.
-        let own = format!("    *crtbegin*(.{section})\n");
-        format!("SECTIONS\n{{\n  .{section}.run :\n  {{\n{own}{lines}  }}\n}}\nINSERT BEFORE .{section};\n")
+        let own = format!("    *crtbegin*(.{section}{others})\n");
+        format!(
+            "SECTIONS\n{{\n  .{section}.run :{align}\n  {{\n{own}{lines}  }}\n}}\nINSERT BEFORE .{section};\n"
+        )
     };
-    of("data", false) + &of("bss", true)
+    of("data", " .data.rel.local", " ALIGN(4096)", false) + &of("bss", "", "", true)
 }
 
 #[cfg(test)]
@@ -153,7 +156,9 @@ mod tests {
             "{script}"
         );
         assert!(
-            script.contains(".data.run :\n  {\n    *crtbegin*(.data)\n    *(.data.value)\n  }"),
+            script.contains(
+                ".data.run : ALIGN(4096)\n  {\n    *crtbegin*(.data .data.rel.local)\n    *(.data.value)\n  }"
+            ),
             "{script}"
         );
     }

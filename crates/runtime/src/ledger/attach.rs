@@ -32,7 +32,7 @@ use underbar_ledger::{
     heaps as heap_rows, make, pairs as pair_rows, pools as pool_rows,
     switches::{CALLED, Called, Fixed, Table},
 };
-use underbar_sys::{file, syscall};
+use underbar_sys::{file, process_lock, syscall};
 
 use super::{
     Guard, PROCESS, allocator, arguments, caches, classes, fold, heap_steps, heaps, inherited, pairs, pools,
@@ -55,6 +55,8 @@ static HEADER: AtomicPtr<Header> = AtomicPtr::new(null_mut());
 /// number, and may be in another PID namespace.
 static PLACE: AtomicUsize = AtomicUsize::new(SLOTS);
 pub(super) static NAMESPACE: AtomicU32 = AtomicU32::new(0);
+/// That of this process's children; 0: not asked yet (`expected`). Any thread writes the same; relaxed.
+pub(super) static CHILDRENS_NAMESPACE: AtomicU32 = AtomicU32::new(0);
 /// The identity of that file: device and number. Written once, before HEADER; the header stays mapped, so no other file
 /// gets the number.
 static DEVICE: AtomicU64 = AtomicU64::new(0);
@@ -81,8 +83,9 @@ pub fn make(path: &CStr, options: &[u8]) {
     let flags =
         syscall::O_RDWR | syscall::O_CREAT | syscall::O_EXCL | syscall::O_CLOEXEC | syscall::O_NOFOLLOW;
     if let Ok(fd) = syscall::open(path, flags, 0o600) {
-        let page =
-            make::header_page(process(), syscall::clock_nanoseconds(CLOCK_BOOTTIME), options.len(), true);
+        // It holds no lock, as it keeps no descriptor.
+        let maker = Identity { namespace: 0, number: process() };
+        let page = make::header_page(maker, syscall::clock_nanoseconds(CLOCK_BOOTTIME), options.len(), true);
         let text = options.get(..OPTIONS_ROOM).unwrap_or(options);
         // The header is written last: a file that has one is complete.
         let _ = syscall::ftruncate(fd, FILE_BYTES as u64)
@@ -160,10 +163,9 @@ pub(crate) fn is_found_at(path: &CStr) -> bool {
 }
 
 fn move_in(fd: i32, status: &file::Status) {
-    let me = Identity { namespace: namespace(), number: process() };
-    if let Some(header) = header(fd, status)
-        && let Some((place, slot, continued)) = claim(fd, header, me)
-    {
+    let Some(header) = header(fd, status) else { return };
+    let me = Identity { namespace: namespace_here(fd, header), number: process() };
+    if let Some((place, slot, continued)) = claim(fd, header, me) {
         fill_in(slot);
         // The figures counted before there was a ledger.
         // SAFETY: the private slot is a static.
@@ -364,6 +366,15 @@ pub(super) fn namespace() -> u32 {
     file::stat(c"/proc/self/ns/pid").map_or(0, |status| status.inode as u32)
 }
 
+/// As [`namespace`], for which the kernel makes its files of this process: a tenth of a start. The ledger's maker holds its lock. If it has
+/// in this process's namespace the number that it has in its own, both are the same: this process descends from it, and it has none
+/// in a namespace below its own.
+fn namespace_here(fd: i32, header: &Header) -> u32 {
+    let (makers, maker) =
+        (header.maker_namespace.load(Ordering::Relaxed), header.maker.load(Ordering::Relaxed));
+    if makers != 0 && process_lock::holder(fd) == Ok(Some(maker as i32)) { makers } else { namespace() }
+}
+
 /// A slot for this process, and whether the process was another program before.
 fn claim(fd: i32, header: &Header, me: Identity) -> Option<(usize, &'static Slot, bool)> {
     let directory = &header.directory;
@@ -447,6 +458,7 @@ pub fn in_child() -> &'static Slot {
     use_slot(own, super::first_guard());
     // A process without a slot is not on its way to one, nor are its children.
     PROCESS.store(0, Ordering::Relaxed);
+    CHILDRENS_NAMESPACE.store(0, Ordering::Relaxed);
     if !inherited.is_null() && !sandbox::is_closed() {
         own.wipe();
         for (key, figure) in figures {

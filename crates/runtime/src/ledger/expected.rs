@@ -15,7 +15,7 @@ use underbar_sys::file;
 
 use core::sync::atomic::Ordering;
 
-use super::attach::{FREE, NAMESPACE, mapped_header, namespace, process};
+use super::attach::{CHILDRENS_NAMESPACE, FREE, NAMESPACE, is_ours, mapped_header, namespace, process};
 use crate::sandbox;
 
 /// A directory entry taken for a program that is starting. From its exec to its first look at the ledger no other process
@@ -33,8 +33,8 @@ pub(crate) fn expect(child: Option<i32>) -> Option<Expected> {
     }
     let directory = &mapped_header()?.directory;
     let (number, namespace) = match child {
-        Some(child) => (child as u32, file::stat(c"/proc/self/ns/pid_for_children").ok()?.inode as u32),
-        None => (process(), namespace()),
+        Some(child) => (child as u32, namespace_of_children()?),
+        None => (process(), namespace_of_child_by_vfork()),
     };
     // In another namespace its number is a different one, and so not known here.
     if number == 0 || namespace == 0 || namespace != NAMESPACE.load(Ordering::Relaxed) {
@@ -62,6 +62,34 @@ pub(crate) fn expect(child: Option<i32>) -> Option<Expected> {
         return None;
     }
     Some(expected)
+}
+
+/// The namespace of process numbers in which this process's children are. The kernel is asked once, for 10 microseconds. A process that
+/// changes it later by the kernel's own call gets an entry that its child does not take over, and that is free when the child has
+/// ended.
+fn namespace_of_children() -> Option<u32> {
+    // A child by vfork may be in another namespace than its parent, whose memory it shares.
+    let is_ours = is_ours();
+    let known = CHILDRENS_NAMESPACE.load(Ordering::Relaxed);
+    if is_ours && known != 0 {
+        return Some(known);
+    }
+    let asked = file::stat(c"/proc/self/ns/pid_for_children").ok()?.inode as u32;
+    if is_ours {
+        CHILDRENS_NAMESPACE.store(asked, Ordering::Relaxed);
+    }
+    Some(asked)
+}
+
+/// That of this very process, which shares its parent's memory. Its parent has a number in a namespace only if it is in it, or in one
+/// below.
+fn namespace_of_child_by_vfork() -> u32 {
+    let parent = super::number();
+    if parent != 0 && file::getppid() as u32 == parent {
+        NAMESPACE.load(Ordering::Relaxed)
+    } else {
+        namespace()
+    }
 }
 
 impl Expected {

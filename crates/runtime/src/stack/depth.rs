@@ -105,17 +105,7 @@ pub(super) fn lowest_resident(base: usize) -> Option<usize> {
     if base == 0 || !is_mapped(top) {
         return None;
     }
-    // The kernel keeps other mappings away from a stack by much more than a page, so the mapped part is one run of pages. Most programs
-    // have no more than the kernel mapped at the start, 33 pages less what is above the base.
-    let (mut unmapped, mut mapped) = (32, 0);
-    while unmapped < LARGEST / PAGE && is_mapped(top - unmapped * PAGE) {
-        mapped = unmapped;
-        unmapped *= 2;
-    }
-    while unmapped - mapped > 1 {
-        let middle = usize::midpoint(unmapped, mapped);
-        if is_mapped(top - middle * PAGE) { mapped = middle } else { unmapped = middle }
-    }
+    let mapped = mapped_pages(LARGEST / PAGE, |page| is_mapped(top - page * PAGE));
     /// Pages that the kernel maps for it before it grows, page by page as it is used.
     const AT_FIRST: usize = 40;
     let measure = if mapped <= AT_FIRST { used_of_locked } else { used };
@@ -123,9 +113,46 @@ pub(super) fn lowest_resident(base: usize) -> Option<usize> {
     (bytes > 0).then(|| base - bytes)
 }
 
+/// How many pages below the first one are mapped, of which at most `most` are looked at. The kernel keeps other mappings away from a
+/// stack by much more than a page, so the mapped part is one run of pages.
+fn mapped_pages(most: usize, is_mapped: impl Fn(usize) -> bool) -> usize {
+    // Most programs have no more than the kernel mapped at the start, 33 pages less the few that are above the base. So its end is
+    // first looked for page by page.
+    const FIRST: usize = 32;
+    const FEW: usize = 4;
+    let (mut unmapped, mut mapped) = (FIRST, 0);
+    while unmapped < most && is_mapped(unmapped) {
+        mapped = unmapped;
+        unmapped *= 2;
+    }
+    while unmapped - mapped > 1 {
+        let is_near = mapped == 0 && FIRST - unmapped < FEW;
+        let middle = if is_near { unmapped - 1 } else { usize::midpoint(unmapped, mapped) };
+        if is_mapped(middle) { mapped = middle } else { unmapped = middle }
+    }
+    mapped
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::cell::Cell;
+
+    #[test]
+    fn the_end_of_the_mapping_is_found_with_few_questions() {
+        for end in (0..200).chain([4_095, 4_096, 16_383]) {
+            let asked = Cell::new(0);
+            let found = mapped_pages(16_384, |page| {
+                asked.set(asked.get() + 1);
+                page <= end
+            });
+            assert_eq!(found, end);
+            if matches!(end, 29..=31) {
+                assert!(asked.get() <= 4, "{end}: {}", asked.get());
+            }
+            assert!(asked.get() <= 24, "{end}: {}", asked.get());
+        }
+    }
 
     #[test]
     fn the_lowest_resident_page_tells_the_depth() {
