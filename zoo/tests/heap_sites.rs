@@ -182,6 +182,21 @@ fn the_heap_s_own_counts_are_next_to_the_estimates() {
     assert_eq!(ran.error.matches("; the heap counted ").count(), 3, "{}", ran.error);
 }
 
+/// Also if no sample was taken then: the moment is that of the run's own figure.
+#[test]
+fn most_in_use_is_when_the_heap_had_its_peak() {
+    let program = lines("peak", &[]);
+    let folder = scratch("heap-peak");
+    let json = text(&folder.join("report.json")).to_owned();
+    let flags = ["run", "--sites", "--opts", "SITES(ON,16M,,0)", "--json", "-o", &json, "--", &program];
+    let ran = left(Command::new(underbar()).args(flags));
+    assert_eq!((code(ran.status), ran.error.as_str()), (7, ""));
+    let report: Value = serde_json::from_slice(&fs::read(&json).expect("JSON")).expect("JSON");
+    let most = report["sites"]["heap"]["most_in_use_bytes"].as_f64().expect("a count");
+    let peak = report["tree"]["counters"]["heap"]["used_peak"].as_f64().expect("a figure");
+    assert!((most - peak).abs() <= peak / 50.0, "{most} of {peak}");
+}
+
 #[test]
 fn a_piece_of_stack_that_is_too_short_has_an_option_that_mends_it() {
     let flags = ["-pthread", "-fno-builtin", "-fomit-frame-pointer", "-fno-optimize-sibling-calls"];

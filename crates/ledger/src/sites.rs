@@ -5,15 +5,16 @@
 //!                                                                                     head: words reserved so far, moved by the process
 //!                                                                                     tail: words read so far, moved by the host
 //!
-//! record   mark | time | address | size | mean | thread, flags | stack's number | in use | frames, or registers and stack   a request
-//!          mark | time | address                                                                                            a free
+//! record   mark | time | address | size | mean | thread, flags | stack's number | in use | most | frames, or registers and stack   a request
+//!          mark | time | address | most                                                                                             a free
 //! ```
 //!
 //! A stack has a number, a hash of it. A record of a stack that was written a short while before has only the number. A stack with the number
 //! 0 is not referred to.
 //!
-//! `in use` is the heap's own count of the bytes in use, the request included, without what a child has from its parent. So a reader knows
-//! when most was in use, whatever the samples say.
+//! `in use` is the heap's own count of the bytes in use, the request included, and `most` is the largest that it ever was. Both are without
+//! what a child has from its parent. So a reader knows when most was in use, whatever the samples say. The end of a process is the free of
+//! address 0.
 //!
 //! Invariant: between tail and head no word is overwritten; a record that finds no room is counted. A record is whole when its mark has
 //! [`DONE`] and the place for which it was written.
@@ -27,7 +28,7 @@ use crate::site_rules::TABLE_BYTES;
 /// The first eight bytes of every site area.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"UNDERSIT");
 /// Changes when a structure in this file changes.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 /// Offset of the text of the mappings.
 pub const TEXT_OFFSET: usize = 4096;
 /// Room for that text.
@@ -46,9 +47,9 @@ pub const MOST_FRAMES: usize = 256;
 /// Words of a copied stack, at most.
 pub const MOST_STACK: usize = 8192;
 /// Words of a record of a request before its frames, registers or nothing.
-pub const GOT_WORDS: usize = 8;
+pub const GOT_WORDS: usize = 9;
 /// Words of a record of a free.
-pub const FREED_WORDS: usize = 3;
+pub const FREED_WORDS: usize = 4;
 /// Registers before a copied stack: rip, rsp, rbp, rbx, r12 to r15.
 pub const REGISTERS: usize = 8;
 /// Words of the longest record.

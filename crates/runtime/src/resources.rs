@@ -222,7 +222,7 @@ const RESOURCES: [Resource; ROWS] = [
         start: sites::at_start,
         close: sites::close,
         fork: Some(Fork { after_in_child: |_| sites::after_fork_in_child(), ..NO_FORK }),
-        end: sites::look_again,
+        end: sites::at_end,
         ..NOTHING
     },
     Resource { name: "own reads", start: |_| own_reads::at_start(), ..NOTHING },

@@ -207,7 +207,7 @@ mod tests {
     #[test]
     fn processes_that_are_read_one_after_the_other_are_mixed_by_time() {
         let of = |process| Of { process, is_near: true, made_ns: 1 };
-        let freed = |process, time| (of(process), Read::Event(Event::Freed { address: time, time }));
+        let freed = |process, time| (of(process), Read::Event(Event::Freed { address: time, time, most: 0 }));
         let mappings = (of(1), Read::Mappings(String::new()));
         let read = vec![
             mappings.clone(),
@@ -222,7 +222,7 @@ mod tests {
         assert_eq!(by_time(read), expected);
         // What a process executed next comes behind what it was before.
         let next = Of { made_ns: 2, ..of(1) };
-        let freed_next = (next, Read::Event(Event::Freed { address: 1, time: 70 }));
+        let freed_next = (next, Read::Event(Event::Freed { address: 1, time: 70, most: 0 }));
         let mappings = (next, Read::Mappings(String::new()));
         let read = vec![
             freed(1, 50),

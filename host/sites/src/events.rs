@@ -8,12 +8,14 @@
 pub enum Event {
     /// A request was sampled.
     Got(Sample),
-    /// The storage of a sampled request was freed.
+    /// The storage of a sampled request was freed; address 0: the process ended.
     Freed {
         /// The address that the request got.
         address: u64,
         /// Nanoseconds of CLOCK_MONOTONIC.
         time: u64,
+        /// The most bytes in use at one time until then, by the heap's own count.
+        most: u64,
     },
     /// Samples for which there was no room.
     Lost {
@@ -37,6 +39,8 @@ pub struct Sample {
     pub mean: u64,
     /// Bytes in use then, this request included, by the heap's own count; without those that a child has from its parent.
     pub in_use: u64,
+    /// The most bytes in use at one time until then, this request included.
+    pub most: u64,
     /// The callers.
     pub stack: Stack,
 }

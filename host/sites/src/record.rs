@@ -131,7 +131,7 @@ impl Recorder {
             self.processes += 1;
         }
         match event {
-            Event::Got(Sample { time, address, size, mean, in_use, stack, .. }) => {
+            Event::Got(Sample { time, address, size, mean, in_use, most, stack, .. }) => {
                 let walk = if known.space.is_empty() {
                     Walk { places: Vec::new(), end: End::Unmapped }
                 } else {
@@ -146,9 +146,9 @@ impl Recorder {
                     let longest = &mut self.tally.counts.longest_copy;
                     *longest = (*longest).max(stack.len() as u64);
                 }
-                self.tally.got(process, Taken { address, size, mean, in_use }, walk);
+                self.tally.got(process, Taken { address, size, mean, in_use, most }, walk);
             }
-            Event::Freed { address, .. } => self.tally.freed(process, address),
+            Event::Freed { address, most, .. } => self.tally.freed(process, address, most),
             Event::Lost { samples } => self.tally.lost(samples),
         }
     }
@@ -208,6 +208,7 @@ mod tests {
                 size: 1 << 20,
                 mean: 1 << 19,
                 in_use: 1 << 20,
+                most: 1 << 20,
                 stack,
             })
         };
@@ -218,7 +219,7 @@ mod tests {
         recorder.told(process, 9, &format!("{ONE}{TWO}"));
         recorder.take(process, got(0x20));
         recorder.take(process, got(0x30));
-        recorder.take(process, Event::Freed { address: 0x20, time: 6 });
+        recorder.take(process, Event::Freed { address: 0x20, time: 6, most: 1 << 20 });
         recorder.take(process, Event::Lost { samples: 4 });
         recorder.ended(process);
         recorder.take(process, got(0x40));

@@ -64,7 +64,7 @@ pub struct Estimate {
 pub struct Figures {
     /// All requests.
     pub requested: Estimate,
-    /// In use when all processes together had most in use, by their heaps' own counts at samples.
+    /// In use when all processes together had most in use, by their heaps' own counts.
     pub most_in_use: Estimate,
     /// Still in use when its process ended.
     pub in_use_at_end: Estimate,

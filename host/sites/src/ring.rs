@@ -247,11 +247,11 @@ impl Ring {
 
     fn event(&mut self, kind: u64, record: &[u64]) -> Option<Event> {
         if kind == FREED {
-            let [_, time, address] = *<&[u64; FREED_WORDS]>::try_from(record).ok()?;
-            return Some(Event::Freed { address, time });
+            let [_, time, address, most] = *<&[u64; FREED_WORDS]>::try_from(record).ok()?;
+            return Some(Event::Freed { address, time, most });
         }
         let (head, rest) = record.split_first_chunk::<GOT_WORDS>()?;
-        let [_, time, address, size, mean, thread, number, in_use] = *head;
+        let [_, time, address, size, mean, thread, number, in_use, most] = *head;
         let stack = match kind {
             FRAMES => Stack::Frames { addresses: rest.to_vec(), whole: thread & WHOLE != 0 },
             RAW => {
@@ -266,7 +266,7 @@ impl Ring {
         if kind != KNOWN && number != 0 {
             self.keep(number, stack.clone());
         }
-        Some(Event::Got(Sample { thread: thread as u32, time, address, size, mean, in_use, stack }))
+        Some(Event::Got(Sample { thread: thread as u32, time, address, size, mean, in_use, most, stack }))
     }
 
     /// A stack by its number. It may be the one before the last of its place: another thread was about to replace it.
@@ -366,7 +366,16 @@ mod tests {
     }
 
     fn sample(stack: Stack) -> Event {
-        Event::Got(Sample { thread: 9, time: 1, address: 32, size: 100, mean: 4096, in_use: 500, stack })
+        Event::Got(Sample {
+            thread: 9,
+            time: 1,
+            address: 32,
+            size: 100,
+            mean: 4096,
+            in_use: 500,
+            most: 600,
+            stack,
+        })
     }
 
     #[test]
@@ -377,19 +386,23 @@ mod tests {
         let frames = Stack::Frames { addresses: vec![5, 6], whole: true };
         let registers = Registers { rip: 1, rsp: 2, rbp: 3, rbx: 4, r12: 5, r13: 6, r14: 7, r15: 8 };
         let raw = Stack::Raw { registers, stack: [10_u64, 11].map(u64::to_le_bytes).concat() };
-        area.record(FRAMES, true, &[1, 32, 100, 4096, 9 | WHOLE, 0xa_0000_0001, 500, 5, 6]);
-        area.record(RAW, true, &[1, 32, 100, 4096, 9, 0xb_0000_0001, 500, 1, 2, 3, 4, 5, 6, 7, 8, 10, 11]);
-        area.record(FREED, true, &[2, 32]);
+        area.record(FRAMES, true, &[1, 32, 100, 4096, 9 | WHOLE, 0xa_0000_0001, 500, 600, 5, 6]);
+        area.record(
+            RAW,
+            true,
+            &[1, 32, 100, 4096, 9, 0xb_0000_0001, 500, 600, 1, 2, 3, 4, 5, 6, 7, 8, 10, 11],
+        );
+        area.record(FREED, true, &[2, 32, 600]);
         // The same place as the first one.
-        area.record(FRAMES, true, &[1, 32, 100, 4096, 9, 0xa_0000_0002, 500]);
+        area.record(FRAMES, true, &[1, 32, 100, 4096, 9, 0xa_0000_0002, 500, 600]);
         for number in [0xb_0000_0001, 0xa_0000_0001, 0xa_0000_0002, 0xc_0000_0001] {
-            area.record(KNOWN, true, &[1, 32, 100, 4096, 9, number, 500]);
+            area.record(KNOWN, true, &[1, 32, 100, 4096, 9, number, 500, 600]);
         }
         let empty = Stack::Frames { addresses: vec![], whole: false };
         let expected = [
             sample(frames.clone()),
             sample(raw.clone()),
-            Event::Freed { address: 32, time: 2 },
+            Event::Freed { address: 32, time: 2, most: 600 },
             sample(empty.clone()),
             sample(raw),
             sample(frames),
@@ -403,11 +416,11 @@ mod tests {
     #[test]
     fn a_look_without_a_trace_can_be_repeated() {
         let mut area = Area::new("peek");
-        area.record(FRAMES, true, &[1, 32, 100, 4096, 9, 7, 500, 5]);
+        area.record(FRAMES, true, &[1, 32, 100, 4096, 9, 7, 500, 600, 5]);
         for _ in 0..2 {
             let mut ring = Ring::peek(&area.path).expect("an area");
             assert!(!ring.was_read());
-            assert_eq!((read(&mut ring, true).len(), area.tail(), ring.found()), (1, 0, 9));
+            assert_eq!((read(&mut ring, true).len(), area.tail(), ring.found()), (1, 0, 10));
         }
         let mut taker = Ring::open(&area.path).expect("an area");
         assert_eq!((read(&mut taker, false).len(), taker.was_read()), (1, false));
@@ -418,11 +431,11 @@ mod tests {
     fn a_record_that_is_not_whole_waits_until_the_process_has_ended() {
         let mut area = Area::new("whole");
         let mut ring = Ring::open(&area.path).expect("an area");
-        area.record(KNOWN, false, &[1, 32, 100, 4096, 9, 7, 500]);
-        area.record(FREED, true, &[2, 32]);
+        area.record(KNOWN, false, &[1, 32, 100, 4096, 9, 7, 500, 600]);
+        area.record(FREED, true, &[2, 32, 600]);
         assert_eq!((read(&mut ring, false), area.tail()), (vec![], 0));
         let lost = Event::Lost { samples: 1 };
-        assert_eq!(read(&mut ring, true), [Event::Freed { address: 32, time: 2 }, lost.clone()]);
+        assert_eq!(read(&mut ring, true), [Event::Freed { address: 32, time: 2, most: 600 }, lost.clone()]);
         // Reserved, without a mark; then what the process counted itself.
         area.set_head(area.head + 3);
         assert_eq!((read(&mut ring, false), read(&mut ring, true)), (vec![], vec![lost]));
@@ -436,7 +449,7 @@ mod tests {
         let mut ring = Ring::open(&area.path).expect("an area");
         let stack = vec![1; 2000];
         for round in 0..200_u64 {
-            let head = [round, 32, 100, 4096, 9, round << 32, 500];
+            let head = [round, 32, 100, 4096, 9, round << 32, 500, 600];
             area.record(FRAMES, true, &[&head[..], &stack].concat());
             let events = read(&mut ring, false);
             let [Event::Got(sample)] = &events[..] else { panic!("{events:?}") };

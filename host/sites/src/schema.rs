@@ -31,7 +31,7 @@ pub fn schema() -> Value {
     let figures = || {
         json!({
             "requested": estimate("All requests."),
-            "most_in_use": estimate("In use when the run had most in use, by the heaps' own counts at samples."),
+            "most_in_use": estimate("In use when the run had most in use, by the heaps' own counts."),
             "in_use_at_end": estimate("Still in use when its process ended."),
         })
     };

@@ -5,10 +5,12 @@
 //! Freed  ── live -, now[stack] -
 //! end    ── live of a process ──> at_end[stack] +, now[stack] -
 //! peak   = now before the request, and the request itself, whenever the heaps had more in use than before, by their own count
+//!          now, if they had still more in use since the event before this one
 //! ```
 //!
-//! The heap's own count chooses the time of the peak, not the samples: the largest of many estimates would be too large. The request at that
-//! time is certain to be in use, so it counts as itself, without a weight.
+//! The heap's own count chooses the time of the peak, not the samples: the largest of many estimates would be too large. A request at that
+//! time is certain to be in use, so it counts as itself, without a weight. Most peaks are between two events; then the same samples are in
+//! use as before the second one, with their weights.
 //!
 //! Invariant: of each stack, `now` is the sum of its live samples, and `got` is at least `now` and `at_end` together. Memory is
 //! bounded by the number of different stacks, at most [`MOST_STACKS`], and of live samples.
@@ -37,6 +39,8 @@ pub struct Tally {
     live: HashMap<(u32, u64), Live>,
     /// Bytes in use of each process, by its heap's own count at its last sample.
     in_use: HashMap<u32, u64>,
+    /// The most bytes in use that each process ever had, as far as its events told.
+    most: HashMap<u32, u64>,
     /// The number of the last peak; 0: there was none.
     peak: Peak,
     /// The bytes in use then, of all processes, by the heaps' own counts.
@@ -89,6 +93,8 @@ pub struct Taken {
     pub mean: u64,
     /// Bytes in use in its process then, this request included, by the heap's own count.
     pub in_use: u64,
+    /// The most until then, this request included.
+    pub most: u64,
 }
 
 #[derive(Clone, Copy)]
@@ -101,7 +107,12 @@ struct Live {
 impl Tally {
     /// A sampled request of a process, with its callers.
     pub fn got(&mut self, process: u32, sample: Taken, walk: Walk) {
-        let Taken { address, size, mean, in_use } = sample;
+        let Taken { address, size, mean, in_use, most } = sample;
+        if most > in_use {
+            self.peaked(process, most);
+        }
+        let known = self.most.entry(process).or_default();
+        *known = in_use.max(most).max(*known);
         // Its free was lost.
         self.forget(process, address);
         let stack = self.stack(walk);
@@ -110,7 +121,7 @@ impl Tally {
         counts.largest_mean = counts.largest_mean.max(mean);
         counts.samples += 1;
         self.in_use.insert(process, in_use);
-        let all = self.in_use.values().fold(0_u64, |sum, bytes| sum.saturating_add(*bytes));
+        let all = self.all_in_use();
         if all > self.peak_in_use || self.peak == 0 {
             self.peak += 1;
             self.peak_in_use = all;
@@ -122,8 +133,9 @@ impl Tally {
         self.live.insert((process, address), Live { stack, size, mean });
     }
 
-    /// The storage at an address was freed.
-    pub fn freed(&mut self, process: u32, address: u64) {
+    /// The storage at an address was freed. Until then the process had at most so many bytes in use.
+    pub fn freed(&mut self, process: u32, address: u64, most: u64) {
+        self.peaked(process, most);
         self.counts.freed += u64::from(self.forget(process, address));
     }
 
@@ -135,6 +147,7 @@ impl Tally {
     /// A process has ended, or executes another program: what it still had in use is so at the end.
     pub fn ended(&mut self, process: u32) {
         self.in_use.remove(&process);
+        self.most.remove(&process);
         let left: Vec<(u32, u64)> = self.live.keys().copied().filter(|(of, _)| *of == process).collect();
         for key in left {
             if let Some(live) = self.take(key)
@@ -170,10 +183,30 @@ impl Tally {
         sum
     }
 
-    /// The most bytes in use of all processes, by their heaps' own counts at samples.
+    /// The most bytes in use of all processes, by their heaps' own counts.
     #[must_use]
     pub fn peak_in_use(&self) -> u64 {
         self.peak_in_use
+    }
+
+    /// A process had so many bytes in use at most, and not at an event. If that is more than at its last event, it was since then.
+    fn peaked(&mut self, process: u32, most: u64) {
+        let known = self.most.entry(process).or_default();
+        if most <= *known {
+            return;
+        }
+        *known = most;
+        let others = self.all_in_use() - self.in_use.get(&process).copied().unwrap_or(0);
+        let all = others.saturating_add(most);
+        if all > self.peak_in_use {
+            self.peak += 1;
+            self.peak_in_use = all;
+            self.at_peak = None;
+        }
+    }
+
+    fn all_in_use(&self) -> u64 {
+        self.in_use.values().fold(0_u64, |sum, bytes| sum.saturating_add(*bytes))
     }
 
     fn forget(&mut self, process: u32, address: u64) -> bool {
@@ -237,7 +270,7 @@ mod tests {
     }
 
     fn taken(address: u64, size: u64, in_use: u64) -> Taken {
-        Taken { address, size, mean: 1 << 19, in_use }
+        Taken { address, size, mean: 1 << 19, in_use, most: in_use }
     }
 
     #[test]
@@ -246,9 +279,9 @@ mod tests {
         for (process, address, stack, in_use) in [(1, 0x10, 5, 1), (1, 0x20, 5, 2), (2, 0x10, 6, 1)] {
             tally.got(process, taken(address, 1 << 30, in_use << 30), walk(stack));
         }
-        tally.freed(1, 0x10);
-        tally.freed(1, 0x10);
-        tally.freed(3, 0x20);
+        tally.freed(1, 0x10, 0);
+        tally.freed(1, 0x10, 0);
+        tally.freed(3, 0x20, 0);
         assert_eq!((samples(&tally), tally.peak_in_use()), (vec![[2, 2, 0, 1], [1, 1, 0, 1]], 3 << 30));
         tally.ended(2);
         tally.got(1, taken(0x30, 100, 1 << 30), walk(6));
@@ -275,7 +308,7 @@ mod tests {
         let mut tally = Tally::default();
         tally.got(1, taken(0x10, 100, 2000), walk(5));
         tally.got(1, taken(0x20, 1 << 33, (1 << 33) + 2000), walk(6));
-        tally.freed(1, 0x20);
+        tally.freed(1, 0x20, 0);
         tally.got(1, taken(0x30, 100, 2100), walk(5));
         let [small, large] = [0, 1].map(|at| tally.at_peak(at));
         assert_eq!((small.samples, large.samples, large.bytes), (1, 1, (1_u64 << 33) as f64));
@@ -287,6 +320,34 @@ mod tests {
         assert!(
             only.bytes == 100.0 && only.interval().low == 100.0 && only.interval().high > (1 << 20) as f64
         );
+    }
+
+    /// The last growth before a peak holds no sample, as often when samples are far apart: the peak is the true one all the same.
+    #[test]
+    fn a_peak_between_two_samples_is_seen_at_the_next_event() {
+        for is_free_next in [true, false] {
+            let mut tally = Tally::default();
+            tally.got(1, taken(0x10, 100, 1000), walk(5));
+            tally.got(1, taken(0x20, 100, 2000), walk(5));
+            // Grew to 9000 without a sample, and then shrank.
+            match is_free_next {
+                true => tally.freed(1, 0x10, 9000),
+                false => tally.got(1, Taken { most: 9000, ..taken(0x30, 100, 3000) }, walk(6)),
+            }
+            assert_eq!(tally.peak_in_use(), 9000);
+            let peak = tally.at_peak(0);
+            assert!(peak.samples == 2 && peak.bytes > (1 << 19) as f64, "both have their weights: {peak:?}");
+            assert_eq!(tally.rows().get(1).map(|_| tally.at_peak(1).samples), (!is_free_next).then_some(0));
+            // Known already.
+            tally.freed(1, 0x20, 9000);
+            assert_eq!((tally.peak_in_use(), tally.at_peak(0).samples), (9000, 2));
+        }
+        // The other processes have what they had at their last events.
+        let mut tally = Tally::default();
+        tally.got(1, taken(0x10, 100, 5000), walk(5));
+        tally.got(2, taken(0x10, 100, 1000), walk(5));
+        tally.freed(2, 0, 2000);
+        assert_eq!(tally.peak_in_use(), 7000);
     }
 
     /// A program whose storage comes and goes around the same level: of all its moments, the samples must not choose the one at which they
@@ -313,7 +374,7 @@ mod tests {
             for _ in 0..4000 {
                 let place = (random() >> 20) as usize % live.len();
                 if let Some(size) = SIZES.get(live[place]) {
-                    tally.freed(1, place as u64);
+                    tally.freed(1, place as u64, peak.0);
                     in_use -= size;
                     of_site -= if live[place] < 3 { 0 } else { *size };
                 }
@@ -325,7 +386,8 @@ mod tests {
                 of_site += if kind < 3 { 0 } else { SIZES[kind] };
                 peak = peak.max((in_use, of_site));
                 if (random() >> 11) as f64 / (1_u64 << 53) as f64 <= chances[kind] {
-                    let sample = Taken { address: place as u64, size: SIZES[kind], mean: MEAN, in_use };
+                    let sample =
+                        Taken { address: place as u64, size: SIZES[kind], mean: MEAN, in_use, most: peak.0 };
                     tally.got(1, sample, walk(if kind < 3 { 5 } else { 6 }));
                 }
             }
@@ -337,7 +399,8 @@ mod tests {
                     site = tally.at_peak(at);
                 }
             }
-            assert!(peak.0 - tally.peak_in_use() <= 4 * MEAN, "the peak is near: {peak:?}");
+            tally.freed(1, 0, peak.0);
+            assert_eq!(peak.0, tally.peak_in_use());
             let holds = |sum: &Sum, truth: u64| {
                 let interval = sum.interval();
                 (interval.low..=interval.high).contains(&(truth as f64))

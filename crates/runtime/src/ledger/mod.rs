@@ -264,6 +264,11 @@ pub fn used() -> i64 {
     slot().cell(Key::HeapUsed).load(Ordering::Relaxed) as i64
 }
 
+/// The most bytes that were in use at one time, as far as threads have reported them.
+pub(crate) fn most_used() -> i64 {
+    slot().cell(Key::HeapUsedPeak).load(Ordering::Relaxed) as i64
+}
+
 /// In a forked child, as long as it has no slot of its own: the bytes in use of its parent. Afterwards its own.
 pub(crate) fn used_at_fork() -> i64 {
     last_slot().cell(Key::HeapUsed).load(Ordering::Relaxed) as i64

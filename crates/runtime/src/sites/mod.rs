@@ -110,10 +110,16 @@ pub(crate) fn close() {
 }
 
 /// The libraries loaded since the start become known: before the process forbids itself system calls, and at its end.
-pub(crate) fn look_again() {
+fn look_again() {
     if are_sampled() && !sandbox::is_closed() {
         area::look_again();
     }
+}
+
+/// The process ends. A last record says how much was in use at most.
+pub(crate) fn at_end() {
+    look_again();
+    freed(0);
 }
 
 /// In a forked child, whose samples need an area of their own.
@@ -202,6 +208,12 @@ pub(crate) struct Got {
 fn in_use(got: &Got) -> u64 {
     let all = ledger::used().wrapping_add(got.unpublished).wrapping_sub(OF_PARENT.load(Ordering::Relaxed));
     u64::try_from(all).unwrap_or(0).max(got.size as u64)
+}
+
+/// The most bytes that were in use at one time, as far as threads have reported them, without those from the parent.
+fn most_in_use() -> u64 {
+    let most = ledger::most_used().wrapping_sub(OF_PARENT.load(Ordering::Relaxed));
+    u64::try_from(most).unwrap_or(0)
 }
 
 /// Notes a sampled request.

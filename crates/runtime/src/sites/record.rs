@@ -70,7 +70,8 @@ fn write(
     let (kind, more) = if is_known { (KNOWN, 0) } else { (kind, more) };
     let Some(record) = ring.reserve(kind, GOT_WORDS + more) else { return false };
     let (thread, used) = (u64::from(got.thread) | flags, super::in_use(got));
-    put_all(ring, &record, 1, &[time, got.address as u64, got.size as u64, got.mean, thread, number, used]);
+    let (size, most) = (got.size as u64, super::most_in_use().max(used));
+    put_all(ring, &record, 1, &[time, got.address as u64, size, got.mean, thread, number, used, most]);
     if !is_known {
         put_stack(&record);
     }
@@ -90,7 +91,7 @@ fn put_all(ring: &Ring, record: &Reserved, from: usize, words: &[u64]) {
 /// Writes a free. False if there was no room.
 pub(super) fn freed(ring: &Ring, time: u64, address: usize) -> bool {
     let Some(record) = ring.reserve(FREED, FREED_WORDS) else { return false };
-    put_all(ring, &record, 1, &[time, address as u64]);
+    put_all(ring, &record, 1, &[time, address as u64, super::most_in_use()]);
     ring.commit(&record);
     true
 }

@@ -92,8 +92,16 @@ impl Taken {
     /// The report of a run with this one sample, of a request of this size.
     pub fn report(mut self, size: u64) -> Report {
         let (process, stack) = (self.process, self.raw.clone());
-        let sample =
-            Sample { thread: process, time: 1, address: 0x10, size, mean: 1 << 19, in_use: size, stack };
+        let sample = Sample {
+            thread: process,
+            time: 1,
+            address: 0x10,
+            size,
+            mean: 1 << 19,
+            in_use: size,
+            most: size,
+            stack,
+        };
         self.recorder.take(process, Event::Got(sample));
         self.recorder.ended(process);
         report(self.recorder, Facts { program: "callers".to_owned(), ..Facts::default() })
