@@ -60,9 +60,28 @@ fn part_lines(out: &mut String, server: &Soaked, minutes: u64) {
     }
 }
 
-/// A flat line of each server.
+/// A flat line of each server, and work to the end: the memory of a server that does nothing is flat, too.
 fn goals(run: &Run) -> Vec<Goal> {
-    run.servers.iter().map(|server| flat(&server.seconds, &format!("{}: ", server.name))).collect()
+    let of = |server: &Soaked| [flat(&server.seconds, &format!("{}: ", server.name)), at_work(server)];
+    run.servers.iter().flat_map(of).collect()
+}
+
+/// As many operations in the last quarter as in the second, or half of them.
+fn at_work(server: &Soaked) -> Goal {
+    let length = length(&server.seconds);
+    let in_quarter = |quarter: u64| -> u64 {
+        let (from, to) = (length * (quarter - 1) / 4, length * quarter / 4);
+        server.loads.iter().filter(|load| from < load.end && load.end <= to).map(|load| load.operations).sum()
+    };
+    let (second, last) = (in_quarter(2), in_quarter(4));
+    Goal {
+        wanted: format!(
+            "{}: at work to the end: in the last quarter at least half of the operations of the second",
+            server.name
+        ),
+        held: second > 0 && last >= second / 2,
+        found: vec![format!("{second} operations, then {last}")],
+    }
 }
 
 /// The memory of every second of each server, and a load in the line of its last second.
@@ -93,21 +112,23 @@ mod tests {
 
     #[test]
     fn each_server_has_its_parts_its_goal_and_its_seconds() {
-        let server = |name: &str, grows: u64| Soaked {
+        let server = |name: &str, grows: u64, last_end: u64| Soaked {
             name: name.to_owned(),
             about: "a load".to_owned(),
             loads: vec![
                 Loaded { end: 20, operations: 100, seconds: 20.0 },
-                Loaded { end: 59, operations: 300, seconds: 39.0 },
+                Loaded { end: last_end, operations: 300, seconds: 39.0 },
             ],
             seconds: (0..60).map(|second| Second { second, resident_kib: 50_000 + second * grows }).collect(),
         };
         let request = Request { minutes: 1, programs: Vec::new(), options: Vec::new(), record: false };
-        let servers = vec![server("steady", 0), server("growing", 100)];
+        let servers = vec![server("steady", 0, 59), server("growing", 100, 40)];
         let run = Run { host: Host::here(), request, servers, others: 0.0 };
         let text = text(&run);
         assert!(text.contains("held    steady: flat memory"), "{text}");
         assert!(text.contains("MISSED  growing: flat memory"), "{text}");
+        assert!(text.contains("held    steady: at work to the end"), "{text}");
+        assert!(text.contains("MISSED  growing: at work to the end"), "{text}");
         assert!(text.contains("steady: a load; 400 operations"), "{text}");
         let csv = csv(&run);
         assert_eq!(csv.lines().count(), 1 + 120);
