@@ -8,7 +8,7 @@
 //! Goals
 //! ```
 //!
-//! [`print`] shows a text, and writes it with its files below `bench/runs`.
+//! [`print()`] shows a text, and writes it with its files below `bench/runs`.
 //!
 //! Not here: the columns of a benchmark, and its goals.
 

@@ -81,7 +81,7 @@ static LOOKING: AtomicBool = AtomicBool::new(false);
 
 /// The heap's segments, as the heap knows them.
 pub trait Segments {
-    /// The end of the segment around an address; None if no segment contains it. For estimates only.
+    /// The end of the heap's storage around an address, of its segment or of a part; None if it is not the heap's. For estimates only.
     fn end_of(address: usize) -> Option<usize>;
 
     /// The first page in a range that belongs to the heap, or the range's end.
@@ -347,10 +347,15 @@ fn judge<S: Segments>(mapping: &Mapping, anonymous: Option<u64>, pages: &mut Pag
     let mut at = start;
     let mut long = None;
     while at < end {
-        if let Some(until) = S::end_of(at) {
-            let until = until.clamp(at + PAGE, end.max(at + PAGE));
-            found.heap += pages.ours(at, until);
-            at = until;
+        let mut ours = at;
+        while ours < end
+            && let Some(until) = S::end_of(ours)
+        {
+            ours = until.clamp(ours + PAGE, end.max(ours + PAGE));
+        }
+        if ours > at {
+            found.heap += pages.ours(at, ours);
+            at = ours;
             continue;
         }
         let (until, who) = special.map_or_else(|| maker_of(at, end), |who| (end, who));

@@ -123,7 +123,7 @@ pub use freeing::{free, free_elsewhere, free_or};
 pub use private_storage::DESCRIPTOR;
 pub use realloc::realloc;
 pub use registry::{Handle, Refused, create, create_named, default, end};
-pub use space::{Disposition, HugePages, Policy, segment_end};
+pub use space::{Disposition, HugePages, Policy, end_around};
 pub(crate) use watch::look;
 pub(crate) use whole::{after_fork, after_fork_in_child, before_fork, configure};
 pub use whole::{change_disposition, get_descriptor, give_back_empty, put_descriptor, reserve, settle, trim};
@@ -372,7 +372,7 @@ pub struct OurSegments;
 
 impl Segments for OurSegments {
     fn end_of(address: usize) -> Option<usize> {
-        space::segment_end(address)
+        space::end_around(address)
     }
 
     fn next(start: usize, end: usize) -> usize {

@@ -60,7 +60,7 @@ use segment::{FREE_HEAD, segment_of};
 
 pub use pages::{WORTH_A_PURGE, clear_pages};
 pub use parked::PARKED;
-pub use segment::{Disposition, HugePages, Policy, Segment, segment_end};
+pub use segment::{Disposition, HugePages, Policy, Segment, end_around};
 pub use soundness::{fault_of, fault_of_unmapped, getter_of, look_closely, looks_sound};
 pub use walk::Damage;
 

@@ -104,18 +104,52 @@ pub(super) unsafe fn segment_of(block: Block) -> *mut Segment {
     }
 }
 
-/// The end of the segment around an address; None if no segment contains it. Read without the lock, so the answer may be old: for
-/// estimates only.
-pub fn segment_end(address: usize) -> Option<usize> {
+/// The end of the storage around an address: of an extent, or of a segment. None if it is not this heap's. Read without the lock, so the
+/// answer may be old, or that of a descriptor which is something else by now: for estimates only.
+pub fn end_around(address: usize) -> Option<usize> {
     let descriptor = map::lookup(address);
-    // SAFETY: descriptors stay readable for ever, even if what they say is old.
+    if descriptor.is_null() {
+        return None;
+    }
+    // SAFETY: descriptors stay readable for ever, and have room for each of these types. An owner may write at the same time: the reads are
+    // volatile, and only numbers are used. An extent's segment would be an address, which must not be followed here: the descriptor may
+    // have become one whose word at that place is anything.
     unsafe {
-        let descriptor = descriptor.as_ref()?;
-        let segment: *const Segment = if descriptor.owner.load(Ordering::Relaxed) == SEGMENT {
-            core::ptr::from_ref(descriptor).cast()
+        let (start, bytes) = if (*descriptor).owner.load(Ordering::Relaxed) == SEGMENT {
+            let segment: *const Segment = descriptor.cast();
+            ((&raw const (*segment).start).read_volatile(), (&raw const (*segment).size).read_volatile())
         } else {
-            (*core::ptr::from_ref(descriptor).cast::<Extent>()).segment.cast()
+            let extent: *const Extent = descriptor.cast();
+            (
+                (&raw const (*extent).start).read_volatile(),
+                (&raw const (*extent).bytes).read_volatile() as usize,
+            )
         };
-        Some((*segment).start.wrapping_add((*segment).size))
+        Some(start.wrapping_add(bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::ONE_AT_A_TIME;
+    use super::super::super::private_storage::OWN;
+    use super::*;
+    use crate::heap::map::PAGE;
+    use underbar_sys::syscall;
+
+    /// A thread that looks at the map has found an extent's descriptor; before it reads on, the extent is gone, and the descriptor serves
+    /// something else, whose word at the place of the extent's segment is no address.
+    #[test]
+    fn a_descriptor_that_became_something_else_is_not_followed() {
+        let _turn = ONE_AT_A_TIME.lock();
+        let start = syscall::map_anonymous(2 * PAGE).expect("memory") as usize;
+        let mut other = Extent::new(start, 2 * PAGE, core::ptr::without_provenance_mut(usize::MAX));
+        assert!(map::prepare(start, 2 * PAGE, &mut OWN.lock()));
+        map::enter(start, 2 * PAGE, (&raw mut other).cast());
+        assert_eq!(end_around(start + PAGE), Some(start + 2 * PAGE));
+        map::enter(start, 2 * PAGE, core::ptr::null_mut());
+        assert_eq!(end_around(start), None);
+        // SAFETY: nobody else knows of it.
+        unsafe { syscall::munmap(start as *mut u8, 2 * PAGE) }.expect("unmapped");
     }
 }

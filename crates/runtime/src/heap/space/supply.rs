@@ -9,6 +9,7 @@
 //! Invariant: each segment was one kernel call, and the ledger counted it and its bytes.
 //! Not here: elements and extents in segments (`super`).
 
+use core::mem::replace;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
@@ -108,7 +109,7 @@ impl Space {
     /// if that is impossible: then it is unchanged.
     ///
     /// # Safety
-    /// Only the caller relies on where the segment is, and no code on anything behind `size`.
+    /// The segment asks for no huge page, whose place would be the old one. Only the caller relies on where the segment is, and no code on anything behind `size`.
     unsafe fn move_pages(&mut self, segment: &mut Segment, size: usize, entered: usize) -> bool {
         let (old_start, old_size) = (segment.start, segment.size);
         // SAFETY: the caller's promise.
@@ -260,9 +261,13 @@ impl Space {
             let (written, entered) = (segment.high - segment.start, segment.entered - segment.start);
             self.no_longer_idle(segment);
             self.index.remove(segment.first(), segment.whole());
+            // The next huge page is where the segment was: there may be other storage soon.
+            let huge_at = replace(&mut segment.huge_at, usize::MAX);
             let is_moved = self.move_pages(segment, size, entered);
             if is_moved {
-                (segment.high, segment.alone, segment.huge_at) = (segment.start + written, true, usize::MAX);
+                (segment.high, segment.alone) = (segment.start + written, true);
+            } else {
+                segment.huge_at = huge_at;
             }
             let block = segment.first();
             block.set_free(segment.whole(), segment.end());
