@@ -9,8 +9,8 @@ use crate::layout::{CONTROL_OFFSET, Header, Identity, MAGIC};
 use crate::table::FINGERPRINT;
 use crate::table::LAYOUT_VERSION;
 
-/// The header page of a new ledger made by process `maker`, with a namespace if it holds the file's lock, at `now_ns` of CLOCK_BOOTTIME, for option text
-/// of `options_bytes`; `keep` if it is to outlive the processes that write it.
+/// The header page of a new ledger at `now_ns` of CLOCK_BOOTTIME, for option text of `options_bytes`; `keep` if it is to outlive the
+/// processes that write it. `maker` has a namespace if it holds the file's lock.
 #[must_use]
 pub fn header_page(maker: Identity, now_ns: u64, options_bytes: usize, keep: bool) -> [u8; CONTROL_OFFSET] {
     let mut page = [0; CONTROL_OFFSET];

@@ -83,8 +83,8 @@ impl<'a> Environment<'a> {
         entries(self.value(PRELOAD)?).find(|entry| is_our_library(entry))
     }
 
-    /// Calls `then` with this environment without this library and underbar's variables but for the list of denied programs; if there is no memory for that,
-    /// with the environment as given.
+    /// Calls `then` with this environment without this library and underbar's variables, except the list of denied programs; if there is no
+    /// memory for that, with the environment as given.
     pub fn without_us<R>(self, then: impl FnOnce(*const *const c_char) -> R) -> R {
         let mut slots_needed = 1;
         let mut text_needed = 0;

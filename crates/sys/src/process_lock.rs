@@ -6,32 +6,20 @@
 //!
 //! Invariant: as in [`crate::syscall`], no C library, no `errno`, no allocation.
 
-use crate::syscall::{Result, syscall3};
+use crate::range_lock::{EXCLUSIVE, FREE, Flock, control};
+use crate::syscall::Result;
 
-const FCNTL: usize = 72;
 const GET: usize = 5;
 const SET: usize = 6;
-const EXCLUSIVE: i16 = 1;
-const FREE: i16 = 2;
-
-/// The kernel's `struct flock`. Zeros but for the kind: from the start of the file (SEEK_SET).
-#[repr(C)]
-struct Flock {
-    kind: i16,
-    whence: i16,
-    start: i64,
-    length: i64,
-    process: i32,
-}
-
-const _: () = assert!(size_of::<Flock>() == 32, "struct flock of x86-64");
+/// The first byte, from the start of the file (SEEK_SET).
+const LOCK: Flock = Flock { kind: EXCLUSIVE, whence: 0, start: 0, length: 1, process: 0 };
 
 /// Takes the lock, on the first byte, for this process. The file must be open for writing.
 ///
 /// # Errors
 /// Another process has it; a file system without locks.
 pub fn take(fd: i32) -> Result<()> {
-    control(fd, SET).map(|_| ())
+    control(fd, SET, &mut { LOCK })
 }
 
 /// The process that has it, as this process sees it; None if no other process has it.
@@ -39,13 +27,9 @@ pub fn take(fd: i32) -> Result<()> {
 /// # Errors
 /// A file system without locks.
 pub fn holder(fd: i32) -> Result<Option<i32>> {
-    control(fd, GET).map(|flock| (flock.kind != FREE).then_some(flock.process))
-}
-
-fn control(fd: i32, operation: usize) -> Result<Flock> {
-    let mut flock = Flock { kind: EXCLUSIVE, whence: 0, start: 0, length: 1, process: 0 };
-    // SAFETY: both operations read, and GET writes, one `struct flock`, whose layout and size `Flock` has.
-    unsafe { syscall3(FCNTL, fd as isize as usize, operation, &raw mut flock as usize) }.map(|_| flock)
+    let mut asked = LOCK;
+    control(fd, GET, &mut asked)?;
+    Ok((asked.kind != FREE).then_some(asked.process))
 }
 
 #[cfg(test)]

@@ -13,18 +13,18 @@ const GET: usize = 36;
 const SET: usize = 37;
 const SET_WAITING: usize = 38;
 const SHARED: i16 = 0;
-const EXCLUSIVE: i16 = 1;
-const FREE: i16 = 2;
+pub(crate) const EXCLUSIVE: i16 = 1;
+pub(crate) const FREE: i16 = 2;
 
-/// The kernel's `struct flock`.
+/// The kernel's `struct flock`, of these locks and of those of a process ([`crate::process_lock`]).
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct Flock {
-    kind: i16,
-    whence: i16,
-    start: i64,
-    length: i64,
-    process: i32,
+pub(crate) struct Flock {
+    pub(crate) kind: i16,
+    pub(crate) whence: i16,
+    pub(crate) start: i64,
+    pub(crate) length: i64,
+    pub(crate) process: i32,
 }
 
 const _: () = assert!(size_of::<Flock>() == 32, "struct flock of x86-64");
@@ -99,8 +99,9 @@ fn flock(start: u64, length: u64, kind: i16) -> Result<Flock> {
     Ok(Flock { kind, whence: 0, start: number(start)?, length: number(length)?, process: 0 })
 }
 
-fn control(fd: i32, operation: usize, flock: &mut Flock) -> Result<()> {
-    // SAFETY: the three operations read, and GET writes, one `struct flock`, whose layout and size `Flock` has.
+/// One of the operations of fcntl on locks.
+pub(crate) fn control(fd: i32, operation: usize, flock: &mut Flock) -> Result<()> {
+    // SAFETY: the operations read, and those that ask write, one `struct flock`, whose layout and size `Flock` has.
     unsafe { syscall3(FCNTL, fd as isize as usize, operation, flock as *mut Flock as usize) }.map(|_| ())
 }
 

@@ -8,7 +8,8 @@
 //! A component is the module that called: the program, a library. What the C library enters the kernel for on its own is its own.
 //!
 //! Invariant: each pair of component, kind and function is there once, in the order of components, kinds and functions.
-//! Not here: the time of calls ([`crate::switch_costs`]), lines for people ([`crate::switch_lines`]), the pages of the ledger (`underbar_ledger::switches`).
+//! Not here: the time of calls ([`crate::switch_costs`]), lines for people ([`crate::switch_lines`]), the pages of the ledger
+//! (`underbar_ledger::switches`).
 
 use std::collections::BTreeMap;
 

@@ -111,9 +111,9 @@ pub fn end_around(address: usize) -> Option<usize> {
     if descriptor.is_null() {
         return None;
     }
-    // SAFETY: descriptors stay readable for ever, and have room for each of these types. An owner may write at the same time: the reads are
-    // volatile, and only numbers are used. An extent's segment would be an address, which must not be followed here: the descriptor may
-    // have become one whose word at that place is anything.
+    // Only numbers are read. An extent's segment would be an address, which must not be followed here: the descriptor may have become one
+    // whose word at that place is anything. An owner may write at the same time, so the reads are volatile.
+    // SAFETY: descriptors stay readable for ever, and have room for each of these types.
     unsafe {
         let (start, bytes) = if (*descriptor).owner.load(Ordering::Relaxed) == SEGMENT {
             let segment: *const Segment = descriptor.cast();

@@ -109,7 +109,8 @@ impl Space {
     /// if that is impossible: then it is unchanged.
     ///
     /// # Safety
-    /// The segment asks for no huge page, whose place would be the old one. Only the caller relies on where the segment is, and no code on anything behind `size`.
+    /// The segment asks for no huge page, whose place would be the old one. Only the caller relies on where the segment is, and no code on
+    /// anything behind `size`.
     unsafe fn move_pages(&mut self, segment: &mut Segment, size: usize, entered: usize) -> bool {
         let (old_start, old_size) = (segment.start, segment.size);
         // SAFETY: the caller's promise.
@@ -246,7 +247,7 @@ impl Space {
             return None;
         }
         let (mut at, mut largest) = (self.idle_newest, null_mut::<Segment>());
-        // SAFETY: segments in the list are live.
+        // SAFETY: segments in the list are live; each is one free block, which is in the index and of which nobody else knows.
         unsafe {
             while let Some(segment) = at.as_ref() {
                 if segment.size < size && largest.as_ref().is_none_or(|found| found.size < segment.size) {
@@ -254,9 +255,6 @@ impl Space {
                 }
                 at = segment.idle_previous;
             }
-        }
-        // SAFETY: as above; an idle segment is one free block, which is in the index and of which nobody else knows.
-        unsafe {
             let segment = largest.as_mut().filter(|segment| segment.size >= size / 2)?;
             let (written, entered) = (segment.high - segment.start, segment.entered - segment.start);
             self.no_longer_idle(segment);
