@@ -298,10 +298,10 @@ print(s)"],
     Program {
         name: "convert",
         about: "a picture drawn, blurred and scaled",
-        needs: &[("convert", "imagemagick")],
+        needs: &[("/usr/bin/convert", "imagemagick")],
         prepare: "",
         work: Work::Batch {
-            words: &["convert", "-limit", "thread", "2", "-seed", "1", "-size", "900x900", "plasma:red-blue", "-blur", "0x4", "-resize", "50%", "-format", "%w", "info:"],
+            words: &["/usr/bin/convert", "-limit", "thread", "2", "-seed", "1", "-size", "900x900", "plasma:red-blue", "-blur", "0x4", "-resize", "50%", "-format", "%w", "info:"],
             turns: 1,
         },
     },

@@ -153,7 +153,10 @@ pub fn run(request: Request, workspace: &Path, target: &Path) -> Result<(), Erro
                     return Ok(());
                 }
                 match sample(program, &arms[arm].before, &launch, &underbar, &folder) {
-                    Ok(sample) => one.samples[arm].push(sample),
+                    Ok(sample) => {
+                        has_worked(program.name, arm, &sample)?;
+                        one.samples[arm].push(sample);
+                    }
                     // A program that does not run with a peer's library is a result.
                     Err(Error::Workload(why)) if arm > UNDER => {
                         eprintln!("with {}: {why}", arms[arm].name);
@@ -189,6 +192,16 @@ pub fn run(request: Request, workspace: &Path, target: &Path) -> Result<(), Erro
         eprintln!("wrote {}", path.display());
     }
     Ok(())
+}
+
+/// What fails plain measures nothing: it may not be the program that its name says.
+fn has_worked(name: &str, arm: usize, sample: &Sample) -> Result<(), Error> {
+    match sample.outcome.0 {
+        status if arm == PLAIN && status != 0 => {
+            Err(Error::Workload(format!("{name} ends with status {status}")))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// One sample of one arm.
@@ -278,7 +291,13 @@ impl Tried {
     /// Whether every run under underbar ended and printed as the plain ones.
     #[must_use]
     pub fn is_same(&self) -> bool {
-        let all = || self.samples[..=UNDER].iter().flatten().map(|sample| sample.outcome);
+        self.is_same_in(UNDER)
+    }
+
+    /// Whether every run of an arm ended and printed as the plain ones.
+    #[must_use]
+    pub fn is_same_in(&self, arm: usize) -> bool {
+        let all = || [PLAIN, arm].into_iter().flat_map(|arm| &self.samples[arm]).map(|sample| sample.outcome);
         all().next().is_some_and(|first| all().all(|outcome| outcome == first))
     }
 
@@ -306,7 +325,18 @@ impl Tried {
 #[cfg(test)]
 mod tests {
     use super::catalog::PROGRAMS;
-    use super::{Sample, Tried};
+    use super::{PLAIN, Sample, Tried, UNDER, has_worked};
+
+    #[test]
+    fn a_program_that_fails_plain_is_not_measured() {
+        let ended = |status| Sample { outcome: (status, 7), ..Sample::default() };
+        assert!(
+            has_worked("convert", PLAIN, &ended(0)).is_ok()
+                && has_worked("convert", UNDER, &ended(139)).is_ok()
+        );
+        let error = has_worked("convert", PLAIN, &ended(1)).expect_err("it failed");
+        assert!(error.to_string().ends_with("convert ends with status 1"), "{error}");
+    }
 
     #[test]
     fn another_outcome_is_another_program() {

@@ -67,8 +67,9 @@ fn peers(run: &Run) -> String {
         let is_server = matches!(one.program.work, Work::Server { .. });
         let _ = write!(text, "\n| {} |", one.program.name);
         for (arm, _) in &arms {
-            if one.failed[*arm] {
-                text.push_str(" does not run |");
+            // A program that crashes at once takes little time: that is no gain.
+            if one.failed[*arm] || !one.is_same_in(*arm) {
+                text.push_str(if one.failed[*arm] { " does not run |" } else { " **not the same** |" });
                 continue;
             }
             let cost = one.ratio_of(*arm, |sample| if is_server { sample.elapsed_us } else { sample.cpu_us });
@@ -184,7 +185,11 @@ mod tests {
             .enumerate()
             .map(|(place, program)| Tried {
                 program,
-                samples: vec![vec![sample(1.0); 6], vec![sample(1.5); 6], vec![sample(0.5); 6]],
+                samples: vec![
+                    vec![sample(1.0); 6],
+                    vec![sample(1.5); 6],
+                    vec![Sample { outcome: (if place == 4 { 139 } else { 0 }, 0), ..sample(0.5) }; 6],
+                ],
                 failed: vec![false, false, place == 2],
                 missing: (place % 2 == 1).then(|| "absent".to_owned()),
             })
@@ -204,6 +209,7 @@ mod tests {
         }
         assert!(page.contains("loss") && page.contains("not tried: absent"));
         assert_eq!(page.matches("does not run").count(), 1, "{page}");
+        assert_eq!(page.matches("**not the same**").count(), 1, "a crash is no gain: {page}");
         assert_eq!(csv(&run).lines().count(), 1 + PROGRAMS.len() * 18);
     }
 }
