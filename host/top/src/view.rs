@@ -10,6 +10,7 @@
 //! Not here: where looks come from and where the picture goes ([`crate::live`]).
 
 mod paint;
+mod wrap;
 
 use std::time::Duration;
 
@@ -360,6 +361,9 @@ mod tests {
         for words in ["middle", "underbar report 4711-5e3", "HEAP(1M)", "Chapter", "line 0"] {
             assert!(text.contains(words), "{words}: {text}");
         }
+        let narrow = drawn(&mut view, 40, 40);
+        let (above, _) = narrow.trim_end().rsplit_once('\n').expect("lines, and the keys below");
+        assert!(above.contains("          MiB, in 0 B") && !above.contains('…'), "{narrow}");
         view.press(Key::End);
         assert!(drawn(&mut view, 80, 24).contains("line 49"));
         view.press(Key::Up);

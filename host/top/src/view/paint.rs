@@ -15,6 +15,7 @@
 use underbar_report::units;
 use underbar_sys::zone::utc_offset_seconds;
 
+use super::wrap::wrapped;
 use super::{Page, View};
 use crate::cells::{cells, clipped, fitted, plain};
 use crate::columns::{COLUMNS, Column, Field, percent, rate};
@@ -271,6 +272,7 @@ impl View {
     fn draw_lines(&mut self, screen: &mut Screen, lines: &[Line], keys: &str) {
         let (columns, rows) = screen.size();
         let glyphs = self.glyphs();
+        let lines = wrapped(lines, columns.saturating_sub(1));
         let height = rows.saturating_sub(usize::from(rows > 2)).max(1);
         self.height = height;
         self.first = self.first.min(lines.len().saturating_sub(height));
