@@ -59,6 +59,15 @@ impl Alive {
         }
     }
 
+    /// The anonymous part of that memory, as the kernel counts it; None if it does not tell.
+    #[must_use]
+    pub fn anonymous(&self, slot: &SlotView<'_>) -> Option<u64> {
+        if is_elsewhere(slot.process) || !is_proc_ours() {
+            return None;
+        }
+        anonymous_in(&fs::read_to_string(format!("/proc/{}/status", slot.process.number)).ok()?)
+    }
+
     /// Whether there is a process of that identity, whenever it began.
     #[must_use]
     pub fn has_process(&self, process: Identity) -> bool {
@@ -158,6 +167,13 @@ impl Stat {
     }
 }
 
+/// From the line `RssAnon:     1234 kB` of the kernel's text about a process.
+fn anonymous_in(status: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
+    Some(kibibytes.saturating_mul(1024))
+}
+
 /// The namespace of this process's number; 0 if it cannot be read.
 pub(crate) fn own_namespace() -> u32 {
     static OWN: OnceLock<u32> = OnceLock::new();
@@ -227,6 +243,19 @@ mod tests {
         assert!(stat.resident_pages > 100, "pages of this process: {}", stat.resident_pages);
         assert!(!stat.is_anothers(me, stat.began * TICK_NS));
         assert!(stat.is_anothers(me, stat.began * TICK_NS - 1), "it began after that");
+    }
+
+    #[test]
+    fn anonymous_memory_is_read_from_the_kernels_text() {
+        assert_eq!(
+            anonymous_in("VmRSS:\t    2000 kB\nRssAnon:\t     512 kB\nRssFile:\t 1488 kB\n"),
+            Some(512 << 10)
+        );
+        for text in ["", "RssAnon:", "RssAnon: 5", "RssAnon: x kB", "RssAnon: 99999999999999999999 kB"] {
+            assert_eq!(anonymous_in(text), None, "{text}");
+        }
+        let own = fs::read_to_string("/proc/self/status").expect("/proc");
+        assert!(anonymous_in(&own).is_some_and(|bytes| bytes > 4096));
     }
 
     #[test]

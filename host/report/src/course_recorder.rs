@@ -33,6 +33,8 @@ pub struct Seen {
     pub counters: Counted,
     /// Its resident memory; None if not known.
     pub resident: Option<u64>,
+    /// The anonymous part of it; None if not known.
+    pub anonymous: Option<u64>,
     /// When it ended; None while it lives.
     pub ended_ns: Option<u64>,
 }
@@ -44,33 +46,34 @@ pub struct Counted {
     peak: u64,
     segments: u64,
     segment_bytes: u64,
-    anonymous: Option<u64>,
-    anonymous_in_heap: Option<u64>,
+    /// What is resident in the heap by the process's own last look; None before its first one.
+    resident_in_heap: Option<u64>,
 }
 
 impl Counted {
     /// Takes them from wherever counters are.
     pub fn of(get: impl Fn(Key) -> u64) -> Counted {
         // Every process has anonymous memory: 0 means that it has not looked.
-        let anonymous = Some(get(Key::CoverageAnonymous)).filter(|bytes| *bytes > 0);
+        let has_looked = get(Key::CoverageAnonymous) > 0;
         Counted {
             heap: get(Key::HeapUsed),
             peak: get(Key::HeapUsedPeak),
             segments: get(Key::HeapSegmentsAllocated).saturating_sub(get(Key::HeapSegmentsFreed)),
             segment_bytes: get(Key::HeapSegmentBytes),
-            anonymous,
-            anonymous_in_heap: anonymous.map(|_| get(Key::CoverageHeap)),
+            resident_in_heap: has_looked.then(|| get(Key::CoverageHeap)),
         }
     }
 
-    fn values(&self, resident: Option<u64>) -> Values {
+    fn values(&self, resident: Option<u64>, anonymous: Option<u64>) -> Values {
+        // The process looks when its heap grows. What its segments and its memory no longer have has been given back since.
+        let in_heap = |anonymous| Some(self.resident_in_heap?.min(self.segment_bytes).min(anonymous));
         [
             Some(self.heap),
             resident,
             Some(self.segments),
             Some(self.segment_bytes),
-            self.anonymous,
-            self.anonymous_in_heap,
+            anonymous,
+            anonymous.and_then(in_heap),
         ]
     }
 }
@@ -161,7 +164,8 @@ impl Recorder {
             if self.left_out > 0 && one.ended_ns.is_some() && !is_known && one.started_ns < before {
                 continue;
             }
-            let (counted, values, ended_ns) = (one.counters, one.counters.values(one.resident), one.ended_ns);
+            let (counted, ended_ns) = (one.counters, one.ended_ns);
+            let values = counted.values(one.resident, one.anonymous);
             let place = self.place(one);
             if place.is_some_and(|at| self.processes[at].1.is_ended) {
                 continue;
@@ -242,6 +246,7 @@ impl Recorder {
                 started_ns: process.started_ns,
                 counters: Counted::of(|key| process.counters.get(key)),
                 resident: None,
+                anonymous: None,
                 ended_ns: Some(process.ended_ns.unwrap_or_else(|| self.unknown_end(process, elapsed))),
             })
             .filter(|seen| !self.has_ended(seen))
@@ -401,6 +406,32 @@ mod tests {
         let over = recorder.finish(&report(vec![process]));
         assert_eq!(over.all.heap.high, [Some(10), Some(40)]);
         assert_eq!(over.all.heap.last, [Some(10), Some(3)]);
+    }
+
+    #[test]
+    fn what_was_given_back_since_the_last_look_is_not_in_the_heap() {
+        let counted = |anonymous, heap, segments| {
+            Counted::of(|key| match key {
+                Key::CoverageAnonymous => anonymous,
+                Key::CoverageHeap => heap,
+                Key::HeapSegmentBytes => segments,
+                _ => 0,
+            })
+        };
+        let mut recorder = Recorder::new(MS);
+        let looks = [
+            (counted(0, 0, 64), Some(9)),
+            (counted(50, 40, 64), Some(52)),
+            (counted(50, 40, 64), Some(12)),
+            (counted(50, 40, 8), Some(12)),
+            (counted(50, 40, 8), None),
+        ];
+        for (at, (counters, anonymous)) in (1..).zip(looks) {
+            recorder.look(at * MS, vec![Seen { counters, anonymous, ..seen(1, 0, 0) }]);
+        }
+        let course = recorder.finish(&report(Vec::new())).processes.remove(0).course;
+        assert_eq!(course.anonymous.last, [Some(9), Some(52), Some(12), Some(12), None]);
+        assert_eq!(course.anonymous_in_heap.last, [None, Some(40), Some(12), Some(8), None]);
     }
 
     #[test]

@@ -69,9 +69,9 @@ pub struct Course {
     pub segments: Column,
     /// Bytes of these segments.
     pub segment_bytes: Column,
-    /// Anonymous memory that the process's own last look found.
+    /// The anonymous part of resident memory.
     pub anonymous: Column,
-    /// The part of it that is in this heap.
+    /// At most so much of it is in this heap.
     pub anonymous_in_heap: Column,
 }
 
@@ -120,8 +120,9 @@ entries! {
     segments, "segments", Count, "Segments that the heap has at the moment.";
     segment_bytes, "in segments", Bytes, "Bytes of these segments.";
     anonymous, "anonymous", Bytes,
-        "Anonymous memory that the process itself found when it last looked. Null before its first look.";
-    anonymous_in_heap, "anonymous in heap", Bytes, "The part of it that is in this heap.";
+        "The anonymous part of resident memory, as the kernel counts it. Null for a process that has ended, or of another PID namespace.";
+    anonymous_in_heap, "anonymous in heap", Bytes,
+        "At most so much of it is in this heap: what the process found when it last looked, less what it has given back since. Null before its first look.";
 }
 
 /// A value of each figure, in the order of [`TABLE`].

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! ledger: counters of each process ──┐
-//! /proc/PROCESS/stat: resident ──────┴─ look, every so often ──> courses (report::course_recorder)
+//! /proc/PROCESS: resident, anonymous ┴─ look, every so often ──> courses (report::course_recorder)
 //! ```
 //!
 //! The processes do nothing for it: a look reads the pages that they write anyway, and the kernel's figures.
@@ -90,12 +90,14 @@ fn seen(slot: &SlotView<'_>, began: u64, last: u64, alive: &Alive) -> Option<See
         (_, Some(ended)) if ended < last => return None,
         _ => None,
     };
+    let anonymous = resident.and_then(|_| alive.anonymous(slot));
     Some(Seen {
         program: String::from_utf8_lossy(slot.program()).into_owned(),
         process: slot.process.number,
         started_ns: slot.started_ns().saturating_sub(began),
         counters: Counted::of(|key| slot.get(key)),
         resident,
+        anonymous,
         ended_ns,
     })
 }
