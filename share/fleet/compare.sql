@@ -3,8 +3,8 @@
 --   SET VARIABLE options_a = ''; SET VARIABLE options_b = 'HUGEPAGES(ON)';
 -- Without that, A is no options, and B the options that most hosts have.
 -- Each host counts once, by the mean of the logarithms of its runs. The interval is Welch's, with the normal distribution: there is
--- none for fewer than 30 hosts a side. Nobody drew by lot which host has which options: hosts may differ in other ways, too. Where
--- it matters, let `underbar compare` alternate on one host.
+-- none for fewer than 30 hosts a side, and none if the hosts of each side are all equal. Nobody drew by lot which host has which
+-- options: hosts may differ in other ways, too. Where it matters, let `underbar compare` alternate on one host.
 WITH sides AS (
   SELECT coalesce(getvariable('options_a'), '') AS a,
     coalesce(getvariable('options_b'), (SELECT mode(options ORDER BY options) FROM 'fleet.parquet' WHERE options <> '')) AS b
@@ -28,14 +28,16 @@ by_side AS (
 ),
 compared AS (
   SELECT program, measure, a.hosts AS hosts_a, b.hosts AS hosts_b, b.mean - a.mean AS difference,
-    CASE WHEN least(a.hosts, b.hosts) >= 30 THEN 1.959964 * sqrt(a.variance / a.hosts + b.variance / b.hosts) END AS half
+    least(a.hosts, b.hosts) >= 30 AS are_enough, 1.959964 * sqrt(a.variance / a.hosts + b.variance / b.hosts) AS half
   FROM by_side a JOIN by_side b USING (program, measure)
   WHERE a.side = 'A' AND b.side = 'B'
 )
 SELECT program, measure, hosts_a, hosts_b, round(exp(difference), 4) AS ratio,
-  round(exp(difference - half), 4) AS low, round(exp(difference + half), 4) AS high,
+  CASE WHEN are_enough AND half > 1e-9 THEN round(exp(difference - half), 4) END AS low,
+  CASE WHEN are_enough AND half > 1e-9 THEN round(exp(difference + half), 4) END AS high,
   CASE
-    WHEN half IS NULL THEN 'too few hosts'
+    WHEN NOT are_enough THEN 'too few hosts'
+    WHEN half <= 1e-9 THEN 'no spread among hosts'
     WHEN difference + half < 0 THEN 'B needs less'
     WHEN difference - half > 0 THEN 'B needs more'
     ELSE 'no difference shown'

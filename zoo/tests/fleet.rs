@@ -69,6 +69,26 @@ fn lines() -> &'static Path {
     })
 }
 
+/// Lines of a fleet in which all hosts have the same figures of time and memory, made once for all tests.
+fn even_lines() -> &'static Path {
+    static LINES: OnceLock<PathBuf> = OnceLock::new();
+    LINES.get_or_init(|| {
+        let folder = lines().parent().expect("a folder").join("even");
+        fs::create_dir_all(&folder).expect("a folder");
+        let text = fs::read_to_string(lines()).expect("just written");
+        let even = |line: &str| {
+            let mut host: Value = serde_json::from_str(line).expect("JSON");
+            for figure in ["user_ns", "system_ns", "elapsed_ns", "peak_resident_bytes"] {
+                host[format!("steps_{figure}")] = 7_000_000_u64.into();
+            }
+            format!("{host}\n")
+        };
+        let file = folder.join("fleet.ndjson");
+        fs::write(&file, text.lines().map(even).collect::<String>()).expect("written");
+        file
+    })
+}
+
 #[test]
 fn broken_files_are_named_and_the_rest_goes_on() {
     let folder = scratch("fleet-broken");
@@ -114,13 +134,17 @@ c.execute(open(sys.argv[1]).read())
 for name in sys.argv[2:]:
     print(json.dumps([[v for v in row] for row in c.execute(open(name).read()).fetchall()], default=str))
 ";
-    let mut run = Command::new(python);
-    run.current_dir(lines().parent().expect("a folder")).args(["-c", PROGRAM]).arg(shipped("parquet.sql"));
-    let output = run.args(QUERIES.map(|name| shipped(&format!("{name}.sql")))).output().expect("Python");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let text = String::from_utf8_lossy(&output.stdout);
-    let rows = text.lines().map(|line| serde_json::from_str::<Rows>(line).expect("JSON"));
-    check(&QUERIES.into_iter().zip(rows).collect());
+    let rows = |lines: &Path, queries: &[&str]| -> Vec<Rows> {
+        let mut run = Command::new(&python);
+        run.current_dir(lines.parent().expect("a folder")).args(["-c", PROGRAM]).arg(shipped("parquet.sql"));
+        run.args(queries.iter().map(|name| shipped(&format!("{name}.sql"))));
+        let output = run.output().expect("Python");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let text = String::from_utf8_lossy(&output.stdout);
+        text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+    };
+    check(&QUERIES.into_iter().zip(rows(lines(), &QUERIES)).collect());
+    check_even(&rows(even_lines(), &["compare"])[0]);
 }
 
 #[test]
@@ -128,12 +152,26 @@ fn clickhouse_runs_each_query() {
     let Some(server) = ClickHouse::start() else { return };
     server.answer(&fs::read_to_string(shipped("clickhouse/table.sql")).expect("shipped"), None);
     server.answer("INSERT INTO fleet FORMAT JSONEachRow", Some(lines()));
-    let rows = QUERIES.map(|name| {
+    let rows = |name: &str| {
         let query = fs::read_to_string(shipped(&format!("clickhouse/{name}.sql"))).expect("shipped");
         let answer: Value = serde_json::from_str(&server.answer(&query, None)).expect("JSON");
-        (name, serde_json::from_value::<Rows>(answer["data"].clone()).expect("rows"))
-    });
-    check(&rows.into_iter().collect());
+        serde_json::from_value::<Rows>(answer["data"].clone()).expect("rows")
+    };
+    check(&QUERIES.map(|name| (name, rows(name))).into_iter().collect());
+    server.answer("DROP TABLE fleet", None);
+    server.answer(&fs::read_to_string(shipped("clickhouse/table.sql")).expect("shipped"), None);
+    server.answer("INSERT INTO fleet FORMAT JSONEachRow", Some(even_lines()));
+    check_even(&rows("compare"));
+}
+
+/// Hosts that are all equal have no interval: one without width would be a verdict.
+fn check_even(rows: &Rows) {
+    assert_eq!(rows.len(), 3 * sample::PROGRAMS.len());
+    for row in rows {
+        assert_eq!(row[4].as_f64(), Some(1.0), "{row:?}");
+        assert!(row[5].is_null() && row[6].is_null(), "{row:?}");
+        assert_eq!(row[7], "no spread among hosts", "{row:?}");
+    }
 }
 
 /// Compares the figures of one program with those that follow from its reports.

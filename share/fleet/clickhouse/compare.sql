@@ -2,13 +2,14 @@
 -- For ClickHouse. A and B are the texts of the column `options`: A is no options, and B those that most hosts have. To compare others,
 -- change the two lines with 'A' and 'B' in the innermost query.
 -- Each host counts once, by the mean of the logarithms of its runs. The interval is Welch's, with the normal distribution: there is
--- none for fewer than 30 hosts a side. Nobody drew by lot which host has which options: hosts may differ in other ways, too. Where
--- it matters, let `underbar compare` alternate on one host.
+-- none for fewer than 30 hosts a side, and none if the hosts of each side are all equal. Nobody drew by lot which host has which
+-- options: hosts may differ in other ways, too. Where it matters, let `underbar compare` alternate on one host.
 SELECT program, measure, hosts_a, hosts_b, round(exp(difference), 4) AS ratio,
-  if(least(hosts_a, hosts_b) >= 30, round(exp(difference - half), 4), NULL) AS low,
-  if(least(hosts_a, hosts_b) >= 30, round(exp(difference + half), 4), NULL) AS high,
+  if(least(hosts_a, hosts_b) >= 30 AND half > 1e-9, round(exp(difference - half), 4), NULL) AS low,
+  if(least(hosts_a, hosts_b) >= 30 AND half > 1e-9, round(exp(difference + half), 4), NULL) AS high,
   multiIf(
     least(hosts_a, hosts_b) < 30, 'too few hosts',
+    half <= 1e-9, 'no spread among hosts',
     difference + half < 0, 'B needs less',
     difference - half > 0, 'B needs more',
     'no difference shown') AS verdict
@@ -16,7 +17,7 @@ FROM (
   SELECT program, measure,
     countIf(side = 'A') AS hosts_a, countIf(side = 'B') AS hosts_b,
     avgIf(log_figure, side = 'B') - avgIf(log_figure, side = 'A') AS difference,
-    1.959964 * sqrt(varSampIf(log_figure, side = 'A') / hosts_a + varSampIf(log_figure, side = 'B') / hosts_b) AS half
+    1.959964 * sqrt(varSampStableIf(log_figure, side = 'A') / hosts_a + varSampStableIf(log_figure, side = 'B') / hosts_b) AS half
   FROM (
     SELECT program, measure, side, host, avg(log(assumeNotNull(figure))) AS log_figure
     FROM (
