@@ -100,7 +100,7 @@ fn block(language: &str) -> &'static str {
 fn the_programs_of_the_page_in_c_and_cpp_run() {
     let folder = scratch("linked-page");
     let [with_loader, without] = ["libunderbar.a", "libunderbar-static.a"].map(library);
-    for (language, shown) in [("c", "5 words, the last one: rose\n"), ("cpp", "a is rose \n")] {
+    for (language, shown) in [("c", "5 words, the last one: rose\n"), ("cpp", "a\nis\nrose\n")] {
         let file = folder.join("words").with_extension(language);
         fs::write(&file, block(language)).expect("written");
         for (name, flags) in

@@ -5,8 +5,6 @@ static ALLOC: underbar::Alloc = underbar::Alloc;
 
 fn main() {
     let text = "a rose is a rose is a rose";
-    let mut words: Vec<String> = text.split(' ').map(str::to_owned).collect();
-    words.sort();
-    words.dedup();
-    println!("{}", words.join(" "));
+    let words: std::collections::BTreeSet<String> = text.split(' ').map(str::to_owned).collect();
+    println!("{}", Vec::from_iter(words).join(" "));
 }
