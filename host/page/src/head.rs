@@ -91,10 +91,13 @@ fn facts(report: &Report) -> String {
     let cores = counted(host.cores, "processor", "processors");
     rows.push(("machine", format!("{}, {cores}{limit}", text(&host.kernel))));
     let options = &report.options;
-    let given = match options.text.trim() {
+    let mut given = match options.text.trim() {
         "" => "none given".to_owned(),
         given => format!("<code>{}</code>", text(given)),
     };
+    if options.has_le_defaults() {
+        given += "; the defaults are those of Language Environment";
+    }
     rows.push(("options", given));
     for error in &options.errors {
         rows.push((

@@ -155,6 +155,12 @@ impl Options {
     pub fn has_set(&self, place: WhereSet) -> bool {
         self.in_force.iter().any(|option| option.where_set == place.label())
     }
+
+    /// Are the defaults those of Language Environment?
+    #[must_use]
+    pub fn has_le_defaults(&self) -> bool {
+        self.has_set(WhereSet::LanguageEnvironmentDefault)
+    }
 }
 
 /// A text with options.

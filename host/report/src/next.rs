@@ -143,7 +143,7 @@ fn variable_given(report: &Report) -> String {
 fn options_given(report: &Report) -> String {
     let options = &report.options;
     let mut given = String::new();
-    if options.has_set(WhereSet::LanguageEnvironmentDefault) {
+    if options.has_le_defaults() {
         given += " --opts-base le";
     }
     let mut give = |flag: &str, text: &str| {
