@@ -76,15 +76,24 @@ pub fn render(report: &Report, page: Page, top: usize) -> String {
     text
 }
 
-/// The line for the report of a run, of at most this many characters if there is room for the share; None without samples.
+/// The line for the report of a run, of at most this many characters. On a narrow terminal the site has a second line. None without
+/// samples.
 #[must_use]
 pub fn summary_line(report: &Report, columns: usize) -> Option<String> {
     const LABEL: &str = "most in use: ";
+    /// Fewer characters would hide which site it is.
+    const LEAST: usize = 24;
     let site = report.sites.first()?;
     let estimate = &site.figures.most_in_use;
     let share = share(estimate);
     let room = columns.saturating_sub(LABEL.len() + ", ".len() + share.chars().count());
-    (estimate.samples > 0).then(|| format!("{LABEL}{}, {share}", words::site_in(site, room)))
+    (estimate.samples > 0).then(|| {
+        if room < LEAST {
+            format!("{LABEL}{share}\n  {}", words::site_in(site, columns.saturating_sub(2)))
+        } else {
+            format!("{LABEL}{}, {share}", words::site_in(site, room))
+        }
+    })
 }
 
 fn head(report: &Report, columns: usize) -> Vec<String> {
@@ -427,6 +436,8 @@ Requested most: 1.95 MiB [1.76 MiB, 2.15 MiB]
     fn the_summary_is_one_line() {
         let narrow = summary_line(&example(), 55);
         assert_eq!(narrow.as_deref(), Some("most in use: parse_...rd at reader.c:212, 61 % [57, 65]"));
+        let narrow = summary_line(&example(), 40);
+        assert_eq!(narrow.as_deref(), Some("most in use: 61 % [57, 65]\n  parse_record at reader.c:212"));
         let line = summary_line(&example(), 100);
         assert_eq!(line.as_deref(), Some("most in use: parse_record at reader.c:212, 61 % [57, 65]"));
         let mut empty = example();
