@@ -11,10 +11,11 @@ use std::ffi::OsStr;
 use std::time::Duration;
 
 use underbar_report::page::quoted;
-use underbar_verdict::compare::{Comparison, Outcome as Compared, Question};
+use underbar_verdict::compare::{Comparison, Finding, Outcome as Compared, Question};
+use underbar_verdict::interval::Interval;
 use underbar_verdict::plan::Arm;
 use underbar_verdict::render;
-use underbar_verdict::sample::Runs;
+use underbar_verdict::sample::{Measure, Runs};
 
 use serde::Serialize;
 
@@ -87,22 +88,31 @@ impl Tune {
         let headline = format!("allocators: {} against plain, {}", found.reference, names.join(", "));
         let rows: Vec<&Comparison> = found.comparisons.iter().collect();
         let table = render::table(&headline, &rows, &found.runs);
+        let word = |word: &OsStr| quoted(&word.to_string_lossy());
+        let program: Vec<String> = self.program.iter().map(|part| word(part)).collect();
+        let use_it = |arm: Arm| {
+            let before = peers.iter().find(|peer| peer.arm == arm).map_or("", |peer| &peer.before);
+            let space = if before.is_empty() { "" } else { " " };
+            format!("{:<11}{before}{space}{}\n", "use it", program.join(" "))
+        };
         let verdict = match best {
             None => format!("{:<11}none is better than {} for this program\n", "allocator", found.reference),
             Some(best) => {
-                let word = |word: &OsStr| quoted(&word.to_string_lossy());
-                let program: Vec<String> = self.program.iter().map(|part| word(part)).collect();
-                let before = found.before.as_ref().map_or(String::new(), |before| format!("{before} "));
-                format!(
-                    "{:<11}{} is better for this program: {best}\n{:<11}{before}{}\n",
-                    "allocator",
-                    best.candidate,
-                    "use it",
-                    program.join(" ")
-                )
+                let headline =
+                    format!("{:<11}{} is better for this program: {best}\n", "allocator", best.candidate);
+                headline + &use_it(best.candidate)
             }
         };
-        format!("\n{table}\n{verdict}")
+        let memory = thriftiest(&found.comparisons, best).map_or(String::new(), |(thrifty, peak)| {
+            let primary = &thrifty.primary;
+            let ratio = primary.finding.interval().map_or(String::new(), |ratio| format!(" {ratio}"));
+            let headline = format!(
+                "{:<11}{} takes less, and no more {}: peak RSS {peak} of {}, {}{ratio}\n",
+                "memory", thrifty.candidate, primary.measure, found.reference, primary.measure
+            );
+            headline + &use_it(thrifty.candidate)
+        });
+        format!("\n{table}\n{verdict}{memory}")
     }
 }
 
@@ -114,4 +124,88 @@ fn best(comparisons: &[Comparison]) -> Option<&Comparison> {
         .iter()
         .filter(|comparison| comparison.outcome == Compared::Better)
         .min_by(|one, other| ratio(one).total_cmp(&ratio(other)))
+}
+
+/// The end of an interval up to which a measure is no worse.
+const NO_WORSE: f64 = 1.02;
+
+/// The one that takes least memory, if it is none other than the best one, no worse by the primary measure, and takes a tenth less than
+/// the reference beyond chance. The best one may take much more.
+fn thriftiest<'c>(
+    comparisons: &'c [Comparison],
+    best: Option<&Comparison>,
+) -> Option<(&'c Comparison, &'c Interval)> {
+    let peak = |comparison: &'c Comparison| {
+        comparison.secondary.iter().find_map(|estimate| match &estimate.finding {
+            Finding::Better(interval) if estimate.measure == Measure::PeakRss => Some(interval),
+            _ => None,
+        })
+    };
+    comparisons
+        .iter()
+        .filter(|comparison| matches!(comparison.outcome, Compared::Better | Compared::NoGain))
+        .filter(|comparison| {
+            comparison.primary.finding.interval().is_some_and(|found| found.high <= NO_WORSE)
+        })
+        .filter_map(|comparison| Some((comparison, peak(comparison)?)))
+        .min_by(|(_, one), (_, other)| one.ratio.total_cmp(&other.ratio))
+        .filter(|(comparison, peak)| {
+            peak.ratio <= 0.9 && best.is_none_or(|best| best.candidate != comparison.candidate)
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use underbar_verdict::plan::Plan;
+    use underbar_verdict::sample::Sample;
+
+    const FAST: Arm = Arm::named("tcmalloc");
+    const SMALL: Arm = Arm::named("jemalloc");
+
+    /// Twelve rounds in which the two have so many hundredths of the default's CPU time and memory.
+    fn compared(fast: (u64, u64), small: (u64, u64)) -> Vec<Comparison> {
+        let mut runs = Runs::new(Plan::new(&[Arm::DEFAULT, FAST, SMALL], 12, 1).expect("a plan"));
+        while let Some(order) = runs.next_order() {
+            let samples: Vec<Sample> = order
+                .iter()
+                .map(|&arm| {
+                    let (cpu, peak) = if arm == FAST {
+                        fast
+                    } else if arm == SMALL {
+                        small
+                    } else {
+                        (100, 100)
+                    };
+                    Sample {
+                        cpu_ns: cpu * 1_000_000,
+                        elapsed_ns: 100_000_000,
+                        peak_rss_bytes: peak << 20,
+                        faults: 1000,
+                        ended_well: true,
+                        output: None,
+                    }
+                })
+                .collect();
+            runs.record(&samples).expect("a round");
+        }
+        let question = Question::about(Measure::Cpu);
+        [FAST, SMALL].map(|arm| Comparison::of(&runs, arm, Arm::DEFAULT, &question)).into()
+    }
+
+    fn chosen(fast: (u64, u64), small: (u64, u64)) -> (Option<Arm>, Option<Arm>) {
+        let comparisons = compared(fast, small);
+        let best = best(&comparisons);
+        let thriftiest = thriftiest(&comparisons, best);
+        (best.map(|best| best.candidate), thriftiest.map(|(thrifty, _)| thrifty.candidate))
+    }
+
+    #[test]
+    fn one_that_takes_much_less_memory_is_named_next_to_the_fastest() {
+        assert_eq!(chosen((65, 101), (89, 18)), (Some(FAST), Some(SMALL)));
+        assert_eq!(chosen((100, 101), (100, 18)), (None, Some(SMALL)), "none is faster");
+        assert_eq!(chosen((65, 18), (89, 50)), (Some(FAST), None), "the fastest takes least");
+        assert_eq!(chosen((65, 101), (110, 18)), (Some(FAST), None), "it takes more CPU");
+        assert_eq!(chosen((65, 101), (89, 95)), (Some(FAST), None), "too little");
+    }
 }
