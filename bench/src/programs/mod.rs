@@ -196,12 +196,11 @@ pub fn run(request: Request, workspace: &Path, target: &Path) -> Result<(), Erro
 
 /// What fails plain measures nothing: it may not be the program that its name says.
 fn has_worked(name: &str, arm: usize, sample: &Sample) -> Result<(), Error> {
-    match sample.outcome.0 {
-        status if arm == PLAIN && status != 0 => {
-            Err(Error::Workload(format!("{name} ends with status {status}")))
-        }
-        _ => Ok(()),
+    let (status, _) = sample.outcome;
+    if arm == PLAIN && status != 0 {
+        return Err(Error::Workload(format!("{name} ends with status {status}")));
     }
+    Ok(())
 }
 
 /// One sample of one arm.

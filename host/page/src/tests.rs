@@ -85,6 +85,15 @@ fn the_head_is_of_the_program_of_which_the_text_tells() {
 }
 
 #[test]
+fn the_head_tells_whose_defaults_were_in_force() {
+    const WORDS: &str = "the defaults are those of Language Environment";
+    let mut report = sample::getfree();
+    assert!(!page_of(&report).contains(WORDS));
+    report.options.in_force[1].where_set = "IBM-supplied default".to_owned();
+    assert!(page_of(&report).contains(WORDS));
+}
+
+#[test]
 fn each_suggestion_is_next_to_its_evidence() {
     let report = sample::getfree();
     let advice = advise(&report);
