@@ -41,7 +41,8 @@ pub struct Heap {
     /// When a thread should next look at idle, parked or free storage: nanoseconds of the coarse clock, `u64::MAX` for never.
     /// That of the default heap is no later than those of heaps that last. Written under the lock of `space`, and of a lasting heap's,
     /// relaxed: a hint.
-    pub next_look: AtomicU64,
+    /// Apart, since each list of cells reads it.
+    pub next_look: Line<AtomicU64>,
     /// Entered by threads that get storage from it, and closed at its end.
     pub gate: Line<Gate>,
     /// Its row in the ledger.
@@ -70,7 +71,9 @@ pub const COUNTS_EACH: usize = 2;
 /// The number of a heap that programs do not name by a number.
 pub const UNNUMBERED: u32 = u32::MAX;
 
-/// What HEAP, STORAGE, HEAPCHK and HEAPZONES say, as the paths of requests need it. Set before the first request.
+/// What HEAP, STORAGE, HEAPCHK and HEAPZONES say, as the paths of requests need it. Set before the first request. On a cache line of its
+/// own: each list of cells reads it, and no thread writes next to it.
+#[repr(align(64))]
 pub struct Settings {
     /// Requests of fewer bytes are served by cells; 0: each request is an element.
     cells_below: AtomicUsize,
@@ -126,7 +129,7 @@ impl Heap {
                 counted_below: AtomicUsize::new(0),
             },
             turnover: Turnover::new(),
-            next_look: AtomicU64::new(u64::MAX),
+            next_look: Line(AtomicU64::new(u64::MAX)),
             gate: Line(Gate::new()),
             account: Account::new(),
             code: Code::new(),
