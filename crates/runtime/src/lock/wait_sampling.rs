@@ -61,7 +61,9 @@ pub struct Pile {
 }
 
 /// The share of waits, or of piles, that is recorded. Written by threads that record. Relaxed: an old share is as good as any,
-/// and two threads that write at the same time make a window longer or shorter.
+/// and two threads that write at the same time make a window longer or shorter. On a cache line of its own: every unlock reads what would
+/// lie next to it.
+#[repr(align(64))]
 struct Share {
     /// One of this many waits is recorded.
     one_of: AtomicU32,
