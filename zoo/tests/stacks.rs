@@ -101,3 +101,12 @@ fn segments_are_counted_as_they_are_reached() {
     let (allocated, _, _) = counted(KEEP, "together");
     assert_eq!(allocated, 64, "a first segment each, used three times");
 }
+
+/// A first request that touched one page more would cost each thread 4 KiB and a page fault.
+#[test]
+fn the_heap_touches_no_page_of_a_stack_that_the_thread_does_not() {
+    let program = text(compiled("stacks/shallow", "stacks-shallow", &["-pthread", "-O1"]));
+    let pages = |output: &str| output.trim().parse::<u32>().expect("a number of pages");
+    let (bare, ours) = (pages(&plain(&[&program]).output), pages(&on_heap("", &[&program]).output));
+    assert!(bare > 0 && ours <= bare, "{ours} pages instead of {bare}");
+}

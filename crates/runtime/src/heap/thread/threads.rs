@@ -102,8 +102,12 @@ pub fn acquire(heap: &'static Heap) -> *mut ThreadHeap {
     thread
 }
 
+/// Apart from `acquire`: the compiler builds the heap on the stack, two pages of it, and a thread that takes over an
+/// abandoned heap must not touch them.
+///
 /// # Safety
 /// Under the lock of the heap's threads. The heap does not end meanwhile.
+#[inline(never)]
 unsafe fn new_in(heap: &'static Heap) -> *mut ThreadHeap {
     let is_default = core::ptr::eq(heap, &DEFAULT);
     let mut thread = if is_default { null_mut() } else { take_spare() };
