@@ -166,6 +166,24 @@ impl Extent {
         self.held -= step;
     }
 
+    /// Whether all cells are carved, and fewer than a step of them wait.
+    pub fn has_few(&self) -> bool {
+        self.carved == self.capacity && self.waiting() < self.step
+    }
+
+    /// Cells that were carved and are not handed out.
+    pub fn waiting(&self) -> u32 {
+        self.carved - self.out()
+    }
+
+    /// Sets the countdown of an extent that is laid aside: to the time when a step of cells waits, those included that wait now.
+    pub fn count_to_a_step(&mut self) {
+        let out = self.out();
+        let missing = self.step.saturating_sub(self.waiting()).max(1).min(out);
+        self.countdown = missing;
+        self.held = out - missing;
+    }
+
     /// Carves at most `count` cells and links them, the last to `rest`. Returns the first, and how many.
     pub fn carve(&mut self, count: u32, rest: *mut Cell) -> (*mut Cell, u32) {
         let count = count.min(self.capacity - self.carved);

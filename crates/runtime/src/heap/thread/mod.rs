@@ -4,7 +4,7 @@
 //!             bins[class] -> cell -> cell -> nil            malloc takes here
 //! pool[class] current  -> extent  (list: cells freed since)
 //!             partial  -> extent <-> extent                 have free cells
-//!             full     -> extent <-> extent                 looked at when some have come back
+//!             full     -> extent <-> extent                 looked at when a step of cells waits
 //! inbox    <- cells that other threads freed, in batches: carriers of cells, linked
 //! outbox[] -> cells of other threads, waiting to be a batch
 //! ```
@@ -278,6 +278,11 @@ impl ThreadHeap {
             self.collect();
             loop {
                 let mut extent = self.pools[class].current;
+                // A partial extent has a step of cells or more: few cells would be used up at once, again and again.
+                if !extent.is_null() && (*extent).has_few() && !self.pools[class].partial.is_null() {
+                    self.lay_aside(class, extent);
+                    extent = null_mut();
+                }
                 if extent.is_null() {
                     extent = self.next_extent(class);
                     if extent.is_null() {
@@ -303,7 +308,7 @@ impl ThreadHeap {
                     }
                     return cells;
                 }
-                self.now_full(class, extent);
+                self.lay_aside(class, extent);
             }
         }
     }
@@ -313,7 +318,7 @@ impl ThreadHeap {
     unsafe fn take_cells(&mut self, extent: *mut Extent) -> (*mut Cell, u32) {
         // SAFETY: the extent is ours.
         let extent = unsafe { &mut *extent };
-        let (back, waiting) = (extent.list, extent.carved - extent.out());
+        let (back, waiting) = (extent.list, extent.waiting());
         // SAFETY: a cell in the list is free, and begins with a link.
         if !back.is_null() && unsafe { (*back).next.get() } == back {
             // SAFETY: the extent is the cell's.
@@ -376,11 +381,10 @@ impl ThreadHeap {
     }
 
     /// Lays an extent aside until enough of its cells have come back for a look.
-    unsafe fn now_full(&mut self, class: usize, extent: *mut Extent) {
+    unsafe fn lay_aside(&mut self, class: usize, extent: *mut Extent) {
         // SAFETY: the extent is ours and in no list.
         unsafe {
-            (*extent).held = (*extent).out();
-            (*extent).count_on();
+            (*extent).count_to_a_step();
             (*extent).place = Place::Full;
             link(&mut self.pools[class].full, extent);
         }

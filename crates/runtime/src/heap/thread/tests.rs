@@ -103,6 +103,38 @@ fn cells_come_back_in_any_order() {
     assert_eq!(live(), before, "all is back");
 }
 
+/// Random replacement over some twenty extents. An extent whose cells are few gives way to one with a step of them: a bin that is
+/// filled has a step of cells on average.
+#[test]
+fn a_bin_is_filled_with_a_step_of_cells() {
+    let _turn = ONE_AT_A_TIME.lock();
+    let bytes = 250;
+    let mut random = Random(7);
+    let mut held: Vec<*mut u8> = (0..4000).map(|_| get(bytes)).collect();
+    let heap = heap_of_this_thread();
+    let extent_of = |cell: *mut u8| map::lookup(cell.addr()).cast::<Extent>();
+    // SAFETY: the cell is in use, so its extent is live.
+    let (class, step) = unsafe {
+        let extent = &*extent_of(held[0]);
+        (usize::from(extent.class), extent.capacity / 8)
+    };
+    let (gets, mut fills) = (100_000, 0);
+    for _ in 0..gets {
+        let at = random.below(held.len());
+        // SAFETY: ours, and no longer held; the heap is this thread's.
+        unsafe {
+            free(held[at]);
+            fills += u32::from((*heap).bins[class].is_null());
+        }
+        held[at] = get(bytes);
+    }
+    // SAFETY: ours.
+    held.drain(..).for_each(|got| unsafe { free(got) });
+    settle();
+    check_extents(heap);
+    assert!(fills > 0 && fills <= gets / step, "{fills} fills for {gets} gets, a step has {step} cells");
+}
+
 #[test]
 fn each_size_is_usable_to_the_last_byte() {
     let _turn = ONE_AT_A_TIME.lock();
