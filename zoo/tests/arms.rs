@@ -72,6 +72,9 @@ fn tune_compares_with_the_allocators_of_the_machine() {
     let found = json(&data);
     let others = &found["allocators"];
     assert_eq!(others["reference"], "default", "{others}");
+    for none in ["better", "before", "less_memory", "less_memory_before"] {
+        assert_eq!(others.get(none), Some(&serde_json::Value::Null), "{none}: {others}");
+    }
     let names: Vec<&str> = others["comparisons"]
         .as_array()
         .expect("some")

@@ -176,6 +176,8 @@ fn of_tune() -> Value {
                 "reference": text("The arm that they are compared with: `default` or `tuned`."),
                 "better": or_null(&text("The best of those that are better by the primary measure.")),
                 "before": or_null(&text("The words that run the program so, before its own.")),
+                "less_memory": or_null(&text("Another one that takes less memory, and no more of the primary measure.")),
+                "less_memory_before": or_null(&text("The words that run the program so, before its own.")),
                 "comparisons": list("Plain, libraries that are installed, settings of glibc.", &to("comparison")),
                 "runs": to("runs"),
             }))),

@@ -36,6 +36,10 @@ pub(super) struct Others {
     pub better: Option<Arm>,
     /// The words before the program's that use it.
     pub before: Option<String>,
+    /// Another one that takes less memory, and no more of the primary measure; None: none does.
+    pub less_memory: Option<Arm>,
+    /// The words before the program's that use that one.
+    pub less_memory_before: Option<String>,
     /// Each of them.
     pub comparisons: Vec<Comparison>,
     /// Every run.
@@ -69,11 +73,14 @@ impl Tune {
         let others = arms.iter().skip(1).map(|&(arm, _)| Comparison::of(&runs, arm, reference, &question));
         let comparisons: Vec<Comparison> = others.collect();
         let best = best(&comparisons);
-        let before = best.and_then(|best| peers.iter().find(|peer| peer.arm == best.candidate));
+        let less_memory = thriftiest(&comparisons, best).map(|(thrifty, _)| thrifty.candidate);
+        let before = |arm: Arm| peers.iter().find(|peer| peer.arm == arm).map(|peer| peer.before.clone());
         let found = Others {
             reference,
             better: best.map(|best| best.candidate),
-            before: before.map(|peer| peer.before.clone()),
+            before: best.and_then(|best| before(best.candidate)),
+            less_memory,
+            less_memory_before: less_memory.and_then(before),
             comparisons: comparisons.clone(),
             runs,
         };
