@@ -1,8 +1,8 @@
 //! Extents: pages of a segment that hold cells of one size, and belong to one thread's heap.
 //!
 //! ```text
-//! cell | cell | cell | cell | cell | not carved yet ........ | next block's header
-//!  used  list   used   list   used
+//! 8 | header | cell | cell | cell | cell | cell | not carved yet ........ | 8 | next block's header
+//! ^ first page  used   list   used   list   used                          ^ next page
 //! ```
 //!
 //! Invariants: carved == out + |list|, where `out` (= countdown + held) counts the cells that were handed out, to the program or
@@ -20,9 +20,9 @@ use core::ptr::null_mut;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use super::cell::Cell;
-use super::map::Descriptor;
+use super::map::{Descriptor, PAGE};
 use super::private_storage::DESCRIPTOR;
-use super::size::Cells;
+use super::size::{Cells, LARGEST_SMALL};
 
 /// In which of its pool's lists an extent is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,7 +41,7 @@ pub enum Place {
 pub struct Extent {
     /// See [`Descriptor::owner`].
     pub owner: AtomicUsize,
-    /// First page.
+    /// The first cell; the first page as long as there is no class.
     pub start: usize,
     /// See the drawing above.
     scale: usize,
@@ -85,6 +85,15 @@ pub struct Extent {
     pub place: Place,
 }
 
+/// Bytes before the cells of an extent: the last ones of the block before, and the header of its own.
+pub const BEFORE_CELLS: usize = 16;
+
+/// The same for cells of that size, so that an address is as much aligned as the size is, up to the alignments that cells serve.
+pub const fn before_cells(cell_bytes: u32) -> u32 {
+    let alignment = 1 << cell_bytes.trailing_zeros();
+    if alignment > LARGEST_SMALL as u32 { LARGEST_SMALL as u32 } else { alignment }
+}
+
 /// The countdown is at least this many cells: an extent has room for 15 or more large ones. With five, the peak of bytes in use
 /// would be an eighth too high. Extents of pools can have fewer cells: for those it is a quarter of them.
 pub const LEAST_STEP: u32 = 4;
@@ -94,7 +103,7 @@ const MOST_STEP: u32 = 512;
 const _: () = assert!(size_of::<Extent>() <= DESCRIPTOR && offset_of!(Extent, list) == 64);
 
 impl Extent {
-    /// An extent without cells.
+    /// An extent without cells, whose first page begins there.
     pub fn new(start: usize, bytes: usize, segment: *mut Descriptor) -> Self {
         Self {
             owner: AtomicUsize::new(0),
@@ -124,14 +133,20 @@ impl Extent {
     pub fn set_class(&mut self, class: usize, cells: &Cells) {
         self.class = class as u8;
         self.cell_bytes = cells.bytes[class];
-        // The last word of the pages is the next block's header.
-        self.capacity = (self.bytes - 8) / self.cell_bytes;
+        let before = before_cells(self.cell_bytes);
+        self.start += before as usize;
+        self.capacity = (self.bytes - before) / self.cell_bytes;
         let (_, of_a_pool) = cells.extents[class];
         if of_a_pool > 0 {
             self.capacity = self.capacity.min(of_a_pool);
         }
         self.scale = cells.scales[class];
         self.step = (self.capacity / 8).max(LEAST_STEP.min(self.capacity.div_ceil(4))).min(MOST_STEP);
+    }
+
+    /// Where its first page begins.
+    pub fn first_page(&self) -> usize {
+        self.start & !(PAGE - 1)
     }
 
     /// Is this the address of a cell that was carved? The address is in a page of this extent.
@@ -219,26 +234,34 @@ mod tests {
     fn the_addresses_of_carved_cells_are_told_from_all_others() {
         for (class, &cell_bytes) in CELL_BYTES.iter().enumerate().skip(1) {
             let bytes = (cell_bytes as usize * 16).next_multiple_of(65_536);
-            // Whole pages of eight-byte words, so that each cell is aligned.
-            let mut pages = std::vec![0_u64; bytes / 8];
-            let start = pages.as_mut_ptr().addr();
-            let mut extent = Extent::new(start, bytes, null_mut());
+            let mut storage = std::vec![0_u8; bytes + PAGE];
+            let first_page = storage.as_mut_ptr().addr().next_multiple_of(PAGE);
+            let mut extent = Extent::new(first_page, bytes, null_mut());
             let has_cell = |extent: &Extent, address| {
                 // SAFETY: the extent is live.
                 unsafe { Extent::has_cell(extent, address) }
             };
-            assert!(!has_cell(&extent, start));
+            assert!(!has_cell(&extent, first_page));
             extent.set_class(class, &STANDARD);
+            let start = extent.start;
+            assert!(start >= first_page + BEFORE_CELLS && extent.first_page() == first_page);
+            assert!(start.is_multiple_of((1 << cell_bytes.trailing_zeros()).min(LARGEST_SMALL)));
+            assert!(start + extent.capacity as usize * cell_bytes as usize <= first_page + bytes);
             for count in [0, 1, extent.capacity / 2, extent.capacity] {
                 extent.carve(count, null_mut());
-                for offset in 0..bytes {
-                    let carved = extent.carved as usize * cell_bytes as usize;
-                    let expected = offset < carved && offset.is_multiple_of(cell_bytes as usize);
-                    assert_eq!(has_cell(&extent, start + offset), expected, "{offset} of {cell_bytes}");
+                let carved = start..start + extent.carved as usize * cell_bytes as usize;
+                for address in first_page..first_page + bytes {
+                    let expected =
+                        carved.contains(&address) && (address - start).is_multiple_of(cell_bytes as usize);
+                    assert_eq!(
+                        has_cell(&extent, address),
+                        expected,
+                        "{address:#x} of {start:#x}, {cell_bytes}"
+                    );
                 }
             }
             assert_eq!(extent.cell_around(start + cell_bytes as usize - 1), Some(start));
-            assert_eq!(extent.cell_around(start + bytes - 1), None);
+            assert_eq!(extent.cell_around(first_page), None);
         }
     }
 }

@@ -389,8 +389,7 @@ fn forget_largest() {
     }
 }
 
-/// The class whose cells hold `size` bytes at that alignment: extents begin at a page, so a cell size that is
-/// a multiple of the alignment does it.
+/// The class whose cells hold `size` bytes at that alignment. A cell size that is a multiple of it does it (`extent::before_cells`).
 fn class_for(size: usize, align: usize) -> Option<usize> {
     let first = class_of(size.max(1));
     if align == 16 {

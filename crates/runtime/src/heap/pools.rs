@@ -23,6 +23,7 @@ use underbar_ledger::Pools;
 use underbar_ledger::pools::{PoolRow, ROWS, step_of};
 use underbar_options::{HeapPools, POOL_SIZES, POOLS_UNDER_AUTO};
 
+use super::extent::before_cells;
 use super::map::PAGE;
 use super::object::{Heap, Settings};
 use super::size::{CLASS_OF_UNITS, Cells, LARGEST_SMALL, STANDARD, UNITS, row_of};
@@ -104,7 +105,8 @@ impl Shape {
                 shape.cells.carved[class] *= POOL_LISTS;
                 let most = LARGEST_EXTENT / bytes;
                 let count = option.cells_per_extent(size, initial).min(most);
-                let extent = (count * bytes + 8).next_multiple_of(PAGE as u64);
+                let before = before_cells(bytes as u32);
+                let extent = (count * bytes + u64::from(before)).next_multiple_of(PAGE as u64);
                 shape.cells.extents[class] = (extent as u32, count as u32);
                 shape.rows[class] = (row as u8, rows as u8);
             }

@@ -113,7 +113,7 @@ unsafe fn take_out(segment: &Segment, in_use: &mut InUse) -> Option<Fault> {
                     in_use.blocks += out as u64;
                     in_use.bytes += out * i64::from((*extent).cell_bytes);
                     // Out of the map first, since its storage belongs to another user from then on.
-                    map::enter((*extent).start, (*extent).bytes as usize, null_mut());
+                    map::enter((*extent).first_page(), (*extent).bytes as usize, null_mut());
                     OWN.lock().put_descriptor(extent.cast());
                 }
             }

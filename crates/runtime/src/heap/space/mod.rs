@@ -48,7 +48,7 @@ use core::ptr::null_mut;
 
 use super::block::{Block, HEADER, SMALLEST, block_bytes};
 use super::check::{self, Fault};
-use super::extent::Extent;
+use super::extent::{BEFORE_CELLS, Extent};
 use super::index::{Heads, Index};
 use super::map::{self, PAGE};
 use super::object::Heap;
@@ -155,17 +155,21 @@ impl Space {
 
     /// An element of `bytes`, aligned to `align` (a power of two, at least 16). None if the kernel has no memory.
     pub fn get(&mut self, bytes: usize, align: usize) -> Option<Element> {
+        self.get_at(bytes, Place { align, behind: 0 })
+    }
+
+    fn get_at(&mut self, bytes: usize, place: Place) -> Option<Element> {
         let want = block_bytes(bytes)?;
-        let found = match self.find(want, align) {
-            None if self.parked.bytes > 0 => self.make_room(want, align, self.worth_parking(want)),
+        let found = match self.find(want, place) {
+            None if self.parked.bytes > 0 => self.make_room(want, place, self.worth_parking(want)),
             found => found,
         };
         let block = match found {
             Some(block) => block,
-            None => self.new_segment(room_for(want, align)?)?,
+            None => self.new_segment(room_for(want, place)?)?,
         };
         // SAFETY: blocks in the index are free blocks of live segments, and we hold the lock.
-        Some(unsafe { self.take(block, want, align) })
+        Some(unsafe { self.take(block, want, place) })
     }
 
     /// An element of `bytes` with half as much free storage behind it. None if no free block is so large; nothing is got from the
@@ -174,23 +178,23 @@ impl Space {
         let want = block_bytes(bytes)?;
         let block = self.index.find(want.checked_add(want / 2)?)?;
         // SAFETY: as in `get`.
-        Some(unsafe { self.take(block, want, 16) })
+        Some(unsafe { self.take(block, want, Place::ANY) })
     }
 
-    /// A free block that holds `want` bytes at that alignment.
-    fn find(&self, want: usize, align: usize) -> Option<Block> {
+    /// A free block that holds `want` bytes at such a place.
+    fn find(&self, want: usize, place: Place) -> Option<Block> {
         match self.index.find(want) {
-            Some(block) if align <= 16 || fits(block, want, align) => Some(block),
-            _ if align <= 16 => None,
-            _ => self.index.find(room_for(want, align)?),
+            Some(block) if place.is_any() || place.fits(block, want) => Some(block),
+            _ if place.is_any() => None,
+            _ => self.index.find(room_for(want, place)?),
         }
     }
 
     /// Cuts an element out of a free block that is large enough for it.
     ///
     /// # Safety
-    /// The block is in the index, and holds `want` bytes at that alignment.
-    unsafe fn take(&mut self, block: Block, want: usize, align: usize) -> Element {
+    /// The block is in the index, and holds `want` bytes at such a place.
+    unsafe fn take(&mut self, block: Block, want: usize, place: Place) -> Element {
         // SAFETY: the block is free and in a live segment whose page map entries reach its header.
         unsafe {
             let mut size = block.size();
@@ -203,7 +207,7 @@ impl Space {
                 self.no_longer_idle(segment);
             }
             let mut block = block;
-            let element = aligned_element(block, align);
+            let element = place.in_block(block);
             let gap = element - block.element();
             self.enter_pages(segment, element + want + FREE_HEAD);
             if gap > 0 {
@@ -384,7 +388,7 @@ impl Space {
 
     /// Pages for an extent of cells, with its descriptor entered for them. Null if there is no memory.
     pub fn get_extent(&mut self, bytes: usize) -> *mut Extent {
-        if self.parked.bytes > 0 && self.find(bytes, PAGE).is_none() {
+        if self.parked.bytes > 0 && self.find(bytes, Place::OF_EXTENT).is_none() {
             let converted = self.convert(bytes);
             if !converted.is_null() {
                 return converted;
@@ -394,21 +398,21 @@ impl Space {
         if descriptor.is_null() {
             return null_mut();
         }
-        // The last word of the last page is the next block's header, so that extents lie without gaps.
-        let Some(element) = self.get(bytes - HEADER, PAGE) else {
+        // The next block's header is in the page behind, so that extents lie without gaps.
+        let Some(element) = self.get_at(bytes - HEADER, Place::OF_EXTENT) else {
             // SAFETY: it is ours and no other thread has seen it.
             unsafe { OWN.lock().put_descriptor(descriptor.cast()) };
             return null_mut();
         };
-        let segment = map::lookup(element.address);
+        let (first_page, segment) = (element.address - BEFORE_CELLS, map::lookup(element.address));
         // SAFETY: the descriptor's storage is ours; the pages are ours now.
-        unsafe { descriptor.write(Extent::new(element.address, bytes, segment)) };
-        map::enter(element.address, bytes, descriptor.cast());
+        unsafe { descriptor.write(Extent::new(first_page, bytes, segment)) };
+        map::enter(first_page, bytes, descriptor.cast());
         descriptor
     }
 
-    /// Pages for an area of an ECB, and their segment. None if there is no memory. The caller enters them before it gives up the
-    /// lock.
+    /// Pages for an area of an ECB, and their segment: from the first byte to the last word, which is the next block's header. None if
+    /// there is no memory. The caller enters them before it gives up the lock.
     pub fn get_pages(&mut self, bytes: usize) -> Option<(usize, *mut map::Descriptor)> {
         let element = self.get(bytes - HEADER, PAGE)?;
         Some((element.address, map::lookup(element.address)))
@@ -433,9 +437,9 @@ impl Space {
     pub unsafe fn free_extent(&mut self, extent: *mut Extent) {
         // SAFETY: the caller's promise.
         unsafe {
-            let (start, bytes, segment) = ((*extent).start, (*extent).bytes as usize, (*extent).segment);
-            map::enter(start, bytes, segment);
-            if let Err(fault) = self.free(start) {
+            let (first_page, segment) = ((*extent).first_page(), (*extent).segment);
+            map::enter(first_page, (*extent).bytes as usize, segment);
+            if let Err(fault) = self.free(first_page + BEFORE_CELLS) {
                 check::end_damaged(Some(fault));
             }
             OWN.lock().put_descriptor(extent.cast());
@@ -443,22 +447,42 @@ impl Space {
     }
 }
 
-/// Bytes of a block in which `want` bytes can be moved to an aligned place and leave a whole free block before them.
-fn room_for(want: usize, align: usize) -> Option<usize> {
-    if align <= 16 { Some(want) } else { want.checked_add(align)?.checked_add(SMALLEST) }
+/// Where an element may begin: so many bytes behind a multiple of a power of two.
+#[derive(Clone, Copy)]
+struct Place {
+    align: usize,
+    behind: usize,
 }
 
-/// The address of an aligned element in a free block, leaving no gap too small for a block.
-fn aligned_element(block: Block, align: usize) -> usize {
-    let element = block.element().next_multiple_of(align);
-    if element != block.element() && element - block.element() < SMALLEST { element + align } else { element }
+impl Place {
+    /// At any multiple of 16.
+    const ANY: Self = Self { align: 16, behind: 0 };
+    /// Behind its header, in the first of its pages. A header in the last page of the extent before would be all that ever touches
+    /// that page, if few of its cells are in use.
+    const OF_EXTENT: Self = Self { align: PAGE, behind: BEFORE_CELLS };
+
+    fn is_any(self) -> bool {
+        self.align <= 16
+    }
+
+    /// The address of an element in a free block, with no gap that is too small for a block.
+    fn in_block(self, block: Block) -> usize {
+        let from = block.element();
+        let element = (from - self.behind).next_multiple_of(self.align) + self.behind;
+        if element != from && element - from < SMALLEST { element + self.align } else { element }
+    }
+
+    /// Does an element of `want` block bytes fit into a free block?
+    fn fits(self, block: Block, want: usize) -> bool {
+        // SAFETY: the block is in the index.
+        let size = unsafe { block.size() };
+        self.in_block(block) - block.element() + want <= size
+    }
 }
 
-/// Does an aligned element of `want` block bytes fit into a free block?
-fn fits(block: Block, want: usize, align: usize) -> bool {
-    // SAFETY: the block is in the index.
-    let size = unsafe { block.size() };
-    aligned_element(block, align) - block.element() + want <= size
+/// Bytes of a block in which `want` bytes can be moved to their place and leave a whole free block before them.
+fn room_for(want: usize, place: Place) -> Option<usize> {
+    if place.is_any() { Some(want) } else { want.checked_add(place.align)?.checked_add(SMALLEST) }
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ pub use underbar_options::{Disposition, HugePages};
 
 use super::super::block::Block;
 use super::super::extent::Extent;
-use super::super::map::{self, SEGMENT};
+use super::super::map::{self, PAGE, SEGMENT};
 use super::super::object::Heap;
 use super::super::private_storage::DESCRIPTOR;
 
@@ -87,8 +87,7 @@ impl Segment {
     }
 }
 
-/// The segment of a block. Its header is in a page of the segment, or at the end of the last page of an extent, which knows its
-/// segment.
+/// The segment of a block. Its header is in a page of the segment, or in one of an extent, which knows its segment.
 ///
 /// # Safety
 /// The block is in a live segment.
@@ -121,7 +120,8 @@ pub fn end_around(address: usize) -> Option<usize> {
         } else {
             let extent: *const Extent = descriptor.cast();
             (
-                (&raw const (*extent).start).read_volatile(),
+                // Of its first cell.
+                (&raw const (*extent).start).read_volatile() & !(PAGE - 1),
                 (&raw const (*extent).bytes).read_volatile() as usize,
             )
         };
@@ -134,7 +134,6 @@ mod tests {
     use super::super::super::ONE_AT_A_TIME;
     use super::super::super::private_storage::OWN;
     use super::*;
-    use crate::heap::map::PAGE;
     use underbar_sys::syscall;
 
     /// A thread that looks at the map has found an extent's descriptor; before it reads on, the extent is gone, and the descriptor serves

@@ -5,6 +5,7 @@ use super::super::object::DEFAULT;
 use super::*;
 use crate::heap::random::Random;
 use std::vec::Vec;
+use underbar_sys::syscall;
 
 const KEEP_SMALL: Policy = Policy {
     initial: 256 * 1024,
@@ -57,12 +58,11 @@ impl Model {
         let extent = if waiting.is_null() { self.space.get_extent(16 * 1024) } else { waiting };
         assert!(!extent.is_null());
         // SAFETY: the extent is ours.
-        let (start, bytes) = unsafe { ((*extent).start, (*extent).bytes as usize - 8) };
-        assert!(start.is_multiple_of(PAGE));
-        for at in [start, start + PAGE, start + bytes] {
+        let (first, bytes) = unsafe { ((*extent).first_page(), (*extent).bytes as usize) };
+        for at in [first, first + PAGE, first + bytes - 1] {
             assert_eq!(map::lookup(at), extent.cast(), "each page of an extent leads to it");
         }
-        self.fill(start, bytes, true);
+        self.fill(first + BEFORE_CELLS, bytes - BEFORE_CELLS, true);
     }
 
     fn fill(&mut self, address: usize, bytes: usize, extent: bool) {
@@ -438,5 +438,21 @@ fn what_cannot_be_is_none_and_leaves_nothing() {
         assert!(space.remap(element.address, usize::MAX).is_none());
         assert!(space.remap(element.address, 1 << 47).is_none());
         assert_eq!(space.free(element.address), Ok(element.block_bytes), "as it was");
+    }
+}
+
+#[test]
+fn the_header_of_an_extent_is_in_its_own_first_page() {
+    let _turn = ONE_AT_A_TIME.lock();
+    let mut space = Space::new(&DEFAULT, core::ptr::null_mut());
+    space.set_policy(Policy::AUTO);
+    let extents: Vec<_> = (0..5).map(|_| space.get_extent(16 * PAGE)).collect();
+    for extent in extents {
+        // SAFETY: the extent is ours.
+        let first = unsafe { (*extent).first_page() };
+        let mut states = [0_u8; 16];
+        syscall::mincore(first, &mut states).expect("mapped");
+        let touched: Vec<_> = (0..16).filter(|&page| states[page] & 1 != 0).collect();
+        assert_eq!(touched, [0], "a page for a header alone");
     }
 }
