@@ -7,11 +7,15 @@
 //!                     0: never used               p: went back lately
 //! ```
 //!
-//! A free makes no system call: it only notes the time in the units that it covers. Storage that is taken again within the delay
+//! A free makes no system call, with one exception: it only notes the time in the units that it covers. Storage that is taken again within the delay
 //! costs nothing at all, so a buffer that comes and goes keeps its pages. From time to time any thread that comes by runs a look.
 //! It gives back the units that are wholly free and whose time is over; neighbours go in one call. A look gives back only as much
 //! as a request can wait for, and the next look continues. If units are taken again soon after they went back, they were given
 //! back too early: then the delay grows.
+//!
+//! The exception is a block larger than any before it. A program that copies an array into larger and larger ones leaves blocks behind
+//! that serve none of those to come, and most programs end before any time is over. What is freed for the second time may well be asked for
+//! a third time: it stays.
 //!
 //! Invariant: only whole pages inside free blocks go back, never a page with a block's header, its links, or its address.
 //! Cost: two bytes for each 64 KiB; a look walks the free blocks of 256 KiB or more, and the next one comes later the more there
@@ -55,6 +59,9 @@ const GOES_ON_NS: u64 = 1_000_000;
 /// The pause between two looks is at least this many nanoseconds for each free block that was walked over.
 const NS_OF_A_BLOCK: u64 = 5_000;
 
+/// The first freed block of its size goes back at once, from this size on.
+const WORTH_RETURNING: usize = 128 * 1024;
+
 const LEAF_BITS: u32 = 30;
 const LEAF_UNITS: usize = (1 << LEAF_BITS) / UNIT;
 const LEAVES: usize = 1 << (47 - LEAF_BITS);
@@ -86,12 +93,14 @@ pub struct Decay {
     came: usize,
     /// The clock as it was last read.
     now: u64,
+    /// Bytes of the largest block that went back at once.
+    largest: usize,
 }
 
 impl Decay {
     /// Nothing was freed yet.
     pub const fn new() -> Self {
-        Self { due: u64::MAX, delay: DELAY, goes_on: false, went: 0, came: 0, now: 0 }
+        Self { due: u64::MAX, delay: DELAY, goes_on: false, went: 0, came: 0, now: 0, largest: 0 }
     }
 
     /// Should the next look come as soon as it can?
@@ -243,6 +252,32 @@ impl Space {
                     self.note_freed(block.0..(block.0 + block.size()).min(high), 0, 0, high);
                 }
             }
+        }
+    }
+
+    /// Whether no block of about that size was freed before: a quarter more is another size, so that an array that grows by one element at
+    /// a time is not returned each time.
+    pub(super) fn is_first_of_its_size(&mut self, bytes: usize) -> bool {
+        if bytes < WORTH_RETURNING
+            || bytes <= self.decay.largest + self.decay.largest / 4
+            || self.policy.disposition != Disposition::Auto
+            || sandbox::is_closed()
+        {
+            return false;
+        }
+        self.decay.largest = bytes;
+        true
+    }
+
+    /// Gives back the pages of a range that is inside a free block and was in use until now, as far as a request can wait for that.
+    pub(super) fn give_back_freed(&mut self, range: core::ops::Range<usize>) {
+        // The block's header and links are at its beginning, and its address at its end.
+        let start = (range.start + FREE_HEAD).next_multiple_of(PAGE);
+        let end = (range.end - 8) / PAGE * PAGE;
+        if end > start {
+            // SAFETY: whole pages between the block's links and its last word; no code relies on their content.
+            unsafe { give_back(self.owner(), start, (end - start).min(MOST_BYTES)) };
+            coverage::shrank();
         }
     }
 

@@ -276,9 +276,13 @@ impl Space {
                 block.wipe();
                 (block, size, more_before) = (before, size + more, more);
             }
-            if size == segment.whole() && self.gives_back(segment) {
+            let is_first = !segment.initial && self.is_first_of_its_size(freed.len());
+            if size == segment.whole() && (is_first || self.gives_back(segment)) {
                 self.unmap(segment);
                 return;
+            }
+            if is_first {
+                self.give_back_freed(freed.start..freed.end.min(segment.high));
             }
             block.set_free(size, segment.end());
             self.index.insert(block, size);

@@ -1,6 +1,7 @@
 //! Tests of the return by time, under a clock of their own.
 
 use super::super::super::ONE_AT_A_TIME;
+use super::super::super::map;
 use super::super::super::object::DEFAULT;
 use super::super::{PAGE, Policy};
 use super::*;
@@ -22,6 +23,8 @@ fn resident(start: usize, bytes: usize) -> usize {
 fn touched(elements: usize) -> (Space, std::vec::Vec<usize>) {
     let mut space = Space::new(&DEFAULT, core::ptr::null_mut());
     space.set_policy(Policy { increment: 64 * MIB, ..Policy::AUTO });
+    // None is the first of its size.
+    space.decay.largest = MIB;
     let all = (0..elements)
         .map(|_| {
             let large = space.get(MIB, 16).expect("storage").address;
@@ -192,4 +195,54 @@ fn pages_that_are_missed_soon_stay_longer() {
         space.decay.judge();
     }
     assert_eq!(space.decay.delay, DELAY);
+}
+
+#[test]
+fn the_first_of_its_size_goes_back_at_once_and_later_ones_stay() {
+    let _turn = ONE_AT_A_TIME.lock();
+    let (mut space, elements) = touched(4);
+    space.decay.largest = 0;
+    let free = |space: &mut Space, element: usize| {
+        // SAFETY: in use, and no longer.
+        unsafe { space.free(element) }.expect("in use");
+        resident(element, MIB)
+    };
+    // The page behind holds the next header, and the one before it the block's address.
+    assert!(free(&mut space, elements[0]) <= PAGE);
+    assert_eq!(free(&mut space, elements[1]), MIB - PAGE, "the second one");
+    let slightly_larger = space.get(MIB + MIB / 5, 16).expect("storage").address;
+    // SAFETY: the element is ours.
+    unsafe { (slightly_larger as *mut u8).write_bytes(1, MIB + MIB / 5) };
+    assert_eq!(free(&mut space, slightly_larger), MIB - PAGE, "about as large");
+    space.set_policy(Policy { disposition: Disposition::Keep, ..space.policy() });
+    let large = space.get(2 * MIB, 16).expect("storage").address;
+    // SAFETY: the element is ours.
+    unsafe { (large as *mut u8).write_bytes(1, 2 * MIB) };
+    assert_eq!(free(&mut space, large), MIB - PAGE, "KEEP keeps");
+}
+
+#[test]
+fn an_array_that_is_copied_into_larger_ones_leaves_nothing_behind() {
+    let _turn = ONE_AT_A_TIME.lock();
+    let mut space = Space::new(&DEFAULT, core::ptr::null_mut());
+    space.set_policy(Policy::AUTO);
+    let (mut bytes, mut elements) = (100 << 10, vec![]);
+    while bytes < 20 * MIB {
+        let element = space.get(bytes, 16).expect("storage").address;
+        // SAFETY: the element is ours.
+        unsafe { (element as *mut u8).write_bytes(1, bytes) };
+        if let Some(&(before, _)) = elements.last() {
+            // SAFETY: in use, and no longer.
+            unsafe { space.free(before) }.expect("in use");
+        }
+        elements.push((element, bytes));
+        bytes += bytes / 2;
+    }
+    // SAFETY: in use, and no longer.
+    unsafe { space.free(elements[elements.len() - 1].0) }.expect("in use");
+    // What remains are storage below the smallest size that goes back, and the edges of others.
+    let is_mapped = |&&(start, _): &&(usize, usize)| !map::lookup(start).is_null();
+    let resident: usize =
+        elements.iter().filter(is_mapped).map(|&(start, bytes)| resident(start, bytes)).sum();
+    assert!(resident <= 2 * WORTH_RETURNING, "{resident} bytes");
 }
