@@ -69,9 +69,13 @@ fn of_library(folder: &Path, underbar: &str) -> io::Result<()> {
     let before = [underbar, "run", "-q", "--", "env", "-u", "LD_PRELOAD"];
     let counts = counted(folder, &before, &[&program])?;
     let counts_of_start = counted(folder, &before, &[&program, "start"])?;
+    let first_requests = ["calloc", "new"].map(|first| counted(folder, &before, &[&program, first]));
+    let first_requests = first_requests.into_iter().collect::<io::Result<Vec<String>>>()?;
     let symbols = command("nm", &["--defined-only", &library]).output()?;
     let symbols = String::from_utf8_lossy(&symbols.stdout);
-    let functions = with_aliases(passed(&counts, &library), &symbols);
+    let mut functions = passed(&counts, &library);
+    first_requests.iter().for_each(|counts| functions.extend(passed(counts, &library)));
+    let functions = with_aliases(functions, &symbols);
     let of_start = with_aliases(passed(&counts_of_start, &library), &symbols);
     let data = data::touched(folder, &before, &program, Path::new(&library))?;
     save(
@@ -175,11 +179,12 @@ fn script(of: &str, of_start: &BTreeSet<&str>, functions: &BTreeSet<&str>) -> St
         sections.collect()
     };
     let sections = sections_of(&first) + &sections_of(&later);
-    // The C compiler's own functions of a library, which run at its start and end.
-    let own = if first.is_empty() { "" } else { "    *crtbegin*(.text)\n" };
+    // The C compiler's own functions of a library, which run at its start and end, and their way to the C library.
+    let (plt, own) =
+        if first.is_empty() { ("", "") } else { ("  .plt : { *(.plt) }\n", "    *crtbegin*(.text)\n") };
     format!(
         "/* Functions that {of} passes through. Written by `cargo xtask layout`. */\n\
-         SECTIONS\n{{\n  .text.run :\n  {{\n{own}{sections}  }}\n}}\nINSERT BEFORE .text;\n"
+         SECTIONS\n{{\n{plt}  .text.run :\n  {{\n{own}{sections}  }}\n}}\nINSERT BEFORE .text;\n"
     )
 }
 

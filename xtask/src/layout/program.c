@@ -8,9 +8,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+/* What C++ programs call. */
+void *_Znwm(size_t);
+void *_Znam(size_t);
+void _ZdlPv(void *);
+void _ZdlPvm(void *, size_t);
+void _ZdaPv(void *);
+void *_ZnwmRKSt9nothrow_t(size_t, const void *);
+void *_ZnamRKSt9nothrow_t(size_t, const void *);
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static void *blocks[400];
 static void *work(void *kept) {
@@ -30,6 +39,21 @@ static void *work(void *kept) {
     void *aligned = aligned_alloc(64, 640);
     free(aligned);
     return kept;
+}
+/* The first request comes before the library's own start, as from the constructors of other libraries. */
+static void before_start(int count, char **words) {
+    if (count > 1 && strcmp(words[1], "calloc") == 0) free(calloc(1, 100));
+    if (count > 1 && strcmp(words[1], "new") == 0) _ZdlPv(_Znwm(100));
+    if (count == 1) free(malloc(100));
+}
+__attribute__((section(".preinit_array"), used)) static void (*const first)(int, char **) = before_start;
+static void in_cpp(void) {
+    _ZdlPv(_Znwm(100));
+    _ZdlPvm(_Znwm(5000), 5000);
+    _ZdaPv(_Znam(100));
+    _ZdaPv(_Znam(5000));
+    _ZdlPv(_ZnwmRKSt9nothrow_t(100, ""));
+    _ZdaPv(_ZnamRKSt9nothrow_t(100, ""));
 }
 static void *wait_for_lock(void *of) {
     pthread_mutex_lock(of);
@@ -65,13 +89,28 @@ static void seldom(void) {
     sigset_t set;
     sigemptyset(&set);
     sigprocmask(SIG_BLOCK, &set, NULL);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    prctl(PR_SET_NAME, "program");
+    pthread_atfork(NULL, NULL, NULL);
+    in_cpp();
     void *mapped = mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    munmap(mapped, 65536);
+    mapped = mmap64(NULL, 65536, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     munmap(mapped, 65536);
     pthread_key_t key;
     pthread_key_create(&key, free);
     void *library = dlopen("libm.so.6", RTLD_NOW);
     if (library) dlclose(library);
     syscall(SYS_getppid);
+    void *usable = malloc(20);
+    if (malloc_usable_size(usable) < 20) abort();
+    free(usable);
+    if (pthread_mutex_trylock(&lock) == 0) pthread_mutex_unlock(&lock);
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, 256 << 10);
+    pthread_t small;
+    if (pthread_create(&small, &attributes, work, NULL) == 0) pthread_join(small, NULL);
     contend(PTHREAD_MUTEX_NORMAL);
     contend(PTHREAD_MUTEX_RECURSIVE);
 }
@@ -88,8 +127,7 @@ static int only_start(void) {
     return 0;
 }
 int main(int count, char **words) {
-    (void)words;
-    if (count > 1) return only_start();
+    if (count > 1) return strcmp(words[1], "start") == 0 ? only_start() : 0;
     pthread_t threads[2];
     work(NULL);
     for (int i = 0; i < 2; i++) pthread_create(&threads[i], NULL, work, NULL);
