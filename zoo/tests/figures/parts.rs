@@ -59,8 +59,8 @@ const PROGRAMS: [(&str, &[&str]); 14] = [
     ),
 ];
 
-/// These end as large as they were.
-const KEEP_ALL: [&str; 4] = ["perl", "java", "sqlite3", "git"];
+/// These end as large as they were; others give back large blocks, as perl its array.
+const KEEP_ALL: [&str; 3] = ["java", "sqlite3", "git"];
 
 #[test]
 fn parts_of_memory_add_up_to_what_the_kernel_counts() {

@@ -62,7 +62,7 @@ pub struct Extent {
     // ---- the second line -------------------------------------------------------------------------------------
     /// Cells that their owner freed, latest first.
     pub list: *mut Cell,
-    /// How many more cells must come back until the next look: at the last one of the extent, or at an eighth of them (or four).
+    /// How many more cells must come back until the next look: at the last one of the extent, or at a step of them.
     /// Then a full extent is worth taking cells from again, and frees are counted.
     pub countdown: u32,
     /// Cells out beyond the countdown.
@@ -73,7 +73,7 @@ pub struct Extent {
     pub capacity: u32,
     /// `out` when frees were last counted.
     pub settled: u32,
-    /// The countdown to the next look: an eighth of the cells, within the limits below.
+    /// The countdown to the next look: an eighth of the cells, from [`LEAST_STEP`] to [`MOST_STEP`].
     step: u32,
     /// Neighbours in its pool's list.
     pub next: *mut Extent,
@@ -97,8 +97,9 @@ pub const fn before_cells(cell_bytes: u32) -> u32 {
 /// The countdown is at least this many cells: an extent has room for 15 or more large ones. With five, the peak of bytes in use
 /// would be an eighth too high. Extents of pools can have fewer cells: for those it is a quarter of them.
 pub const LEAST_STEP: u32 = 4;
-/// And at most this many, since extents of pools can be larger than others.
-const MOST_STEP: u32 = 512;
+/// And at most this many: fewer cells than that wait unseen in each full extent, which of small ones would be an eighth of all storage,
+/// and longer lists save no more.
+const MOST_STEP: u32 = 32;
 
 const _: () = assert!(size_of::<Extent>() <= DESCRIPTOR && offset_of!(Extent, list) == 64);
 

@@ -1,7 +1,7 @@
 //! A thread's tally: figures that it has counted and not yet published.
 //!
 //! ```text
-//! got, when a list of cells is used up; back, when an eighth of an extent is ──> bytes ──> a new maximum? ──> a look: exact
+//! got, when a list of cells is used up; back, when a step of an extent is ──> bytes ──> a new maximum? ──> a look: exact
 //! ```
 //!
 //! Returned cells are noticed late, so the count may exceed the bytes in use. A new maximum is believed after a look at all bins

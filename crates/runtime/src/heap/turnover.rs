@@ -1,12 +1,12 @@
 //! Which classes of large cells a heap has: those that are in use.
 //!
 //! ```text
-//! request of 4 to 32 KiB ──> element ──┬─ many of its class are in use ──┐
+//! request of 2 to 32 KiB ──> element ──┬─ many of its class are in use ──┐
 //!                                      ├─ many of its class were freed ──┼──> its class has cells from then on
 //!                                      └─ a second thread requests ──────┘
 //! ```
 //! A cell is got in a third of the time, and without a lock. But a class keeps its free cells to itself, and most programs have few blocks
-//! in each of the 24 largest classes: as elements they lie close to each other, and what is free between them serves any size. Many
+//! in each of the 32 largest classes: as elements they lie close to each other, and what is free between them serves any size. Many
 //! blocks of a class fill their extents.
 //!
 //! Invariant: a class that has cells keeps them.
@@ -19,10 +19,10 @@ use underbar_ledger::sizes::cell_bytes;
 use super::block::HEADER;
 use super::size::{CLASSES, LARGEST_CELL, class_of};
 
-/// The first class that has to be earned: the one above 4 KiB.
+/// The first class that has to be earned: the one above 2 KiB.
 const FIRST: usize = {
     let mut class = 1;
-    while cell_bytes(class) <= 4096 {
+    while cell_bytes(class) <= 2048 {
         class += 1;
     }
     class
