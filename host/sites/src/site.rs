@@ -9,7 +9,8 @@
 //! The rule: the innermost function that has a line in the user's own code; if none has, the innermost function with a name in the user's
 //! own program or library; else the innermost place there (they are stripped); else the innermost function with a name, those of the C
 //! library last; else the innermost place. `main` and what starts it are below every stack: without lines they count as nobody's, since a
-//! program that is little but its libraries (ruby, R, convert) would have no other site.
+//! program that is little but its libraries (ruby, R, convert) would have no other site. A place in a stripped library comes before them
+//! (gs).
 //!
 //! Functions that only hand a request on (`xmalloc`) are passed over, if there is anything else; the site's row names the one that it calls.
 //!
@@ -149,6 +150,10 @@ pub fn site<'a>(
     };
     let own_place = above.iter().find(is_own_place);
     let main_place = locations.iter().find(is_own_place);
+    let is_library_place = |location: &&&Location| {
+        location.functions.is_empty() && is_no_part_of_c(location) && !wrappers.has(location, None)
+    };
+    let library_place = above.iter().find(is_library_place);
     let choose = |passes_over: bool| {
         let functions = |of: &'a [&'a Location]| {
             frames(of).filter_map(|(location, function)| Some((location, function?)))
@@ -161,10 +166,7 @@ pub fn site<'a>(
         let is_own_name = |(location, _): &(&Location, &Function)| {
             own(location) && location.note.as_deref() != Some(CPYTHON)
         };
-        let is_other = |(location, _): &(&Location, &Function)| {
-            let file = location.module.rsplit('/').next().unwrap_or_default();
-            !OF_C.iter().any(|begin| file.starts_with(begin))
-        };
+        let is_other = |(location, _): &(&Location, &Function)| is_no_part_of_c(location);
         let other = || {
             named(above)
                 .find(|each| is_other(each) && passes(each))
@@ -200,7 +202,8 @@ pub fn site<'a>(
             (site, called_wrapper(locations, location, Some(function), wrappers))
         }
         None => {
-            let first = own_place.or(main_place).or(caller_place).or_else(|| locations.first())?;
+            let first =
+                own_place.or(caller_place).or(library_place).or(main_place).or_else(|| locations.first())?;
             let site = Site {
                 function: Function::default(),
                 module: first.module.clone(),
@@ -232,6 +235,12 @@ fn called_wrapper(
         return None;
     }
     function.map_or_else(|| Some(place(location)), |function| function.function.clone())
+}
+
+/// Whether a location is in no library of C or C++.
+fn is_no_part_of_c(location: &Location) -> bool {
+    let file = location.module.rsplit('/').next().unwrap_or_default();
+    !OF_C.iter().any(|begin| file.starts_with(begin))
 }
 
 /// The locations above `main`; all, if it is not among them.
@@ -332,6 +341,9 @@ mod tests {
         assert_eq!(of(&[&malloc, &strdup, &hash]), "rb_hash_aset");
         assert_eq!(of(&[&malloc, &strdup]), "strdup");
         assert_eq!(of(&[&malloc]), "Some(1234)");
+        // gs of Debian: its library has no names either.
+        let stripped = Location { address: 0x5678, ..location("/usr/lib/libgs.so.10", &[]) };
+        assert_eq!(of(&[&malloc, &stripped]), "Some(5678)");
         // Another function of the program is the site, with a name or without.
         let command = location("/usr/bin/ruby", &[("run_command", "", 0)]);
         assert_eq!(of(&[&malloc, &hash, &command]), "run_command");
