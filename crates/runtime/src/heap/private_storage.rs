@@ -78,7 +78,13 @@ impl Own {
     /// Zeroed storage, aligned to 64 bytes; null if the kernel has none.
     pub fn get(&mut self, bytes: usize) -> *mut u8 {
         self.count();
-        self.cut(bytes)
+        let before = self.chunks;
+        let given = self.cut(bytes);
+        if self.chunks > before {
+            // The bytes of a chunk are many, and chunks few.
+            self.tell();
+        }
+        given
     }
 
     /// Counts a request.

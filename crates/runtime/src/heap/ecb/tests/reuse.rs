@@ -104,7 +104,8 @@ fn many_ecbs_live_at_once_in_little_more_than_their_requests() {
         all.push((ecb, first));
     }
     let grown = resident() - before;
-    assert!(grown < ECBS * 4096 * 5 / 4, "{grown} bytes for {} of requests", ECBS * 4096);
+    // Beside its requests each has 2 KiB of underbar's own, unless earlier tests have left that behind.
+    assert!(grown < ECBS * 4096 * 8 / 5, "{grown} bytes for {} of requests", ECBS * 4096);
     for (number, (ecb, first)) in all.into_iter().enumerate() {
         assert!(holds(first, 64, number as u8));
         end(ecb).expect("nobody is inside");
