@@ -7,8 +7,9 @@
 //!                     0: never used               p: went back lately
 //! ```
 //!
-//! A free makes no system call, with one exception: it only notes the time in the units that it covers. Storage that is taken again within the delay
-//! costs nothing at all, so a buffer that comes and goes keeps its pages. From time to time any thread that comes by runs a look.
+//! A free makes no system call, with one exception: it only notes the time in the units that it covers. Storage that is taken again
+//! within the delay costs nothing at all, so a buffer that comes and goes keeps its pages. From time to time any thread that comes by
+//! runs a look.
 //! It gives back the units that are wholly free and whose time is over; neighbours go in one call. A look gives back only as much
 //! as a request can wait for, and the next look continues. If units are taken again soon after they went back, they were given
 //! back too early: then the delay grows.

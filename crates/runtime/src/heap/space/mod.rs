@@ -155,21 +155,21 @@ impl Space {
 
     /// An element of `bytes`, aligned to `align` (a power of two, at least 16). None if the kernel has no memory.
     pub fn get(&mut self, bytes: usize, align: usize) -> Option<Element> {
-        self.get_at(bytes, Place { align, behind: 0 })
+        self.get_at(bytes, Alignment { align, behind: 0 })
     }
 
-    fn get_at(&mut self, bytes: usize, place: Place) -> Option<Element> {
+    fn get_at(&mut self, bytes: usize, alignment: Alignment) -> Option<Element> {
         let want = block_bytes(bytes)?;
-        let found = match self.find(want, place) {
-            None if self.parked.bytes > 0 => self.make_room(want, place, self.worth_parking(want)),
+        let found = match self.find(want, alignment) {
+            None if self.parked.bytes > 0 => self.make_room(want, alignment, self.worth_parking(want)),
             found => found,
         };
         let block = match found {
             Some(block) => block,
-            None => self.new_segment(room_for(want, place)?)?,
+            None => self.new_segment(room_for(want, alignment)?)?,
         };
         // SAFETY: blocks in the index are free blocks of live segments, and we hold the lock.
-        Some(unsafe { self.take(block, want, place) })
+        Some(unsafe { self.take(block, want, alignment) })
     }
 
     /// An element of `bytes` with half as much free storage behind it. None if no free block is so large; nothing is got from the
@@ -178,23 +178,23 @@ impl Space {
         let want = block_bytes(bytes)?;
         let block = self.index.find(want.checked_add(want / 2)?)?;
         // SAFETY: as in `get`.
-        Some(unsafe { self.take(block, want, Place::ANY) })
+        Some(unsafe { self.take(block, want, Alignment::ANY) })
     }
 
-    /// A free block that holds `want` bytes at such a place.
-    fn find(&self, want: usize, place: Place) -> Option<Block> {
+    /// A free block that holds `want` bytes at that alignment.
+    fn find(&self, want: usize, alignment: Alignment) -> Option<Block> {
         match self.index.find(want) {
-            Some(block) if place.is_any() || place.fits(block, want) => Some(block),
-            _ if place.is_any() => None,
-            _ => self.index.find(room_for(want, place)?),
+            Some(block) if alignment.is_any() || alignment.fits(block, want) => Some(block),
+            _ if alignment.is_any() => None,
+            _ => self.index.find(room_for(want, alignment)?),
         }
     }
 
     /// Cuts an element out of a free block that is large enough for it.
     ///
     /// # Safety
-    /// The block is in the index, and holds `want` bytes at such a place.
-    unsafe fn take(&mut self, block: Block, want: usize, place: Place) -> Element {
+    /// The block is in the index, and holds `want` bytes at that alignment.
+    unsafe fn take(&mut self, block: Block, want: usize, alignment: Alignment) -> Element {
         // SAFETY: the block is free and in a live segment whose page map entries reach its header.
         unsafe {
             let mut size = block.size();
@@ -207,7 +207,7 @@ impl Space {
                 self.no_longer_idle(segment);
             }
             let mut block = block;
-            let element = place.in_block(block);
+            let element = alignment.in_block(block);
             let gap = element - block.element();
             self.enter_pages(segment, element + want + FREE_HEAD);
             if gap > 0 {
@@ -392,7 +392,7 @@ impl Space {
 
     /// Pages for an extent of cells, with its descriptor entered for them. Null if there is no memory.
     pub fn get_extent(&mut self, bytes: usize) -> *mut Extent {
-        if self.parked.bytes > 0 && self.find(bytes, Place::OF_EXTENT).is_none() {
+        if self.parked.bytes > 0 && self.find(bytes, Alignment::OF_EXTENT).is_none() {
             let converted = self.convert(bytes);
             if !converted.is_null() {
                 return converted;
@@ -403,7 +403,7 @@ impl Space {
             return null_mut();
         }
         // The next block's header is in the page behind, so that extents lie without gaps.
-        let Some(element) = self.get_at(bytes - HEADER, Place::OF_EXTENT) else {
+        let Some(element) = self.get_at(bytes - HEADER, Alignment::OF_EXTENT) else {
             // SAFETY: it is ours and no other thread has seen it.
             unsafe { OWN.lock().put_descriptor(descriptor.cast()) };
             return null_mut();
@@ -453,12 +453,12 @@ impl Space {
 
 /// Where an element may begin: so many bytes behind a multiple of a power of two.
 #[derive(Clone, Copy)]
-struct Place {
+struct Alignment {
     align: usize,
     behind: usize,
 }
 
-impl Place {
+impl Alignment {
     /// At any multiple of 16.
     const ANY: Self = Self { align: 16, behind: 0 };
     /// Behind its header, in the first of its pages. A header in the last page of the extent before would be all that ever touches
@@ -485,8 +485,8 @@ impl Place {
 }
 
 /// Bytes of a block in which `want` bytes can be moved to their place and leave a whole free block before them.
-fn room_for(want: usize, place: Place) -> Option<usize> {
-    if place.is_any() { Some(want) } else { want.checked_add(place.align)?.checked_add(SMALLEST) }
+fn room_for(want: usize, alignment: Alignment) -> Option<usize> {
+    if alignment.is_any() { Some(want) } else { want.checked_add(alignment.align)?.checked_add(SMALLEST) }
 }
 
 #[cfg(test)]

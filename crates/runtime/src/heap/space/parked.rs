@@ -21,7 +21,7 @@ use core::sync::atomic::Ordering;
 use super::super::block::Block;
 use super::super::extent::Extent;
 use super::super::size::CLASSES;
-use super::{Disposition, Place, Space};
+use super::{Alignment, Disposition, Space};
 use underbar_sys::clock;
 
 /// `owner` of a parked extent: no heap's address, and not a segment. A free into it is a double free.
@@ -173,12 +173,12 @@ impl Space {
         extent
     }
 
-    /// Releases parked extents, oldest first, until a block of `want` bytes is found at such a place or only `keep`
+    /// Releases parked extents, oldest first, until a block of `want` bytes is found at that alignment or only `keep`
     /// bytes are parked.
-    pub(super) fn make_room(&mut self, want: usize, place: Place, keep: usize) -> Option<Block> {
+    pub(super) fn make_room(&mut self, want: usize, alignment: Alignment, keep: usize) -> Option<Block> {
         while self.parked.bytes > keep {
             self.release_oldest();
-            if let Some(block) = self.find(want, place) {
+            if let Some(block) = self.find(want, alignment) {
                 return Some(block);
             }
         }

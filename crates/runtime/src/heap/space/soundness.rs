@@ -22,7 +22,7 @@ use super::super::check::Fault;
 use super::super::map::{self, PAGE, SEGMENT};
 use super::super::{object, zone};
 use super::segment::{Segment, segment_of};
-use super::{Place, Space};
+use super::{Alignment, Space};
 use crate::sandbox;
 
 /// Is the header before an address that of an element in use? Called without the lock: the owner of an element can rely on its
@@ -65,7 +65,7 @@ pub unsafe fn look_closely(address: usize, segment: *mut map::Descriptor) -> Opt
 impl Space {
     /// Has the program written over the header of the free block that a request of `bytes` would take first?
     pub fn would_find_damage(&self, bytes: usize) -> bool {
-        let block = block_bytes(bytes).and_then(|want| self.find(want, Place::ANY));
+        let block = block_bytes(bytes).and_then(|want| self.find(want, Alignment::ANY));
         // SAFETY: blocks in the index are in live segments, and the lock is held.
         block.is_some_and(|block| unsafe { !block.is_sound((*segment_of(block)).end()) })
     }

@@ -58,7 +58,7 @@ const FEW: u32 = 4;
 const SETTLED_IN: u32 = 64;
 /// With this many returned cells a bin is not filled further; fewer are topped up with new ones.
 const TOP_UP: u32 = 32;
-/// An extent of large cells has room for this many, less one for the last word, which is not its own.
+/// An extent of large cells has room for this many, less one for what is before its cells.
 const LEAST_CELLS: usize = 16;
 
 #[derive(Clone, Copy)]
