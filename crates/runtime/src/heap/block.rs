@@ -8,7 +8,8 @@
 //! | size|F. | next free | previous free | ... | start | size|.P |    free: links first, its address last
 //! +---------+---------------------------------------+---------+--
 //! ```
-//! F: this block is free. S: its request was sampled. P: the block before it is free, so the word before this header is that block's address. The upper
+//! F: this block is free. P: the block before it is free, so the word before this header is that block's address. S: its request was
+//! sampled. N: its size was new when it was got. The upper
 //! sixteen bits of a header are a checksum of the rest of it and its address. A write past the end of an element changes the next
 //! header, and the checksum no longer matches. It detects every change within sixteen neighbouring bits; any other change passes
 //! once in 65,536 cases, and the size must be a possible one, too. When a block ceases to exist, its header is wiped: an old one
@@ -26,6 +27,7 @@ pub const SMALLEST: usize = 32;
 const FREE: usize = 1;
 const AFTER_FREE: usize = 2;
 const SAMPLED: usize = 4;
+const NEW_SIZE: usize = 8;
 const FLAGS: usize = 15;
 /// No segment ends above this address, so no size needs more bits; the checksum is above them.
 const SUM_SHIFT: u32 = 48;
@@ -149,6 +151,20 @@ impl Block {
             let rest = self.header() & PAYLOAD & !SAMPLED;
             self.set_header(rest | if is_sampled { SAMPLED } else { 0 });
         }
+    }
+
+    /// Whether no block of about its size had been freed when it was got.
+    #[inline]
+    pub unsafe fn is_of_new_size(self) -> bool {
+        // SAFETY: the contract above.
+        unsafe { self.header() & NEW_SIZE != 0 }
+    }
+
+    /// Marks an element's block as one of a new size. The mark stays until the block is freed or resized.
+    #[inline]
+    pub unsafe fn set_of_new_size(self) {
+        // SAFETY: the contract above.
+        unsafe { self.set_header(self.header() & PAYLOAD | NEW_SIZE) }
     }
 
     /// The free block before this one, if `is_after_free`.

@@ -14,9 +14,9 @@
 //! as a request can wait for, and the next look continues. If units are taken again soon after they went back, they were given
 //! back too early: then the delay grows.
 //!
-//! The exception is a block larger than any before it. A program that copies an array into larger and larger ones leaves blocks behind
-//! that serve none of those to come, and most programs end before any time is over. What is freed for the second time may well be asked for
-//! a third time: it stays.
+//! The exception is a block of a new size: when it was got, or is freed, no block as large had been freed. A program that copies an array
+//! into larger and larger ones, or reads all its data at the start, leaves blocks behind that serve none of those to come, and most programs
+//! end before any time is over. A block of a size that was freed before may well be asked for a third time: it stays.
 //!
 //! Invariant: only whole pages inside free blocks go back, never a page with a block's header, its links, or its address.
 //! Cost: two bytes for each 64 KiB; a look walks the free blocks of 256 KiB or more, and the next one comes later the more there
@@ -60,7 +60,7 @@ const GOES_ON_NS: u64 = 1_000_000;
 /// The pause between two looks is at least this many nanoseconds for each free block that was walked over.
 const NS_OF_A_BLOCK: u64 = 5_000;
 
-/// The first freed block of its size goes back at once, from this size on.
+/// A block of a new size goes back at once when it is freed, from this size on.
 const WORTH_RETURNING: usize = 128 * 1024;
 
 const LEAF_BITS: u32 = 30;
@@ -94,7 +94,7 @@ pub struct Decay {
     came: usize,
     /// The clock as it was last read.
     now: u64,
-    /// Bytes of the largest block that went back at once.
+    /// Bytes of the largest block of a new size that was freed.
     largest: usize,
 }
 
@@ -258,16 +258,35 @@ impl Space {
 
     /// Whether no block of about that size was freed before: a quarter more is another size, so that an array that grows by one element at
     /// a time is not returned each time.
-    pub(super) fn is_first_of_its_size(&mut self, bytes: usize) -> bool {
-        if bytes < WORTH_RETURNING
-            || bytes <= self.decay.largest + self.decay.largest / 4
-            || self.policy.disposition != Disposition::Auto
-            || sandbox::is_closed()
-        {
-            return false;
+    fn is_new_size(&self, bytes: usize) -> bool {
+        bytes >= WORTH_RETURNING
+            && bytes > self.decay.largest + self.decay.largest / 4
+            && self.policy.disposition == Disposition::Auto
+    }
+
+    /// Marks the block of a new element, or of a larger one, if its size is new.
+    ///
+    /// # Safety
+    /// The element is in use, in a live segment.
+    #[inline]
+    pub(super) unsafe fn note_size(&self, block: Block, bytes: usize) {
+        if self.is_new_size(bytes) {
+            // SAFETY: the caller's promise; we hold the lock.
+            unsafe { block.set_of_new_size() };
         }
-        self.decay.largest = bytes;
-        true
+    }
+
+    /// Whether a block that is freed goes back at once.
+    ///
+    /// # Safety
+    /// The block is in use, in a live segment.
+    pub(super) unsafe fn goes_back_at_once(&mut self, block: Block, bytes: usize) -> bool {
+        // SAFETY: the caller's promise; we hold the lock.
+        let is_new = unsafe { block.is_of_new_size() } || self.is_new_size(bytes);
+        if is_new {
+            self.decay.largest = self.decay.largest.max(bytes);
+        }
+        is_new && self.policy.disposition == Disposition::Auto && !sandbox::is_closed()
     }
 
     /// Gives back the pages of a range that is inside a free block and was in use until now, as far as a request can wait for that.

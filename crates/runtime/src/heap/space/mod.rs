@@ -155,7 +155,10 @@ impl Space {
 
     /// An element of `bytes`, aligned to `align` (a power of two, at least 16). None if the kernel has no memory.
     pub fn get(&mut self, bytes: usize, align: usize) -> Option<Element> {
-        self.get_at(bytes, Alignment { align, behind: 0 })
+        let element = self.get_at(bytes, Alignment { align, behind: 0 })?;
+        // SAFETY: it is in use from now on.
+        unsafe { self.note_size(Block::of_element(element.address), element.block_bytes) };
+        Some(element)
     }
 
     fn get_at(&mut self, bytes: usize, alignment: Alignment) -> Option<Element> {
@@ -177,8 +180,12 @@ impl Space {
     pub fn get_with_room(&mut self, bytes: usize) -> Option<Element> {
         let want = block_bytes(bytes)?;
         let block = self.index.find(want.checked_add(want / 2)?)?;
-        // SAFETY: as in `get`.
-        Some(unsafe { self.take(block, want, Alignment::ANY) })
+        // SAFETY: as in `get_at`; the element is in use from then on.
+        unsafe {
+            let element = self.take(block, want, Alignment::ANY);
+            self.note_size(Block::of_element(element.address), element.block_bytes);
+            Some(element)
+        }
     }
 
     /// A free block that holds `want` bytes at that alignment.
@@ -260,6 +267,7 @@ impl Space {
         unsafe {
             let segment = &mut *segment_of(block);
             let freed = block.0..block.0 + size;
+            let at_once = !segment.initial && self.goes_back_at_once(block, freed.len());
             let (mut block, mut size) = (block, size);
             let (mut more_before, mut more_after) = (0, 0);
             let after = Block(block.0 + size);
@@ -276,12 +284,11 @@ impl Space {
                 block.wipe();
                 (block, size, more_before) = (before, size + more, more);
             }
-            let is_first = !segment.initial && self.is_first_of_its_size(freed.len());
-            if size == segment.whole() && (is_first || self.gives_back(segment)) {
+            if size == segment.whole() && (at_once || self.gives_back(segment)) {
                 self.unmap(segment);
                 return;
             }
-            if is_first {
+            if at_once {
                 self.give_back_freed(freed.start..freed.end.min(segment.high));
             }
             block.set_free(size, segment.end());
@@ -347,6 +354,7 @@ impl Space {
                 Block(block.0 + total).clear_after_free();
             }
             block.set_used(taken, after_free);
+            self.note_size(block, taken);
             segment.high = segment.high.max(block.0 + taken + FREE_HEAD);
             Some(taken)
         }

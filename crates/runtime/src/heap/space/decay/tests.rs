@@ -222,6 +222,40 @@ fn the_first_of_its_size_goes_back_at_once_and_later_ones_stay() {
 }
 
 #[test]
+fn what_was_got_before_the_first_of_its_size_was_freed_goes_back_at_once() {
+    let _turn = ONE_AT_A_TIME.lock();
+    let mut space = Space::new(&DEFAULT, core::ptr::null_mut());
+    space.set_policy(Policy { increment: 64 * MIB, ..Policy::AUTO });
+    let written = |space: &mut Space| {
+        let element = space.get(MIB, 16).expect("storage").address;
+        space.get(1000, 16).expect("storage");
+        // SAFETY: the element is ours.
+        unsafe { (element as *mut u8).write_bytes(1, MIB) };
+        element
+    };
+    let free = |space: &mut Space, element: usize| {
+        // SAFETY: in use, and no longer.
+        unsafe { space.free(element) }.expect("in use");
+        resident(element, MIB)
+    };
+    let elements = [(); 3].map(|()| written(&mut space));
+    for element in elements {
+        assert!(free(&mut space, element) <= PAGE, "{element:#x} of {elements:#x?}");
+    }
+    let later = written(&mut space);
+    assert_eq!(free(&mut space, later), MIB - PAGE, "one that comes again");
+    // One that grows in place to a new size, too: it is behind all others.
+    let grown = space.get(MIB + MIB / 8, 16).expect("storage").address;
+    // SAFETY: in use.
+    unsafe { space.resize(grown, 2 * MIB) }.expect("free storage behind it");
+    // SAFETY: the element is ours.
+    unsafe { (grown as *mut u8).write_bytes(1, 2 * MIB) };
+    let larger = space.get(3 * MIB, 16).expect("storage").address;
+    free(&mut space, larger);
+    assert!(free(&mut space, grown) <= PAGE);
+}
+
+#[test]
 fn an_array_that_is_copied_into_larger_ones_leaves_nothing_behind() {
     let _turn = ONE_AT_A_TIME.lock();
     let mut space = Space::new(&DEFAULT, core::ptr::null_mut());
