@@ -389,6 +389,30 @@ fn a_program_without_a_parent_leaves_its_ledger_where_it_was_told() {
     );
 }
 
+/// Where a file as long as a ledger is not allowed, or has no room, there is no ledger, and the program runs.
+#[test]
+fn a_program_without_a_parent_runs_where_there_is_no_room_for_a_ledger() {
+    let folder = scratch("no-room");
+    let children = fault("children");
+    let bare = left(&mut command(Way::Bare, &[&children, "turn", "3"]));
+    let under = |before: &str| {
+        let options = format!("UNDERBAR_OPTS='MSGFILE({}/%e-%p)'", folder.display());
+        let start = format!("LD_PRELOAD='{}' {options} '{children}' turn 3", library());
+        let script = format!("{before} {start}; echo $?; ls -A '{}'", folder.display());
+        left(Command::new("unshare").args(["-m", "--", "sh", "-c", &script]))
+    };
+    if !is_superuser_or_skips("a full file system") {
+        return;
+    }
+    let limited = under("ulimit -f 100000;");
+    assert_eq!((limited.output, limited.error), (format!("{}0\n", bare.output), bare.error.clone()));
+    let full = under(&format!(
+        "mount -t tmpfs -o size=64k none '{0}' && dd if=/dev/zero of='{0}/fill' bs=1k count=64 2>/dev/null;",
+        folder.display()
+    ));
+    assert_eq!((full.output, full.error), (format!("{}0\nfill\n", bare.output), bare.error));
+}
+
 // ---- many processes ----------------------------------------------------------------------------------------------
 
 #[test]

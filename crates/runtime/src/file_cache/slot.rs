@@ -359,6 +359,9 @@ impl Slot {
     /// Makes the buffer, and gives it and the file to the supervisor. Returns its answer; none: there is no supervisor, or it refuses.
     pub(super) fn map(&self, fd: i32, size: usize) -> Option<u8> {
         let length = (HEAD_BYTES + size).next_multiple_of(4096);
+        if !ledger::beside::is_allowed(length) {
+            return None;
+        }
         let memory = memfd_create(c"underbar-cache", false).ok()?;
         let mapped = ftruncate(memory, length as u64).and_then(|()| {
             // SAFETY: a new mapping of a new file, which replaces nothing.

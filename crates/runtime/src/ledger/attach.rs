@@ -35,8 +35,8 @@ use underbar_ledger::{
 use underbar_sys::{file, process_lock, syscall};
 
 use super::{
-    Guard, PROCESS, allocator, arguments, caches, classes, fold, heap_steps, heaps, inherited, pairs, pools,
-    private, program, switches, traces, use_slot,
+    Guard, PROCESS, allocator, arguments, beside::is_allowed, caches, classes, fold, heap_steps, heaps,
+    inherited, pairs, pools, private, program, switches, traces, use_slot,
 };
 use crate::sandbox;
 
@@ -78,21 +78,26 @@ pub fn attach(path: &CStr) {
 }
 
 /// Makes a ledger that outlives its processes, unless there is a file of that name, and moves into it. For programs that
-/// were started without the command.
+/// were started without the command. Where there is no room for one, none is made.
 pub fn make(path: &CStr, options: &[u8]) {
     let flags =
         syscall::O_RDWR | syscall::O_CREAT | syscall::O_EXCL | syscall::O_CLOEXEC | syscall::O_NOFOLLOW;
-    if let Ok(fd) = syscall::open(path, flags, 0o600) {
+    if is_allowed(FILE_BYTES)
+        && let Ok(fd) = syscall::open(path, flags, 0o600)
+    {
         // It holds no lock, as it keeps no descriptor.
         let maker = Identity { namespace: 0, number: process() };
         let page = make::header_page(maker, syscall::clock_nanoseconds(CLOCK_BOOTTIME), options.len(), true);
         let text = options.get(..OPTIONS_ROOM).unwrap_or(options);
-        // The header is written last: a file that has one is complete.
-        let _ = syscall::ftruncate(fd, FILE_BYTES as u64)
-            .and_then(|()| syscall::fallocate(fd, 0, 0, SLOTS_OFFSET as u64))
+        // Its length comes last: a shorter file is no ledger, and a hole in a mapped page would be a SIGBUS on a full file system.
+        let made = syscall::fallocate(fd, 0, 0, SLOTS_OFFSET as u64)
             .and_then(|()| syscall::pwrite(fd, text, OPTIONS_OFFSET as u64))
-            .and_then(|_| syscall::pwrite(fd, &page, 0));
+            .and_then(|_| syscall::pwrite(fd, &page, 0))
+            .and_then(|_| syscall::ftruncate(fd, FILE_BYTES as u64));
         let _ = syscall::close(fd);
+        if made.is_err() {
+            let _ = syscall::unlink(path);
+        }
     }
     attach(path);
 }
