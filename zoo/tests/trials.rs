@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use underbar_zoo::{Left, code, json, left, scratch, underbar};
+use underbar_zoo::{Left, code, is_superuser_or_skips, json, left, scratch, underbar};
 
 /// A command in a scratch folder, without underbar's variables of the test's environment.
 fn command(folder: &Path, arguments: &[&str]) -> Command {
@@ -81,6 +81,25 @@ fn a_result_that_cannot_be_written_is_no_success() {
         assert_eq!(code(result.status), 2, "{error}");
         assert_eq!(error.matches("error: the result could not be written: ").count(), 1, "{error}");
     }
+}
+
+/// Output that could not be stored is not said to be equal.
+#[test]
+fn a_full_folder_for_output_is_told() {
+    if !is_superuser_or_skips("a full file system") {
+        return;
+    }
+    let folder = scratch("compare-full");
+    let script = format!(
+        "mount -t tmpfs -o size=64k none '{0}' && dd if=/dev/zero of='{0}/fill' bs=1k count=64 2>/dev/null; \
+         TMPDIR='{0}' exec '{1}' compare --runs 6 --opts plain --opts default -- sh -c 'echo $$; exit 0'",
+        folder.display(),
+        underbar().display()
+    );
+    let result = left(Command::new("unshare").args(["-m", "--", "sh", "-c", &script]));
+    assert_eq!((code(result.status), result.output.as_str()), (125, ""), "{}", result.error);
+    let expected = format!("{}: No space left on device", folder.display());
+    assert!(result.error.contains(&expected), "{}", result.error);
 }
 
 #[test]

@@ -6,7 +6,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::hash::{DefaultHasher, Hasher};
-use std::io::{self, IsTerminal, Read, Seek, SeekFrom};
+use std::io::{self, IsTerminal, Read, Seek, SeekFrom, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -101,6 +101,7 @@ impl<'a> Before<'a> {
 /// not written since `before` counts as not written, whatever an earlier run left in it.
 pub fn fingerprint(captured: &mut File, before: &Before<'_>) -> io::Result<u64> {
     let mut hasher = DefaultHasher::new();
+    can_grow(captured).map_err(|error| in_folder(&std::env::temp_dir(), &error))?;
     captured.rewind()?;
     add(&mut hasher, captured)?;
     for (path, before) in &before.0 {
@@ -114,6 +115,12 @@ pub fn fingerprint(captured: &mut File, before: &Before<'_>) -> io::Result<u64> 
     }
     // 53 bits, so that a JSON reader that knows only floating point reads it exactly.
     Ok(hasher.finish() >> 11)
+}
+
+/// An error if its file system has no room for more: then what a program wrote may be missing.
+fn can_grow(captured: &mut File) -> io::Result<()> {
+    let end = captured.seek(SeekFrom::End(0))?;
+    captured.write_all(&[0; 4096]).and_then(|()| captured.set_len(end))
 }
 
 fn add(hasher: &mut DefaultHasher, file: &mut File) -> io::Result<()> {
