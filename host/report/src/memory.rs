@@ -24,7 +24,14 @@ const MEASURED_FROM: u64 = 4 << 20;
 #[must_use]
 pub fn mostly_elsewhere(program: &Program) -> bool {
     let anonymous = program.counters.get(Key::CoverageAnonymous);
-    program.counters.get(Key::CoverageHeap) < anonymous.div_ceil(2)
+    program.counters.get(Key::CoverageHeap) < anonymous.div_ceil(2) && !has_grown_since(program)
+}
+
+/// Whether so much was got from the heap after the last look that its part is not known. A program that ends as usual is looked at once
+/// more at its end.
+fn has_grown_since(program: &Program) -> bool {
+    let (used, seen) = (program.counters.get(Key::HeapUsedPeak), program.counters.get(Key::CoverageHeap));
+    program.unfinished && used / 2 > seen
 }
 
 /// How much of the memory is in this heap, and the owners of most of the rest.
@@ -50,7 +57,13 @@ fn table(program: &Program, page: Page<'_>, (part, most): (u64, usize)) -> Vec<L
         return vec![labelled("coverage", why)];
     }
     let heap = program.counters.get(Key::CoverageHeap).min(anonymous);
-    let text = format!("{} of {} anonymous memory is in this heap", share(heap, anonymous), bytes(anonymous));
+    let mut text =
+        format!("{} of {} anonymous memory is in this heap", share(heap, anonymous), bytes(anonymous));
+    if has_grown_since(program) {
+        let used = bytes(program.counters.get(Key::HeapUsedPeak));
+        let before = format!("{} of {} were in it", share(heap, anonymous), bytes(anonymous));
+        text = format!("not measured since the heap grew to {used}; before, {before}");
+    }
     let is_elsewhere = mostly_elsewhere(program);
     let mut lines = vec![if is_elsewhere { warning("coverage", text) } else { labelled("coverage", text) }];
     let is_shown = |owner: &&Owner| owner.bytes > 0 && owner.bytes >= anonymous / part;
@@ -126,6 +139,25 @@ mod tests {
         check(&program, 100, "  coverage  not measured since the heap grew to 202 MiB\n");
         program.counters.set(Key::HeapUsedPeak, 1 << 20);
         check(&program, 100, "  coverage  not measured (under 4 MiB of anonymous memory)\n");
+    }
+
+    /// A program that was killed: the last look is from before its heap grew.
+    #[test]
+    fn a_look_that_is_too_old_says_so_and_gives_no_verdict() {
+        let mut program = sample::low_coverage().programs().swap_remove(0);
+        assert!(mostly_elsewhere(&program));
+        program.owners.clear();
+        program.counters.set(Key::HeapUsedPeak, 50 << 20);
+        assert!(mostly_elsewhere(&program), "looked at when it ended");
+        program.unfinished = true;
+        assert!(!mostly_elsewhere(&program));
+        check(
+            &program,
+            100,
+            "  coverage  not measured since the heap grew to 50 MiB; before, 3 % of 800 MiB were in it\n",
+        );
+        program.counters.set(Key::HeapUsedPeak, 30 << 20);
+        assert!(mostly_elsewhere(&program), "not much more");
     }
 
     #[test]
