@@ -35,7 +35,7 @@ use crate::{OWN_FAILURE, embedded, html, off};
 Examples:
   underbar heap -- ./prog --its --own --flags
   underbar heap --top 30 -o sites.txt -- ./prog
-  underbar heap --mean 64K -- ./prog             eight times as many samples
+  underbar heap --mean 64K -- ./prog             up to eight times as many samples
   underbar heap --json -o sites.json -- ./prog
   underbar heap --html sites.html -- ./prog      tables and flame graphs, for a browser
   underbar heap --pprof prog.pb -- ./prog        then: go tool pprof -http=: prog.pb
