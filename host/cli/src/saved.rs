@@ -174,11 +174,11 @@ pub fn ledger_of(path: &Path) -> Option<PathBuf> {
     (file.read_exact_at(&mut magic, 0).is_ok() && magic == MAGIC.to_le_bytes()).then_some(path)
 }
 
-/// The name of a program, or of a ledger, if this is no file that is to be read: there is none of this name, or it is a program. That has
-/// its name where the user stands next to it, and its whole path where a path was given.
+/// The name of a program, or of a ledger, if this is no file that is to be read: there is none of this name, or it is a folder or a
+/// program. That has its name where the user stands next to it, and its whole path where a path was given.
 pub fn word_for_a_program(path: &Path) -> Option<String> {
     let word = path.to_str()?;
-    if !path.exists() {
+    if !path.exists() || path.is_dir() {
         return (!word.contains('/')).then(|| word.to_owned());
     }
     let mut first = [0; 4];
@@ -311,6 +311,13 @@ mod tests {
         let fault = report(bytes).expect_err(expect);
         let error = SavedError { path: "r".into(), fault };
         assert_eq!(error.to_string(), format!("r: {expect}"));
+    }
+
+    #[test]
+    fn a_folder_hides_no_program_of_its_name() {
+        assert_eq!(word_for_a_program(Path::new("src")).as_deref(), Some("src"), "a folder of this crate");
+        assert_eq!(word_for_a_program(Path::new("Cargo.toml")), None);
+        assert_eq!(word_for_a_program(Path::new("./nothing")), None);
     }
 
     #[test]
