@@ -24,7 +24,9 @@ use underbar_options::WhereSet;
 use crate::figures::split;
 use crate::model::{Report, State};
 use crate::next;
-use crate::page::{LABEL_COLUMNS, Line, Page, Tone, clean, clip, clip_front, labelled, paint, warning};
+use crate::page::{
+    COLUMNS, LABEL_COLUMNS, Line, Page, Tone, clean, clip, clip_front, labelled, paint, warning,
+};
 use crate::program::Program;
 use crate::remedies;
 use crate::start_lines;
@@ -94,7 +96,14 @@ fn fault(report: &Report) -> Vec<Line> {
     let (what, places) = fault.parts();
     let line = |text: String| Line(vec![(Tone::Warning, clean(&text))]);
     if fault.kind == crate::fault::FaultKind::StackOverflow || fault.is_access() {
-        return vec![line(format!("{name}: {}", fault.words()))];
+        let words = format!("{name}: {}", fault.words());
+        // The place is what it is for: it gets a line of its own before it is cut.
+        return match words.rsplit_once("; in ") {
+            Some((what, place)) if words.chars().count() > COLUMNS => {
+                vec![line(what.to_owned()), line(format!("  in {place}"))]
+            }
+            _ => vec![line(words)],
+        };
     }
     if fault.origin.is_none() {
         return vec![line(format!("underbar ended {name}: {what}{places}"))];
@@ -270,7 +279,6 @@ mod tests {
 
     use super::*;
     use crate::model::End;
-    use crate::page::COLUMNS;
     use crate::sample;
 
     fn advice(program: &str, option: Option<&str>, verdict: &'static str, reason: &str) -> Advice {
@@ -283,6 +291,32 @@ mod tests {
             risky: false,
             acts: true,
         }
+    }
+
+    #[test]
+    fn the_place_of_a_stack_overflow_is_not_cut() {
+        let mut report = sample::getfree();
+        let overflow = |offset| crate::fault::Fault {
+            kind: crate::fault::FaultKind::StackOverflow,
+            function: "worker-3".to_owned(),
+            address: 0x7000,
+            block: 17_757,
+            block_bytes: Some(8 << 20),
+            size_is_asked: false,
+            caller: Some(crate::fault::Caller { module: "the program itself".to_owned(), offset }),
+            origin: None,
+            ecb: None,
+        };
+        report.processes[0].program = "deep".to_owned();
+        report.processes[0].fault = Some(overflow(0x11bb));
+        let text = |report: &Report| fault(report).iter().map(|line| line.0[0].1.clone()).collect::<Vec<_>>();
+        let what = "deep: thread 17757 (worker-3) overflowed its 8 MiB stack; try THREADSTACK(ON,16M)";
+        assert_eq!(text(&report), [what, "  in the program itself+0x11bb"]);
+        report.processes[0].fault = Some(overflow(1));
+        report.processes[0].program = "d".to_owned();
+        report.processes[0].fault.as_mut().expect("a fault").caller.as_mut().expect("a place").module =
+            "d".to_owned();
+        assert_eq!(text(&report), [format!("{}; in d+0x1", what.replace("deep", "d"))]);
     }
 
     const GETFREE: &str = "\

@@ -18,6 +18,7 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
+use underbar_ledger::Key;
 use underbar_model::Area;
 
 use super::columns::NEVER;
@@ -49,7 +50,7 @@ pub fn render(report: &Report, advice: &[Advice]) -> String {
         section(&mut text, program, locks);
     }
     if sections.is_empty() {
-        text.push_str("\nNobody waited for a lock that underbar sees.\n");
+        text.push_str(&without_record(report));
     }
     if let Some(rest) = sections.get(PROCESSES..).filter(|rest| !rest.is_empty()) {
         let waited = rest.iter().fold(0_u64, |sum, (_, locks)| sum.saturating_add(locks.wait_ns()));
@@ -68,6 +69,24 @@ pub fn render(report: &Report, advice: &[Advice]) -> String {
         wrapped(&mut text, &words);
     }
     let _ = writeln!(text, "\n{NEVER}");
+    text
+}
+
+/// No process has a record of its locks: nobody waited, or the waits are only counted.
+fn without_record(report: &Report) -> String {
+    let sum = |key| report.tree.counters.get(key);
+    let waits = sum(Key::LockUnrecorded);
+    if waits == 0 {
+        return "\nNobody waited for a lock that underbar sees.\n".to_owned();
+    }
+    let mut text = "\n".to_owned();
+    let waited = format!(
+        "{}, {} together, without a record of the locks: there was no room for one next to the ledger, or the program had \
+         become another user.",
+        counted(waits, "wait", "waits"),
+        nanoseconds(sum(Key::LockWait))
+    );
+    wrapped(&mut text, &waited);
     text
 }
 
@@ -443,6 +462,17 @@ mod tests {
     fn nobody_waited() {
         let text = render(&crate::sample::getfree(), &[]);
         assert!(text.contains("Nobody waited for a lock that underbar sees."), "{text}");
+    }
+
+    /// Of a server that has become another user, waits are counted, but have no record of their locks.
+    #[test]
+    fn waits_without_any_record_are_told() {
+        let mut report = crate::sample::getfree();
+        report.tree.counters.set(Key::LockUnrecorded, 342);
+        report.tree.counters.set(Key::LockWait, 1_160_000_000);
+        let text = render(&report, &[]);
+        let words = "342 waits, 1.16 s together, without a record of the locks";
+        assert!(text.contains(words) && !text.contains("Nobody"), "{text}");
     }
 
     #[test]
