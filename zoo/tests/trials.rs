@@ -102,6 +102,25 @@ fn a_full_folder_for_output_is_told() {
     assert!(result.error.contains(&expected), "{}", result.error);
 }
 
+/// A result that has no room where it should go is printed.
+#[test]
+fn a_comparison_without_room_for_its_result_is_not_lost() {
+    if !is_superuser_or_skips("a full file system") {
+        return;
+    }
+    let folder = scratch("compare-no-room");
+    let script = format!(
+        "mount -t tmpfs -o size=64k none '{0}' && dd if=/dev/zero of='{0}/fill' bs=1k count=64 2>/dev/null; \
+         exec '{1}' compare -q --json -o '{0}/c.json' --runs 7 --opts plain --opts default -- true",
+        folder.display(),
+        underbar().display()
+    );
+    let result = left(Command::new("unshare").args(["-m", "--", "sh", "-c", &script]));
+    assert_eq!((code(result.status), result.output.as_str()), (2, ""), "{}", result.error);
+    assert!(result.error.contains("c.json: the result could not be written"), "{}", result.error);
+    assert!(result.error.contains("\"schema\":\"underbar.compare/1\""), "{}", result.error);
+}
+
 #[test]
 fn every_run_reads_the_same_input() {
     let folder = scratch("tune-input");

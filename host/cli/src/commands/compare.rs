@@ -188,6 +188,10 @@ impl Compare {
         if let Err(error) = self.write(&text) {
             let file = self.output.as_ref().map_or(String::new(), |path| format!("{}: ", path.shown()));
             shared.say(Kind::Error, format_args!("{file}the result could not be written: {error}"));
+            // It may have taken hours, so it goes to standard error instead.
+            if self.output.is_some() {
+                let _ = door::to_error(Form::of(self.flags.json), &text);
+            }
             return Ok(ExitCode::from(NO_ANSWER));
         }
         if let Some(path) = &self.html {
