@@ -9,9 +9,10 @@
 //! +---------+---------------------------------------+---------+--
 //! ```
 //! F: this block is free. P: the block before it is free, so the word before this header is that block's address. S: its request was
-//! sampled. N: its size was new when it was got. The upper
-//! sixteen bits of a header are a checksum of the rest of it and its address. A write past the end of an element changes the next
-//! header, and the checksum no longer matches. It detects every change within sixteen neighbouring bits; any other change passes
+//! sampled. N: its size was new when it was got.
+//!
+//! The upper sixteen bits of a header are a checksum of the rest of it and its address. A write past the end of an element changes the
+//! next header, and the checksum no longer matches. It detects every change within sixteen neighbouring bits; any other change passes
 //! once in 65,536 cases, and the size must be a possible one, too. When a block ceases to exist, its header is wiped: an old one
 //! in the middle of a block would look valid.
 //!
