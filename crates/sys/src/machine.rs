@@ -29,6 +29,11 @@ pub fn limit(resource: Resource) -> Result<Option<u64>> {
     Ok(Some(limits[0]).filter(|soft| *soft != INFINITY))
 }
 
+/// Whether this process may make a file of that many bytes. If not, the kernel would send SIGXFSZ, which ends it.
+pub fn is_file_allowed(bytes: usize) -> bool {
+    limit(Resource::File).is_ok_and(|longest| longest.is_none_or(|longest| longest >= bytes as u64))
+}
+
 /// Sets the soft limit of this process.
 ///
 /// # Errors

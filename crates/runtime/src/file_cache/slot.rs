@@ -20,6 +20,7 @@ use underbar_ledger::Key;
 use underbar_ledger::caches::{self, CacheRow, Flush, Plain};
 use underbar_sys::description::{self, without_signals};
 use underbar_sys::file::fstat;
+use underbar_sys::machine::is_file_allowed;
 use underbar_sys::syscall::{
     Errno, MAP_SHARED, PROT_READ, PROT_WRITE, close, ftruncate, memfd_create, mmap, munmap,
 };
@@ -359,7 +360,7 @@ impl Slot {
     /// Makes the buffer, and gives it and the file to the supervisor. Returns its answer; none: there is no supervisor, or it refuses.
     pub(super) fn map(&self, fd: i32, size: usize) -> Option<u8> {
         let length = (HEAD_BYTES + size).next_multiple_of(4096);
-        if !ledger::beside::is_allowed(length) {
+        if !is_file_allowed(length) {
             return None;
         }
         let memory = memfd_create(c"underbar-cache", false).ok()?;

@@ -32,11 +32,12 @@ use underbar_ledger::{
     heaps as heap_rows, make, pairs as pair_rows, pools as pool_rows,
     switches::{CALLED, Called, Fixed, Table},
 };
+use underbar_sys::machine::is_file_allowed;
 use underbar_sys::{file, process_lock, syscall};
 
 use super::{
-    Guard, PROCESS, allocator, arguments, beside::is_allowed, caches, classes, fold, heap_steps, heaps,
-    inherited, pairs, pools, private, program, switches, traces, use_slot,
+    Guard, PROCESS, allocator, arguments, caches, classes, fold, heap_steps, heaps, inherited, pairs, pools,
+    private, program, switches, traces, use_slot,
 };
 use crate::sandbox;
 
@@ -82,7 +83,7 @@ pub fn attach(path: &CStr) {
 pub fn make(path: &CStr, options: &[u8]) {
     let flags =
         syscall::O_RDWR | syscall::O_CREAT | syscall::O_EXCL | syscall::O_CLOEXEC | syscall::O_NOFOLLOW;
-    if is_allowed(FILE_BYTES)
+    if is_file_allowed(FILE_BYTES)
         && let Ok(fd) = syscall::open(path, flags, 0o600)
     {
         // It holds no lock, as it keeps no descriptor.

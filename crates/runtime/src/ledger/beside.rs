@@ -11,7 +11,7 @@
 use core::ffi::CStr;
 use core::ptr::null_mut;
 
-use underbar_sys::machine::{Resource, limit};
+use underbar_sys::machine::is_file_allowed;
 use underbar_sys::syscall;
 
 use super::attach;
@@ -22,7 +22,7 @@ const PATH_BYTES: usize = 600;
 
 /// Makes a file of that many zeros and maps it for ever, for reading and writing. None if there is no ledger, or no room.
 pub(crate) fn make(ending: &CStr, bytes: usize) -> Option<*mut u8> {
-    if attach::mapped_header().is_none() || !is_allowed(bytes) {
+    if attach::mapped_header().is_none() || !is_file_allowed(bytes) {
         return None;
     }
     let mut room = [0_u8; PATH_BYTES];
@@ -40,11 +40,6 @@ pub(crate) fn make(ending: &CStr, bytes: usize) -> Option<*mut u8> {
         let _ = syscall::unlink(path);
     }
     mapped.ok()
-}
-
-/// May this process make a file so long? If not, the kernel would send SIGXFSZ, which ends it.
-pub(crate) fn is_allowed(bytes: usize) -> bool {
-    limit(Resource::File).is_ok_and(|longest| longest.is_none_or(|longest| longest >= bytes as u64))
 }
 
 fn path<'a>(ending: &CStr, room: &'a mut [u8; PATH_BYTES]) -> Option<&'a CStr> {
