@@ -83,20 +83,26 @@ fn a_result_that_cannot_be_written_is_no_success() {
     }
 }
 
-/// Output that could not be stored is not said to be equal.
-#[test]
-fn a_full_folder_for_output_is_told() {
+/// A comparison while this folder, `$FULL`, has no room. None without the right to mount.
+fn compared_where_full(folder: &Path, before: &str, words: &str) -> Option<Left> {
     if !is_superuser_or_skips("a full file system") {
-        return;
+        return None;
     }
-    let folder = scratch("compare-full");
     let script = format!(
         "mount -t tmpfs -o size=64k none '{0}' && dd if=/dev/zero of='{0}/fill' bs=1k count=64 2>/dev/null; \
-         TMPDIR='{0}' exec '{1}' compare --runs 6 --opts plain --opts default -- sh -c 'echo $$; exit 0'",
+         FULL='{0}'; {before} '{1}' compare --opts plain --opts default {words}",
         folder.display(),
         underbar().display()
     );
-    let result = left(Command::new("unshare").args(["-m", "--", "sh", "-c", &script]));
+    Some(left(Command::new("unshare").args(["-m", "--", "sh", "-c", &script])))
+}
+
+/// Output that could not be stored is not said to be equal.
+#[test]
+fn a_full_folder_for_output_is_told() {
+    let folder = scratch("compare-full");
+    let words = "--runs 6 -- sh -c 'echo $$; exit 0'";
+    let Some(result) = compared_where_full(&folder, "TMPDIR=$FULL", words) else { return };
     assert_eq!((code(result.status), result.output.as_str()), (125, ""), "{}", result.error);
     let expected = format!("{}: No space left on device", folder.display());
     assert!(result.error.contains(&expected), "{}", result.error);
@@ -105,17 +111,9 @@ fn a_full_folder_for_output_is_told() {
 /// A result that has no room where it should go is printed.
 #[test]
 fn a_comparison_without_room_for_its_result_is_not_lost() {
-    if !is_superuser_or_skips("a full file system") {
-        return;
-    }
     let folder = scratch("compare-no-room");
-    let script = format!(
-        "mount -t tmpfs -o size=64k none '{0}' && dd if=/dev/zero of='{0}/fill' bs=1k count=64 2>/dev/null; \
-         exec '{1}' compare -q --json -o '{0}/c.json' --runs 7 --opts plain --opts default -- true",
-        folder.display(),
-        underbar().display()
-    );
-    let result = left(Command::new("unshare").args(["-m", "--", "sh", "-c", &script]));
+    let words = "-q --json -o \"$FULL/c.json\" --runs 7 -- true";
+    let Some(result) = compared_where_full(&folder, "", words) else { return };
     assert_eq!((code(result.status), result.output.as_str()), (2, ""), "{}", result.error);
     assert!(result.error.contains("c.json: the result could not be written"), "{}", result.error);
     assert!(result.error.contains("\"schema\":\"underbar.compare/1\""), "{}", result.error);
