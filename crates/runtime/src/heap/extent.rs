@@ -187,6 +187,11 @@ impl Extent {
         self.carved == self.capacity && self.waiting() < self.step
     }
 
+    /// Bytes of the cells that were carved.
+    pub fn carved_bytes(&self) -> usize {
+        self.carved as usize * self.cell_bytes as usize
+    }
+
     /// Cells that were carved and are not handed out.
     pub fn waiting(&self) -> u32 {
         self.carved - self.out()

@@ -24,7 +24,7 @@ use super::map::{Descriptor, SEGMENT};
 use super::size::LARGEST_CELL;
 use super::slot;
 use super::space::{Disposition, Policy, Segment, Space};
-use super::thread::Threads;
+use super::thread::{self, Threads};
 use super::turnover::Turnover;
 
 /// One heap. Order of locks: the registry, `threads`, `space`, and last the stores of all heaps (`private_storage`, and spare
@@ -39,10 +39,13 @@ pub struct Heap {
     /// The classes of large cells that it has.
     pub turnover: Turnover,
     /// When a thread should next look at idle, parked or free storage: nanoseconds of the coarse clock, `u64::MAX` for never.
-    /// That of the default heap is no later than those of heaps that last. Written under the lock of `space`, and of a lasting heap's,
-    /// relaxed: a hint.
+    /// That of the default heap is no later than those of heaps that last. Written under the lock of `space`, of `threads`, and of a
+    /// lasting heap's, relaxed: a hint.
     /// Apart, since each list of cells reads it.
     pub next_look: Line<AtomicU64>,
+    /// When heaps of threads that have ended are to be emptied; `u64::MAX`: none is. Written under the lock of `threads`, read by a look,
+    /// relaxed: a hint.
+    pub next_emptying: AtomicU64,
     /// Entered by threads that get storage from it, and closed at its end.
     pub gate: Line<Gate>,
     /// Its row in the ledger.
@@ -130,6 +133,7 @@ impl Heap {
             },
             turnover: Turnover::new(),
             next_look: Line(AtomicU64::new(u64::MAX)),
+            next_emptying: AtomicU64::new(u64::MAX),
             gate: Line(Gate::new()),
             account: Account::new(),
             code: Code::new(),
@@ -207,6 +211,7 @@ impl Heap {
         {
             space.heartbeat();
             drop(space);
+            thread::empty_old(self);
             if core::ptr::eq(self, &DEFAULT) {
                 look_at_lasting();
             }

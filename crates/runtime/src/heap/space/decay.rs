@@ -74,6 +74,19 @@ impl Heap {
         let at = self.next_look.load(Ordering::Relaxed);
         at != u64::MAX && clock::coarse() >= at
     }
+
+    /// Requests a look at that time at the latest.
+    pub fn look_at(&self, nanoseconds: u64) {
+        let lower = |next: &AtomicU64| {
+            if nanoseconds < next.load(Ordering::Relaxed) {
+                next.store(nanoseconds, Ordering::Relaxed);
+            }
+        };
+        lower(&self.next_look);
+        if self.settings.serves_ecbs() {
+            lower(&DEFAULT.next_look);
+        }
+    }
 }
 
 struct Leaf([AtomicU16; LEAF_UNITS]);
@@ -182,15 +195,12 @@ impl Space {
 
     /// Requests a look at that time at the latest.
     pub(super) fn look_at(&self, nanoseconds: u64) {
-        let lower = |next: &AtomicU64| {
-            if nanoseconds < next.load(Ordering::Relaxed) {
-                next.store(nanoseconds, Ordering::Relaxed);
-            }
-        };
-        lower(&self.heap().next_look);
-        if self.heap().settings.serves_ecbs() {
-            lower(&DEFAULT.next_look);
-        }
+        self.heap().look_at(nanoseconds);
+    }
+
+    /// When heaps of threads that have ended are to be emptied.
+    pub(super) fn next_emptying(&self) -> u64 {
+        self.heap().next_emptying.load(Ordering::Relaxed)
     }
 
     /// After a look: the next one is not needed before that time.

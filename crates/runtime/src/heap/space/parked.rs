@@ -208,11 +208,12 @@ impl Space {
         const PAUSE_NS: u64 = 8_000_000;
         // Releases below call this again, and find nothing due.
         self.looked_until(u64::MAX);
+        let now = clock::coarse();
         if self.policy.disposition != Disposition::Auto {
             self.decay.due = u64::MAX;
+            self.looked_until(self.next_emptying().max(now + PAUSE_NS));
             return;
         }
-        let now = clock::coarse();
         if now.saturating_sub(self.parked.began) >= PERIOD_NS {
             let keep = self.parked.bytes - self.parked.least;
             self.parked.began = now;
@@ -226,7 +227,8 @@ impl Space {
         let parked_until = if self.parked.bytes > 0 { self.parked.began + PERIOD_NS } else { u64::MAX };
         // But if one look could not return everything old enough, the next one continues.
         let pause = if self.decay.goes_on() { 0 } else { PAUSE_NS };
-        self.looked_until(self.decay.due.min(parked_until).min(self.idle_until()).max(now + pause));
+        let next = self.decay.due.min(parked_until).min(self.idle_until()).min(self.next_emptying());
+        self.looked_until(next.max(now + pause));
     }
 }
 

@@ -14,9 +14,10 @@
 //! figures settled.
 //!
 //! Invariant: `handed` cells were in a bin when it was last filled or looked at; those no longer in it were got.
-//! Not here: exact figures (`settling`), cells of other threads (`remote`, `carrier`), the ownership of a thread's heap (`threads`),
-//! the storage below it (`space`), and its callers (`crate::heap`).
+//! Not here: exact figures (`settling`), cells of other threads (`remote`, `carrier`), the ownership of a thread's heap (`threads`,
+//! `abandoned`), the storage below it (`space`), and its callers (`crate::heap`).
 
+mod abandoned;
 mod by_size;
 mod carrier;
 mod figures;
@@ -32,8 +33,8 @@ use core::sync::atomic::{AtomicU32, Ordering};
 pub use remote::send_one;
 pub use sampler::Ready;
 pub use threads::{
-    Threads, abandon_all, acquire, each_of, end_all, hold_spare, is_spare_free, lose_others, of_thread,
-    release_abandoned, release_spare, settle_abandoned, settle_others,
+    Threads, abandon_all, acquire, each_of, empty_old, end_all, hold_spare, is_spare_free, lose_others,
+    of_thread, release_abandoned, release_spare, settle_abandoned, settle_others,
 };
 
 use super::cell::Cell;
@@ -120,9 +121,11 @@ pub struct ThreadHeap {
     fate: AtomicU32,
     /// Next of all in that heap; under the lock of its threads.
     next: *mut ThreadHeap,
-    /// Next in the list of abandoned heaps; under the same lock.
-    next_abandoned: *mut ThreadHeap,
-    /// Abandoned, with its cells and extents as they were, for the next thread; under the same lock.
+    /// Of an abandoned heap: the one that was left before it, the one that was left after it, and when it was; under the same lock.
+    below: *mut ThreadHeap,
+    above: *mut ThreadHeap,
+    left_at: u64,
+    /// Abandoned, and it still has its extents for the next thread; under the same lock.
     ready: bool,
     /// The newest cell in the inbox that is counted already, and how many are.
     counted: *mut Cell,
@@ -165,7 +168,9 @@ impl ThreadHeap {
             other: null_mut(),
             fate: AtomicU32::new(0),
             next: null_mut(),
-            next_abandoned: null_mut(),
+            below: null_mut(),
+            above: null_mut(),
+            left_at: 0,
             ready: false,
             counted: null_mut(),
             counted_cells: 0,
@@ -470,13 +475,13 @@ impl ThreadHeap {
         (self.counted, self.counted_cells, self.ready) = (null_mut(), 0, false);
     }
 
-    /// Gives back current extents that are not needed, their figures counted.
-    unsafe fn release_empty(&mut self) {
+    /// Gives back current extents that are not needed, their figures counted: those with so many bytes of carved cells, or more.
+    unsafe fn release_empty(&mut self, keep: usize) {
         for pool in &mut self.pools {
             let extent = pool.current;
             // SAFETY: a current extent without cells out is in no list; it is only `current`.
             unsafe {
-                if !extent.is_null() && (*extent).out() == 0 {
+                if !extent.is_null() && (*extent).out() == 0 && (*extent).carved_bytes() >= keep {
                     self.tally.settle(&mut *extent);
                     pool.current = null_mut();
                     self.heap.space.lock().park(extent);

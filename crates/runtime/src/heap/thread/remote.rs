@@ -279,7 +279,7 @@ unsafe fn deliver(target: *mut ThreadHeap, head: *mut Cell, tail: *mut Cell) {
                 let chain = (*target).inbox.take_unattended();
                 (*target).put_chain(chain);
                 if !(*target).ready {
-                    (*target).release_empty();
+                    (*target).release_empty(0);
                 }
             }
         }

@@ -15,21 +15,21 @@
 //! Invariant: the inbox of a thread's heap is attended, or it is in the list of abandoned ones, or its thread did not survive a
 //! fork. It is never unmapped, and its gate is written by atomics only: a thread that kept its address learns from the gate that
 //! it has ended.
+//! Not here: which abandoned heap is next, and what it still has (`abandoned`).
 
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering;
 
+use underbar_sys::clock;
 use underbar_sys::lock::{Guard, Lock};
 
+use super::abandoned::Abandoned;
 use super::figures::Figures;
 use super::{Gate, ThreadHeap};
 use crate::heap::object::{DEFAULT, Heap};
 use crate::heap::pools;
 use crate::heap::private_storage::OWN;
 use crate::heap::tally;
-
-/// Abandoned heaps that keep their empty extents for the next thread.
-const READY: u32 = 4;
 
 /// Fates: a thread has it, in a live heap; its heap has ended; its thread has ended, after the end of the heap began; its thread
 /// did not survive a fork.
@@ -41,9 +41,7 @@ const LOST: u32 = 3;
 /// The threads' heaps in one heap.
 pub struct Threads {
     pub(super) all: *mut ThreadHeap,
-    abandoned: *mut ThreadHeap,
-    /// How many are abandoned.
-    waiting: u32,
+    abandoned: Abandoned,
 }
 
 // SAFETY: followed under the lock only.
@@ -52,7 +50,7 @@ unsafe impl Send for Threads {}
 impl Threads {
     /// None yet.
     pub const fn new() -> Self {
-        Self { all: null_mut(), abandoned: null_mut(), waiting: 0 }
+        Self { all: null_mut(), abandoned: Abandoned::new() }
     }
 
     /// Has no thread ever had a heap here?
@@ -74,7 +72,7 @@ static SPARE: Lock<Spare> = Lock::new(Spare(null_mut()));
 /// Null if there is no memory.
 pub fn acquire(heap: &'static Heap) -> *mut ThreadHeap {
     let mut threads = heap.threads.lock();
-    let mut thread = threads.abandoned;
+    let mut thread = threads.abandoned.pop();
     // SAFETY: threads' heaps stay where they are for ever; abandoned ones and spare ones are ours.
     unsafe {
         if thread.is_null() {
@@ -87,9 +85,6 @@ pub fn acquire(heap: &'static Heap) -> *mut ThreadHeap {
             }
             (*thread).next = threads.all;
             threads.all = thread;
-        } else {
-            threads.abandoned = (*thread).next_abandoned;
-            threads.waiting -= 1;
         }
         // The ledger may be a child's: another one.
         (*thread).note(0);
@@ -249,16 +244,22 @@ unsafe fn abandon(thread: *mut ThreadHeap, mut threads: Guard<'_, Threads>) {
         (*thread).counted = null_mut();
         (*thread).put_chain(last);
         tally::one_less();
-        // The one on top of the list is taken next: its cells and extents stay as they are, since threads that come and go would
-        // get the same again and again. Those below may wait for long.
-        (*thread).ready = threads.waiting < READY;
-        if !(*thread).ready {
-            (*thread).settle_all();
-            (*thread).release_empty();
-        }
-        (*thread).next_abandoned = threads.abandoned;
-        threads.abandoned = thread;
-        threads.waiting += 1;
+        let now = clock::coarse();
+        threads.abandoned.push(thread, now);
+        let heap = (*thread).heap;
+        let next = threads.abandoned.empty_old(now);
+        heap.next_emptying.store(next, Ordering::Relaxed);
+        heap.look_at(next);
+    }
+}
+
+/// Empties the heaps of threads that ended some time ago, if that is due.
+pub fn empty_old(heap: &Heap) {
+    let now = clock::coarse();
+    if now >= heap.next_emptying.load(Ordering::Relaxed)
+        && let Some(mut threads) = heap.threads.try_lock()
+    {
+        heap.next_emptying.store(threads.abandoned.empty_old(now), Ordering::Relaxed);
     }
 }
 
@@ -303,30 +304,12 @@ pub unsafe fn end_all(heap: &'static Heap) {
 
 /// Settles the figures of threads of a heap that have ended.
 pub fn settle_abandoned(heap: &Heap) {
-    let threads = heap.threads.lock();
-    let mut thread = threads.abandoned;
-    while !thread.is_null() {
-        // SAFETY: abandoned ones are ours under the lock.
-        unsafe {
-            (*thread).settle_all();
-            thread = (*thread).next_abandoned;
-        }
-    }
+    heap.threads.lock().abandoned.settle();
 }
 
 /// As [`settle_abandoned`], and empty extents go back, also those that were kept for a next thread.
 pub fn release_abandoned(heap: &Heap) {
-    let threads = heap.threads.lock();
-    let mut thread = threads.abandoned;
-    while !thread.is_null() {
-        // SAFETY: abandoned ones are ours under the lock.
-        unsafe {
-            (*thread).settle_all();
-            (*thread).release_empty();
-            (*thread).ready = false;
-            thread = (*thread).next_abandoned;
-        }
-    }
+    heap.threads.lock().abandoned.empty();
 }
 
 /// Settles the figures of a thread's heaps, except the given one.
