@@ -26,6 +26,7 @@ use core::hint::assert_unchecked;
 use core::ptr::null_mut;
 
 use super::block::Block;
+use super::map::PAGE;
 use super::object::{self, Heap};
 use super::size::{CELL_BYTES, LARGEST_SMALL, class_of};
 use super::thread::{Ready, ThreadHeap, slot};
@@ -152,7 +153,9 @@ unsafe fn sample(
     let (heap, element) = unsafe {
         let heap = (*thread).heap;
         let mut space = heap.space.lock();
-        let element = space.get(bytes.max(size), align)?;
+        let bytes = bytes.max(size);
+        let is_large = bytes >= PAGE && align <= 16;
+        let element = if is_large { space.get_in_pages(bytes)? } else { space.get(bytes, align)? };
         Block::of_element(element.address).set_sampled(true);
         (heap, element)
     };

@@ -188,6 +188,11 @@ impl Space {
         }
     }
 
+    /// An element of at least `bytes` in pages of its own, as an extent has them: no page is touched for the next block's header alone.
+    pub fn get_in_pages(&mut self, bytes: usize) -> Option<Element> {
+        self.get_at((bytes + HEADER).next_multiple_of(PAGE) - HEADER, Alignment::OF_EXTENT)
+    }
+
     /// A free block that holds `want` bytes at that alignment.
     fn find(&self, want: usize, alignment: Alignment) -> Option<Block> {
         match self.index.find(want) {

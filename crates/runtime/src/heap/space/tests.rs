@@ -456,3 +456,19 @@ fn the_header_of_an_extent_is_in_its_own_first_page() {
         assert_eq!(touched, [0], "a page for a header alone");
     }
 }
+
+#[test]
+fn an_element_in_pages_of_its_own_touches_no_page_for_its_neighbours() {
+    let _turn = ONE_AT_A_TIME.lock();
+    let mut space = Space::new(&DEFAULT, core::ptr::null_mut());
+    space.set_policy(Policy::AUTO);
+    for bytes in [PAGE, 3 * PAGE - 8, 3 * PAGE - 7] {
+        let element = space.get_in_pages(bytes).expect("storage");
+        let _extent = space.get_extent(16 * PAGE);
+        assert!(element.block_bytes >= bytes + HEADER && element.block_bytes <= bytes + HEADER + PAGE);
+        let mut states = [0_u8; 4];
+        let pages = element.block_bytes / PAGE;
+        syscall::mincore(element.address & !(PAGE - 1), &mut states[..pages]).expect("mapped");
+        assert_eq!(states.iter().filter(|&state| state & 1 != 0).count(), 1, "{bytes}");
+    }
+}
