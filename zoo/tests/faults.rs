@@ -544,9 +544,19 @@ fn a_program_that_gives_up_its_rights_works_on() {
     }
     assert_eq!(same(&["-q"], &[&fault("drops"), "/bin/true"]), "");
     assert_eq!(same(&["-q", "--exec"], &[&fault("drops"), "/bin/true"]), "");
-    let tree = report(&[], &[&fault("drops"), "/bin/true"])["tree"].clone();
-    assert_eq!(tree["unrecorded"], 1, "its child may not open the ledger: {tree}");
-    assert_eq!(tree["counters"]["follow"]["ledger_out_of_reach"], 1, "nor may what it became: {tree}");
+    let report = report(&[], &[&fault("drops"), "/bin/true"]);
+    let tree = &report["tree"];
+    assert_eq!((&tree["processes"], &tree["unrecorded"]), (&2.into(), &0.into()), "with its child: {tree}");
+    let gets = |process: &Value| process["counters"]["heap"]["gets"].as_u64().expect("a figure");
+    let processes = report["processes"].as_array().expect("a list");
+    let mut gets: Vec<u64> = processes.iter().map(gets).collect();
+    gets.sort_unstable();
+    // What the child got, and what its parent got before and after the change of its user.
+    assert!((20_000..20_100).contains(&gets[0]) && (40_000..40_200).contains(&gets[1]), "{gets:?}");
+    assert_eq!(
+        tree["counters"]["follow"]["ledger_out_of_reach"], 1,
+        "what it became may not open it: {tree}"
+    );
 }
 
 const JEMALLOC: &str = "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2";

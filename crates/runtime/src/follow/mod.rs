@@ -187,7 +187,7 @@ fn judge(myself: bool, target: Target<'_>, environment: Environment<'_>) -> Resu
     }
     target::examine(target, own_reads::pread)?;
     match environment.value_c(LEDGER) {
-        Some(ledger) if !target::is_writable(ledger.to_bytes()) || !ledger::attach::is_found_at(ledger) => {
+        Some(ledger) if !target::is_writable(ledger.to_bytes()) || !ledger::reached::is_found_at(ledger) => {
             Err(Reason::LedgerOutOfReach)
         }
         _ => Ok(()),

@@ -10,17 +10,15 @@
 //! vfork, exec    -> the child claims one before it becomes another program
 //! ```
 //!
-//! Invariants: the slot's space in the file is allocated before it is mapped, so a full file system means no slot, never
-//! SIGBUS. No file is mapped that another user can cut short. Children made by fork, who open it by its path again, map the
-//! very file that their parent has, or none. No descriptor stays open. A process writes to its own slot only, and to
-//! another's only while that one's directory entry says that this process folds it.
-//! Not here: entries that a parent takes for its child (`expected`), the figures with which a forked child begins (`inherited`), how an
-//! ended process is folded (`fold`), and the counters.
+//! Invariant: a process writes to its own slot only, and to another's only while that one's directory entry says that this process
+//! folds it.
+//! Not here: the way to the file (`reached`), entries that a parent takes for its child (`expected`), the figures with which a forked
+//! child begins (`inherited`), how an ended process is folded (`fold`), and the counters.
 
 use core::ffi::CStr;
 use core::mem::offset_of;
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
 use underbar_ledger::layout::{
     CONTROL_OFFSET, ENDED_UNTIMED, FILE_BYTES, OPTIONS_OFFSET, OPTIONS_ROOM, SLOT_BYTES, SLOTS, SLOTS_OFFSET,
@@ -35,6 +33,7 @@ use underbar_ledger::{
 use underbar_sys::machine::is_file_allowed;
 use underbar_sys::{file, process_lock, syscall};
 
+use super::reached::{Reached, header, reach, remember};
 use super::{
     Guard, PROCESS, allocator, arguments, caches, classes, fold, heap_steps, heaps, inherited, pairs, pools,
     private, program, switches, traces, use_slot,
@@ -45,35 +44,24 @@ pub(crate) use super::inherited::leave_unsettled;
 
 /// A directory entry of no process.
 pub(super) const FREE: (SlotState, Identity) = (SlotState::Free, Identity { namespace: 0, number: 0 });
-/// Longest path of a ledger.
-const PATH_BYTES: usize = 512;
 /// Time since boot, including time asleep: comparable between processes of one machine.
 const CLOCK_BOOTTIME: u32 = 7;
 
-/// The mapped header; null without a ledger. Set when attached, kept for ever.
-static HEADER: AtomicPtr<Header> = AtomicPtr::new(null_mut());
 /// This process's index in the directory, and the namespace of the process that took it ([`PROCESS`]): a forked child has another
 /// number, and may be in another PID namespace.
 static PLACE: AtomicUsize = AtomicUsize::new(SLOTS);
 pub(super) static NAMESPACE: AtomicU32 = AtomicU32::new(0);
 /// That of this process's children; 0: not asked yet (`expected`). Any thread writes the same; relaxed.
 pub(super) static CHILDRENS_NAMESPACE: AtomicU32 = AtomicU32::new(0);
-/// The identity of that file: device and number. Written once, before HEADER; the header stays mapped, so no other file
-/// gets the number.
-static DEVICE: AtomicU64 = AtomicU64::new(0);
-static INODE: AtomicU64 = AtomicU64::new(0);
-/// The file's path, for children made by fork. Written once, at the start.
-static PATH: [AtomicU64; PATH_BYTES / 8] = [const { AtomicU64::new(0) }; PATH_BYTES / 8];
 
 /// Whether there is a ledger, so that the figures may have a reader.
 pub fn is_attached() -> bool {
-    !HEADER.load(Ordering::Relaxed).is_null()
+    header().is_some()
 }
 
 /// Gives this process a slot in the ledger of that path. Once, at the start.
 pub fn attach(path: &CStr) {
-    if path.to_bytes_with_nul().len() <= PATH_BYTES {
-        remember(path);
+    if remember(path) {
         open();
     }
 }
@@ -103,75 +91,26 @@ pub fn make(path: &CStr, options: &[u8]) {
     attach(path);
 }
 
-fn remember(path: &CStr) {
-    for (word, bytes) in PATH.iter().zip(path.to_bytes_with_nul().chunks(8)) {
-        let mut whole = [0; 8];
-        whole[..bytes.len()].copy_from_slice(bytes);
-        word.store(u64::from_ne_bytes(whole), Ordering::Relaxed);
-    }
-}
-
 /// Opens the remembered file and moves into a slot of it.
 fn open() {
-    // None for a child by fork whose parent has become another user.
-    let moved_in = with_file(move_in);
+    // None for a child by fork whose parent has another root.
+    let moved_in = reach(move_in);
     if moved_in.is_none() {
         unrecorded();
     }
 }
 
-/// Calls `then` with the remembered file while it is open. None if it is not the ledger.
-fn with_file<R>(then: impl FnOnce(i32, &file::Status) -> R) -> Option<R> {
-    let mut path = [0_u8; PATH_BYTES];
-    for (bytes, word) in path.chunks_mut(8).zip(&PATH) {
-        bytes.copy_from_slice(&word.load(Ordering::Relaxed).to_ne_bytes());
-    }
-    let path = CStr::from_bytes_until_nul(&path).ok()?;
-    // Another user may have put a pipe in its place; opening it must not block.
-    let flags = syscall::O_RDWR | syscall::O_CLOEXEC | syscall::O_NOFOLLOW | syscall::O_NONBLOCK;
-    let fd = syscall::open(path, flags, 0).ok()?;
-    let done = match file::fstat(fd) {
-        Ok(status) if is_the_ledger(&status) => Some(then(fd, &status)),
-        _ => None,
-    };
-    let _ = syscall::close(fd);
-    done
-}
-
 /// Counts this process as one without a slot, if there is a ledger to count it in.
 fn unrecorded() {
-    // SAFETY: null, or mapped for ever.
-    if let Some(header) = unsafe { HEADER.load(Ordering::Relaxed).as_ref() } {
+    if let Some(header) = header() {
         header.unrecorded.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-/// Whether this is the file whose header is mapped, or, if none is mapped, a file that no other user can cut short.
-fn is_the_ledger(status: &file::Status) -> bool {
-    if !HEADER.load(Ordering::Relaxed).is_null() {
-        return is_same(status);
-    }
-    const OTHERS_WRITE: u32 = 0o022;
-    status.is_regular()
-        && status.size >= FILE_BYTES as i64
-        && status.mode & OTHERS_WRITE == 0
-        && (status.user == 0 || status.user == syscall::geteuid())
-}
-
-fn is_same(status: &file::Status) -> bool {
-    (status.device, status.inode) == (DEVICE.load(Ordering::Relaxed), INODE.load(Ordering::Relaxed))
-}
-
-/// Whether a program that this process starts finds at `path` the ledger that this process has. True also if this process
-/// has none.
-pub(crate) fn is_found_at(path: &CStr) -> bool {
-    HEADER.load(Ordering::Relaxed).is_null() || file::stat(path).is_ok_and(|status| is_same(&status))
-}
-
-fn move_in(fd: i32, status: &file::Status) {
-    let Some(header) = header(fd, status) else { return };
-    let me = Identity { namespace: namespace_here(fd, header), number: process() };
-    if let Some((place, slot, continued)) = claim(fd, header, me) {
+fn move_in(file: &Reached) {
+    let Some(header) = file.header() else { return };
+    let me = Identity { namespace: namespace_here(file.descriptor(), header), number: process() };
+    if let Some((place, slot, continued)) = claim(file, header, me) {
         fill_in(slot);
         // The figures counted before there was a ledger.
         // SAFETY: the private slot is a static.
@@ -195,7 +134,7 @@ fn move_in(fd: i32, status: &file::Status) {
         if header.directory.change(place, (SlotState::Claimed, me), (SlotState::Live, me)) {
             use_slot(slot, guard());
             super::control::attach(|| {
-                let page = map_to_read(fd, CONTROL_OFFSET, OPTIONS_OFFSET - CONTROL_OFFSET)?;
+                let page = file.map_to_read(CONTROL_OFFSET, OPTIONS_OFFSET - CONTROL_OFFSET)?;
                 // SAFETY: a whole page, allocated as the header's is, made of atomics, and never unmapped.
                 Some(unsafe { &*page.cast() })
             });
@@ -203,60 +142,16 @@ fn move_in(fd: i32, status: &file::Status) {
     }
 }
 
-/// The header of a file that is the ledger, mapped once in a process and its forked children.
-fn header(fd: i32, status: &file::Status) -> Option<&'static Header> {
-    let mut header = HEADER.load(Ordering::Relaxed);
-    if header.is_null() {
-        header = map(fd, 0, CONTROL_OFFSET)?.cast();
-        // SAFETY: a mapped page; a header is made of atomics.
-        if !unsafe { &*header }.is_ours() {
-            return None;
-        }
-        DEVICE.store(status.device, Ordering::Relaxed);
-        INODE.store(status.inode, Ordering::Relaxed);
-        HEADER.store(header, Ordering::Relaxed);
-    }
-    // SAFETY: it stays mapped.
-    Some(unsafe { &*header })
-}
-
 /// The header of the ledger, if this process has a slot in it.
 pub(crate) fn mapped_header() -> Option<&'static Header> {
     if core::ptr::eq(super::slot(), private()) {
         return None;
     }
-    // SAFETY: null, or mapped for ever.
-    unsafe { HEADER.load(Ordering::Relaxed).as_ref() }
+    header()
 }
 
-/// Writes the ledger's path to `room`; returns its length without a final zero. None if it does not fit.
-pub(crate) fn path(room: &mut [u8]) -> Option<usize> {
-    for (bytes, word) in room.get_mut(..PATH_BYTES)?.chunks_mut(8).zip(&PATH) {
-        bytes.copy_from_slice(&word.load(Ordering::Relaxed).to_ne_bytes());
-    }
-    room.iter().position(|&byte| byte == 0)
-}
-
-/// Maps a part of the file, shared.
-fn map(fd: i32, offset: usize, bytes: usize) -> Option<*mut u8> {
-    map_as(syscall::PROT_READ | syscall::PROT_WRITE, fd, offset, bytes)
-}
-
-/// Maps a part of the file that other processes write.
-fn map_to_read(fd: i32, offset: usize, bytes: usize) -> Option<*mut u8> {
-    map_as(syscall::PROT_READ, fd, offset, bytes)
-}
-
-fn map_as(protection: u32, fd: i32, offset: usize, bytes: usize) -> Option<*mut u8> {
-    // SAFETY: without MAP_FIXED a mapping replaces nothing. The file is never shortened: no other user can
-    // (`is_the_ledger`).
-    unsafe { syscall::mmap(null_mut(), bytes, protection, syscall::MAP_SHARED, fd, offset as u64).ok() }
-}
-
-fn map_slot(fd: i32, place: usize) -> Option<&'static Slot> {
-    let at = SLOTS_OFFSET + place * SLOT_BYTES;
-    syscall::fallocate(fd, 0, at as u64, size_of::<Slot>() as u64).ok()?;
-    let slot: *mut Slot = map(fd, at, size_of::<Slot>())?.cast();
+fn map_slot(file: &Reached, place: usize) -> Option<&'static Slot> {
+    let slot: *mut Slot = new_pages(file, SLOTS_OFFSET + place * SLOT_BYTES, size_of::<Slot>())?.cast();
     // SAFETY: mapped, allocated, made of atomics, and never unmapped.
     Some(unsafe { &*slot })
 }
@@ -311,10 +206,8 @@ pub(super) fn map_caches() -> Option<&'static Caches> {
 pub(super) fn map_switches() -> Option<*const Switches> {
     // A child of vfork makes none for its parent.
     let at = LedgerView::switches_of(own_place().filter(|_| is_ours())?).start;
-    let pages = with_file(|fd, _| {
-        syscall::fallocate(fd, 0, at as u64, size_of::<Fixed>() as u64).ok()?;
-        map(fd, at, size_of::<Switches>())
-    });
+    let is_allocated = |file: &Reached| file.allocate(at, size_of::<Fixed>());
+    let pages = reach(|file| if is_allocated(file) { file.map(at, size_of::<Switches>()) } else { None });
     Some(pages.flatten()?.cast_const().cast())
 }
 
@@ -322,16 +215,14 @@ pub(super) fn map_switches() -> Option<*const Switches> {
 pub(super) fn allocate_switches(table: usize) -> bool {
     let Some(place) = own_place() else { return false };
     let at = LedgerView::switches_of(place).start + offset_of!(Switches, tables) + table * size_of::<Table>();
-    with_file(|fd, _| syscall::fallocate(fd, 0, at as u64, size_of::<Table>() as u64).is_ok())
-        .unwrap_or(false)
+    reach(|file| file.allocate(at, size_of::<Table>())).unwrap_or(false)
 }
 
 /// Allocates the pages of functions of libraries.
 pub(super) fn allocate_called() -> bool {
     let Some(place) = own_place() else { return false };
     let at = LedgerView::switches_of(place).start + offset_of!(Switches, called);
-    let bytes = size_of::<[Called; CALLED]>() as u64;
-    with_file(|fd, _| syscall::fallocate(fd, 0, at as u64, bytes).is_ok()).unwrap_or(false)
+    reach(|file| file.allocate(at, size_of::<[Called; CALLED]>())).unwrap_or(false)
 }
 
 /// The pages of ECBs by name-value pairs that belong to this process's slot, as above.
@@ -355,11 +246,11 @@ fn map_behind_slot(offset: usize, bytes: usize) -> Option<*mut u8> {
 
 /// Allocates and maps pages of the file.
 fn map_new(at: usize, bytes: usize) -> Option<*mut u8> {
-    let pages = with_file(|fd, _| {
-        syscall::fallocate(fd, 0, at as u64, bytes as u64).ok()?;
-        map(fd, at, bytes)
-    });
-    pages.flatten()
+    reach(|file| new_pages(file, at, bytes)).flatten()
+}
+
+fn new_pages(file: &Reached, at: usize, bytes: usize) -> Option<*mut u8> {
+    if file.allocate(at, bytes) { file.map(at, bytes) } else { None }
 }
 
 pub(super) fn process() -> u32 {
@@ -375,14 +266,15 @@ pub(super) fn namespace() -> u32 {
 /// As [`namespace`], for which the kernel makes its files of this process: a tenth of a start. The ledger's maker holds its lock. If it has
 /// in this process's namespace the number that it has in its own, both are the same: this process descends from it, and it has none
 /// in a namespace below its own.
-fn namespace_here(fd: i32, header: &Header) -> u32 {
+fn namespace_here(fd: Option<i32>, header: &Header) -> u32 {
     let (makers, maker) =
         (header.maker_namespace.load(Ordering::Relaxed), header.maker.load(Ordering::Relaxed));
-    if makers != 0 && process_lock::holder(fd) == Ok(Some(maker as i32)) { makers } else { namespace() }
+    let is_held = |fd| process_lock::holder(fd) == Ok(Some(maker as i32));
+    if makers != 0 && fd.is_some_and(is_held) { makers } else { namespace() }
 }
 
 /// A slot for this process, and whether the process was another program before.
-fn claim(fd: i32, header: &Header, me: Identity) -> Option<(usize, &'static Slot, bool)> {
+fn claim(file: &Reached, header: &Header, me: Identity) -> Option<(usize, &'static Slot, bool)> {
     let directory = &header.directory;
     let (mut free, mut continued) = (None, false);
     for place in 0..SLOTS {
@@ -408,7 +300,7 @@ fn claim(fd: i32, header: &Header, me: Identity) -> Option<(usize, &'static Slot
     }
     let place = match free {
         Some(place) => place,
-        None => match fold::fold(header, me, || map(fd, 0, FILE_BYTES)) {
+        None => match fold::fold(header, me, || file.map(0, FILE_BYTES)) {
             Some(place) => place,
             None => {
                 header.unrecorded.fetch_add(1, Ordering::Relaxed);
@@ -416,7 +308,7 @@ fn claim(fd: i32, header: &Header, me: Identity) -> Option<(usize, &'static Slot
             }
         },
     };
-    let Some(slot) = map_slot(fd, place) else {
+    let Some(slot) = map_slot(file, place) else {
         let _ = directory.change(place, (SlotState::Claimed, me), FREE);
         header.unrecorded.fetch_add(1, Ordering::Relaxed);
         return None;
@@ -458,14 +350,13 @@ fn guard() -> *mut Guard {
 pub fn in_child() -> &'static Slot {
     // SAFETY: the private slot is a static.
     let own = unsafe { &*private() };
-    let inherited = HEADER.load(Ordering::Relaxed);
     super::control::in_child();
     let figures = inherited::take();
     use_slot(own, super::first_guard());
     // A process without a slot is not on its way to one, nor are its children.
     PROCESS.store(0, Ordering::Relaxed);
     CHILDRENS_NAMESPACE.store(0, Ordering::Relaxed);
-    if !inherited.is_null() && !sandbox::is_closed() {
+    if is_attached() && !sandbox::is_closed() {
         own.wipe();
         for (key, figure) in figures {
             own.cell(key).store(figure, Ordering::Relaxed);
@@ -503,8 +394,7 @@ pub(crate) fn has_come(is_announced: bool) {
     if !is_announced {
         return;
     }
-    // SAFETY: null, or mapped for ever.
-    if let Some(header) = unsafe { HEADER.load(Ordering::Relaxed).as_ref() } {
+    if let Some(header) = header() {
         header.on_their_way.fetch_sub(1, Ordering::Relaxed);
     }
 }
@@ -552,20 +442,15 @@ pub(crate) fn set_replaced(is_replaced: bool) {
 
 /// The process ends in good order.
 pub fn ended() {
-    let header = HEADER.load(Ordering::Relaxed);
-    let slot = super::slot();
+    let Some(header) = mapped_header() else { return };
     let me =
         Identity { namespace: NAMESPACE.load(Ordering::Relaxed), number: PROCESS.load(Ordering::Relaxed) };
-    if header.is_null() || core::ptr::eq(slot, private()) {
-        return;
-    }
     if !sandbox::is_closed() {
         if me.number != process() {
             return;
         }
-        slot.ended_ns.store(syscall::clock_nanoseconds(CLOCK_BOOTTIME), Ordering::Relaxed);
+        super::slot().ended_ns.store(syscall::clock_nanoseconds(CLOCK_BOOTTIME), Ordering::Relaxed);
     }
-    // SAFETY: it stays mapped.
-    let directory = unsafe { &(*header).directory };
-    let _ = directory.change(PLACE.load(Ordering::Relaxed), (SlotState::Live, me), (SlotState::Ended, me));
+    let place = PLACE.load(Ordering::Relaxed);
+    let _ = header.directory.change(place, (SlotState::Live, me), (SlotState::Ended, me));
 }

@@ -14,7 +14,7 @@ use core::ptr::null_mut;
 use underbar_sys::machine::is_file_allowed;
 use underbar_sys::syscall;
 
-use super::attach;
+use super::{attach, reached};
 
 const CLOCK_BOOTTIME: u32 = 7;
 /// Longest path of such a file.
@@ -43,7 +43,7 @@ pub(crate) fn make(ending: &CStr, bytes: usize) -> Option<*mut u8> {
 }
 
 fn path<'a>(ending: &CStr, room: &'a mut [u8; PATH_BYTES]) -> Option<&'a CStr> {
-    let mut length = attach::path(room)?;
+    let mut length = reached::path(room)?;
     let (mut decimals, mut hexadecimals) = ([0; 10], [0; 16]);
     let process = decimal(syscall::getpid() as u32, &mut decimals);
     let moment = hexadecimal(syscall::clock_nanoseconds(CLOCK_BOOTTIME), &mut hexadecimals);

@@ -31,6 +31,7 @@ pub(crate) mod pairs;
 pub(crate) mod path;
 pub(crate) mod pools;
 pub mod program;
+pub(crate) mod reached;
 pub(crate) mod site_area;
 mod switches;
 pub(crate) mod traces;
