@@ -120,7 +120,7 @@ fn facts(report: &Report) -> String {
             figure("tree.programs", Unit::Count, tree.programs),
             if tree.programs == 1 { "program" } else { "programs" },
             if tree.unrecorded > 0 {
-                format!(", {} without a place in the ledger", count(tree.unrecorded))
+                format!(", {} without accounts", count(tree.unrecorded))
             } else {
                 String::new()
             }

@@ -30,7 +30,7 @@ pub struct Remedy {
 pub static REMEDIES: [Remedy; 14] = [
     Remedy {
         reason: Key::NotFollowedStatic,
-        words: "link it dynamically; a heap of Go is out of reach (see GOGC)",
+        words: "link it dynamically; if it is Go, its heap is its own (see GOGC)",
     },
     Remedy {
         reason: Key::NotFollowedSetUid,
@@ -261,7 +261,7 @@ mod tests {
         let mut report = sample::tree();
         report.tree.counters.set(Key::NotFollowedSetUid, 1);
         let text = render(&report, &[], false);
-        let unseen = "\n  unseen    2 statically linked: link it dynamically; a heap of Go is out of reach (see GOGC)\n";
+        let unseen = "\n  unseen    2 statically linked: link it dynamically; if it is Go, its heap is its own (see GOGC)\n";
         assert!(text.contains(unseen), "{text}");
         assert!(
             text.contains("\n            1 set-user-ID or set-group-ID: start underbar behind it: sudo underbar run -- PROGRAM\n"),

@@ -215,7 +215,7 @@ fn tree_lines(report: &Report, page: Page<'_>) -> Vec<Line> {
         parts.push(format!("; {} running", counted(running, "is still", "are still")));
     }
     if tree.unrecorded > 0 {
-        parts.push(format!("; {} without a place in the ledger", count(tree.unrecorded)));
+        parts.push(format!("; {} without accounts (explain tree.unrecorded)", count(tree.unrecorded)));
     }
     for (at, reason) in reasons.iter().enumerate() {
         parts.push(format!("{}{reason}", if at == 0 { "; not followed: " } else { ", " }));
@@ -428,7 +428,7 @@ underbar: g++ -c it's.cc: exit 0
   child     as x3                    heap    3 MiB, 900 gets, 0 segments
   child     g++                      heap    1 MiB, 700 gets, 0 segments
   tree      7 processes, 3 programs; not followed: 2 statically linked
-  unseen    2 statically linked: link it dynamically; a heap of Go is out of reach (see GOGC)
+  unseen    2 statically linked: link it dynamically; if it is Go, its heap is its own (see GOGC)
 Nothing to change in what was seen; 2 programs kept no accounts. What that means: underbar explain follow.static
 "
         );

@@ -33,8 +33,10 @@ pub static TREE: [OfTree; 3] = [
     },
     OfTree {
         key: "tree.unrecorded",
-        label: "without a place in the ledger",
-        meaning: "Processes for which the ledger had no room, or that may not open it.",
+        label: "without accounts",
+        meaning: "Processes for which the ledger had no room, or that could not reach it: forked by a program that has changed its root \
+            directory, or whose options forbid the file (ulimit -f). Give the file system of XDG_RUNTIME_DIR more room, or start underbar \
+            behind the change of the root.",
         get: |tree| tree.unrecorded,
     },
 ];

@@ -33,9 +33,6 @@ pub const CONFIDENCE: f64 = 0.95;
 /// The smallest effect that counts: the point estimate is at most this (or its inverse, on the bad side).
 pub const LARGEST_RATIO_KEPT: f64 = 0.99;
 
-/// An interval that decides nothing and begins below this does not say that there is no gain: it may be a tenth or more.
-pub const TOO_NOISY_BELOW: f64 = 0.90;
-
 /// The question: fixed before the runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Question {
@@ -242,8 +239,7 @@ fn decide(primary: &Estimate, dropped: &Dropped, fail_by_themselves: usize, outp
     match primary.finding {
         Finding::Better(_) => Outcome::Better,
         Finding::Worse(_) => Outcome::Worse,
-        // Whole figures often give exactly this ratio; the last digit of a logarithm must not decide.
-        Finding::Neither(interval) if interval.low < TOO_NOISY_BELOW - 1e-9 => Outcome::TooNoisy,
+        Finding::Neither(interval) if interval.is_too_noisy() => Outcome::TooNoisy,
         Finding::Neither(_) => Outcome::NoGain,
         Finding::TooFew(too_few) => Outcome::NotEnoughRuns(too_few),
         Finding::NoRatio { pairs } => Outcome::NoRatio { pairs },

@@ -166,6 +166,8 @@ pub enum Outcome {
     Kept,
     /// No gain shown, or one below 1 %.
     NoGain,
+    /// No gain shown, and the interval reaches below 0.90: there may be one.
+    TooNoisy,
     /// Worse, beyond chance and by at least 1 %.
     Worse,
     /// Better on the figure that decides, but a unit of work takes longer.
@@ -248,6 +250,7 @@ impl Trial {
         line += &match against.outcome {
             Outcome::Kept => "kept".to_owned(),
             Outcome::NoGain => "tried, without gain".to_owned(),
+            Outcome::TooNoisy => "tried, too noisy to tell".to_owned(),
             Outcome::Worse => "tried, without gain: worse".to_owned(),
             Outcome::Slower => "tried, without gain: less is done in the same time".to_owned(),
             Outcome::TooFew(too_few) => format!("no verdict, {} needed", counted(too_few.need, "round")),
@@ -274,6 +277,7 @@ fn held(epochs: &Epochs, candidate: Arm, reference: Arm, primary: Figure, confid
         Finding::Better(_) if is_slower => Outcome::Slower,
         Finding::Better(_) => Outcome::Kept,
         Finding::Worse(_) => Outcome::Worse,
+        Finding::Neither(interval) if interval.is_too_noisy() => Outcome::TooNoisy,
         Finding::Neither(_) => Outcome::NoGain,
         Finding::TooFew(too_few) => Outcome::TooFew(too_few),
         Finding::NoRatio { pairs } => Outcome::NoRatio { pairs },

@@ -103,6 +103,9 @@ fn middle(sorted: &[f64]) -> f64 {
     (sorted[last / 2] + sorted[last.div_ceil(2)]) / 2.0
 }
 
+/// An interval that decides nothing and begins below this does not say that there is no gain: it may be a tenth or more.
+pub const TOO_NOISY_BELOW: f64 = 0.90;
+
 impl Interval {
     /// The interval of the ratio behind `log_ratios`, which must be finite. `confidence` is between 0 and
     /// 1.
@@ -115,6 +118,12 @@ impl Interval {
             confidence,
             pairs: log_ratios.len(),
         })
+    }
+
+    /// It begins so low that, if it decides nothing, it does not say that there is no gain.
+    pub fn is_too_noisy(&self) -> bool {
+        // Whole figures often give exactly this ratio; the last digit of a logarithm must not decide.
+        self.low < TOO_NOISY_BELOW - 1e-9
     }
 
     /// The whole interval is below 1.

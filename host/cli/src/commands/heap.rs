@@ -14,6 +14,8 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use underbar_launch::{Failure, LOOK_AGAIN};
+use underbar_report::model::End;
+use underbar_report::timing;
 use underbar_runner::layers::Layers;
 use underbar_runner::{Finished, Runner};
 use underbar_shown::Shown;
@@ -44,6 +46,7 @@ Examples:
 One request in each 512 KiB on average is sampled by chance, with its callers. Sums are estimates with intervals of 95 %. Three tables show
 the sites with most in use, those that requested most, and those whose storage was still in use at the end. A site is the innermost
 function with a line in your own code that is no wrapper of malloc; compile with -g to see lines. docs/heap-sites.md says more.
+Tables and JSON go to standard error, if -o names no FILE: standard output is the program's.
 
 Exit status: the program's own; a signal that killed it kills underbar, too. 125 wrong usage, a FILE that cannot be written, or
 a program that cannot carry underbar's library (it is not run), 126 the program cannot be executed, 127 there is no such program.")]
@@ -169,6 +172,10 @@ impl Heap {
                 }
                 for warning in kept.warnings() {
                     self.shared.say(Kind::Warning, warning);
+                }
+                if let Some(signal @ End::Signal(_)) = accounts.run.end {
+                    let how = timing::end(Some(signal));
+                    self.shared.say(Kind::Warning, format_args!("the program was {how}"));
                 }
                 if let Some(mut report) = sites {
                     report.heap.learn(&accounts);

@@ -77,6 +77,9 @@ fn without_record(report: &Report) -> String {
     let sum = |key| report.tree.counters.get(key);
     let waits = sum(Key::LockUnrecorded);
     if waits == 0 {
+        if report.options.in_force.iter().any(|option| option.option.starts_with("LOCK(OFF")) {
+            return "\nUnder LOCK(OFF) no lock is looked at.\n".to_owned();
+        }
         return "\nNobody waited for a lock that underbar sees.\n".to_owned();
     }
     let mut text = "\n".to_owned();
