@@ -243,6 +243,9 @@ fn a_program_is_listed_and_found_by_its_name_while_it_runs_and_afterwards() {
         let mut top = watched.command(&["top", "--once", word]);
         let top = left(top.current_dir(&watched.folder));
         assert!(top.output.contains("top-listed") && code(top.status) == 0, "{word}: {top:?}");
+        let mut line = watched.command(&["top", "--once", "--json", word]);
+        let look = json(&left(line.current_dir(&watched.folder)));
+        assert_eq!(look["processes"][0]["process"], watched.child.id(), "{word}: one look, as one line");
     }
     watched.end();
     assert_eq!(of(&list(&watched))["state"], "left");

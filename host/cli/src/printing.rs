@@ -6,7 +6,6 @@
 use std::path::Path;
 
 use clap::Args;
-use underbar_shown::Shown;
 
 use crate::exit::ExitCode;
 use crate::fold::folded;
@@ -43,7 +42,7 @@ impl Printing {
     /// The same in a given form.
     pub fn print_as(&self, form: Form, text: &str, output: Option<&Path>, code: u8) -> ExitCode {
         let (place, written) = match output {
-            Some(path) => (path.shown().to_string(), door::to_file(path, form, text)),
+            Some(path) => (door::name_of(path), door::to_file(path, form, text)),
             None => ("standard output".to_owned(), door::to_output(form, text)),
         };
         match written {

@@ -137,7 +137,7 @@ impl Shared {
 /// Writes a report to a file, or to standard error (None). Returns whether it was written; if not, a warning says why.
 pub fn write_report(form: Form, text: &str, place: Option<&Path>, color: Color) -> bool {
     let (place, written) = match place {
-        Some(path) => (path.shown().to_string(), door::to_file(path, form, text)),
+        Some(path) => (door::name_of(path), door::to_file(path, form, text)),
         None => ("standard error".to_owned(), door::to_error(form, text)),
     };
     if let Err(error) = &written {

@@ -24,7 +24,7 @@ use std::os::fd::BorrowedFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-use crate::{coloured, json, screen, text};
+use crate::{Shown, coloured, json, screen, text};
 use rustix::fs::OFlags;
 use rustix::process::geteuid;
 use rustix::termios::tcgetwinsize;
@@ -101,6 +101,12 @@ impl Growing {
 /// Is this the name of standard output, as `-o -` gives it?
 pub fn is_output(path: &Path) -> bool {
     path == Path::new("-")
+}
+
+/// The name of an output in a message.
+#[must_use]
+pub fn name_of(path: &Path) -> String {
+    if is_output(path) { "standard output".to_owned() } else { path.shown().to_string() }
 }
 
 /// Writes a file, and replaces its former content; `-` is standard output.

@@ -18,7 +18,6 @@ use underbar_report::model::End;
 use underbar_report::timing;
 use underbar_runner::layers::Layers;
 use underbar_runner::{Finished, Runner};
-use underbar_shown::Shown;
 use underbar_shown::door::{self, Form};
 use underbar_sites::flame::{Which, folded};
 use underbar_sites::pprof;
@@ -224,7 +223,7 @@ impl Heap {
 
     fn written(&self, what: &str, path: &Path, result: io::Result<()>) {
         if let Err(error) = result {
-            let place = path.shown();
+            let place = door::name_of(path);
             self.shared.say(Kind::Warning, format_args!("{what} could not be written to {place}: {error}"));
         }
     }

@@ -38,7 +38,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 #[command(after_help = "\
 Examples:
   underbar run --json -o report.json -- ./prog
-  underbar report                           the report of the last run, without running the program
+  underbar report                           the report of the last run that made one, without running the program
   underbar report --report all              every figure of it
   underbar report report.json
   underbar report --report le report.json

@@ -48,8 +48,8 @@ pub struct Top {
     /// Only the run that this means: the name of a program, the number of a process, a name of `underbar ls`, or a ledger file
     name: Option<String>,
 
-    /// Print one table, and end
-    #[arg(long, conflicts_with = "json")]
+    /// Print one table, or with --json one line, and end
+    #[arg(long)]
     once: bool,
 
     /// Keep each look in FILE, as lines of JSON
@@ -140,11 +140,11 @@ impl Top {
             Some((_, Ok(recorder))) => Some(recorder),
             Some((path, Err(error))) => return self.cannot_record(path, &error),
         };
-        if self.printing.json || self.is_still() && recorder.is_some() {
+        if !self.once && (self.printing.json || self.is_still() && recorder.is_some()) {
             return self.lines(&mut watch, first, recorder);
         }
         if self.is_still() {
-            return self.table(&mut watch);
+            return self.one_look(&mut watch);
         }
         let about = self.name.as_ref().map_or(String::new(), |name| name.shown().to_string());
         let mut source = Running::new(watch, recorder);
@@ -188,13 +188,9 @@ impl Top {
         };
         if self.printing.json || self.is_still() {
             let last = recording.looks() - 1;
-            for number in if self.printing.json { 0..=last } else { last..=last } {
+            for number in if self.printing.json && !self.once { 0..=last } else { last..=last } {
                 let Some(look) = recording.look(number) else { break };
-                let code = if self.printing.json {
-                    self.printing.print(&record::line(&look), None, 0)
-                } else {
-                    self.print_table(&look)
-                };
+                let code = self.print_look(&look);
                 if code != ExitCode::SUCCESS {
                     return code;
                 }
@@ -219,13 +215,16 @@ impl Top {
         }
     }
 
-    /// One table. Its rates are those of a short time.
-    fn table(&self, watch: &mut Watch) -> ExitCode {
+    /// One table, or one line. Its rates are those of a short time.
+    fn one_look(&self, watch: &mut Watch) -> ExitCode {
         sleep(BETWEEN.min(self.every.max(SHORTEST)));
-        self.print_table(&watch.look())
+        self.print_look(&watch.look())
     }
 
-    fn print_table(&self, look: &Look) -> ExitCode {
+    fn print_look(&self, look: &Look) -> ExitCode {
+        if self.printing.json {
+            return self.printing.print(&record::line(look), None, 0);
+        }
         let limit = door::output_columns().map(usize::from);
         let text = lines::render(look, self.sort.field(), self.all_users, limit, glyphs());
         self.printing.print(&text, None, 0)
