@@ -13,7 +13,7 @@
 //! Output never goes to another user's file through a name that the other user made. In a folder where everybody may make files,
 //! a link or file is left alone if it belongs neither to this user nor to the folder's owner, and so is a file with a second
 //! name. Kernels can be set to enforce this.
-//! Not here: names, which pass [`Shown`](crate::Shown) when a message is made, so that a line feed in a name begins no new line.
+//! Not here: names, which pass [`Shown`] when a message is made, so that a line feed in a name begins no new line.
 
 use std::borrow::Cow;
 use std::env;
