@@ -559,6 +559,35 @@ fn a_program_that_gives_up_its_rights_works_on() {
     );
 }
 
+/// It gets pages of the ledger without a descriptor: a page without room must be an error, not SIGBUS.
+#[test]
+fn a_child_of_another_user_without_room_runs_and_is_counted() {
+    if !is_superuser_or_skips("a full file system under another user") {
+        return;
+    }
+    let folder = scratch("no-room-for-children");
+    let (here, drops) = (text(&folder), fault("drops"));
+    let underbar = text(underbar());
+    let mut seen = Vec::new();
+    for size in (24..=48).step_by(4) {
+        let script = format!(
+            "mount -t tmpfs -o size={size}k none '{here}' || exit 77
+            '{underbar}' run --exec -q -o '{here}/accounts' -- '{drops}' /bin/true || exit 1
+            exec '{underbar}' report --json '{here}/accounts'"
+        );
+        let left = left(Command::new("unshare").args(["-m", "--", "sh", "-c", &script]));
+        if code(left.status) == 77 {
+            return skip("a full file system under another user: mounting is not allowed here");
+        }
+        assert_eq!(code(left.status), 0, "{size}: {left:?}");
+        let tree = serde_json::from_str::<Value>(&left.output).expect("a report")["tree"].clone();
+        let number = |key: &str| tree[key].as_u64().expect("a number");
+        seen.push((number("processes"), number("unrecorded")));
+    }
+    assert!(seen.iter().all(|(with, without)| with + without <= 2), "{seen:?}");
+    assert!(seen.contains(&(1, 1)) && seen.contains(&(2, 0)), "{seen:?}");
+}
+
 const JEMALLOC: &str = "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2";
 
 #[test]
