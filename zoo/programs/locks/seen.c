@@ -102,7 +102,8 @@ int main(int words, char **argv) {
     } else {
         pthread_create(&one, NULL, takes_first_then_second, NULL);
         pthread_create(&two, NULL, takes_second_then_first, NULL);
-        sleeps(&waiter, 4, 150000000);
+        /* Both look what they hold after 100 ms, and one of them before the other is known. They look again after a second. */
+        sleeps(&waiter, 4, 1100000000);
         sleeps(&other, 4, 150000000);
         printf("first %p second %p\n", (void *)&first, (void *)&second);
     }

@@ -172,7 +172,10 @@ impl Heap {
                 for warning in kept.warnings() {
                     self.shared.say(Kind::Warning, warning);
                 }
-                if let Some(signal @ End::Signal(_)) = accounts.run.end {
+                // What reads the JSON from standard error learns it from the exit status.
+                if let Some(signal @ End::Signal(_)) = accounts.run.end
+                    && !self.shared.json
+                {
                     let how = timing::end(Some(signal));
                     self.shared.say(Kind::Warning, format_args!("the program was {how}"));
                 }
