@@ -38,11 +38,11 @@ fn said_after(bare: &Left, with: &Left) -> String {
 }
 
 #[track_caller]
-fn same(flags: &[&str], line: &[&str]) -> String {
+pub(crate) fn same(flags: &[&str], line: &[&str]) -> String {
     said_after(&left(&mut command(Way::Bare, line)), &left(&mut run(flags, line)))
 }
 
-fn report(flags: &[&str], line: &[&str]) -> Value {
+pub(crate) fn report(flags: &[&str], line: &[&str]) -> Value {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let file = underbar_zoo::folder().join(format!("faults-{}-{number}.json", std::process::id()));
@@ -535,57 +535,6 @@ fn damaged_storage_ends_the_program_with_words() {
     assert_eq!(code(left.status), -6, "{left:?}");
     assert!(left.error.starts_with("underbar: free(): invalid pointer 0x"), "{left:?}");
     assert!(left.error.contains(", 8 bytes into the block at 0x"), "{left:?}");
-}
-
-#[test]
-fn a_program_that_gives_up_its_rights_works_on() {
-    if !is_superuser_or_skips("giving up rights") {
-        return;
-    }
-    assert_eq!(same(&["-q"], &[&fault("drops"), "/bin/true"]), "");
-    assert_eq!(same(&["-q", "--exec"], &[&fault("drops"), "/bin/true"]), "");
-    let report = report(&[], &[&fault("drops"), "/bin/true"]);
-    let tree = &report["tree"];
-    assert_eq!((&tree["processes"], &tree["unrecorded"]), (&2.into(), &0.into()), "with its child: {tree}");
-    let gets = |process: &Value| process["counters"]["heap"]["gets"].as_u64().expect("a figure");
-    let processes = report["processes"].as_array().expect("a list");
-    let mut gets: Vec<u64> = processes.iter().map(gets).collect();
-    gets.sort_unstable();
-    // What the child got, and what its parent got before and after the change of its user.
-    assert!((20_000..20_100).contains(&gets[0]) && (40_000..40_200).contains(&gets[1]), "{gets:?}");
-    assert_eq!(
-        tree["counters"]["follow"]["ledger_out_of_reach"], 1,
-        "what it became may not open it: {tree}"
-    );
-}
-
-/// It gets pages of the ledger without a descriptor: a page without room must be an error, not SIGBUS.
-#[test]
-fn a_child_of_another_user_without_room_runs_and_is_counted() {
-    if !is_superuser_or_skips("a full file system under another user") {
-        return;
-    }
-    let folder = scratch("no-room-for-children");
-    let (here, drops) = (text(&folder), fault("drops"));
-    let underbar = text(underbar());
-    let mut seen = Vec::new();
-    for size in (24..=48).step_by(4) {
-        let script = format!(
-            "mount -t tmpfs -o size={size}k none '{here}' || exit 77
-            '{underbar}' run --exec -q -o '{here}/accounts' -- '{drops}' /bin/true || exit 1
-            exec '{underbar}' report --json '{here}/accounts'"
-        );
-        let left = left(Command::new("unshare").args(["-m", "--", "sh", "-c", &script]));
-        if code(left.status) == 77 {
-            return skip("a full file system under another user: mounting is not allowed here");
-        }
-        assert_eq!(code(left.status), 0, "{size}: {left:?}");
-        let tree = serde_json::from_str::<Value>(&left.output).expect("a report")["tree"].clone();
-        let number = |key: &str| tree[key].as_u64().expect("a number");
-        seen.push((number("processes"), number("unrecorded")));
-    }
-    assert!(seen.iter().all(|(with, without)| with + without <= 2), "{seen:?}");
-    assert!(seen.contains(&(1, 1)) && seen.contains(&(2, 0)), "{seen:?}");
 }
 
 const JEMALLOC: &str = "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2";

@@ -34,6 +34,7 @@ mod fleet;
 mod follow;
 mod forks;
 mod gate_workflow;
+mod given_up_rights;
 mod heap;
 mod heap_pools;
 mod heap_sites;
