@@ -354,6 +354,18 @@ mod tests {
     }
 
     #[test]
+    fn what_may_be_a_tenth_better_is_not_without_gain() {
+        let trial = Trial::of(
+            epochs(15, 6, |round, arm| {
+                epoch(if arm == SIMPLE { 60 + 80 * (round as u64 % 2) } else { 100 }, 1_000)
+            }),
+            Figure::Cpu,
+        );
+        assert_eq!(said(&trial), [("SIMPLE", Outcome::TooNoisy), ("SLEEP", Outcome::NoGain)]);
+        assert!(trial.line(&trial.against[0]).ends_with("tried, too noisy to tell"));
+    }
+
+    #[test]
     fn rounds_without_work_are_counted_and_give_no_pair() {
         let idle = |rounds: usize| {
             Trial::of(

@@ -358,6 +358,7 @@ fn missing(text: &mut String, locks: &Locks) {
 mod tests {
     use super::*;
     use crate::lock::sample::{self, Bytes};
+    use crate::model::OptionInForce;
 
     #[test]
     fn the_driver_in_full() {
@@ -465,6 +466,15 @@ mod tests {
     fn nobody_waited() {
         let text = render(&crate::sample::getfree(), &[]);
         assert!(text.contains("Nobody waited for a lock that underbar sees."), "{text}");
+    }
+
+    #[test]
+    fn without_a_look_nobody_is_said_to_have_waited() {
+        let mut report = crate::sample::getfree();
+        let option = "LOCK(OFF,1000)".to_owned();
+        report.options.in_force.push(OptionInForce { option, where_set: String::new() });
+        let text = render(&report, &[]);
+        assert!(text.contains("Under LOCK(OFF)") && !text.contains("Nobody"), "{text}");
     }
 
     /// Of a server that has become another user, waits are counted, but have no record of their locks.
