@@ -105,22 +105,31 @@ pub fn told(words: &[OsString]) -> Option<Run> {
     Run::from_arg_matches(&matches).ok()
 }
 
-/// The same for `run -- PROGRAM ARGUMENTS` and `run -q -- PROGRAM ARGUMENTS`. Most runs are called so, and even the part of
-/// the table for `run` takes much of the time before the program starts.
+/// The same if there are no flags but `-q` and `--opts TEXT`, once each, and `--` stands before the program. Most runs are called so,
+/// and even the part of the table for `run` takes much of the time before the program starts.
 fn plain_run(words: &[OsString]) -> Option<Run> {
-    let (quiet, program) = match words {
-        [run, dashes, program @ ..] if run == RUN && dashes == "--" => (false, program),
-        [run, quiet, dashes, program @ ..] if run == RUN && quiet == "-q" && dashes == "--" => {
-            (true, program)
-        }
-        _ => return None,
+    let (run, mut rest) = words.split_first()?;
+    let mut shared = Shared::default();
+    let program = loop {
+        rest = match rest {
+            [dashes, program @ ..] if dashes == "--" => break program,
+            [quiet, behind @ ..] if quiet == "-q" && !shared.quiet => {
+                shared.quiet = true;
+                behind
+            }
+            [opts, text, behind @ ..]
+                if opts == "--opts"
+                    && shared.opts.is_none()
+                    && !text.as_encoded_bytes().starts_with(b"-") =>
+            {
+                shared.opts = Some(text.to_string_lossy().into_owned());
+                behind
+            }
+            _ => return None,
+        };
     };
-    let is_there = !program.is_empty();
-    is_there.then(|| Run {
-        shared: Shared { quiet, ..Shared::default() },
-        program: program.to_vec(),
-        ..Run::default()
-    })
+    let is_plain = run == RUN && !program.is_empty();
+    is_plain.then(|| Run { shared, program: program.to_vec(), ..Run::default() })
 }
 
 /// An interval between looks. A shorter one would cost more than it shows.
