@@ -5,7 +5,7 @@
 use std::process::Command;
 
 use underbar_zoo::heap::{OPTIONS, check, cpp, on_heap, plain, preload, program, text};
-use underbar_zoo::{compiled, skip};
+use underbar_zoo::{Left, compiled, skip};
 
 fn wrong(output: &str) -> bool {
     output.contains("WRONG") || output.contains("CHANGED") || output.contains("OVERLAP")
@@ -186,6 +186,19 @@ fn resident_is_bounded(name: &str, times: u64) {
 #[test]
 fn ten_thousand_threads_in_turn() {
     resident_is_bounded("turns", 2);
+}
+
+/// The page map has 8 bytes for each page, which would be 6 MiB here.
+#[test]
+fn what_is_got_and_not_touched_takes_no_memory() {
+    let program = program("untouched");
+    let grown = |left: &Left| left.output.trim().parse::<i64>().expect("KiB");
+    let alone = grown(&plain(&[&program]));
+    for options in ["", "HEAP(4M,1M,,KEEP)", "HEAP(64K,32K,,FREE)", "HEAPCHK(ON)"] {
+        let left = on_heap(options, &[&program]);
+        assert!(left.status.success(), "{left:?}");
+        assert!(grown(&left) <= alone + 256, "{} KiB under {options:?}, {alone} KiB without", grown(&left));
+    }
 }
 
 #[test]

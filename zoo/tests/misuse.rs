@@ -10,6 +10,8 @@ use underbar_zoo::{compiled, left, run, scratch};
 const ELEMENTS: [&str; 2] = ["HEAPCHK(ON)", "HEAP(1M,512K,,FREE)"];
 /// All: cells, elements only, small increments, and filled storage.
 const ALL: [&str; 5] = ["", "HEAPCHK(ON)", "HEAP(1M,512K,,FREE)", "HEAP(64K,64K,,KEEP)", "STORAGE(AA,BB)"];
+/// Under every policy an element of which most pages are not in the page map.
+const HUGE: [usize; 1] = [96 << 20];
 const SIGABRT: i32 = 6;
 
 fn program() -> String {
@@ -68,6 +70,19 @@ fn an_address_inside_a_block_is_named_with_the_block() {
     // In another thread's free, and in realloc, it is noticed in cells, too.
     check("inside-elsewhere", &ALL, &EVERY, ", 16 bytes into the block at 0x");
     check("realloc-inside", &ALL, &EVERY, "realloc(): invalid pointer 0x");
+}
+
+#[test]
+fn the_same_of_a_block_that_the_page_map_has_in_part() {
+    for (what, says) in [
+        ("inside", "free(): invalid pointer 0x"),
+        ("middle", ", 50331648 bytes into the block at 0x"),
+        ("realloc-middle", "realloc(): invalid pointer 0x"),
+        ("past-end", "free(): overflow: the block at 0x"),
+        ("twice", "free(): double free of 0x"),
+    ] {
+        check(what, &["", "HEAPCHK(ON)"], &HUGE, says);
+    }
 }
 
 #[test]

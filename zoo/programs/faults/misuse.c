@@ -37,6 +37,10 @@ int main(int count, char **words) {
         give_back_in_thread();
     } else if (strcmp(what, "inside") == 0) {
         free(block + 16);
+    } else if (strcmp(what, "middle") == 0) {
+        free(block + bytes / 2);
+    } else if (strcmp(what, "realloc-middle") == 0) {
+        block = realloc(block + bytes / 2, 2 * bytes);
     } else if (strcmp(what, "inside-unaligned") == 0) {
         free(block + 8);
     } else if (strcmp(what, "inside-elsewhere") == 0) {

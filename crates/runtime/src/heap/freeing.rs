@@ -132,7 +132,7 @@ pub unsafe fn give_back(
     unsafe {
         if descriptor.is_null() {
             if !address.is_null() {
-                if let Some(fault) = space::fault_of_unmapped(address as usize) {
+                if let Some(fault) = space::fault_without_entry(address as usize) {
                     check::end(function, fault, caller);
                 }
                 ledger::add(Key::HeapForeignFrees, 1);

@@ -7,7 +7,8 @@
 //! ```
 //!
 //! Invariant: the entry of a page is null unless the page is in a live segment; then it is the extent whose cells the page holds,
-//! or else the segment. So a foreign pointer is recognised, not dereferenced.
+//! or else the segment. So a foreign pointer is recognised, not dereferenced. Inside a very large element pages have no entry
+//! (`space::hollow`).
 //! Cost: two loads and a test. A leaf covers 1 GiB and costs 2 MiB of address space, of which only the
 //! pages in use become resident (8 bytes for each 4 KiB of heap).
 //! Not here: the content of a descriptor (`extent`, `segment`).

@@ -25,7 +25,7 @@ use super::map::{self, SEGMENT};
 use super::object::{DEFAULT, Heap};
 use super::private_storage::OWN;
 use super::registry::{self, Handle, REGISTRY, Refused, Registry};
-use super::space::{Policy, Segment};
+use super::space::{Policy, Segment, around};
 use crate::start;
 
 const PLACE_BITS: u32 = 17;
@@ -89,7 +89,7 @@ pub fn find_around(address: usize) -> Option<Handle> {
     }
     // SAFETY: descriptors stay readable for ever, and the number of one that is not live is not trusted.
     let number = unsafe {
-        let descriptor = map::lookup(address).as_ref()?;
+        let descriptor = around(address).as_ref()?;
         if descriptor.owner.load(Ordering::Relaxed) != SEGMENT {
             return None;
         }

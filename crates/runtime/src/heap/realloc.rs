@@ -43,7 +43,7 @@ pub unsafe extern "C" fn realloc_by(address: *mut u8, size: usize, caller: usize
         }
         let descriptor = map::lookup(address as usize);
         if descriptor.is_null() {
-            if let Some(fault) = space::fault_of_unmapped(address as usize) {
+            if let Some(fault) = space::fault_without_entry(address as usize) {
                 check::end("realloc", fault, caller);
             }
             ledger::add(Key::HeapForeignFrees, 1);

@@ -9,11 +9,12 @@
 //! and frequent requests do not come here: threads keep cells of their own (`thread`), in extents that they get from here.
 //!
 //! Invariants: the sum of the segments' sizes is what the kernel gave (`heap.segment_bytes`); each
-//! segment was one kernel call; a page is in the page map exactly while its segment lives.
+//! segment was one kernel call; a page is in the page map only while its segment lives.
 //!
 //! | module | holds |
 //! |---|---|
 //! | `segment` | the HEAP settings, and the description of a segment |
+//! | `hollow` | segments of which the page map has the first and last pages only |
 //! | `supply` | segments from the kernel and back |
 //! | `reserve` | the segment that is left when the kernel refuses |
 //! | `parked` | empty extents that wait for the next need of their class |
@@ -25,12 +26,15 @@
 //! | `decay` | pages of free blocks that stay unused for a while |
 //! | `pages` | which pages are resident; large storage made zero |
 //! | `soundness` | whether an address is that of an element in use, with an intact end |
+//! | `around` | the storage around an address that may be any |
 //! | `walk` | the first damage of any block |
 //!
 //! Not here: blocks and their index (`block`, `index`), and the callers.
 
+mod around;
 mod decay;
 mod ending;
+mod hollow;
 mod huge_pages;
 mod limit;
 mod live;
@@ -58,10 +62,11 @@ use huge_pages::Findings;
 use parked::Parked;
 use segment::{FREE_HEAD, segment_of};
 
+pub use around::{around, end_around};
 pub use pages::{WORTH_A_PURGE, clear_pages};
 pub use parked::PARKED;
-pub use segment::{Disposition, HugePages, Policy, Segment, end_around};
-pub use soundness::{fault_of, fault_of_unmapped, getter_of, look_closely, looks_sound};
+pub use segment::{Disposition, HugePages, Policy, Segment};
+pub use soundness::{fault_of, fault_without_entry, getter_of, look_closely, looks_sound};
 pub use walk::Damage;
 
 const MIB: usize = 1 << 20;
@@ -221,7 +226,7 @@ impl Space {
             let mut block = block;
             let element = alignment.in_block(block);
             let gap = element - block.element();
-            self.enter_pages(segment, element + want + FREE_HEAD);
+            self.enter_element(segment, element, want);
             if gap > 0 {
                 block.set_free(gap, segment.end());
                 self.index.insert(block, gap);
@@ -336,6 +341,7 @@ impl Space {
                 if size - want >= 64 {
                     block.set_used(want, after_free);
                     let tail = Block(block.0 + want);
+                    self.enter_element(segment, tail.element(), 0);
                     tail.set_used(size - want, false);
                     self.join(tail, size - want);
                     return Some(want);
@@ -348,7 +354,7 @@ impl Space {
             let total = size + after.size();
             self.index.remove(after, total - size);
             after.wipe();
-            self.enter_pages(segment, block.0 + want + FREE_HEAD);
+            self.enter_element(segment, address, want);
             let rest = total - want;
             let taken = if rest >= SMALLEST { want } else { total };
             if rest >= SMALLEST {

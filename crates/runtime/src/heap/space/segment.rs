@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Invariant: pages from `start` to `entered` are in the page map; from `high` on every byte is zero.
-//! Not here: the creation and return of a segment (`supply`).
+//! Not here: the creation and return of a segment (`supply`), and pages without an entry before its end (`hollow`).
 
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
@@ -14,7 +14,7 @@ pub use underbar_options::{Disposition, HugePages};
 
 use super::super::block::Block;
 use super::super::extent::Extent;
-use super::super::map::{self, PAGE, SEGMENT};
+use super::super::map::{self, SEGMENT};
 use super::super::object::Heap;
 use super::super::private_storage::DESCRIPTOR;
 
@@ -59,6 +59,8 @@ pub struct Segment {
     pub(super) initial: bool,
     /// Made for one request, with its exact size: its pages may move together.
     pub(super) alone: bool,
+    /// Its last pages are in the page map, too, and it has a place in the table of such segments.
+    pub(super) is_hollow: bool,
     /// Neighbours in the list of idle segments, oldest first; the time when it became empty, or 0.
     pub(super) idle_next: *mut Segment,
     pub(super) idle_previous: *mut Segment,
@@ -100,55 +102,5 @@ pub(super) unsafe fn segment_of(block: Block) -> *mut Segment {
         } else {
             (*descriptor.cast::<Extent>()).segment.cast()
         }
-    }
-}
-
-/// The end of the storage around an address: of an extent, or of a segment. None if it is not this heap's. Read without the lock, so the
-/// answer may be old, or that of a descriptor which is something else by now: for estimates only.
-pub fn end_around(address: usize) -> Option<usize> {
-    let descriptor = map::lookup(address);
-    if descriptor.is_null() {
-        return None;
-    }
-    // Only numbers are read. An extent's segment would be an address, which must not be followed here: the descriptor may have become one
-    // whose word at that place is anything. An owner may write at the same time, so the reads are volatile.
-    // SAFETY: descriptors stay readable for ever, and have room for each of these types.
-    unsafe {
-        let (start, bytes) = if (*descriptor).owner.load(Ordering::Relaxed) == SEGMENT {
-            let segment: *const Segment = descriptor.cast();
-            ((&raw const (*segment).start).read_volatile(), (&raw const (*segment).size).read_volatile())
-        } else {
-            let extent: *const Extent = descriptor.cast();
-            (
-                // Of its first cell.
-                (&raw const (*extent).start).read_volatile() & !(PAGE - 1),
-                (&raw const (*extent).bytes).read_volatile() as usize,
-            )
-        };
-        Some(start.wrapping_add(bytes))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::super::ONE_AT_A_TIME;
-    use super::super::super::private_storage::OWN;
-    use super::*;
-    use underbar_sys::syscall;
-
-    /// A thread that looks at the map has found an extent's descriptor; before it reads on, the extent is gone, and the descriptor serves
-    /// something else, whose word at the place of the extent's segment is no address.
-    #[test]
-    fn a_descriptor_that_became_something_else_is_not_followed() {
-        let _turn = ONE_AT_A_TIME.lock();
-        let start = syscall::map_anonymous(2 * PAGE).expect("memory") as usize;
-        let mut other = Extent::new(start, 2 * PAGE, core::ptr::without_provenance_mut(usize::MAX));
-        assert!(map::prepare(start, 2 * PAGE, &mut OWN.lock()));
-        map::enter(start, 2 * PAGE, (&raw mut other).cast());
-        assert_eq!(end_around(start + PAGE), Some(start + 2 * PAGE));
-        map::enter(start, 2 * PAGE, core::ptr::null_mut());
-        assert_eq!(end_around(start), None);
-        // SAFETY: nobody else knows of it.
-        unsafe { syscall::munmap(start as *mut u8, 2 * PAGE) }.expect("unmapped");
     }
 }

@@ -21,6 +21,8 @@ use super::super::block::{Block, block_bytes};
 use super::super::check::Fault;
 use super::super::map::{self, PAGE, SEGMENT};
 use super::super::{object, zone};
+use super::around::around;
+use super::hollow;
 use super::segment::{Segment, segment_of};
 use super::{Alignment, Space};
 use crate::sandbox;
@@ -51,7 +53,7 @@ pub unsafe fn looks_sound(address: usize, segment: *mut map::Descriptor) -> bool
 pub unsafe fn look_closely(address: usize, segment: *mut map::Descriptor) -> Option<Fault> {
     // SAFETY: the caller's promise, if the program keeps its own: descriptors stay readable, and so do heaps.
     let _space = unsafe { object::of(segment) }.space.lock();
-    let descriptor = map::lookup(address);
+    let descriptor = around(address);
     // SAFETY: descriptors in the map are live, under the lock.
     unsafe {
         if descriptor.is_null() || (*descriptor).owner.load(Ordering::Relaxed) != SEGMENT {
@@ -73,7 +75,7 @@ impl Space {
     /// What is wrong with an address as that of an element of this space; None if it is one in use, with an intact end. The
     /// address may be any.
     pub fn fault_at(&self, address: usize) -> Option<FaultKind> {
-        let descriptor = if address < map::END { map::lookup(address) } else { null_mut() };
+        let descriptor = if address < map::END { around(address) } else { null_mut() };
         // SAFETY: descriptors stay readable for ever. That of a page of this space is live, as its lock is held.
         unsafe {
             if descriptor.is_null() || (*descriptor).owner.load(Ordering::Relaxed) != SEGMENT {
@@ -139,10 +141,15 @@ pub(super) fn now_gone(start: usize, bytes: usize) {
     end.store(start + bytes, Ordering::Relaxed);
 }
 
-/// The fault in giving back an address in a foreign page; None if it may belong to another owner. If nothing is mapped there, it
-/// has no owner: it was an element of a segment that went back to the kernel.
+/// The fault in giving back an address whose page has no entry in the page map; None if it may belong to another owner. It may be inside a
+/// very large element. If nothing is mapped there, it has no owner: it was an element of a segment that went back to the kernel.
 #[cold]
-pub fn fault_of_unmapped(address: usize) -> Option<Fault> {
+pub fn fault_without_entry(address: usize) -> Option<Fault> {
+    let segment = if address < map::END { hollow::around(address) } else { null_mut() };
+    if !segment.is_null() {
+        // SAFETY: an element around the address keeps its segment. Without one the program is at fault, and descriptors stay readable.
+        return unsafe { look_closely(address, segment) };
+    }
     let was_ours = GONE
         .iter()
         .any(|[first, end]| (first.load(Ordering::Relaxed)..end.load(Ordering::Relaxed)).contains(&address));

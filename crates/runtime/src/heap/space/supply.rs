@@ -92,7 +92,7 @@ impl Space {
                 self.index.remove(rest, rest_bytes);
                 rest.wipe();
             }
-            if !self.move_pages(segment, size, size) {
+            if !self.move_pages(segment, size, FREE_HEAD) {
                 if rest_bytes > 0 {
                     rest.set_free(rest_bytes, segment.end());
                     self.index.insert(rest, rest_bytes);
@@ -100,13 +100,14 @@ impl Space {
                 return false;
             }
             segment.high = segment.start + size;
+            self.enter_element(segment, segment.first().element(), segment.whole());
             segment.first().set_used(segment.whole(), false);
         }
         true
     }
 
-    /// Gives a segment another size and place, and enters its pages up to `entered` bytes in the page map. `high` is the caller's. False
-    /// if that is impossible: then it is unchanged.
+    /// Gives a segment another size and place. Its first pages, up to `entered` bytes, are in the page map then. `high` is the caller's.
+    /// False if that is impossible: then it is unchanged.
     ///
     /// # Safety
     /// The segment asks for no huge page, whose place would be the old one. Only the caller relies on where the segment is, and no code on
@@ -131,7 +132,7 @@ impl Space {
                 // No memory for the map of a far place, so the pages are back at their old place.
                 return false;
             }
-            map::enter(old_start, segment.entered - old_start, null_mut());
+            segment.leave_map();
             now_gone(old_start, old_size);
             (segment.start, segment.size) = (start as usize, size);
             // If another thread's mapping has taken the old place meanwhile, the element still belongs to the program, but we no
@@ -203,6 +204,7 @@ impl Space {
                 initial: self.segments == 0
                     && (self.reservation > 0 || self.policy.disposition != Disposition::Auto),
                 alone: alone || oversize,
+                is_hollow: false,
                 idle_next: null_mut(),
                 idle_previous: null_mut(),
                 idle_since: 0,
@@ -361,7 +363,7 @@ impl Space {
 
     /// Gives a segment back to the kernel. Its blocks are in no list.
     pub(super) fn unmap(&mut self, segment: &mut Segment) {
-        map::enter(segment.start, segment.entered - segment.start, null_mut());
+        segment.leave_map();
         now_gone(segment.start, segment.size);
         self.segments -= 1;
         self.unlink(segment);
