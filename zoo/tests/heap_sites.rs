@@ -2,6 +2,7 @@
 //! and still have at the end.
 
 use std::fs;
+use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 
 use serde_json::Value;
@@ -232,6 +233,19 @@ fn programs_that_cannot_be_sampled_are_not_run() {
     let left = heap(&[], text(&program));
     assert_eq!((code(left.status), left.output.as_str()), (125, ""), "{}", left.error);
     assert!(left.error.starts_with("underbar: error: nothing was run: "), "{}", left.error);
+}
+
+/// In words; who reads the JSON from standard error learns it from the status, which is the same.
+#[test]
+fn a_signal_that_killed_the_program_is_named() {
+    for (flags, is_said) in [(&[][..], true), (&["--json"], false)] {
+        let mut command = Command::new(underbar());
+        command.arg("heap").args(flags).args(["--", "sh", "-c", "kill -TERM $$"]);
+        let left = left(&mut command);
+        assert_eq!(left.status.signal(), Some(15), "{left:?}");
+        let words = "underbar: warning: the program was killed by signal 15 (SIGTERM)\n";
+        assert_eq!(left.error.starts_with(words), is_said, "{}", left.error);
+    }
 }
 
 #[test]

@@ -565,6 +565,18 @@ Nothing to change in what was seen; 2 programs kept no accounts. What that means
     }
 
     #[test]
+    fn storage_that_was_got_and_not_touched_is_said() {
+        let mut report = sample::getfree();
+        report.steps.as_mut().expect("steps").peak_resident_bytes = 10 << 20;
+        let text = render(&report, &[], false);
+        let line = "\n  untouched at least 771 MiB of 781 MiB were not in memory then: not touched yet, or swapped out\n";
+        assert!(text.contains(line), "{text}");
+        // Half of it was in memory.
+        report.steps.as_mut().expect("steps").peak_resident_bytes = 400 << 20;
+        assert!(!render(&report, &[], false).contains("untouched"));
+    }
+
+    #[test]
     fn colour_changes_nothing_but_colour() {
         let report = sample::tree();
         let coloured = render(&report, &[], true);

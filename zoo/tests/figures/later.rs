@@ -1,4 +1,6 @@
 //! Processes that continue after the end of the program that was run.
+//!
+//! Their accounts stay until the user removes them, so each test has a folder of its own for them.
 
 use super::*;
 use std::io::{Read as _, Write as _};
@@ -12,9 +14,15 @@ fn fifo(folder: &Path, name: &str) -> PathBuf {
     path
 }
 
-fn report_of(name: &str) -> Left {
-    left(Command::new(underbar()).args(["report", "--json", name]).env_remove("LD_PRELOAD"))
+/// The report of accounts below this folder.
+fn report_of(folder: &Path, name: &str) -> Left {
+    let mut report = Command::new(underbar());
+    report.args(["report", "--json", name]).env(ACCOUNTS, folder);
+    left(report.env_remove("LD_PRELOAD"))
 }
+
+/// The variable that names the folder of the user's session, in which accounts are kept.
+const ACCOUNTS: &str = "XDG_RUNTIME_DIR";
 
 /// A daemon's accounts were dropped when its parent ended.
 #[test]
@@ -31,7 +39,7 @@ fn accounts_of_a_daemon_go_on_and_are_found_by_name() {
     let (mut starts, ends) = (open(&begin), open(&end));
     let mut output = fs::File::open(&end).expect("the end of the pipe to read");
     let mut run = Command::new(underbar());
-    run.args(["run", "--json", "-o"]).arg(&file).args(["--", "/bin/sh", "-c", &script]);
+    run.args(["run", "--json", "-o"]).arg(&file).args(["--", "/bin/sh", "-c", &script]).env(ACCOUNTS, &folder);
     let ran = left(run.env_remove("LD_PRELOAD").env_remove("UNDERBAR_OPTS"));
     assert_eq!((code(ran.status), ran.error.as_str()), (0, ""));
     let first: Value = serde_json::from_slice(&fs::read(&file).expect("a report")).expect("JSON");
@@ -41,7 +49,7 @@ fn accounts_of_a_daemon_go_on_and_are_found_by_name() {
         let sections = report["processes"].as_array().expect("processes").iter();
         sections.filter(|section| section["state"] == "running").count()
     };
-    let now: Value = serde_json::from_str(&report_of(name).output).expect("a report while it runs");
+    let now: Value = serde_json::from_str(&report_of(&folder, name).output).expect("a report while it runs");
     assert_eq!(running(&now), 1, "{now}");
 
     drop(ends);
@@ -49,9 +57,9 @@ fn accounts_of_a_daemon_go_on_and_are_found_by_name() {
     let mut said = String::new();
     output.read_to_string(&mut said).expect("text");
     // Another run does not remove accounts that the user may still want to read.
-    let other = left(&mut underbar_zoo::run(&["-q"], &["true"]));
+    let other = left(underbar_zoo::run(&["-q"], &["true"]).env(ACCOUNTS, &folder));
     assert_eq!(code(other.status), 0);
-    let last = report_of(name);
+    let last = report_of(&folder, name);
     let last: Value = serde_json::from_str(&last.output).unwrap_or_else(|error| panic!("{error}: {last:?}"));
     assert_eq!(running(&last), 0, "{last}");
     let sections = last["processes"].as_array().expect("processes");
@@ -67,9 +75,10 @@ fn open(path: &Path) -> fs::File {
     fs::OpenOptions::new().read(true).write(true).open(path).expect("a pipe")
 }
 
-/// Runs a line that leaves processes; returns their number, and the name of their accounts.
-fn leaves(file: &Path, line: &[&str]) -> (u64, String) {
-    let ran = left(&mut underbar_zoo::run(&["--json", "-o", text(file)], line));
+/// Runs a line that leaves processes; returns their number, and the name of their accounts, which are below this folder.
+fn leaves(folder: &Path, line: &[&str]) -> (u64, String) {
+    let file = folder.join("report");
+    let ran = left(underbar_zoo::run(&["--json", "-o", text(&file)], line).env(ACCOUNTS, folder));
     assert_eq!((code(ran.status), ran.error.as_str()), (0, ""), "{line:?}");
     let report: Value = serde_json::from_slice(&fs::read(file).expect("a report")).expect("JSON");
     let later = &report["run"]["later"];
@@ -78,8 +87,8 @@ fn leaves(file: &Path, line: &[&str]) -> (u64, String) {
 }
 
 /// The accounts of that name, of processes that have all ended in good order.
-fn ended(name: &str) -> Vec<Value> {
-    let report = report_of(name);
+fn ended(folder: &Path, name: &str) -> Vec<Value> {
+    let report = report_of(folder, name);
     let report: Value =
         serde_json::from_str(&report.output).unwrap_or_else(|error| panic!("{error}: {report:?}"));
     let sections = report["processes"].as_array().expect("processes").clone();
@@ -101,17 +110,17 @@ fn whoever_goes_on_is_known_however_it_was_made() {
         let folder = scratch(&format!("goes-{how}"));
         let (begin, end) = (fifo(&folder, "begin"), fifo(&folder, "end"));
         let (mut starts, mut went) = (open(&begin), open(&end));
-        let (running, name) = leaves(&folder.join("report"), &[&goes, how, text(&begin), text(&end)]);
+        let (running, name) = leaves(&folder, &[&goes, how, text(&begin), text(&end)]);
         // The one in the middle may not have ended yet.
         assert!(running == 1 || how == "double" && running == 2, "{how}: {running}");
         starts.write_all(b"!").expect("written");
         went.read_exact(&mut [0; 5]).expect("a line");
         let sections = loop {
             // It has written, and ends.
-            let report: Value = serde_json::from_str(&report_of(&name).output).expect("a report");
+            let report: Value = serde_json::from_str(&report_of(&folder, &name).output).expect("a report");
             let mut sections = report["processes"].as_array().expect("processes").iter();
             if !sections.any(|section| section["state"] == "running") {
-                break ended(&name);
+                break ended(&folder, &name);
             }
         };
         let gets: u64 = sections.iter().map(|section| figure(section, Key::HeapGets)).sum();
@@ -147,7 +156,7 @@ fn accounts_of_nginx_as_a_daemon_go_on() {
     let both = open(&end);
     let mut output = fs::File::open(&end).expect("the end of the pipe to read");
     let script = format!("exec {nginx} -e {here}/log -c {} 9> {}", text(&configuration), text(&end));
-    let (running, name) = leaves(&folder.join("report"), &["/bin/sh", "-c", &script]);
+    let (running, name) = leaves(&folder, &["/bin/sh", "-c", &script]);
     assert!(running >= 1, "{running}");
     // It listens before it becomes a daemon; a worker answers.
     let mut socket = UnixStream::connect(folder.join("socket")).expect("it listens");
@@ -159,7 +168,7 @@ fn accounts_of_nginx_as_a_daemon_go_on() {
     underbar_sys::syscall::kill(master.trim().parse().expect("a number"), QUIT).expect("sent");
     drop(both);
     output.read_to_string(&mut answer).expect("its end");
-    let mut sections = ended(&name);
+    let mut sections = ended(&folder, &name);
     sections.retain(|section| section["program"] == nginx);
     // The one that was started, the master and two workers.
     let count = sections.iter().filter(|section| figure(section, Key::HeapInherited) > 0).count();

@@ -119,6 +119,7 @@ pub(super) fn areas(
             if leading.processes > 1 { "one process" } else { "them" },
         ),
     ));
+    lines.extend(untouched(report, leading));
     let after_heap = lines.len();
     lines.extend(memory::lines(leading, page));
     lines.extend(heaps::line(report, page));
@@ -208,6 +209,17 @@ fn allocator(program: &Program) -> Option<Line> {
             format!("{program} has {name} inside: what calls it does not reach this heap"),
         ),
     })
+}
+
+/// How much of the heap was not in memory when most of it was in use, at least; no line if that is little. No process of the run ever had
+/// more in memory than the peak.
+fn untouched(report: &Report, program: &Program) -> Option<Line> {
+    const WORTH_SAYING: u64 = 16 << 20;
+    let peak = report.steps.as_ref()?.peak_resident_bytes;
+    let used = program.counters.get(Key::HeapUsedPeak);
+    let rest = used.checked_sub(peak).filter(|&rest| rest >= WORTH_SAYING && rest >= used / 2)?;
+    let words = "were not in memory then: not touched yet, or swapped out";
+    Some(labelled("untouched", format!("at least {} of {} {words}", bytes(rest), bytes(used))))
 }
 
 /// Errors and notes on the heap; no line if there are none.
