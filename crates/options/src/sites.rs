@@ -39,10 +39,10 @@ mod tests {
     fn samples_have_a_distance_and_a_stack() {
         for (text, sites) in [
             ("", None),
-            ("SITES(ON)", Some((512 << 10, 16 << 10, 5))),
+            ("SITES(ON)", Some((512 << 10, 16 << 10, 2))),
             ("SIT(ON,64K,4K,0)", Some((64 << 10, 4096, 0))),
             ("SITES(,64K)", None),
-            ("SITES(ON,1,1)", Some((1024, 512, 5))),
+            ("SITES(ON,1,1)", Some((1024, 512, 2))),
         ] {
             let mut settings = Settings::default();
             settings.apply(

@@ -62,7 +62,7 @@ pub(super) const SITES: Entry = Entry {
         sub("OFF|ON", OFF_ON, OFF, Unset, "whether requests are sampled with their callers"),
         sub("mean", SIZE_OF_DISTANCE, Bytes(512 * K), Unset, "mean distance between samples, in bytes requested"),
         sub("stack", SIZE_OF_COPY, Bytes(16 * K), Unset, "bytes of a stack that are copied, at most"),
-        sub("share", PERMILLE, Number(5), Unset, "thousandths of the CPU time for samples; 0: any"),
+        sub("share", PERMILLE, Number(2), Unset, "thousandths of the CPU time for samples; 0: any"),
     ],
     meaning: words("Samples requests for storage, with their call stacks. An underbar option."),
     explanation: words("\
