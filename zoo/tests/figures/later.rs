@@ -39,7 +39,10 @@ fn accounts_of_a_daemon_go_on_and_are_found_by_name() {
     let (mut starts, ends) = (open(&begin), open(&end));
     let mut output = fs::File::open(&end).expect("the end of the pipe to read");
     let mut run = Command::new(underbar());
-    run.args(["run", "--json", "-o"]).arg(&file).args(["--", "/bin/sh", "-c", &script]).env(ACCOUNTS, &folder);
+    run.args(["run", "--json", "-o"])
+        .arg(&file)
+        .args(["--", "/bin/sh", "-c", &script])
+        .env(ACCOUNTS, &folder);
     let ran = left(run.env_remove("LD_PRELOAD").env_remove("UNDERBAR_OPTS"));
     assert_eq!((code(ran.status), ran.error.as_str()), (0, ""));
     let first: Value = serde_json::from_slice(&fs::read(&file).expect("a report")).expect("JSON");
