@@ -207,7 +207,10 @@ pub fn report(mut recorder: Recorder, facts: Facts) -> Report {
         all.iter().zip(cuts).map(of_stack).collect()
     };
     for (at, (row, (cut, site, by))) in tally.rows().iter().zip(chosen).enumerate() {
-        let sums = Sums([row.got, tally.at_peak(at), row.at_end]);
+        let mut sums = Sums([row.got, tally.at_peak(at), row.at_end]);
+        if tally.counts.largest_mean > tally.counts.least_mean {
+            sums.0.iter_mut().for_each(|sum| sum.allow_for(tally.counts.largest_mean));
+        }
         whole.join(&sums);
         let next = sites.len();
         let entry = sites.entry(site).or_insert_with(|| OfSite { number: next, ..OfSite::default() });

@@ -4,7 +4,7 @@
 //! and size / p bytes (Horvitz and Thompson), and the variance of a sum is estimated without bias by the sum of (1 - p) (size / p)².
 //!
 //! Intervals (95 %) are those of Fay and Feuer (1997) for weighted sums of rare events, which hold for few samples, too; the quantiles of
-//! chi-squared are Wilson and Hilferty's. The low end is at least what was sampled, which is certain. For a share of a sum, the intervals
+//! chi-squared are Wilson and Hilferty's. Where the mean grew, the high end allows for a request at the largest mean. The low end is at least what was sampled, which is certain. For a share of a sum, the intervals
 //! of the part and of the rest are combined by their distances (Zou and Donner's MOVER, on the linearised ratio).
 //!
 //! Invariant: 0 <= low <= bytes <= high; a sum of requests that are surely sampled has an interval of no width.
@@ -81,6 +81,14 @@ impl Sum {
         self.requests += other.requests;
         self.variance += other.variance;
         self.largest = self.largest.max(other.largest);
+    }
+
+    /// The mean has been this large for a time. A request of that time, of which no sample tells, may stand for as many bytes. So the sum may
+    /// be that much larger, also if all of its samples are of a time with a small mean. Sums that are exact stay so.
+    pub fn allow_for(&mut self, mean: u64) {
+        if self.largest > 0.0 {
+            self.largest = self.largest.max(mean as f64);
+        }
     }
 
     fn of(size: u64, mean: u64) -> Sum {
@@ -204,6 +212,29 @@ mod tests {
         }
     }
 
+    /// The mean grows while a program requests fast: 32 samples of small weight, and then few of a large one.
+    #[test]
+    fn intervals_hold_the_truth_when_the_mean_grows() {
+        const LARGE: u64 = 8 * MEAN;
+        let mut chance_of = Chance(7_046_029_254_386_353_131);
+        let (first, later) = (vec![8 << 10; 512], vec![8 << 10; 640]);
+        let truth = ((first.len() + later.len()) << 13) as f64;
+        let (mut inside, mut without) = (0, 0);
+        for _ in 0..2_000 {
+            let mut sum = drawn(&mut chance_of, &first);
+            for &size in &later {
+                if chance_of.next() < chance(size, LARGE) {
+                    sum.add(size, LARGE);
+                }
+            }
+            let holds = |sum: &Sum| (sum.interval().low..=sum.interval().high).contains(&truth);
+            without += usize::from(holds(&sum));
+            sum.allow_for(LARGE);
+            inside += usize::from(holds(&sum));
+        }
+        assert!(inside >= 1_900 && without < 1_800, "{inside}, and {without} by the samples' own weights");
+    }
+
     #[test]
     fn shares_hold_the_truth() {
         let mut chance = Chance(2_463_534_242);
@@ -228,6 +259,8 @@ mod tests {
         sum.add(7, 0);
         assert_eq!(sum.interval(), Interval { low: sum.bytes, high: sum.bytes });
         assert!((sum.bytes - ((1_u64 << 33) + 7) as f64).abs() < 1.0);
+        sum.allow_for(MEAN);
+        assert_eq!(sum.interval(), Interval { low: sum.bytes, high: sum.bytes }, "exact stays exact");
         sum.add(100, MEAN);
         let Interval { low, high } = sum.interval();
         assert!(low < sum.bytes && high > sum.bytes && low >= sum.sampled as f64);
