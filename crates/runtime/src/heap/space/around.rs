@@ -1,6 +1,6 @@
 //! The storage around an address that may be any: inside an element, in a cell, or not of this heap.
 //!
-//! Invariant: nothing that a descriptor leads to is followed, only its numbers are read: it may become something else meanwhile.
+//! Invariant: no pointer in a descriptor is followed. Only its numbers are read, since it may become something else meanwhile.
 //! Not here: addresses that the heap handed out (`map`), and whether one is that of an element in use (`soundness`).
 
 use core::sync::atomic::Ordering;
