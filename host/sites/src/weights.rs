@@ -4,8 +4,9 @@
 //! and size / p bytes (Horvitz and Thompson), and the variance of a sum is estimated without bias by the sum of (1 - p) (size / p)².
 //!
 //! Intervals (95 %) are those of Fay and Feuer (1997) for weighted sums of rare events, which hold for few samples, too; the quantiles of
-//! chi-squared are Wilson and Hilferty's. Where the mean grew, the high end allows for a request at the largest mean. The low end is at least what was sampled, which is certain. For a share of a sum, the intervals
-//! of the part and of the rest are combined by their distances (Zou and Donner's MOVER, on the linearised ratio).
+//! chi-squared are Wilson and Hilferty's. The low end is at least what was sampled, which is certain. Where the mean grew, the high end
+//! allows for a request at the largest mean. For a share of a sum, the intervals of the part and of the rest are combined by their
+//! distances (Zou and Donner's MOVER, on the linearised ratio).
 //!
 //! Invariant: 0 <= low <= bytes <= high; a sum of requests that are surely sampled has an interval of no width.
 //! Not here: means, which the sampler chooses.
