@@ -370,9 +370,9 @@ impl Space {
     /// The block is in the index.
     unsafe fn decay_block(&mut self, block: Block, now: u16, most: usize) -> (bool, usize) {
         // SAFETY: the caller's promise.
-        let size = unsafe { block.size() };
-        // Its last word is its address.
-        let (start, end) = (block.0 + FREE_HEAD, block.0 + size - 8);
+        let (size, high) = unsafe { (block.size(), (*segment_of(block)).high) };
+        // Its last word is its address. From `high` on nothing was ever used, and what times are there are of an earlier segment.
+        let (start, end) = (block.0 + FREE_HEAD, (block.0 + size - 8).min(high));
         let (first, last) = (start.div_ceil(UNIT), end / UNIT);
         let (delay, mut waits, mut bytes) = (self.decay.delay, false, 0);
         let mut run = first..first;

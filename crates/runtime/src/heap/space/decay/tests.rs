@@ -162,6 +162,22 @@ fn what_the_kernel_does_not_take_is_not_counted() {
     assert_eq!(space.decay.due, u64::MAX, "nobody asks again");
 }
 
+/// A segment that has gone leaves its times behind, and another one may come to its place.
+#[test]
+fn what_was_never_used_in_this_segment_is_not_counted() {
+    let _turn = ONE_AT_A_TIME.lock();
+    let (mut space, elements) = touched(1);
+    // SAFETY: in use, and no longer.
+    unsafe { space.free(elements[0]) }.expect("in use");
+    let now = space.decay.now + ticks(u64::from(DELAY) + 2);
+    for number in (elements[0] + 4 * MIB) / UNIT..(elements[0] + 60 * MIB) / UNIT {
+        new_leaf(number, time_of(space.decay.now));
+    }
+    space.decay(now);
+    assert!((MIB / 2..=MIB).contains(&space.decay.went), "{}", space.decay.went);
+    assert_eq!(space.decay.due, u64::MAX);
+}
+
 #[test]
 fn what_was_free_before_auto_was_said_goes_back() {
     let _turn = ONE_AT_A_TIME.lock();
