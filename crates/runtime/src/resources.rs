@@ -111,7 +111,7 @@ const RESOURCES: [Resource; ROWS] = [
     Resource {
         name: "heap",
         configure: heap::configure,
-        settle: heap::settle,
+        settle: || _ = heap::settle(),
         look: heap::look,
         close: heap::reserve,
         fork: Some(Fork {

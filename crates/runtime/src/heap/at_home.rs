@@ -210,7 +210,6 @@ mod tests {
     use super::*;
     use crate::heap::object::{self, DEFAULT};
     use crate::heap::{ONE_AT_A_TIME, Policy, create, end, enter, free, leave, map};
-    use std::sync::PoisonError;
 
     fn is_of_process(address: *mut u8) -> bool {
         // SAFETY: storage that the test has in use.
@@ -219,7 +218,7 @@ mod tests {
 
     #[test]
     fn what_is_got_at_home_survives_the_heap_that_the_thread_is_in() {
-        let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        let _turn = ONE_AT_A_TIME.lock();
         let heap = create(Policy::AUTO).expect("a heap");
         let entered = enter(heap).expect("a live heap");
         let here = slot::get();

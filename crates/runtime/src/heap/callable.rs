@@ -130,11 +130,10 @@ mod tests {
     use crate::ledger;
     use core::ptr::null;
     use core::sync::atomic::Ordering;
-    use std::sync::PoisonError;
 
     #[test]
     fn arguments_that_are_left_out_are_0_and_not_written() {
-        let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        let _turn = ONE_AT_A_TIME.lock();
         let mut feedback = Feedback::of(&BAD_SIZE);
         // SAFETY: arguments of this test, or none. `unaligned` has room behind its first byte.
         unsafe {
@@ -173,7 +172,7 @@ mod tests {
 
     #[test]
     fn a_heading_is_79_characters_without_what_follows() {
-        let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        let _turn = ONE_AT_A_TIME.lock();
         let heading = || {
             let bytes =
                 ledger::slot().heading.0.iter().flat_map(|word| word.load(Ordering::Relaxed).to_le_bytes());

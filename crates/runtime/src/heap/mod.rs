@@ -57,10 +57,6 @@
 //! Invariant: a pointer that this heap did not hand out is never followed. Out of storage means null and ENOMEM, never an abort. A
 //! double free, a free of an address inside a block or a free of a damaged block ends the program, as plain malloc does.
 
-/// The map and the default heap are the process's: tests that use them take turns.
-#[cfg(test)]
-static ONE_AT_A_TIME: std::sync::Mutex<()> = std::sync::Mutex::new(());
-
 mod account;
 mod all_heaps;
 pub(crate) mod at_home;
@@ -104,6 +100,8 @@ mod tally;
 mod text;
 mod thread;
 mod trace;
+#[cfg(test)]
+mod turn;
 mod turnover;
 mod unusual;
 mod watch;
@@ -139,6 +137,8 @@ use object::{DEFAULT, Heap};
 use size::{CELL_BYTES, LARGEST_SMALL, class_of, class_of_large};
 use space::Element;
 use thread::{ThreadHeap, slot};
+#[cfg(test)]
+use turn::ONE_AT_A_TIME;
 
 // ---- getting ---------------------------------------------------------------------------------------------
 

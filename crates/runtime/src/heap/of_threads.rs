@@ -140,7 +140,7 @@ fn leave(heap: &'static Heap) {
 mod tests {
     use super::*;
     use crate::heap::{ONE_AT_A_TIME, free, malloc};
-    use std::sync::{PoisonError, mpsc};
+    use std::sync::mpsc;
 
     fn live() -> u32 {
         let mut count = 0;
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn a_threads_heap_ends_with_it_or_when_the_last_of_its_storage_is_freed() {
-        let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        let _turn = ONE_AT_A_TIME.lock();
         for (init, increment, frees) in
             [(4096, 4096, false), (65_536, 65_536, false), (1 << 20, 1 << 20, true)]
         {
@@ -192,7 +192,7 @@ mod tests {
                     free(address as *mut u8);
                 }
             }
-            crate::heap::settle();
+            crate::heap::turn::settle();
             assert!(got_by_a_thread(&[]).is_empty());
             assert_eq!((live(), left()), (before.0, before.1 + 1), "all are freed");
         }

@@ -2,9 +2,10 @@
 
 use super::registry::{Handle, Refused};
 use super::thread::{FILLING, ThreadHeap};
+use super::turn::{Turn, settle};
 use super::*;
 use crate::heap::random::Random;
-use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, mpsc};
+use std::sync::{Mutex, RwLock, mpsc};
 use std::vec::Vec;
 
 mod by_size;
@@ -86,8 +87,8 @@ fn new(policy: Policy) -> Handle {
     create(policy).expect("memory")
 }
 
-fn turn() -> MutexGuard<'static, ()> {
-    ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
+fn turn() -> Turn {
+    ONE_AT_A_TIME.lock()
 }
 
 /// Figures of the ledger: gets less frees, bytes in use; segments, and their bytes, without those of the default heap, which keeps
@@ -103,6 +104,13 @@ fn figures() -> [u64; 4] {
         figure(Key::HeapSegmentsAllocated) - figure(Key::HeapSegmentsFreed) - segments,
         figure(Key::HeapSegmentBytes) - bytes,
     ]
+}
+
+/// That all is back. Segments of other tests' heaps may have gone meanwhile.
+fn assert_as_before(before: [u64; 4]) {
+    let now = figures();
+    let is_back = now[..2] == before[..2] && now[2] <= before[2] && now[3] <= before[3];
+    assert!(is_back, "{now:?}, {before:?} before");
 }
 
 #[test]
@@ -134,7 +142,7 @@ fn who_entered_a_heap_is_served_by_it_and_what_comes_back_goes_home() {
     assert_eq!(outside.owner(), last.owner());
     of_a.into_iter().chain(of_b).chain([outside, last]).for_each(Block::free);
     assert_eq!((end(b), end(a)), (Ok(()), Ok(())));
-    assert_eq!(figures(), before);
+    assert_as_before(before);
 }
 
 #[test]
@@ -159,7 +167,7 @@ fn a_heap_ends_once_and_not_while_somebody_is_inside() {
     assert_eq!(end(handle), Err(Refused::Ended));
     within(other, || Block::get(10, 4).free());
     assert_eq!(end(other), Ok(()));
-    assert_eq!(figures(), before);
+    assert_as_before(before);
 }
 
 /// Cells that wait in an outbox when their heap ends are not followed: their pages are gone, and the thread's heap that they came
@@ -197,7 +205,7 @@ fn what_waits_in_an_outbox_ends_with_its_heap() {
     });
     assert!(has_come, "what was a thread's in the first heap never served again");
     assert!(heaps.into_iter().all(|heap| end(heap) == Ok(())));
-    assert_eq!(figures(), before);
+    assert_as_before(before);
 }
 
 /// STORAGE fills what is got and freed by the settings of the block's heap, wherever the thread is.
@@ -226,7 +234,7 @@ fn what_is_filled_is_that_of_the_heap() {
         });
     }
     assert_eq!((end(filled), end(plain)), (Ok(()), Ok(())));
-    assert_eq!(figures(), before);
+    assert_as_before(before);
 }
 
 /// Threads end inside heaps, and after heaps that they were in; others reuse what they leave.
@@ -271,7 +279,7 @@ fn threads_that_end_leave_their_heaps() {
     assert!(kept.windows(2).all(|pair| pair[0].owner() == pair[1].owner()), "one after the other had it");
     kept.drain(..10).for_each(Block::free);
     assert_eq!((end(short), end(long)), (Ok(()), Ok(())), "nobody is inside any more");
-    assert_eq!(figures(), before);
+    assert_as_before(before);
 }
 
 /// In a forked child other threads are inside no heap, and their unfinished operations are unknown.
@@ -325,7 +333,7 @@ fn a_child_ends_heaps_that_its_parents_threads_were_inside_of() {
     send.send(()).expect("a receiver");
     thread.join().expect("a thread");
     assert_eq!((end(theirs), end(ours)), (Ok(()), Ok(())));
-    assert_eq!(figures(), before);
+    assert_as_before(before);
 }
 
 const HEAPS: usize = 64;
@@ -432,5 +440,5 @@ fn heaps_come_and_go_while_threads_get_and_free_in_all_of_them() {
         let handle = handles.swap_remove(random.below(handles.len()));
         assert_eq!(end(handle), Ok(()));
     }
-    assert_eq!(figures(), before, "all is back");
+    assert_as_before(before);
 }

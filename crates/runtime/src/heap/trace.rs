@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn the_newest_request_of_an_address_is_found_until_it_is_replaced() {
-        let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let _turn = ONE_AT_A_TIME.lock();
         assert!(last(Kind::Got, 0x1000).is_none());
         note(Kind::Got, 0x1000, 24, &Site::of(1));
         assert!(last(Kind::Got, 0x1000).is_none(), "there is no table");

@@ -117,8 +117,8 @@ pub unsafe fn put_descriptor(descriptor: *mut u8) {
 }
 
 /// Settles the figures of this thread, in all heaps, and of threads that have ended, so that the ledger is exact for them. If a
-/// lock cannot be had soon, settles only those of this thread's own cells.
-pub fn settle() {
+/// lock cannot be had soon, settles only those of this thread's own cells, and returns false.
+pub fn settle() -> bool {
     let quiet = all_heaps::is_quiet();
     let heap = slot::get();
     if thread::is_real(heap) {
@@ -142,6 +142,7 @@ pub fn settle() {
         all_heaps::settle_abandoned();
         OWN.lock().tell();
     }
+    quiet
 }
 
 /// Before a fork.

@@ -233,7 +233,7 @@ mod tests {
 
     /// An element of `bytes` with a zone of 16, in a space of its own.
     fn with_element(bytes: usize, align: usize, then: impl FnOnce(usize)) {
-        let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let _turn = ONE_AT_A_TIME.lock();
         configure(16, 16);
         let mut space = Space::new(&DEFAULT, core::ptr::null_mut());
         let element = space.get_with_zone(bytes, align, 0x1234).expect("storage").address;
@@ -299,7 +299,7 @@ mod tests {
 
     #[test]
     fn a_size_that_overflows_gets_nothing() {
-        let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let _turn = ONE_AT_A_TIME.lock();
         configure(u64::MAX, 0);
         let mut space = Space::new(&DEFAULT, core::ptr::null_mut());
         for bytes in [usize::MAX, usize::MAX - 1024, usize::MAX - 2000, isize::MAX as usize] {

@@ -506,7 +506,7 @@ mod tests {
 
     #[test]
     fn an_area_of_any_size_has_a_mark_for_each_grain() {
-        let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let _turn = ONE_AT_A_TIME.lock();
         let policy = space::Policy {
             initial: 0,
             increment: 0,

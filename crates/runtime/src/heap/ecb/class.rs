@@ -396,7 +396,7 @@ mod tests {
     /// Storage that a burst of ECBs leaves goes back although no thread works with the class any more.
     #[test]
     fn threads_elsewhere_look_after_idle_storage_of_a_class() {
-        let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let _turn = ONE_AT_A_TIME.lock();
         let class = of(b"SIZES").expect("memory");
         let before = class.heap().space.lock().policy().disposition;
         let dispose = |how| class.heap().space.lock().change_disposition(how);

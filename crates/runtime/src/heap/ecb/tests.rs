@@ -15,8 +15,8 @@ mod reuse;
 mod storage;
 mod visits;
 
-fn turn() -> std::sync::MutexGuard<'static, ()> {
-    ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+fn turn() -> crate::heap::turn::Turn {
+    ONE_AT_A_TIME.lock()
 }
 
 fn get(size: usize) -> *mut u8 {

@@ -1,14 +1,13 @@
 //! Tests of the services: what each answers, and that nothing is touched that is not the caller's.
 
 use super::*;
-use crate::heap::ONE_AT_A_TIME;
 use crate::heap::numbers::{MOST, places};
+use crate::heap::turn::{ONE_AT_A_TIME, Turn};
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
-use std::sync::{MutexGuard, PoisonError};
 use std::vec::Vec;
 
-fn turn() -> MutexGuard<'static, ()> {
-    ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
+fn turn() -> Turn {
+    ONE_AT_A_TIME.lock()
 }
 
 fn new(initial: i32, increment: i32, options: i32) -> i32 {
@@ -55,7 +54,7 @@ fn assert_as_before(before: [u64; 2]) {
 
 /// Bytes in use, and in segments without those of the default heap.
 fn figures() -> [u64; 2] {
-    crate::heap::settle();
+    crate::heap::turn::settle();
     let [_, bytes] = DEFAULT.space.lock().size();
     let figure = |key| ledger::slot().cell(key).load(Ordering::Relaxed);
     [figure(Key::HeapUsed), figure(Key::HeapSegmentBytes) - bytes]

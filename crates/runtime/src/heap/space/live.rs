@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn what_is_empty_goes_back_when_free_is_said() {
-        let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let _turn = ONE_AT_A_TIME.lock();
         let (mut space, kept) = filled(SMALL);
         assert_eq!(space.segments, 20);
         assert!(space.change_disposition(Disposition::Free));
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn parked_extents_are_empty_too() {
-        let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let _turn = ONE_AT_A_TIME.lock();
         let mut space = Space::new(&DEFAULT, core::ptr::null_mut());
         space.set_policy(SMALL);
         let extents: Vec<_> = (0..100).map(|_| space.get_extent(4096)).collect();
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn a_trim_changes_nothing_for_later() {
-        let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let _turn = ONE_AT_A_TIME.lock();
         let (mut space, kept) = filled(SMALL);
         space.give_back_empty();
         assert_eq!(space.segments, 4);
@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn what_is_empty_is_idle_under_auto_and_not_under_keep() {
-        let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let _turn = ONE_AT_A_TIME.lock();
         let (mut space, kept) = filled(SMALL);
         assert!(space.change_disposition(Disposition::Auto));
         assert_eq!(space.idle_bytes(), 16 << 16);

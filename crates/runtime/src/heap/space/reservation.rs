@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn what_fits_is_kept_and_never_idle() {
-        let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let _turn = ONE_AT_A_TIME.lock();
         let mut space = used(3 << 20);
         assert_eq!((space.segments, space.bytes, space.idle_bytes()), (1, RESERVED, 0));
         space.give_back_empty();
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn the_reservation_comes_first_also_if_the_first_request_does_not_fit() {
-        let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let _turn = ONE_AT_A_TIME.lock();
         let mut space = used(2 * RESERVED);
         assert_eq!(space.segments, 2);
         space.return_idle(0);
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_goes_the_usual_way() {
-        let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let _turn = ONE_AT_A_TIME.lock();
         let mut space = used(1 << 20);
         use_twice(&mut space, 2 * RESERVED);
         assert_eq!(space.segments, 2);

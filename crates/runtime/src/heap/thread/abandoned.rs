@@ -147,7 +147,7 @@ mod tests {
     use super::*;
     use crate::heap::object::DEFAULT;
     use crate::heap::size::{STANDARD, class_of};
-    use crate::heap::{ONE_AT_A_TIME, settle};
+    use crate::heap::turn::{ONE_AT_A_TIME, settle};
     use std::boxed::Box;
     use std::vec::Vec;
 

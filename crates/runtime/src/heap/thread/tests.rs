@@ -4,7 +4,8 @@
 use super::*;
 use crate::heap::extent::LEAST_STEP;
 use crate::heap::random::Random;
-use crate::heap::{ONE_AT_A_TIME, calloc, free, malloc, map, realloc, settle, usable_size};
+use crate::heap::turn::settle;
+use crate::heap::{ONE_AT_A_TIME, calloc, free, malloc, map, realloc, usable_size};
 use crate::ledger;
 use std::sync::mpsc;
 use std::vec::Vec;

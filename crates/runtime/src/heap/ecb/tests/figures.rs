@@ -11,7 +11,7 @@ fn a_class_has_a_row_with_all_that_its_ecbs_did() {
     let _turn = turn();
     let mut of = None;
     let figures = || {
-        crate::heap::settle();
+        crate::heap::turn::settle();
         let heap = class::of(b"COUNTED").expect("memory").heap();
         let row = heap.account.row().expect("a row");
         [Key::HeapGets, Key::HeapFrees, Key::HeapUsed]
@@ -45,7 +45,7 @@ fn a_class_counts_what_its_ecbs_did() {
     use underbar_ledger::classes::{OfList, Sum, request_row, use_row};
     let _turn = turn();
     let page = || {
-        crate::heap::settle();
+        crate::heap::turn::settle();
         class::of(b"PAGE").expect("memory").row().expect("a page")
     };
     const ECBS: u64 = 96;
@@ -111,7 +111,7 @@ fn chains_of_other_threads_are_counted_as_shared() {
     };
     thread::spawn(work).join().expect("no panic");
     work();
-    crate::heap::settle();
+    crate::heap::turn::settle();
     let page = class::of(b"CHAINS").expect("memory").row().expect("a page");
     let figure = |of: OfList| page.of_lists[of as usize][1].load(Ordering::Relaxed);
     assert_eq!((figure(OfList::Got), figure(OfList::Freed), figure(OfList::Shared)), (60, 60, 1));

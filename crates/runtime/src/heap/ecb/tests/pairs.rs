@@ -100,7 +100,7 @@ fn pairs_of_many_threads_are_exact() {
                     }
                     end(ecb).expect("the thread leaves first");
                 }
-                crate::heap::settle();
+                crate::heap::turn::settle();
             });
         }
     });

@@ -145,8 +145,8 @@ fn threads_share_an_ecb_and_no_buffer_is_anybody_else_s() {
         let places: Vec<std::sync::Mutex<Option<(usize, usize, u8)>>> =
             (0..64).map(|_| std::sync::Mutex::new(None)).collect();
         thread::scope(|scope| {
-            for number in 0..THREADS {
-                let places = &places;
+            let places = &places;
+            let run = |number| {
                 scope.spawn(move || {
                     let mut random = Random(round * 100 + number as u64);
                     let mut is_inside = false;
@@ -180,8 +180,11 @@ fn threads_share_an_ecb_and_no_buffer_is_anybody_else_s() {
                     if is_inside {
                         leave().expect("inside");
                     }
-                });
-            }
+                })
+            };
+            let threads = std::array::from_fn::<_, THREADS, _>(run);
+            // The end of the scope does not wait for destructors, which settle figures.
+            threads.into_iter().for_each(|thread| thread.join().expect("no panic"));
         });
         for place in places {
             if let Some((buffer, size, with)) = place.into_inner().expect("no panic") {
