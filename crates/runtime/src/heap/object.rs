@@ -202,6 +202,12 @@ impl Heap {
         }
     }
 
+    /// Whether some idle storage waits for a look.
+    #[inline(always)]
+    fn is_look_ahead(&self) -> bool {
+        self.next_look.load(Ordering::Relaxed) != u64::MAX
+    }
+
     /// Runs a due look at this heap, for threads that have no other business with the space: a program that has freed most of its
     /// storage may never need the space again.
     #[inline(always)]
@@ -344,6 +350,12 @@ impl Settings {
 fn filled_with(byte: &AtomicUsize) -> Option<u8> {
     let byte = byte.load(Ordering::Relaxed);
     (byte != 0).then_some(byte as u8)
+}
+
+/// Whether some idle storage waits for a look, in the heap that serves the calling thread or in the default one.
+#[inline(always)]
+pub fn is_look_ahead() -> bool {
+    current().is_look_ahead() || DEFAULT.is_look_ahead()
 }
 
 /// Runs a due look at idle storage: in the heap that serves the calling thread, and in the default one.

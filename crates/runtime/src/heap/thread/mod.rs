@@ -49,6 +49,7 @@ use crate::coverage;
 use by_size::BySize;
 use figures::Figures;
 use remote::{OUTBOXES, Outgoing};
+use underbar_sys::clock;
 
 /// `owner` of an extent whose heap fills storage: not the heap's address, so that free takes the slow path.
 pub const FILLING: usize = 2;
@@ -59,6 +60,8 @@ const FEW: u32 = 4;
 const SETTLED_IN: u32 = 64;
 /// With this many returned cells a bin is not filled further; fewer are topped up with new ones.
 const TOP_UP: u32 = 32;
+/// Of lists within a tick of the clock, so many do not read it.
+const FAST_LISTS: u8 = 15;
 /// An extent of large cells has room for this many, less one for what is before its cells.
 const LEAST_CELLS: usize = 16;
 
@@ -132,6 +135,9 @@ pub struct ThreadHeap {
     counted_cells: u64,
     /// Where its next samples are, under SITES; null: not known yet. The owner's.
     sampler: *mut sampler::Sampler,
+    /// The clock when it was last read for a list, and how many lists go without; the owner's.
+    clock_then: u64,
+    lists_without_clock: u8,
     /// Entered by threads that send cells; closed when the heap ends.
     pub gate: Line<Gate>,
     /// Of a home: the owner's seat in the ECB that it entered last, and its first seat; null: none. The owner's.
@@ -175,6 +181,8 @@ impl ThreadHeap {
             counted: null_mut(),
             counted_cells: 0,
             sampler: null_mut(),
+            clock_then: 0,
+            lists_without_clock: 0,
             gate: Line(gate),
             innermost_seat: null_mut(),
             first_seat: null_mut(),
@@ -271,9 +279,9 @@ impl ThreadHeap {
         // With the one that is got now: a large cell may be alone in its list.
         if self.tally.got_in_all(handed + 1, self.cells.bytes[class]) {
             self.tally.publish();
-        } else {
+        } else if object::is_look_ahead() {
             // A program that asks for little would publish once in minutes.
-            object::heartbeat_if_due();
+            self.heartbeat();
         }
         if self.by_size.got(class, handed + 1) {
             self.by_size.publish(class, self.cells, self.tally.pool());
@@ -316,6 +324,21 @@ impl ThreadHeap {
                 self.lay_aside(class, extent);
             }
         }
+    }
+
+    /// Runs a look at idle storage if it is due. If lists follow each other faster than the clock ticks, only some of them read it: that
+    /// takes as long as a tenth of a list.
+    #[cold]
+    #[inline(never)]
+    fn heartbeat(&mut self) {
+        if self.lists_without_clock > 0 {
+            self.lists_without_clock -= 1;
+            return;
+        }
+        let now = clock::coarse();
+        self.lists_without_clock = if now == self.clock_then { FAST_LISTS } else { 0 };
+        self.clock_then = now;
+        object::heartbeat_if_due();
     }
 
     /// All cells that came back to an extent, or else new ones. Inlined: a call would cost each list ten instructions.

@@ -403,3 +403,25 @@ fn what_is_not_ours_is_left_alone() {
     assert_eq!(local, 7);
     assert_eq!(figure(Key::HeapForeignFrees) - foreign, 2);
 }
+
+/// Lists that follow each other faster than the clock ticks leave it alone for a while, and then ask it again.
+#[test]
+fn fast_lists_do_not_all_read_the_clock() {
+    let _turn = ONE_AT_A_TIME.lock();
+    // SAFETY: ours; and this thread owns its heap, and is in the middle of nothing.
+    let heap = unsafe {
+        free(get(100));
+        &mut *heap_of_this_thread()
+    };
+    heap.clock_then = 0;
+    heap.heartbeat();
+    assert_eq!(heap.lists_without_clock, 0, "it ticked");
+    // Two in one tick, sooner or later.
+    while heap.lists_without_clock == 0 {
+        heap.heartbeat();
+    }
+    for left in (0..FAST_LISTS).rev() {
+        heap.heartbeat();
+        assert_eq!(heap.lists_without_clock, left);
+    }
+}
