@@ -22,6 +22,12 @@ const PATH_BYTES: usize = 600;
 
 /// Makes a file of that many zeros and maps it for ever, for reading and writing. None if there is no ledger, or no room.
 pub(crate) fn make(ending: &CStr, bytes: usize) -> Option<*mut u8> {
+    make_growing(ending, bytes, bytes).map(|(start, _)| start)
+}
+
+/// As [`make`], with memory for the first bytes, and how many have memory. Nobody may touch the others before [`back`] has given them
+/// some: a page that finds none would end the program.
+pub(crate) fn make_growing(ending: &CStr, bytes: usize, first: usize) -> Option<(*mut u8, usize)> {
     if attach::mapped_header().is_none() || !is_file_allowed(bytes) {
         return None;
     }
@@ -30,16 +36,40 @@ pub(crate) fn make(ending: &CStr, bytes: usize) -> Option<*mut u8> {
     let flags =
         syscall::O_RDWR | syscall::O_CREAT | syscall::O_EXCL | syscall::O_CLOEXEC | syscall::O_NOFOLLOW;
     let fd = syscall::open(path, flags, 0o600).ok()?;
-    let mapped = syscall::fallocate(fd, 0, 0, bytes as u64).and_then(|()| {
-        let protection = syscall::PROT_READ | syscall::PROT_WRITE;
-        // SAFETY: without MAP_FIXED a mapping replaces nothing. The file is never shortened.
-        unsafe { syscall::mmap(null_mut(), bytes, protection, syscall::MAP_SHARED, fd, 0) }
-    });
+    let made = map(fd, bytes, first);
     let _ = syscall::close(fd);
-    if mapped.is_err() {
+    if made.is_err() {
         let _ = syscall::unlink(path);
     }
-    mapped.ok()
+    made.ok()
+}
+
+fn map(fd: i32, bytes: usize, first: usize) -> syscall::Result<(*mut u8, usize)> {
+    syscall::ftruncate(fd, bytes as u64)?;
+    syscall::fallocate(fd, 0, 0, first as u64)?;
+    let protection = syscall::PROT_READ | syscall::PROT_WRITE;
+    // SAFETY: without MAP_FIXED a mapping replaces nothing. The file is never shortened.
+    let start = unsafe { syscall::mmap(null_mut(), bytes, protection, syscall::MAP_SHARED, fd, 0)? };
+    // SAFETY: a page of the mapping.
+    if first == bytes || unsafe { back(start, 4096) } {
+        return Ok((start, first));
+    }
+    // A kernel before 5.14.
+    let all = syscall::fallocate(fd, 0, 0, bytes as u64).map(|()| (start, bytes));
+    if all.is_err() {
+        // SAFETY: nobody knows of the mapping yet.
+        let _ = unsafe { syscall::munmap(start, bytes) };
+    }
+    all
+}
+
+/// Gives pages of such a file memory. False if there is none.
+///
+/// # Safety
+/// They are in the mapping.
+pub(crate) unsafe fn back(start: *mut u8, bytes: usize) -> bool {
+    // SAFETY: the caller's promise; no content changes.
+    unsafe { syscall::madvise(start, bytes, syscall::MADV_POPULATE_WRITE).is_ok() }
 }
 
 fn path<'a>(ending: &CStr, room: &'a mut [u8; PATH_BYTES]) -> Option<&'a CStr> {

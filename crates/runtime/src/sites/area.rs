@@ -20,8 +20,14 @@ use underbar_sys::{file, syscall};
 use super::ring::Ring;
 use crate::executable::executable_mappings;
 use crate::ledger::{beside, site_area};
+use crate::sandbox;
 
 const CLOCK_BOOTTIME: u32 = 7;
+
+/// Words of the ring that have memory at first: most processes need no more, and pages take time to make and to give back.
+const FIRST_WORDS: usize = 8 << 10;
+/// Words of this process's ring that have memory. Written before the area is known, then by whoever needs more (`fetch_max`); relaxed.
+static BACKED: AtomicUsize = AtomicUsize::new(0);
 
 /// 1 while a thread writes the text.
 static WRITING: AtomicUsize = AtomicUsize::new(0);
@@ -38,7 +44,23 @@ pub(super) fn ring() -> Option<(&'static Header, Ring<'static>)> {
     let header = header()?;
     // SAFETY: the area is mapped for ever and made of atomics; the ring is in it.
     let words = unsafe { core::slice::from_raw_parts(area.add(RING_OFFSET).cast::<AtomicU64>(), RING_WORDS) };
-    Some((header, Ring { head: &header.head.0, tail: &header.tail.0, words }))
+    Some((header, Ring { head: &header.head.0, tail: &header.tail.0, backed: &BACKED, words }))
+}
+
+/// Gives the ring more memory: twice as much, or all of it. False if it has all, or there is none.
+#[cold]
+pub(super) fn back_more() -> bool {
+    let (area, backed) = (site_area::get(), BACKED.load(Ordering::Relaxed));
+    if area.is_null() || backed >= RING_WORDS || sandbox::is_closed() {
+        return false;
+    }
+    let next = (2 * backed).min(RING_WORDS);
+    // SAFETY: whole pages of the ring, which is in the mapped area.
+    let is_backed = unsafe { beside::back(area.add(RING_OFFSET + backed * 8), (next - backed) * 8) };
+    if is_backed {
+        BACKED.fetch_max(next, Ordering::Relaxed);
+    }
+    is_backed
 }
 
 /// The rules of callers that the host has written; none if there is no area.
@@ -59,7 +81,8 @@ pub(super) fn forget() {
 
 /// Makes an area. None if there is no ledger, or no room.
 pub(super) fn make(mean: u64) -> Option<&'static Header> {
-    let area = beside::make(c"sites", AREA_BYTES)?;
+    let (area, backed) = beside::make_growing(c"sites", AREA_BYTES, RING_OFFSET + FIRST_WORDS * 8)?;
+    BACKED.store((backed - RING_OFFSET) / 8, Ordering::Relaxed);
     site_area::set(area);
     let header = header()?;
     header.version.store(VERSION, Ordering::Relaxed);

@@ -39,14 +39,9 @@ impl Random {
         self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
     }
 
-    /// A whole number of [`STEPS`], from 1 to all of them.
-    fn step(&mut self) -> u64 {
-        (self.next() >> 11) + 1
-    }
-
-    /// A number above 0 and at most 1.
+    /// A number above 0 and at most 1: a whole number of [`STEPS`].
     fn unit(&mut self) -> f64 {
-        self.step() as f64 / STEPS as f64
+        ((self.next() >> 11) + 1) as f64 / STEPS as f64
     }
 
     /// Bytes up to the next point, the byte with the point included.
@@ -58,17 +53,8 @@ impl Random {
         })
     }
 
-    /// Whether a request of so many bytes is a sample.
-    pub fn is_sample(&mut self, bytes: u64, mean: u64) -> bool {
-        let step = self.step();
-        // The probability is at most bytes/mean: most requests that are none need no series.
-        if u128::from(step) * u128::from(mean) > u128::from(bytes) * u128::from(STEPS) {
-            return false;
-        }
-        quietly(|| step as f64 / STEPS as f64 <= probability(bytes, mean))
-    }
-
-    /// The same, if it would get a cell that holds a point: that is in the bytes that were requested, or behind them.
+    /// Whether a request of so many bytes is a sample, if it would get a cell that holds a point: that is in the bytes that were requested,
+    /// or behind them.
     pub fn is_chosen(&mut self, bytes: u64, cell: u64, mean: u64) -> bool {
         bytes >= cell || quietly(|| self.chance(probability(bytes, mean) / probability(cell, mean)))
     }
@@ -145,20 +131,6 @@ fn ln(number: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// What is decided without a series is what the series says.
-    #[test]
-    fn a_request_is_a_sample_if_the_number_is_within_its_probability() {
-        let (mut quick, mut exact) = (Random::new(11), Random::new(11));
-        let mut samples = 0;
-        for turn in 0..200_000_u64 {
-            let (bytes, mean) = (1 << (turn % 24), 1 << (turn / 24 % 20));
-            let is_sample = quick.is_sample(bytes, mean);
-            assert_eq!(is_sample, exact.unit() <= probability(bytes, mean), "{bytes} of {mean}");
-            samples += u32::from(is_sample);
-        }
-        assert!((10_000..190_000).contains(&samples), "{samples}");
-    }
 
     #[test]
     fn series_are_as_good_as_the_library() {

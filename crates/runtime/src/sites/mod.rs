@@ -106,6 +106,7 @@ pub(crate) fn close() {
     if are_sampled() && area::ring().is_none() {
         make_area();
     }
+    while area::back_more() {}
     look_again();
 }
 

@@ -23,7 +23,7 @@ const STEP: u32 = 3;
 /// The largest factor of the mean: 2 to this power.
 const MOST: u32 = 16;
 /// What a sample takes besides the time that is measured: its element, and its free. Nanoseconds.
-const OTHER: u64 = 300;
+const OTHER: u64 = 800;
 
 const CLOCK_PROCESS_CPUTIME: u32 = 2;
 

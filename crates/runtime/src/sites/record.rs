@@ -68,7 +68,7 @@ fn write(
 ) -> bool {
     let is_known = known::has(number);
     let (kind, more) = if is_known { (KNOWN, 0) } else { (kind, more) };
-    let Some(record) = ring.reserve(kind, GOT_WORDS + more) else { return false };
+    let Some(record) = reserve(ring, kind, GOT_WORDS + more) else { return false };
     let (thread, used) = (u64::from(got.thread) | flags, super::in_use(got));
     let (size, most) = (got.size as u64, super::most_in_use().max(used));
     put_all(ring, &record, 1, &[time, got.address as u64, size, got.mean, thread, number, used, most]);
@@ -82,6 +82,16 @@ fn write(
     true
 }
 
+/// Reserves a place. A ring without memory for it gets some.
+fn reserve(ring: &Ring, kind: u64, words: usize) -> Option<Reserved> {
+    loop {
+        let record = ring.reserve(kind, words);
+        if record.is_some() || !area::back_more() {
+            return record;
+        }
+    }
+}
+
 fn put_all(ring: &Ring, record: &Reserved, from: usize, words: &[u64]) {
     for (at, &word) in words.iter().enumerate() {
         ring.put(record, from + at, word);
@@ -90,7 +100,7 @@ fn put_all(ring: &Ring, record: &Reserved, from: usize, words: &[u64]) {
 
 /// Writes a free. False if there was no room.
 pub(super) fn freed(ring: &Ring, time: u64, address: usize) -> bool {
-    let Some(record) = ring.reserve(FREED, FREED_WORDS) else { return false };
+    let Some(record) = reserve(ring, FREED, FREED_WORDS) else { return false };
     put_all(ring, &record, 1, &[time, address as u64, super::most_in_use()]);
     ring.commit(&record);
     true
@@ -100,6 +110,7 @@ pub(super) fn freed(ring: &Ring, time: u64, address: usize) -> bool {
 mod tests {
     use super::*;
     use crate::callers;
+    use core::sync::atomic::AtomicUsize;
     use std::vec::Vec;
     use underbar_ledger::sites::{MOST_WORDS, RING_WORDS};
     use underbar_sys::sync::atomic::{AtomicU64, Ordering};
@@ -110,7 +121,8 @@ mod tests {
         known::forget();
         let (head, tail) = (AtomicU64::new(0), AtomicU64::new(0));
         let words: Vec<AtomicU64> = (0..RING_WORDS).map(|_| AtomicU64::new(0)).collect();
-        let ring = Ring { head: &head, tail: &tail, words: &words };
+        let backed = AtomicUsize::new(RING_WORDS);
+        let ring = Ring { head: &head, tail: &tail, backed: &backed, words: &words };
         let mut stack = [0_usize; 1000];
         let start = stack.as_ptr().addr();
         let code = putting as *const () as usize;

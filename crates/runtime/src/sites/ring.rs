@@ -14,6 +14,8 @@
 //! Invariant: the words of a record are its writer's alone from reserve to commit. No word is written that the host has not read.
 //! Not here: what records say (`underbar_ledger::sites`), and who reads them (`host/sites`).
 
+use core::sync::atomic::AtomicUsize;
+
 use underbar_ledger::sites::mark;
 use underbar_sys::planted;
 use underbar_sys::sync::atomic::{AtomicU64, Ordering};
@@ -25,6 +27,8 @@ pub struct Ring<'a> {
     pub head: &'a AtomicU64,
     /// Words ever read. The host stores it (Release) when it has read them; threads load it (Acquire) before they write there again.
     pub tail: &'a AtomicU64,
+    /// So many words from the first on have memory; the others may not be touched. It only grows, relaxed.
+    pub backed: &'a AtomicUsize,
     /// The words: a power of two. Each is written by the thread that has reserved it; marks with Release, others relaxed.
     pub words: &'a [AtomicU64],
 }
@@ -38,7 +42,7 @@ pub struct Reserved {
 }
 
 impl Ring<'_> {
-    /// Reserves words for a record, its mark included; none if there is no room.
+    /// Reserves words for a record, its mark included; none if there is no room, or no memory yet.
     pub fn reserve(&self, kind: u64, words: usize) -> Option<Reserved> {
         let room = self.words.len() as u64;
         let tail = if planted!(early_overwrite) { Ordering::Relaxed } else { Ordering::Acquire };
@@ -49,6 +53,9 @@ impl Ring<'_> {
                 return None;
             }
             let next = place.wrapping_add(words as u64);
+            if !self.has_memory(next) {
+                return None;
+            }
             match self.head.compare_exchange_weak(place, next, Ordering::Relaxed, Ordering::Relaxed) {
                 Ok(_) => break,
                 Err(now) => place = now,
@@ -56,6 +63,12 @@ impl Ring<'_> {
         }
         self.store(place, mark(place, kind, words, false), Ordering::Release);
         Some(Reserved { place, kind, words })
+    }
+
+    /// Whether the words before a place have memory, and the mark at it, which the host looks for.
+    fn has_memory(&self, place: u64) -> bool {
+        let backed = self.backed.load(Ordering::Relaxed);
+        place < backed as u64 || backed >= self.words.len()
     }
 
     /// Words that are free, as far as this thread knows.
@@ -87,6 +100,10 @@ impl Ring<'_> {
     }
 }
 
+/// A ring all of which has memory, for tests.
+#[cfg(test)]
+static ALL: AtomicUsize = AtomicUsize::new(usize::MAX);
+
 /// A host's reading of one record, for tests: its words without the mark; None if it is not whole.
 #[cfg(test)]
 fn read_one(ring: &Ring, tail: u64) -> Option<std::vec::Vec<u64>> {
@@ -114,7 +131,7 @@ mod tests {
     #[test]
     fn records_go_round_the_ring_and_full_is_full() {
         let (head, tail, words) = (AtomicU64::new(0), AtomicU64::new(0), words(8));
-        let ring = Ring { head: &head, tail: &tail, words: &words };
+        let ring = Ring { head: &head, tail: &tail, backed: &ALL, words: &words };
         assert!(ring.reserve(RAW, 9).is_none(), "longer than the ring");
         for round in 0..10_u64 {
             let record = ring.reserve(FREED, 3).expect("room");
@@ -136,12 +153,26 @@ mod tests {
         assert!(none.reserve(FREED, 3).is_none());
     }
 
+    /// The mark behind a record has memory, too, until all of the ring has.
+    #[test]
+    fn words_without_memory_are_not_reserved() {
+        let (head, tail, words) = (AtomicU64::new(0), AtomicU64::new(0), words(8));
+        let backed = AtomicUsize::new(4);
+        let ring = Ring { head: &head, tail: &tail, backed: &backed, words: &words };
+        assert!(ring.reserve(FREED, 4).is_none(), "the next mark");
+        assert!(ring.reserve(FREED, 3).is_some() && ring.reserve(FREED, 1).is_none());
+        backed.store(8, Ordering::Relaxed);
+        assert!(ring.reserve(FREED, 5).is_some(), "to the end");
+        tail.store(8, Ordering::Relaxed);
+        assert!(ring.reserve(FREED, 3).is_some(), "the next round");
+    }
+
     #[test]
     fn threads_and_a_reader_next_to_each_other_lose_and_invent_nothing() {
         const THREADS: u64 = 3;
         const EACH: u64 = 5_000;
         let (head, tail, words) = (AtomicU64::new(0), AtomicU64::new(0), words(64));
-        let ring = Ring { head: &head, tail: &tail, words: &words };
+        let ring = Ring { head: &head, tail: &tail, backed: &ALL, words: &words };
         let lost = AtomicU64::new(0);
         let mut seen = Vec::new();
         std::thread::scope(|scope| {
@@ -197,7 +228,7 @@ mod model {
 
     impl World {
         fn ring(&self) -> Ring<'_> {
-            Ring { head: &self.head, tail: &self.tail, words: &self.words }
+            Ring { head: &self.head, tail: &self.tail, backed: &ALL, words: &self.words }
         }
 
         fn write(&self, value: u64) -> bool {
