@@ -22,7 +22,7 @@ use super::object::{self, Heap};
 use super::thread::{self, FILLING, ThreadHeap, slot};
 use super::trace::{self, Kind, Site};
 use super::{OurSegments, check, ecb, own_heap, sampled, space, usable, usable_size, use_elements, watch};
-use crate::{coverage, ledger};
+use crate::{coverage, ledger, sites};
 
 /// Gives storage back. Null is ignored; a foreign pointer is left alone and counted.
 ///
@@ -150,8 +150,9 @@ pub unsafe fn give_back(
             check::end(function, fault, caller);
         }
         let heap = object::of(descriptor);
-        if heap.settings.are_special() {
-            before_free(heap, function, address, caller);
+        let is_sample = owner == SEGMENT && heap.settings.samples() && sampled::is_sample(address);
+        if is_sample || !heap.settings.are_usual() {
+            before_free(heap, function, address, is_sample, caller);
         }
         if owner == SEGMENT {
             coverage::before_free::<OurSegments>(usable(address, descriptor));
@@ -176,7 +177,7 @@ pub unsafe fn give_back(
 /// The address is that of a cell or an element in use, which its owner gives up.
 #[cold]
 #[inline(never)]
-unsafe fn before_free(heap: &Heap, function: &'static str, address: *mut u8, caller: usize) {
+unsafe fn before_free(heap: &Heap, function: &'static str, address: *mut u8, is_sample: bool, caller: usize) {
     let site = Site::of(caller);
     // SAFETY: the caller's promise.
     unsafe {
@@ -185,9 +186,8 @@ unsafe fn before_free(heap: &Heap, function: &'static str, address: *mut u8, cal
             watch::check(function, address.addr(), &site);
             trace::note(Kind::Freed, address.addr(), usable_size(address), &site);
         }
-        if heap.settings.samples() && (*map::lookup(address.addr())).owner.load(Ordering::Relaxed) == SEGMENT
-        {
-            sampled::before_free(address);
+        if is_sample {
+            sites::freed(address.addr());
         }
         if let Some(fill) = heap.settings.fill_free() {
             address.write_bytes(fill, usable_size(address));

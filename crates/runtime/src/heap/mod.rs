@@ -507,11 +507,8 @@ pub unsafe fn calloc(count: usize, size: usize) -> *mut u8 {
             if !buffer.is_null() {
                 return buffer;
             }
-            let cell = sampled::ready(bytes);
-            if cell.is_null() {
-                return unusual::calloc(count, size);
-            }
-            Got { address: cell, zero_from: usize::MAX }
+            let Some(got) = sampled::ready(bytes) else { return unusual::calloc(count, size) };
+            got
         } else {
             get(bytes, 16)
         };

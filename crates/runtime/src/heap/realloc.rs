@@ -11,7 +11,8 @@ use underbar_ledger::Key;
 use super::map::{self, AREA, SEGMENT};
 use super::resizing::{get_for_outgrown, resize};
 use super::{
-    check, ecb, fill_from, foreign, free, malloc, object, out_of_storage, slot, space, unusual, usable,
+    check, ecb, fill_from, foreign, free, malloc, object, out_of_storage, sampled_realloc, slot, space,
+    unusual, usable,
 };
 use crate::ledger;
 
@@ -60,7 +61,10 @@ pub unsafe extern "C" fn realloc_by(address: *mut u8, size: usize, caller: usize
             check::end("realloc", fault, caller);
         }
         if object::of(descriptor).settings.moves_specially() {
-            return unusual::realloc(address, descriptor, size, caller);
+            return match sampled_realloc::unsampled(address, descriptor, size, caller) {
+                Some(new) => new,
+                None => unusual::realloc(address, descriptor, size, caller),
+            };
         }
         let old = usable(address, descriptor);
         let is_element = (*descriptor).owner.load(Ordering::Relaxed) == SEGMENT;

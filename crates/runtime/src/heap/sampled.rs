@@ -16,8 +16,9 @@
 //! `malloc` nor `free` has an instruction more. For a request of s bytes, whatever cell it would get, the probability is
 //! p(s) = 1 - exp(-s/mean).
 //!
-//! Most lists hold no point. Where nothing but samples is special, malloc, calloc and operator new try [`unsampled`] first, which needs
-//! neither the caller nor its registers: a list costs some twenty instructions more than without samples.
+//! Most lists hold no point, and most elements. Where nothing but samples is special, malloc, calloc, realloc and operator new try
+//! [`unsampled`] and [`passes`] first, which need neither the caller nor its registers: a list or an element costs some twenty
+//! instructions more than without samples.
 //!
 //! Invariant: an element has the mark from `sites::got` to `sites::freed`, once each.
 //! Not here: realloc (`sampled_realloc`), chance (`sites::draw`), which cell holds a point (`thread::sampler`), and what is noted of a sample (`sites`).
@@ -38,14 +39,17 @@ use super::{
 use crate::coverage;
 use crate::sites;
 
-/// As [`unsampled`], also in a heap that is special for something else: then it is null.
+/// A cell or an element for a request that is no sample. None: that, or the heap is special for something else.
 ///
 /// # Safety
 /// As malloc of C.
 #[inline(never)]
-pub unsafe fn ready(size: usize) -> *mut u8 {
-    // SAFETY: the caller's promise.
-    unsafe { if object::current().settings.only_samples() { unsampled(size) } else { null_mut() } }
+pub unsafe fn ready(size: usize) -> Option<Got> {
+    if !object::current().settings.only_samples() {
+        return None;
+    }
+    // SAFETY: the caller's promise, and the heap is as they want it.
+    unsafe { of_cell(unsampled(size).cast()).or_else(|| passes(size).then(|| get_element(size, 16))) }
 }
 
 /// A cell, if it is no sample and nothing else has to be done first. Null: the request goes the way of samples.
@@ -69,6 +73,18 @@ pub unsafe fn unsampled(size: usize) -> *mut u8 {
         }
         ThreadHeap::get_unsampled(thread, class).cast()
     }
+}
+
+/// Whether an element serves a request that is no sample, in a heap that is special for its samples alone. If so, it is to be got as
+/// without samples.
+///
+/// # Safety
+/// As malloc of C.
+#[inline(always)]
+pub unsafe fn passes(size: usize) -> bool {
+    let thread = slot::get();
+    // SAFETY: the slot holds the address of a heap. If that is no thread's, it has no samples.
+    unsafe { class_in((*thread).heap, size, 16).is_none() && ThreadHeap::passes(thread, size) }
 }
 
 /// As `get` of the parent.
@@ -171,12 +187,11 @@ unsafe fn sample(
 /// # Safety
 /// The thread's heap is the caller's; the address is that of an element of `heap` that the caller has.
 pub unsafe fn draw(thread: *mut ThreadHeap, heap: &Heap, address: *mut u8, size: usize, site: &Site) {
-    let mean = sites::mean(sites::doubled());
     // SAFETY: the caller's promise.
     unsafe {
-        if (*thread).is_sample(size, mean) {
+        if let Some(doubled) = (*thread).point_in(size) {
             mark(heap, address.addr(), true);
-            note(thread, address.addr(), size, mean, site);
+            note(thread, address.addr(), size, sites::mean(doubled), site);
         }
     }
 }
@@ -197,13 +212,12 @@ unsafe fn note(thread: *mut ThreadHeap, address: usize, size: usize, mean: u64, 
     sites::got(&sites::Got { address, size, mean, thread: number, unpublished }, &site.call());
 }
 
-/// An element is about to be freed: notes it, if its request was sampled.
+/// Whether the request of an element was sampled.
 ///
 /// # Safety
-/// The address is that of an element in use, which its owner gives up.
-pub unsafe fn before_free(address: *mut u8) {
+/// The address is that of an element in use, which the caller has.
+#[inline(always)]
+pub unsafe fn is_sample(address: *mut u8) -> bool {
     // SAFETY: the caller's promise.
-    if unsafe { Block::of_element(address.addr()).is_sampled() } {
-        sites::freed(address.addr());
-    }
+    unsafe { Block::of_element(address.addr()).is_sampled() }
 }

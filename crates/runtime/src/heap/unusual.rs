@@ -23,7 +23,8 @@ use super::map::Descriptor;
 use super::object::{self, Heap};
 use super::trace::{self, Kind, Saved, Site};
 use super::{
-    Got, OurSegments, below, calloc_of, count_element, fill_from, get, out_of_storage, pools, usable_size,
+    Got, OurSegments, below, calloc_of, count_element, fill_from, get, get_element, out_of_storage, pools,
+    usable_size,
 };
 use super::{ecb, obey_if_changed, sampled, sampled_realloc, watch};
 use crate::{coverage, start};
@@ -110,7 +111,11 @@ pub unsafe fn malloc_sampled(size: usize) -> *mut u8 {
     // SAFETY: the caller's promise.
     unsafe {
         let cell = sampled::unsampled(size);
-        if cell.is_null() { malloc(size, 0) } else { cell }
+        match () {
+            () if !cell.is_null() => cell,
+            () if sampled::passes(size) => get_element(size, 16).address,
+            () => malloc(size, 0),
+        }
     }
 }
 
@@ -123,7 +128,11 @@ pub unsafe fn new_sampled(size: usize) -> *mut u8 {
     // SAFETY: the caller's promise.
     unsafe {
         let cell = sampled::unsampled(size);
-        if cell.is_null() { new(size) } else { cell }
+        match () {
+            () if !cell.is_null() => cell,
+            () if sampled::passes(size) => get_element(size, 16).address,
+            () => new(size),
+        }
     }
 }
 

@@ -7,7 +7,7 @@
 //! marked
 //! ```
 //!
-//! So `malloc` is the same with samples as without. A point belongs to the cells as they are handed out, in whichever order the program
+//! So `malloc` is the same with samples as without. An element has its bytes on the same line, when it is got. A point belongs to the cells as they are handed out, in whichever order the program
 //! takes them from the bins: each cell holds one with the same probability, whatever was before.
 //!
 //! Invariant: a cell in a bin holds no point. A mark has the mean distance with which its point was drawn.
@@ -69,16 +69,7 @@ impl Sampler {
         if mark != 0 {
             return Some(u32::from(mark) - 1);
         }
-        if self.doubled != sites::doubled() {
-            self.draw();
-        }
-        if self.until <= bytes {
-            let doubled = self.doubled;
-            self.draw();
-            return Some(doubled);
-        }
-        self.until -= bytes;
-        None
+        self.falls_in(bytes)
     }
 
     /// How many of so many cells come before one that holds a point; the first one holds none. Marks the class if there is such a cell.
@@ -95,17 +86,35 @@ impl Sampler {
         1 + free as u32
     }
 
-    /// Passes the next cell of a class, which is of so many bytes, if it holds no point. False: that, or something else has to be done first.
+    /// Whether an element of so many bytes holds a point; if so, the power of its mean.
+    fn falls_in(&mut self, bytes: u64) -> Option<u32> {
+        if self.doubled != sites::doubled() {
+            self.draw();
+        }
+        if self.until <= bytes {
+            let doubled = self.doubled;
+            self.draw();
+            return Some(doubled);
+        }
+        self.until -= bytes;
+        None
+    }
+
+    /// Passes an element of so many bytes, if it holds no point. False: that, or something else has to be done first.
     #[inline(always)]
-    fn passes(&mut self, class: usize, bytes: u64) -> bool {
-        let passes = self.marks[class] == 0
-            && self.until > bytes
-            && self.doubled == sites::doubled()
-            && self.generation == sites::generation();
+    fn passes(&mut self, bytes: u64) -> bool {
+        let passes =
+            self.until > bytes && self.doubled == sites::doubled() && self.generation == sites::generation();
         if passes {
             self.until -= bytes;
         }
         passes
+    }
+
+    /// The same for the next cell of a class.
+    #[inline(always)]
+    fn passes_cell(&mut self, class: usize, bytes: u64) -> bool {
+        self.marks[class] == 0 && self.passes(bytes)
     }
 }
 
@@ -183,7 +192,7 @@ impl ThreadHeap {
                 return cell;
             }
             let Some(sampler) = (*this).sampler.as_mut() else { return core::ptr::null_mut() };
-            if sampler.passes(class, u64::from((*this).cells.bytes[class])) {
+            if sampler.passes_cell(class, u64::from((*this).cells.bytes[class])) {
                 (*this).fill_before_point(class)
             } else {
                 core::ptr::null_mut()
@@ -209,9 +218,17 @@ impl ThreadHeap {
         self.sampler().is_some_and(|sampler| sampler.random.is_chosen(size as u64, cell_bytes as u64, mean))
     }
 
-    /// Whether a request that takes no cell is a sample.
-    pub fn is_sample(&mut self, size: usize, mean: u64) -> bool {
-        self.sampler().is_some_and(|sampler| sampler.random.is_sample(size as u64, mean))
+    /// Whether a request that takes no cell is a sample; if so, the power of the mean with which its point was drawn.
+    pub fn point_in(&mut self, size: usize) -> Option<u32> {
+        self.sampler().and_then(|sampler| sampler.falls_in(size as u64))
+    }
+
+    /// Passes a request that takes no cell, if it is no sample. False: that, or something else has to be done first. By address, as
+    /// [`ThreadHeap::get_unsampled`].
+    #[inline(always)]
+    pub unsafe fn passes(this: *mut Self, size: usize) -> bool {
+        // SAFETY: the contract above; the sampler is null, or written by `begin_sampler`.
+        unsafe { (*this).sampler.as_mut() }.is_some_and(|sampler| sampler.passes(size as u64))
     }
 
     /// The number of the thread.
