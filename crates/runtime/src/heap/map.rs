@@ -160,15 +160,15 @@ fn stack_range() -> (usize, usize) {
 }
 
 /// Enters a descriptor (or null) for every page that begins in `[start, start + bytes)`. `start` is the
-/// beginning of a page, and the range was prepared. Called under the space's lock.
+/// beginning of a page. What was not prepared, since there was no memory for it, is left out. Called under the space's lock.
 pub fn enter(start: usize, bytes: usize, descriptor: *mut Descriptor) {
     let (mut page, end) = (start / PAGE, (start + bytes).div_ceil(PAGE));
     while page < end {
-        let leaf = ROOT[page / LEAF_ENTRIES].load(Ordering::Relaxed);
+        // SAFETY: a leaf, once made, stays for ever.
+        let leaf = unsafe { ROOT[page / LEAF_ENTRIES].load(Ordering::Relaxed).as_ref() };
         let first = page % LEAF_ENTRIES;
         let count = (end - page).min(LEAF_ENTRIES - first);
-        // SAFETY: the range was prepared, so the leaf is there.
-        for entry in &unsafe { &*leaf }.0[first..first + count] {
+        for entry in leaf.map_or(&[][..], |leaf| &leaf.0[first..first + count]) {
             entry.store(descriptor, Ordering::Relaxed);
         }
         page += count;

@@ -37,6 +37,12 @@ struct Place {
     descriptor: AtomicPtr<Descriptor>,
 }
 
+/// What of a segment was in the page map: its pages up to an address, and whether it was hollow.
+pub(super) struct Left {
+    entered: usize,
+    is_hollow: bool,
+}
+
 /// Further ones are entered page by page. More in tests: many of them run at once, and some leave their elements behind.
 const MOST: usize = if cfg!(test) { 1024 } else { 32 };
 
@@ -103,8 +109,9 @@ impl Segment {
         self.is_hollow
     }
 
-    /// Takes its pages out of the page map.
-    pub(super) fn leave_map(&mut self) {
+    /// Takes its pages out of the page map. Returns what was in it.
+    pub(super) fn leave_map(&mut self) -> Left {
+        let left = Left { entered: self.entered, is_hollow: self.is_hollow };
         map::enter(self.start, self.entered - self.start, null_mut());
         if self.is_hollow {
             map::enter(self.last_pages(), LAST, null_mut());
@@ -112,6 +119,23 @@ impl Segment {
             self.is_hollow = false;
         }
         self.entered = self.start;
+        left
+    }
+
+    /// Enters again what has left the page map. The segment is at the same place.
+    #[cold]
+    pub(super) fn enter_map_again(&mut self, left: Left) {
+        let descriptor: *mut Descriptor = (&raw mut *self).cast();
+        self.entered = left.entered;
+        if left.is_hollow {
+            self.is_hollow = take_place(self.start, self.size, descriptor);
+            map::enter(self.last_pages(), LAST, descriptor);
+            if !self.is_hollow {
+                // Another segment has taken its place in the table.
+                self.entered = self.start + self.size;
+            }
+        }
+        map::enter(self.start, self.entered - self.start, descriptor);
     }
 }
 
@@ -220,6 +244,53 @@ mod tests {
         };
         space.return_idle(0);
         assert!(space.bytes == 0 && !is_in_table(new));
+    }
+
+    #[test]
+    fn one_that_cannot_move_stays_in_the_map() {
+        let _turn = ONE_AT_A_TIME.lock();
+        let mut space = space();
+        let element = space.get(BYTES, 16).expect("storage").address;
+        // SAFETY: in use until it is freed.
+        unsafe {
+            assert!(space.remap(element, 1 << 46).is_none(), "there is no such room");
+            assert!(!map::lookup(element).is_null() && !map::lookup(element + BYTES - 1).is_null());
+            assert!(end_around(element + BYTES / 2).is_some() && is_in_table(element));
+            space.free(element).expect("in use");
+        }
+        space.return_idle(0);
+        assert!(space.bytes == 0 && !is_in_table(element));
+    }
+
+    /// A place that one heap leaves as it moves is another's at once, and stays in the map.
+    #[test]
+    fn heaps_move_to_each_others_old_places() {
+        const THREADS: usize = 4;
+        const ROUNDS: usize = 400;
+        let _turn = ONE_AT_A_TIME.lock();
+        let work = || {
+            let mut space = space();
+            for _ in 0..ROUNDS {
+                let small = space.get(BYTES, 16).expect("storage").address;
+                let large = space.get(BYTES, 16).expect("storage").address;
+                // SAFETY: in use until they are freed.
+                unsafe {
+                    let moved = space.remap(large, 4 * BYTES).expect("moved").address;
+                    for (element, bytes) in [(small, BYTES), (moved, 4 * BYTES)] {
+                        let is_ours = |at: &usize| end_around(element + at).is_some();
+                        assert!((0..bytes).step_by(32 * PAGE).all(|at| is_ours(&at)), "all of it is known");
+                        space.free(element).expect("in use");
+                    }
+                }
+                space.return_idle(0);
+            }
+            assert_eq!(space.bytes, 0);
+        };
+        std::thread::scope(|scope| {
+            for thread in [(); THREADS].map(|()| scope.spawn(work)) {
+                thread.join().expect("all is known");
+            }
+        });
     }
 
     #[test]

@@ -114,25 +114,21 @@ impl Space {
     /// anything behind `size`.
     unsafe fn move_pages(&mut self, segment: &mut Segment, size: usize, entered: usize) -> bool {
         let (old_start, old_size) = (segment.start, segment.size);
+        // Before the pages move: another heap may get the old place at once, and enters it.
+        let left = segment.leave_map();
         // SAFETY: the caller's promise.
         unsafe {
             let Ok(start) = syscall::mremap(old_start as *mut u8, old_size, size, syscall::MREMAP_MAYMOVE)
             else {
+                segment.enter_map_again(left);
                 return false;
             };
             let known = map::prepare(start as usize, size, &mut OWN.lock());
-            let goes_back = || {
-                if start as usize == old_start {
-                    syscall::mremap(start, size, old_size, 0)
-                } else {
-                    syscall::mremap_to(start, size, old_size, old_start as *mut u8)
-                }
-            };
-            if !known && goes_back().is_ok() {
+            if !known && move_back(start, size, old_start, old_size) {
                 // No memory for the map of a far place, so the pages are back at their old place.
+                segment.enter_map_again(left);
                 return false;
             }
-            segment.leave_map();
             now_gone(old_start, old_size);
             (segment.start, segment.size) = (start as usize, size);
             // If another thread's mapping has taken the old place meanwhile, the element still belongs to the program, but we no
@@ -469,4 +465,23 @@ fn most_mappings() -> Option<usize> {
     let length = own_reads::read(fd, &mut text);
     let _ = syscall::close(fd);
     core::str::from_utf8(text.get(..length.ok()?)?).ok()?.trim_ascii_end().parse().ok()
+}
+
+/// Moves a mapping back to its old place, unless another mapping has taken that meanwhile.
+///
+/// # Safety
+/// No code relies on where the mapping is, or on what is beyond its old size.
+unsafe fn move_back(start: *mut u8, size: usize, old_start: usize, old_size: usize) -> bool {
+    // SAFETY: the caller's promise; what is replaced is what was just mapped to hold the place.
+    unsafe {
+        if start.addr() == old_start {
+            return syscall::mremap(start, size, old_size, 0).is_ok();
+        }
+        let Ok(place) = syscall::map_anonymous_at(old_start, old_size) else { return false };
+        let is_back = place.addr() == old_start && syscall::mremap_to(start, size, old_size, place).is_ok();
+        if !is_back {
+            let _ = syscall::munmap(place, old_size);
+        }
+        is_back
+    }
 }
