@@ -7,8 +7,9 @@
 //! marked
 //! ```
 //!
-//! So `malloc` is the same with samples as without. An element has its bytes on the same line, when it is got. A point belongs to the cells as they are handed out, in whichever order the program
-//! takes them from the bins: each cell holds one with the same probability, whatever was before.
+//! So `malloc` is the same with samples as without. A point belongs to the cells as they are handed out, in whichever order the program
+//! takes them from the bins: each cell holds one with the same probability, whatever was before. An element takes its bytes of the same line
+//! when it is got.
 //!
 //! Invariant: a cell in a bin holds no point. A mark has the mean distance with which its point was drawn.
 //! Not here: what is done at a point (`heap::sampled`), and the distances (`sites::draw`).
