@@ -24,11 +24,12 @@ use super::super::map::PAGE;
 use super::pages::resident_share;
 use super::segment::Segment;
 use super::supply::HUGE_PAGE;
-use super::{Disposition, HugePages, MIB, Space};
+use super::{Disposition, HugePages, Space};
 use crate::sandbox;
 
-/// A smaller segment holds too few huge pages.
-const LEAST_SEGMENT: usize = 4 * MIB;
+/// A segment is a quarter of what the heap had before it: of one as large as this, a huge page is a twentieth of the heap, and the last one
+/// asked for may be empty.
+const LEAST_SEGMENT: usize = 5 * HUGE_PAGE;
 /// Small pages whose faults are timed.
 const SAMPLE: usize = 32;
 /// After a dear huge page, this many segments ask for none.
@@ -67,8 +68,8 @@ impl Space {
             self.findings.pause -= 1;
             return NOWHERE;
         }
-        // Seven eighths: the part that was carved last may not be in use yet.
-        if resident_share(before, before + before_size).is_none_or(|(found, seen)| found * 8 < seen * 7) {
+        // Not all: the part that was carved last may not be in use yet.
+        if resident_share(before, before + before_size).is_none_or(|(found, seen)| found * 16 < seen * 15) {
             return NOWHERE;
         }
         self.findings.dear = time_of_small_pages() / SAMPLE as u64 * (HUGE_PAGE / PAGE) as u64;
