@@ -1,4 +1,5 @@
-//! Programs that give up the rights of root, as daemons do: they may not open the ledger again in which they have a place.
+//! Programs that give up the rights of root, or their root, as daemons do: they cannot open the ledger again in which they have a
+//! place.
 //!
 //! Elsewhere: users who may not read the library (`follow`), and files of other users (`other_users`).
 
@@ -29,6 +30,26 @@ fn a_program_that_gives_up_its_rights_works_on() {
         tree["counters"]["follow"]["ledger_out_of_reach"], 1,
         "what it became may not open it: {tree}"
     );
+}
+
+/// Its children find neither the ledger's path nor /proc.
+#[test]
+fn a_daemon_with_another_root_is_recorded_with_its_children() {
+    if !is_superuser_or_skips("chroot") {
+        return;
+    }
+    let root = scratch("a-root-of-its-own");
+    let confined = fault("confined");
+    let line = [confined.as_str(), text(&root)];
+    assert_eq!(same(&["-q"], &line), "");
+    let report = report(&[], &line);
+    let tree = &report["tree"];
+    assert_eq!((&tree["processes"], &tree["unrecorded"]), (&3.into(), &0.into()), "{tree}");
+    for process in report["processes"].as_array().expect("a list") {
+        let gets = process["counters"]["heap"]["gets"].as_u64().expect("a figure");
+        assert!((20_000..20_200).contains(&gets), "{gets}");
+        assert_eq!(process["state"], "ended", "{process}");
+    }
 }
 
 /// It gets pages of the ledger without a descriptor: a page without room must be an error, not SIGBUS.

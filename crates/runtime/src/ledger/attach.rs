@@ -93,7 +93,7 @@ pub fn make(path: &CStr, options: &[u8]) {
 
 /// Opens the remembered file and moves into a slot of it.
 fn open() {
-    // None for a child by fork whose parent has another root.
+    // None if there is no such file, or it was removed.
     let moved_in = reach(move_in);
     if moved_in.is_none() {
         unrecorded();
@@ -270,7 +270,14 @@ fn namespace_here(fd: Option<i32>, header: &Header) -> u32 {
     let (makers, maker) =
         (header.maker_namespace.load(Ordering::Relaxed), header.maker.load(Ordering::Relaxed));
     let is_held = |fd| process_lock::holder(fd) == Ok(Some(maker as i32));
-    if makers != 0 && fd.is_some_and(is_held) { makers } else { namespace() }
+    if makers != 0 && fd.is_some_and(is_held) {
+        return makers;
+    }
+    match namespace() {
+        // A root without /proc. The first process of a namespace, and one that enters it, see no parent.
+        0 if file::getppid() as u32 == PROCESS.load(Ordering::Relaxed) => NAMESPACE.load(Ordering::Relaxed),
+        here => here,
+    }
 }
 
 /// A slot for this process, and whether the process was another program before.

@@ -2,11 +2,11 @@
 //!
 //! ```text
 //! path ── open ──> descriptor ── fallocate, mmap ──────────────────────────────┐
-//!          └─ not permitted                                                    ├──> pages of the file
+//!          └─ not permitted, or not below this root                            ├──> pages of the file
 //! the header, mapped earlier ── mremap of no bytes, then populate ─────────────┘
 //! ```
-//! A daemon that becomes another user may not open the file again in which it has a slot; nor may its children. But the header stays
-//! mapped, and the kernel maps more of a shared mapping's file from there.
+//! A daemon that becomes another user, or changes its root, cannot open the file again in which it has a slot; nor can its children. But
+//! the header stays mapped, and the kernel maps more of a shared mapping's file from there.
 //!
 //! Invariants: a page is allocated before anything touches it, so a full file system means no page, never SIGBUS. No file is mapped
 //! that another user can cut short. Once a header is mapped, no other file is. No descriptor stays open.
@@ -87,10 +87,24 @@ pub(super) fn reach<R>(then: impl FnOnce(&Reached) -> R) -> Option<R> {
             let _ = syscall::close(fd);
             done
         }
-        // No other error: the file of a path that is gone has no reader any more.
         Err(syscall::Errno::EACCES) => header().map(|header| then(&Reached::Mapped(header))),
+        Err(syscall::Errno::ENOENT) if is_elsewhere(&mut room) => {
+            header().map(|header| then(&Reached::Mapped(header)))
+        }
         Err(_) => None,
     }
+}
+
+/// Whether even the folder of the file is missing: then this process has another root now. If there is the folder, the file was
+/// removed, and has no reader any more.
+fn is_elsewhere(path: &mut [u8]) -> bool {
+    let Some(name) = path.iter().rposition(|&byte| byte == b'/').and_then(|slash| path.get_mut(slash + 1))
+    else {
+        return false;
+    };
+    *name = 0;
+    CStr::from_bytes_until_nul(path)
+        .is_ok_and(|folder| file::stat(folder).err() == Some(syscall::Errno::ENOENT))
 }
 
 /// Whether this is the file whose header is mapped, or, if none is mapped, a file that no other user can cut short.
