@@ -4,7 +4,7 @@
 //! <ledger>.<process>-<nanoseconds since boot, hexadecimal>.<ending>
 //! ```
 //!
-//! Invariant: all of a file is allocated before it is mapped, so a full file system means no file, never SIGBUS. No
+//! Invariant: a page has memory before anybody touches it, so a full file system means no file or fewer pages, never SIGBUS. No
 //! descriptor stays open.
 //! Not here: the contents of the files (`underbar_ledger`), and when they are removed (the host).
 
@@ -45,8 +45,10 @@ pub(crate) fn make_growing(ending: &CStr, bytes: usize, first: usize) -> Option<
 }
 
 fn map(fd: i32, bytes: usize, first: usize) -> syscall::Result<(*mut u8, usize)> {
-    syscall::ftruncate(fd, bytes as u64)?;
     syscall::fallocate(fd, 0, 0, first as u64)?;
+    if first < bytes {
+        syscall::ftruncate(fd, bytes as u64)?;
+    }
     let protection = syscall::PROT_READ | syscall::PROT_WRITE;
     // SAFETY: without MAP_FIXED a mapping replaces nothing. The file is never shortened.
     let start = unsafe { syscall::mmap(null_mut(), bytes, protection, syscall::MAP_SHARED, fd, 0)? };
