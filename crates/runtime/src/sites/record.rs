@@ -12,9 +12,6 @@ use super::ring::{Reserved, Ring};
 use super::walk::{self, Found};
 use super::{Call, Got, area, known};
 
-/// A copy of a stack takes at most one of so many parts of the room that is left in the ring: the innermost callers of many samples are
-/// worth more than all callers of few.
-const PARTS: usize = 64;
 /// Words that are copied in any case.
 const LEAST_COPY: usize = 128;
 
@@ -35,7 +32,7 @@ pub(super) fn got(ring: &Ring, time: u64, got: &Got, call: &Call, copy: usize) -
             let stack = unsafe { core::slice::from_raw_parts(range.start as *const u64, words) };
             // Of the whole piece, so that a stack that is known needs no room.
             let mut number = walk::number_of(call, stack);
-            let copied = if known::has(number) { words } else { words.min(room_for_copy(ring)) };
+            let copied = if known::has(number) { words } else { words.min(room_for_copy(ring, copy / 8)) };
             if copied < words {
                 number = 0;
             }
@@ -50,9 +47,11 @@ pub(super) fn got(ring: &Ring, time: u64, got: &Got, call: &Call, copy: usize) -
     }
 }
 
-/// Words of a stack that may be copied now.
-fn room_for_copy(ring: &Ring) -> usize {
-    (ring.room() / PARTS).max(LEAST_COPY)
+/// Words of a stack that may be copied now: of those that the options allow, as large a part as is free of the ring. The innermost callers
+/// of many samples are worth more than all callers of few.
+fn room_for_copy(ring: &Ring, most: usize) -> usize {
+    let part = most.saturating_mul(ring.room()) / ring.words.len().max(1);
+    part.max(LEAST_COPY)
 }
 
 #[allow(clippy::too_many_arguments, reason = "the words of a record")]
@@ -138,11 +137,16 @@ mod tests {
         // The high bound is below that of the array, since some words above it are copied, too.
         callers::set_bounds(start..start + 900 * 8);
         let all = (GOT_WORDS + REGISTERS + 924) as u64;
+        assert_eq!(
+            [room_for_copy(&ring, 2048), room_for_copy(&ring, MOST_STACK)],
+            [2048, MOST_STACK],
+            "as allowed"
+        );
         assert_eq!([putting(&ring, &stack), putting(&ring, &stack)], [all, GOT_WORDS as u64]);
         // An old return address: another stack, as far as can be seen.
         stack[5] = code;
         assert_eq!(putting(&ring, &stack), all);
-        while ring.room() > 40_000 {
+        while ring.room() > 14_000 {
             let record = ring.reserve(RAW, MOST_WORDS).expect("room");
             ring.commit(&record);
         }
