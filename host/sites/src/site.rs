@@ -31,8 +31,9 @@ use crate::wrappers::{Wrappers, frames};
 pub const SYSTEM: [&str; 5] = ["/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/", "[vdso]"];
 
 /// Parts of the names of sources that come with compilers and packages.
-pub const SOURCES: [&str; 8] = [
+pub const SOURCES: [&str; 9] = [
     "/rustc/",
+    "/rust/deps/",
     "/rustlib/",
     "/.cargo/registry/",
     "/.cargo/git/",
