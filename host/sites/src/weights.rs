@@ -154,8 +154,12 @@ pub fn share(part: &Sum, whole: &Sum) -> Option<(f64, Interval)> {
     };
     let below = distance(part.bytes - of_part.low, of_rest.high - rest.bytes);
     let above = distance(of_part.high - part.bytes, rest.bytes - of_rest.low);
+    // The distances assume that both vary little. A part at its low end beside a rest at its high end is a bound for all others.
+    let least = of_part.low / (of_part.low + of_rest.high).max(f64::MIN_POSITIVE);
+    let most = if of_part.high > 0.0 { of_part.high / (of_part.high + of_rest.low) } else { 0.0 };
     let percent = |value: f64| (value * 100.0).clamp(0.0, 100.0);
-    Some((percent(ratio), Interval { low: percent(ratio - below), high: percent(ratio + above) }))
+    let low = percent((ratio - below).max(least).min(ratio));
+    Some((percent(ratio), Interval { low, high: percent((ratio + above).min(most).max(ratio)) }))
 }
 
 #[cfg(test)]
@@ -251,6 +255,14 @@ mod tests {
         }
         assert!(inside >= 930, "{inside}");
         assert!(share(&Sum::default(), &Sum::default()).is_none());
+        // Many samples of a small mean, and a large one that may have missed something: no reason to believe in nothing.
+        let mut part = Sum::default();
+        (0..32).for_each(|_| part.add(8 << 10, 16 << 10));
+        let mut whole = part;
+        (0..4).for_each(|_| whole.add(8 << 10, 16 * MEAN));
+        [&mut part, &mut whole].into_iter().for_each(|sum| sum.allow_for(16 * MEAN));
+        let (ratio, Interval { low, high }) = share(&part, &whole).expect("a share");
+        assert!(0.0 < low && low < ratio && ratio < high && high < 100.0, "{low} {ratio} {high}");
     }
 
     #[test]
