@@ -23,6 +23,7 @@ use underbar_report::model::{End, file_name};
 use underbar_report::steps::STEPS;
 use underbar_report::tree::TREE;
 use underbar_report::units::parse_size;
+use underbar_shown::text;
 
 /// The report as text.
 #[must_use]
@@ -156,8 +157,9 @@ fn seconds(ns: u64) -> String {
     format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000)
 }
 
+/// Control characters become text first: the format knows no other escapes than these three.
 fn escaped(value: &str) -> String {
-    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+    text(value).replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
 /// The older form has no escape for a quote in help, and the newer one demands it: so there is none.
@@ -193,13 +195,15 @@ mod tests {
     #[test]
     fn the_text_has_the_form_of_the_standard() {
         let mut report = sample::tree();
-        let hostile = "/bin/a\"b\\c\nd{x=\"1\"} 5";
+        let hostile = "/bin/a\"b\\c\nd{x=\"1\"} 5\u{1b}";
         report.processes[0].program = hostile.to_owned();
         report.run.program = hostile.to_owned();
         let text = render(&report);
         assert!(text.ends_with("\n# EOF\n") && text.matches("# EOF").count() == 1);
         assert!(
-            text.contains("underbar_run_info{program=\"a\\\"b\\\\c\\nd{x=\\\"1\\\"} 5\",underbar=\"0.1.0\""),
+            text.contains(
+                "underbar_run_info{program=\"a\\\"b\\\\c\\nd{x=\\\"1\\\"} 5\\\\x1b\",underbar=\"0.1.0\""
+            ),
             "{text}"
         );
         assert!(text.contains("\nunderbar_steps_elapsed_seconds{program="), "{text}");
