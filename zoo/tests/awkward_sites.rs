@@ -144,3 +144,21 @@ fn stacks_of_node_end_in_its_made_code_and_are_counted() {
     let processes = fs::read_to_string(folder.join("processes")).expect("it has run");
     processes.lines().for_each(|process| drop(fs::remove_file(format!("/tmp/perf-{process}.map"))));
 }
+
+#[test]
+fn programs_without_samples_are_named_with_their_reasons() {
+    let of = |script: &str| left(Command::new(underbar()).args(["heap", "--", "sh", "-c", script]));
+    let cleared = of("env -i /bin/true; :");
+    assert_eq!(code(cleared.status), 0);
+    let error = cleared.error.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(error.contains("No samples. Not followed: 1 environment without the library: "), "{error}");
+    let daemon = of("tail -f /dev/null > /dev/null 2>&1 & echo $!");
+    let process = daemon.output.trim().to_owned();
+    let ended = left(Command::new("kill").arg(&process));
+    let error = daemon.error.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        error.contains("Still running: 1 process. ") && error.contains(" Accounts: underbar report "),
+        "{error}"
+    );
+    assert_eq!(code(ended.status), 0);
+}

@@ -125,7 +125,8 @@ pub fn of_ledger(path: &Path, accounts: &Accounts) -> Option<Result<Report, Stri
     let (met, taken) = (record.sources.met(), record.sources.taken());
     if met == 0 {
         return Some(Err(if taken > 0 {
-            "another command reads its samples, and shows them when the program ends".to_owned()
+            "another command has read its samples, and shows them when the program ends; if that command was killed, they are lost"
+                .to_owned()
         } else {
             "its site files cannot be read: they are damaged, of another version, or another user's"
                 .to_owned()

@@ -57,11 +57,11 @@ pub static REMEDIES: [Remedy; 14] = [
     },
     Remedy {
         reason: Key::NotFollowedEnvironment,
-        words: "start underbar behind what sets the environment: env X=Y underbar run -- PROGRAM",
+        words: "start underbar behind what clears it, or let LD_PRELOAD and UNDERBAR_* through",
     },
     Remedy {
         reason: Key::NotFollowedLedger,
-        words: "start underbar as the user who runs it, and where it sees the same files",
+        words: "start underbar as its user, where it sees the same files",
     },
     Remedy { reason: Key::NotFollowedLittleMemory, words: "raise its limit (ulimit -v, -d) above 64 MiB" },
     Remedy { reason: Key::NotFollowedFiltered, words: "run it without its filter of system calls" },
@@ -192,12 +192,32 @@ fn small_part(report: &Report, programs: &[Program]) -> Option<Unseen> {
 pub(crate) fn lines(report: &Report) -> Vec<Line> {
     let mut missed = missed(report);
     missed.sort_by_key(|(_, number)| std::cmp::Reverse(*number));
-    let words = missed.iter().take(2).filter_map(|&(reason, number)| {
-        let label = reason.entry().label;
-        let label = label.strip_prefix("not followed: ").unwrap_or(label);
-        Some(format!("{} {label}: {}", count(number), remedy(reason)?))
-    });
+    let words = missed.into_iter().take(2).map(|(reason, number)| in_words(reason, number));
     words.enumerate().map(|(at, text)| labelled(if at == 0 { "unseen" } else { "" }, text)).collect()
+}
+
+/// Sentences about all processes that kept no accounts, for reports of another kind.
+#[must_use]
+pub fn sentences(report: &Report) -> Vec<String> {
+    let counters = &report.tree.counters;
+    let wanted = (Key::NotFollowedByRequest, counters.get(Key::NotFollowedByRequest));
+    let mut sentences: Vec<String> = missed(report)
+        .into_iter()
+        .chain((wanted.1 > 0).then_some(wanted))
+        .map(|(reason, number)| format!("Not followed: {}.", in_words(reason, number)))
+        .collect();
+    if report.tree.unrecorded > 0 {
+        let processes = counted(report.tree.unrecorded, "process", "processes");
+        sentences.push(format!("Not followed: {processes} had no place in the ledger."));
+    }
+    sentences
+}
+
+fn in_words(reason: Key, number: u64) -> String {
+    let label = reason.entry().label;
+    let label = label.strip_prefix("not followed: ").unwrap_or(label);
+    let remedy = remedy(reason).map(|words| format!(": {words}")).unwrap_or_default();
+    format!("{} {label}{remedy}", count(number))
 }
 
 #[cfg(test)]
@@ -269,6 +289,25 @@ mod tests {
         );
         let line = "Nothing to change in what was seen; 3 programs kept no accounts. What that means: underbar explain follow.static\n";
         assert!(text.ends_with(line), "{text}");
+    }
+
+    #[test]
+    fn sentences_name_all_that_was_not_followed() {
+        let mut report = sample::tree();
+        for (key, number) in [(Key::NotFollowedSetUid, 1), (Key::NotFollowedByRequest, 4)] {
+            report.tree.counters.set(key, number);
+        }
+        report.tree.unrecorded = 1;
+        assert_eq!(
+            sentences(&report),
+            [
+                "Not followed: 2 statically linked: link it dynamically; if it is Go, its heap is its own (see GOGC).",
+                "Not followed: 1 set-user-ID or set-group-ID: start underbar behind it: sudo underbar run -- PROGRAM.",
+                "Not followed: 4 as asked.",
+                "Not followed: 1 process had no place in the ledger.",
+            ]
+        );
+        assert!(sentences(&sample::getfree()).is_empty());
     }
 
     /// Every counter of programs that are not followed.

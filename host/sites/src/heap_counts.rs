@@ -56,6 +56,10 @@ impl HeapCounts {
         self.requested_bytes_most = sum(&|process| requested(process).1);
         let has_of_parent = processes.iter().any(|process| counter(process, Key::HeapInherited) > 0);
         self.in_use_at_end_bytes = sum(&|process| counter(process, Key::HeapUsed)).filter(|_| !has_of_parent);
+        // A process that was killed had more than at its last sample. Of several, each ended at its own time.
+        if let (Some(most), [_]) = (&mut self.most_in_use_bytes, processes.as_slice()) {
+            *most = (*most).max(self.in_use_at_end_bytes.unwrap_or(0));
+        }
         self.requests_not_sampled = sum(&|process| not_sampled(process, Key::HeapGets));
         self.bytes_not_sampled = sum(&|process| not_sampled(process, Key::HeapUsed));
         let memory = |process: &&Process| counter(process, Key::CoverageAnonymous);

@@ -41,8 +41,14 @@ impl Default for Page {
 /// The default number of sites in a table.
 pub const DEFAULT_TOP: usize = 10;
 
-const NO_SAMPLES: &str =
-    "No samples: the program requested little, or its options exclude them (underbar explain SITES).";
+/// Why there are no samples, if no note says it.
+fn no_samples(report: &Report) -> &'static str {
+    if report.facts.notes.is_empty() {
+        "No samples: the program requested little, or its options exclude them (underbar explain SITES)."
+    } else {
+        "No samples."
+    }
+}
 
 /// A table: its title, its figures, and what is written if it is empty.
 type Table = (&'static str, Which, &'static str);
@@ -83,6 +89,10 @@ pub fn summary_line(report: &Report, columns: usize) -> Option<String> {
     const LABEL: &str = "most in use: ";
     /// Fewer characters would hide which site it is.
     const LEAST: usize = 24;
+    if report.samples == 0 {
+        let text = format!("{LABEL}unknown. {}", no_samples(report));
+        return Some(wrapped(&text, columns).join("\n"));
+    }
     let site = report.sites.first()?;
     let estimate = &site.figures.most_in_use;
     let share = share(estimate);
@@ -121,7 +131,7 @@ pub fn notes(report: &Report) -> Vec<String> {
         };
         texts.push(format!("Estimates with intervals of 95 %.{counts}"));
     } else {
-        texts.push(NO_SAMPLES.to_owned());
+        texts.push(no_samples(report).to_owned());
     }
     if *lost > 0 {
         let percent = *lost as f64 * 100.0 / lost.saturating_add(*samples) as f64;
@@ -443,7 +453,8 @@ Requested most: 1.95 MiB [1.76 MiB, 2.15 MiB]
         let mut empty = example();
         empty.sites.clear();
         empty.samples = 0;
-        assert_eq!(summary_line(&empty, 100), None);
+        let line = summary_line(&empty, 200);
+        assert!(line.is_some_and(|line| line.starts_with("most in use: unknown. No samples: the program ")));
         empty.total = Figures::default();
         empty.heap.most_in_use_bytes = None;
         let text = render(&empty, Page::default(), 10);

@@ -14,8 +14,9 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use underbar_launch::{Failure, LOOK_AGAIN};
-use underbar_report::model::End;
-use underbar_report::timing;
+use underbar_report::model::{End, Later};
+use underbar_report::units::counted;
+use underbar_report::{remedies, timing};
 use underbar_runner::layers::Layers;
 use underbar_runner::{Finished, Runner};
 use underbar_shown::door::{self, Form};
@@ -143,7 +144,7 @@ impl Heap {
             library: Some(&library),
             layers: &layers,
             follow: !self.no_follow,
-            leaves: false,
+            leaves: true,
             streams: [None; 3],
         };
         if let Some(reason) = runner.launch(program, arguments, None).not_carried() {
@@ -181,6 +182,8 @@ impl Heap {
                 }
                 if let Some(mut report) = sites {
                     report.heap.learn(&accounts);
+                    report.facts.notes.extend(remedies::sentences(&accounts));
+                    report.facts.notes.extend(accounts.run.later.as_ref().map(still_running));
                     self.write(&report, ended.pid);
                 }
                 ended.leave()
@@ -230,6 +233,15 @@ impl Heap {
             self.shared.say(Kind::Warning, format_args!("{what} could not be written to {place}: {error}"));
         }
     }
+}
+
+/// A sentence about processes that the program has left behind.
+fn still_running(later: &Later) -> String {
+    format!(
+        "Still running: {}. What they had in use then counts as in use at the end; later requests are not sampled. Accounts: underbar report {}.",
+        counted(later.running, "process", "processes"),
+        later.name,
+    )
 }
 
 /// The layers of a run that samples: what the user gives on the command line overrides it.
