@@ -43,7 +43,7 @@ pub struct Shared {
     #[arg(long)]
     pub json: bool,
 
-    /// Print no report; warnings and errors only
+    /// Print no report; warnings and errors only. Without -o, `ls`, `top` and `report` do not know the run
     #[arg(short, long)]
     pub quiet: bool,
 
