@@ -166,9 +166,10 @@ pub(super) const HUGEPAGES: Entry = Entry {
     meaning: words("Whether segments of the heap ask for transparent huge pages. An underbar option."),
     explanation: words("\
 Huge pages save page faults and address translation in large heaps, and may raise resident memory. ON asks for them
-in every segment of 2M or more. AUTO, underbar's default, asks if they save time and cost no memory: for a further
-segment of 4M or more, under HEAP's AUTO, if nearly every page of the previous segment was touched and if a first huge
-page, timed against small ones, is not expensive on this machine at this moment."),
+in every segment of 2M or more. AUTO, underbar's default, asks if they save time and cost little memory: for a further
+segment of 10M or more, which a heap gets from about 40M on, under HEAP's AUTO, if nearly every page of the previous
+segment was touched and if a first huge page, timed against small ones, is not expensive on this machine at this
+moment."),
     effect: Honoured,
 };
 

@@ -68,8 +68,8 @@ impl Space {
             self.findings.pause -= 1;
             return NOWHERE;
         }
-        // Not all: the part that was carved last may not be in use yet.
-        if resident_share(before, before + before_size).is_none_or(|(found, seen)| found * 16 < seen * 15) {
+        // Seven eighths: the part that was carved last may not be in use yet.
+        if resident_share(before, before + before_size).is_none_or(|(found, seen)| found * 8 < seen * 7) {
             return NOWHERE;
         }
         self.findings.dear = time_of_small_pages() / SAMPLE as u64 * (HUGE_PAGE / PAGE) as u64;
