@@ -163,8 +163,9 @@ mod tests {
         process.counters.set(Key::HeapInherited, 0);
         process.counters.set(Key::CoverageAnonymous, 9 << 20);
         process.counters.set(Key::CoverageHeap, 7 << 20);
-        let mut counts = HeapCounts::default();
+        let mut counts = HeapCounts { most_in_use_bytes: Some(4 << 20), ..HeapCounts::default() };
         counts.learn(&accounts);
+        assert_eq!(counts.most_in_use_bytes, Some(5 << 20), "it was killed after its last sample");
         assert_eq!(counts.requested_bytes_least, Some(10 * 49 + 2 * ((512 << 10) + 1)));
         assert_eq!(counts.requested_bytes_most, Some(10 * 64 + 2 * (600 << 10)));
         assert_eq!(counts.in_use_at_end_bytes, Some(5 << 20));

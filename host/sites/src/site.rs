@@ -310,6 +310,9 @@ mod tests {
         let main = location("/opt/app", &[("main", "a.cc", 20)]);
         let own = [malloc.clone(), new, vector, main.clone()];
         assert_eq!(chosen(&own), (2, "load".to_owned()));
+        let table = "/rust/deps/hashbrown-0.16.1/src/raw/mod.rs";
+        let map = location("/opt/app", &[("do_alloc", table, 9), ("index", "hm.rs", 2)]);
+        assert_eq!(chosen(&[malloc.clone(), map]), (1, "index".to_owned()));
         // Without lines: the user's own program before the system's libraries.
         let strdup = location("/lib/libc.so.6", &[("strdup", "", 0)]);
         let bare = location("/opt/app", &[("copy", "", 0)]);
