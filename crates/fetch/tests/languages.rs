@@ -57,6 +57,26 @@ fn throw_from(depth: usize) -> usize {
     std::hint::black_box(throw_from(depth - 1)) + 1
 }
 
+#[test]
+fn each_of_many_programs_catches_its_own_exceptions() {
+    let _alone = alone();
+    let place = folder("crowd");
+    let one = member(&place, "catcher.cc", &[]);
+    const MANY: usize = 200;
+    for number in 0..MANY {
+        std::fs::copy(&one, place.join(format!("c{number}.so"))).expect("a copy");
+    }
+    let library = Opened::folder(&place, true);
+    let load = |name: &str| library.load(name, Form::Fresh).expect("loaded");
+    let crowd: Vec<_> = (0..MANY).map(|number| load(&format!("c{number}"))).collect();
+    for (number, loaded) in crowd.iter().enumerate() {
+        assert_eq!(table::is_of_system(*loaded), Ok(false));
+        assert_eq!(ask(*loaded, c"itself", number), number + 1, "each is found");
+    }
+    assert!(std::panic::catch_unwind(|| throw_from(20)).is_err());
+    crowd.into_iter().for_each(|loaded| assert!(!delete(loaded)));
+}
+
 /// How the test below tells the process that it counts what to do: how many programs are loaded, whether one of them throws or this program
 /// through its own frames, and how often.
 const COUNTED: &str = "UNDERBAR_COUNTED_THROWS";

@@ -87,24 +87,21 @@ pub(super) fn reach<R>(then: impl FnOnce(&Reached) -> R) -> Option<R> {
             let _ = syscall::close(fd);
             done
         }
-        Err(syscall::Errno::EACCES) => header().map(|header| then(&Reached::Mapped(header))),
-        Err(syscall::Errno::ENOENT) if is_elsewhere(&mut room) => {
+        Err(error) if error == syscall::Errno::EACCES || is_elsewhere(error, &mut room) => {
             header().map(|header| then(&Reached::Mapped(header)))
         }
         Err(_) => None,
     }
 }
 
-/// Whether even the folder of the file is missing: then this process has another root now. If there is the folder, the file was
-/// removed, and has no reader any more.
-fn is_elsewhere(path: &mut [u8]) -> bool {
-    let Some(name) = path.iter().rposition(|&byte| byte == b'/').and_then(|slash| path.get_mut(slash + 1))
-    else {
-        return false;
-    };
+/// Whether not even the folder of a file that is not found is there: then this process has another root now. If there is the folder,
+/// the file was removed, and has no reader any more.
+fn is_elsewhere(error: syscall::Errno, path: &mut [u8]) -> bool {
+    let slash = path.iter().rposition(|&byte| byte == b'/');
+    let Some(name) = slash.and_then(|slash| path.get_mut(slash + 1)) else { return false };
     *name = 0;
-    CStr::from_bytes_until_nul(path)
-        .is_ok_and(|folder| file::stat(folder).err() == Some(syscall::Errno::ENOENT))
+    error == syscall::Errno::ENOENT
+        && CStr::from_bytes_until_nul(path).is_ok_and(|folder| file::stat(folder).err() == Some(error))
 }
 
 /// Whether this is the file whose header is mapped, or, if none is mapped, a file that no other user can cut short.
