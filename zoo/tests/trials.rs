@@ -20,6 +20,12 @@ pub fn underbar_in(folder: &Path, arguments: &[&str]) -> Left {
     left(&mut command(folder, arguments))
 }
 
+/// The verdict of `tune` on eight pairs has its interval. It is about the comparison that decides: with plain, or with the default
+/// options.
+pub fn has_a_verdict(said: &str) {
+    assert!(["plain", "default"].iter().any(|arm| said.contains(&format!(" of {arm}, 8 pairs: "))), "{said}");
+}
+
 /// `compare` of plain and default with a shell script as the program.
 fn compared(folder: &Path, flags: &[&str], script: &str) -> Left {
     let before = ["compare", "--runs", "6", "--opts", "plain", "--opts", "default"];
