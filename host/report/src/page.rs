@@ -9,6 +9,7 @@
 //! Not here: what the lines say ([`crate::summary`]), and how wide a terminal is.
 
 use std::fmt::Write as _;
+use std::iter;
 
 use anstyle::{AnsiColor, Style};
 
@@ -64,6 +65,11 @@ pub(crate) struct Line(pub(crate) Vec<(Tone, String)>);
 /// Columns of a label.
 pub(crate) const LABEL_COLUMNS: usize = 12;
 
+/// Beside a label in fewer columns no sentence can be read.
+const LEAST_BESIDE: usize = 16;
+/// Columns before words that are below their label.
+const BELOW: usize = 4;
+
 /// Columns of the second column of a table: fewer on a narrow page, and none on a very narrow one.
 pub(crate) fn set_columns(page: Page<'_>) -> usize {
     if page.is_narrow() { 0 } else { page.columns.saturating_sub(66).clamp(22, 34) }
@@ -82,11 +88,13 @@ pub(crate) fn paint(lines: &[Line], page: Page<'_>, most: usize) -> String {
     let mut text = String::new();
     let mut spare = most.saturating_sub(lines.len());
     for line in lines {
-        let rest = line.wrapped(page.columns, spare);
-        spare -= rest.len();
-        write_line(&mut text, rest.first().map_or(line, |(first, _)| first), page);
-        for (_, next) in &rest {
-            write_line(&mut text, next, page);
+        let parts = line.wrapped(page.columns, spare);
+        spare -= parts.len().saturating_sub(1);
+        if parts.is_empty() {
+            write_line(&mut text, line, page);
+        }
+        for part in &parts {
+            write_line(&mut text, part, page);
         }
     }
     text
@@ -114,14 +122,30 @@ impl Line {
         self.0.iter().map(|(_, text)| text.as_str()).chain(["\n"]).collect()
     }
 
-    /// Breaks a label with a text that is too wide at its words, into at most `spare` more lines. Each pair is the first line
-    /// and a following one. Empty if the text fits, or if the line has another form.
-    fn wrapped(&self, columns: usize, spare: usize) -> Vec<(Line, Line)> {
+    /// Breaks a label with a text that is too wide at its words, into at most `spare` more lines. Where the room beside the label is too small
+    /// for the words, they are below it. Empty if the text fits, or if the line has another form.
+    fn wrapped(&self, columns: usize, spare: usize) -> Vec<Line> {
         let [(Tone::Label, label), (tone @ (Tone::Plain | Tone::Warning), words)] = self.0.as_slice() else {
             return Vec::new();
         };
-        let room = columns.saturating_sub(label.chars().count());
-        let mut parts = broken(words, room);
+        let beside = columns.saturating_sub(label.chars().count());
+        let longest = words.split(' ').map(|word| word.chars().count()).max().unwrap_or(0);
+        let is_below = spare > 0 && (beside < LEAST_BESIDE || longest > beside) && longest + BELOW <= columns;
+        let mut parts = broken(words, beside);
+        if parts.len() == 1 && !(is_below && longest > beside) {
+            return Vec::new();
+        }
+        let (mut labels, mut indent) = (vec![label.clone()], " ".repeat(columns - beside));
+        if is_below {
+            let words: Vec<&str> = words.split_whitespace().collect();
+            parts = broken(&words.join(" "), columns - BELOW);
+            indent = " ".repeat(BELOW);
+            if label.trim().is_empty() {
+                labels.clear();
+            } else {
+                parts.insert(0, String::new());
+            }
+        }
         // The rest stays on the last line, where it is cut.
         while parts.len() > spare + 1 {
             let over = parts.pop().unwrap_or_default();
@@ -129,11 +153,9 @@ impl Line {
                 *last = format!("{last} {over}");
             }
         }
-        let line =
-            |label: &str, words: &str| Line(vec![(Tone::Label, label.to_owned()), (*tone, words.to_owned())]);
-        let indent = " ".repeat(label.chars().count());
-        let first = parts.first().cloned().unwrap_or_default();
-        parts.iter().skip(1).map(|part| (line(label, &first), line(&indent, part))).collect()
+        let labels = labels.into_iter().chain(iter::repeat(indent));
+        let line = |(label, words)| Line(vec![(Tone::Label, label), (*tone, words)]);
+        labels.zip(parts).map(line).collect()
     }
 }
 
@@ -290,5 +312,22 @@ mod tests {
         let few = painted(100, 2);
         assert!(few.len() == 2 && few[1].ends_with("..."), "{few:?}");
         assert_eq!(painted(100, 0).len(), 1);
+    }
+
+    #[test]
+    fn words_without_room_beside_their_label_are_below_it() {
+        let page = Page { columns: 40, ..Page::of_terminal(None, false) };
+        let line = |label: &str, words: &str| {
+            paint(&[Line(vec![(Tone::Label, label.to_owned()), (Tone::Plain, words.to_owned())])], page, 9)
+        };
+        let key = "  steps.peak_resident_bytes ";
+        let below = "  steps.peak_resident_bytes\n    1,450,000,000 1.35 GiB Peak resident\n    storage\n";
+        assert_eq!(line(key, "   1,450,000,000 1.35 GiB  Peak resident storage"), below);
+        assert_eq!(line(key, "7 waits"), "  steps.peak_resident_bytes 7 waits\n");
+        let option = "HEAP(AUTO,AUTO,ANYWHERE,AUTO)";
+        assert_eq!(line("  options   ", option), format!("  options\n    {option}\n"));
+        assert_eq!(line("            ", option), format!("    {option}\n"));
+        // It fits nowhere.
+        assert_eq!(line("  options   ", &"x".repeat(60)), format!("  options   {}...\n", "x".repeat(25)));
     }
 }
