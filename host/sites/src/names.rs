@@ -26,7 +26,7 @@ pub struct Location {
     /// The file's own address, as in `nm`; for code made at run time, the address in the process.
     pub address: u64,
     /// Why there are no names, or no lines: `stripped`, `deleted`, `replaced`, `unreadable`, `made at run time`,
-    /// `CPython, line unknown`; null otherwise.
+    /// `CPython, line unknown`, `.dwo file missing`; null otherwise.
     pub note: Option<Cow<'static, str>>,
     /// The functions at this place, innermost first: all but the last were inlined. Empty without names.
     pub functions: Vec<Function>,
@@ -53,6 +53,10 @@ impl Location {
 
 /// The note on a frame of the interpreter of CPython.
 pub const CPYTHON: &str = "CPython, line unknown";
+
+/// The note on a place of which the file with more debug data is missing: its line is right, and functions that were inlined there are
+/// unknown.
+pub const LACKS_FILE: &str = ".dwo file missing";
 
 /// The names of the interpreter's loop, in all versions.
 const INTERPRETERS: [&str; 2] = ["_PyEval_EvalFrameDefault", "_PyEval_EvalFrame"];
@@ -99,6 +103,7 @@ fn of_file(files: &Files, file: FileId, addresses: &[u64]) -> Vec<Location> {
     let frames = image.frames(addresses);
     let named = addresses.iter().zip(frames).map(|(&address, frames)| {
         let symbol = image.code(address).map(|place| place.symbol);
+        let lacks_file = frames.iter().any(|frame| frame.lacks_file);
         let mut functions: Vec<Function> = frames
             .into_iter()
             .map(|frame| Function {
@@ -131,7 +136,7 @@ fn of_file(files: &Files, file: FileId, addresses: &[u64]) -> Vec<Location> {
         } else if functions.iter().any(is_python) {
             Some(CPYTHON)
         } else {
-            None
+            lacks_file.then_some(LACKS_FILE)
         };
         Location { functions, ..empty(address, note) }
     });

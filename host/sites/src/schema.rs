@@ -61,7 +61,7 @@ pub fn schema() -> Value {
     let location = json!({
         "module": text("The program file; empty for code made at run time."),
         "address": integer("The file's own address, as in nm; for code made at run time, that in the process."),
-        "note": text_or_null("Why there are no names or lines: stripped, deleted, replaced, unreadable, made at run time."),
+        "note": text_or_null("Why there are no names or lines: stripped, deleted, replaced, unreadable, made at run time; or that a .dwo file is missing."),
         "functions": list(
             "The functions at this place, innermost first: all but the last were inlined.",
             &object("A function.", function),

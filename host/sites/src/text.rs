@@ -17,7 +17,7 @@ use underbar_report::units::{bytes, count, counted};
 
 use crate::flame::Which;
 use crate::heap_counts;
-use crate::names::{CPYTHON, Location};
+use crate::names::{CPYTHON, LACKS_FILE, Location};
 use crate::report::{Estimate, Report, SiteRow};
 use crate::site::STARTS;
 use crate::walk::End;
@@ -153,7 +153,14 @@ pub fn notes(report: &Report) -> Vec<String> {
     }
     texts.extend(longer_copies(report));
     texts.extend(report.heap.not_seen());
-    let has_note = report.locations.iter().any(|location| location.note.as_deref() == Some(CPYTHON));
+    let any_has = |note| report.locations.iter().any(|location| location.note.as_deref() == Some(note));
+    if any_has(LACKS_FILE) {
+        texts.push(
+            "Inlined functions are unknown where a line has another function's name: .dwo files are missing, or of another build."
+                .to_owned(),
+        );
+    }
+    let has_note = any_has(CPYTHON);
     let has_python = report.locations.iter().any(Location::is_python);
     if has_note && !has_python {
         texts
@@ -335,7 +342,8 @@ pub fn callers(report: &Report, site: usize, which: Which, room: usize) -> Optio
 }
 
 /// A text in lines of at most this many characters.
-fn wrapped(text: &str, columns: usize) -> Vec<String> {
+#[must_use]
+pub fn wrapped(text: &str, columns: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ') {
         match lines.last_mut() {

@@ -85,6 +85,8 @@ pub struct CallFrames {
     eh_frame: Bytes,
     debug_frame: Bytes,
     entries: Vec<Entry>,
+    /// Where the kernel starts the file; 0 if it does not.
+    start: u64,
     rows: RefCell<HashMap<u64, Option<Rc<Row>>>>,
 }
 
@@ -102,12 +104,23 @@ struct Entry {
     is_debug: bool,
 }
 
+/// The code at which the kernel starts a file is no longer than this.
+const START_BYTES: u64 = 64;
+
 /// The rules at one address.
 struct Row {
     cfa: Rule,
     registers: Vec<(usize, Rule)>,
     return_register: usize,
     is_signal: bool,
+}
+
+impl Row {
+    /// That of code without a caller.
+    fn first() -> Row {
+        let registers = vec![(RIP, Rule::Undefined)];
+        Row { cfa: Rule::Register(RSP, 8), registers, return_register: RIP, is_signal: false }
+    }
 }
 
 #[derive(Clone, PartialEq, Eq)]
@@ -146,6 +159,12 @@ impl CallFrames {
         entries.dedup_by_key(|entry| entry.start);
         rules.entries = entries;
         rules
+    }
+
+    /// The same with the address at which the kernel starts the file. That code has no caller, and in a loader no rules.
+    #[must_use]
+    pub fn with_start(self, start: u64) -> CallFrames {
+        CallFrames { start, ..self }
     }
 
     fn eh(&self) -> EhFrame<Slice<'_>> {
@@ -241,12 +260,21 @@ impl CallFrames {
 
     fn read_row(&self, address: u64) -> Option<Row> {
         let after = self.entries.partition_point(|entry| entry.start <= address);
-        let entry = self.entries.get(after.checked_sub(1)?).filter(|entry| address < entry.end)?;
-        if entry.is_debug {
-            row(&self.debug(), &BaseAddresses::default(), entry.offset, address)
-        } else {
-            row(&self.eh(), &self.eh_frame.bases(), entry.offset, address)
+        let before = after.checked_sub(1).and_then(|at| self.entries.get(at));
+        match before.filter(|entry| address < entry.end) {
+            Some(entry) if entry.is_debug => {
+                row(&self.debug(), &BaseAddresses::default(), entry.offset, address)
+            }
+            Some(entry) => row(&self.eh(), &self.eh_frame.bases(), entry.offset, address),
+            None => self.is_start(address, before).then(Row::first),
         }
+    }
+
+    /// Whether an address without rules is in the code at which the kernel starts the file: no function with rules is between.
+    fn is_start(&self, address: u64, before: Option<&Entry>) -> bool {
+        self.start != 0
+            && (self.start..self.start.saturating_add(START_BYTES)).contains(&address)
+            && before.is_none_or(|entry| entry.start < self.start)
     }
 }
 
@@ -414,6 +442,22 @@ mod tests {
         let caller = rules.caller(FUNCTION + 1, &registers(0x7000), &stack).expect("a caller").registers;
         assert_eq!([caller[RIP], caller[RSP]], [Some(0xabc0_7008), Some(0x7010)]);
         assert_eq!([caller[RBP], caller[3], caller[0]], [Some(0xabc0_7000), Some(9), None]);
+    }
+
+    #[test]
+    fn code_at_which_the_kernel_starts_a_file_has_no_caller() {
+        let end = FUNCTION + 16;
+        let caller = |rules: &CallFrames, address| rules.caller(address, &registers(0x7000), &stack).err();
+        assert_eq!(caller(&rules(|_| ()), end), Some(NoCaller::NoRules), "it is not known");
+        let behind = rules(|_| ()).with_start(end);
+        assert_eq!(caller(&behind, end + 63), Some(NoCaller::First));
+        assert_eq!(caller(&behind, end + 64), Some(NoCaller::NoRules));
+        assert!(behind.step(end).is_some_and(|step| step.is_first));
+        assert!(
+            caller(&behind, FUNCTION).is_none() && caller(&behind, FUNCTION - 1) == Some(NoCaller::NoRules)
+        );
+        // A function with rules is between.
+        assert_eq!(caller(&rules(|_| ()).with_start(FUNCTION - 8), end), Some(NoCaller::NoRules));
     }
 
     #[test]

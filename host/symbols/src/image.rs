@@ -14,7 +14,7 @@ use std::cell::OnceCell;
 use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use object::read::elf::{ElfFile, FileHeader, ProgramHeader, SectionHeader};
 use object::read::{ReadCache, ReadRef};
@@ -57,6 +57,10 @@ pub struct Image {
     has_frames: bool,
     /// The separate file with debug data, if this one has none.
     debug_file: Option<File>,
+    /// Where it is: further debug data is beside it.
+    path: Option<PathBuf>,
+    /// Where the kernel starts it; 0 of a library.
+    start: u64,
     call_frames: OnceCell<CallFrames>,
 }
 
@@ -189,6 +193,8 @@ impl Image {
             lines,
             has_frames,
             debug_file: separate,
+            path: path.map(Path::to_owned),
+            start: file.entry(),
             call_frames: OnceCell::new(),
         })
     }
@@ -240,7 +246,7 @@ impl Image {
     fn read_frames(&self, addresses: &[u64]) -> Option<Vec<Vec<Frame>>> {
         let file = match (&self.content, &self.debug_file) {
             (Content::Bytes(bytes), _) => {
-                return Some(inlined::frames(&object::File::parse(bytes.as_slice()).ok()?, addresses));
+                return Some(inlined::frames(&object::File::parse(bytes.as_slice()).ok()?, None, addresses));
             }
             (Content::File(file), _) if self.has_frames => file,
             (Content::File(_), Some(debug)) => debug,
@@ -248,7 +254,7 @@ impl Image {
         };
         let cache = ReadCache::new(file.try_clone().ok()?);
         let parsed = object::File::parse(&cache).ok()?;
-        Some(inlined::frames(&parsed, addresses))
+        Some(inlined::frames(&parsed, self.path.as_deref(), addresses))
     }
 
     /// The rules by which callers are found. Other machines than x86-64 have none here.
@@ -258,7 +264,7 @@ impl Image {
                 return CallFrames::default();
             }
             let section = |name| self.section_named(name, call_frames::MOST_BYTES);
-            CallFrames::new(section(".eh_frame"), section(".debug_frame"))
+            CallFrames::new(section(".eh_frame"), section(".debug_frame")).with_start(self.start)
         })
     }
 

@@ -6,18 +6,22 @@
 //!
 //! Invariant: the bytes are untrusted: wrong ones give no frames, or less; the sections are read for one question and not kept, at
 //! most [`MOST_BYTES`] of them. A unit whose entries are nested deeper than [`DEEPEST`] is not read, since reading is recursive.
-//! Known limits: names in files of their own (`.dwo`) and in a shared supplement (`dwz`) are missing.
-//! Not here: which file has the data ([`crate::debug_file`]).
+//! Known limits: names in a shared supplement (`dwz`) are missing.
+//! Not here: which file has the data ([`crate::debug_file`], [`crate::split`]).
 
 use std::borrow::Cow;
+use std::path::Path;
+use std::sync::Arc;
 
-use addr2line::Context;
-use gimli::{Dwarf, EndianSlice, LittleEndian, SectionId};
-use object::read::{ReadRef, Section};
-use object::{CompressionFormat, Object, ObjectSection};
+use addr2line::{Context, LookupContinuation as _, LookupResult};
+use gimli::{DwarfFileType, EndianSlice, LittleEndian, SectionId};
+use object::read::ReadRef;
+use object::{Object, ObjectSection};
 
+use crate::dwarf::{Dwarf, Slice, Unit, section};
 use crate::lines::Line;
 use crate::spelled;
+use crate::split::{Found, Reference};
 
 /// A function at an address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,6 +32,8 @@ pub struct Frame {
     pub line: Option<Line>,
     /// Whether the compiler inlined it into the next one.
     pub is_inlined: bool,
+    /// The data of its unit is in another file, which is missing: functions that were inlined here are unknown.
+    pub lacks_file: bool,
 }
 
 /// More bytes of debug data than are read for a question.
@@ -39,8 +45,6 @@ const DEEPEST: isize = 512;
 /// More frames than compilers inline at one address.
 const MOST_FRAMES: usize = 128;
 
-type Slice<'a> = EndianSlice<'a, LittleEndian>;
-
 /// Whether a file has this data.
 pub fn has_data<'a>(file: &object::File<'a, impl ReadRef<'a>>) -> bool {
     file.is_little_endian()
@@ -49,42 +53,36 @@ pub fn has_data<'a>(file: &object::File<'a, impl ReadRef<'a>>) -> bool {
         })
 }
 
-/// The functions at each address, innermost first: none for an address without data.
-pub fn frames<'a>(file: &object::File<'a, impl ReadRef<'a>>, addresses: &[u64]) -> Vec<Vec<Frame>> {
-    read(file, addresses).unwrap_or_else(|| vec![Vec::new(); addresses.len()])
+/// The functions at each address, innermost first: none for an address without data. Files with more data are looked for beside the
+/// program.
+pub fn frames<'a>(
+    file: &object::File<'a, impl ReadRef<'a>>,
+    program: Option<&Path>,
+    addresses: &[u64],
+) -> Vec<Vec<Frame>> {
+    read(file, program, addresses).unwrap_or_else(|| vec![Vec::new(); addresses.len()])
 }
 
-fn read<'a>(file: &object::File<'a, impl ReadRef<'a>>, addresses: &[u64]) -> Option<Vec<Vec<Frame>>> {
+fn read<'a>(
+    file: &object::File<'a, impl ReadRef<'a>>,
+    program: Option<&Path>,
+    addresses: &[u64],
+) -> Option<Vec<Vec<Frame>>> {
     let mut left = MOST_BYTES;
     let load = |id: SectionId| -> Result<Cow<'a, [u8]>, gimli::Error> {
-        let bytes = file.section_by_name(id.name()).and_then(|section| content(&section, &mut left));
-        Ok(bytes.unwrap_or_default())
+        Ok(section(file, id.name(), &mut left).unwrap_or_default())
     };
     let sections = gimli::DwarfSections::load(load).ok()?;
     let dwarf = sections.borrow(|bytes| EndianSlice::new(bytes, LittleEndian));
-    if !is_shallow(&dwarf, addresses) {
-        return None;
-    }
+    let references = shallow(&dwarf, addresses)?;
+    let split = Found::read(program, &references, &mut left);
     let context = Context::from_dwarf(dwarf).ok()?;
-    Some(addresses.iter().map(|&address| at(&context, address).unwrap_or_default()).collect())
+    Some(addresses.iter().map(|&address| at(&context, &split, address).unwrap_or_default()).collect())
 }
 
-/// The bytes of a section, also of a compressed one.
-fn content<'a>(section: &Section<'a, '_, impl ReadRef<'a>>, left: &mut u64) -> Option<Cow<'a, [u8]>> {
-    let data = section.compressed_data().ok()?;
-    *left = left.checked_sub(data.uncompressed_size)?;
-    match data.format {
-        CompressionFormat::None => Some(Cow::Borrowed(data.data)),
-        CompressionFormat::Zlib => {
-            let most = usize::try_from(data.uncompressed_size).ok()?;
-            miniz_oxide::inflate::decompress_to_vec_zlib_with_limit(data.data, most).ok().map(Cow::Owned)
-        }
-        _ => None,
-    }
-}
-
-/// Whether no unit with one of the addresses is nested too deep.
-fn is_shallow(dwarf: &Dwarf<Slice<'_>>, addresses: &[u64]) -> bool {
+/// The references to other files of the units with one of the addresses; None if such a unit is nested too deep.
+fn shallow(dwarf: &Dwarf<'_>, addresses: &[u64]) -> Option<Vec<Reference>> {
+    let mut references = Vec::new();
     let mut headers = dwarf.units();
     while let Ok(Some(header)) = headers.next() {
         let Ok(unit) = dwarf.unit(header) else { continue };
@@ -94,19 +92,33 @@ fn is_shallow(dwarf: &Dwarf<Slice<'_>>, addresses: &[u64]) -> bool {
             has_one |= addresses.iter().any(|address| (range.begin..range.end).contains(address));
         }
         // A unit without ranges may have any address.
-        if (has_one || !has_ranges(dwarf, &unit)) && depth(&unit) > DEEPEST {
+        if has_one || !has_ranges(dwarf, &unit) {
+            if depth(&unit) > DEEPEST {
+                return None;
+            }
+            references.extend(Reference::of(dwarf, &unit));
+        }
+    }
+    Some(references)
+}
+
+/// Whether no unit is nested too deep.
+fn is_shallow(dwarf: &Dwarf<'_>) -> bool {
+    let mut headers = dwarf.units();
+    while let Ok(Some(header)) = headers.next() {
+        if dwarf.unit(header).is_ok_and(|unit| depth(&unit) > DEEPEST) {
             return false;
         }
     }
     true
 }
 
-fn has_ranges(dwarf: &Dwarf<Slice<'_>>, unit: &gimli::Unit<Slice<'_>>) -> bool {
+fn has_ranges(dwarf: &Dwarf<'_>, unit: &Unit<'_>) -> bool {
     dwarf.unit_ranges(unit).is_ok_and(|mut ranges| matches!(ranges.next(), Ok(Some(_))))
 }
 
 /// How deep the entries of a unit are nested.
-fn depth(unit: &gimli::Unit<Slice<'_>>) -> isize {
+fn depth(unit: &Unit<'_>) -> isize {
     let Ok(mut entries) = unit.entries_raw(None) else { return 0 };
     let mut deepest = 0;
     while !entries.is_empty() {
@@ -124,10 +136,22 @@ fn depth(unit: &gimli::Unit<Slice<'_>>) -> isize {
     deepest
 }
 
-fn at(context: &Context<Slice<'_>>, address: u64) -> Option<Vec<Frame>> {
+fn at<'a>(context: &Context<Slice<'a>>, split: &'a Found, address: u64) -> Option<Vec<Frame>> {
     // The reader adds one to it.
     let address = (address < u64::MAX).then_some(address)?;
-    let mut found = context.find_frames(address).skip_all_loads().ok()?;
+    let mut step = context.find_frames(address);
+    let mut found = loop {
+        step = match step {
+            LookupResult::Output(found) => break found.ok()?,
+            LookupResult::Load { load, continuation } => {
+                let data = split.dwarf(load.dwo_id, &load.parent).filter(is_shallow);
+                continuation.resume(data.map(Arc::new))
+            }
+        };
+    };
+    let unit = context.find_dwarf_and_unit(address).skip_all_loads();
+    let lacks_file =
+        unit.is_some_and(|unit| unit.dwo_id.is_some() && unit.dwarf.file_type == DwarfFileType::Main);
     let mut frames: Vec<Frame> = Vec::new();
     while let Ok(Some(frame)) = found.next() {
         let function = frame
@@ -141,7 +165,7 @@ fn at(context: &Context<Slice<'_>>, address: u64) -> Option<Vec<Frame>> {
         if let Some(inner) = frames.last_mut() {
             inner.is_inlined = true;
         }
-        frames.push(Frame { function, line, is_inlined: false });
+        frames.push(Frame { function, line, is_inlined: false, lacks_file });
         if frames.len() == MOST_FRAMES {
             break;
         }

@@ -10,9 +10,11 @@
 //!   table     addresses that are in order, found by bisection
 //!   unwind    functions of stripped files, from the table that exceptions are thrown by
 //!   lines     lines of source, where the file has such tables
+//!   dwarf     the sections of debug data
 //!   inlined   functions with those that the compiler inlined, where the file or its debug file has the data
 //!   call_frames  from the registers of a function to those of its caller
 //!   debug_file  the separate file with the debug data of a stripped program
+//!   split     debug data that the compiler put into files of their own
 //!   brought   what a file brings along: libraries that it asks for, allocators
 //!   shared_object   the segments and exported functions that a loader finds
 //!   vdso      the kernel's own, which is no file     spelling  names as people write them
@@ -29,6 +31,7 @@
 pub mod brought;
 pub mod call_frames;
 mod debug_file;
+mod dwarf;
 mod few;
 mod image;
 mod inlined;
@@ -36,6 +39,7 @@ mod lines;
 mod names;
 pub mod shared_object;
 mod spelling;
+mod split;
 mod table;
 mod texts;
 mod unwind;

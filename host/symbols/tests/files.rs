@@ -93,21 +93,40 @@ fn objcopy(words: &[&std::ffi::OsStr]) -> Option<()> {
     Some(())
 }
 
+/// `outer` calls `leaf` in `within`, which is inlined.
+const INLINED: &str = "\
+    __attribute__((noinline)) void *leaf(int x) { return (void *)(long)(x * 3); }\n\
+    static inline __attribute__((always_inline)) void *within(int x) {\n\
+      return (char *)leaf(x + 1) + 1;\n\
+    }\n\
+    __attribute__((noinline)) void *outer(int x) {\n\
+      return (char *)within(x) + 1;\n\
+    }\n\
+    int main(int count, char **words) { return outer(count) == words; }\n";
+
+/// The longest list of functions at an address of `outer`, with their lines.
+fn longest(program: &Path) -> Vec<String> {
+    let outer = nm(program).iter().find(|(name, _)| name == "outer").expect("outer").1;
+    let range = Symbols::new().function(program, outer).expect("its range");
+    longest_at(program, &range.collect::<Vec<_>>())
+}
+
+fn longest_at(program: &Path, addresses: &[u64]) -> Vec<String> {
+    let frames = Image::open(program).expect("a program").frames(addresses);
+    let longest = frames.into_iter().max_by_key(Vec::len).expect("addresses");
+    let text = |frame: &underbar_symbols::Frame| {
+        let line = frame.line.as_ref().map_or(0, |line| line.line);
+        format!("{}:{line}", frame.function.as_deref().unwrap_or("?"))
+    };
+    longest.iter().map(text).collect()
+}
+
 #[test]
 fn lines_and_inlined_functions_also_come_from_a_separate_file() {
     let folder = env::temp_dir().join(format!("underbar-symbols-separate-{}", process::id()));
     fs::create_dir_all(&folder).expect("a folder");
     let source = folder.join("inlined.c");
-    let text = "\
-        __attribute__((noinline)) void *leaf(int x) { return (void *)(long)(x * 3); }\n\
-        static inline __attribute__((always_inline)) void *within(int x) {\n\
-          return (char *)leaf(x + 1) + 1;\n\
-        }\n\
-        __attribute__((noinline)) void *outer(int x) {\n\
-          return (char *)within(x) + 1;\n\
-        }\n\
-        int main(int count, char **words) { return outer(count) == words; }\n";
-    fs::write(&source, text).expect("written");
+    fs::write(&source, INLINED).expect("written");
     let program = folder.join("inlined");
     let compile = Command::new("cc").args(["-g", "-O1", "-o"]).arg(&program).arg(&source).status();
     if !compile.is_ok_and(|status| status.success()) {
@@ -117,16 +136,7 @@ fn lines_and_inlined_functions_also_come_from_a_separate_file() {
     let outer = nm(&program).iter().find(|(name, _)| name == "outer").expect("outer").1;
     let range = Symbols::new().function(&program, outer).expect("its range");
     let addresses: Vec<u64> = range.collect();
-    // The longest list of functions, as text.
-    let read = |path: &Path| {
-        let frames = Image::open(path).expect("a program").frames(&addresses);
-        let longest = frames.into_iter().max_by_key(Vec::len).expect("addresses");
-        let text = |frame: &underbar_symbols::Frame| {
-            let line = frame.line.as_ref().map_or(0, |line| line.line);
-            format!("{}:{line}", frame.function.as_deref().unwrap_or("?"))
-        };
-        longest.iter().map(text).collect::<Vec<_>>()
-    };
+    let read = |path: &Path| longest_at(path, &addresses);
     let expected = ["within:3", "outer:6"];
     assert_eq!(read(&program), expected);
     for flag in ["--only-keep-debug", "--compress-debug-sections=zlib"] {
@@ -151,6 +161,66 @@ fn lines_and_inlined_functions_also_come_from_a_separate_file() {
         assert_eq!(read(&bare), [""; 0], "{flag}");
     }
     let _ = fs::remove_dir_all(&folder);
+}
+
+/// `-gsplit-dwarf`: most of the data is in a `.dwo` file, or in one `.dwp` file beside the program.
+#[test]
+fn inlined_functions_also_come_from_files_of_their_own() {
+    for version in ["-gdwarf-4", "-gdwarf-5"] {
+        let folder = env::temp_dir().join(format!("underbar-symbols-split{version}-{}", process::id()));
+        fs::create_dir_all(folder.join("build")).expect("a folder");
+        fs::write(folder.join("inlined.c"), INLINED).expect("written");
+        let compile = |level: &str, name: &str| {
+            let words = [version, "-g", "-gsplit-dwarf", level, "-c", "-o", "build/inlined.o", "inlined.c"];
+            let link = ["-o", name, "build/inlined.o"];
+            [&words[..], &link].iter().all(|words| {
+                Command::new("cc")
+                    .args(*words)
+                    .current_dir(&folder)
+                    .status()
+                    .is_ok_and(|status| status.success())
+            })
+        };
+        if !compile("-O2", "other") || !folder.join("build/inlined.dwo").exists() {
+            eprintln!("skipped: no C compiler with -gsplit-dwarf");
+            return;
+        }
+        let data = folder.join("build/inlined.dwo");
+        let of_another = fs::read(&data).expect("data");
+        assert!(compile("-O1", "program"));
+        let program = folder.join("program");
+        let expected = ["within:3", "outer:6"];
+        assert_eq!(longest(&program), expected, "{version}");
+        let of_program = fs::read(&data).expect("data");
+        assert_ne!(of_program, of_another);
+        // Of another build, cut, and missing: the line is known, and that a file is missing.
+        let is_missing = || {
+            let outer = nm(&program).iter().find(|(name, _)| name == "outer").expect("outer").1;
+            let frames = Image::open(&program).expect("a program").frames(&[outer]).concat();
+            assert!(frames.iter().all(|frame| frame.lacks_file && frame.function.is_none()), "{frames:?}");
+            assert_eq!(frames.len(), 1, "{frames:?}");
+        };
+        for wrong in [&of_another[..], &of_program[..of_program.len() / 2], b""] {
+            fs::write(&data, wrong).expect("written");
+            is_missing();
+        }
+        fs::remove_file(&data).expect("removed");
+        is_missing();
+        // Moved beside the program.
+        fs::write(folder.join("inlined.dwo"), &of_program).expect("written");
+        assert_eq!(longest(&program), expected, "{version}");
+        fs::rename(folder.join("inlined.dwo"), &data).expect("back");
+        // All of the program's in one. The tool of Debian packs those of DWARF 4 only.
+        let words = ["-e", "program", "-o", "program.dwp"];
+        let packed = Command::new("dwp").args(words).current_dir(&folder).output();
+        if packed.is_ok_and(|done| done.status.success()) {
+            fs::remove_file(&data).expect("removed");
+            assert_eq!(longest(&program), expected, "{version}, in a package");
+        } else {
+            eprintln!("not checked: no dwp for {version}");
+        }
+        fs::remove_dir_all(&folder).expect("removed");
+    }
 }
 
 #[test]
