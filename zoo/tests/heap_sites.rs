@@ -6,6 +6,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 
 use serde_json::Value;
+use underbar_ledger::sites::RING_OFFSET;
 use underbar_zoo::{Left, code, compiled, left, scratch, text, try_compiled, underbar};
 
 const MIB: f64 = 1_048_576.0;
@@ -289,21 +290,61 @@ fn a_ledger_without_a_parent_has_its_sites() {
     let saved: Value = serde_json::from_slice(&fs::read(&json).expect("JSON")).expect("JSON");
     report(&["--html", &page]);
     check_page(&fs::read_to_string(&page).expect("a page"), &saved["sites"]);
+    // A file that ends within its samples: the report says that some are missing.
+    let areas = || {
+        fs::read_dir(&folder)
+            .expect("a folder")
+            .flatten()
+            .filter(|file| text(&file.path()).ends_with(".sites"))
+    };
+    for area in areas() {
+        let whole = fs::OpenOptions::new().write(true).open(area.path()).expect("an area");
+        whole.set_len((RING_OFFSET + 64) as u64).expect("cut");
+    }
+    let printed = report(&[]);
+    assert!(printed.contains("Some samples are not shown: the files of 1 process end early, "), "{printed}");
     // Without the files next to it, the report says why there are none.
-    for file in fs::read_dir(&folder).expect("a folder").flatten() {
-        if text(&file.path()).ends_with(".sites") {
-            fs::write(file.path(), "cut").expect("written");
-        }
+    for area in areas() {
+        fs::write(area.path(), "cut").expect("written");
     }
     let printed = report(&[]);
     assert!(printed.contains("\nno call sites: its site files cannot be read"), "{printed}");
-    for file in fs::read_dir(&folder).expect("a folder").flatten() {
-        if text(&file.path()).ends_with(".sites") {
-            fs::remove_file(file.path()).expect("removed");
-        }
+    for area in areas() {
+        fs::remove_file(area.path()).expect("removed");
     }
     let printed = report(&[]);
     assert!(printed.contains("\nno call sites: nothing is sampled yet"), "{printed}");
+}
+
+/// The constructors of a program's libraries run before that of the preloaded one.
+#[test]
+fn a_constructor_of_a_library_has_its_callers() {
+    for frames in ["-fomit-frame-pointer", "-fno-omit-frame-pointer"] {
+        let flags = ["-g", "-O2", "-fno-builtin", frames];
+        let library = [&flags[..], &["-DLIBRARY", "-shared", "-fPIC"]].concat();
+        let library = compiled("sites/early", &format!("libearly{frames}.so"), &library);
+        let program =
+            compiled("sites/early", &format!("early{frames}"), &[&flags[..], &[text(&library)]].concat());
+        let left = heap(&["--opts", OPTIONS, "--json"], text(&program));
+        assert_eq!(code(left.status), 0, "{}", left.error);
+        let report: Value =
+            serde_json::from_str(&left.error).unwrap_or_else(|error| panic!("{error}: {}", left.error));
+        let named = |place: &Value| {
+            let place = &report["locations"][place.as_u64().expect("a place") as usize];
+            place["functions"][0]["function"].as_str().unwrap_or_default().to_owned()
+        };
+        let stacks = report["stacks"].as_array().expect("stacks");
+        let stacks: Vec<Vec<String>> = stacks
+            .iter()
+            .map(|stack| stack["locations"].as_array().expect("places").iter().map(named).collect())
+            .collect();
+        let expected = ["load_entry", "load_entries", "begin_library"];
+        assert!(
+            stacks.iter().any(|stack| stack.iter().zip(expected).all(|(name, known)| name == known)),
+            "{stacks:?}"
+        );
+        assert!(report["walks"]["whole"].as_u64() > Some(50), "{frames}: {}", report["walks"]);
+    }
 }
 
 /// ECBs are not sampled, and the report says how much that is.

@@ -25,6 +25,12 @@ pub fn set_bounds(bounds: Range<usize>) {
     set_high(bounds.end);
 }
 
+/// Sets those of the first thread, which calls this. Its frames are below `base`, where the kernel put the environment.
+pub fn set_bounds_of_first(base: usize) {
+    const DEEPEST: usize = 64 << 20;
+    set_bounds(base.saturating_sub(DEEPEST)..base);
+}
+
 /// The bounds of the calling thread's stack: an empty range if they are not known.
 pub fn bounds() -> Range<usize> {
     low()..high()

@@ -137,6 +137,13 @@ pub fn of_ledger(path: &Path, accounts: &Accounts) -> Option<Result<Report, Stri
         let processes = counted((areas.len() - met) as u64, "process", "processes");
         notes.push(format!("The samples of {processes} are not shown: their files cannot be read."));
     }
+    let damaged = record.sources.damaged();
+    if damaged > 0 {
+        let processes = counted(damaged as u64, "process", "processes");
+        notes.push(format!(
+            "Some samples are not shown: the files of {processes} end early, by damage or by a kill."
+        ));
+    }
     notes.extend(unsampled::of(accounts.processes.iter().flat_map(|process| &process.ecbs)));
     let run = &accounts.run;
     let facts =

@@ -46,6 +46,8 @@ pub struct Ring {
     is_peeked: bool,
     /// The words make no sense: nothing more is read.
     is_broken: bool,
+    /// Its process has ended, and there are words that were not read.
+    is_cut: bool,
     stacks: Vec<[Option<(u64, Stack)>; 2]>,
     /// The rules that were written to the area.
     rules: Rules,
@@ -98,6 +100,7 @@ impl Ring {
             found: 0,
             is_peeked,
             is_broken: false,
+            is_cut: false,
             stacks: vec![[const { None }; 2]; KNOWN_STACKS],
             rules: Rules::default(),
             file,
@@ -149,6 +152,12 @@ impl Ring {
         self.found
     }
 
+    /// Whether samples are missing that nobody can count: the file is cut or damaged, or the process ended while it wrote one.
+    #[must_use]
+    pub fn is_damaged(&self) -> bool {
+        self.is_broken || self.is_cut
+    }
+
     /// Whether another reader has taken samples, so that they are not here any more.
     #[must_use]
     pub fn was_read(&self) -> bool {
@@ -192,6 +201,7 @@ impl Ring {
                 let before = self.tail;
                 self.found = words.len();
                 more_lost += self.records(&marks, &words, is_over, then);
+                self.is_cut = is_over && self.tail != head;
                 if self.tail != before && !self.is_peeked {
                     let at = offset_of!(Header, tail) as u64;
                     self.is_broken = self.file.write_all_at(&self.tail.to_le_bytes(), at).is_err();
@@ -436,9 +446,11 @@ mod tests {
         assert_eq!((read(&mut ring, false), area.tail()), (vec![], 0));
         let lost = Event::Lost { samples: 1 };
         assert_eq!(read(&mut ring, true), [Event::Freed { address: 32, time: 2, most: 600 }, lost.clone()]);
-        // Reserved, without a mark; then what the process counted itself.
+        // Reserved, without a mark: how many samples that were, nobody knows. Then what the process counted itself.
+        assert!(!ring.is_damaged());
         area.set_head(area.head + 3);
-        assert_eq!((read(&mut ring, false), read(&mut ring, true)), (vec![], vec![lost]));
+        assert_eq!((read(&mut ring, false), ring.is_damaged()), (vec![], false));
+        assert_eq!((read(&mut ring, true), ring.is_damaged()), (vec![lost], true));
         area.put(offset_of!(Header, lost), &5_u64.to_le_bytes());
         assert_eq!(read(&mut ring, false), [Event::Lost { samples: 5 }]);
     }
@@ -473,8 +485,10 @@ mod tests {
             area.record(kind, true, &vec![3; words]);
         }
         assert_eq!(read(&mut ring, false), [Event::Lost { samples: 4 }]);
+        assert!(!ring.is_damaged());
         area.set_head(area.head + RING_WORDS as u64 + 1);
         assert_eq!(read(&mut ring, true), [Event::Lost { samples: 1 }]);
+        assert!(ring.is_damaged());
         assert_eq!(read(&mut ring, true), [], "it is broken");
         area.file.set_len(100).expect("cut");
         assert_eq!((ring.mappings(), ring.rate()), (String::new(), None));

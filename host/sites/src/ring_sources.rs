@@ -21,6 +21,8 @@ pub struct Sources {
     is_peeking: bool,
     /// Areas of which another reader has taken samples. They are not read.
     taken: usize,
+    /// Areas of ended processes that were not read to their end.
+    damaged: usize,
 }
 
 struct Source {
@@ -77,6 +79,12 @@ impl Sources {
         self.taken
     }
 
+    /// Areas with samples that are missing and that nobody can count, of those that were read until now.
+    #[must_use]
+    pub fn damaged(&self) -> usize {
+        self.damaged + self.open.iter().filter(|source| source.ring.is_damaged()).count()
+    }
+
     /// Reads what is new. Called several times a second, with all areas that exist then. Returns the words that the fullest ring had in use,
     /// of [`RING_WORDS`].
     ///
@@ -88,6 +96,7 @@ impl Sources {
             let is_over = source.is_old || source.is_gone();
             source.read(is_over, then);
             fullest = fullest.max(source.ring.found());
+            self.damaged += usize::from(is_over && source.ring.is_damaged());
             !is_over
         });
         fullest

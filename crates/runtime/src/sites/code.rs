@@ -1,7 +1,7 @@
 //! Which addresses are code: the executable parts of the program and of its libraries, as far as they are known.
 //!
 //! ```text
-//! begins     program and libraries of the start ─> ranges, sorted        written once, before other threads run
+//! begins     program and libraries of the start ─> ranges, sorted        written once, at the first sample or before `main`
 //! a sample   its caller is in none of them      ─> _dl_find_object ─> one more range
 //! ```
 //!
@@ -41,7 +41,7 @@ impl Span {
 }
 
 static SPANS: [Span; FIRST] = [const { Span::new() }; FIRST];
-/// How many there are, sorted. Written by the first thread (Release), before there are others; read by any (Acquire).
+/// How many there are, sorted. Written by the thread that learns them (Release); read by any (Acquire).
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 /// The code of the C library. Written with them.
 static C_LIBRARY: Span = Span::new();
@@ -51,7 +51,7 @@ static LATE_COUNT: AtomicUsize = AtomicUsize::new(0);
 /// 1 while a thread adds one. A thread that finds it taken goes on without.
 static ADDING: AtomicUsize = AtomicUsize::new(0);
 
-/// Learns the program and its libraries, once. No other thread runs.
+/// Learns the program and its libraries, once. Other threads run only if a library has started them: they know no code until it is whole.
 pub(super) fn begin() {
     let mut count = 0;
     loaded::each(&mut |object| {

@@ -34,7 +34,7 @@ mod ring;
 mod rules;
 mod walk;
 
-use core::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use underbar_ledger::sites::Header;
 use underbar_sys::{clock, syscall};
@@ -96,8 +96,21 @@ pub(crate) fn are_sampled() -> bool {
 pub(crate) fn at_start(given: &Given) {
     if are_sampled() && !sandbox::is_closed() {
         walk::begin(given.environment.addr());
-        code::begin();
+        if !HAS_CODE.swap(true, Ordering::Relaxed) {
+            code::begin();
+        }
         area::look_again();
+    }
+}
+
+/// Whether the program's code is known. Set by the thread that learns it, relaxed: others find the code by its count.
+static HAS_CODE: AtomicBool = AtomicBool::new(false);
+
+/// The first sample. If a constructor of a library requests it, that runs before this library's.
+fn begin_early() {
+    if !HAS_CODE.swap(true, Ordering::Relaxed) {
+        walk::begin_early();
+        code::begin();
     }
 }
 
@@ -158,6 +171,7 @@ fn make_area() -> Option<(&'static Header, Ring<'static>)> {
         return None;
     }
     known::forget();
+    begin_early();
     let header = area::make(mean(rate::doubled()))?;
     header.lost.fetch_add(MISSED.swap(0, Ordering::Relaxed), Ordering::Relaxed);
     MAKING.store(0, Ordering::Release);

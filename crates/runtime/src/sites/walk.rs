@@ -25,8 +25,8 @@ use super::{code, rules};
 use crate::callers;
 use underbar_sys::sync::atomic::AtomicU64;
 
-/// The address of the number of arguments, which the kernel put above the first thread's frames; 0: not known. Written before other
-/// threads run; relaxed.
+/// The address of the number of arguments, which the kernel put above the first thread's frames; 0: not known. Written at
+/// the first sample, or before `main`; relaxed.
 static ARGUMENTS: AtomicUsize = AtomicUsize::new(0);
 /// The first frame of the first thread is `main`'s, which the C library calls: its frame is at most so far below the arguments.
 const ABOVE_MAIN: usize = 1024;
@@ -43,9 +43,46 @@ pub(super) enum Found {
     Stack(Range<usize>),
 }
 
+/// More arguments than are looked at.
+const MOST_ARGUMENTS: usize = 1 << 16;
+
+/// Learns where the first thread's frames begin, and its bounds if it is the one that calls, before the program's libraries begin: by a word
+/// of the loader. If the words there are not what the kernel puts, nothing is known until `main`.
+pub(super) fn begin_early() {
+    unsafe extern "C" {
+        /// The loader's: the address of the number of arguments.
+        static __libc_stack_end: *const usize;
+    }
+    // SAFETY: the loader has written it before any code of a library runs. The search ends at a word that is no pointer, and the last word
+    // of the stack is 0.
+    let environment = unsafe {
+        let arguments = __libc_stack_end;
+        let mut at = arguments;
+        if arguments.is_null() || *arguments > MOST_ARGUMENTS {
+            return;
+        }
+        for _ in 0..*arguments {
+            at = at.add(1);
+            if *at <= arguments.addr() {
+                return;
+            }
+        }
+        if *at.add(1) != 0 {
+            return;
+        }
+        at.add(2).addr()
+    };
+    begin(environment);
+    // Mappings, other threads' stacks among them, are further away from this one.
+    const NEAR: usize = 64 << 20;
+    let pointer = callers::stack_pointer();
+    if pointer < environment && environment - pointer < NEAR {
+        callers::set_bounds_of_first(environment);
+    }
+}
+
 /// Learns where the first thread's frames begin. The environment is as `main` gets it.
 pub(super) fn begin(environment: usize) {
-    const MOST_ARGUMENTS: usize = 1 << 16;
     if environment == 0 {
         return;
     }

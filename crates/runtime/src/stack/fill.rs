@@ -51,9 +51,8 @@ pub(crate) fn configure(orders: &Orders<'_>) {
 /// Before `main`, in the first thread: clears the unused stack, if STORAGE asks for it. Pages that were never touched are
 /// zero already, and stay untouched.
 pub fn before_main() {
-    const DEEPEST: usize = 64 << 20;
     let base = MAIN_BASE.load(Ordering::Relaxed);
-    set_bounds(base.saturating_sub(DEEPEST), base);
+    callers::set_bounds_of_first(base);
     if CLEAR.load(Ordering::Relaxed) != 0
         && let Some(lowest) = lowest_resident(base)
     {

@@ -28,7 +28,7 @@ use crate::site_record;
 use underbar_shown::Shown;
 use underbar_shown::door;
 use underbar_sites::report::Report as Sites;
-use underbar_sites::text::summary_line;
+use underbar_sites::text::{summary_line, wrapped};
 
 /// How long a program may take to answer.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -160,12 +160,16 @@ impl Report {
     }
 }
 
-/// The site with most in use. Nobody has read the samples while the program ran, so many may have found no room.
+/// The site with most in use, and which samples are missing. Nobody has read them while the program ran, so many may have found no room.
 fn line_of_sites(sites: &Sites, columns: usize) -> Option<String> {
     let mut line = summary_line(sites, columns)?;
     if sites.lost > 0 {
         let samples = counted(sites.samples, "sample", "samples");
         line += &format!("; the first {samples} only: {} more found no room", count(sites.lost));
+    }
+    for note in &sites.facts.notes {
+        line.push('\n');
+        line += &wrapped(&underbar_shown::line(note), columns).join("\n");
     }
     Some(line)
 }
