@@ -129,7 +129,7 @@ impl Line {
             return Vec::new();
         };
         let beside = columns.saturating_sub(label.chars().count());
-        let longest = words.split(' ').map(|word| word.chars().count()).max().unwrap_or(0);
+        let longest = pieces(words).map(|(piece, _)| piece.chars().count()).max().unwrap_or(0);
         let is_below = spare > 0 && (beside < LEAST_BESIDE || longest > beside) && longest + BELOW <= columns;
         let mut parts = broken(words, beside);
         if parts.len() == 1 && !(is_below && longest > beside) {
@@ -159,21 +159,32 @@ impl Line {
     }
 }
 
-/// A text in parts of at most this many characters, broken at spaces; a longer word is a part by itself.
+/// The pieces of a text that are not broken, and whether a space is before each: words, and the sub-options of an option.
+fn pieces(text: &str) -> impl Iterator<Item = (&str, bool)> {
+    text.split(' ').flat_map(|word| {
+        // Digits have commas, too.
+        let is_option = word.contains('(');
+        let of_option = word.split_inclusive(',').filter(move |_| is_option);
+        let whole = iter::once(word).filter(move |_| !is_option);
+        of_option.chain(whole).enumerate().map(|(at, piece)| (piece, at == 0))
+    })
+}
+
+/// A text in parts of at most this many characters, broken between its pieces; a longer piece is a part by itself.
 fn broken(text: &str, width: usize) -> Vec<String> {
     let mut parts: Vec<String> = Vec::new();
     let mut column = 0;
-    for word in text.split(' ') {
-        let length = word.chars().count();
+    for (piece, is_word) in pieces(text) {
+        let length = piece.chars().count() + usize::from(is_word);
         match parts.last_mut() {
-            Some(part) if column + 1 + length <= width => {
-                part.push(' ');
-                part.push_str(word);
-                column += 1 + length;
+            Some(part) if column + length <= width => {
+                part.push_str(if is_word { " " } else { "" });
+                part.push_str(piece);
+                column += length;
             }
             _ => {
-                parts.push(word.to_owned());
-                column = length;
+                parts.push(piece.to_owned());
+                column = piece.chars().count();
             }
         }
     }
@@ -324,9 +335,12 @@ mod tests {
         let below = "  steps.peak_resident_bytes\n    1,450,000,000 1.35 GiB Peak resident\n    storage\n";
         assert_eq!(line(key, "   1,450,000,000 1.35 GiB  Peak resident storage"), below);
         assert_eq!(line(key, "7 waits"), "  steps.peak_resident_bytes 7 waits\n");
-        let option = "HEAP(AUTO,AUTO,ANYWHERE,AUTO)";
-        assert_eq!(line("  options   ", option), format!("  options\n    {option}\n"));
-        assert_eq!(line("            ", option), format!("    {option}\n"));
+        let word = "/usr/lib/a-library-of-30-bytes";
+        assert_eq!(line("  options   ", word), format!("  options\n    {word}\n"));
+        assert_eq!(line("            ", word), format!("    {word}\n"));
+        let option = "HEAP(AUTO,AUTO,ANYWHERE,AUTO,8), default";
+        let broken = "  options   HEAP(AUTO,AUTO,ANYWHERE,\n            AUTO,8), default\n";
+        assert_eq!(line("  options   ", option), broken);
         // It fits nowhere.
         assert_eq!(line("  options   ", &"x".repeat(60)), format!("  options   {}...\n", "x".repeat(25)));
     }
