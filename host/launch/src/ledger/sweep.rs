@@ -15,12 +15,14 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::mem::offset_of;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process;
 
-use underbar_ledger::layout::CONTROL_OFFSET;
+use underbar_ledger::layout::{CONTROL_OFFSET, SLOTS_OFFSET};
 use underbar_ledger::{Header, LedgerView, SlotState, SlotView};
+use underbar_sys::lease::is_open_elsewhere;
 use underbar_sys::syscall::clock_nanoseconds;
 
 use super::beside::{area_of, remove_areas};
@@ -32,6 +34,9 @@ use crate::{foreign_file, part, place};
 /// The most ledgers that one run checks: each is opened and read, which takes a tenth of a millisecond, and a folder may hold hundreds
 /// that daemons left. A run leaves no more than one. The next runs check the others.
 const MOST_JUDGED: usize = 1;
+
+/// How long a left ledger stays after nobody of it was found alive.
+const DAY_NS: u64 = 24 * 3600 * 1_000_000_000;
 
 /// Removes ledgers of runs without a living process.
 pub(super) fn sweep(folder: &Path) {
@@ -74,6 +79,9 @@ fn is_dead(path: &Path) -> bool {
         return false;
     }
     let Ok(file) = foreign_file::open_unlinked(path) else { return false };
+    if is_known_to_stay(&file) {
+        return false;
+    }
     let Ok(bytes) = read(&file) else { return false };
     match LedgerView::new(&bytes) {
         Ok(view) if !Alive::may_judge(&view) => false,
@@ -84,11 +92,27 @@ fn is_dead(path: &Path) -> bool {
     }
 }
 
+/// Was a left ledger found dead within the last day, and does nobody have it open? The head tells, and its slots need not be read: those of
+/// 40 processes took each run that came to this ledger 0.7 ms.
+fn is_known_to_stay(file: &File) -> bool {
+    let mut head = [0; SLOTS_OFFSET];
+    if file.read_exact_at(&mut head, 0).is_err() {
+        return false;
+    }
+    LedgerView::new(&head).is_ok_and(|view| {
+        let found = view.found_dead_ns();
+        let since = clock_nanoseconds(CLOCK_BOOTTIME).checked_sub(found);
+        view.is_left()
+            && found != 0
+            && since.is_some_and(|since| since <= DAY_NS)
+            && is_open_elsewhere(file.as_raw_fd()).is_ok_and(|is| !is)
+    })
+}
+
 /// Was nobody of a left ledger alive a day ago? Its figures are final then, and somebody may still want to read them. The first
 /// who finds it so writes the moment down, and who finds somebody alive again takes it back: a process of an inner namespace may
 /// not have been seen, or a child had not come to the ledger.
 fn is_long_dead(path: &Path, file: &File, view: &LedgerView<'_>) -> bool {
-    const DAY_NS: u64 = 24 * 3600 * 1_000_000_000;
     let note = |moment: u64| {
         let at = offset_of!(Header, found_dead_ns) as u64;
         let _ =
@@ -196,7 +220,7 @@ fn count_known_now(file: &File, view: &LedgerView<'_>, counts: impl Fn(&SlotView
 
 #[cfg(test)]
 mod tests {
-    use underbar_ledger::layout::{Directory, SLOTS_OFFSET};
+    use underbar_ledger::layout::Directory;
     use underbar_ledger::{Identity, Slot};
 
     use super::*;
@@ -291,6 +315,38 @@ mod tests {
         put(offset_of!(Header, found_dead_ns), u64::MAX);
         check(false, "before the machine was started");
         assert_eq!([named(""), named("../x"), named(".x")], [None, None, None]);
+        fs::remove_dir_all(folder).expect("removed");
+    }
+
+    /// With 40 slots a run took 0.7 ms more, each time that it came to this ledger.
+    #[test]
+    fn of_a_ledger_found_dead_today_only_the_head_is_read_unless_somebody_has_it() {
+        let folder = folder("ledger-rests");
+        let path = folder.join("4194400-1.ledger");
+        let mut ledger = LedgerFile::create_at(&path, b"", false).expect("a ledger");
+        ledger.leave();
+        drop(ledger);
+        let found_dead = || {
+            let mut head = vec![0; SLOTS_OFFSET];
+            File::open(&path).and_then(|file| file.read_exact_at(&mut head, 0)).expect("read");
+            LedgerView::new(&head).expect("a ledger").found_dead_ns()
+        };
+        sweep_some(&folder, 8);
+        let first = found_dead();
+        assert_ne!(first, 0);
+        // A slot that whoever reads it takes for a living process.
+        let file = File::options().write(true).open(&path).expect("there");
+        let put =
+            |at: usize, value: u64| file.write_all_at(&value.to_le_bytes(), at as u64).expect("written");
+        let me = Identity { namespace: 0, number: process::id() };
+        put(offset_of!(Header, directory), Directory::word(SlotState::Live, me));
+        put(SLOTS_OFFSET + offset_of!(Slot, started_ns), clock_nanoseconds(CLOCK_BOOTTIME));
+        sweep_some(&folder, 8);
+        assert_eq!(found_dead(), 0, "it is open here, so the slots were looked at");
+        put(offset_of!(Header, found_dead_ns), first);
+        drop(file);
+        sweep_some(&folder, 8);
+        assert_eq!(found_dead(), first, "nobody has it open, so they were not");
         fs::remove_dir_all(folder).expect("removed");
     }
 
