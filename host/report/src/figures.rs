@@ -9,7 +9,7 @@
 //! or mappings were not measured while it ran ([`Figures::of_slot`]), and if the report is of an underbar with fewer counters.
 
 use serde::de::{Deserialize, Deserializer, Error as _};
-use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde::ser::{Serialize, Serializer};
 use serde_json::Value;
 use underbar_ledger::table::KEYS;
 use underbar_ledger::{COUNTERS, Key, SlotView, TABLE};
@@ -102,8 +102,16 @@ impl Default for Figures {
 
 /// Splits a key path at its dot: area and name.
 #[must_use]
-pub fn split(key: &'static str) -> (&'static str, &'static str) {
-    key.split_once('.').unwrap_or((key, ""))
+pub const fn split(key: &'static str) -> (&'static str, &'static str) {
+    let mut dot = 0;
+    while dot < key.len() && key.as_bytes()[dot] != b'.' {
+        dot += 1;
+    }
+    if dot == key.len() {
+        return (key, "");
+    }
+    let (area, name) = key.split_at(dot);
+    (area, name.split_at(1).1)
 }
 
 /// The key paths that are null in each report, with a reason in the schema.
@@ -112,50 +120,77 @@ pub fn absent() -> impl Iterator<Item = &'static str> {
 }
 
 /// The areas in the tables of counters and of absent figures, in the order in which they first appear.
-#[must_use]
-pub fn areas() -> Vec<&'static str> {
-    let mut areas = Vec::new();
-    for key in TABLE.iter().map(|entry| entry.key).chain(ABSENT.iter().map(|absent| absent.key)) {
-        let area = split(key).0;
-        if !areas.contains(&area) {
-            areas.push(area);
+pub fn areas() -> impl Iterator<Item = &'static str> {
+    ROWS.chunk_by(|one, next| one.area == next.area).map(|rows| rows[0].area)
+}
+
+/// A figure's place in JSON.
+#[derive(Clone, Copy)]
+struct Row {
+    area: &'static str,
+    name: &'static str,
+    /// The counter; None for an absent figure.
+    key: Option<Key>,
+}
+
+/// The counters, then the absent figures; those of an area next to each other. The compiler sorts them, since each run writes two or
+/// more sets of figures.
+static ROWS: [Row; COUNTERS + ABSENT.len()] = by_area();
+
+const fn by_area() -> [Row; COUNTERS + ABSENT.len()] {
+    let mut rows = [Row { area: "", name: "", key: None }; COUNTERS + ABSENT.len()];
+    let mut at = 0;
+    while at < rows.len() {
+        let (path, key) =
+            if at < COUNTERS { (TABLE[at].key, Some(KEYS[at])) } else { (ABSENT[at - COUNTERS].key, None) };
+        let (area, name) = split(path);
+        // Behind the last one of its area, or behind all.
+        let mut place = at;
+        let mut before = at;
+        while before > 0 {
+            before -= 1;
+            if is_same(rows[before].area, area) {
+                place = before + 1;
+                break;
+            }
         }
+        let mut moved = at;
+        while moved > place {
+            rows[moved] = rows[moved - 1];
+            moved -= 1;
+        }
+        rows[place] = Row { area, name, key };
+        at += 1;
     }
-    areas
+    rows
+}
+
+const fn is_same(one: &str, other: &str) -> bool {
+    let (one, other) = (one.as_bytes(), other.as_bytes());
+    let mut at = 0;
+    while at < one.len() && at < other.len() && one[at] == other[at] {
+        at += 1;
+    }
+    at == one.len() && at == other.len()
 }
 
 /// The counters of one area, as an object.
 struct Area<'a> {
     figures: &'a Figures,
-    area: &'static str,
+    rows: &'static [Row],
 }
 
 impl Serialize for Area<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        for key in KEYS {
-            let (area, name) = split(key.entry().key);
-            if area == self.area {
-                map.serialize_entry(name, &self.figures.known(key))?;
-            }
-        }
-        for absent in &ABSENT {
-            let (area, name) = split(absent.key);
-            if area == self.area {
-                map.serialize_entry(name, &None::<u64>)?;
-            }
-        }
-        map.end()
+        let figure = |row: &Row| row.key.and_then(|key| self.figures.known(key));
+        serializer.collect_map(self.rows.iter().map(|row| (row.name, figure(row))))
     }
 }
 
 impl Serialize for Figures {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        for area in areas() {
-            map.serialize_entry(area, &Area { figures: self, area })?;
-        }
-        map.end()
+        let areas = ROWS.chunk_by(|one, next| one.area == next.area);
+        serializer.collect_map(areas.map(|rows| (rows[0].area, Area { figures: self, rows })))
     }
 }
 

@@ -372,7 +372,7 @@ fn counters() -> Value {
         let what = format!("The counters of {area}; a report of an older underbar may lack some.");
         (area.to_owned(), optional(&what, counted.chain(absent).collect()))
     };
-    optional("Counters by area.", areas().into_iter().map(area).collect())
+    optional("Counters by area.", areas().map(area).collect())
 }
 
 /// Requests by size: a key for each row of the table that has requests.
@@ -406,7 +406,7 @@ fn heap() -> Value {
             "name": {"type": "string", "description": "Empty where it has none."},
             "ended": {"type": "boolean", "description": "Whether all of its storage was given back."},
             "created": json!({"type": "integer", "minimum": 0, "description": "How many heaps of this kind and name there were, one after the other; the counters are those of all."}),
-            "counters": optional("Counters by area.", areas().into_iter().filter_map(area).collect()),
+            "counters": optional("Counters by area.", areas().filter_map(area).collect()),
             "ranges": pools::ranges_schema(),
         }),
     );
