@@ -124,7 +124,7 @@ fn write_once(parent: &Path, mode: u32, content: &[u8], hash: &str) -> io::Resul
     let file = match open(&path) {
         Ok(file) if has_content(&file, content, hash) => file,
         _ => {
-            part::sweep(&folder);
+            part::sweep(&folder, &part::names(&folder).collect::<Vec<_>>());
             write_new(&path, content, hash)?;
             sweep(folder.parent().unwrap_or(parent), hash);
             open(&path)?

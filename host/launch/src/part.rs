@@ -8,6 +8,7 @@
 //! containers may have the same number and the same folder, so if a name is taken the next number is used.
 //! Not here: which folders are safe ([`crate::place`]).
 
+use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
@@ -41,11 +42,17 @@ pub fn exchange(path: &Path, mode: u32, write: impl FnOnce(&mut File) -> io::Res
     written
 }
 
-/// Removes files that processes left in the folder when they ended while writing.
-pub fn sweep(folder: &Path) {
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        if entry.file_name().as_encoded_bytes().starts_with(BEGINNING.as_bytes()) && is_old(&entry.path()) {
-            let _ = fs::remove_file(entry.path());
+/// The names in a folder; none if it cannot be read.
+pub fn names(folder: &Path) -> impl Iterator<Item = OsString> {
+    fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name())
+}
+
+/// Removes files that processes left in the folder when they ended while writing, of those with these names.
+pub fn sweep(folder: &Path, names: &[OsString]) {
+    for name in names.iter().filter(|name| name.as_encoded_bytes().starts_with(BEGINNING.as_bytes())) {
+        let path = folder.join(name);
+        if is_old(&path) {
+            let _ = fs::remove_file(path);
         }
     }
 }
@@ -81,15 +88,16 @@ pub mod tests {
         exchange(&path, 0o600, |file| file.write_all(b"ours")).expect("written");
         assert_eq!(fs::read(&others).expect("there"), b"of another container");
         assert_eq!(fs::read(&path).expect("there"), b"ours");
+        let sweep_all = || sweep(&folder, &names(&folder).collect::<Vec<OsString>>());
         let failed = exchange(&path, 0o600, |_| Err(io::Error::other("the disk is full")));
         assert!(failed.is_err());
         assert_eq!(fs::read_dir(&folder).expect("there").count(), 2, "nothing of what failed is left");
-        sweep(&folder);
+        sweep_all();
         assert!(others.exists(), "somebody may be writing it");
         make_old(&others);
         make_old(&path);
-        sweep(&folder);
+        sweep_all();
         assert!(!others.exists() && path.exists());
-        fs::remove_dir_all(folder).expect("removed");
+        fs::remove_dir_all(&folder).expect("removed");
     }
 }

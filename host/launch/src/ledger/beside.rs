@@ -11,7 +11,7 @@
 //! Invariant: the name alone ties a file to a ledger, and it is removed with the ledger.
 //! Not here: which ledgers to remove ([`mod@super::sweep`]); the contents of an area (the `ledger` crate).
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 
 use underbar_ledger::locks::{AREAS, Area};
 
-use crate::foreign_file;
+use crate::{foreign_file, part};
 
 /// File name extensions.
 pub(super) const LOCKS: &str = "locks";
@@ -62,14 +62,13 @@ fn area(path: &Path, owner: u32) -> Option<Vec<u8>> {
 /// Files next to a ledger with one of these extensions, in the order of names.
 pub(super) fn beside(ledger: &Path, endings: &[&str]) -> Vec<PathBuf> {
     let folder = ledger.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let (Some(name), Ok(entries)) = (ledger.file_name(), fs::read_dir(folder)) else { return Vec::new() };
-    let is_of_it = |path: &PathBuf| {
-        let found = path.file_name().and_then(area_of);
-        found.is_some_and(|(ledger, _, ending)| ledger == name && endings.contains(&ending))
+    let Some(name) = ledger.file_name() else { return Vec::new() };
+    let is_of_it = |found: &OsString| {
+        area_of(found).is_some_and(|(ledger, _, ending)| ledger == name && endings.contains(&ending))
     };
-    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(is_of_it).collect();
-    paths.sort();
-    paths
+    let mut names: Vec<OsString> = part::names(folder).filter(is_of_it).collect();
+    names.sort();
+    names.into_iter().map(|name| folder.join(name)).collect()
 }
 
 /// The ledger's name, the process and the extension of an area of that name; None if it is not an area's name.

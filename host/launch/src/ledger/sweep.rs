@@ -12,7 +12,7 @@
 //! Not here: whether a process is alive ([`crate::alive`]).
 
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::mem::offset_of;
 use std::os::fd::AsRawFd;
@@ -44,27 +44,28 @@ pub(super) fn sweep(folder: &Path) {
 }
 
 fn sweep_some(folder: &Path, most: usize) {
-    part::sweep(folder);
-    let Ok(entries) = fs::read_dir(folder) else { return };
-    let paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-    let is_ledger = |path: &&PathBuf| path.extension().is_some_and(|ending| ending == ENDING);
-    let ledgers: Vec<&PathBuf> = paths.iter().filter(is_ledger).collect();
+    // A path for each of hundreds of names would take longer than to read the folder.
+    let names: Vec<OsString> = part::names(folder).collect();
+    part::sweep(folder, &names);
+    let is_ledger = |name: &&OsString| Path::new(name).extension().is_some_and(|ending| ending == ENDING);
+    let ledgers: Vec<&OsString> = names.iter().filter(is_ledger).collect();
     // Process numbers ascend, so the next runs check the next ledgers.
     let first = (process::id() as usize).wrapping_mul(most) % ledgers.len().max(1);
-    for path in ledgers.iter().cycle().skip(first).take(most.min(ledgers.len())) {
-        if is_dead(path) {
-            let _ = fs::remove_file(path);
-            remove_areas(path);
+    for name in ledgers.iter().cycle().skip(first).take(most.min(ledgers.len())) {
+        let path = folder.join(name);
+        if is_dead(&path) {
+            let _ = fs::remove_file(&path);
+            remove_areas(&path);
         }
     }
-    let names: BTreeSet<&OsStr> = paths.iter().filter_map(|path| path.file_name()).collect();
-    for path in &paths {
+    let ledgers: BTreeSet<&OsStr> = ledgers.into_iter().map(OsString::as_os_str).collect();
+    for name in &names {
         // A process that outlives its run may begin an area after the ledger is gone.
         let left = |(ledger, process, _): (&OsStr, u32, _)| {
-            !names.contains(ledger) && !folder.join(ledger).exists() && !is_alive(process)
+            !ledgers.contains(ledger) && !folder.join(ledger).exists() && !is_alive(process)
         };
-        if path.file_name().and_then(area_of).is_some_and(left) {
-            let _ = fs::remove_file(path);
+        if area_of(name).is_some_and(left) {
+            let _ = fs::remove_file(folder.join(name));
         }
     }
 }
