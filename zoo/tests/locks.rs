@@ -54,6 +54,7 @@ cases! {
     error_checking_mutexes_are_the_c_library_s: "errorcheck", false;
     static_initialisers_of_all_kinds: "static", true;
     owners_are_checked_where_they_are: "owners", false;
+    owners_follow_the_number_that_the_c_library_has: "renumbered", false;
     robust_mutexes_outlive_their_holders: "robust", false;
     shared_mutexes_are_shared_by_processes: "shared", false;
     priority_inheritance_and_protection: "protocols", false;

@@ -3,11 +3,13 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <threads.h>
 #include <time.h>
@@ -121,6 +123,42 @@ static void owners(pthread_mutex_t *twice, pthread_mutex_t *told) {
     MUST(pthread_mutex_unlock(told) == 0);
     contend(twice, 0);
     contend(told, 0);
+}
+
+/* Whose number a mutex of this kind has while this thread holds it. */
+static int holder_of(int kind) {
+    pthread_mutex_t mutex;
+    of_kind(&mutex, kind, 0, 0, 0);
+    MUST(pthread_mutex_lock(&mutex) == 0);
+    int holder = mutex.__data.__owner;
+    MUST(pthread_mutex_unlock(&mutex) == 0);
+    return holder;
+}
+
+/* As a browser does in the children that it makes by clone, where the C library keeps the parent's number: looks what a mutex says,
+   writes the child's own number to the thread's descriptor, and looks again. */
+static int renumbered_child(void *ignored) {
+    (void)ignored;
+    static const int kinds[] = {PTHREAD_MUTEX_RECURSIVE, PTHREAD_MUTEX_ERRORCHECK};
+    pid_t own = (pid_t)syscall(SYS_gettid);
+    pid_t *number = (pid_t *)((char *)pthread_self() + 0x2d0);
+    for (int i = 0; i < 2; i++) printf("before: %d\n", holder_of(kinds[i]) == *number);
+    *number = own;
+    for (int round = 0; round < 3; round++)
+        for (int i = 0; i < 2; i++) printf("after: %d\n", holder_of(kinds[i]) == own);
+    owners(&recursive, &checking);
+    fflush(stdout);
+    _exit(0);
+}
+
+static void renumbered(void) {
+    static char stack[1 << 20];
+    int status;
+    MUST(holder_of(PTHREAD_MUTEX_RECURSIVE) == getpid() && holder_of(PTHREAD_MUTEX_ERRORCHECK) == getpid());
+    fflush(stdout);
+    pid_t child = clone(renumbered_child, stack + sizeof stack, SIGCHLD, NULL);
+    MUST(child > 0 && waitpid(child, &status, 0) == child);
+    printf("child: %d\n", status);
 }
 
 static void robust(void) {
@@ -397,6 +435,7 @@ int main(int argc, char **argv) {
     else if (!strcmp(which, "errorcheck")) whole(PTHREAD_MUTEX_ERRORCHECK);
     else if (!strcmp(which, "static")) contend(&fixed, -1), contend(&adaptive, -1), contend(&recursive, -1), contend(&checking, -1);
     else if (!strcmp(which, "owners")) owners(&recursive, &checking);
+    else if (!strcmp(which, "renumbered")) renumbered();
     else if (!strcmp(which, "robust")) robust();
     else if (!strcmp(which, "shared")) shared();
     else if (!strcmp(which, "protocols")) protocols();

@@ -161,6 +161,32 @@ fn a_recursive_mutex_has_the_owner_and_count_of_the_c_library() {
     set_mode(Locks::Off);
 }
 
+/// Firefox writes it in children that it makes by clone, and ends them if a mutex says otherwise.
+#[test]
+fn an_owner_is_the_number_that_the_c_library_has_now() {
+    let _alone = MODE_IS_ONE.lock();
+    set_mode(Locks::Count);
+    let of = |kind: usize| {
+        let mutex = new(kind as u64);
+        assert_eq!(take(&mutex, 0), 0);
+        let owner = mutex.owner.load(Ordering::Relaxed);
+        assert_eq!(release(&mutex, 0), 0);
+        owner
+    };
+    std::thread::spawn(move || {
+        let own = syscall::gettid() as u32;
+        for number in [own, own + 1, own + 1, own] {
+            owned::tests::renumber(number);
+            assert_eq!([owned::RECURSIVE, owned::CHECKING].map(of), [number; 2]);
+            assert_eq!(owned::tests::learnt_of_both(), [number; 2]);
+            assert_eq!([owned::RECURSIVE, owned::CHECKING].map(of), [number; 2], "by the fast path");
+        }
+    })
+    .join()
+    .expect("no panic");
+    set_mode(Locks::Off);
+}
+
 /// The same for an error-checking mutex, whose errors come from the C library.
 #[test]
 fn an_error_checking_mutex_has_the_owner_and_errors_of_the_c_library() {

@@ -13,8 +13,9 @@
 //! unrecorded.
 //!
 //! Invariant: an owner is compared with the number that the C library itself has for the thread. Doubtful cases and errors
-//! are left to the C library. A thread learns that number from the first of these mutexes that the C library takes for it.
-//! The kernel's number could differ: in a child of a raw `clone` the C library keeps the parent's.
+//! are left to the C library. A thread learns that number from the first of these mutexes that the C library takes for it, and learns
+//! it anew when the C library's number changes. The kernel's number could differ: in a child of a raw `clone` the C library keeps the
+//! parent's, until a program such as Firefox writes the child's own to the thread's descriptor.
 //! Not here: the protocol (`mutex`), other kinds (`passed_through`).
 
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -29,15 +30,35 @@ pub(super) const RECURSIVE: usize = 1;
 pub(super) const CHECKING: usize = 2;
 
 // The number that the C library has for this thread, in each half: the lower for recursive mutexes, the upper for
-// error-checking ones; 0: not learnt yet. Each kind learns it for itself, so that the first mutex of each is reported
+// error-checking ones; all bits 1: not learnt yet. Each kind learns it for itself, so that the first mutex of each is reported
 // (`c_library::count`).
-thread_word!(owners, set_owners, "underbar_thread_owner", "0");
+thread_word!(owners, set_owners, "underbar_thread_owner", "-1");
+const UNKNOWN: u32 = u32::MAX;
 
-/// One of the two kinds, by the bit where its half begins.
+/// The number in one of the two halves, by the bit where it begins.
 #[inline(always)]
-fn owner(half: u32) -> u32 {
+fn learnt(half: u32) -> u32 {
     (owners() >> half) as u32
 }
+
+/// The number in the thread's descriptor, where glibc has had it on x86-64 since 2.4. A C library that had something else there would take
+/// all these mutexes itself.
+#[inline(always)]
+fn of_the_c_library() -> u32 {
+    let number: u32;
+    // SAFETY: reads the thread's descriptor, which is at the thread pointer and longer than that. Not `pure`: the program may change it.
+    unsafe {
+        core::arch::asm!(
+            "mov {number:e}, dword ptr fs:[{place}]",
+            number = out(reg) number,
+            place = const NUMBER_IN_DESCRIPTOR,
+            options(readonly, nostack, preserves_flags)
+        );
+    }
+    number
+}
+
+const NUMBER_IN_DESCRIPTOR: usize = 0x2d0;
 
 const OF_RECURSIVE: u32 = 0;
 const OF_CHECKING: u32 = 32;
@@ -49,12 +70,14 @@ const OF_CHECKING: u32 = 32;
 pub(super) unsafe extern "C" fn lock_recursive(mutex: *const Mutex) -> i32 {
     // SAFETY: the caller's promise.
     let mutex = unsafe { &*mutex };
-    let thread = owner(OF_RECURSIVE);
-    if mutex.owner.load(Ordering::Relaxed) == thread {
-        // Also where the thread's number is not known, and no thread owns it.
-        return lock_again(mutex, thread);
+    let thread = of_the_c_library();
+    if learnt(OF_RECURSIVE) != thread {
+        return lock_and_learn(mutex, OF_RECURSIVE);
     }
-    if thread == 0 || !mutex.take_if_free() {
+    if mutex.owner.load(Ordering::Relaxed) == thread {
+        return lock_again(mutex);
+    }
+    if !mutex.take_if_free() {
         return lock_and_learn(mutex, OF_RECURSIVE);
     }
     mutex.count.store(1, Ordering::Relaxed);
@@ -69,8 +92,9 @@ pub(super) unsafe extern "C" fn lock_recursive(mutex: *const Mutex) -> i32 {
 pub(super) unsafe extern "C" fn lock_checking(mutex: *const Mutex) -> i32 {
     // SAFETY: the caller's promise.
     let mutex = unsafe { &*mutex };
-    let thread = owner(OF_CHECKING);
-    if thread == 0 || mutex.owner.load(Ordering::Relaxed) == thread || !mutex.take_if_free() {
+    let thread = of_the_c_library();
+    let is_learnt = learnt(OF_CHECKING) == thread;
+    if !is_learnt || mutex.owner.load(Ordering::Relaxed) == thread || !mutex.take_if_free() {
         return lock_and_learn(mutex, OF_CHECKING);
     }
     mutex.taken_by(thread);
@@ -78,9 +102,9 @@ pub(super) unsafe extern "C" fn lock_checking(mutex: *const Mutex) -> i32 {
 }
 
 #[inline(never)]
-fn lock_again(mutex: &Mutex, thread: u32) -> i32 {
+fn lock_again(mutex: &Mutex) -> i32 {
     let count = mutex.count.load(Ordering::Relaxed);
-    if thread == 0 || count == u32::MAX {
+    if count == u32::MAX {
         return lock_and_learn(mutex, OF_RECURSIVE);
     }
     mutex.count.store(count + 1, Ordering::Relaxed);
@@ -91,12 +115,15 @@ fn lock_again(mutex: &Mutex, thread: u32) -> i32 {
 #[inline(never)]
 fn lock_and_learn(mutex: &Mutex, half: u32) -> i32 {
     let failure = c_library::lock(mutex);
-    if failure == 0 && owner(half) == 0 {
-        if let Some(kind) = mutex.other_kind() {
+    if failure == 0 && learnt(half) != of_the_c_library() {
+        if learnt(half) == UNKNOWN
+            && let Some(kind) = mutex.other_kind()
+        {
             c_library::count(kind);
         }
         // A signal handler that meanwhile learns the other half learns it again later.
-        set_owners(owners() | (mutex.owner.load(Ordering::Relaxed) as usize) << half);
+        let other = owners() & !((u32::MAX as usize) << half);
+        set_owners(other | (mutex.owner.load(Ordering::Relaxed) as usize) << half);
     }
     failure
 }
@@ -108,8 +135,8 @@ fn lock_and_learn(mutex: &Mutex, half: u32) -> i32 {
 pub(super) unsafe extern "C" fn unlock_recursive(mutex: *const Mutex) -> i32 {
     // SAFETY: the caller's promise.
     let mutex = unsafe { &*mutex };
-    let thread = owner(OF_RECURSIVE);
-    if thread == 0 || mutex.owner.load(Ordering::Relaxed) != thread {
+    let thread = of_the_c_library();
+    if learnt(OF_RECURSIVE) != thread || mutex.owner.load(Ordering::Relaxed) != thread {
         return c_library::unlock(mutex);
     }
     // The holder's count is at least 1.
@@ -128,9 +155,9 @@ pub(super) unsafe extern "C" fn unlock_recursive(mutex: *const Mutex) -> i32 {
 pub(super) unsafe extern "C" fn unlock_checking(mutex: *const Mutex) -> i32 {
     // SAFETY: the caller's promise.
     let mutex = unsafe { &*mutex };
-    let thread = owner(OF_CHECKING);
+    let thread = of_the_c_library();
     // No other thread sets the word while this thread owns it.
-    if thread == 0 || mutex.owner.load(Ordering::Relaxed) != thread {
+    if learnt(OF_CHECKING) != thread || mutex.owner.load(Ordering::Relaxed) != thread {
         return c_library::unlock(mutex);
     }
     mutex.give_up_and(wake);
@@ -146,5 +173,28 @@ fn wake(word: *const AtomicU32) {
 
 /// The thread that continues in a forked child has another number.
 pub(super) fn forget_thread() {
-    set_owners(0);
+    set_owners(usize::MAX);
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::{NUMBER_IN_DESCRIPTOR, OF_CHECKING, OF_RECURSIVE, learnt};
+
+    /// What the calling thread has learnt.
+    pub fn learnt_of_both() -> [u32; 2] {
+        [OF_RECURSIVE, OF_CHECKING].map(learnt)
+    }
+
+    /// Gives the calling thread another number in the C library.
+    pub fn renumber(number: u32) {
+        // SAFETY: the C library uses the number as a mutex's owner, and for signals to the thread, of which there are none here.
+        unsafe {
+            core::arch::asm!(
+                "mov dword ptr fs:[{place}], {number:e}",
+                number = in(reg) number,
+                place = const NUMBER_IN_DESCRIPTOR,
+                options(nostack, preserves_flags)
+            );
+        }
+    }
 }
