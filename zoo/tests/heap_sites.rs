@@ -199,6 +199,20 @@ fn most_in_use_is_when_the_heap_had_its_peak() {
     assert!((most - peak).abs() <= peak / 50.0, "{most} of {peak}");
 }
 
+/// What a thread counts for itself until later belongs to the moment at which it was got: before the free that follows, not after it.
+#[test]
+fn what_is_freed_after_the_peak_was_in_use_at_the_peak() {
+    let program = text(&compiled("sites/known", "heap-grown", &["-g", "-fno-builtin"])).to_owned();
+    let line = ["heap", "--json", "--opts", "SITES(ON,8M,,0)", "--", &program, "grown"];
+    let ran = left(Command::new(underbar()).args(line));
+    assert_eq!(code(ran.status), 0, "{}", ran.error);
+    let report: Value =
+        serde_json::from_str(&ran.error).unwrap_or_else(|error| panic!("{error}: {}", ran.error));
+    let bytes = figure(&report["total"], "most_in_use", "bytes") / MIB;
+    assert!((512.0..520.0).contains(&bytes), "{bytes}: {}", report["total"]);
+    assert_eq!(figure(&report["total"], "in_use_at_end", "samples"), 1.0, "{}", report["total"]);
+}
+
 #[test]
 fn a_piece_of_stack_that_is_too_short_has_an_option_that_mends_it() {
     let flags = ["-pthread", "-fno-builtin", "-fomit-frame-pointer", "-fno-optimize-sibling-calls"];

@@ -7,6 +7,7 @@
  *   known exec PROGRAM...   requests, then another program
  *   known calls             requests by `inner`, called by `outer`
  *   known deep              requests below 300 calls
+ *   known grown             the most is in use after the last sample, when the first of two large blocks is freed
  *
  * Prints the bytes that were requested and those that stay. Its own output requests nothing.
  */
@@ -214,6 +215,18 @@ __attribute__((noinline)) static int deeper(int depth)
     return result + 1;
 }
 
+/* Each large block is certainly a sample, the small ones are none with a mean of some MiB. */
+static void grown(void)
+{
+    enum { LARGE = 256 << 20, SMALL = 100, BLOCKS = 20 };
+    char *first = inner(LARGE), *second = outer(LARGE);
+    for (int i = 0; i < BLOCKS; i++)
+        ((char *)malloc(SMALL))[0] = 1;
+    first[0] = second[0] = 1;
+    free(first);
+    say("grown", 2 * LARGE + BLOCKS * SMALL, LARGE + BLOCKS * SMALL);
+}
+
 int main(int count, char **arguments)
 {
     const char *mode = count > 1 ? arguments[1] : "";
@@ -234,6 +247,8 @@ int main(int count, char **arguments)
         calls();
     else if (strcmp(mode, "deep") == 0)
         say("deep", (uint64_t)deeper(300), 0);
+    else if (strcmp(mode, "grown") == 0)
+        grown();
     else
         return 1;
     return 0;

@@ -22,7 +22,7 @@ use super::object::{self, Heap};
 use super::thread::{self, FILLING, ThreadHeap, slot};
 use super::trace::{self, Kind, Site};
 use super::{OurSegments, check, ecb, own_heap, sampled, space, usable, usable_size, use_elements, watch};
-use crate::{coverage, ledger, sites};
+use crate::{coverage, ledger};
 
 /// Gives storage back. Null is ignored; a foreign pointer is left alone and counted.
 ///
@@ -187,7 +187,7 @@ unsafe fn before_free(heap: &Heap, function: &'static str, address: *mut u8, is_
             trace::note(Kind::Freed, address.addr(), usable_size(address), &site);
         }
         if is_sample {
-            sites::freed(address.addr());
+            sampled::ends(address.addr());
         }
         if let Some(fill) = heap.settings.fill_free() {
             address.write_bytes(fill, usable_size(address));

@@ -30,7 +30,7 @@ use super::block::Block;
 use super::map::PAGE;
 use super::object::{self, Heap};
 use super::size::{CELL_BYTES, LARGEST_SMALL, class_of};
-use super::thread::{Ready, ThreadHeap, slot};
+use super::thread::{Ready, ThreadHeap, is_real, slot};
 use super::trace::Site;
 use super::{
     Cell, Got, OurSegments, class_for, count_element, get_element, note_largest, obey_if_changed, own_heap,
@@ -210,6 +210,14 @@ unsafe fn note(thread: *mut ThreadHeap, address: usize, size: usize, mean: u64, 
     // SAFETY: the caller's promise.
     let (number, unpublished) = unsafe { ((*thread).thread_number(), (*thread).unpublished_bytes()) };
     sites::got(&sites::Got { address, size, mean, thread: number, unpublished }, &site.call());
+}
+
+/// The storage of a sampled request is about to be freed.
+pub fn ends(address: usize) {
+    let heap = slot::get();
+    // SAFETY: the slot's heap is this thread's.
+    let unpublished = if is_real(heap) { unsafe { (*heap).unpublished_bytes() } } else { 0 };
+    sites::freed(address, unpublished);
 }
 
 /// Whether the request of an element was sampled.

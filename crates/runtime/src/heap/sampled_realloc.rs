@@ -14,10 +14,9 @@ use super::block::HEADER;
 use super::freeing::free;
 use super::map::{Descriptor, SEGMENT};
 use super::resizing::{get_for_outgrown, resize};
-use super::sampled::{draw, get, has_cells_of, is_sample, mark, passes, ready};
+use super::sampled::{draw, ends, get, has_cells_of, is_sample, mark, passes, ready};
 use super::trace::Site;
 use super::{fill_from, get_element, malloc, object, own_heap, usable};
-use crate::sites;
 
 /// realloc of a block that is no sample, by a request that is none, in a heap that is special for its samples alone. None: something of that
 /// is not so, or not known yet.
@@ -101,7 +100,7 @@ pub unsafe fn realloc(address: *mut u8, descriptor: *mut Descriptor, size: usize
                 }
             } else {
                 if is_sampled {
-                    sites::freed(address.addr());
+                    ends(address.addr());
                     mark(heap, address.addr(), false);
                 }
                 if let Some(same) = resize(address, descriptor, size, site.caller) {

@@ -39,8 +39,8 @@ use super::registry::REGISTRY;
 use super::resizing::in_place;
 use super::space::{Disposition, Element, Policy, Space};
 use super::zone::{self, State};
-use super::{OurSegments, count_element, pools, use_elements, whole};
-use crate::{coverage, ledger, sites, start};
+use super::{OurSegments, count_element, pools, sampled, use_elements, whole};
+use crate::{coverage, ledger, start};
 
 type Answer<T> = Result<T, &'static Condition>;
 
@@ -270,7 +270,7 @@ unsafe fn forget_sample(heap: &Heap, address: usize) {
     unsafe {
         let block = Block::of_element(address);
         if heap.settings.samples() && block.is_sampled() {
-            sites::freed(address);
+            sampled::ends(address);
             block.set_sampled(false);
         }
     }

@@ -133,7 +133,7 @@ fn look_again() {
 /// The process ends. A last record says how much was in use at most.
 pub(crate) fn at_end() {
     look_again();
-    freed(0);
+    freed(0, 0);
 }
 
 /// In a forked child, whose samples need an area of their own.
@@ -219,10 +219,10 @@ pub(crate) struct Got {
     pub unpublished: i64,
 }
 
-/// The bytes in use with this request, as far as is counted, without those from the parent.
-fn in_use(got: &Got) -> u64 {
-    let all = ledger::used().wrapping_add(got.unpublished).wrapping_sub(OF_PARENT.load(Ordering::Relaxed));
-    u64::try_from(all).unwrap_or(0).max(got.size as u64)
+/// The bytes in use, as far as is counted and with what the calling thread has not yet added, without those from the parent.
+fn in_use(unpublished: i64) -> u64 {
+    let all = ledger::used().wrapping_add(unpublished).wrapping_sub(OF_PARENT.load(Ordering::Relaxed));
+    u64::try_from(all).unwrap_or(0)
 }
 
 /// The most bytes that were in use at one time, as far as threads have reported them, without those from the parent.
@@ -246,12 +246,13 @@ pub(crate) fn got(got: &Got, call: &Call) {
     header.spent_ns.store(rate::all_spent(), Ordering::Relaxed);
 }
 
-/// The storage of a sampled request is about to be freed.
+/// The storage of a sampled request is about to be freed. `unpublished` as in [`Got`]: if more is in use now than ever before, the record
+/// of this free says so. A later one would be read as if it was so without this storage.
 #[cold]
 #[inline(never)]
-pub(crate) fn freed(address: usize) {
+pub(crate) fn freed(address: usize, unpublished: i64) {
     let Some((header, ring)) = area::ring() else { return };
-    if !record::freed(&ring, clock::monotonic(), address) {
+    if !record::freed(&ring, clock::monotonic(), address, unpublished) {
         header.lost_frees.fetch_add(1, Ordering::Relaxed);
     }
 }

@@ -68,8 +68,9 @@ fn write(
     let is_known = known::has(number);
     let (kind, more) = if is_known { (KNOWN, 0) } else { (kind, more) };
     let Some(record) = reserve(ring, kind, GOT_WORDS + more) else { return false };
-    let (thread, used) = (u64::from(got.thread) | flags, super::in_use(got));
-    let (size, most) = (got.size as u64, super::most_in_use().max(used));
+    let (thread, size) = (u64::from(got.thread) | flags, got.size as u64);
+    let used = super::in_use(got.unpublished).max(size);
+    let most = super::most_in_use().max(used);
     put_all(ring, &record, 1, &[time, got.address as u64, size, got.mean, thread, number, used, most]);
     if !is_known {
         put_stack(&record);
@@ -98,9 +99,10 @@ fn put_all(ring: &Ring, record: &Reserved, from: usize, words: &[u64]) {
 }
 
 /// Writes a free. False if there was no room.
-pub(super) fn freed(ring: &Ring, time: u64, address: usize) -> bool {
+pub(super) fn freed(ring: &Ring, time: u64, address: usize, unpublished: i64) -> bool {
     let Some(record) = reserve(ring, FREED, FREED_WORDS) else { return false };
-    put_all(ring, &record, 1, &[time, address as u64, super::most_in_use()]);
+    let most = super::most_in_use().max(super::in_use(unpublished));
+    put_all(ring, &record, 1, &[time, address as u64, most]);
     ring.commit(&record);
     true
 }

@@ -103,7 +103,7 @@ unsafe fn take_out(segment: &Segment, in_use: &mut InUse) -> Option<Fault> {
                 let descriptor = map::lookup(block.element());
                 if descriptor.is_null() || (*descriptor).owner.load(Ordering::Relaxed) == SEGMENT {
                     if block.is_sampled() {
-                        sites::freed(block.element());
+                        sites::freed(block.element(), 0);
                     }
                     in_use.blocks += 1;
                     in_use.bytes += size as i64;
