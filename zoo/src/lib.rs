@@ -18,13 +18,15 @@ pub mod real;
 pub mod served;
 pub mod terminal;
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{BufRead, BufReader, Write as _};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
-use std::sync::{Mutex, Once, OnceLock};
+use std::sync::{Mutex, Once, OnceLock, PoisonError};
+use std::thread::{self, ThreadId};
 use underbar_sys::signal::{Disposition, name, set_disposition};
 
 /// The folder of the tests' build outputs, in the target folder: on a file system that allows programs.
@@ -107,7 +109,7 @@ pub fn try_compiled(source: &str, result: &str, flags: &[&str]) -> Result<PathBu
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let path = folder().join(result);
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs").join(source).with_extension("c");
-    let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let time = |path: &Path| fs::metadata(path).and_then(|status| status.modified()).ok();
     let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs");
     let shared = [
@@ -142,9 +144,13 @@ pub fn try_compiled(source: &str, result: &str, flags: &[&str]) -> Result<PathBu
 /// A folder of one test, empty at first.
 ///
 /// # Panics
-/// If it cannot be made.
+/// If it cannot be made, or if another test has it: the two would empty it and write it under each other's hands, now and then.
 #[must_use]
 pub fn scratch(name: &str) -> PathBuf {
+    static OWNERS: Mutex<BTreeMap<String, ThreadId>> = Mutex::new(BTreeMap::new());
+    let me = thread::current().id();
+    let owner = *OWNERS.lock().unwrap_or_else(PoisonError::into_inner).entry(name.to_owned()).or_insert(me);
+    assert_eq!(owner, me, "two tests have the folder scratch-{name}");
     let folder = folder().join(format!("scratch-{name}"));
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).expect("a folder");

@@ -397,14 +397,14 @@ fn the_server_gets_fewer_fetches() {
 /// psycopg 3 sends its statements and does not wait: its rows come one by one, and the report has them with the reason.
 #[test]
 fn fetches_that_are_only_sent_are_counted() {
-    let Some((server, program)) = server("sent") else { return };
+    let Some((server, program)) = server("only-sent") else { return };
     let statements = lines(
         "begin read only\n@send declare c no scroll cursor for select id from t\n40*@send fetch 1 from c\n@send close c\n\
          @send declare c no scroll cursor for select id from t\n20*@send fetch next from c\n@send fetch 5 from c\n\
          declare d cursor for select id from t where id < 30\n9*fetch 1 from d\n@send fetch 1 from d\nrollback",
     );
-    let (plain, ours, report) = both(&server, &program, "sent", &statements, "MULTIFETCH(100)");
-    same("sent", &plain, &ours);
+    let (plain, ours, report) = both(&server, &program, "only-sent", &statements, "MULTIFETCH(100)");
+    same("only-sent", &plain, &ours);
     let of = |key| counter(&report, key);
     assert_eq!((of("fetch.asked"), of("fetch.alone")), (70, 61), "{}", fetches(&report, "fetch"));
     // c twice, and d once it is sent.
