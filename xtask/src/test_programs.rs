@@ -64,10 +64,23 @@ pub struct Results {
     pub passed: usize,
     pub failed: usize,
     pub ignored: usize,
-    /// Names of failed tests.
+    /// Names of failed tests; behind each the place of its first panic and the first line of what that said.
     pub failures: Vec<String>,
     /// Did it end with status 0?
     pub is_green: bool,
+    /// Where the output is, between its lines.
+    place: Place,
+}
+
+/// A place in the output of failed tests that matters for its next line.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    #[default]
+    Elsewhere,
+    /// In what the failed test with this number said, before its panic.
+    Said(usize),
+    /// After the line that says where this one panicked.
+    Panicked(usize),
 }
 
 /// Builds these packages with their tests; none if something does not compile.
@@ -167,12 +180,13 @@ fn results(name: &str, run: &mut Command) -> Results {
 }
 
 impl Results {
-    /// Adds a line of output: that of a failed test, or the numbers of
+    /// Adds a line of output: that of a failed test, what it said, or the numbers of
     /// `test result: ok. 4 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s`.
     fn read(&mut self, line: &str) {
         if let Some(test) = line.strip_prefix("test ").and_then(|rest| rest.strip_suffix(" ... FAILED")) {
             self.failures.push(format!("{}: {test}", self.name));
         }
+        self.read_panic(line);
         let Some((_, numbers)) = line.strip_prefix("test result: ").and_then(|rest| rest.split_once(". "))
         else {
             return;
@@ -187,6 +201,28 @@ impl Results {
             self.passed += passed;
             self.failed += failed;
             self.ignored += ignored;
+        }
+    }
+
+    /// Adds the first panic of a failed test to its name: who reads the end of a long log sees the reason.
+    fn read_panic(&mut self, line: &str) {
+        if let Some(test) = line.strip_prefix("---- ").and_then(|rest| rest.strip_suffix(" stdout ----")) {
+            let name = format!("{}: {test}", self.name);
+            let failed = self.failures.iter().position(|failure| *failure == name);
+            self.place = failed.map_or(Place::Elsewhere, Place::Said);
+            return;
+        }
+        let (Place::Said(failed) | Place::Panicked(failed)) = self.place else { return };
+        let Some(failure) = self.failures.get_mut(failed) else { return };
+        if self.place == Place::Panicked(failed) {
+            failure.push(' ');
+            failure.push_str(line);
+            self.place = Place::Elsewhere;
+        } else if let Some((_, at)) = line.split_once("' panicked at ").or(line.split_once(") panicked at "))
+        {
+            failure.push_str(", ");
+            failure.push_str(at);
+            self.place = Place::Panicked(failed);
         }
     }
 }
@@ -205,13 +241,23 @@ mod tests {
             "test result: ok. 4 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s",
             "test numbers::result ... ok",
             "test numbers::other ... FAILED",
+            "test numbers::ended ... FAILED",
             "test result: cut short",
+            "---- numbers::other stdout ----",
+            "it said something",
+            "thread 'numbers::other' (17) panicked at a.rs:2:5:",
+            "two tests have one folder",
+            "note: run with `RUST_BACKTRACE=1`",
+            "thread 'numbers::other' (18) panicked at a.rs:9:9:",
+            "---- numbers::ended stdout ----",
+            "Error: none",
             "test result: FAILED. 12 passed; 3 failed; 0 ignored; 0 measured; 2 filtered out; finished in 1s",
         ] {
             results.read(line);
         }
         assert_eq!((results.passed, results.failed, results.ignored), (16, 3, 1));
-        assert_eq!(results.failures, ["a.rs: numbers::other"]);
+        let failures = ["a.rs: numbers::other, a.rs:2:5: two tests have one folder", "a.rs: numbers::ended"];
+        assert_eq!(results.failures, failures);
     }
 
     #[test]
