@@ -29,8 +29,8 @@ fn the_figures_of_an_ecb_are_what_its_program_did() {
     }
 }
 
-/// The layout is that of ZDECB HAVL: `advise` reads all of it.
-fn is_read(display: &str, ecb: u64) {
+/// The layout is that of ZDECB HAVL: `advise` reads all of it, from a folder of that name.
+fn is_read(folder: &str, display: &str, ecb: u64) {
     for line in [
         &format!("ECB {ecb:016X}   MAIN THREAD ECB {ecb:016X}\n"),
         "SETNAME = SHOWN\n",
@@ -41,8 +41,7 @@ fn is_read(display: &str, ecb: u64) {
     ] {
         assert!(display.contains(line), "{line}{display}");
     }
-    let folder = scratch("ecb-display");
-    let listing = folder.join("listing");
+    let listing = scratch(folder).join("listing");
     std::fs::write(&listing, display).expect("written");
     let found = left(Command::new(underbar()).args(["advise", "--json"]).arg(&listing));
     assert!(found.status.success(), "{found:?}");
@@ -55,7 +54,7 @@ fn a_program_prints_the_display_of_its_ecb() {
     assert!(found.status.success() && found.error.is_empty(), "{found:?}");
     let number = found.output.split_once("MAIN THREAD ECB ").expect("a number").1;
     let number = u64::from_str_radix(number.lines().next().expect("a line"), 16).expect("digits");
-    is_read(&found.output, number);
+    is_read("ecb-printed", &found.output, number);
 }
 
 #[test]
@@ -78,7 +77,7 @@ fn a_running_program_is_asked_for_its_ecbs() {
         let found = ask(&which);
         assert!(found.status.success() && found.error.is_empty(), "{found:?}");
         assert_eq!(found.output.matches("DECB0125I").count(), 1);
-        is_read(&found.output, ecb);
+        is_read("ecb-asked-display", &found.output, ecb);
     }
     let found = ask("all");
     assert!(found.output.contains("SETNAME = SHOWN\n") && found.status.success(), "{found:?}");
