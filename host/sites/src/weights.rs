@@ -92,7 +92,9 @@ impl Sum {
         }
     }
 
-    fn of(size: u64, mean: u64) -> Sum {
+    /// Of one sample, with its weight.
+    #[must_use]
+    pub fn of(size: u64, mean: u64) -> Sum {
         let chance = chance(size, mean);
         let bytes = size as f64 / chance;
         let variance = (1.0 - chance) * bytes * bytes;
