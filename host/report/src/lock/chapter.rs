@@ -24,7 +24,7 @@ use underbar_model::Area;
 use super::columns::NEVER;
 use super::groups::{Group, groups};
 use super::lines::title;
-use crate::locks::{Call, LockSort, Locks, Missing, Mode, Site};
+use crate::locks::{Call, Lock, LockSort, Locks, Missing, Mode, Site};
 use crate::model::{Process, Report};
 use crate::page::{COLUMNS, clean, clip, clip_middle};
 use crate::spread::Spread;
@@ -352,6 +352,17 @@ fn missing(text: &mut String, locks: &Locks) {
     if locks.mode == Mode::Off {
         text.push_str("\n  Under LOCK(OFF) no lock is looked at.\n");
     }
+    if locks.mode == Mode::Count && locks.locks.iter().any(is_seen_in_part) {
+        text.push_str(
+            "\n  Threads waited so often that a share of the waits was recorded: acquisitions and\n  times are of all, wakes and times given up \
+             only of that share. LOCK(SIMPLE) counts all.\n",
+        );
+    }
+}
+
+/// Was it given up less often than threads waited for it? Each wait ends when the lock is given up, but one that stands for others is seen once.
+fn is_seen_in_part(lock: &Lock) -> bool {
+    lock.contended >= 32 && lock.given_up < lock.contended / 4 * 3
 }
 
 #[cfg(test)]
@@ -389,6 +400,21 @@ mod tests {
             assert!(text.contains(part), "{part}: {text}");
         }
         assert!(!text.contains("sleeps"), "{text}");
+    }
+
+    /// Of a program with 972 waits, the report said "300 wakes", and nothing of why.
+    #[test]
+    fn wakes_of_a_share_of_the_waits_are_called_that() {
+        for (given_up, says) in [(300, true), (900, false)] {
+            let mut bytes = Bytes::new(1, 1, 1);
+            bytes.lock(0, |lock| {
+                (lock.address, lock.sort, lock.contended, lock.wait_ns) = (64, 1, 972, 103_000_000);
+                (lock.woken, lock.given_up) = (given_up, given_up);
+            });
+            let text = render(&sample::report_of(sample::locks_of(&bytes)), &[]);
+            assert!(text.contains("under LOCK(COUNT)"), "{text}");
+            assert_eq!(text.contains("only of that share"), says, "{text}");
+        }
     }
 
     /// Times of a minute and more are wider: "4 min 12 s".

@@ -75,7 +75,8 @@ columns! {
     "parked", "Sleeps", Count, Each(|lock| lock.parked, Sum), Waiting, true,
         "Times that a thread slept for the lock.";
     "woken", "Wakes", Count, Each(|lock| lock.woken, Sum), Always, false,
-        "Times that the thread that unlocked woke another thread.";
+        "Times that the thread that unlocked woke another thread. Under LOCK(COUNT) only while a wait is recorded: of more than 2,500 waits a \
+         second, a share is.";
     "wait_ns", "Waited", Nanoseconds, Each(|lock| Some(lock.wait_ns), Sum), Always, true,
         "From the first try to the acquisition, summed over the contended ones.";
     "wait_max_ns", "Longest wait", Nanoseconds, Each(|lock| Some(lock.wait_max_ns), Max), Always, true,
@@ -86,7 +87,7 @@ columns! {
         "From being woken, or from the lock being given up, to running again: the part of the wait that is the \
          scheduler's and not the lock's.";
     "given_up", "Given up while others waited", Count, Each(|lock| Some(lock.given_up), Sum), Always, false,
-        "Times that the lock was given up while others waited for it.";
+        "Times that the lock was given up while others waited for it. Under LOCK(COUNT) only while a wait is recorded, as with locks.woken.";
     "same_holder", "by the same thread again", Count, Each(|lock| Some(lock.same_holder), Sum), Always, false,
         "Of these: by the thread that had also given it up the time before.";
     "blocked", "Holder seen in a system call", Count,
