@@ -12,7 +12,7 @@
 
 use underbar_ledger::Key;
 
-use crate::model::{End, Report, State};
+use crate::model::{End, Process, Report, State};
 use crate::page::{Line, labelled};
 use crate::program::Program;
 use crate::timing;
@@ -90,8 +90,15 @@ pub(crate) enum Unseen {
     NoRoom(u64),
     /// A signal ended the whole run early.
     Cut(i32),
-    /// A process of this program ended early.
-    EndedEarly(String),
+    /// Processes of a program ended early.
+    EndedEarly {
+        /// Its name.
+        name: String,
+        /// How many of its processes did.
+        ended: u64,
+        /// Of so many.
+        processes: u64,
+    },
     /// The program reports a failure.
     Failed(i32),
     /// The heap is only a part of the resident memory, and the rest is no anonymous memory.
@@ -120,12 +127,14 @@ impl Unseen {
         if let Some(End::Signal(signal)) = report.run.end {
             return Some(Unseen::Cut(signal));
         }
-        let early = |name: &str| {
-            let is_of_it = |state: State, of: &str| of == name && state == State::Killed;
-            report.processes.iter().any(|process| is_of_it(process.state, process.name()))
-        };
-        if let Some(program) = programs.iter().find(|program| program.unfinished && early(&program.name)) {
-            return Some(Unseen::EndedEarly(program.name.clone()));
+        for program in programs.iter().filter(|program| program.unfinished) {
+            let is_killed =
+                |process: &&Process| process.state == State::Killed && process.name() == program.name;
+            let ended = report.processes.iter().filter(is_killed).count() as u64;
+            if ended > 0 {
+                let (name, processes) = (program.name.clone(), program.processes);
+                return Some(Unseen::EndedEarly { name, ended, processes });
+            }
         }
         if let Some(small) = small_part(report, programs) {
             return Some(small);
@@ -147,7 +156,11 @@ impl Unseen {
                 format!("{} had no place in the ledger", counted(*number, "program", "programs"))
             }
             Unseen::Cut(signal) => format!("the run was {}", timing::end(Some(End::Signal(*signal)))),
-            Unseen::EndedEarly(name) => format!("{name} ended without notice"),
+            Unseen::EndedEarly { name, ended: 1, processes: 0..=1 } => {
+                format!("{name} ended without notice")
+            }
+            Unseen::EndedEarly { name, ended: 1, .. } => format!("a process of {name} ended without notice"),
+            Unseen::EndedEarly { name, .. } => format!("processes of {name} ended without notice"),
             Unseen::Failed(status) => format!("the program ended with {status}"),
             Unseen::SmallPart { heap, resident } => {
                 format!("the heap is {} of {} resident", bytes(*heap), bytes(*resident))
@@ -267,6 +280,19 @@ mod tests {
             |report| report.processes[0].state = State::Killed,
             "Nothing to change in what was seen; getfree ended without notice. Every figure: ",
         );
+        // Its children, and not the process whose status the first line says.
+        for (killed, says) in [(1, "a process"), (2, "processes")] {
+            check(
+                |report| {
+                    for number in 1..=killed {
+                        let mut child = report.processes[0].clone();
+                        (child.process, child.state) = (child.process + number, State::Killed);
+                        report.processes.push(child);
+                    }
+                },
+                &format!("Nothing to change in what was seen; {says} of getfree ended without notice. "),
+            );
+        }
         check(
             |report| {
                 report.processes[0].counters.set(Key::CoverageAnonymous, 0);

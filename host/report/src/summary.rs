@@ -376,6 +376,12 @@ underbar: ./getfree --seed 7: exit 0
         report.processes.push(second);
         let text = render(&report, &[], false);
         assert!(text.contains("  note      2 processes ended without notice: last gets"), "{text}");
+        // Of 2,000 killed children those behind the first 254 are folded.
+        let mut folded = report.processes[of_leading.expect("there")].clone();
+        folded.state = State::Folded;
+        report.processes.push(folded);
+        let text = render(&report, &[], false);
+        assert!(text.contains("  note      at least 2 processes ended without notice: last gets"), "{text}");
     }
 
     #[test]

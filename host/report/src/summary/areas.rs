@@ -276,6 +276,8 @@ fn killed(report: &Report, program: &Program) -> Option<Line> {
     let who = match 1 + all.count() {
         1 if program.processes <= 1 => format!("ended without notice{}", in_enclaves(first)),
         1 => format!("process {} ended without notice{}", first.process, in_enclaves(first)),
+        // Of folded processes nobody knows any more how they ended.
+        number if program.is_folded => format!("at least {number} processes ended without notice"),
         number => format!("{number} processes ended without notice"),
     };
     Some(warning("note", format!("{who}: last gets and frees may be missing (explain heap.gets)")))
