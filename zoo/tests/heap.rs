@@ -237,6 +237,20 @@ fn a_program_that_becomes_small_gives_its_storage_back() {
     }
 }
 
+/// Large blocks that come and go stay for the next one, but not beside something else that the program needs: another large block
+/// for which they have no room, or a library.
+#[test]
+fn large_blocks_that_come_and_go_cost_no_memory() {
+    let program = text(compiled("heap/come_and_go", "heap-come-and-go", &["-fno-builtin"]));
+    for then in ["another", "library"] {
+        let alone = figure(&plain(&[&program, then]).output);
+        let left = on_heap("", &[&program, then]);
+        assert!(left.status.success(), "{left:?}");
+        let ours = figure(&left.output);
+        assert!(ours <= alone + 6 * 1024, "{ours} KiB, {alone} KiB without us, before {then}");
+    }
+}
+
 #[test]
 fn storage_is_filled_as_asked() {
     let program = text(compiled("heap/filled", "heap-filled", &["-fno-builtin", "-Wno-uninitialized"]));

@@ -5,7 +5,7 @@
 
 use core::ffi::{c_char, c_int, c_void};
 
-use underbar_runtime::{deepbind, keep_three_arguments, restore_three_arguments};
+use underbar_runtime::{deepbind, keep_three_arguments, opening, restore_three_arguments};
 
 /// Defines a C function that asks the runtime for the function to continue with; gives the runtime's arguments and its function.
 macro_rules! opens {
@@ -30,7 +30,7 @@ macro_rules! opens {
 
 opens! {
     /// dlopen of POSIX.
-    dlopen(*const c_char, c_int) "" => deepbind::before_dlopen;
+    dlopen(*const c_char, c_int) "" => opening::before_dlopen;
     /// dlmopen of glibc: its namespace and mode.
     dlmopen(isize, *const c_char, c_int) "mov esi, edx" => deepbind::before_dlmopen;
 }

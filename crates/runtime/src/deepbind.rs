@@ -72,7 +72,7 @@ static NAMESPACES: AtomicBool = AtomicBool::new(false);
 ///
 /// # Safety
 /// `file` is null or a C string.
-pub unsafe extern "C" fn before_dlopen(file: *const c_char, mode: c_int) -> usize {
+pub(crate) unsafe fn before_dlopen(file: *const c_char, mode: c_int) -> usize {
     if mode & DEEPBIND != 0 {
         ledger::add(Key::DeepbindOpens, 1);
         bind();

@@ -64,6 +64,8 @@ mod multi_fetch;
 #[cfg(not(loom))]
 mod next;
 #[cfg(not(loom))]
+pub mod opening;
+#[cfg(not(loom))]
 pub mod options;
 #[cfg(not(loom))]
 mod orders;

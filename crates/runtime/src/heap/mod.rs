@@ -123,7 +123,7 @@ pub use realloc::realloc;
 pub use registry::{Handle, Refused, create, create_named, default, end};
 pub use space::{Disposition, HugePages, Policy, end_around};
 pub(crate) use watch::look;
-pub(crate) use whole::{after_fork, after_fork_in_child, before_fork, configure};
+pub(crate) use whole::{after_fork, after_fork_in_child, before_fork, before_load, configure};
 pub use whole::{change_disposition, get_descriptor, give_back_empty, put_descriptor, reserve, settle, trim};
 
 use crate::coverage::{self, Segments};

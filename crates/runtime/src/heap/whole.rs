@@ -71,6 +71,14 @@ pub fn trim() -> bool {
     ledger::slot().cell(Key::HeapSegmentBytes).load(Ordering::Relaxed) < before
 }
 
+/// A library is about to be loaded: the process grows by it, so idle storage must not pile up beside it. A thread that has the heap's
+/// lock, as one has that a signal interrupted, loads it without this.
+pub fn before_load() {
+    if let Some(mut space) = DEFAULT.space.try_lock() {
+        space.return_surplus();
+    }
+}
+
 /// Gets storage for a program that is about to give up its right to ask for more.
 pub fn reserve() {
     DEFAULT.space.lock().reserve();

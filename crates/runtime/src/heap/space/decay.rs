@@ -63,6 +63,9 @@ const NS_OF_A_BLOCK: u64 = 5_000;
 /// A block of a new size goes back at once when it is freed, from this size on.
 const WORTH_RETURNING: usize = 128 * 1024;
 
+/// Before a request of this size or more, and of a quarter of what is in use, gets storage from the kernel, other storage goes back.
+const WORTH_MAKING_ROOM: usize = 16 * MIB;
+
 const LEAF_BITS: u32 = 30;
 const LEAF_UNITS: usize = (1 << LEAF_BITS) / UNIT;
 const LEAVES: usize = 1 << (47 - LEAF_BITS);
@@ -343,7 +346,7 @@ impl Space {
             // SAFETY: blocks in the index are free blocks of live segments, and we hold the lock.
             unsafe {
                 next = self.index.after(block);
-                let (young, bytes) = self.decay_block(block, now, MOST_BYTES - went);
+                let (young, bytes) = self.decay_block(block, now, self.decay.delay, MOST_BYTES - went);
                 waits |= young;
                 went += bytes;
             }
@@ -363,18 +366,50 @@ impl Space {
         self.decay.due = if waits { nanoseconds + pause.max(blocks * NS_OF_A_BLOCK) } else { u64::MAX };
     }
 
-    /// Gives back the units of a free block whose time is over, at most `most` bytes. Returns whether other units wait, and how
-    /// many bytes went.
+    /// Gives back as many bytes of idle segments and of free blocks, whatever their age, as a large request is about to get from the
+    /// kernel: none of them was large enough for it. Otherwise a program with few large blocks that come and go would hold one more than it
+    /// ever uses, in the pages around a small one that was taken from the storage of a large one. Beside much that is in use it would not
+    /// be noticed, and pages stay for the next request. If such bytes are soon taken again, they stay too.
+    pub(super) fn make_room_for(&mut self, bytes: usize) {
+        let in_use = self.bytes - self.idle_bytes;
+        if bytes < WORTH_MAKING_ROOM.max(in_use / 4) {
+            return;
+        }
+        self.return_idle(self.idle_bytes.saturating_sub(bytes));
+        let has_learned = self.decay.delay > DELAY;
+        if has_learned || self.policy.disposition != Disposition::Auto || sandbox::is_closed() {
+            return;
+        }
+        self.decay.now = clock::coarse().max(1);
+        let now = time_of(self.decay.now);
+        let mut went = 0;
+        let mut next = self.index.first(WORTH_A_DECAY);
+        while let Some(block) = next.filter(|_| went < bytes) {
+            // SAFETY: blocks in the index are free blocks of live segments, and we hold the lock.
+            unsafe {
+                next = self.index.after(block);
+                went += self.decay_block(block, now, 0, bytes - went).1;
+            }
+        }
+        self.decay.went += went;
+        if went > 0 {
+            coverage::shrank();
+        }
+        self.decay.judge();
+    }
+
+    /// Gives back the units of a free block that were freed so many ticks ago, at most `most` bytes. Returns whether other units wait, and
+    /// how many bytes went.
     ///
     /// # Safety
     /// The block is in the index.
-    unsafe fn decay_block(&mut self, block: Block, now: u16, most: usize) -> (bool, usize) {
+    unsafe fn decay_block(&mut self, block: Block, now: u16, delay: u16, most: usize) -> (bool, usize) {
         // SAFETY: the caller's promise.
         let (size, high) = unsafe { (block.size(), (*segment_of(block)).high) };
         // Its last word is its address. From `high` on nothing was ever used, and what times are there are of an earlier segment.
         let (start, end) = (block.0 + FREE_HEAD, (block.0 + size - 8).min(high));
         let (first, last) = (start.div_ceil(UNIT), end / UNIT);
-        let (delay, mut waits, mut bytes) = (self.decay.delay, false, 0);
+        let (mut waits, mut bytes) = (false, 0);
         let mut run = first..first;
         for number in first..=last {
             let goes = number < last

@@ -158,7 +158,10 @@ impl Space {
                 return Some(block);
             }
             // Idle storage that does not fit must not pile up next to storage in use.
-            self.return_idle((16 * MIB).max((self.bytes - self.idle_bytes) / 4));
+            self.return_surplus();
+        }
+        if alone {
+            self.make_room_for(size);
         }
         // If the kernel refuses the size that HEAP sets, the program still gets the storage that it needs.
         let asked = size;
@@ -434,6 +437,14 @@ impl Space {
         self.release_parked(0);
         self.return_idle(0);
         self.bytes < before
+    }
+
+    /// The process is about to grow by something that idle storage does not serve. What is idle beyond 16 MiB and a quarter of what is in
+    /// use goes back.
+    pub fn return_surplus(&mut self) {
+        if self.idle_bytes > 0 {
+            self.return_idle((16 * MIB).max((self.bytes - self.idle_bytes) / 4));
+        }
     }
 
     /// Gives back segments that have been idle for long, and more, oldest first, until at most `keep` bytes are idle.

@@ -315,6 +315,34 @@ fn a_kept_increment_serves_again() {
     assert_eq!(space.segments, peak);
 }
 
+/// What stays idle when the process is about to grow by something else: of three segments of `LARGE`, beside so many bytes in use.
+#[test]
+fn idle_storage_does_not_pile_up_beside_other_growth() {
+    const LARGE: usize = 20 * MIB;
+    let _turn = ONE_AT_A_TIME.lock();
+    for (in_use, stay) in [(0, 0), (LARGE, 0), (5 * LARGE, 1), (16 * LARGE, 3)] {
+        let mut space = Space::new(&DEFAULT, core::ptr::null_mut());
+        space.set_policy(Policy::AUTO);
+        for _ in 0..in_use / LARGE {
+            space.get(LARGE, 16).expect("storage");
+        }
+        let elements = [(); 3].map(|()| space.get(LARGE, 16).expect("storage").address);
+        // The first ones of their size go back at once.
+        for element in elements {
+            // SAFETY: in use, and no longer.
+            unsafe { space.free(element) }.expect("in use");
+        }
+        let elements = [(); 3].map(|()| space.get(LARGE, 16).expect("storage").address);
+        for element in elements {
+            // SAFETY: as above.
+            unsafe { space.free(element) }.expect("in use");
+        }
+        assert_eq!(space.idle_bytes() / LARGE, 3);
+        space.return_surplus();
+        assert_eq!(space.idle_bytes() / LARGE, stay, "beside {in_use} bytes");
+    }
+}
+
 #[test]
 fn a_large_element_grows_by_moving_its_pages() {
     let _turn = ONE_AT_A_TIME.lock();

@@ -296,3 +296,53 @@ fn an_array_that_is_copied_into_larger_ones_leaves_nothing_behind() {
         elements.iter().filter(is_mapped).map(|&(start, bytes)| resident(start, bytes)).sum();
     assert!(resident <= 2 * WORTH_RETURNING, "{resident} bytes");
 }
+
+/// A space with a small element in the storage of a large one that was freed, and the addresses of both; and with so many other large
+/// elements in use.
+fn small_in_the_place_of_large(others: usize) -> (Space, usize, usize) {
+    let mut space = Space::new(&DEFAULT, core::ptr::null_mut());
+    space.set_policy(Policy::AUTO);
+    // None is the first of its size.
+    space.decay.largest = LARGE;
+    for _ in 0..others {
+        space.get(LARGE, 16).expect("storage");
+    }
+    let large = space.get(LARGE, 16).expect("storage").address;
+    // SAFETY: the element is ours.
+    unsafe { (large as *mut u8).write_bytes(1, LARGE) };
+    // SAFETY: in use, and no longer.
+    unsafe { space.free(large) }.expect("in use");
+    let small = space.get(4 * MIB, 16).expect("storage").address;
+    (space, large, small)
+}
+
+const LARGE: usize = 20 * MIB;
+
+#[test]
+fn a_large_request_has_room_made_for_it() {
+    let _turn = ONE_AT_A_TIME.lock();
+    let (mut space, large, small) = small_in_the_place_of_large(0);
+    assert_eq!(small, large, "the free storage serves it");
+    assert!(resident(large, LARGE) >= LARGE - PAGE);
+    space.get(LARGE, 16).expect("storage");
+    assert!(resident(large, LARGE) <= 4 * MIB + 2 * UNIT, "{}", resident(large, LARGE));
+    assert!(resident(small, 4 * MIB) >= 4 * MIB - PAGE, "what is in use stays");
+}
+
+#[test]
+fn beside_much_in_use_no_room_is_made() {
+    let _turn = ONE_AT_A_TIME.lock();
+    let (mut space, large, small) = small_in_the_place_of_large(4);
+    assert_eq!(small, large, "the free storage serves it");
+    space.get(LARGE, 16).expect("storage");
+    assert!(resident(large, LARGE) >= LARGE - PAGE);
+}
+
+#[test]
+fn pages_that_are_missed_soon_are_no_room() {
+    let _turn = ONE_AT_A_TIME.lock();
+    let (mut space, large, _) = small_in_the_place_of_large(0);
+    space.decay.delay = LONGEST_DELAY;
+    space.get(LARGE, 16).expect("storage");
+    assert!(resident(large, LARGE) >= LARGE - PAGE);
+}
