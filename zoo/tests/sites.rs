@@ -40,7 +40,7 @@ impl Seen {
             }
             Read::Event(Event::Freed { address, .. }) => _ = self.live.remove(&address),
             Read::Event(Event::Lost { samples }) => self.lost += samples,
-            Read::End => self.ends += 1,
+            Read::End { .. } => self.ends += 1,
         }
     }
 

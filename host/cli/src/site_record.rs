@@ -165,7 +165,7 @@ fn take(recorder: &mut Recorder, read: Vec<(Of, Read)>) -> HashMap<Of, HashMap<u
     // One that executes another program has two areas: what it has mapped now is the newer one's, so it is looked at after the end of the
     // older one.
     let ended: BTreeSet<u32> =
-        read.iter().filter(|(_, what)| matches!(what, Read::End)).map(|(of, _)| of.process).collect();
+        read.iter().filter(|(_, what)| matches!(what, Read::End { .. })).map(|(of, _)| of.process).collect();
     for process in near.difference(&ended) {
         recorder.look(*process, now);
     }
@@ -179,7 +179,7 @@ fn take(recorder: &mut Recorder, read: Vec<(Of, Read)>) -> HashMap<Of, HashMap<u
                     learned.entry(of).or_default().extend(recorder.learned.drain(..));
                 }
             }
-            Read::End => recorder.ended(of.process),
+            Read::End { mean } => recorder.ended(of.process, mean),
         }
     }
     learned
@@ -197,7 +197,7 @@ fn by_time(read: Vec<(Of, Read)>) -> Vec<(Of, Read)> {
             let time = match &what {
                 Read::Event(Event::Got(sample)) => sample.time,
                 Read::Event(Event::Freed { time, .. }) => *time,
-                Read::Mappings(_) | Read::Event(Event::Lost { .. }) | Read::End => *latest,
+                Read::Mappings(_) | Read::Event(Event::Lost { .. }) | Read::End { .. } => *latest,
             };
             *latest = time.max(*latest);
             (*latest, (of, what))
@@ -221,12 +221,18 @@ mod tests {
             mappings.clone(),
             freed(1, 50),
             freed(1, 40),
-            (of(1), Read::End),
+            (of(1), Read::End { mean: 1 }),
             freed(2, 45),
             freed(2, 60),
         ];
-        let expected =
-            vec![mappings, freed(2, 45), freed(1, 50), freed(1, 40), (of(1), Read::End), freed(2, 60)];
+        let expected = vec![
+            mappings,
+            freed(2, 45),
+            freed(1, 50),
+            freed(1, 40),
+            (of(1), Read::End { mean: 1 }),
+            freed(2, 60),
+        ];
         assert_eq!(by_time(read), expected);
         // What a process executed next comes behind what it was before.
         let next = Of { made_ns: 2, ..of(1) };
@@ -234,14 +240,20 @@ mod tests {
         let mappings = (next, Read::Mappings(String::new()));
         let read = vec![
             freed(1, 50),
-            (of(1), Read::End),
+            (of(1), Read::End { mean: 1 }),
             mappings.clone(),
             freed_next.clone(),
             freed(2, 45),
             freed(2, 60),
         ];
-        let expected =
-            vec![freed(2, 45), freed(1, 50), (of(1), Read::End), mappings, freed(2, 60), freed_next];
+        let expected = vec![
+            freed(2, 45),
+            freed(1, 50),
+            (of(1), Read::End { mean: 1 }),
+            mappings,
+            freed(2, 60),
+            freed_next,
+        ];
         assert_eq!(by_time(read), expected);
     }
 }

@@ -153,9 +153,9 @@ impl Recorder {
         }
     }
 
-    /// A process has ended, or executes another program.
-    pub fn ended(&mut self, process: u32) {
-        self.tally.ended(process);
+    /// A process has ended, or executes another program. This mean distance of samples was in force then, in bytes; 0: not known.
+    pub fn ended(&mut self, process: u32, mean: u64) {
+        self.tally.ended(process, mean);
         self.spaces.remove(&process);
     }
 }
@@ -221,7 +221,7 @@ mod tests {
         recorder.take(process, got(0x30));
         recorder.take(process, Event::Freed { address: 0x20, time: 6, most: 1 << 20 });
         recorder.take(process, Event::Lost { samples: 4 });
-        recorder.ended(process);
+        recorder.ended(process, 0);
         recorder.take(process, got(0x40));
         let counts = recorder.tally.counts;
         assert_eq!((counts.samples, counts.freed, counts.lost, recorder.processes), (4, 1, 4, 2));

@@ -139,11 +139,10 @@ impl Ring {
         String::from_utf8_lossy(&text).into_owned()
     }
 
-    /// The mean distance between samples that is in force, and the nanoseconds that samples took; none if the file cannot be read.
+    /// The mean distance between samples that is in force, in bytes; 0 if the file cannot be read.
     #[must_use]
-    pub fn rate(&self) -> Option<(u64, u64)> {
-        let header = header(&self.file).ok()?;
-        Some((long!(&header, mean), long!(&header, spent_ns)))
+    pub fn mean(&self) -> u64 {
+        header(&self.file).map_or(0, |header| long!(&header, mean))
     }
 
     /// Words of the ring that the last look found in use, of [`RING_WORDS`].
@@ -491,7 +490,7 @@ mod tests {
         assert!(ring.is_damaged());
         assert_eq!(read(&mut ring, true), [], "it is broken");
         area.file.set_len(100).expect("cut");
-        assert_eq!((ring.mappings(), ring.rate()), (String::new(), None));
+        assert_eq!((ring.mappings(), ring.mean()), (String::new(), 0));
         assert!(Ring::open(&area.path).is_none());
     }
 

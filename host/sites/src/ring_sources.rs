@@ -51,7 +51,10 @@ pub enum Read {
     /// An event.
     Event(Event),
     /// Nothing more comes of this area.
-    End,
+    End {
+        /// The mean distance of samples that was in force at the end, bytes; 0 if it is not known.
+        mean: u64,
+    },
 }
 
 impl Sources {
@@ -163,7 +166,7 @@ impl Source {
         let of = self.of;
         self.ring.read(is_over, &mut |event| then(&of, Read::Event(event)));
         if is_over {
-            then(&of, Read::End);
+            then(&of, Read::End { mean: self.ring.mean() });
         }
     }
 

@@ -77,7 +77,7 @@ pub struct Counts {
     pub freed: u64,
     /// The least mean distance of samples, bytes.
     pub least_mean: u64,
-    /// The largest.
+    /// The largest, also if no sample came after it had grown.
     pub largest_mean: u64,
     /// The longest piece of stack that was too short, bytes.
     pub longest_copy: u64,
@@ -164,8 +164,12 @@ impl Tally {
         self.counts.lost = self.counts.lost.saturating_add(samples);
     }
 
-    /// A process has ended, or executes another program: what it still had in use is so at the end.
-    pub fn ended(&mut self, process: u32) {
+    /// A process has ended, or executes another program: what it still had in use is so at the end. This mean distance was in force then;
+    /// it may have grown after the last sample.
+    pub fn ended(&mut self, process: u32, mean: u64) {
+        if self.counts.samples > 0 {
+            self.counts.largest_mean = self.counts.largest_mean.max(mean);
+        }
         self.in_use.remove(&process);
         self.most.remove(&process);
         let left: Vec<(u32, u64)> = self.live.keys().copied().filter(|(of, _)| *of == process).collect();
@@ -183,7 +187,7 @@ impl Tally {
         let mut processes: Vec<u32> = self.live.keys().map(|(process, _)| *process).collect();
         processes.sort_unstable();
         processes.dedup();
-        processes.into_iter().for_each(|process| self.ended(process));
+        processes.into_iter().for_each(|process| self.ended(process, 0));
     }
 
     /// The stacks, in the order in which they were first seen.
@@ -303,7 +307,7 @@ mod tests {
         tally.freed(1, 0x10, 0);
         tally.freed(3, 0x20, 0);
         assert_eq!((samples(&tally), tally.peak_in_use()), (vec![[2, 2, 0, 1], [1, 1, 0, 1]], 3 << 30));
-        tally.ended(2);
+        tally.ended(2, 1 << 19);
         tally.got(1, taken(0x30, 100, 1 << 30), walk(6));
         assert_eq!(samples(&tally), [[2, 2, 0, 1], [2, 1, 1, 1]], "no new peak");
         // The free of an address that is got again was lost.
@@ -320,6 +324,18 @@ mod tests {
             longest_copy: 0,
         };
         assert_eq!(tally.counts, expected);
+    }
+
+    /// The distance grew after the last sample, and what was requested then has none: intervals must allow for it.
+    #[test]
+    fn the_mean_distance_at_the_end_counts() {
+        let mut tally = Tally::default();
+        tally.ended(1, 1 << 24);
+        assert_eq!(tally.counts.largest_mean, 0, "of no sample");
+        tally.got(2, taken(0x10, 100, 100), walk(5));
+        tally.ended(2, 1 << 22);
+        tally.ended(3, 0);
+        assert_eq!((tally.counts.least_mean, tally.counts.largest_mean), (1 << 19, 1 << 22));
     }
 
     /// One large block that comes and goes is the peak, although nothing else is in use before and after it.
@@ -392,7 +408,7 @@ mod tests {
                 }
             }
             tally.freed(1, 0, REQUESTS * SIZE);
-            tally.ended(1);
+            tally.ended(1, 4 * SIZE);
             if let Some(row) = tally.rows().first() {
                 assert_eq!(tally.at_peak(0).bytes, row.at_end.bytes);
                 sum += row.at_end.bytes;

@@ -103,7 +103,7 @@ impl Taken {
             stack,
         };
         self.recorder.take(process, Event::Got(sample));
-        self.recorder.ended(process);
+        self.recorder.ended(process, 0);
         report(self.recorder, Facts { program: "callers".to_owned(), ..Facts::default() })
     }
 }
