@@ -2,10 +2,14 @@
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::os::unix::net::{UnixDatagram, UnixStream};
+use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use underbar_zoo::{WAYS, as_user, left, line, program, skip, text};
+use serde_json::Value;
+use underbar_zoo::{WAYS, Way, as_user, compiled, left, line, program, scratch, skip, text, underbar};
+
+const SIGSEGV: i32 = 11;
 
 /// Only a test that hangs waits so long.
 const HANGS: Duration = Duration::from_secs(60);
@@ -30,6 +34,64 @@ fn variables_for_one_process_name_the_program() {
         assert_eq!((listens, watched), (own, own), "{way:?}");
         assert_eq!(run(other)[1..], ["1"], "{way:?}");
     }
+}
+
+/// Units with systemd's `SystemCallFilter=@system-service` are common, and a call that it leaves out ends the process: Debian's redis-server
+/// ended so, since `mincore` is none of that set.
+#[test]
+fn a_service_that_may_make_only_the_usual_system_calls_lives() {
+    let filter = program("system_service");
+    let turns = compiled("heap/turns", "heap-turns", &["-pthread"]);
+    let works: &[&str] = &[text(&turns)];
+    let crash: &[&str] = &["sh", "-c", "kill -SEGV $$"];
+    let run = |way, words: &[&str], options: &str| {
+        let mut all = vec![text(&filter).to_owned()];
+        all.extend(line(way, words));
+        let mut command = Command::new(&all[0]);
+        left(as_user(command.args(&all[1..]).env("UNDERBAR_OPTS", options).env_remove("LD_PRELOAD")))
+    };
+    if run(Way::Bare, works, "").status.code() != Some(0) {
+        return skip("services: seccomp is not allowed here");
+    }
+    for way in [Way::Wrapped, Way::Replaced] {
+        for options in
+            ["", "SITES(ON,4K)", "HEAP(64K,64K,,FREE)", "THREADSTACK(ON)", "SWITCHES(ON)", "HEAPCHK(ON)"]
+        {
+            let left = run(way, works, options);
+            assert_eq!(left.status.code(), Some(0), "{way:?} {options}: {left:?}");
+        }
+        assert_eq!(run(way, crash, "").status.signal(), Some(SIGSEGV), "{way:?}");
+    }
+}
+
+/// There `mincore` does not tell how deep stacks were, and another source gives the same figure.
+#[test]
+fn a_filter_of_system_calls_changes_no_figure() {
+    let filter = program("system_service");
+    let threads = compiled("stacks/threads", "stacks-threads", &["-pthread"]);
+    let file = scratch("services-figures").join("report.json");
+    if !left(Command::new(&filter).args([text(&threads), "deep"])).status.success() {
+        return skip("services: seccomp is not allowed here");
+    }
+    let deepest = |before: &[&str]| {
+        let mut words = before.to_vec();
+        words.extend([text(underbar()), "run", "-q", "--json", "-o", text(&file)]);
+        words.extend(["--", text(&threads), "deep"]);
+        let left = left(Command::new(words[0]).args(&words[1..]).env_remove("UNDERBAR_OPTS"));
+        assert!(left.status.success(), "{left:?}");
+        let report: Value =
+            serde_json::from_slice(&std::fs::read(&file).expect("a report")).expect("a report");
+        let stack = &report["processes"][0]["counters"]["stack"];
+        (stack["thread"].as_u64().expect("bytes"), stack["main"].as_u64().expect("bytes"))
+    };
+    let (thread, main) = deepest(&[]);
+    assert!(thread > 200 << 10 && main > 0, "{thread} {main}");
+    let (other_thread, other_main) = deepest(&[text(&filter)]);
+    // To the page, and the main thread's stack begins at a random place of one.
+    assert!(
+        other_thread.abs_diff(thread) <= 8192 && other_main.abs_diff(main) <= 8192,
+        "{other_thread} {other_main}, {thread} {main}"
+    );
 }
 
 #[test]

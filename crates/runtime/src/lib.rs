@@ -76,6 +76,8 @@ mod overflow;
 #[cfg(not(loom))]
 mod placement;
 #[cfg(not(loom))]
+mod resident;
+#[cfg(not(loom))]
 mod resources;
 #[cfg(not(loom))]
 pub mod sample;

@@ -30,7 +30,7 @@ use underbar_sys::syscall::{self, number, syscall3};
 use crate::action::{self, Action, DEFAULT, Info, SA_ONSTACK, SA_RESETHAND};
 use crate::heap::within;
 use crate::orders::Orders;
-use crate::{coverage, ledger, sandbox};
+use crate::{coverage, ledger, resident, sandbox};
 
 const SIGSEGV: i32 = 11;
 const PAGE: usize = 4096;
@@ -325,7 +325,7 @@ fn overflowed(owner: &Owner, address: usize, pointer: usize) -> Option<usize> {
     let depth = owner.top - address;
     // Below the stack is nothing else, down to its limit; an address there to which it did not grow is one beyond the limit. The
     // arguments above `top` count, too.
-    let is_mapped = syscall::mincore(address & !(PAGE - 1), &mut [0]).is_ok();
+    let is_mapped = resident::is_mapped(address & !(PAGE - 1)) == Some(true);
     (!is_mapped && depth > limit / 2 && depth < limit.saturating_add(2 * NEAR)).then_some(limit)
 }
 

@@ -15,7 +15,7 @@
 //! A program that the process becomes by exec inherits the filter. It would start with this library, which asks the kernel
 //! for more than the program does. So after the process has installed a filter itself, programs are started without the
 //! library (`follow`). Filters that were there before, those of containers and services, let ordinary programs live: they
-//! are no reason.
+//! are no reason. There calls that are rare are not made ([`crate::resident`]).
 //!
 //! Invariant: each way to install a filter passes here, except a system call of the program's own code.
 //! Not here: what is left out once a process has locked itself in ([`crate::sandbox`]).

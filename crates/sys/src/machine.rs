@@ -3,7 +3,7 @@
 //! Invariant: a limit that the kernel does not give is an error; None is no limit.
 //! Not here: the machine's own figures and control groups (`host/runner`).
 
-use crate::syscall::{Result, number, syscall3};
+use crate::syscall::{Result, number, syscall3, syscall6};
 
 /// A resource with a limit (`ulimit`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +44,8 @@ pub fn set_soft_limit(resource: Resource, limit: u64) -> Result<()> {
     unsafe {
         syscall3(number::GETRLIMIT, resource as usize, limits.as_mut_ptr() as usize, 0)?;
         limits[0] = limit;
-        syscall3(number::SETRLIMIT, resource as usize, limits.as_ptr() as usize, 0)?;
+        // Not setrlimit, which a service may have forbidden itself: systemd's @resources has it.
+        syscall6(number::PRLIMIT64, 0, resource as usize, limits.as_ptr() as usize, 0, 0, 0)?;
     }
     Ok(())
 }

@@ -498,7 +498,7 @@ pub fn die_by(signal: i32) {
     // SAFETY: the kernel reads two u64; the second call takes numbers only. The second is for cores that are piped to a program,
     // which the limit does not suppress.
     unsafe {
-        let _ = syscall3(number::SETRLIMIT, RLIMIT_CORE, none.as_ptr() as usize, 0);
+        let _ = syscall6(number::PRLIMIT64, 0, RLIMIT_CORE, none.as_ptr() as usize, 0, 0, 0);
         let _ = prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
     }
     let _ = set_disposition(signal, Disposition::Default);

@@ -2,7 +2,7 @@
 //!
 //! | memory | query | answer |
 //! |---|---|---|
-//! | anonymous | mincore | which pages are there, and pages of zeros that were only read, which take no memory |
+//! | anonymous | mincore ([`crate::resident`]) | which pages are there, and pages of zeros that were only read, which take no memory |
 //! | a file, private | /proc/self/pagemap | which pages are there, and whether they are the file's or were written to |
 //!
 //! For a file's page, mincore reports whether the machine has it in its cache, and nothing about this process.
@@ -19,6 +19,7 @@ use underbar_sys::syscall;
 
 use super::PAGE;
 use crate::ledger::own_reads;
+use crate::resident;
 
 /// Bytes of answers per call: threads may have small stacks.
 const AT_ONCE: usize = 1024;
@@ -155,7 +156,7 @@ fn resident_in(start: usize, end: usize, pages_left: &mut usize) -> u64 {
         let pages = (end - at).div_ceil(PAGE).min(states.len());
         let states = &mut states[..pages];
         *pages_left = pages_left.saturating_sub(pages);
-        if *pages_left == 0 || syscall::mincore(at, states).is_err() {
+        if *pages_left == 0 || resident::states(at, states).is_err() {
             return bytes;
         }
         bytes += set_in(states) as u64 * PAGE as u64;

@@ -12,7 +12,7 @@ use underbar_ledger::Key;
 use underbar_sys::syscall;
 
 use super::PAGE;
-use crate::{ledger, sandbox};
+use crate::{ledger, resident, sandbox};
 
 /// Start of the first thread's stack, before `main`. Written once, by the constructor; relaxed.
 pub(super) static MAIN_BASE: AtomicUsize = AtomicUsize::new(0);
@@ -21,15 +21,16 @@ pub(super) static MAIN_BASE: AtomicUsize = AtomicUsize::new(0);
 pub(super) fn forget_last_user(low: usize, base: usize) {
     // Two pages for the code that runs now.
     let top = (base & !(PAGE - 1)).saturating_sub(2 * PAGE);
-    let mut resident = [0_u8; 16];
+    let mut states = [0_u8; 16];
     if sandbox::is_closed() {
         return;
     }
-    let looked_at = top.saturating_sub(resident.len() * PAGE);
-    if looked_at >= low
-        && syscall::mincore(looked_at, &mut resident).is_ok()
-        && resident.iter().any(|state| state & 1 != 0)
-    {
+    let looked_at = top.saturating_sub(states.len() * PAGE);
+    let mut is_used = || {
+        resident::is_filtered()
+            || (resident::states(looked_at, &mut states).is_ok() && states.iter().any(|state| state & 1 != 0))
+    };
+    if looked_at >= low && is_used() {
         // SAFETY: below the stack pointer and its red zone, on a stack that the C library made, nothing lives.
         let _ = unsafe { syscall::madvise(low as *mut u8, top - low, syscall::MADV_DONTNEED) };
     }
@@ -53,16 +54,16 @@ pub(super) fn used_before(low: usize, base: usize) -> usize {
 /// Bytes used of a stack that begins at `base` and may go down to `low`. Searches downwards, a MiB at a time, until half of
 /// one was not used. If a thread jumped over that much of its stack, the count may end there.
 pub(super) fn used(low: usize, base: usize) -> usize {
-    let mut resident = [0_u8; 256];
+    let mut states = [0_u8; 256];
     let mut lowest = base;
     let mut end = base.next_multiple_of(PAGE);
     while end > low {
-        let start = end.saturating_sub(resident.len() * PAGE).max(low & !(PAGE - 1));
-        let resident = &mut resident[..(end - start) / PAGE];
-        if syscall::mincore(start, resident).is_err() {
+        let start = end.saturating_sub(states.len() * PAGE).max(low & !(PAGE - 1));
+        let states = &mut states[..(end - start) / PAGE];
+        if resident::states(start, states).is_err() {
             return base - lowest;
         }
-        match resident.iter().position(|state| state & 1 != 0) {
+        match states.iter().position(|state| state & 1 != 0) {
             Some(page) => {
                 lowest = lowest.min(start + page * PAGE);
                 // Most stacks end here, with one call.
@@ -100,7 +101,7 @@ pub(super) fn used_by_main() -> usize {
 /// The lowest resident page of the first thread's stack. Its mapping grows downwards; steps that double, and bisection, find its end.
 pub(super) fn lowest_resident(base: usize) -> Option<usize> {
     const LARGEST: usize = 64 << 20;
-    let is_mapped = |page: usize| syscall::mincore(page, &mut [0]).is_ok();
+    let is_mapped = |page: usize| resident::is_mapped(page) == Some(true);
     let top = base & !(PAGE - 1);
     if base == 0 || !is_mapped(top) {
         return None;

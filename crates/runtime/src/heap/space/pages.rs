@@ -9,7 +9,7 @@ use underbar_sys::syscall;
 use super::super::map::PAGE;
 use super::super::object::Heap;
 use super::Disposition;
-use crate::sandbox;
+use crate::{resident, sandbox};
 
 /// From this size on, storage is made zero by exchanging its pages.
 pub const WORTH_A_PURGE: usize = 1 << 20;
@@ -41,13 +41,13 @@ pub unsafe fn clear_pages(heap: &Heap, start: usize, bytes: usize) -> bool {
 /// How many of the sampled pages are resident, and how many were sampled: sixteen samples, evenly spread, of 64 pages each. None
 /// if a page is not mapped. The range begins and ends with a page.
 pub(super) fn resident_share(start: usize, end: usize) -> Option<(usize, usize)> {
-    let mut resident = [0_u8; 64];
+    let mut states = [0_u8; 64];
     let (mut found, mut seen) = (0, 0);
     let step = ((end - start) / 16).max(64 * PAGE) & !(PAGE - 1);
     for at in (start..end.saturating_sub(64 * PAGE)).step_by(step) {
-        syscall::mincore(at, &mut resident).ok()?;
-        seen += resident.len();
-        found += resident.iter().filter(|&&state| state & 1 != 0).count();
+        resident::states(at, &mut states).ok()?;
+        seen += states.len();
+        found += states.iter().filter(|&&state| state & 1 != 0).count();
     }
     Some((found, seen))
 }

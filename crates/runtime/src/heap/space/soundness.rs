@@ -15,7 +15,6 @@ use core::ptr::null_mut;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use underbar_ledger::FaultKind;
-use underbar_sys::syscall;
 
 use super::super::block::{Block, block_bytes};
 use super::super::check::Fault;
@@ -25,7 +24,7 @@ use super::around::around;
 use super::hollow;
 use super::segment::{Segment, segment_of};
 use super::{Alignment, Space};
-use crate::sandbox;
+use crate::{resident, sandbox};
 
 /// Is the header before an address that of an element in use? Called without the lock: the owner of an element can rely on its
 /// header, except for the flag of the block before it.
@@ -153,7 +152,7 @@ pub fn fault_without_entry(address: usize) -> Option<Fault> {
     let was_ours = GONE
         .iter()
         .any(|[first, end]| (first.load(Ordering::Relaxed)..end.load(Ordering::Relaxed)).contains(&address));
-    let unmapped = || syscall::mincore(address & !(PAGE - 1), &mut [0]) == Err(syscall::Errno::ENOMEM);
+    let unmapped = || resident::is_mapped(address & !(PAGE - 1)) == Some(false);
     (was_ours && !sandbox::is_closed() && unmapped()).then_some(Fault {
         kind: FaultKind::DoubleFree,
         address,
