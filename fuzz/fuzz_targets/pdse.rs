@@ -12,7 +12,9 @@ fuzz_target!(|bytes: &[u8]| {
     read(bytes);
     let mut bytes = bytes.to_vec();
     bytes.resize(bytes.len().max(4 * 4096).next_multiple_of(4096), 0);
-    let identity = u64::from_le_bytes([bytes[8], bytes[9], bytes[10], bytes[11], bytes[12], bytes[13], bytes[14], bytes[15]]);
+    let identity = u64::from_le_bytes([
+        bytes[8], bytes[9], bytes[10], bytes[11], bytes[12], bytes[13], bytes[14], bytes[15],
+    ]);
     for page in bytes.chunks_exact_mut(4096).take(2) {
         page[..8].copy_from_slice(b"UNDPSE\r\x01");
         page[8..16].copy_from_slice(&identity.to_le_bytes());

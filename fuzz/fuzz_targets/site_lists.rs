@@ -2,8 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use underbar_mainframe::lists::read;
 use underbar_mainframe::ebcdic::CodePage;
+use underbar_mainframe::lists::read;
 
 fuzz_target!(|bytes: &[u8]| {
     if let Some(list) = read(bytes, CodePage::US) {

@@ -55,6 +55,8 @@ fuzz_target!(|bytes: &[u8]| {
     // The head may be beyond the ring.
     let head = ring.len() as u64 + bytes.first().map_or(0, |first| u64::from(first % 3) << 60);
     put(offset_of!(Header, head), &head.to_le_bytes());
+    let mean = bytes.last_chunk().copied().unwrap_or([0; 8]);
+    put(offset_of!(Header, mean), &mean);
 
     let mut ring = Ring::open(&path).unwrap();
     let mut recorder = Recorder::new(Vec::new(), SystemTime::now());
@@ -68,7 +70,7 @@ fuzz_target!(|bytes: &[u8]| {
         });
     }
     ring.read(true, &mut |event| assert!(matches!(event, Event::Lost { .. })));
-    recorder.ended(PROCESS);
+    recorder.ended(PROCESS, ring.mean());
     let report = report(recorder, Facts::default());
     assert_eq!(report.samples, samples);
     let again = Report::from_value(&report.to_value()).unwrap();
