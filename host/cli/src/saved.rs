@@ -266,15 +266,26 @@ fn whole(program: &str) -> &Path {
     if path.is_absolute() { path } else { Path::new(path.file_name().unwrap_or_default()) }
 }
 
+/// The word that starts the program again: its path, or, if it was started by a link to its file, the link. A program may do another thing
+/// under its file's own name, as Debian's redis-check-rdb does, to which redis-server is a link.
+fn word_of_start<'a>(path: &'a str, started_as: &'a str, own_name: &'a str) -> &'a str {
+    match started_as {
+        "" => path,
+        link if Path::new(own_name).file_name() == Some(OsStr::new(link)) => own_name,
+        link => link,
+    }
+}
+
 /// The report of a ledger. The facts that the launcher would add are taken from the ledger and its file, if they have them.
 fn of_ledger(view: &LedgerView<'_>, status: Option<&Metadata>, areas: Vec<Area>) -> Report {
     let first = view.slots().min_by_key(SlotView::started_ns);
     let words = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let program = first.as_ref().map_or(String::new(), |slot| words(slot.program()));
     let started_as = first.as_ref().map_or(String::new(), |slot| words(slot.started_as()));
-    let arguments = first.as_ref().map_or(Vec::new(), |slot| {
-        slot.arguments().split(|&byte| byte == 0).filter(|word| !word.is_empty()).skip(1).map(words).collect()
+    let mut arguments: Vec<String> = first.as_ref().map_or(Vec::new(), |slot| {
+        slot.arguments().split(|&byte| byte == 0).filter(|word| !word.is_empty()).map(words).collect()
     });
+    let own_name = if arguments.is_empty() { String::new() } else { arguments.remove(0) };
     let mut layers = Layers::new(Base::Underbar);
     layers.add(WhereSet::Environment, "option text of the run".to_owned(), words(view.options().0));
     let made = status.and_then(|status| status.created().or_else(|_| status.modified()).ok());
@@ -284,7 +295,7 @@ fn of_ledger(view: &LedgerView<'_>, status: Option<&Metadata>, areas: Vec<Area>)
     let facts = Facts {
         host: host(started_unix_ns),
         run: Run {
-            program: program.clone(),
+            program: word_of_start(&program, &started_as, &own_name).to_owned(),
             arguments,
             process: first.as_ref().map_or(0, |slot| slot.process.number),
             started_unix_ns,
@@ -318,6 +329,15 @@ mod tests {
         assert_eq!(word_for_a_program(Path::new("src")).as_deref(), Some("src"), "a folder of this crate");
         assert_eq!(word_for_a_program(Path::new("Cargo.toml")), None);
         assert_eq!(word_for_a_program(Path::new("./nothing")), None);
+    }
+
+    #[test]
+    fn a_program_that_a_link_started_is_called_by_the_link() {
+        let word = |started_as, own_name| word_of_start("/usr/bin/redis-check-rdb", started_as, own_name);
+        assert_eq!(word("redis-server", "/usr/bin/redis-server"), "/usr/bin/redis-server");
+        assert_eq!(word("redis-server", "redis-server"), "redis-server");
+        assert_eq!(word("redis-server", "-other"), "redis-server", "a name that the starter made up");
+        assert_eq!(word("", "anything"), "/usr/bin/redis-check-rdb");
     }
 
     #[test]
