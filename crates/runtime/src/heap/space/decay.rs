@@ -64,7 +64,7 @@ const NS_OF_A_BLOCK: u64 = 5_000;
 const WORTH_RETURNING: usize = 128 * 1024;
 
 /// Before a request of this size or more, and of a quarter of what is in use, gets storage from the kernel, other storage goes back.
-const WORTH_MAKING_ROOM: usize = 16 * MIB;
+const WORTH_GIVING_BACK: usize = 16 * MIB;
 
 const LEAF_BITS: u32 = 30;
 const LEAF_UNITS: usize = (1 << LEAF_BITS) / UNIT;
@@ -370,9 +370,9 @@ impl Space {
     /// kernel: none of them was large enough for it. Otherwise a program with few large blocks that come and go would hold one more than it
     /// ever uses, in the pages around a small one that was taken from the storage of a large one. Beside much that is in use it would not
     /// be noticed, and pages stay for the next request. If such bytes are soon taken again, they stay too.
-    pub(super) fn make_room_for(&mut self, bytes: usize) {
+    pub(super) fn give_back_before(&mut self, bytes: usize) {
         let in_use = self.bytes - self.idle_bytes;
-        if bytes < WORTH_MAKING_ROOM.max(in_use / 4) {
+        if bytes < WORTH_GIVING_BACK.max(in_use / 4) {
             return;
         }
         self.return_idle(self.idle_bytes.saturating_sub(bytes));

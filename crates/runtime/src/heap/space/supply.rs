@@ -161,7 +161,7 @@ impl Space {
             self.return_surplus();
         }
         if alone {
-            self.make_room_for(size);
+            self.give_back_before(size);
         }
         // If the kernel refuses the size that HEAP sets, the program still gets the storage that it needs.
         let asked = size;
