@@ -28,6 +28,7 @@ struct Seen {
     lost: u64,
     mappings: String,
     ends: u32,
+    mean_at_end: u64,
 }
 
 impl Seen {
@@ -40,7 +41,7 @@ impl Seen {
             }
             Read::Event(Event::Freed { address, .. }) => _ = self.live.remove(&address),
             Read::Event(Event::Lost { samples }) => self.lost += samples,
-            Read::End { .. } => self.ends += 1,
+            Read::End { mean } => (self.ends, self.mean_at_end) = (self.ends + 1, mean),
         }
     }
 
@@ -136,6 +137,7 @@ fn estimates_of_total_and_in_use_are_those_of_the_program() {
         let [(_, seen)] = &seen[..] else { panic!("{mode}: {} processes", seen.len()) };
         let [total, live] = numbers(&output);
         assert_eq!((seen.lost, seen.ends), (0, 1), "{mode} {options}");
+        assert!(seen.samples.iter().all(|sample| sample.mean == seen.mean_at_end), "{}", seen.mean_at_end);
         near(&format!("{mode} {options}, total"), seen.total(), total);
         near(&format!("{mode} {options}, in use"), seen.in_use(), live);
         assert!(seen.mappings.contains("sites-known"), "{}", seen.mappings);
